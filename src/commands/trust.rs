@@ -7,6 +7,7 @@ use crate::query::programs::{Startable, programs};
 use crate::room::consent::{self, Connection, Consent, Consents, Identity};
 use crate::room::registry::Wake;
 use crate::room::sessions::Caller;
+use crate::room::settings::GuardedSetting;
 use crate::room::{self, Room};
 use serde::Serialize;
 use serde_json::Value;
@@ -28,6 +29,8 @@ pub struct RoomTrust {
     pub programs: Vec<Startable>,
     /// The links over which it would connect to other rooms.
     pub links: Vec<Connectable>,
+    /// The settings that do not take effect without consent.
+    pub settings: Vec<GuardedSetting>,
     /// The file that records consent.
     pub recorded_in: PathBuf,
 }
@@ -57,26 +60,32 @@ pub fn look(asked: Option<&Path>, from: &Path) -> Result<RoomTrust> {
         trusted: own || consents.of(&identity).is_some(),
         programs: programs(&room.registry()?, &|program| consents.agrees(&identity, &program.sha256())),
         links,
+        settings: settings.withheld,
         recorded_in: consent::file()?,
         own,
         identity,
     })
 }
 
-/// Records consent: the room may be used, these programs may be started, and these connections made.
-pub fn agree(trust: &RoomTrust, programs: &[Startable], links: &[Connectable]) -> Result<()> {
+/// Records consent: the room may be used, these programs may be started, these connections made, and these settings take effect.
+pub fn agree(
+    trust: &RoomTrust,
+    programs: &[Startable],
+    links: &[Connectable],
+    settings: &[GuardedSetting],
+) -> Result<()> {
     refuse_in_session()?;
     let programs: Vec<(Value, String)> =
         programs.iter().map(|startable| (startable.program.clone(), startable.sha256.clone())).collect();
     let links: Vec<Connection> = links.iter().map(|link| link.connection.clone()).collect();
-    consent::agree(&trust.identity, &programs, &links)
+    consent::agree(&trust.identity, &programs, &links, settings)
 }
 
 /// Records consent for a link that the user has just set. A link that an agent's session set gets no consent.
 pub fn agree_to_link(room: &Room, tag: &str) -> Result<()> {
     let all = connections(&room.settings()?, &|_| false);
     match all.into_iter().find(|link| link.connection.link == tag) {
-        Some(link) if session().is_none() => consent::agree(&room.identity()?, &[], &[link.connection]),
+        Some(link) if session().is_none() => consent::agree(&room.identity()?, &[], &[link.connection], &[]),
         _ => Ok(()),
     }
 }
@@ -87,7 +96,7 @@ pub fn agree_to_set(room: &Room, wake: Option<&Wake>) -> Result<()> {
     match !programs.is_empty() && session().is_none() {
         true => {
             let programs: Vec<_> = programs.iter().map(|program| (program.value().clone(), program.sha256())).collect();
-            consent::agree(&room.identity()?, &programs, &[])
+            consent::agree(&room.identity()?, &programs, &[], &[])
         }
         false => Ok(()),
     }

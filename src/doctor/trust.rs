@@ -32,6 +32,11 @@ pub(super) fn look(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Resu
             findings.push(Finding::new("program_not_agreed", Severity::Warning, what, cure));
         }
     }
+    for setting in room.settings().map(|settings| settings.withheld).unwrap_or_default() {
+        let what = format!("{} has no effect: you have not agreed to {}", setting.key, setting.value);
+        let cure = format!("mailbag trust {}", shell(room.dir.path()));
+        findings.push(Finding::new("setting_not_agreed", Severity::Warning, what, cure));
+    }
     Ok(())
 }
 

@@ -6,8 +6,9 @@
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
-use crate::disk::{UserDirectory, layout};
+use crate::disk::{Dir, Meta, UserDirectory, layout};
 use crate::room::key_file::KeyFile;
+use crate::room::settings::GuardedSetting;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -39,6 +40,9 @@ pub struct Consent {
     /// The links over which the room may connect to others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub links: Vec<AgreedLink>,
+    /// The settings that may take effect.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub settings: Vec<GuardedSetting>,
 }
 
 /// A connection to another room: all that decides where mail goes, and for whom it counts there.
@@ -113,14 +117,25 @@ impl Consents {
         self.of(identity).is_some_and(|consent| consent.programs.iter().any(|agreed| agreed.sha256 == sha256))
     }
 
+    /// May this setting of the room take effect with exactly this value?
+    pub fn agrees_to_setting(&self, identity: &Identity, setting: &GuardedSetting) -> bool {
+        self.of(identity).is_some_and(|consent| consent.settings.contains(setting))
+    }
+
     /// May this room make exactly this connection?
     pub fn agrees_to_link(&self, identity: &Identity, connection: &Connection) -> bool {
         self.of(identity).is_some_and(|consent| consent.links.iter().any(|agreed| agreed.connection == *connection))
     }
 }
 
-/// Records consent for a room, for these programs with their digests, and for these links. Durable after it returns.
-pub fn agree(identity: &Identity, programs: &[(Value, String)], links: &[Connection]) -> Result<()> {
+/// Records consent for a room, for these programs with their digests, for these links and for these settings. Durable after it
+/// returns.
+pub fn agree(
+    identity: &Identity,
+    programs: &[(Value, String)],
+    links: &[Connection],
+    settings: &[GuardedSetting],
+) -> Result<()> {
     change(|consents| {
         let now = Stamp::now().to_string();
         // Consent for an earlier room at the same path is removed.
@@ -129,8 +144,13 @@ pub fn agree(identity: &Identity, programs: &[(Value, String)], links: &[Connect
             .partition(|consent: &Consent| consent.identity.path == identity.path);
         consents.rooms = elsewhere;
         let known = here.into_iter().find(|consent: &Consent| consent.identity == *identity);
-        let new =
-            || Consent { identity: identity.clone(), since: now.clone(), programs: Vec::new(), links: Vec::new() };
+        let new = || Consent {
+            identity: identity.clone(),
+            since: now.clone(),
+            programs: Vec::new(),
+            links: Vec::new(),
+            settings: Vec::new(),
+        };
         let mut consent = known.unwrap_or_else(new);
         for (program, sha256) in programs {
             if !consent.programs.iter().any(|agreed| agreed.sha256 == *sha256) {
@@ -142,6 +162,11 @@ pub fn agree(identity: &Identity, programs: &[(Value, String)], links: &[Connect
             // The present consent for a tag is the only one.
             consent.links.retain(|agreed| agreed.connection.link != connection.link);
             consent.links.push(AgreedLink { connection: connection.clone(), since: now.clone() });
+        }
+        for setting in settings {
+            // The present consent for a key is the only one.
+            consent.settings.retain(|agreed| agreed.key != setting.key);
+            consent.settings.push(setting.clone());
         }
         consents.rooms.push(consent);
     })
@@ -159,12 +184,17 @@ pub fn revoke(paths: &[String]) -> Result<Vec<Consent>> {
     Ok(revoked)
 }
 
+/// The version of the record: a change of it can change the settings of a room.
+pub fn version() -> Option<Meta> {
+    Dir::open(&directory().ok()?).ok()?.stat(layout::TRUST).ok()?
+}
+
 /// The path of the record.
 pub fn file() -> Result<PathBuf> {
     Ok(layout::trust_file(&directory()?))
 }
 
-fn directory() -> Result<PathBuf> {
+pub(super) fn directory() -> Result<PathBuf> {
     layout::trust_directory().ok_or_else(|| Error::Usage {
         what: "there is no directory for recorded consent".into(),
         cure: format!("set HOME, or {} to an absolute path", layout::TRUST_DIRECTORY),

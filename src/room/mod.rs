@@ -14,6 +14,7 @@ pub mod carriers;
 mod begun;
 pub mod charter;
 pub mod consent;
+mod created;
 pub mod inbox;
 pub mod key_file;
 pub mod leases;

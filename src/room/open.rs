@@ -6,6 +6,7 @@ use crate::disk::git::main_worktree;
 use crate::disk::{Dir, Meta, Readers, layout};
 use crate::message::id;
 use crate::room::charter::CharterFile;
+use crate::room::consent;
 use crate::room::registry::Registry;
 use crate::room::settings::Settings;
 use rustix::fs::FileType;
@@ -21,8 +22,8 @@ pub struct Room {
     read: Arc<Mutex<Option<ReadSettings>>>,
 }
 
-/// Settings, and the version of their file: `None` if there is no file.
-type ReadSettings = (Option<Meta>, Arc<Settings>);
+/// Settings, and the versions of their file and of the recorded consent: `None` if there is no file.
+type ReadSettings = ([Option<Meta>; 2], Arc<Settings>);
 
 /// The result of [`Room::init`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,6 +114,10 @@ impl Room {
         // Written last: its presence shows that the room is complete.
         if room.dir.stat(layout::ROOM_ID)?.is_none() {
             room.dir.replace(layout::ROOM_ID, format!("{}\n", id::mint()).as_bytes())?;
+            // Settings that were there before came from elsewhere, and need consent.
+            if room.dir.stat(layout::SETTINGS)?.is_none() {
+                let _ = room.note_created().inspect_err(|e| tracing::debug!("{e}"));
+            }
         }
         Ok((room, made))
     }
@@ -150,12 +155,14 @@ impl Room {
 
     // The registry needs the settings, too: a hook or a command reads the file once.
     fn shared_settings(&self) -> Result<Arc<Settings>> {
-        let version = self.dir.stat(layout::SETTINGS)?;
+        let file = self.dir.stat(layout::SETTINGS)?;
+        let consent = if file.is_some() { consent::version() } else { None };
+        let version = [file, consent];
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, settings)) = read.as_ref().filter(|(known, _)| *known == version) {
             return Ok(settings.clone());
         }
-        let settings = Arc::new(if version.is_some() { self.read_settings()? } else { Settings::default() });
+        let settings = Arc::new(if version[0].is_some() { self.read_settings()? } else { Settings::default() });
         *read = Some((version, settings.clone()));
         Ok(settings)
     }
@@ -163,7 +170,9 @@ impl Room {
     fn read_settings(&self) -> Result<Settings> {
         let bytes = self.dir.read(layout::SETTINGS, limits::REGISTRY_BYTES)?.unwrap_or_default();
         let parsed = Settings::parse(&String::from_utf8_lossy(&bytes));
-        parsed.map_err(|problems| self.unreadable(layout::SETTINGS, problems))
+        let mut settings = parsed.map_err(|problems| self.unreadable(layout::SETTINGS, problems))?;
+        self.withhold(&mut settings);
+        Ok(settings)
     }
 
     fn unreadable(&self, name: &str, problems: Vec<crate::base::error::Problem>) -> Error {

@@ -7,6 +7,7 @@ use crate::base::error::{Doing, Error, Result};
 use crate::disk::{Dir, machine};
 use crate::room::consent::{self, Consents, Identity};
 use crate::room::registry::Wake;
+use crate::room::settings::Settings;
 
 impl Room {
     /// The owner of the opened directory. The directory at its path may be another one by now.
@@ -50,6 +51,19 @@ impl Room {
         }
         let (consents, identity) = (Consents::read()?, self.identity()?);
         Ok(programs.iter().all(|program| consents.agrees(&identity, &program.sha256())))
+    }
+
+    /// Withholds the settings that lead out of the room. In a room that the user created here, all take effect. In any
+    /// other room, which came with a repository or was copied, each needs the person's consent.
+    pub(super) fn withhold(&self, settings: &mut Settings) {
+        if self.is_created_here() {
+            return;
+        }
+        // Without a readable record there is no consent.
+        let consents = Consents::read().ok().zip(self.identity().ok());
+        settings.withhold(|setting| {
+            consents.as_ref().is_some_and(|(consents, identity)| consents.agrees_to_setting(identity, setting))
+        });
     }
 
     /// Fails if the room belongs to another user, and the person has not agreed to use it.

@@ -3,6 +3,7 @@
 mod owners;
 mod programs;
 mod record;
+mod settings;
 
 use crate::world::World;
 use serde_json::{Value, json};

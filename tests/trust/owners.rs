@@ -190,6 +190,7 @@ fn a_session_attaches_nothing_through_a_link_in_the_place_of_the_context() {
     let secret = outside.path().join("secret.txt");
     fs::write(&secret, "secret").expect("a file");
     let world = World::with(&["alice", "bob"]);
+    fs::remove_dir(world.room("context")).expect("the empty context");
     symlink(outside.path(), world.room("context")).expect("a link");
     let args = ["send", "bob", "x", "--as", "alice", "--attach", secret.to_str().expect("plain")];
     let ran = world.run_with(&args, |command| {

@@ -11,6 +11,7 @@ use crate::query::connections::Connectable;
 use crate::query::programs::Startable;
 use crate::room::consent::{Connection, Consent};
 use crate::room::key_file::KeyFile;
+use crate::room::settings::GuardedSetting;
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -64,7 +65,11 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     let before = trust::look(asked.as_deref(), &from)?;
-    if before.trusted && before.open().next().is_none() && before.open_links().next().is_none() {
+    if before.trusted
+        && before.open().next().is_none()
+        && before.open_links().next().is_none()
+        && before.settings.is_empty()
+    {
         cx.out.show(&before, |out| {
             show(&before, out)?;
             out.line("nothing to decide")
@@ -72,10 +77,14 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     cx.out.ahead(|out| show(&before, out))?;
-    let all = || (before.open().cloned().collect(), before.open_links().cloned().collect());
+    let all = || Agreed {
+        programs: before.open().cloned().collect(),
+        links: before.open_links().cloned().collect(),
+        settings: before.settings.clone(),
+    };
     let agreed = if args.yes { Some(all()) } else { ask(&before, cx)? };
-    if let Some((programs, links)) = &agreed {
-        trust::agree(&before, programs, links)?;
+    if let Some(Agreed { programs, links, settings }) = &agreed {
+        trust::agree(&before, programs, links, settings)?;
     }
     if cx.out.json {
         cx.out.json(&trust::look(asked.as_deref(), &from)?)?;
@@ -85,8 +94,15 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     Ok(if agreed.is_some() { Exit::Ok } else { Exit::Error })
 }
 
-/// The programs and links that the person trusts, in a room to use; `None` without consent.
-fn ask(standing: &RoomTrust, cx: &mut Context) -> Result<Option<(Vec<Startable>, Vec<Connectable>)>> {
+/// Everything that the person trusts in a room.
+struct Agreed {
+    programs: Vec<Startable>,
+    links: Vec<Connectable>,
+    settings: Vec<GuardedSetting>,
+}
+
+/// Asks the person. `None` without consent.
+fn ask(standing: &RoomTrust, cx: &mut Context) -> Result<Option<Agreed>> {
     trust::refuse_in_session()?;
     let asks = |question: &str| {
         cx.out.ask(question)?.ok_or_else(|| Error::Usage {
@@ -105,8 +121,12 @@ fn ask(standing: &RoomTrust, cx: &mut Context) -> Result<Option<(Vec<Startable>,
     if !links.is_empty() && !asks("Let `mailbag link run` connect over the links that are not trusted yet?")? {
         links.clear();
     }
-    let is_any = !standing.trusted || !programs.is_empty() || !links.is_empty();
-    Ok(is_any.then_some((programs, links)))
+    let mut settings = standing.settings.clone();
+    if !settings.is_empty() && !asks("Let the settings that are not trusted yet take effect?")? {
+        settings.clear();
+    }
+    let is_any = !standing.trusted || !programs.is_empty() || !links.is_empty() || !settings.is_empty();
+    Ok(is_any.then_some(Agreed { programs, links, settings }))
 }
 
 fn show(standing: &RoomTrust, out: &mut Output) -> Result<()> {
@@ -130,6 +150,11 @@ fn show(standing: &RoomTrust, out: &mut Output) -> Result<()> {
         let (style, word) = if link.agreed { (BOLD, "trusted") } else { (YELLOW, "not trusted") };
         let (name, word) = (out.paint(BOLD, &format!("{:<8}", "link")), out.paint(style, word));
         out.line(format!("{name} {}: {word}", connection(&link.connection)))?;
+    }
+    for setting in &standing.settings {
+        let (name, word) = (out.paint(BOLD, &format!("{:<8}", "setting")), out.paint(YELLOW, "not trusted"));
+        let text = format!("{} = {}", setting.key, setting.value);
+        out.line(format!("{name} {}: {word}", sanitize::line(&text)))?;
     }
     Ok(())
 }

@@ -31,6 +31,8 @@ pub fn backup(file: &Path) -> PathBuf {
 pub const TRUST_DIRECTORY: &str = "MAILBAG_TRUST_DIR";
 /// The file with recorded consent.
 pub const TRUST: &str = "trust.json";
+/// The rooms that the user created, in the same directory.
+pub const CREATED_ROOMS: &str = "rooms.json";
 /// The lock file for changes of recorded consent.
 pub const TRUST_LOCK: &str = "trust.lock";
 /// The key that signs decisions of the person, in the directory of recorded consent.

@@ -4,6 +4,7 @@
 //! [`Settings::default`] contains the defaults.
 
 mod escalation;
+mod guards;
 mod keys;
 mod links;
 mod nats;
@@ -21,7 +22,7 @@ pub use crate::disk::Durability;
 use crate::message;
 use crate::message::address::quoted;
 use keys::{KEYS, Key};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -151,6 +152,17 @@ pub struct Settings {
     pub session_role: Option<String>,
     /// The keys in the file, to distinguish them from defaults in the listing.
     pub given: Vec<&'static str>,
+    /// The settings that do not take effect, because the person has not agreed to them.
+    pub withheld: Vec<GuardedSetting>,
+}
+
+/// A setting that leads out of the room, with its value as TOML.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GuardedSetting {
+    /// Its key.
+    pub key: String,
+    /// Its value.
+    pub value: String,
 }
 
 /// A setting with its current value.
@@ -194,7 +206,21 @@ impl Settings {
 
     /// Returns true if `context` names a directory outside of the room.
     pub fn has_context_outside(&self) -> bool {
-        self.context.starts_with('/') || self.context.split('/').any(|part| part == "..")
+        let path = &self.context;
+        path.starts_with('/') || path.split('/').any(|part| part == "..")
+    }
+
+    /// Gives each setting that leads out of the room its default value, unless the person has agreed to its value.
+    pub(super) fn withhold(&mut self, is_agreed: impl Fn(&GuardedSetting) -> bool) {
+        for key in KEYS {
+            let setting = GuardedSetting { key: key.key.to_owned(), value: (key.show)(self) };
+            if self.given.contains(&key.key) && guards::leads_out(key.key, self) && !is_agreed(&setting) {
+                self.withheld.push(setting);
+            }
+        }
+        for setting in self.withheld.clone() {
+            guards::reset(&setting.key, self);
+        }
     }
 
     /// Every setting with its current value and the source of the value.
@@ -237,6 +263,7 @@ impl Default for Settings {
             session_names: true,
             session_role: None,
             given: Vec::new(),
+            withheld: Vec::new(),
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::base::limits;
 use crate::disk::{Dir, Durability, layout};
 use crate::log::state::State;
 use crate::room::Room;
+use crate::room::consent;
 use crate::room::registry::Registry;
 use crate::room::settings::Settings;
 use std::collections::BTreeMap;
@@ -28,7 +29,7 @@ pub(crate) struct Config {
 
 /// Which versions of the registry and the settings were read.
 #[derive(Default, PartialEq, Eq, Clone, Debug)]
-struct Versions([Option<(u64, u64, i128)>; 2]);
+struct Versions([Option<(u64, u64, i128)>; 3]);
 
 impl Config {
     /// Reads the files. `now` is as in [`CharterWatch::new`].
@@ -81,11 +82,9 @@ impl Config {
     /// Reads both files if they changed. A valid change takes effect; an invalid file leaves the last valid version in
     /// force, and the human is told. `true` if a change took effect.
     pub(crate) fn reload(&mut self, state: &State, pending: &mut Pending, notices: &mut Notices) -> bool {
-        let version = |name| {
-            let meta = self.room.dir.stat(name).ok().flatten();
-            meta.map(|meta| (meta.inode, meta.size, meta.changed))
-        };
-        let versions = Versions([version(layout::REGISTRY), version(layout::SETTINGS)]);
+        let stat = |name| self.room.dir.stat(name).ok().flatten();
+        let files = [stat(layout::REGISTRY), stat(layout::SETTINGS), consent::version()];
+        let versions = Versions(files.map(|meta| meta.map(|meta| (meta.inode, meta.size, meta.changed))));
         if versions == self.read {
             return false;
         }

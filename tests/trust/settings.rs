@@ -1,0 +1,92 @@
+//! Settings that lead out of a room: without a question in a room that its user created, and with consent in any other.
+
+use crate::links::copy_all;
+use crate::world::World;
+use serde_json::json;
+use std::fs;
+
+/// The room becomes one that came from elsewhere: its user did not create it on this machine.
+fn arrive(world: &World) {
+    fs::remove_file(world.trust().join("rooms.json")).expect("the record of created rooms");
+}
+
+fn value(world: &World, key: &str) -> String {
+    let listing = world.json(&["settings"]);
+    let all = listing.as_array().or(listing["settings"].as_array()).expect("settings");
+    all.iter().find(|one| one["key"] == key).expect("the key")["value"].as_str().expect("a text").to_owned()
+}
+
+const SETTINGS: [(&str, &str); 3] = [
+    ("attach_from", "attach_from = [\"/etc\"]\n"),
+    ("context", "context = \"/etc\"\n"),
+    ("context", "context = \"../..\"\n"),
+];
+
+#[test]
+fn a_setting_that_leads_out_of_a_room_from_elsewhere_has_no_effect_before_the_person_agreed() {
+    // P301
+    for (key, text) in SETTINGS {
+        let world = World::with(&["alice", "bob"]).settings(text);
+        let wanted = value(&world, key);
+        arrive(&world);
+        assert_ne!(value(&world, key), wanted, "{text}");
+        assert_eq!(world.json(&["trust", "--list"]), json!({"rooms": []}));
+        let doctor = world.pipe(&["doctor", "--json"], "").out;
+        assert!(doctor.contains("setting_not_agreed"), "{text}: {doctor}");
+        world.ok(&["send", "bob", "hello", "--as", "alice"]);
+        assert_eq!(world.bodies("bob"), ["hello"], "mail within the room");
+        let shown = world.json(&["trust", "--yes"]);
+        assert_eq!(shown["settings"], json!([]), "{text}");
+        assert_eq!(value(&world, key), wanted, "{text}");
+        // Consent is for exactly this value.
+        let other = text.replace("etc", "usr").replace("../..", "../../x").replace("README", "OTHER");
+        world.write("settings.toml", other);
+        assert_ne!(value(&world, key), wanted, "{text}");
+        assert!(world.fails(2, &["trust"]).contains("without a terminal"), "{text}");
+    }
+}
+
+#[test]
+fn a_room_that_its_user_created_needs_no_question_and_its_copy_does() {
+    // P301
+    for (key, text) in SETTINGS {
+        let world = World::with(&["alice"]).settings(text);
+        let wanted = value(&world, key);
+        assert_eq!(world.json(&["trust"])["settings"], json!([]), "{text}");
+        let copy = world.path().join("copy/.mailbag");
+        fs::create_dir_all(&copy).expect("a directory");
+        copy_all(&world.room(""), &copy);
+        let copied = world.ok(&["--room", "copy/.mailbag", "settings"]);
+        assert!(!copied.contains("etc") && !copied.contains("../.."), "{text}: {copied}");
+        world.fails(2, &["--room", "copy/.mailbag", "trust"]);
+        assert!(wanted.len() > 2);
+    }
+}
+
+#[test]
+fn init_over_settings_from_a_repository_is_no_consent() {
+    // P301
+    let world = World::empty();
+    fs::create_dir(world.room("")).expect("a directory");
+    world.write("settings.toml", "attach_from = [\"/etc\"]\n");
+    world.ok(&["init"]);
+    assert_eq!(value(&world, "attach_from"), "[]");
+}
+
+#[test]
+fn a_session_attaches_nothing_by_a_setting_from_elsewhere() {
+    // P301
+    let outside = tempfile::tempdir().expect("a directory");
+    let secret = outside.path().join("secret.txt");
+    fs::write(&secret, "secret").expect("a file");
+    let attach = |world: &World| {
+        let args = ["send", "bob", "x", "--as", "alice", "--attach", secret.to_str().expect("plain")];
+        world.run_with(&args, |command| {
+            command.env("CLAUDE_CODE_SESSION_ID", "s1");
+        })
+    };
+    let world = World::with(&["alice", "bob"]).settings(&format!("attach_from = [{:?}]\n", outside.path()));
+    arrive(&world);
+    let said = attach(&world);
+    assert!(said.code != 0 && world.inbox("bob").is_empty(), "{said:?}");
+}
