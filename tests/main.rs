@@ -23,6 +23,7 @@ mod helpers;
 mod hooks;
 mod hostile;
 mod install;
+mod integrity;
 mod licences;
 mod links;
 mod mcp;

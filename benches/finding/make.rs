@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use mailbag::base::clock::Stamp;
 use mailbag::base::hash::{Hash, NO_HASH, hash};
 use mailbag::disk::layout;
-use mailbag::log::{Log, START};
+use mailbag::log::{Log, Position, Tip};
 use mailbag::message::Message;
 use mailbag::message::record::{Event, Group, Record};
 use mailbag::room::Room;
@@ -52,6 +52,7 @@ struct Thread {
 
 struct Maker {
     log: Log,
+    tip: Tip,
     dice: Dice,
     words: Vec<&'static str>,
     threads: Vec<Thread>,
@@ -71,7 +72,8 @@ pub(super) fn room(path: &Path, messages: u64) -> Result<()> {
         .replace(layout::REGISTRY, json!({"version": 1, "agents": agents, "aliases": {}}).to_string().as_bytes())?;
     let span = DAYS * 86_400_000_000;
     let mut maker = Maker {
-        log: Log::open(&room.dir, START)?,
+        log: Log::open(&room.dir, Tip::NONE)?,
+        tip: Tip::NONE,
         dice: Dice(0x9e37_79b9_7f4a_7c15),
         words: WORDS.split_whitespace().collect(),
         threads: (0..OPEN_THREADS).map(|n| Thread { name: format!("start-{n}"), last: None }).collect(),
@@ -104,7 +106,7 @@ pub(super) fn room(path: &Path, messages: u64) -> Result<()> {
     let mut record = Record::new(Event::Settled);
     record.settled.extend(settled);
     maker.batch(vec![record])?;
-    maker.log.commit(true)?;
+    maker.log.commit(maker.tip, true)?;
     Ok(())
 }
 
@@ -116,7 +118,7 @@ pub(super) fn agent(number: u64) -> String {
 impl Maker {
     fn batch(&mut self, mut records: Vec<Record>) -> Result<()> {
         self.batch += 1;
-        let mut lines = Vec::new();
+        let (mut lines, mut last) = (Vec::new(), 0);
         let count = u32::try_from(records.len())?;
         for (n, record) in records.iter_mut().enumerate() {
             self.seq += 1;
@@ -126,10 +128,13 @@ impl Maker {
             record.count = (n == 0).then_some(count);
             let line = record.line();
             self.prev = hash(&line);
+            last = lines.len() as u64;
             lines.extend(line);
         }
         // Goes on to the next segment when this one is full.
-        self.log.end()?;
+        let start = self.log.end()?;
+        let place = |bytes| Position { offset: start.offset + bytes, ..start };
+        self.tip = Tip { at: place(last), end: place(lines.len() as u64), seq: self.seq, hash: self.prev };
         Ok(self.log.append(&lines)?)
     }
 

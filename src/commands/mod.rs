@@ -29,6 +29,7 @@ pub mod post;
 pub mod deliver;
 pub mod demo;
 pub mod files;
+pub mod gap;
 pub mod init;
 pub mod join;
 pub mod link;

@@ -66,6 +66,16 @@ impl Append {
         Ok(())
     }
 
+    /// Removes the last `bytes` that were appended, if no other program has written to the file since. A failure leaves
+    /// them there.
+    pub fn take_back(&mut self, bytes: u64) {
+        let shorter = self.length - bytes;
+        let is_ours = super::file_meta(&self.file).is_ok_and(|meta| meta.size == self.length);
+        if is_ours && rustix::fs::ftruncate(&self.file, shorter).is_ok() {
+            self.length = shorter;
+        }
+    }
+
     /// Makes the appended bytes durable.
     pub fn sync(&self) -> Result<()> {
         system::sync_data(self.file.as_fd()).map_err(|source| Error::Sync { path: self.path.clone(), source })

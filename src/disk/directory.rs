@@ -333,6 +333,15 @@ pub fn events_work(dir: &Dir) -> bool {
     super::system::events_work(dir.as_fd())
 }
 
+/// Does a file in this directory keep its inode number? Some file systems in user space give it another one at any time.
+pub fn has_stable_inodes(dir: &Dir) -> bool {
+    // Test builds can simulate such a file system.
+    if cfg!(any(debug_assertions, feature = "failpoints")) && std::env::var_os("MAILBAG_TEST_INODES").is_some() {
+        return false;
+    }
+    super::system::has_stable_inodes(dir.as_fd())
+}
+
 /// The metadata of an open file.
 pub fn file_meta(file: &File) -> std::io::Result<Meta> {
     Ok(Meta::new(&rustix::fs::fstat(file)?))

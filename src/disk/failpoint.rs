@@ -35,6 +35,10 @@ pub enum Failpoint {
     TrustSync,
     /// The note of the end of the committed log, for readers.
     CommittedNote,
+    /// The comparison of the log with what the previous batch left.
+    LogCheck,
+    /// The comparison of the log with the evidence of later records, at the start of a router.
+    LogEvidence,
 }
 
 impl Failpoint {
@@ -56,6 +60,8 @@ impl Failpoint {
             Failpoint::BackupSync => "backup-sync",
             Failpoint::TrustSync => "trust-sync",
             Failpoint::CommittedNote => "committed-note",
+            Failpoint::LogCheck => "log-check",
+            Failpoint::LogEvidence => "log-evidence",
         }
     }
 }
@@ -121,6 +127,11 @@ pub fn receipts_of_item() -> usize {
 /// How long the peer of a carrier may be silent. Test builds can reduce it.
 pub fn carrier_silence() -> std::time::Duration {
     shrunk("MAILBAG_TEST_SILENCE_MS").map_or(crate::base::limits::CARRIER_SILENCE, std::time::Duration::from_millis)
+}
+
+/// How often a router shows routers on other machines that it runs. Test builds can reduce it.
+pub fn beat() -> std::time::Duration {
+    shrunk("MAILBAG_TEST_BEAT_MS").map_or(crate::base::limits::BEAT, std::time::Duration::from_millis)
 }
 
 fn shrunk(name: &str) -> Option<u64> {

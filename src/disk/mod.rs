@@ -37,7 +37,7 @@ pub use append::{Append, forget, rewrite};
 pub use barrier::{Barrier, Durability};
 pub use board::NoteFile;
 pub use copy::{CopyResult, copy};
-pub use directory::{Dir, Meta, events_work, file_meta, lease};
+pub use directory::{Dir, Meta, events_work, file_meta, has_stable_inodes, lease};
 pub use draft::{Draft, put};
 pub use hard_links::HardLinks;
 pub use keeps::{Keeps, keeps};

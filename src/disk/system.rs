@@ -109,20 +109,41 @@ pub(super) fn sync_all(fd: BorrowedFd<'_>) -> std::io::Result<()> {
 
 /// Network, FUSE and shared-folder file systems can change without an event. The magic numbers are in statfs(2).
 #[cfg(target_os = "linux")]
-#[allow(clippy::unnecessary_cast)] // The field's type differs between processors.
 pub(super) fn events_work(fd: BorrowedFd<'_>) -> bool {
-    const SILENT: [i64; 9] = [
+    const SILENT: [i64; 3] = [
         0x6969,      // NFS
-        0xff53_4d42, // CIFS
-        0xfe53_4d42, // SMB2
-        0x517b,      // SMB
-        0x6573_5546, // FUSE
-        0x0102_1997, // 9P, which WSL and some virtual machines use
         0x00c3_6400, // Ceph
         0x5346_414f, // AFS
-        0x786f_4256, // VirtualBox shared folders
     ];
-    rustix::fs::fstatfs(fd).is_ok_and(|stat| !SILENT.contains(&(stat.f_type as i64 & 0xffff_ffff)))
+    rustix::fs::fstatfs(fd).is_ok_and(|stat| !SILENT.contains(&magic(&stat)) && !TRANSLATED.contains(&magic(&stat)))
+}
+
+/// Does a file keep its inode number while it exists?
+#[cfg(target_os = "linux")]
+pub(super) fn has_stable_inodes(fd: BorrowedFd<'_>) -> bool {
+    rustix::fs::fstatfs(fd).is_ok_and(|stat| !TRANSLATED.contains(&magic(&stat)))
+}
+
+/// File systems that translate the files of another system, whose inode numbers may be made up as needed.
+#[cfg(target_os = "linux")]
+const TRANSLATED: [i64; 6] = [
+    0xff53_4d42, // CIFS
+    0xfe53_4d42, // SMB2
+    0x517b,      // SMB
+    0x6573_5546, // FUSE
+    0x0102_1997, // 9P, which WSL and some virtual machines use
+    0x786f_4256, // VirtualBox shared folders
+];
+
+#[cfg(target_os = "linux")]
+#[allow(clippy::unnecessary_cast)] // The field's type differs between processors.
+fn magic(stat: &rustix::fs::StatFs) -> i64 {
+    stat.f_type as i64 & 0xffff_ffff
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn has_stable_inodes(_: BorrowedFd<'_>) -> bool {
+    true
 }
 
 #[cfg(not(target_os = "linux"))]

@@ -69,13 +69,13 @@ pub(super) fn log(room: &Room, findings: &mut Vec<Finding>) -> Result<Option<Rep
 
 /// An incomplete last batch, a log of another room, and a clock that is behind the log.
 pub(super) fn log_end(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Result<()> {
-    let Some(Replayed { state, damage, .. }) = &examined.replayed else { return Ok(()) };
+    let Some(replayed) = &examined.replayed else { return Ok(()) };
     let held = examined.room.holder()?.is_some();
-    if let Some(damage) = damage.as_ref().filter(|_| !held) {
-        if let Err(e) = recover::refuse_to_set_aside_what_was_committed(&examined.room.dir, state, damage) {
-            findings.push(Finding::new("log_damaged", Severity::Problem, e.to_string(), "mailbag log verify"));
-            return Ok(());
-        }
+    if !held && let Err(e) = recover::check_end(&examined.room.dir, replayed) {
+        findings.push(Finding::new("log_damaged", Severity::Problem, e.to_string(), "mailbag log verify"));
+        return Ok(());
+    }
+    if let Some(damage) = replayed.damage.as_ref().filter(|_| !held) {
         let what =
             format!("the last batch of the log is incomplete; the next pass moves it to quarantine: {}", damage.what);
         findings.push(Finding::new("log_unfinished", Severity::Warning, what, "mailbag run --once").fixable());

@@ -1,50 +1,170 @@
 //! Appending to the log: append-only NDJSON segments, one complete batch at a time.
+//!
+//! Another program can restore, replace, shorten, extend or move the log at any time. So the log is compared before each
+//! batch with the log that the previous batch left, and once more between the append and the first effect of the batch.
 
-use super::Position;
 use super::committed::Note;
-use crate::base::error::Result;
-use crate::disk::{self, Append, Dir, failpoint, layout};
+use super::{Position, Tip};
+use crate::base::error::{Error, Result};
+use crate::disk::failpoint::{self, Failpoint};
+use crate::disk::{self, Append, Dir, Meta, layout};
+use std::path::Path;
 
 /// The open end of the log. Only the holder of the room's lock may have one.
 pub struct Log {
+    room: Dir,
     dir: Dir,
-    segment: u32,
     append: Append,
     note: Note,
     /// Is the segment's name durable?
     named: bool,
+    /// The segment that the next batch is appended to.
+    segment: u32,
+    /// The last committed record.
+    tip: Tip,
+    /// The directory `log/` as the last batch left it.
+    home: Meta,
+    /// The segment as the last batch left it.
+    left: Meta,
 }
 
 impl Log {
-    /// Opens the log to append at `end`, the end of the committed log. Later bytes in this segment are cut off.
-    pub fn open(room: &Dir, end: Position) -> Result<Log> {
+    /// Opens the log to append after `tip`, the last record, and shows it to readers. Fails if the log does not end there.
+    pub fn open(room: &Dir, tip: Tip) -> Result<Log> {
+        let log = Log::open_unshown(room, tip)?;
+        log.show();
+        Ok(log)
+    }
+
+    /// As [`Log::open`], but readers see the end of the log only after the next commit.
+    pub fn open_unshown(room: &Dir, tip: Tip) -> Result<Log> {
         let dir = room.make(layout::LOG)?;
-        let append = Append::open(&dir, &layout::segment(end.segment), Some(end.offset))?;
-        let note = Note::open(room);
-        note.write(end);
+        let Position { segment, offset } = tip.end;
+        let append = Append::open(&dir, &layout::segment(segment), None)?;
+        let (home, left) = (dir.meta()?, append.meta()?);
+        if left.size != offset || tip.seq > 0 && !tip.is_in(room)? {
+            return Err(moved(&dir.at(layout::segment(segment)), "was changed while the router started"));
+        }
         // The content of the segment was made durable together with its name.
-        Ok(Log { dir, segment: end.segment, append, note, named: end.offset > 0 })
+        let (note, named) = (Note::open(room), offset > 0);
+        Ok(Log { room: room.clone(), dir, append, note, named, segment, tip, home, left })
+    }
+
+    fn show(&self) {
+        self.note.write(&self.tip, &self.left);
+    }
+
+    /// Fails if the log at its path is not the log that the last batch left. Needs two `fstatat` calls while nothing
+    /// has changed.
+    pub fn check(&mut self) -> Result<()> {
+        if !failpoint::on(Failpoint::LogCheck) {
+            return Ok(());
+        }
+        let home = self.room.stat(layout::LOG)?.filter(Meta::is_directory);
+        let home = home.filter(|home| self.is_same(&self.home, home));
+        let home = home.ok_or_else(|| moved(&self.room.at(layout::LOG), "was removed or replaced"))?;
+        if home.modified != self.home.modified {
+            self.check_newest()?;
+            self.home = home;
+        }
+        let there = self.there()?;
+        if there.size != self.left.size {
+            return Err(self.resized(there.size, self.left.size));
+        }
+        if there.modified != self.left.modified || !there.is_same_file(&self.left) {
+            self.check_last_line()?;
+            self.left = there;
+        }
+        Ok(())
+    }
+
+    /// Fails if there is a newer segment. An empty one is left by a router that was killed before its first batch in it.
+    fn check_newest(&self) -> Result<()> {
+        for number in super::live(&self.room)?.into_iter().filter(|&number| number > self.segment) {
+            let name = layout::segment(number);
+            if self.dir.stat(&name)?.is_some_and(|meta| meta.size > 0) {
+                return Err(moved(&self.dir.at(name), "was written by another program"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The newest segment at its path. Fails if that is not the file that this router writes to.
+    fn there(&self) -> Result<Meta> {
+        let there = self.room.stat(layout::live_segment(self.segment))?;
+        let there = there.filter(|there| self.is_same(&self.left, there));
+        there.ok_or_else(|| self.moved("was removed or replaced"))
+    }
+
+    /// Can this still be the same file? On a file system that gives a file another inode number at any time, length and
+    /// content decide.
+    fn is_same(&self, left: &Meta, there: &Meta) -> bool {
+        left.is_same_file(there) || !disk::has_stable_inodes(&self.dir) && left.kind == there.kind
+    }
+
+    /// For a segment of the same length that was written to, or that has another inode number.
+    fn check_last_line(&self) -> Result<()> {
+        if self.append.meta()?.links == 0 {
+            return Err(self.moved("was replaced"));
+        }
+        if self.tip.seq > 0 && self.tip.end.segment == self.segment && !self.tip.is_in(&self.room)? {
+            return Err(self.moved("was changed: its last line is another one"));
+        }
+        Ok(())
+    }
+
+    fn resized(&self, is: u64, was: u64) -> Error {
+        let how = if is < was { "was shortened" } else { "was written to by another program" };
+        self.moved(&format!("{how}: it has {is} bytes instead of {was}"))
+    }
+
+    fn moved(&self, how: &str) -> Error {
+        moved(&self.dir.at(layout::segment(self.segment)), how)
     }
 
     /// The position of the next batch. If the current segment has exceeded its size limit, this starts a new one and
     /// makes its name durable: a batch must not be durable in a segment whose name is not.
     pub fn end(&mut self) -> Result<Position> {
         if self.append.length() >= failpoint::segment_bytes() {
-            let append = Append::open(&self.dir, &layout::segment(self.segment + 1), None)?;
+            let name = layout::segment(self.segment + 1);
+            let append = Append::open(&self.dir, &name, None)?;
+            if append.length() > 0 {
+                return Err(moved(&self.dir.at(name), "was written by another program"));
+            }
             self.dir.sync()?;
             (self.segment, self.append, self.named) = (self.segment + 1, append, true);
+            (self.home, self.left) = (self.dir.meta()?, self.append.meta()?);
         }
         Ok(Position { segment: self.segment, offset: self.append.length() })
     }
 
-    /// Appends all lines of a batch, or nothing.
+    /// Appends all lines of a batch, or nothing. Fails for good if the log at its path did not grow by these lines:
+    /// another program wrote to it at the same time, or the file is no longer the log.
     pub fn append(&mut self, lines: &[u8]) -> Result<()> {
-        self.append.append(lines)
+        self.append.append(lines)?;
+        if !failpoint::on(Failpoint::LogCheck) {
+            return Ok(());
+        }
+        let there = self.there().and_then(|there| match there.size {
+            size if size == self.append.length() => Ok(there),
+            size => Err(self.resized(size, self.append.length())),
+        });
+        match there {
+            Ok(there) => {
+                self.left = there;
+                Ok(())
+            }
+            Err(e) => {
+                // A file that only this router has written to does not keep lines that were never committed.
+                self.append.take_back(lines.len() as u64);
+                Err(e)
+            }
+        }
     }
 
-    /// The commit point of a batch: makes the appended lines durable, if `durably` is set, and then shows them to
-    /// readers.
-    pub fn commit(&mut self, durably: bool) -> Result<()> {
+    /// The commit point of a batch that ends with `tip`: makes the appended lines durable, if `durably` is set, and then
+    /// shows them to readers.
+    pub fn commit(&mut self, tip: Tip, durably: bool) -> Result<()> {
         if durably {
             self.append.sync()?;
             if !self.named {
@@ -52,12 +172,30 @@ impl Log {
                 self.named = true;
             }
         }
-        self.note.write(Position { segment: self.segment, offset: self.append.length() });
+        self.tip = tip;
+        self.show();
         Ok(())
+    }
+}
+
+fn moved(path: &Path, how: &str) -> Error {
+    Error::Moved {
+        what: format!("{} {how}", path.display()),
+        cure: "nothing more was delivered; run `mailbag log verify`, then start the router again".into(),
     }
 }
 
 /// Writes the last batch of the log again, from `from` to `end`, and makes it durable.
 pub fn rewrite(room: &Dir, from: Position, end: Position) -> Result<()> {
     disk::rewrite(&room.sub(layout::LOG)?, &layout::segment(from.segment), from.offset..end.offset)
+}
+
+/// Cuts the log off at a position, and makes that durable. Nothing after it was committed.
+pub fn cut(room: &Dir, end: Position) -> Result<()> {
+    let dir = room.sub(layout::LOG)?;
+    for segment in super::live(room)?.into_iter().filter(|&number| number > end.segment) {
+        dir.remove(layout::segment(segment))?;
+    }
+    drop(Append::open(&dir, &layout::segment(end.segment), Some(end.offset))?);
+    dir.sync()
 }

@@ -2,7 +2,7 @@
 
 use super::Line;
 use crate::base::hash::{Hash, NO_HASH, hex};
-use crate::message::record::Record;
+use crate::message::record::{Event, Record};
 
 /// What the next line of the log has to follow.
 pub struct Chain {
@@ -34,12 +34,20 @@ impl Chain {
             let (has, wants) = (hex(&record.prev), hex(&self.prev));
             return Err(format!("the chain is broken: prev is {has}, but the previous line's hash is {wants}"));
         }
-        if record.seq != self.seq + 1 {
+        if record.seq != self.seq + 1 && !self.is_after_gap(&record) {
             return Err(format!("its seq is {}, but {} was expected", record.seq, self.seq + 1));
         }
         self.missing = self.missing_after(&record)?;
         (self.prev, self.seq, self.batch) = (line.hash(), record.seq, record.batch);
         Ok(record)
+    }
+
+    /// Only the record that accepts a gap may leave numbers out: those of the lost records.
+    fn is_after_gap(&self, record: &Record) -> bool {
+        let gap = record.gap.as_ref().filter(|_| record.event == Event::Gap);
+        gap.is_some_and(|gap| {
+            gap.from <= self.seq + 1 && gap.to > self.seq && gap.to.checked_add(1) == Some(record.seq)
+        })
     }
 
     fn missing_after(&self, record: &Record) -> Result<u32, String> {

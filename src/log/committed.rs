@@ -5,53 +5,103 @@
 //! the log up to the noted end. It also trusts a batch that another batch follows, because the router starts a batch
 //! only after the previous one is durable.
 
-use super::{Line, Lines, Position, now, read, segments};
+use super::{Line, Lines, Position, START, now, read, read_one, segments};
 use crate::base::error::{Error, Result};
+use crate::base::hash::{Hash, NO_HASH, hex, unhex};
 use crate::base::limits;
 use crate::disk::failpoint::{self, Failpoint};
-use crate::disk::{Dir, NoteFile, layout};
+use crate::disk::{Dir, Meta, NoteFile, layout};
 use crate::message::record::Record;
 
 /// A reader that meets a note during a write reads it again.
 const TRIES: usize = 3;
 
+/// The last record of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tip {
+    /// The position of its line.
+    pub at: Position,
+    /// The position of the next line.
+    pub end: Position,
+    /// Its number; 0 for an empty log.
+    pub seq: u64,
+    /// The hash of its line.
+    pub hash: Hash,
+}
+
+impl Tip {
+    /// The tip of an empty log.
+    pub const NONE: Tip = Tip { at: START, end: START, seq: 0, hash: NO_HASH };
+
+    /// Does the log have this record, in this place?
+    pub fn is_in(&self, room: &Dir) -> Result<bool> {
+        let line = read_one(room, self.at)?;
+        Ok(line.is_some_and(|line| line.hash() == self.hash && line.end() == self.end))
+    }
+}
+
+/// What the router noted at its last commit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Noted {
+    /// The last committed record.
+    pub tip: Tip,
+    /// The inode number of the segment, and its change time. A program that restores the segment changes one of them.
+    seal: (u64, i128),
+}
+
+impl Noted {
+    /// Reads the note. `None` if it is missing or invalid.
+    pub fn read(room: &Dir) -> Result<Option<Noted>> {
+        for _ in 0..TRIES {
+            let Some(bytes) = room.read(layout::COMMITTED, limits::NOTE_BYTES)? else { return Ok(None) };
+            if let Some(noted) = Noted::parse(&String::from_utf8_lossy(&bytes)) {
+                return Ok(Some(noted));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Is the segment still the file that the router noted, unchanged since then?
+    pub fn is_sealed(&self, room: &Dir) -> Result<bool> {
+        let there = room.stat(layout::live_segment(self.tip.end.segment))?;
+        Ok(there.is_some_and(|there| (there.inode, there.changed) == self.seal && there.size == self.tip.end.offset))
+    }
+
+    // Everything is written twice, so that a reader detects a partial note.
+    fn write(&self) -> String {
+        let (Tip { at, end, seq, hash }, (inode, changed)) = (&self.tip, self.seal);
+        let once = format!("{} {} {} {seq} {} {inode} {changed}", end.segment, end.offset, at.offset, hex(hash));
+        format!("{once} {once}\n")
+    }
+
+    fn parse(text: &str) -> Option<Noted> {
+        let words: Vec<&str> = text.split_ascii_whitespace().collect();
+        let (once, _) = words.split_at_checked(7).filter(|(once, again)| once == again)?;
+        let number = |n: usize| once[n].parse::<u64>().ok();
+        let segment = once[0].parse().ok()?;
+        let place = |offset| Position { segment, offset };
+        let tip = Tip { at: place(number(2)?), end: place(number(1)?), seq: number(3)?, hash: unhex(once[4])? };
+        Some(Noted { tip, seal: (number(5)?, once[6].parse().ok()?) })
+    }
+}
+
 /// The router's note: the end of the committed log.
 pub(super) struct Note(Option<NoteFile>);
 
 impl Note {
-    /// Opens the note. If it cannot be created, readers treat the room like one of an earlier version, which has no
-    /// note.
+    /// Opens the note. If it cannot be created, readers count each complete batch as committed.
     pub(super) fn open(room: &Dir) -> Note {
         let board = NoteFile::keep(room, layout::COMMITTED);
         Note(board.map_err(|e| tracing::debug!("{e}")).ok())
     }
 
-    /// Notes that the log is committed up to `end`. Only readers depend on the note, so a failure is ignored.
-    pub(super) fn write(&self, end: Position) {
-        let Position { segment, offset } = end;
-        // The position is written twice, so that a reader detects a partial note.
-        let once = format!("{segment:010} {offset:020}");
-        let text = [&once, " ", &once, "\n"].concat();
-        if let Some(Err(e)) = self.0.as_ref().map(|board| board.write(text.as_bytes())) {
+    /// Notes that the log is committed up to `tip`, in a segment with this metadata. Readers depend on the note, and the
+    /// next router compares the log with it. A failure is ignored, because both do without it.
+    pub(super) fn write(&self, tip: &Tip, segment: &Meta) {
+        let noted = Noted { tip: *tip, seal: (segment.inode, segment.changed) };
+        if let Some(Err(e)) = self.0.as_ref().map(|board| board.write(noted.write().as_bytes())) {
             tracing::debug!("{e}");
         }
-    }
-
-    fn read(room: &Dir) -> Result<Option<Position>> {
-        if !failpoint::on(Failpoint::CommittedNote) {
-            return Ok(None);
-        }
-        for _ in 0..TRIES {
-            let Some(bytes) = room.read(layout::COMMITTED, limits::NOTE_BYTES)? else { return Ok(None) };
-            let text = String::from_utf8_lossy(&bytes);
-            let numbers: Vec<u64> = text.split_ascii_whitespace().filter_map(|word| word.parse().ok()).collect();
-            if let [segment, offset, again, once_more] = numbers[..]
-                && (segment, offset) == (again, once_more)
-            {
-                return Ok(u32::try_from(segment).ok().map(|segment| Position { segment, offset }));
-            }
-        }
-        Ok(None)
     }
 }
 
@@ -59,17 +109,17 @@ impl Note {
 /// yet known to be durable.
 pub fn committed(room: &Dir) -> Result<Position> {
     for _ in 0..TRIES {
-        let noted = Note::read(room)?;
+        let noted = noted_end(room)?;
         let end = now(room)?;
         match noted {
             Some(noted) if noted == end => return Ok(noted),
-            // A router of an earlier version writes no note, and may have appended more.
+            // A router on a full disk may have appended more than it noted.
             Some(noted) if noted < end => {
                 if let Some(followed) = ends(room, noted)? {
                     return Ok(followed.followed.unwrap_or(noted));
                 }
             }
-            // The log was cut off, and recovery writes a new note.
+            // The log was cut off. Only a router decides whether that was an accident.
             Some(_) => {}
             None => break,
         }
@@ -78,12 +128,19 @@ pub fn committed(room: &Dir) -> Result<Position> {
     loop {
         let from = super::before_end(room, back)?;
         match ends(room, first_batch(room, from)?)? {
-            // Without a note, as in a room of an earlier version, a complete batch counts as committed.
+            // Without a note, a complete batch counts as committed.
             Some(Ends { whole: Some(whole), .. }) => return Ok(whole),
             _ if from == super::START => return beginning(room),
             _ => back = back.saturating_mul(8),
         }
     }
+}
+
+fn noted_end(room: &Dir) -> Result<Option<Position>> {
+    if !failpoint::on(Failpoint::CommittedNote) {
+        return Ok(None);
+    }
+    Ok(Noted::read(room)?.map(|noted| noted.tip.end))
 }
 
 /// The committed lines from `from` on. A line must begin at `from`.

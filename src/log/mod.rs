@@ -18,9 +18,9 @@ pub mod owners;
 mod segments;
 pub mod state;
 
-pub use append::{Log, rewrite};
+pub use append::{Log, cut, rewrite};
 pub use chain::Chain;
-pub use committed::{Committed, committed, lines};
+pub use committed::{Committed, Noted, Tip, committed, lines};
 pub use lines::{
     Line, Lines, Position, Records, START, before_end, length, next_line, now, read, read_live, read_one, read_record,
     read_whole, segments,

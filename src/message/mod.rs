@@ -15,6 +15,7 @@ pub mod claim;
 pub mod decision;
 pub mod dialects;
 pub mod envelope;
+pub mod gap;
 mod hash;
 pub mod id;
 pub mod link;

@@ -1,6 +1,7 @@
 //! The records of the log: their fields, and the chain of hashes.
 
 use super::carried::{Acked, Arrived, Carried, Enclosed, LinkChange};
+use super::gap::Gap;
 use super::hash::{hex_hash, hex_hash_option};
 use super::id::tag_of;
 use crate::base::clock::Stamp;
@@ -36,6 +37,8 @@ pub enum Event {
     Receipts,
     /// All copies of these records are durable in their inboxes, and their picked-up files are retired.
     Settled,
+    /// A person accepted that the log lost records.
+    Gap,
 }
 
 impl Event {
@@ -49,6 +52,7 @@ impl Event {
             Event::Notice => "notice",
             Event::Receipts => "rungs",
             Event::Settled => "settled",
+            Event::Gap => "gap",
         }
     }
 }
@@ -176,6 +180,9 @@ pub struct Record {
     /// The change of a link.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link: Option<LinkChange>,
+    /// The lost records (event `gap`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gap: Option<Box<Gap>>,
     /// The complete message as accepted, or the bounce or notice.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<Box<RawValue>>,
@@ -219,6 +226,7 @@ impl Record {
             enclosed: Vec::new(),
             acked: Vec::new(),
             link: None,
+            gap: None,
             message: None,
         }
     }
@@ -305,8 +313,10 @@ mod tests {
     #[test]
     fn an_event_has_the_same_name_in_a_record_as_in_a_command() {
         use Event::*;
-        let names = ["room", "accepted", "refused", "duplicate", "notice", "rungs", "settled"];
-        for (event, name) in [Room, Accepted, Rejected, Duplicate, Notice, Receipts, Settled].into_iter().zip(names) {
+        let names = ["room", "accepted", "refused", "duplicate", "notice", "rungs", "settled", "gap"];
+        for (event, name) in
+            [Room, Accepted, Rejected, Duplicate, Notice, Receipts, Settled, Gap].into_iter().zip(names)
+        {
             assert_eq!(event.as_str(), name);
             assert_eq!(serde_json::to_value(event).expect("a word"), name, "a log of an earlier version has this name");
         }

@@ -41,8 +41,16 @@ pub fn event(word: &str) -> Option<Event> {
 }
 
 /// All events.
-pub const EVENTS: [Event; 7] =
-    [Event::Room, Event::Accepted, Event::Rejected, Event::Duplicate, Event::Notice, Event::Receipts, Event::Settled];
+pub const EVENTS: [Event; 8] = [
+    Event::Room,
+    Event::Accepted,
+    Event::Rejected,
+    Event::Duplicate,
+    Event::Notice,
+    Event::Receipts,
+    Event::Settled,
+    Event::Gap,
+];
 
 impl Filter {
     fn fits(&self, record: &Record) -> bool {

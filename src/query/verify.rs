@@ -1,16 +1,15 @@
 //! Verifies the log: hash chain, record numbers, complete batches and digests; and that no record is missing that the
-//! checkpoint, the routed originals or a kept head refer to.
+//! router's files, the routed originals, the delivered copies or a kept head show.
 
 use super::head::Head;
 use crate::base::error::{Error, Problem, Result};
-use crate::base::hash::{Hash, hex};
+use crate::base::hash::hex;
 use crate::disk::layout;
-use crate::log::state;
 use crate::log::{self, Chain, Line};
 use crate::message::Message;
 use crate::message::record::{Event, Record};
 use crate::room::Room;
-use crate::router::recover;
+use crate::router::recover::evidence::{self, Witness};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -29,10 +28,25 @@ pub struct Verified {
     pub messages: u64,
     /// Lines by event.
     pub events: BTreeMap<&'static str, u64>,
+    /// Lost records that a person gave up.
+    pub gaps: Vec<VerifiedGap>,
     /// The hash of the last line.
     pub last: String,
     /// A router is writing a batch, which was skipped.
     pub unfinished: bool,
+}
+
+/// An accepted gap.
+#[derive(Debug, Serialize)]
+pub struct VerifiedGap {
+    /// The first lost record.
+    pub from: u64,
+    /// The last lost record.
+    pub to: u64,
+    /// The record that accepts the gap.
+    pub seq: u64,
+    /// When it was accepted.
+    pub at: String,
 }
 
 /// The first invalid line.
@@ -45,15 +59,6 @@ struct Bad {
     is_end: bool,
     /// Whether the log lost records.
     is_rolled_back: bool,
-}
-
-/// Evidence that the log once held a record.
-#[derive(Debug, Clone)]
-struct Witness {
-    seq: u64,
-    /// The hash of its line, if known.
-    hash: Option<Hash>,
-    says: String,
 }
 
 /// Verifies the whole log. The first invalid line is the error.
@@ -92,24 +97,16 @@ impl Found {
 }
 
 fn witnesses(room: &Room, kept: Option<&Head>) -> Result<Vec<Witness>> {
-    let mut witnesses = Vec::new();
-    let id = room.id()?;
+    let mut witnesses = evidence::newest(room)?;
     if let Some(head) = kept {
+        let id = room.id()?;
         if id.as_ref() != Some(&head.room) {
             let is = id.as_deref().unwrap_or("nothing");
             let problem =
                 Problem::new("other_room", format!("the head is of room {}, and this room is {is}", head.room));
             return Err(Error::Rejected(vec![problem.fix("select the room with --room, or pass a head of this room")]));
         }
-        let says = "the given head refers to it".into();
-        witnesses.push(Witness { seq: head.seq, hash: head.hash(), says });
-    }
-    if let Some((seq, path)) = recover::last_retired(&room.dir)? {
-        witnesses.push(Witness { seq, hash: None, says: format!("{} was made from it", path.display()) });
-    }
-    if let Some(state) = state::saved(&room.dir).filter(|state| state.room == id && state.seq > 0) {
-        let says = format!("{} was made from it", layout::CHECKPOINT);
-        witnesses.push(Witness { seq: state.seq, hash: Some(state.prev), says });
+        witnesses.push(Witness { file: "the given head".into(), seq: head.seq, hash: head.hash() });
     }
     Ok(witnesses)
 }
@@ -121,6 +118,7 @@ fn read(room: &Room, witnesses: &[Witness], progress: &mut dyn FnMut(u64)) -> Re
         witnesses,
         verified: Verified::default(),
         chain: Chain::start(),
+        differs: Vec::new(),
         segment: 0,
         line: 0,
     };
@@ -143,10 +141,7 @@ fn read(room: &Room, witnesses: &[Witness], progress: &mut dyn FnMut(u64)) -> Re
             .bad(format!("the last batch is incomplete: {} records are missing", verifier.chain.missing()), true);
         return Ok(Found { verified: Err(bad), before: verifier.verified });
     }
-    let records = verifier.verified.records;
-    if let Some(witness) = witnesses.iter().find(|witness| witness.seq > records) {
-        let what = format!("the log ends at record {records} but once held record {}: {}", witness.seq, witness.says);
-        let bad = Bad { is_rolled_back: true, ..verifier.bad(what, false) };
+    if let Some(bad) = verifier.find_loss() {
         return Ok(Found { verified: Err(bad), before: verifier.verified });
     }
     Ok(Found { verified: Ok(verifier.verified), before: Verified::default() })
@@ -157,6 +152,8 @@ struct Verifier<'a> {
     witnesses: &'a [Witness],
     verified: Verified,
     chain: Chain,
+    /// Records that differ from those that the room once had, in the order of the log.
+    differs: Vec<(u64, Bad)>,
     segment: u32,
     line: u64,
 }
@@ -172,14 +169,34 @@ impl Verifier<'_> {
         self.check_room(&record)?;
         self.check_digest(&record)?;
         let of_this = self.witnesses.iter().filter(|witness| witness.seq == record.seq);
-        if let Some(other) =
-            of_this.into_iter().find(|witness| witness.hash.is_some_and(|hash| hash != self.chain.hash()))
-        {
-            return Err(format!("record {} differs from the one that the log once held: {}", record.seq, other.says));
+        if let Some(other) = of_this.into_iter().find(|one| one.hash.is_some_and(|hash| hash != self.chain.hash())) {
+            let what = format!("record {} differs from the one that {} shows", record.seq, other.file.display());
+            self.differs.push((record.seq, self.bad(what, false)));
         }
-        (self.verified.records, self.verified.batches) = (self.chain.seq(), self.chain.batch());
+        if let Some(gap) = record.gap.as_ref().filter(|gap| self.verified.gaps.iter().all(|known| known.to != gap.to)) {
+            let (from, to, seq, at) = (gap.from, gap.to, record.seq, record.at.clone());
+            self.verified.gaps.push(VerifiedGap { from, to, seq, at });
+        }
+        self.verified.records += 1;
+        self.verified.batches = self.chain.batch();
         *self.verified.events.entry(record.event.as_str()).or_default() += 1;
         Ok(())
+    }
+
+    /// The first record that was lost or changed without a person's consent.
+    fn find_loss(&mut self) -> Option<Bad> {
+        let gaps = &self.verified.gaps;
+        let is_accepted = |seq: &u64| gaps.iter().any(|gap| (gap.from..=gap.to).contains(seq));
+        if let Some(n) = self.differs.iter().position(|(seq, _)| !is_accepted(seq)) {
+            return Some(self.differs.swap_remove(n).1);
+        }
+        let last = self.chain.seq();
+        let lost: Vec<Witness> = self.witnesses.iter().filter(|witness| witness.seq > last).cloned().collect();
+        if lost.is_empty() {
+            return None;
+        }
+        let what = format!("the log ends at record {last}, but {}", evidence::describe(&lost, last));
+        Some(Bad { is_rolled_back: true, ..self.bad(what, false) })
     }
 
     fn check_room(&self, record: &Record) -> Result<(), String> {
@@ -216,7 +233,8 @@ impl Verifier<'_> {
 
 fn refused(room: &Room, bad: &Bad) -> Error {
     if bad.is_rolled_back {
-        let fix = "restore log/ from a backup that has the record; if the file came from another room, move it away";
+        let fix = "restore log/ from a backup that has these records; if a file is from another room, move it away; to \
+                   give the records up, run `mailbag log accept-gap`";
         return Error::Rejected(vec![Problem::new("rolled_back", &bad.what).at(layout::LOG).fix(fix)]);
     }
     let path = log::path(&room.dir, bad.segment);

@@ -4,7 +4,10 @@
 use super::Room;
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
-use crate::disk::{Dir, LockFile, file_meta, is_locked, layout, machine};
+use crate::disk::failpoint::beat;
+use crate::disk::machine::{self, Process};
+use crate::disk::{Dir, LockFile, Meta, events_work, file_meta, has_stable_inodes, is_locked, layout};
+use crate::message::id;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};
@@ -55,7 +58,10 @@ impl Room {
         let (mut same, mut since) = (None, begun);
         loop {
             match file.try_lock() {
-                Ok(()) => return Lock::hold(self.dir.clone(), file, mode).map(Locking::Ours),
+                Ok(()) => {
+                    LockNote::read(&mut file).map_or(Ok(()), |left| left.reject_if_alive(&self.dir))?;
+                    return Lock::hold(self.dir.clone(), file, mode).map(Locking::Ours);
+                }
                 Err(TryLockError::Error(e)) => return Err(e).doing_in("lock", self.dir.path(), layout::LOCK),
                 Err(TryLockError::WouldBlock) => {}
             }
@@ -181,11 +187,99 @@ pub struct Holder {
 
 impl Holder {
     fn read(file: &mut File) -> Option<Holder> {
-        let mut text = String::new();
-        file.rewind().ok()?;
-        file.take(1024).read_to_string(&mut text).ok()?;
-        serde_json::from_str(&text).ok()
+        LockNote::read(file).map(|note| note.holder)
     }
+}
+
+/// The content of the lock file. A holder empties the file at its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct LockNote {
+    #[serde(flatten)]
+    holder: Holder,
+    /// Identifies this lock among all that were ever held.
+    #[serde(default)]
+    token: String,
+    /// The process, with its start time. `None` if the system does not report it.
+    #[serde(default)]
+    process: Option<Process>,
+    /// The boot of the machine on which the process runs.
+    #[serde(default)]
+    boot: Option<String>,
+}
+
+impl LockNote {
+    fn of_this_process(mode: Mode) -> LockNote {
+        let holder = Holder { pid: std::process::id(), mode, since: crate::base::clock::Stamp::now().to_string() };
+        LockNote { holder, token: id::mint(), process: Process::own(), boot: machine::boot() }
+    }
+
+    fn text(&self) -> String {
+        serde_json::to_string(self).expect("a holder is plain data") + "\n"
+    }
+
+    fn read(file: &mut File) -> Option<LockNote> {
+        serde_json::from_str(&read_text(file).ok()?).ok()
+    }
+
+    /// Fails if the holder still runs, although the system gave the lock to this process: then the lock does not work
+    /// between the two, as between two machines or mounts of some file systems. A holder that was killed leaves the
+    /// same content.
+    fn reject_if_alive(&self, dir: &Dir) -> Result<()> {
+        let is_here = self.boot.is_some() && self.boot == machine::boot();
+        let lives = self.process.filter(|_| is_here).and_then(Process::lives);
+        let is_own = self.process.is_some() && self.process == Process::own();
+        let is_alive = match lives {
+            Some(lives) => lives && !is_own,
+            None => !events_work(dir) && self.beats(dir)?,
+        };
+        if !is_alive {
+            return Ok(());
+        }
+        let Holder { pid, since, .. } = &self.holder;
+        Err(Error::Busy {
+            what: format!(
+                "process {pid} has routed in {} since {since}, and its lock has no effect on this process",
+                dir.path().display()
+            ),
+            cure:
+                "two routers would use the same numbers: reach the room by the same mount as that process, or stop it"
+                    .into(),
+        })
+    }
+
+    /// Returns true if a router on another machine or in another container writes to the lock file.
+    fn beats(&self, dir: &Dir) -> Result<bool> {
+        let text = self.text();
+        let look = || Ok((dir.stat(layout::LOCK)?.map(|meta| (meta.modified, meta.size)), read_lock(dir)?));
+        let before: (_, Option<String>) = look()?;
+        let deadline = Instant::now() + beat() * 3;
+        while Instant::now() < deadline {
+            std::thread::sleep(limits::LOCK_LOOK);
+            let now = look()?;
+            // It has ended.
+            if now.1.as_deref().unwrap_or_default().is_empty() {
+                return Ok(false);
+            }
+            if now != before || now.1.is_some_and(|now| now != text) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+fn read_text(file: &mut File) -> std::io::Result<String> {
+    let mut text = String::new();
+    file.rewind()?;
+    file.take(limits::NOTE_BYTES).read_to_string(&mut text)?;
+    Ok(text)
+}
+
+/// The content of the file at the lock's path. Opens the file, because some file systems look at the other machine's
+/// changes only then.
+fn read_lock(dir: &Dir) -> Result<Option<String>> {
+    let bytes = dir.read(layout::LOCK, limits::NOTE_BYTES)?;
+    Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
 }
 
 /// The result of requesting the lock.
@@ -205,22 +299,46 @@ pub struct Lock {
     /// router.
     routing: Option<LockFile>,
     file: LockFile,
-    inode: u64,
+    /// The file as it was left, and its content.
+    left: Meta,
+    text: String,
+    /// True if a router on another machine can reach the same file.
+    is_shared: bool,
     mode: Mode,
 }
 
 impl Lock {
-    fn hold(dir: Dir, mut file: LockFile, mode: Mode) -> Result<Lock> {
-        let holder = Holder { pid: std::process::id(), mode, since: crate::base::clock::Stamp::now().to_string() };
-        let text = serde_json::to_string(&holder).expect("a holder is plain data") + "\n";
-        let inode = file_meta(&file).doing_in("look at", dir.path(), layout::LOCK)?.inode;
-        file.rewind().and_then(|()| file.set_len(0)).doing_in("write", dir.path(), layout::LOCK)?;
-        // The content is only a hint, so a full disk must not keep the router from starting.
-        let _ = file.write_all(text.as_bytes());
+    fn hold(dir: Dir, file: LockFile, mode: Mode) -> Result<Lock> {
+        let left = file_meta(&file).doing_in("look at", dir.path(), layout::LOCK)?;
+        let is_shared = !events_work(&dir);
+        let text = LockNote::of_this_process(mode).text();
+        let mut lock = Lock { dir, routing: None, file, left, text, is_shared, mode };
+        lock.file.set_len(0).doing_in("write", lock.dir.path(), layout::LOCK)?;
+        lock.write()?;
         // Set last, so that a process that finds the lock held reads the content of the current holder.
-        let goes_on = mode != Mode::Pass;
-        let routing = goes_on.then(|| dir.lock_within(layout::ROUTING, limits::PASS_WAIT)).transpose()?;
-        Ok(Lock { dir, routing, file, inode, mode })
+        if mode != Mode::Pass {
+            lock.routing = Some(lock.dir.lock_within(layout::ROUTING, limits::PASS_WAIT)?);
+        }
+        Ok(lock)
+    }
+
+    fn write(&mut self) -> Result<()> {
+        let Lock { dir, file, text, .. } = self;
+        file.rewind().doing_in("write", dir.path(), layout::LOCK)?;
+        // A full disk must not keep the router from starting.
+        let _ = file.write_all(text.as_bytes());
+        self.text = read_text(file).doing_in("read", dir.path(), layout::LOCK)?;
+        self.left = file_meta(file).doing_in("look at", dir.path(), layout::LOCK)?;
+        Ok(())
+    }
+
+    /// Shows routers on other machines that this one still runs. Only where they can have the same lock.
+    pub fn beat(&mut self) -> Result<()> {
+        if !self.is_shared {
+            return Ok(());
+        }
+        self.check()?;
+        self.write()
     }
 
     /// How long the holder waits for a backup. Only a continuous router waits long.
@@ -228,16 +346,24 @@ impl Lock {
         if self.mode == Mode::Run { limits::PAUSE_WAIT } else { limits::PASS_WAIT }
     }
 
-    /// Fails if the lock file is no longer the file at its path. Then the room was cleaned or replaced, and another
-    /// router may hold the new file.
+    /// Fails if the lock file is no longer the file at its path, or has the content of another holder. Then the room was
+    /// cleaned or replaced, and another router may hold the new file; or the lock does not work between two routers.
     pub fn check(&self) -> Result<()> {
-        let there = self.dir.stat(layout::LOCK)?.map(|meta| meta.inode);
-        if there == Some(self.inode) {
+        let there = self.dir.stat(layout::LOCK)?;
+        let same = |there: &Meta| there.is_same_file(&self.left) || !has_stable_inodes(&self.dir);
+        let Some(there) = there.filter(same) else {
+            return Err(Error::Moved {
+                what: format!("{} was removed or replaced", self.dir.at(layout::LOCK).display()),
+                cure: "start the router again; nothing was changed after that".into(),
+            });
+        };
+        let is_as_left = (there.modified, there.size) == (self.left.modified, self.left.size);
+        if is_as_left && !self.is_shared || read_lock(&self.dir)?.is_some_and(|text| text == self.text) {
             return Ok(());
         }
         Err(Error::Moved {
-            what: format!("{} was removed or replaced", self.dir.at(layout::LOCK).display()),
-            cure: "start the router again; nothing was changed after that".into(),
+            what: format!("another router has written to {}", self.dir.at(layout::LOCK).display()),
+            cure: "only one router can run in a room, and its lock must work for all who can write to the room".into(),
         })
     }
 }

@@ -359,4 +359,20 @@ fn packing(run: &mut Run<'_>) {
     let copy = run.world.path().join("copy").display().to_string();
     run.ok("backup", &[&copy]);
     run.ok("log-verify", &[]);
+    losing(run);
+}
+
+/// The last batch of the log is lost.
+fn losing(run: &mut Run<'_>) {
+    let logs = std::fs::read_dir(run.world.room("log")).expect("a directory");
+    let log = logs.flatten().map(|entry| entry.path()).max().expect("a segment");
+    let text = std::fs::read_to_string(&log).expect("the log");
+    let batch = text.rfind("\"count\":").and_then(|at| text[..at].rfind('\n')).expect("two batches") + 1;
+    std::fs::write(&log, &text[..batch]).expect("written");
+    let words = ["log", "accept-gap", "--yes", "--json"];
+    let ran = run.world.run_with(&words, |command| {
+        command.env("MAILBAG_TEST_ANCESTRY", "person");
+    });
+    run.judged.judge("log-accept-gap", &serde_json::from_str(&ran.ok(&words)).expect("JSON"));
+    run.ok("log-verify", &[]);
 }

@@ -46,6 +46,11 @@ const _: () = assert!(DELIVERED_NAME <= FILE_NAME);
 
 /// The digits of the largest sequence number or pickup number.
 pub const SEQ_DIGITS: usize = 20;
+/// The largest sequence number that a file name or a copy can show. Every JSON reader keeps it exactly; a larger one was
+/// written by hand.
+pub const SEQ_MOST: u64 = (1 << 53) - 1;
+/// How many lost messages one record of an accepted gap names.
+pub const GAP_MESSAGES: usize = 1_000;
 /// The largest pickup number. The router never reaches it; a larger number in a file name was written by hand, and
 /// would make the counter overflow.
 pub const CLAIM_MOST: u64 = u64::MAX / 2;

@@ -1,17 +1,21 @@
 //! `mailbag log`: shows the log, verifies it, and prints its head.
 
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::base::text::{count, count_of, to_the_second};
 use crate::cli::Exit;
 use crate::cli::context::Context;
+use crate::cli::show::output::Output;
+use crate::commands::gap::{self, Loss};
 use crate::message::claim::Change;
 use crate::message::record::{Event, Record};
 use crate::message::status::Receipt;
 use crate::query::head::{self, Head};
 use crate::query::records::{self, EVENTS, Filter};
-use crate::query::{time, verify};
+use crate::query::time;
+use crate::query::verify::{self, VerifiedGap};
 use crate::room::Room;
+use crate::room::actor::require_person;
 use serde_json::{Map, Value};
 use std::time::{Duration, Instant};
 
@@ -36,8 +40,23 @@ Examples:
 Each line contains the SHA-256 of the line before: `sha256sum` of line 5 of a
 segment is the \"prev\" of line 6. Exit status 65 means that the log is damaged;
 the error names the first bad line. Archived segments are verified too. The command
-also detects a truncated log from spool/checkpoint, sent/ and rejected/. With a
-head that you keep elsewhere, it detects a room that was replaced completely.";
+also detects a truncated log from the router's files in spool/, from sent/, rejected/
+and the inboxes. With a head that you keep elsewhere, it detects a room that was
+replaced completely. It lists the gaps that a person accepted.";
+
+const GAP_HELP: &str = "\
+Examples:
+  mailbag log accept-gap
+  mailbag log accept-gap --yes
+
+After an older log/ was restored, or the log was cut off or replaced, no router starts:
+it would give numbers and deliver messages twice. First try to restore a log/ that has
+all records: nothing is lost then. This command is for a log that no longer exists. It
+lists the evidence, and writes a record with the range of lost numbers. The next record
+gets a number above them. Messages that are still in sent/ or in an inbox are not
+delivered again. What lost records said about claims, approvals and read mail is lost.
+
+Only a person can run it, and no router may run.";
 
 const HEAD_HELP: &str = "\
 Examples:
@@ -56,7 +75,7 @@ pub(crate) struct Args {
     /// Earliest accept time: 1h, 7d or an instant
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Event: room, accepted, refused, duplicate, notice, rungs or settled
+    /// Event: room, accepted, refused, duplicate, notice, rungs, settled or gap
     #[arg(long, value_parser = parse_event)]
     event: Option<Event>,
 }
@@ -69,6 +88,13 @@ enum Verb {
         /// Head of the log that `mailbag log head` printed
         #[arg(long, value_name = "HEAD")]
         head: Option<String>,
+    },
+    /// Give up records that the log has lost
+    #[command(after_help = GAP_HELP)]
+    AcceptGap {
+        /// Give the records up without a question
+        #[arg(long)]
+        yes: bool,
     },
     /// Print the last record's number and hash, and the room id
     #[command(after_help = HEAD_HELP)]
@@ -88,6 +114,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         cx.out.show(&verified, |out| out.line(intact(&verified)))?;
         return Ok(Exit::Ok);
     }
+    if let Some(Verb::AcceptGap { yes }) = args.verb {
+        return accept_gap(&room, yes, cx);
+    }
     let since = args.since.as_deref().map(time::past).transpose()?;
     for entry in records::entries(&room, Filter { since, event: args.event })? {
         let entry = entry?;
@@ -95,6 +124,37 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         cx.out.item(json, |_| line(&entry.record))?;
     }
     Ok(Exit::Ok)
+}
+
+/// Shows the lost records, asks, and gives them up.
+fn accept_gap(room: &Room, yes: bool, cx: &mut Context) -> Result<Exit> {
+    let loss = gap::find_loss(room)?;
+    require_person("give up records of the log")?;
+    cx.out.ahead(|out| show_loss(&loss, out))?;
+    let question = "Give these records up, and continue with later numbers?";
+    let agreed = yes
+        || cx.out.ask(question)?.ok_or_else(|| Error::Usage {
+            what: "cannot ask without a terminal".into(),
+            cure: "run `mailbag log accept-gap` at a terminal, or give --yes to give up what is shown".into(),
+        })?;
+    if !agreed {
+        cx.out.line("nothing was changed")?;
+        return Ok(Exit::Error);
+    }
+    let loss = gap::accept_gap(room)?;
+    let done = || format!("accepted: the next record after the gap has a number above {}", loss.to);
+    cx.out.show(&loss, |out| out.line(done()))?;
+    Ok(Exit::Ok)
+}
+
+fn show_loss(loss: &Loss, out: &mut Output) -> Result<()> {
+    out.line(format!("the log ends with record {}", loss.last))?;
+    for witness in &loss.evidence {
+        out.line(sanitize::line(&witness.to_string()))?;
+    }
+    let messages = count(loss.messages as u64, "lost message");
+    out.line(format!("lost: records {} to {}", loss.from, loss.to))?;
+    out.line(format!("{messages} with an id still in sent/ or an inbox: delivered, and not delivered again"))
 }
 
 /// Verifies the log, with reports of the progress if that takes long.
@@ -115,13 +175,21 @@ fn intact(verified: &verify::Verified) -> String {
     let verify::Verified { records, segments, archived, batches, messages, .. } = verified;
     let archived = if *archived > 0 { format!(" ({archived} archived)") } else { String::new() };
     let rest = if verified.unfinished { "; a batch is being written" } else { "" };
+    let head = if verified.gaps.is_empty() { "intact".into() } else { accepted_gaps(&verified.gaps) };
     format!(
-        "the log is intact: {} in {} and {}{archived}, {}{rest}",
+        "the log is {head}: {} in {} and {}{archived}, {}{rest}",
         count(*records, "record"),
         count(*batches, "batch"),
         count_of(*segments, "segment"),
         count(*messages, "message")
     )
+}
+
+/// The lost records that a person has given up.
+fn accepted_gaps(gaps: &[VerifiedGap]) -> String {
+    let one = |gap: &VerifiedGap| format!("{} to {} (accepted in record {} at {})", gap.from, gap.to, gap.seq, gap.at);
+    let gaps: Vec<String> = gaps.iter().map(one).collect();
+    format!("whole except for the lost records {}", gaps.join(", "))
 }
 
 /// A record in one line.
@@ -149,6 +217,7 @@ fn line(record: &Record) -> String {
     let rest = match record.event {
         Event::Room => record.room.clone().unwrap_or_default(),
         Event::Settled | Event::Receipts => String::new(),
+        Event::Gap => gap_text(record),
         Event::Duplicate => format!("{from} {id} repeats {}", record.of.unwrap_or(0)),
         Event::Rejected => {
             let line = record.line.map(|line| format!(" line {line}")).unwrap_or_default();
@@ -168,6 +237,18 @@ fn line(record: &Record) -> String {
     let parts = [rest, climbs(&record.receipts), settled];
     let parts: Vec<String> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     format!("{head}  {}", sanitize::line(&parts.join("  ")))
+}
+
+/// An accepted gap in words.
+fn gap_text(record: &Record) -> String {
+    let Some(gap) = &record.gap else { return String::new() };
+    let by = record.from.as_deref().unwrap_or_default();
+    let rest = if gap.messages.is_empty() {
+        String::new()
+    } else {
+        format!("; {} of them delivered", count(gap.messages.len() as u64, "message"))
+    };
+    format!("{by} gave up the lost records {} to {}{rest}", gap.from, gap.to)
 }
 
 fn climbs(climbs: &[Receipt]) -> String {

@@ -8,6 +8,7 @@ mod copies;
 mod drops;
 mod links;
 mod packs;
+mod rejections;
 mod sessions;
 
 pub use clients::*;
@@ -15,6 +16,7 @@ pub use copies::*;
 pub use drops::*;
 pub use links::*;
 pub use packs::*;
+pub use rejections::*;
 pub use sessions::*;
 
 use crate::base::clock::Stamp;
@@ -266,32 +268,9 @@ pub fn read_retired(name: &str) -> Option<u64> {
     name.split_once('~')?.0.parse().ok()
 }
 
-/// The suffix of an explanation's name.
-pub const EXPLAINED: &str = ".error.json";
-
-/// The name of the explanation beside a rejected message.
-pub fn explanation(seq: u64, original: &str) -> String {
-    format!("{seq}~{}", explaining(original))
-}
-
 /// The sender's file name in the name of a retired message.
 pub fn read_original(name: &str) -> Option<&str> {
     Some(name.split_once('~')?.1)
-}
-
-/// The name of the explanation of one line, for a file with one message per line.
-pub fn explanation_of_line(seq: u64, original: &str, line: u32) -> String {
-    format!("{seq}~{}.line{line}{EXPLAINED}", split_suffix(original).0)
-}
-
-/// The path of a rejected line, which is kept with its explanation.
-pub fn refused_line(agent: &str, seq: u64, original: &str, line: u32) -> PathBuf {
-    rejected(agent).join(explanation_of_line(seq, original, line))
-}
-
-/// The name of the explanation beside a file.
-pub fn explaining(name: &str) -> String {
-    format!("{}{EXPLAINED}", split_suffix(name).0)
 }
 
 /// The name of a staged copy: its record, its pickup number (0 for none), and its recipient.

@@ -120,7 +120,7 @@ fn start_before(room: &Dir, segment: u32, reached: &dyn Fn(&Head) -> bool) -> Re
 mod tests {
     use super::*;
     use crate::disk::layout;
-    use crate::log::Log;
+    use crate::log::{Log, Tip};
     use crate::message::record::{Event, Record};
 
     /// A log with this many records, one per second, with bodies of various sizes, in segments of at most `lines`
@@ -145,7 +145,8 @@ mod tests {
 
     fn open(dir: &Dir, segment: u32) -> Log {
         let there = dir.make(layout::LOG).and_then(|log| log.stat(layout::segment(segment))).expect("a directory");
-        Log::open(dir, Position { segment, offset: there.map_or(0, |meta| meta.size) }).expect("it opens")
+        let end = Position { segment, offset: there.map_or(0, |meta| meta.size) };
+        Log::open(dir, Tip { end, ..Tip::NONE }).expect("it opens")
     }
 
     fn stamp(seq: u64) -> Stamp {

@@ -6,7 +6,8 @@
 use super::items::Item;
 use super::mailboxes::{Mailboxes, Sizes};
 use super::{
-    Activity, Approvals, Claims, Counts, Disputes, Ids, Items, Links, Open, PartialClaim, State, Timed, Timers, Wakes,
+    Activity, Approvals, Claims, Counts, Disputes, Gaps, Ids, Items, Links, Open, PartialClaim, State, Timed, Timers,
+    Wakes,
 };
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -19,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-const VERSION: u32 = 11;
+const VERSION: u32 = 12;
 
 /// The first line of the body. The ids and the copies follow it as binary entries.
 #[derive(Serialize, Deserialize)]
@@ -47,6 +48,7 @@ struct Head {
     items: (Vec<Item>, u64),
     wakes: Wakes,
     links: Links,
+    gaps: Gaps,
     #[serde(default)]
     begun: BTreeMap<String, PartialClaim>,
     last: Position,
@@ -88,6 +90,7 @@ impl State {
             items: self.items.saved(),
             wakes: self.wakes.clone(),
             links: self.links.clone(),
+            gaps: self.gaps.clone(),
             begun: self.begun.clone(),
             last: self.last,
             end: self.end,
@@ -157,6 +160,7 @@ fn read(file: &[u8]) -> Option<State> {
         items: Items::of(head.items),
         wakes: head.wakes,
         links: head.links,
+        gaps: head.gaps,
         begun: head.begun,
         last: head.last,
         end: head.end,

@@ -5,6 +5,7 @@ pub mod approvals;
 mod checkpoint;
 pub mod claims;
 mod counts;
+mod gaps;
 pub mod disputes;
 mod ids;
 pub mod items;
@@ -23,6 +24,7 @@ pub use checkpoint::saved;
 pub use claims::Claims;
 pub use counts::Counts;
 pub use disputes::Disputes;
+pub use gaps::{AcceptedGap, Gaps};
 pub use ids::Ids;
 pub use items::Items;
 pub use links::{Incoming, Link, Links, Outgoing, Waiting};
@@ -102,6 +104,8 @@ pub struct State {
     pub wakes: Wakes,
     /// The streams to and from other rooms.
     pub links: Links,
+    /// Lost records that a person has accepted as lost.
+    pub gaps: Gaps,
     /// Picked-up files whose lines are routed in several batches, with the progress of each.
     pub begun: BTreeMap<String, PartialClaim>,
     /// The position of the last line.
@@ -161,6 +165,7 @@ impl Default for State {
             items: Items::default(),
             wakes: Wakes::default(),
             links: Links::default(),
+            gaps: Gaps::default(),
             begun: BTreeMap::new(),
             last: crate::log::START,
             end: crate::log::START,
@@ -196,6 +201,7 @@ impl State {
             Event::Room => self.room = record.room,
             Event::Receipts if record.claim.is_some() => self.open_up(record, stamp, at, renamed),
             Event::Receipts | Event::Settled => {}
+            Event::Gap => self.accept_gap(&record, stamp, at),
             Event::Accepted => {
                 self.counts.accepted += 1;
                 self.counts.copies += record.to.iter().map(|group| group.agents.len() as u64).sum::<u64>();
@@ -375,18 +381,6 @@ impl State {
             now: BTreeMap::new(),
         };
         self.open.insert(open.seq, open);
-    }
-
-    /// Was everything in this record's picked-up file rejected? The records of lines from one batch are consecutive,
-    /// and all stay open until the first of them is retired.
-    pub fn is_all_refused(&self, open: &Open) -> bool {
-        if let Some(begun) = open.claim.as_ref().and_then(|claim| self.begun.get(claim)) {
-            return begun.refused;
-        }
-        let same = |other: &&Open| other.claim == open.claim;
-        let before = self.open.range(..open.seq).rev().map(|(_, open)| open).take_while(same);
-        let behind = self.open.range(open.seq..).map(|(_, open)| open).take_while(same);
-        before.chain(behind).all(|open| open.event == Event::Rejected)
     }
 
     fn settle(&mut self, from: u64, to: u64) {

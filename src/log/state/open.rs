@@ -1,5 +1,6 @@
 //! Open records: committed, but their copies or picked-up files may still have to be moved.
 
+use super::State;
 use crate::base::clock::Stamp;
 use crate::disk::layout;
 use crate::message::id;
@@ -79,6 +80,20 @@ impl Place {
             Place::Inbox => layout::inbox(agent),
             Place::Rejected => layout::rejected(agent),
         }
+    }
+}
+
+impl State {
+    /// Was everything in this record's picked-up file rejected? The records of lines from one batch are consecutive,
+    /// and all stay open until the first of them is retired.
+    pub fn is_all_refused(&self, open: &Open) -> bool {
+        if let Some(begun) = open.claim.as_ref().and_then(|claim| self.begun.get(claim)) {
+            return begun.refused;
+        }
+        let same = |other: &&Open| other.claim == open.claim;
+        let before = self.open.range(..open.seq).rev().map(|(_, open)| open).take_while(same);
+        let behind = self.open.range(open.seq..).map(|(_, open)| open).take_while(same);
+        before.chain(behind).all(|open| open.event == Event::Rejected)
     }
 }
 

@@ -5,7 +5,7 @@ use super::{State, checkpoint};
 use crate::base::error::{Error, Result};
 use crate::disk::Dir;
 use crate::log;
-use crate::log::{Chain, Line, Position};
+use crate::log::{Chain, Line, Position, Tip};
 use crate::message::record::Record;
 
 /// The state, and the damage of the last batch, if there is any.
@@ -20,14 +20,14 @@ pub struct Replayed {
     /// sync.
     pub last: Option<Last>,
     /// The room and the last record of a checkpoint that does not match the log.
-    ahead: Option<(Option<String>, u64)>,
+    other: Option<(Option<String>, Tip)>,
 }
 
 impl Replayed {
-    /// The last record at the time of the checkpoint, if the log now ends before it.
-    pub fn rolled_back_from(&self) -> Option<u64> {
-        let (room, seq) = self.ahead.as_ref()?;
-        (*seq > self.state.seq && (*room == self.state.room || self.state.seq == 0)).then_some(*seq)
+    /// The last record at the time of the room's checkpoint, if the log does not have this record any more.
+    pub fn other_checkpoint(&self) -> Option<Tip> {
+        let (room, tip) = self.other.as_ref()?;
+        (*room == self.state.room || self.state.seq == 0).then_some(*tip)
     }
 }
 
@@ -89,9 +89,12 @@ fn replay_until(room: &Dir, until: Option<Position>) -> Result<Replayed> {
 
 /// Begins with a state and whether it matches the log.
 fn replay_from(room: &Dir, begun: Option<(State, bool)>, until: Option<Position>) -> Result<Replayed> {
-    let (mut state, ahead) = match begun {
+    let (mut state, other) = match begun {
         Some((state, true)) => (state, None),
-        Some((state, false)) => (State::default(), Some((state.room, state.seq))),
+        Some((state, false)) => {
+            let tip = state.tip();
+            (State::default(), Some((state.room, tip)))
+        }
         None => (State::default(), None),
     };
     let start = state.end;
@@ -108,7 +111,7 @@ fn replay_from(room: &Dir, begun: Option<(State, bool)>, until: Option<Position>
         match chain.take(&line) {
             Ok(record) => batch.push((line, record)),
             Err(what) => {
-                let so_far = Replayed { state, damage: None, read, last, ahead };
+                let so_far = Replayed { state, damage: None, read, last, other };
                 return damaged(room, so_far, &batch, (&line, what), lines);
             }
         }
@@ -126,7 +129,7 @@ fn replay_from(room: &Dir, begun: Option<(State, bool)>, until: Option<Position>
         what: format!("the last batch has {} of {} records", batch.len(), first.count.unwrap_or(0)),
     });
     state.forget_archived_ids(room)?;
-    Ok(Replayed { state, damage, read, last, ahead })
+    Ok(Replayed { state, damage, read, last, other })
 }
 
 /// A damaged line ends the log if no later batch follows it. The blocks of one batch can reach the disk in any order,

@@ -12,7 +12,7 @@ macro_rules! outputs {
 pub const OUTPUTS: &[(&str, &str)] = outputs! {
     "accept" "ack" "agent-add" "agent-list" "agent-remove" "agent-retire" "agent-roles" "agent-set" "agent-show" "archive" "ask" "backup"
     "channel-list" "channel-show" "channel-watch" "charter" "charter-init" "check" "claim" "claims" "context" "decide" "decline" "demo" "digest" "dismiss" "doctor" "done" "error" "events" "explain" "follow" "handoff" "inbox"
-    "init" "install" "join" "link-add" "link-list" "link-rebind" "link-remove" "link-run" "link-status" "link-test" "list" "log" "log-head" "log-verify" "milestone" "pending" "read" "rejected-drop" "rejected-list" "rejected-retry" "rejected-show" "release" "reply"
+    "init" "install" "join" "link-add" "link-list" "link-rebind" "link-remove" "link-run" "link-status" "link-test" "list" "log" "log-accept-gap" "log-head" "log-verify" "milestone" "pending" "read" "rejected-drop" "rejected-list" "rejected-retry" "rejected-show" "release" "reply"
     "run" "search" "send" "service-install" "service-status" "service-uninstall" "settings" "share" "status" "take" "thread" "topic-list" "topic-subscribe" "topic-unsubscribe" "trace" "trust"
     "uninstall" "up" "wait" "watch" "web" "who"
 };

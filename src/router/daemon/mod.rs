@@ -301,6 +301,7 @@ impl Life {
 
     // Events are only hints: this finds everything that they may have missed.
     fn look_around(&mut self) -> Result<()> {
+        self.router.journal.beat()?;
         self.reload()?;
         self.known.look(&mut self.router, &mut self.notice)?;
         sweep(&mut self.router, &self.known);

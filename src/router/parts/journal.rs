@@ -6,7 +6,7 @@ use crate::base::hash::{Hash, hash};
 use crate::base::limits;
 use crate::disk::{Dir, Meta, layout};
 use crate::log::state::State;
-use crate::log::{Log, Position};
+use crate::log::{Log, Position, Tip};
 use crate::message::Message;
 use crate::message::record::{Event, Record};
 use crate::room::{Lock, Room};
@@ -55,6 +55,15 @@ pub struct Tally {
 pub(crate) struct Lines {
     bytes: Vec<u8>,
     places: Vec<(Position, u64, Hash)>,
+    /// The number of the last record.
+    last: u64,
+}
+
+impl Lines {
+    fn tip(&self) -> Option<Tip> {
+        let &(at, length, hash) = self.places.last()?;
+        Some(Tip { at, end: Position { offset: at.offset + length, ..at }, seq: self.last, hash })
+    }
 }
 
 impl Journal {
@@ -67,15 +76,21 @@ impl Journal {
         &self.state
     }
 
+    /// Shows routers on other machines that this one runs.
+    pub(crate) fn beat(&mut self) -> Result<()> {
+        self.lock.beat()
+    }
+
     /// What this router did.
     pub(crate) fn tally(&self) -> Tally {
         self.tally
     }
 
-    /// Makes sure that this room still is the log's: a moved or cleaned room may have another router. Returns the room's
-    /// id if the log is empty.
+    /// Makes sure that this room still is the log's, and that the log is as the last batch left it: a moved, cleaned or
+    /// restored room may have another router. Returns the room's id if the log is empty.
     pub(crate) fn check_room(&mut self, room: &Room) -> Result<Option<String>> {
         self.lock.check()?;
+        self.log.check()?;
         let meta = room.dir.stat(layout::ROOM_ID)?;
         if meta.is_some() && meta == self.room_id {
             return Ok(None);
@@ -101,7 +116,7 @@ impl Journal {
     pub(crate) fn lines<'r>(&mut self, records: impl ExactSizeIterator<Item = &'r mut Record>) -> Result<Lines> {
         let (end, count, batch) = (self.log.end()?, records.len() as u32, self.state.batch + 1);
         let (mut bytes, mut prev) = (Vec::with_capacity(records.len() * 1024), self.state.prev);
-        let mut places = Vec::with_capacity(records.len());
+        let (mut places, mut last) = (Vec::with_capacity(records.len()), self.state.seq);
         for (n, record) in records.enumerate() {
             (record.batch, record.prev, record.count) = (batch, prev, (n == 0).then_some(count));
             let line = record.line();
@@ -109,8 +124,9 @@ impl Journal {
             let at = Position { offset: end.offset + bytes.len() as u64, ..end };
             places.push((at, line.len() as u64, prev));
             bytes.extend(line);
+            last = record.seq;
         }
-        Ok(Lines { bytes, places })
+        Ok(Lines { bytes, places, last })
     }
 
     /// Appends the lines of a batch. Nothing has happened before [`Journal::commit`].
@@ -119,8 +135,8 @@ impl Journal {
     }
 
     /// Makes what was appended count: durably, if `durable`.
-    pub(crate) fn commit(&mut self, durable: bool) -> Result<()> {
-        self.log.commit(durable)
+    pub(crate) fn commit(&mut self, lines: &Lines, durable: bool) -> Result<()> {
+        self.log.commit(lines.tip().unwrap_or(self.state.tip()), durable)
     }
 
     /// Takes a committed record into the state: the nth of these lines, with its message as it was checked.

@@ -1,9 +1,12 @@
 //! Recovery: the same steps, entered in the middle, from any state that a kill or a power cut leaves on disk.
 
 mod damage;
+pub mod evidence;
+mod gap;
+mod lost;
 mod twice;
 
-pub use damage::{last_retired, refuse_to_set_aside_what_was_committed};
+pub use gap::{Loss, accept_gap, find_loss};
 
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
@@ -19,6 +22,7 @@ use crate::room::{Lock, Room, Turn};
 use crate::router::Router;
 use crate::router::projections::Cause;
 use crate::router::steps::commit::Committed;
+use rustix::fs::FileType;
 use std::collections::HashSet;
 
 /// Brings the room from any state that a crash can leave to a state in which only new mail is left to route.
@@ -30,16 +34,9 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
     let turn = Turn::new(&room.dir, lock.patience())?;
     let settings = room.settings()?;
     let spool = Spool::open(&room.dir)?;
-    let replayed = state::replay(&room.dir)?;
-    refuse_a_strange_room(&room, &replayed.state)?;
-    // With the durability `process`, a power cut may remove records from the log that the checkpoint has.
-    if let Some(seq) = replayed.rolled_back_from().filter(|_| settings.durability == Durability::Power) {
-        return Err(rolled_back(&room, replayed.state.seq, seq));
-    }
+    let replayed = replay(&room)?;
+    check_end(&room.dir, &replayed)?;
     let Replayed { state, damage, read, last, .. } = replayed;
-    if let Some(damage) = &damage {
-        refuse_to_set_aside_what_was_committed(&room.dir, &state, damage)?;
-    }
     if settings.durability == Durability::Power {
         make_durable(&room, &spool, &state, last)?;
     }
@@ -57,11 +54,34 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
         // The checkpoint is a cache: if it cannot be written, the next start reads as much again.
         state.save(&room.dir).or_else(|e| crate::router::temporary(e).map(|e| tracing::warn!("{e}")))?;
     }
-    let log = Log::open(&room.dir, state.end)?;
+    let log = Log::open(&room.dir, state.tip())?;
     let mut router = Router::new(room, (lock, turn), log, spool, state, patience)?;
     router.take_up()?;
     router.reconcile_all()?;
     Ok(router)
+}
+
+/// Reads the log, unless the room is one that must not be touched.
+fn replay(room: &Room) -> Result<Replayed> {
+    if let Some(there) = room.dir.stat(layout::LOG)?.filter(|there| !there.is_directory()) {
+        let what = if there.kind == FileType::Symlink { "a symbolic link" } else { "not a directory" };
+        return Err(Error::State {
+            path: room.dir.at(layout::LOG),
+            line: None,
+            what: format!("it is {what}, and the log is read only from a directory of the room"),
+            cure: "put the directory back; nothing was changed".into(),
+        });
+    }
+    let replayed = state::replay(&room.dir)?;
+    refuse_a_strange_room(room, &replayed.state)?;
+    Ok(replayed)
+}
+
+/// Fails if a file of the room shows that the log once had a record that it has no more, or that its damaged end was
+/// committed.
+pub fn check_end(room: &Dir, replayed: &Replayed) -> Result<()> {
+    evidence::check(room, replayed)?;
+    replayed.damage.as_ref().map_or(Ok(()), |damage| damage::reject_missing_claims(room, damage))
 }
 
 /// Would the next start save more than a new checkpoint costs? Commands that make a pass read the log from the checkpoint
@@ -180,39 +200,7 @@ fn refuse_a_strange_room(room: &Room, state: &State) -> Result<()> {
             cure: "put it back; the archive alone is not the log; nothing was changed".into(),
         });
     }
-    if state.seq == 0
-        && (has_retired(&room.dir.make(layout::SENT)?)? || has_retired(&room.dir.make(layout::REJECTED)?)?)
-    {
-        return Err(Error::Moved {
-            what: format!("{} is empty, but messages were routed here", room.dir.at(layout::LOG).display()),
-            cure: "put the log back, or make a new room; nothing was changed".into(),
-        });
-    }
     Ok(())
-}
-
-fn rolled_back(room: &Room, ends: u64, held: u64) -> Error {
-    let checkpoint = room.dir.at(layout::CHECKPOINT);
-    Error::Moved {
-        what: format!("the log ends with record {ends}, and {} was made from record {held}", checkpoint.display()),
-        cure: "restore log/ from a copy that holds it, or, to continue without these records, remove the checkpoint; \
-               nothing was changed"
-            .into(),
-    }
-}
-
-// Any program may have made the directories; only a router makes these names.
-fn has_retired(dir: &Dir) -> Result<bool> {
-    for agent in dir.list()? {
-        let Ok(kept) = dir.sub(agent?.name).and_then(|dir| dir.list()) else { continue };
-        for entry in kept {
-            let Ok(entry) = entry else { break };
-            if entry.name.to_str().is_some_and(|name| layout::read_retired(name).is_some()) {
-                return Ok(true);
-            }
-        }
-    }
-    Ok(false)
 }
 
 /// A staged file without an open record was never committed. It is removed if its claim exists or it had none, and

@@ -68,7 +68,7 @@ impl Commit<'_> {
         if let Err(e) = self.journal.append(&lines) {
             return self.unstage(entries, temporary(e)?);
         }
-        self.journal.commit(self.config.is_durable())?;
+        self.journal.commit(&lines, self.config.is_durable())?;
         for (n, Entry { mut record, at, message, .. }) in entries.into_iter().enumerate() {
             if let Some(claim) = &record.claim {
                 self.pending.clear(format_args!("{}/{claim}", layout::CLAIM));

@@ -19,6 +19,7 @@ use crate::disk::{Dir, layout};
 use crate::log;
 use crate::log::find;
 use crate::log::state::State;
+use crate::message::gap::LostMessage;
 use crate::message::record::{Act, Event, Group, Record};
 use crate::message::subject::Subject;
 use crate::message::{self, LINK, Message};
@@ -238,6 +239,9 @@ impl Judge<'_> {
         for place in self.state.ids.places(agent, id) {
             let Some(line) = log::read_live(self.config.dir(), place)? else { continue };
             let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { continue };
+            if let Some(lost) = record.gap.as_ref().and_then(|gap| gap.message(agent, id)) {
+                return Ok(Some(judge_lost(lost, digest)));
+            }
             let is_it = record.event == Event::Accepted
                 && record.from.as_deref() == Some(agent)
                 && record.id.as_deref() == Some(id);
@@ -335,6 +339,18 @@ impl Judge<'_> {
             Ok(recipients) => Ok(groups(recipients)),
         }
     }
+}
+
+/// Judges a message with the id of a delivered message that the log has lost.
+fn judge_lost(lost: &LostMessage, digest: &Hash) -> Ruling {
+    if lost.digest == *digest {
+        return Ruling::Duplicate { of: lost.seq, id: lost.id.clone(), digest: *digest };
+    }
+    let what = format!(
+        "the id {:?} was used before, by the delivered message {}, which the log has lost, with other content",
+        lost.id, lost.seq
+    );
+    ids::reused(what, &lost.id)
 }
 
 fn groups(recipients: Vec<Recipient>) -> Vec<Group> {

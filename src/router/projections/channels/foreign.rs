@@ -1,5 +1,6 @@
 //! Foreign lines in a conversation, which are kept in `rejected/` before they are cut out.
 
+use super::tail::Judge;
 use crate::base::clock::Stamp;
 use crate::base::error::{Problem, Result};
 use crate::base::hash::{hash, hex};
@@ -24,6 +25,8 @@ pub(super) struct CutOut {
     pub(super) kept: PathBuf,
     /// How many there are.
     pub(super) lines: usize,
+    /// The number of lines that show delivered messages, such as a line of the router in a second place.
+    pub(super) delivered: usize,
     /// The message that the writer should have dropped instead of the first line.
     pub(super) example: Value,
     /// Identifies this cut.
@@ -39,9 +42,17 @@ pub(super) struct Foreign<'a> {
     channel: Arc<str>,
     behind: u64,
     find: Find<'a>,
-    held: BTreeMap<Option<Arc<str>>, (Vec<u8>, usize)>,
+    held: BTreeMap<Option<Arc<str>>, HeldLines>,
     size: usize,
     cut: Vec<CutOut>,
+}
+
+/// Lines of one writer.
+#[derive(Default)]
+struct HeldLines {
+    bytes: Vec<u8>,
+    lines: usize,
+    delivered: usize,
 }
 
 impl<'a> Foreign<'a> {
@@ -51,14 +62,16 @@ impl<'a> Foreign<'a> {
     }
 
     /// Takes a line. Blank lines are dropped, and so are lines with a zero byte: they are remains beside a hole.
-    pub(super) fn add(&mut self, line: &[u8]) -> Result<()> {
+    pub(super) fn add(&mut self, judge: &Judge<'_>, line: &[u8]) -> Result<()> {
         if line.iter().all(u8::is_ascii_whitespace) || line.contains(&0) {
             return Ok(());
         }
         let writer = writer(line).and_then(|name| (self.find)(name.strip_prefix('@').unwrap_or(&name)));
-        let (lines, count) = self.held.entry(writer).or_default();
-        lines.extend(line);
-        *count += 1;
+        let is_delivered = judge.is_delivered(line)?;
+        let held = self.held.entry(writer).or_default();
+        held.bytes.extend(line);
+        held.lines += 1;
+        held.delivered += usize::from(is_delivered);
         self.size += line.len();
         if self.size >= HELD { self.keep() } else { Ok(()) }
     }
@@ -72,18 +85,18 @@ impl<'a> Foreign<'a> {
     // Repeated after a kill, it writes the same files again.
     fn keep(&mut self) -> Result<()> {
         self.size = 0;
-        for (writer, (lines, count)) in std::mem::take(&mut self.held) {
+        for (writer, HeldLines { bytes, lines, delivered }) in std::mem::take(&mut self.held) {
             let owner = writer.as_deref().unwrap_or(id::HUMAN);
             let directory = layout::rejected(owner);
-            let digest = hex(&hash([&self.behind.to_le_bytes(), lines.as_slice()].concat()))[..12].to_owned();
+            let digest = hex(&hash([&self.behind.to_le_bytes(), bytes.as_slice()].concat()))[..12].to_owned();
             let name = layout::cut_out(&self.channel, &digest);
-            let example = example(&lines, &self.channel);
+            let example = example(&bytes, &self.channel);
             let dir = self.room.make(&directory)?;
-            dir.replace(&name, &lines)?;
-            let explained = self.explain(owner, &directory.join(&name), count, example.clone());
+            dir.replace(&name, &bytes)?;
+            let explained = self.explain(owner, &directory.join(&name), lines, example.clone());
             dir.replace(layout::explaining(&name), (pretty(&explained) + "\n").as_bytes())?;
             let (channel, kept) = (self.channel.clone(), directory.join(name));
-            self.cut.push(CutOut { channel, writer, kept, lines: count, example, digest });
+            self.cut.push(CutOut { channel, writer, kept, lines, delivered, example, digest });
         }
         Ok(())
     }

@@ -277,7 +277,7 @@ impl Channels {
                     last = seq;
                     Ok(())
                 }
-                None => foreign.add(line),
+                None => foreign.add(judge, line),
             },
             false => {
                 torn = line.to_vec();
@@ -285,7 +285,7 @@ impl Channels {
             }
         })?;
         if !torn.is_empty() && !self.is_torn_off(judge, known, &torn)? {
-            foreign.add(&torn)?;
+            foreign.add(judge, &torn)?;
         }
         cut.extend(foreign.kept()?);
         Ok(end)

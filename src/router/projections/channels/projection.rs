@@ -49,7 +49,10 @@ fn hear(told: Vec<Told>, view: &View<'_>, report: &mut Report<'_>) {
         let mut writers: Vec<CutOut> = Vec::new();
         for cut in cut {
             match writers.iter_mut().find(|before| before.writer == cut.writer) {
-                Some(before) => before.lines += cut.lines,
+                Some(before) => {
+                    before.lines += cut.lines;
+                    before.delivered += cut.delivered;
+                }
                 None => writers.push(cut),
             }
         }
@@ -60,22 +63,44 @@ fn hear(told: Vec<Told>, view: &View<'_>, report: &mut Report<'_>) {
 fn tell_of_cut(cut: &CutOut, view: &View<'_>, report: &mut Report<'_>) {
     let file = layout::conversation(&cut.channel);
     let (lines, were) = if cut.lines == 1 { ("a line", "was") } else { ("lines", "were") };
-    let subject = format!("{lines} written into {} {were} not sent", file.display());
+    let is_all_delivered = cut.delivered == cut.lines;
+    let not_sent = if is_all_delivered { "cut out" } else { "not sent" };
+    let subject = format!("{lines} written into {} {were} {not_sent}", file.display());
     let whose = cut.writer.as_deref().unwrap_or("somebody unknown");
     let about = format!("{}:{}", file.display(), cut.digest);
     let kept = cut.kept.display();
-    let how = format!(
-        "Only the router writes that file, and shows there what was sent. {} of {whose} {were} cut out of it and kept \
-         as {kept}; nobody got it.\n\nTo send, drop a file: write\n\n    {}\n\ninto a new file in outbox/{}/ whose \
-         name ends in .json, or several such messages, one a line, into one that ends in .ndjson.",
-        if cut.lines == 1 { "A line".to_owned() } else { format!("{} lines", cut.lines) },
-        cut.example,
-        cut.writer.as_deref().unwrap_or("<you>"),
+    let what = if cut.lines == 1 { "A line".to_owned() } else { format!("{} lines", cut.lines) };
+    let mut how = format!(
+        "Only the router writes that file, and shows there what was sent. {what} of {whose} {were} cut out of it and kept \
+         as {kept}; {}",
+        outcome(cut)
     );
+    if !is_all_delivered {
+        how += &format!(
+            "\n\nTo send, drop a file: write\n\n    {}\n\ninto a new file in outbox/{}/ whose name ends in .json, or \
+             several such messages, one a line, into one that ends in .ndjson.",
+            cut.example,
+            cut.writer.as_deref().unwrap_or("<you>"),
+        );
+    }
     if let Some(writer) = known_writer(cut, view) {
         report.notices.tell(view.state, writer, format!("{about}:writer"), subject.clone(), how.clone());
     }
     report.notices.tell_human(view.state, about, subject, how);
+}
+
+/// Says whether the messages of the lines were delivered.
+fn outcome(cut: &CutOut) -> String {
+    match cut.lines - cut.delivered {
+        0 if cut.lines == 1 => "the message that it shows was delivered before, and need not be sent again.".into(),
+        0 => "the messages that they show were delivered before, and need not be sent again.".into(),
+        1 if cut.lines == 1 => "no agent got it.".into(),
+        n if n == cut.lines => "no agent got them.".into(),
+        n => format!(
+            "{} of the messages that they show were delivered before; no agent got the other {n}.",
+            cut.delivered
+        ),
+    }
 }
 
 fn known_writer(cut: &CutOut, view: &View<'_>) -> Option<Arc<str>> {

@@ -4,6 +4,7 @@ use super::line;
 use crate::base::error::{Doing, Result};
 use crate::disk::Dir;
 use crate::log;
+use crate::log::lookup::LoggedMessage;
 use crate::log::state::State;
 use crate::log::{Position, find};
 use crate::message::record::{Event, Record};
@@ -40,6 +41,15 @@ struct Head<'a> {
     #[serde(borrow)]
     sender: Cow<'a, str>,
     metadata: Metadata,
+}
+
+/// The message that a line shows.
+#[derive(Deserialize)]
+struct Named<'a> {
+    #[serde(borrow)]
+    id: Cow<'a, str>,
+    #[serde(borrow)]
+    sender: Cow<'a, str>,
 }
 
 #[derive(Deserialize)]
@@ -92,8 +102,32 @@ impl<'a> Judge<'a> {
             }
         }
         let seq = head.metadata.delivery.seq;
+        // The log has lost the record, and the conversation still shows the message.
+        if let Some(gap) = self.state.gaps.of(seq) {
+            return Ok(Some((seq, gap.at)));
+        }
         let shown = self.state.channels.get(self.channel).copied().unwrap_or(0);
         Ok((seq <= shown && seq <= self.archived()?).then_some((seq, log::START)))
+    }
+
+    /// Returns true if the log or an accepted gap has a delivered message with the sender and id of this line.
+    pub(super) fn is_delivered(&self, line: &[u8]) -> Result<bool> {
+        let Ok(Named { id, sender }) = serde_json::from_slice::<Named>(line) else { return Ok(false) };
+        for at in self.state.ids.places(&sender, &id) {
+            let Some(record) = log::read_record(self.room, at)? else { continue };
+            let is_named = record.from.as_deref() == Some(&*sender) && record.id.as_deref() == Some(&*id);
+            let is_lost = record.gap.as_ref().is_some_and(|gap| gap.message(&sender, &id).is_some());
+            if record.event == Event::Accepted && is_named || is_lost {
+                return Ok(true);
+            }
+        }
+        // The ids of archived records are not in the index, but a copied line has the number of its record.
+        let seq = serde_json::from_slice::<Head>(line).map_or(0, |head| head.metadata.delivery.seq);
+        if seq == 0 || seq > self.archived()? {
+            return Ok(false);
+        }
+        let archived = find::by_seq(self.room, seq)?.and_then(|line| LoggedMessage::read(&line.bytes));
+        Ok(archived.is_some_and(|past| *past.from == *sender && past.id == *id))
     }
 
     /// The record that a router's line shows, if it comes after `last`.

@@ -136,9 +136,13 @@ pub(super) fn keep_aside(target: &Target<'_>, there: Option<&mut Existing>, repo
             }
         }
     }
-    let subject = format!("{path} was written by somebody else");
+    let (what, why) = match target.state.gaps.iter().next() {
+        Some(_) => ("has entries that the log does not have", " It may show records that the log has lost."),
+        None => ("was written by somebody else", ""),
+    };
+    let subject = format!("{path} {what}");
     let body = format!(
-        "Only the router writes {path}, and shows there what the log of the room says. The file is kept beside it as \
+        "Only the router writes {path}, and shows there what the log of the room says.{why} The file is kept beside it as \
          {}, and the router makes {path} again.\n\nTo add an entry, run `mailbag milestone TEXT`, or write\n\n    \
          {{\"type\": \"milestone\", \"body\": \"TEXT\"}}\n\ninto a new file in outbox/<you>/ whose name ends in .json. To \
          keep a file of your own under this name, set `worklog_path` in settings.toml.",

@@ -1,0 +1,32 @@
+//! Names of rejected files, and of their explanations.
+
+use super::{rejected, split_suffix};
+use std::path::PathBuf;
+
+/// The suffix of an explanation's name.
+pub const EXPLAINED: &str = ".error.json";
+
+/// The name of the explanation beside a rejected message.
+pub fn explanation(seq: u64, original: &str) -> String {
+    format!("{seq}~{}", explaining(original))
+}
+
+/// The name of the explanation of one line, for a file with one message per line.
+pub fn explanation_of_line(seq: u64, original: &str, line: u32) -> String {
+    format!("{seq}~{}", explained_line(original, line))
+}
+
+/// As [`explanation_of_line`], without the number.
+pub fn explained_line(original: &str, line: u32) -> String {
+    format!("{}.line{line}{EXPLAINED}", split_suffix(original).0)
+}
+
+/// The path of a rejected line, which is kept with its explanation.
+pub fn refused_line(agent: &str, seq: u64, original: &str, line: u32) -> PathBuf {
+    rejected(agent).join(explanation_of_line(seq, original, line))
+}
+
+/// The name of the explanation beside a file.
+pub fn explaining(name: &str) -> String {
+    format!("{}{EXPLAINED}", split_suffix(name).0)
+}

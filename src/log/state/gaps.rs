@@ -1,0 +1,61 @@
+//! The gaps of the log that a person has accepted.
+
+use super::State;
+use crate::base::clock::Stamp;
+use crate::log::{Position, Tip};
+use crate::message::gap::Gap;
+use crate::message::record::Record;
+use serde::{Deserialize, Serialize};
+
+/// All accepted gaps, in the order of the log.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct Gaps(Vec<AcceptedGap>);
+
+/// An accepted gap, and the record that accepts it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AcceptedGap {
+    /// The first lost record.
+    pub from: u64,
+    /// The last lost record.
+    pub to: u64,
+    /// The number of the record that accepts the gap.
+    pub seq: u64,
+    /// When it was accepted, in microseconds since 1970.
+    pub accepted: i64,
+    /// The position of that record.
+    pub at: Position,
+}
+
+impl Gaps {
+    /// The gap that a lost record belongs to.
+    pub fn of(&self, seq: u64) -> Option<&AcceptedGap> {
+        self.0.iter().find(|gap| (gap.from..=gap.to).contains(&seq))
+    }
+
+    /// All gaps.
+    pub fn iter(&self) -> impl Iterator<Item = &AcceptedGap> {
+        self.0.iter()
+    }
+
+    // A gap with many lost messages has several records, one after the other.
+    fn insert(&mut self, gap: AcceptedGap) {
+        if self.0.last().is_none_or(|last| (last.from, last.to) != (gap.from, gap.to)) {
+            self.0.push(gap);
+        }
+    }
+}
+
+impl State {
+    /// The last record.
+    pub fn tip(&self) -> Tip {
+        Tip { at: self.last, end: self.end, seq: self.seq, hash: self.prev }
+    }
+
+    pub(super) fn accept_gap(&mut self, record: &Record, stamp: Stamp, at: Position) {
+        let Some(Gap { from, to, messages, .. }) = record.gap.as_deref() else { return };
+        self.gaps.insert(AcceptedGap { from: *from, to: *to, seq: record.seq, accepted: stamp.micros(), at });
+        for lost in messages {
+            self.ids.insert(&lost.from, &lost.id, at);
+        }
+    }
+}

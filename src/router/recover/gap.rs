@@ -1,0 +1,126 @@
+//! Lost records that a person gives up: the log continues with numbers above all that the room has ever shown.
+
+use super::evidence::{self, Witness};
+use super::{damage, lost, make_durable, replay};
+use crate::base::clock::Stamp;
+use crate::base::error::Result;
+use crate::base::limits;
+use crate::disk::{Dir, layout};
+use crate::log;
+use crate::log::Log;
+use crate::log::state::{Damage, Replayed, State};
+use crate::message::gap::{Gap, LostMessage};
+use crate::message::id;
+use crate::message::record::{Event, Record};
+use crate::room::settings::Durability;
+use crate::room::spool::Spool;
+use crate::room::{Lock, Room, Turn};
+use crate::router::parts::Journal;
+use serde::Serialize;
+
+/// Records that the log once had and has no more, or has with other content.
+#[derive(Debug, Clone, Serialize)]
+pub struct Loss {
+    /// The last record that the log still has.
+    pub last: u64,
+    /// The first lost record.
+    pub from: u64,
+    /// The last lost record, as far as the room shows it.
+    pub to: u64,
+    /// The files that show the lost records.
+    pub evidence: Vec<Witness>,
+    /// The number of lost messages that the room still has.
+    pub messages: usize,
+    #[serde(skip)]
+    known: Vec<LostMessage>,
+}
+
+/// Finds the records that the log has lost. Changes nothing.
+pub fn find_loss(room: &Room) -> Result<Option<Loss>> {
+    loss(room, &replay(room)?)
+}
+
+fn loss(room: &Room, replayed: &Replayed) -> Result<Option<Loss>> {
+    let state = &replayed.state;
+    let mut evidence = evidence::against(&room.dir, replayed)?;
+    if let Some(damage) =
+        replayed.damage.as_ref().filter(|damage| damage::reject_missing_claims(&room.dir, damage).is_err())
+    {
+        evidence.push(damaged_record(&room.dir, state, damage)?);
+    }
+    let numbers = || evidence.iter().map(|witness| witness.seq);
+    let (Some(first), Some(last)) = (numbers().min(), numbers().max()) else { return Ok(None) };
+    // The evidence need not show each record after the end of the log.
+    let from = first.min(state.seq + 1);
+    // The first record of a log names its room. It can be written again.
+    let from = from.max(2);
+    let after = if from > state.seq { state.at } else { Stamp::default() };
+    let known = lost::messages(&room.dir, &room.registry()?, (from, after))?;
+    let to = known.iter().map(|lost| lost.seq).chain([last, state.seq, from]).max().unwrap_or(last);
+    Ok(Some(Loss { last: state.seq, from, to, evidence, messages: known.len(), known }))
+}
+
+/// The last record that can be read in a damaged batch.
+fn damaged_record(room: &Dir, state: &State, damage: &Damage) -> Result<Witness> {
+    let mut seq = state.seq + 1;
+    for line in log::read(room, damage.from)? {
+        let read = log::find::head(&line?.bytes).map(|head| head.seq).filter(|seq| *seq <= limits::SEQ_MOST);
+        seq = seq.max(read.unwrap_or_default());
+    }
+    Ok(Witness { file: layout::live_segment(damage.from.segment), seq, hash: None })
+}
+
+/// Writes a record that the lost records are given up. Returns `None` if nothing is lost. After a kill, either nothing or
+/// all of the record is in the log.
+pub fn accept_gap(room: &Room, lock: Lock) -> Result<Option<Loss>> {
+    let _turn = Turn::new(&room.dir, lock.patience())?;
+    let (settings, spool) = (room.settings()?, Spool::open(&room.dir)?);
+    let replayed = replay(room)?;
+    let Some(loss) = loss(room, &replayed)? else { return Ok(None) };
+    let Replayed { state, damage, last, .. } = replayed;
+    if settings.durability == Durability::Power {
+        make_durable(room, &spool, &state, last)?;
+    }
+    if let Some(damage) = &damage {
+        damage::set_aside(&room.dir, damage)?;
+    }
+    // The note is evidence, so it is not replaced before the record is in the log.
+    let log = Log::open_unshown(&room.dir, state.tip())?;
+    let mut journal = Journal::new(lock, log, state);
+    let id = journal.check_room(room)?;
+    let mut records = records(journal.state(), id, &loss);
+    let lines = journal.lines(records.iter_mut())?;
+    journal.append(&lines)?;
+    journal.commit(&lines, true)?;
+    for (n, record) in records.into_iter().enumerate() {
+        let at = record.stamp();
+        journal.apply(record, at, None, (&lines, n));
+    }
+    // The earlier checkpoint belongs to records that the log does not have.
+    journal.state().save(&room.dir)?;
+    Ok(Some(loss))
+}
+
+/// The records of a gap: one, or several if the room has very many of the lost messages.
+fn records(state: &State, room: Option<String>, loss: &Loss) -> Vec<Record> {
+    let Loss { from, to, evidence, known, .. } = loss;
+    let mut at = state.at;
+    let mut stamped = |seq, event| {
+        at = at.next();
+        Record { seq, at: at.to_string(), ..Record::new(event) }
+    };
+    let mut records = Vec::new();
+    if state.seq == 0 {
+        records.push(Record { room, ..stamped(1, Event::Room) });
+    }
+    let parts = known.len().div_ceil(limits::GAP_MESSAGES).max(1);
+    let mut parts_of = known.chunks(limits::GAP_MESSAGES);
+    for (n, seq) in (0..parts).zip(to + 1..) {
+        let messages = parts_of.next().unwrap_or_default().to_vec();
+        let evidence = if n == 0 { evidence.iter().map(ToString::to_string).collect() } else { Vec::new() };
+        let gap = Gap { from: *from, to: *to, evidence, messages };
+        let record = stamped(seq, Event::Gap);
+        records.push(Record { from: Some(id::HUMAN.into()), gap: Some(Box::new(gap)), ..record });
+    }
+    records
+}
