@@ -104,6 +104,7 @@ fn the_fixtures_cover_every_field_and_every_type() {
             "wrong_types_in_an_approval.json",
             "wrong_types_in_a_decision.json",
             "wrong_types_in_a_link.json",
+            "wrong_types_in_a_pin.json",
         ];
         let has = |name: &str| {
             let text = fs::read_to_string(folder("invalid").join(name)).expect("a fixture");
@@ -113,7 +114,8 @@ fn the_fixtures_cover_every_field_and_every_type() {
     }
     for kind in TYPES {
         let message = json!({"to": "bob", "type": kind, "body": "x", "refs": ["a"], "status": "actioned", "topic": "t", "claims": ["a"],
-                             "link": "po", "action": "probe"});
+                             "link": "po", "action": "probe",
+                             "key": "5a".repeat(32), "signature": "required"});
         assert!(read(message.to_string().as_bytes(), ALICE).is_ok(), "{kind} is refused");
     }
 }

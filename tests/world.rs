@@ -81,6 +81,11 @@ impl World {
         self.trust.path()
     }
 
+    /// The decision key of the person, in the home directory of the test.
+    pub(crate) fn decision_key(&self) -> PathBuf {
+        self.trust().join(".local/share/mailbag/decision.key")
+    }
+
     /// A path below the room.
     pub(crate) fn room(&self, below: &str) -> PathBuf {
         self.path().join(".mailbag").join(below)
@@ -105,7 +110,8 @@ impl World {
         for (name, _) in std::env::vars().filter(|(name, _)| foreign(name)) {
             command.env_remove(name);
         }
-        command.env("NO_COLOR", "1").env("MAILBAG_TRUST_DIR", self.trust()).env_remove("NOTIFY_SOCKET");
+        command.env("NO_COLOR", "1").env("MAILBAG_TRUST_DIR", self.trust()).env("MAILBAG_TEST_HOME", self.trust());
+        command.env_remove("NOTIFY_SOCKET");
         command.env("XDG_STATE_HOME", self.trust());
         // The tester can be an agent, or have no terminal.
         command.env("MAILBAG_TEST_ANCESTRY", "person");

@@ -49,7 +49,7 @@ pub fn answer(room: &Room, who: &Who, item: &Item, action: Action) -> Result<Str
         Action::Decide { option, digest } => {
             let choice = Choice { approval: number.clone(), option, note: None, digest, at_terminal: true };
             let outcome = approval::decide(room, who, choice)?;
-            Ok(format!("decided {number} of {}: {}", item.from, outcome.word()))
+            Ok(outcome.sentence(&format!("{number} of {}", item.from)))
         }
         Action::Reply(text) => {
             let Reply { draft, .. } = reply(room, who, &number, false, Draft { body: Some(text), ..Draft::default() })?;

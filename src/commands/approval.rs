@@ -1,21 +1,24 @@
 //! Asks for a decision, and decides: writes the message to the outbox, and follows the log until the router has the outcome.
 
 use super::ack::{self, Ack};
+pub use super::outcome::Outcome;
 use super::recorded;
 use super::send::{self, Draft, Sent};
 use crate::base::error::{Error, Problem, Result};
+use crate::base::hash::hex;
 use crate::base::limits;
 use crate::base::text::{listed, quoted};
 use crate::log::state::approvals::Approval;
-use crate::log::{self, Position};
+use crate::log::{self, Position, state};
 use crate::message::decision::{self, Step};
 use crate::message::record::{Event, Record};
 use crate::message::status::Status;
-use crate::message::{APPROVAL, DECISION, claim, id};
+use crate::message::{APPROVAL, DECISION, Message, PIN, claim, id};
 use crate::query::displayed::{self, DisplayedApproval};
-use crate::query::identity::Who;
+use crate::query::identity::{self, Who};
 use crate::room::Room;
-use crate::room::signature::{Key, Signed};
+use crate::room::actor;
+use crate::room::signature::{self, DecisionKey, Signed};
 use crate::router::watcher::LogWatch;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -33,41 +36,6 @@ pub struct Terms {
     pub on_deadline: Option<String>,
     /// Does the decision need a signature?
     pub signed: bool,
-}
-
-/// The outcome of an approval.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Outcome {
-    /// The approval, as `<sender>/<id>`.
-    pub approval: String,
-    /// `decided` or `denied`.
-    pub status: &'static str,
-    /// The chosen option. `None` if it was denied at its deadline.
-    pub option: Option<String>,
-    /// Who decided. `None` for the deadline.
-    pub by: Option<String>,
-    /// The accept time of the decision.
-    pub at: String,
-    /// The record of the decision.
-    pub seq: u64,
-}
-
-impl Outcome {
-    /// The option, or the word for a denial.
-    pub fn word(&self) -> &str {
-        self.option.as_deref().unwrap_or(decision::DENIED)
-    }
-
-    fn new(approval: &str, option: Option<&String>, by: Option<&str>, record: &Record) -> Outcome {
-        Outcome {
-            approval: approval.to_owned(),
-            status: if option.is_some() { "decided" } else { decision::DENIED },
-            option: option.cloned(),
-            by: by.map(str::to_owned),
-            at: record.at.clone(),
-            seq: record.seq,
-        }
-    }
 }
 
 /// A message about an approval that was written to the outbox.
@@ -144,13 +112,17 @@ pub fn decide(room: &Room, who: &Who, choice: Choice) -> Result<Outcome> {
     let option = option_of(&open.approval, &open.terms.options, &choice.option)?;
     let mut fields =
         Map::from_iter([("option".to_owned(), Value::from(option)), ("digest".to_owned(), choice.digest.into())]);
+    let mut pinned = None;
     if open.terms.signed {
-        fields.insert("signature".into(), sign(room, &open, option, (who, choice.at_terminal))?.into());
+        let signer = Signer::new(room, who, &open.approval, choice.at_terminal)?;
+        fields.insert("signature".into(), signer.sign(&open, option).into());
+        pinned = signer.pinned;
     }
     let in_reply_to = Some(open.approval.clone());
     // Everybody concerned gets a copy by the rules of decisions.
     let draft = Draft { kind: Some(DECISION.into()), in_reply_to, body: choice.note, fields, ..Draft::default() };
-    write(room, who, draft, open.terms.options.clone(), Some(open.approval.clone()))?.decided()
+    let outcome = write(room, who, draft, open.terms.options.clone(), Some(open.approval.clone()))?.decided()?;
+    Ok(Outcome { pinned, ..outcome })
 }
 
 fn write(room: &Room, who: &Who, draft: Draft, options: Vec<String>, approval: Option<String>) -> Result<Asked> {
@@ -185,21 +157,103 @@ fn option_of<'a>(approval: &str, options: &'a [String], word: &str) -> Result<&'
     })
 }
 
-fn sign(room: &Room, open: &Approval, option: &str, (who, at_terminal): (&Who, bool)) -> Result<String> {
-    if who.name != id::HUMAN || !at_terminal {
-        return Err(Error::Usage {
-            what: format!("a decision on {} needs the signature of the person", open.approval),
-            cure: "run `mailbag decide` as the human in a terminal".into(),
-        });
+/// The person's key, pinned in the room.
+struct Signer {
+    key: DecisionKey,
+    place: String,
+    /// The public key, if this call pinned it.
+    pinned: Option<String>,
+}
+
+impl Signer {
+    /// Checks that a person decides, and pins the key if the room has no pinned key.
+    fn new(room: &Room, who: &Who, approval: &str, at_terminal: bool) -> Result<Signer> {
+        if who.name != id::HUMAN || !at_terminal {
+            return Err(Error::Usage {
+                what: format!("a decision on {approval} needs the signature of the person"),
+                cure: "run `mailbag decide` as the human in a terminal".into(),
+            });
+        }
+        actor::require_person(&format!("sign a decision on {approval}"))?;
+        let place = signing_place(room)?;
+        let Some(pin) = state::committed(&room.dir)?.approvals.pin(Some(&place)).cloned() else {
+            let key = DecisionKey::make()?;
+            pin(room, who, &key, &place)?;
+            return Ok(Signer { pinned: Some(key.public()), key, place });
+        };
+        match DecisionKey::own()?.filter(|key| key.public() == pin.key) {
+            Some(key) => Ok(Signer { key, place, pinned: None }),
+            None => Err(Error::Usage {
+                what: format!(
+                    "the decision key {} that is pinned in this room is not in {}",
+                    signature::short(&pin.key),
+                    signature::path()?.display()
+                ),
+                cure: "restore that file; if the key is lost, run `mailbag trust --decision-key` and decide again"
+                    .into(),
+            }),
+        }
     }
-    let id = room.id()?.unwrap_or_default();
-    let what = Signed { room: &id, approval: &open.approval, seq: open.seq, option };
-    Ok(Key::make()?.sign(&what))
+
+    fn sign(&self, open: &Approval, option: &str) -> String {
+        let Approval { approval, seq, digest, .. } = open;
+        self.key.sign(Signed::Decision { place: &self.place, approval, seq: *seq, digest, option })
+    }
+}
+
+fn signing_place(room: &Room) -> Result<String> {
+    signature::place(room)?.ok_or_else(|| Error::Usage {
+        what: "this room is a copy, so no signature counts in it".into(),
+        cure: format!("run `mailbag init --adopt {}` first", room.dir.path().display()),
+    })
+}
+
+fn pin(room: &Room, who: &Who, key: &DecisionKey, place: &str) -> Result<()> {
+    let public = key.public();
+    let signature = key.sign(Signed::Pin { place, key: &public });
+    let fields = Map::from_iter([("key".to_owned(), public.into()), ("signature".to_owned(), signature.into())]);
+    let draft = Draft { kind: Some(PIN.into()), fields, ..Draft::default() };
+    write(room, who, draft, Vec::new(), None)?.recorded()
+}
+
+/// The decision key that is pinned in a room, and this user's own key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PinnedKeys {
+    /// The pinned public key. `None` if no key is pinned.
+    pub pinned: Option<String>,
+    /// The public half of the key in this user's home directory.
+    #[serde(rename = "own_key")]
+    pub own: String,
+}
+
+/// The keys of a room, for [`pin_own_key`]. Makes this user's key if there is none. Only a person may call it.
+pub fn pinned_keys(room: &Room) -> Result<PinnedKeys> {
+    actor::require_person("pin the decision key")?;
+    let place = signing_place(room)?;
+    let pinned = state::committed(&room.dir)?.approvals.pin(Some(&place)).map(|pin| pin.key.clone());
+    Ok(PinnedKeys { pinned, own: DecisionKey::make()?.public() })
+}
+
+/// Pins this user's own key as the human's, in place of another one if there is one. Agents are notified of a replacement.
+pub fn pin_own_key(room: &Room) -> Result<()> {
+    actor::require_person("pin the decision key")?;
+    let who = Who { name: id::HUMAN.to_owned(), source: identity::THE_TERMINAL };
+    pin(room, &who, &DecisionKey::make()?, &signing_place(room)?)
 }
 
 impl Asked {
-    /// Delivers the message, and waits for the router's record of it.
+    /// Delivers the message, and waits for the outcome.
     fn decided(mut self) -> Result<Outcome> {
+        self.follow(|_, outcome| outcome)
+    }
+
+    /// Delivers the message, and waits until it is accepted.
+    fn recorded(mut self) -> Result<()> {
+        self.follow(|asked, _| asked.seq.map(drop))
+    }
+
+    /// Delivers the message, and reads the log until `done` finds a result.
+    fn follow<T>(&mut self, done: fn(&Asked, Option<Outcome>) -> Option<T>) -> Result<T> {
         let (notify, notified) = channel();
         let _watch = LogWatch::new(&self.room.dir, move || {
             let _ = notify.send(());
@@ -207,8 +261,9 @@ impl Asked {
         let trouble = send::route(&self.room).err();
         let deadline = Instant::now() + limits::CLAIM_DECIDED;
         loop {
-            if let Some(outcome) = self.look()? {
-                return Ok(outcome);
+            let outcome = self.look()?;
+            if let Some(result) = done(self, outcome) {
+                return Ok(result);
             }
             let left = deadline.saturating_duration_since(Instant::now());
             if left.is_zero() || trouble.is_some() {
@@ -233,18 +288,27 @@ impl Asked {
         format!("asked {to}: {}", self.sent.id)
     }
 
-    /// The decision, if the person signed it, and if the question in the log is the one that was sent. A log that somebody
-    /// else wrote does not prove a decision.
+    /// The decision, if the person signed it with the pinned key, and if the question in the log is the one that was sent.
+    /// A log that another program wrote does not prove a decision, so the pinned key must be the key in the
+    /// person's home directory.
     pub fn proved(&self, outcome: &Outcome) -> Result<Option<Proved>> {
         let text = |of: &Value, name: &str| of.get(name).and_then(Value::as_str).map(str::to_owned);
         let is_as_sent = (text(&self.recorded, "subject"), text(&self.recorded, "body")) == self.text;
-        let (Some(seq), Some(option), Some(key)) = (self.seq, &outcome.option, Key::read()?) else { return Ok(None) };
-        let room = self.room.id()?.unwrap_or_default();
-        let what = Signed { room: &room, approval: &self.approval, seq, option };
+        let message = self.recorded.as_object().cloned().and_then(Message::from_fields);
+        let (Some(seq), Some(option), Some(message)) = (self.seq, &outcome.option, message) else { return Ok(None) };
+        let Some(place) = signature::place(&self.room)?.filter(|_| is_as_sent) else { return Ok(None) };
+        let approvals = state::committed(&self.room.dir)?.approvals;
+        let Some(pin) = approvals.pin(Some(&place)) else { return Ok(None) };
+        let own = DecisionKey::of_person(&self.room).ok().flatten();
+        let is_own = own.is_some_and(|own| own.public() == pin.key);
+        let (approval, digest) = (&self.approval, &hex(&message.digest()));
+        let signed = Signed::Decision { place: &place, approval, seq, digest, option };
         let signature = text(&self.decision, "signature").unwrap_or_default();
-        let is_proved = is_as_sent && outcome.by.as_deref() == Some(id::HUMAN) && key.verifies(&signature, &what);
-        let proved = || Proved { option: option.clone(), note: text(&self.decision, "body"), seq: outcome.seq };
-        Ok(is_proved.then(proved))
+        let is_by_human = outcome.by.as_deref() == Some(id::HUMAN);
+        if !is_own || !is_by_human || !signed.is_signed_by(&pin.key, &signature) {
+            return Ok(None);
+        }
+        Ok(Some(Proved { option: option.clone(), note: text(&self.decision, "body"), seq: outcome.seq }))
     }
 
     /// Withdraws the question.

@@ -24,6 +24,7 @@ pub mod chat_input;
 pub mod check;
 pub mod claim;
 pub mod commit;
+mod outcome;
 pub mod permitted;
 pub mod post;
 pub mod deliver;

@@ -107,6 +107,21 @@ pub fn user(uid: u32) -> String {
     found.map_or_else(|| format!("user {uid}"), |user| format!("user {uid} ({})", user.name))
 }
 
+/// The number of the user who runs this process.
+pub fn real_user() -> u32 {
+    rustix::process::getuid().as_raw()
+}
+
+/// The home directory of a user in the user database. Variables such as HOME do not change it. Test builds can replace it.
+pub fn home_of(uid: u32) -> Option<PathBuf> {
+    let replaced = std::env::var_os("MAILBAG_TEST_HOME").map(PathBuf::from);
+    if let Some(home) = replaced.filter(|_| cfg!(any(debug_assertions, feature = "failpoints"))) {
+        return Some(home);
+    }
+    let found = nix::unistd::User::from_uid(uid.into()).ok().flatten();
+    found.map(|user| user.dir).filter(|home| home.is_absolute())
+}
+
 /// The program that a shell would run for this name: the first executable on the `PATH`.
 pub fn program(name: &str) -> Option<PathBuf> {
     which::which(name).ok()

@@ -63,7 +63,7 @@ impl UserFile {
     /// Fails if another user except root could have written or replaced the file.
     pub fn check_owner(&self) -> Result<()> {
         let Some(there) = &self.there else { return Ok(()) };
-        super::own::check(&there.meta, &self.path, "600", "use a file of your own")?;
+        super::own::check(&there.meta, super::own::own_user(), &self.path, "600", "use a file of your own")?;
         let Some((dir, _)) = place(&self.real)? else { return Ok(()) };
         let mode = Mode::from_raw_mode(dir.meta()?.mode as _);
         if mode.contains(Mode::WOTH) && !mode.contains(Mode::SVTX) {

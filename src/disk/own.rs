@@ -26,15 +26,21 @@ const OWN: &str = "set MAILBAG_TRUST_DIR to a directory of your own";
 /// An opened directory of this kind.
 pub struct UserDirectory {
     dir: Dir,
+    owner: u32,
 }
 
 impl UserDirectory {
     /// Opens the directory. `None` if it does not exist.
     pub fn open(path: &Path) -> Result<Option<UserDirectory>> {
+        UserDirectory::open_of(path, own_user())
+    }
+
+    /// Opens the directory of this user, which root can also do for others. `None` if it does not exist.
+    pub fn open_of(path: &Path, owner: u32) -> Result<Option<UserDirectory>> {
         match Dir::open(path) {
             Ok(dir) => {
-                check(&dir.meta()?, path, "700", OWN)?;
-                Ok(Some(UserDirectory { dir }))
+                check(&dir.meta()?, owner, path, "700", OWN)?;
+                Ok(Some(UserDirectory { dir, owner }))
             }
             Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
             Err(e) => Err(e),
@@ -67,8 +73,8 @@ impl UserDirectory {
             }
             at = at.sub(part)?;
         }
-        check(&at.meta()?, path, "700", OWN)?;
-        Ok(UserDirectory { dir: at })
+        check(&at.meta()?, own_user(), path, "700", OWN)?;
+        Ok(UserDirectory { dir: at, owner: own_user() })
     }
 
     /// The path of a file in this directory, for messages.
@@ -83,7 +89,7 @@ impl UserDirectory {
             file => file?,
         };
         let meta = file_meta(&file).doing_in("look at", self.dir.path(), name)?;
-        check(&meta, &self.dir.at(name), "600", OWN)?;
+        check(&meta, self.owner, &self.dir.at(name), "600", OWN)?;
         if meta.kind != rustix::fs::FileType::RegularFile || meta.size > most {
             let what = "is not a regular file, or too large".to_owned();
             return Err(Error::State {
@@ -151,14 +157,14 @@ impl UserDirectory {
     }
 }
 
-fn own_user() -> u32 {
+pub(super) fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Fails if another user except root could have written the file. The cure is for a file of another user.
-pub(super) fn check(meta: &Meta, path: &Path, mode: &str, cure: &str) -> Result<()> {
+/// Fails if another user than the owner or root could have written the file. The cure is for a file of another user.
+pub(super) fn check(meta: &Meta, owner: u32, path: &Path, mode: &str, cure: &str) -> Result<()> {
     let wrong = |what: String, cure: String| Error::State { path: path.to_path_buf(), line: None, what, cure };
-    if meta.uid != 0 && meta.uid != own_user() {
+    if meta.uid != 0 && meta.uid != owner {
         let what = format!("belongs to {}, so its content is ignored", super::machine::user(meta.uid));
         return Err(wrong(what, cure.to_owned()));
     }

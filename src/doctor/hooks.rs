@@ -4,7 +4,7 @@ use super::{Examined, Finding, Request, Severity, quoted};
 use crate::clients::install::{self, Hooks, Scope, Status, Trust};
 use crate::clients::kind::Client;
 use crate::room::sessions::{self, Fired};
-use crate::room::signature::{self, Key};
+use crate::room::signature::{self, DecisionKey};
 
 pub(super) fn look(examined: &Examined<'_>, request: &Request<'_>, findings: &mut Vec<Finding>) {
     let fired = sessions::fired(examined.room).unwrap_or_default();
@@ -15,9 +15,9 @@ pub(super) fn look(examined: &Examined<'_>, request: &Request<'_>, findings: &mu
         ours.iter().for_each(|fired| errors(client, fired, findings));
         let installed = installed(client, request);
         installed.iter().for_each(|status| can_run(status, findings));
-        installed.iter().filter(|status| status.approvals).take(1).for_each(|status| key(status, findings));
         last_run(client, &installed, &ours, findings);
     }
+    decision_key(examined, findings);
 }
 
 /// The scopes in which our hooks are installed.
@@ -72,30 +72,30 @@ fn can_run(status: &Status, findings: &mut Vec<Finding>) {
     }
 }
 
-/// The key that signs decisions on permission requests: without it, or if others can read it, no decision is the person's.
-fn key(status: &Status, findings: &mut Vec<Finding>) {
-    let name = status.client.name();
+/// The key that signs decisions of the person: without the pinned key, or if others can read it, no decision is the person's.
+fn decision_key(examined: &Examined<'_>, findings: &mut Vec<Finding>) {
     let Ok(path) = signature::path() else { return };
+    if !signature::is_person(examined.room).unwrap_or_default() {
+        return;
+    }
     let shown = path.display();
     let mut add = |code, what: String, cure: String| findings.push(Finding::new(code, Severity::Problem, what, cure));
-    match Key::read() {
-        Ok(None) => {
+    let place = signature::place(examined.room).ok().flatten();
+    let pin = examined.committed.as_ref().and_then(|state| state.approvals.pin(place.as_deref()));
+    let replace = "mailbag trust --decision-key".to_owned();
+    match (DecisionKey::own(), pin) {
+        (Err(e), _) => add("key_missing", format!("the decision key cannot be read: {e}"), replace),
+        (Ok(own), Some(pin)) if own.as_ref().is_none_or(|own| own.public() != pin.key) => {
+            let pinned = signature::short(&pin.key);
             let what =
-                format!("permission requests of {name} cannot be answered by mail, because there is no key {shown}");
-            add("key_missing", what, format!("{} --approvals", install_again(status)));
+                format!("the decision key {pinned} that is pinned in this room (#{}) is not in {shown}", pin.seq);
+            add("key_missing", what, replace);
         }
-        Err(e) => add("key_missing", format!("permission requests of {name} cannot be answered by mail: {e}"), {
-            format!("{} --approvals", install_again(status))
-        }),
-        Ok(Some(_)) => {}
+        _ => {}
     }
     if signature::is_readable_by_others().unwrap_or_default() {
         let what = format!("other users can read the key {shown}, and sign decisions of the person");
-        add(
-            "key_readable",
-            what,
-            format!("rm {}, and then {} --approvals", quoted(shown.to_string()), install_again(status)),
-        );
+        add("key_readable", what, format!("rm {}, and then mailbag trust --decision-key", quoted(shown.to_string())));
     }
 }
 

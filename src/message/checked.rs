@@ -2,7 +2,7 @@
 
 use crate::base::hash::Hasher;
 use crate::message::mentions::mentions;
-use crate::message::types::{APPROVAL, CLAIM_TYPES, DECISION, ROUTER_TYPES, is_acted_on, may_go_to_channel_alone};
+use crate::message::types::{APPROVAL, CLAIM_TYPES, DECISION, PIN, ROUTER_TYPES, is_acted_on, may_go_to_channel_alone};
 use serde_json::{Map, Value};
 
 /// Every field of the protocol. A sender can add fields of its own.
@@ -39,6 +39,7 @@ pub const FIELDS: &[&str] = &[
     "digest",
     "signature",
     "link",
+    "key",
 ];
 /// Fields that the router adds to delivered copies. A sender may not set them.
 pub const ROUTERS_OWN: &[&str] = &["addressed_to", "delivery"];
@@ -148,9 +149,9 @@ impl Message {
         CLAIM_TYPES.contains(&self.kind()) || is_offer(&self.fields)
     }
 
-    /// Does it ask for a decision, or decide an approval?
+    /// Does it ask for a decision, decide an approval, or pin the decision key?
     pub fn is_about_approvals(&self) -> bool {
-        self.kind() == APPROVAL || is_decision(&self.fields)
+        [APPROVAL, PIN].contains(&self.kind()) || is_decision(&self.fields)
     }
 
     /// The subjects in `claims`, as the sender wrote them.

@@ -60,6 +60,16 @@ pub enum Step {
         /// The thread.
         thread: String,
     },
+    /// The person pins the public half of the decision key in this room.
+    Pin {
+        /// The public key, in hexadecimal.
+        key: String,
+        /// The room, as signatures name it.
+        place: String,
+        /// Does it replace another key, which did not sign it?
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unsigned: bool,
+    },
     /// The supervisor is asked to decide on the proposals of this thread.
     Dispute {
         /// The thread.

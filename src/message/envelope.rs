@@ -134,7 +134,8 @@ impl Envelope {
     /// Does the worklog show it? Of claims it shows only the end of one against its owner's will, and of approvals the
     /// outcome.
     pub fn is_for_worklog(&self) -> bool {
-        let is_change = self.kind.starts_with("claim.") || self.kind == "approval.asked";
+        let is_change =
+            self.kind.starts_with("claim.") || matches!(self.kind.as_str(), "approval.asked" | "approval.pinned");
         !is_change || matches!(self.kind.as_str(), "claim.lapsed" | "claim.overridden")
     }
 }
@@ -176,6 +177,7 @@ fn decided(step: &Step, kind: String) -> (String, Map<String, Value>) {
         }
         Step::Expire { approval, option } => ("expired", json!({"approval": approval, "option": option})),
         Step::Escalate { approval, to, .. } => ("escalated", json!({"approval": approval, "to": to})),
+        Step::Pin { key, unsigned, .. } => ("pinned", json!({"key": key, "unsigned": unsigned})),
         Step::Propose { thread, .. } => return of_thread("proposal.created", thread),
         Step::Object { thread, .. } => return of_thread("objection.raised", thread),
         Step::Settle { thread } => return of_thread("decision.recorded", thread),

@@ -38,6 +38,7 @@ pub const TYPES: &[&str] = &[
     "subscribe",
     "unsubscribe",
     "link",
+    PIN,
     "claim",
     "release",
     "accept",
@@ -52,9 +53,11 @@ pub const TYPES: &[&str] = &[
     "escalation.requested",
 ];
 /// Types that the router acts on.
-pub const ROUTER_TYPES: &[&str] = &["ack", "subscribe", "unsubscribe", LINK];
+pub const ROUTER_TYPES: &[&str] = &["ack", "subscribe", "unsubscribe", LINK, PIN];
 /// The type of a message with which a person changes a link to another room.
 pub const LINK: &str = "link";
+/// The type of a message with which the person pins the decision key in the room.
+pub const PIN: &str = "pin";
 /// The type of a message that asks for a decision.
 pub const APPROVAL: &str = "approval";
 /// The type of a message that asks.
@@ -98,7 +101,7 @@ pub enum TypeSenders {
 
 /// The senders that may use this type. This one table holds for every way into a room.
 pub fn senders_of_type(kind: &str) -> TypeSenders {
-    if kind == LINK {
+    if [LINK, PIN].contains(&kind) {
         TypeSenders::Human
     } else if OF_ONE_ROOM.contains(&kind) || is_acted_on(kind) || is_session_event(kind) {
         TypeSenders::OneRoom

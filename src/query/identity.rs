@@ -77,12 +77,14 @@ pub fn own_viewer(room: &Room, agent: &str) -> Result<Viewer> {
     Ok(Viewer::only(agent).formerly(room.registry()?.former(agent)))
 }
 
+/// The source of a name that comes from the terminal.
+pub const THE_TERMINAL: &str = "the terminal";
 /// The source of a name that comes from the session.
 pub const THE_SESSION: &str = "the session";
 
 fn by_place(at_terminal: bool) -> Result<Who> {
     if at_terminal {
-        return Ok(Who { name: id::HUMAN.to_owned(), source: "the terminal" });
+        return Ok(Who { name: id::HUMAN.to_owned(), source: THE_TERMINAL });
     }
     Err(Error::Usage {
         what: "this is an unidentified session: no agent name given".into(),

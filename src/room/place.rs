@@ -65,7 +65,14 @@ impl Room {
 
     /// Makes a copy a room of its own.
     pub fn adopt(&self) -> Result<()> {
+        self.dir.replace(layout::ADOPTED, format!("{}\n", uuid::Uuid::new_v4()).as_bytes())?;
         self.write_place(&self.place()?)
+    }
+
+    /// The last adoption of this room. `None` if it was never a copy.
+    pub fn adoption(&self) -> Result<Option<String>> {
+        let bytes = self.dir.read(layout::ADOPTED, BYTES)?;
+        Ok(bytes.map(|bytes| String::from_utf8_lossy(bytes.trim_ascii()).into_owned()))
     }
 
     fn place(&self) -> Result<Place> {

@@ -1,99 +1,174 @@
-//! The signature of the person under a decision. The key lies outside of all rooms and repositories, so that a program that
-//! can write into the room cannot sign.
+//! The decision key of the person: an Ed25519 key pair.
+//!
+//! The private half is in the person's home directory, outside of all rooms and repositories, so that a program that can
+//! only write into the room cannot sign. The public half is pinned in the room by a record of the log.
 
 use crate::base::error::{Error, Result};
 use crate::base::limits;
-use crate::disk::{UserDirectory, layout};
+use crate::disk::{UserDirectory, layout, machine};
+use crate::message::id;
+use crate::room::Room;
 use data_encoding::{HEXLOWER, HEXLOWER_PERMISSIVE};
-use ring::hmac;
+use ring::rand::{SecureRandom, SystemRandom};
+use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use std::path::PathBuf;
 
-/// What is signed.
+/// A text that the decision key signs.
 #[derive(Debug, Clone, Copy)]
-pub struct Signed<'a> {
-    /// The room's id.
-    pub room: &'a str,
-    /// The approval, as `<sender>/<id>`.
-    pub approval: &'a str,
-    /// The record of the approval.
-    pub seq: u64,
-    /// The chosen option.
-    pub option: &'a str,
+pub enum Signed<'a> {
+    /// The pin of a public key in a room.
+    Pin {
+        /// The room, from [`place`].
+        place: &'a str,
+        /// The public key.
+        key: &'a str,
+    },
+    /// A decision on an approval.
+    Decision {
+        /// The room, from [`place`].
+        place: &'a str,
+        /// The approval, as `<sender>/<id>`.
+        approval: &'a str,
+        /// The record of the approval.
+        seq: u64,
+        /// The digest of the text that was displayed.
+        digest: &'a str,
+        /// The chosen option.
+        option: &'a str,
+    },
 }
 
-/// The key of the person.
-pub struct Key([u8; limits::KEY]);
+/// The key pair of a person.
+pub struct DecisionKey(Ed25519KeyPair);
 
-impl Key {
-    /// Reads the key. `None` if there is none.
-    pub fn read() -> Result<Option<Key>> {
-        match UserDirectory::open(&directory()?)? {
-            Some(own) => Key::in_directory(&own),
+impl DecisionKey {
+    /// Reads the key of the person of a room. `None` if there is none.
+    pub fn of_person(room: &Room) -> Result<Option<DecisionKey>> {
+        DecisionKey::read(person(room)?)
+    }
+
+    /// Reads this user's own key. `None` if there is none.
+    pub fn own() -> Result<Option<DecisionKey>> {
+        DecisionKey::read(machine::real_user())
+    }
+
+    /// Reads this user's own key, and makes it if there is none. Durable after it returns.
+    pub fn make() -> Result<DecisionKey> {
+        let user = machine::real_user();
+        let own = UserDirectory::make(&directory(user)?)?;
+        let _held = own.hold(layout::TRUST_LOCK)?;
+        if let Some(key) = in_directory(&own, user)? {
+            return Ok(key);
+        }
+        let mut seed = [0; limits::KEY];
+        SystemRandom::new().fill(&mut seed).map_err(|_| broken(user, "cannot be made: there is no randomness"))?;
+        own.replace(layout::KEY, format!("{}\n", HEXLOWER.encode(&seed)).as_bytes())?;
+        pair(&seed, user)
+    }
+
+    fn read(user: u32) -> Result<Option<DecisionKey>> {
+        match UserDirectory::open_of(&directory(user)?, user)? {
+            Some(own) => in_directory(&own, user),
             None => Ok(None),
         }
     }
 
-    /// Reads the key, and makes it if there is none. Durable after it returns.
-    pub fn make() -> Result<Key> {
-        let own = UserDirectory::make(&directory()?)?;
-        let _held = own.hold(layout::TRUST_LOCK)?;
-        if let Some(key) = Key::in_directory(&own)? {
-            return Ok(key);
-        }
-        let mut key = [0; limits::KEY];
-        let (first, second) = key.split_at_mut(limits::KEY / 2);
-        first.copy_from_slice(uuid::Uuid::new_v4().as_bytes());
-        second.copy_from_slice(uuid::Uuid::new_v4().as_bytes());
-        own.replace(layout::KEY, format!("{}\n", HEXLOWER.encode(&key)).as_bytes())?;
-        Ok(Key(key))
+    /// The public half, in hexadecimal.
+    pub fn public(&self) -> String {
+        HEXLOWER.encode(self.0.public_key().as_ref())
     }
 
-    /// Signs a decision.
-    pub fn sign(&self, what: &Signed<'_>) -> String {
-        HEXLOWER.encode(hmac::sign(&self.key(), &text(what)).as_ref())
-    }
-
-    /// Is this the signature of the decision?
-    pub fn verifies(&self, signature: &str, what: &Signed<'_>) -> bool {
-        let bytes = HEXLOWER_PERMISSIVE.decode(signature.as_bytes());
-        bytes.is_ok_and(|bytes| hmac::verify(&self.key(), &text(what), &bytes).is_ok())
-    }
-
-    fn in_directory(own: &UserDirectory) -> Result<Option<Key>> {
-        let Some(bytes) = own.read(layout::KEY, limits::LEASE_BYTES)? else { return Ok(None) };
-        let key = HEXLOWER_PERMISSIVE.decode(bytes.trim_ascii()).ok().and_then(|key| key.try_into().ok());
-        key.map(|key| Some(Key(key))).ok_or_else(|| Error::State {
-            path: path().unwrap_or_default(),
-            line: None,
-            what: format!("is not a key of {} bytes in hexadecimal", limits::KEY),
-            cure: "remove it; `mailbag decide` makes a new one".into(),
-        })
-    }
-
-    fn key(&self) -> hmac::Key {
-        hmac::Key::new(hmac::HMAC_SHA256, &self.0)
+    /// Signs a text.
+    pub fn sign(&self, text: Signed<'_>) -> String {
+        HEXLOWER.encode(self.0.sign(&text.bytes()).as_ref())
     }
 }
 
-// The length in front of each part keeps two decisions from having the same text.
-fn text(what: &Signed<'_>) -> Vec<u8> {
-    let parts = [what.room, what.approval, &what.seq.to_string(), what.option];
-    parts.iter().flat_map(|part| [&(part.len() as u64).to_be_bytes(), part.as_bytes()].concat()).collect()
+impl Signed<'_> {
+    /// Returns true if the signature is from the private half of this public key.
+    pub fn is_signed_by(self, key: &str, signature: &str) -> bool {
+        let decode = |text: &str| HEXLOWER_PERMISSIVE.decode(text.as_bytes());
+        let (Ok(key), Ok(signature)) = (decode(key), decode(signature)) else { return false };
+        UnparsedPublicKey::new(&ED25519, key).verify(&self.bytes(), &signature).is_ok()
+    }
+
+    // The length before each part keeps two texts from having the same bytes.
+    fn bytes(self) -> Vec<u8> {
+        let number;
+        let parts = match self {
+            Signed::Pin { place, key } => vec!["mailbag pin", place, key],
+            Signed::Decision { place, approval, seq, digest, option } => {
+                number = seq.to_string();
+                vec!["mailbag decision", place, approval, &number, digest, option]
+            }
+        };
+        parts.iter().flat_map(|part| [&(part.len() as u64).to_be_bytes(), part.as_bytes()].concat()).collect()
+    }
 }
 
-/// The path of the key.
+/// The identity of a room for signatures: its id, and the adoption that made it a room of its own. `None` for a copy that
+/// was not adopted, so that a signature for the original is worth nothing there.
+pub fn place(room: &Room) -> Result<Option<String>> {
+    if room.copied()?.is_some() {
+        return Ok(None);
+    }
+    let id = room.id()?.unwrap_or_default();
+    Ok(Some(room.adoption()?.map_or_else(|| id.clone(), |adoption| format!("{id} {adoption}"))))
+}
+
+/// The beginning of a public key, for people.
+pub fn short(key: &str) -> &str {
+    key.get(..16).unwrap_or(key)
+}
+
+/// The path of this user's own key.
 pub fn path() -> Result<PathBuf> {
-    Ok(layout::key_file(&directory()?))
+    Ok(layout::key_file(&directory(machine::real_user())?))
 }
 
-/// Can other users read the key?
+/// Returns true if other users can read this user's own key.
 pub fn is_readable_by_others() -> Result<bool> {
-    UserDirectory::open(&directory()?)?.map_or(Ok(false), |own| own.is_readable_by_others(layout::KEY))
+    let own = UserDirectory::open(&directory(machine::real_user())?)?;
+    own.map_or(Ok(false), |own| own.is_readable_by_others(layout::KEY))
 }
 
-fn directory() -> Result<PathBuf> {
-    layout::trust_directory().ok_or_else(|| Error::Usage {
-        what: "there is no directory for the key of the person".into(),
-        cure: format!("set HOME, or {} to an absolute path", layout::TRUST_DIRECTORY),
+/// The user who decides as the human: the `uid` of the human in the registry, or the owner of the room.
+fn person(room: &Room) -> Result<u32> {
+    let uid = room.registry_alone()?.agent(id::HUMAN).and_then(|human| human.uid);
+    uid.map_or_else(|| Ok(room.dir.meta()?.uid), Ok)
+}
+
+/// Returns true if this user decides as the human of the room.
+pub fn is_person(room: &Room) -> Result<bool> {
+    Ok(person(room)? == machine::real_user())
+}
+
+fn directory(user: u32) -> Result<PathBuf> {
+    machine::home_of(user).map(|home| layout::key_directory(&home)).ok_or_else(|| Error::Usage {
+        what: format!(
+            "{} has no home directory in the user database, so there is no decision key",
+            machine::user(user)
+        ),
+        cure: "run it as a user with a home directory".into(),
     })
+}
+
+fn in_directory(own: &UserDirectory, user: u32) -> Result<Option<DecisionKey>> {
+    let Some(bytes) = own.read(layout::KEY, limits::LEASE_BYTES)? else { return Ok(None) };
+    let seed = HEXLOWER_PERMISSIVE.decode(bytes.trim_ascii()).unwrap_or_default();
+    pair(&seed, user).map(Some)
+}
+
+fn pair(seed: &[u8], user: u32) -> Result<DecisionKey> {
+    let what = format!("is not a key of {} bytes in hexadecimal", limits::KEY);
+    Ed25519KeyPair::from_seed_unchecked(seed).map(DecisionKey).map_err(|_| broken(user, &what))
+}
+
+fn broken(user: u32, what: &str) -> Error {
+    Error::State {
+        path: directory(user).map(|directory| layout::key_file(&directory)).unwrap_or_default(),
+        line: None,
+        what: what.to_owned(),
+        cure: "move it away; `mailbag trust --decision-key` makes a new one".into(),
+    }
 }

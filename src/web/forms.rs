@@ -121,7 +121,7 @@ fn settle_item(app: &App, form: Answer) -> Result<String> {
         let approval = format!("#{}", form.seq);
         let choice = Choice { approval: approval.clone(), option, note: text, digest: form.digest, at_terminal: true };
         let outcome = decide(&app.room, &app.who(), choice)?;
-        return Ok(format!("decided {approval}: {}", outcome.word()));
+        return Ok(outcome.sentence(&approval));
     }
     let item =
         app.pending()?.items.into_iter().find(|item| item.key() == form.key()).ok_or_else(|| Error::NotFound {

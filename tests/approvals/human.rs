@@ -1,8 +1,98 @@
-//! Who is the human: sessions of clients are not, and a signed gate needs the person's key.
+//! Who is the human: sessions of clients are not, and a signed approval needs the key that the person pinned.
 
 use super::{approval, codes, decision, outcomes, steps};
 use crate::world::World;
-use serde_json::json;
+use ring::signature::{Ed25519KeyPair, KeyPair};
+use serde_json::{Value, json};
+use std::path::Path;
+use std::process::Output;
+
+/// A room in which alice asks for a signed decision on `d`.
+fn asked() -> World {
+    let world = World::with(&["alice"]);
+    ask(&world, "d");
+    world
+}
+
+fn ask(world: &World, id: &str) {
+    let signed = approval(id, json!("human"), json!({"signature": "required"}));
+    world.drop_file("alice", &format!("{id}.json"), signed.to_string());
+    world.ok(&["run", "--once"]);
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// The person decides at a terminal.
+#[track_caller]
+fn decides(world: &World, id: &str, option: &str) -> String {
+    let output = world.at_terminal(&["decide", id, option], "y\n");
+    assert!(output.status.success(), "{}", said(&output));
+    said(&output)
+}
+
+/// A key of an agent, which can sign as the person does.
+struct ForgedKey(Ed25519KeyPair);
+
+impl ForgedKey {
+    fn new() -> ForgedKey {
+        ForgedKey(Ed25519KeyPair::from_seed_unchecked(&[7; 32]).expect("a key"))
+    }
+
+    fn public(&self) -> String {
+        hex(self.0.public_key().as_ref())
+    }
+
+    fn sign(&self, parts: &[&str]) -> String {
+        let framed = parts.iter().flat_map(|part| [&(part.len() as u64).to_be_bytes(), part.as_bytes()].concat());
+        hex(self.0.sign(&framed.collect::<Vec<u8>>()).as_ref())
+    }
+
+    fn pin(&self, world: &World) -> Value {
+        let key = self.public();
+        json!({"type": "pin", "key": key, "signature": self.sign(&["mailbag pin", &room_id(world), &key])})
+    }
+
+    fn decision(&self, world: &World, id: &str) -> Value {
+        let (digest, seq) = (world.digest("human", id), seq_of(world, id));
+        let name = format!("alice/{id}");
+        let signature = self.sign(&["mailbag decision", &room_id(world), &name, &seq, &digest, "yes"]);
+        let mut signed = decision(&name, "yes");
+        (signed["digest"], signed["signature"]) = (json!(digest), json!(signature));
+        signed
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn room_id(world: &World) -> String {
+    std::fs::read_to_string(world.room("spool/room")).expect("the id").trim().to_owned()
+}
+
+fn seq_of(world: &World, id: &str) -> String {
+    let items = world.json(&["pending", "--as", "human"])["items"].clone();
+    let item = items.as_array().expect("items").iter().find(|item| item["message"] == format!("alice/{id}"));
+    item.expect("the approval")["seq"].to_string()
+}
+
+/// Passes the room with an agent's home and its variables.
+fn run_with_home(world: &World, home: &Path) {
+    let set = |command: &mut assert_cmd::Command| {
+        command.env("HOME", home).env("XDG_DATA_HOME", home).env("MAILBAG_TRUST_DIR", home);
+    };
+    world.run_with(&["run", "--once"], set).ok(&["run"]);
+}
+
+/// The pins in the log, as whether they replaced another key.
+fn pins(world: &World) -> Vec<bool> {
+    let log = world.ok(&["log", "--json"]);
+    let records = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("a record"));
+    let pins = records.filter_map(|record| record["decision"]["pin"].as_object().cloned());
+    pins.map(|pin| pin.get("unsigned") == Some(&json!(true))).collect()
+}
 
 #[test]
 fn a_session_of_a_client_cannot_act_as_the_human() {
@@ -26,21 +116,16 @@ fn a_session_of_a_client_cannot_act_as_the_human() {
 }
 
 #[test]
-fn an_agent_that_writes_the_outbox_of_the_human_opens_no_signed_gate() {
-    // P134
-    let world = World::with(&["alice"]);
-    world.drop_file("alice", "a.json", approval("d", json!("human"), json!({"signature": "required"})).to_string());
-    world.ok(&["run", "--once"]);
-    std::fs::create_dir_all(world.trust()).expect("a directory");
-    let key = world.trust().join("decision.key");
-    std::fs::write(&key, "00".repeat(32) + "\n").expect("a key");
-    std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("permissions");
+fn before_a_key_is_pinned_a_signed_approval_stays_open_and_the_answer_says_how_to_pin() {
+    // P134, P249
+    let world = asked();
+    let forged = ForgedKey::new();
     world.drop_file("human", "forged.json", decision("alice/d", "yes").to_string());
-    let mut signed = decision("alice/d", "yes");
-    signed["signature"] = json!("ab".repeat(32));
-    world.drop_file("human", "signed.json", signed.to_string());
+    world.drop_file("human", "signed.json", forged.decision(&world, "d").to_string());
     world.ok(&["run", "--once"]);
-    assert_eq!((codes(&world, "human"), steps(&world)), (vec!["not_signed".to_owned(); 2], vec!["ask".to_owned()]));
+    assert_eq!((codes(&world, "human"), steps(&world)), (vec!["no_pinned_key".to_owned(); 2], vec!["ask".to_owned()]));
+    let rejected = world.ok(&["read", "--all", "--as", "human"]);
+    assert!(rejected.contains("run `mailbag decide alice/d yes` in a terminal: it pins the key"), "{rejected}");
     // Without a terminal the command does not sign.
     let said = world.decide("human", "d", "yes", &[]).fails(2, &["decide"]);
     assert!(
@@ -51,29 +136,198 @@ fn an_agent_that_writes_the_outbox_of_the_human_opens_no_signed_gate() {
 }
 
 #[test]
-fn the_person_at_a_terminal_opens_it() {
-    // P134
-    let world = World::with(&["alice"]);
-    world.drop_file("alice", "a.json", approval("d", json!("human"), json!({"signature": "required"})).to_string());
-    world.ok(&["run", "--once"]);
-    let output = world.at_terminal(&["decide", "d", "yes"], "y\n");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success() && said.contains("decided alice/d: yes"), "{said}");
+fn the_person_at_a_terminal_pins_the_key_with_the_first_decision() {
+    // P134, P249
+    let world = asked();
+    let first = decides(&world, "d", "yes");
+    assert!(first.contains("decided alice/d: yes; your decision key ") && first.contains("is now pinned"), "{first}");
     assert_eq!(outcomes(&world, "alice"), [("yes".to_owned(), "human".to_owned())]);
-    let mode = std::os::unix::fs::MetadataExt::mode(&world.trust().join("decision.key").metadata().expect("the key"));
+    let mode = std::os::unix::fs::MetadataExt::mode(&world.decision_key().metadata().expect("the key"));
     assert_eq!(mode & 0o777, 0o600);
+    ask(&world, "e");
+    assert!(!decides(&world, "e", "no").contains("pinned"));
+    assert_eq!((pins(&world), steps(&world).len()), (vec![false], 5));
 }
 
 #[test]
-fn without_the_key_a_signed_decision_waits() {
+fn a_key_of_another_home_decides_nothing_in_any_router() {
+    // P134, P249
+    for is_pinned in [false, true] {
+        let world = asked();
+        if is_pinned {
+            ask(&world, "before");
+            decides(&world, "before", "no");
+        }
+        let forged = ForgedKey::new();
+        let home = tempfile::tempdir().expect("a directory");
+        for data in ["", ".local/share/mailbag", "mailbag"] {
+            std::fs::create_dir_all(home.path().join(data)).expect("a directory");
+            let key = home.path().join(data).join("decision.key");
+            std::fs::write(&key, "07".repeat(32) + "\n").expect("a key");
+            std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("permissions");
+        }
+        std::fs::create_dir_all(world.decision_key().parent().expect("a directory")).expect("a directory");
+        if !is_pinned {
+            std::fs::write(world.decision_key(), "09".repeat(32) + "\n").expect("the person's key");
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+            std::fs::set_permissions(world.decision_key(), mode).expect("permissions");
+        }
+        let before = pins(&world);
+        for pass in [
+            |world: &World, home: &Path| run_with_home(world, home),
+            |world: &World, _: &Path| {
+                world.ok(&["run", "--once"]);
+            },
+        ] {
+            world.drop_file("human", "pin.json", forged.pin(&world).to_string());
+            world.drop_file("human", "signed.json", forged.decision(&world, "d").to_string());
+            pass(&world, home.path());
+        }
+        let rejected = codes(&world, "human");
+        assert_eq!(rejected.iter().filter(|code| *code == "not_own_key").count(), 2, "{rejected:?}");
+        assert_eq!((rejected.len(), pins(&world)), (4, before), "{rejected:?}");
+        assert_eq!(steps(&world).iter().filter(|step| *step == "ask").count(), 1 + usize::from(is_pinned));
+        assert!(world.ok(&["pending", "--as", "human"]).contains("mailbag decide"), "the approval is still open");
+    }
+}
+
+#[test]
+fn nobody_else_pins_and_a_wrong_signature_pins_nothing() {
+    // P249
+    let world = asked();
+    let forged = ForgedKey::new();
+    world.drop_file("alice", "pin.json", forged.pin(&world).to_string());
+    let mut unsigned = forged.pin(&world);
+    unsigned["signature"] = json!("ab".repeat(64));
+    world.drop_file("human", "unsigned.json", unsigned.to_string());
+    let mut other = forged.pin(&world);
+    other["signature"] = json!(forged.sign(&["mailbag pin", "another room", &forged.public()]));
+    world.drop_file("human", "other.json", other.to_string());
+    world.ok(&["run", "--once"]);
+    assert_eq!(
+        (codes(&world, "alice"), codes(&world, "human")),
+        (vec!["not_yours".to_owned()], vec!["not_signed".to_owned(); 2],)
+    );
+    assert_eq!(steps(&world), ["ask"]);
+}
+
+#[test]
+fn a_router_that_cannot_read_the_key_of_the_person_does_not_pin_and_the_next_one_does() {
+    // P249
+    let world = asked();
+    let place = world.decision_key();
+    std::fs::create_dir_all(place.parent().expect("a directory")).expect("a directory");
+    let forged = ForgedKey::new();
+    world.drop_file("human", "pin.json", forged.pin(&world).to_string());
+    world.ok(&["run", "--once"]);
+    assert!(world.ok(&["status"]).contains("cannot read the decision key of the person"), "{}", world.ok(&["status"]));
+    assert_eq!(pins(&world), Vec::<bool>::new());
+    std::fs::write(&place, "07".repeat(32) + "\n").expect("the person's key");
+    std::fs::set_permissions(&place, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("permissions");
+    world.ok(&["run", "--once"]);
+    assert_eq!(pins(&world), [false]);
+}
+
+#[test]
+fn a_signature_counts_for_one_approval_one_text_and_one_option() {
     // P134
-    let world = World::with(&["alice"]);
-    world.drop_file("alice", "a.json", approval("d", json!("human"), json!({"signature": "required"})).to_string());
-    let mut signed = decision("alice/d", "yes");
-    signed["signature"] = json!("ab".repeat(32));
-    world.ok(&["run", "--once"]);
-    world.drop_file("human", "signed.json", signed.to_string());
-    world.ok(&["run", "--once"]);
-    assert_eq!((codes(&world, "human"), steps(&world)), (Vec::new(), vec!["ask".to_owned()]));
-    assert!(world.ok(&["status"]).contains("there is no key to check the signature"), "{}", world.ok(&["status"]));
+    let world = asked();
+    decides(&world, "d", "no");
+    let sent = world.room("sent/human");
+    let names = crate::town::listing(&sent).into_iter();
+    let texts = names.map(|name| std::fs::read_to_string(sent.join(name)).expect("a message"));
+    let signed: Vec<Value> = texts.map(|text| serde_json::from_str(&text).expect("JSON")).collect();
+    let signed = signed.into_iter().find(|message| message["type"] == "decision").expect("the decision");
+    ask(&world, "e");
+    for (field, value) in [("in_reply_to", json!("alice/e")), ("option", json!("yes")), ("digest", json!(null))] {
+        let mut replayed = signed.clone();
+        for field in ["id", "digest"] {
+            replayed.as_object_mut().expect("fields").remove(field);
+        }
+        replayed["in_reply_to"] = json!("alice/e");
+        if !value.is_null() {
+            replayed[field] = value;
+        }
+        world.drop_file("human", "replayed.json", replayed.to_string());
+        world.ok(&["run", "--once"]);
+    }
+    assert_eq!(codes(&world, "human"), ["not_signed"; 3]);
+}
+
+#[test]
+fn a_lost_key_is_replaced_at_a_terminal_and_the_agents_are_notified() {
+    // P249
+    let world = asked();
+    decides(&world, "d", "yes");
+    ask(&world, "e");
+    std::fs::remove_file(world.decision_key()).expect("the key");
+    let lost = world.at_terminal(&["decide", "e", "yes"], "y\n");
+    assert!(!lost.status.success() && said(&lost).contains("run `mailbag trust --decision-key`"), "{}", said(&lost));
+    assert!(!world.decision_key().exists(), "a decision with a lost key makes no key");
+    let doctor = world.run(&["doctor"]).out;
+    assert!(doctor.contains("that is pinned in this room"), "{doctor}");
+    let refused = world.at_terminal(&["trust", "--decision-key"], "n\n");
+    assert!(!refused.status.success() && pins(&world) == [false], "{}", said(&refused));
+    let replaced = world.at_terminal(&["trust", "--decision-key"], "y\n");
+    assert!(replaced.status.success() && said(&replaced).contains("All agents are notified"), "{}", said(&replaced));
+    assert_eq!(pins(&world), [false, true]);
+    let mail = world.inbox("alice");
+    let alert = mail.iter().find(|mail| mail["type"] == "alert").expect("alice is notified");
+    assert_eq!((&alert["from"], &alert["subject"]), (&json!("mailbag"), &json!("the decision key was replaced")));
+    decides(&world, "e", "yes");
+    assert_eq!(outcomes(&world, "alice").len(), 2);
+}
+
+#[test]
+fn only_a_person_replaces_the_key() {
+    // P249
+    let world = asked();
+    decides(&world, "d", "yes");
+    for caller in ["agent", "unknown"] {
+        let output = world.at_terminal_with(&["trust", "--decision-key"], "y\n", |command| {
+            command.env("MAILBAG_TEST_ANCESTRY", caller);
+        });
+        assert!(!output.status.success() && said(&output).contains("only a person can"), "{caller}: {}", said(&output));
+        ask(&world, caller);
+        let output = world.at_terminal_with(&["decide", caller, "yes"], "y\n", |command| {
+            command.env("MAILBAG_TEST_ANCESTRY", caller);
+        });
+        assert!(!output.status.success() && said(&output).contains("only a person can"), "{caller}: {}", said(&output));
+    }
+    assert_eq!((pins(&world), outcomes(&world, "alice").len()), (vec![false], 1));
+}
+
+#[test]
+fn a_copied_room_needs_a_new_pin_and_takes_no_signature_of_the_original() {
+    // P249
+    let world = asked();
+    ask(&world, "e");
+    decides(&world, "e", "yes");
+    let copy = World::empty();
+    let copied = std::process::Command::new("cp").arg("-a").arg(world.room("")).arg(copy.path()).status();
+    assert!(copied.expect("cp").success());
+    decides(&world, "d", "yes");
+    let sent = world.room("sent/human");
+    let names = crate::town::listing(&sent).into_iter();
+    let texts = names.map(|name| std::fs::read_to_string(sent.join(name)).expect("a message"));
+    let signed = texts.into_iter().find(|text| text.contains("\"alice/d\"")).expect("the decision on d");
+    // The copy has the same person, with the same key.
+    std::fs::create_dir_all(copy.decision_key().parent().expect("a directory")).expect("a directory");
+    std::fs::copy(world.decision_key(), copy.decision_key()).expect("the key");
+    copy.drop_file("human", "before.json", signed.clone());
+    copy.ok(&["run", "--once"]);
+    assert_eq!(codes(&copy, "human"), ["copied_room"]);
+    copy.ok(&["init", "--adopt"]);
+    let again = |name: &str| {
+        let mut message: Value = serde_json::from_str(&signed).expect("JSON");
+        message["id"] = json!(name);
+        copy.drop_file("human", &format!("{name}.json"), message.to_string());
+        copy.ok(&["run", "--once"]);
+    };
+    again("unpinned");
+    assert_eq!(codes(&copy, "human"), ["copied_room", "no_pinned_key"]);
+    ask(&copy, "f");
+    assert!(decides(&copy, "f", "no").contains("is now pinned"));
+    again("pinned");
+    assert_eq!(codes(&copy, "human"), ["copied_room", "no_pinned_key", "not_signed"]);
 }

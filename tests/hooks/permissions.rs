@@ -5,22 +5,12 @@ use crate::approvals::{codes, decision, steps};
 use crate::world::World;
 use serde_json::{Value, json};
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A room with alice, and the key of the person.
+/// A room with alice.
 fn asking(within: &str) -> World {
-    let world = World::with(&["alice"]).settings(&format!("permission_within = \"{within}\"\n"));
-    make_key(&world);
-    world
-}
-
-fn make_key(world: &World) {
-    std::fs::create_dir_all(world.trust()).expect("a directory");
-    let key = world.trust().join("decision.key");
-    std::fs::write(&key, "5a".repeat(32) + "\n").expect("a key");
-    std::fs::set_permissions(&key, PermissionsExt::from_mode(0o600)).expect("permissions");
+    World::with(&["alice"]).settings(&format!("permission_within = \"{within}\"\n"))
 }
 
 /// A hook of alice's session that waits for the human.
@@ -68,13 +58,13 @@ fn decide(world: &World, approval: &Value, more: &[&str]) {
     decide_with(world, world.trust(), approval, more);
 }
 
-/// Somebody decides at a terminal, with the key in this directory.
+/// A decision at a terminal, with the key in this home directory.
 #[track_caller]
-fn decide_with(world: &World, trust: &Path, approval: &Value, more: &[&str]) {
+fn decide_with(world: &World, home: &Path, approval: &Value, more: &[&str]) {
     let name = name(approval);
     let args = [&["decide", &name], more].concat();
     let output = world.at_terminal_with(&args, "y\n", |command| {
-        command.env("MAILBAG_TRUST_DIR", trust);
+        command.env("MAILBAG_TEST_HOME", home);
     });
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
 }
@@ -129,7 +119,7 @@ fn an_agent_cannot_allow_its_own_call() {
     world.drop_file("human", "signed.json", signed.to_string());
     assert_eq!(waiting.ends(), (String::new(), String::new()));
     assert_eq!(steps(&world), ["ask", "expire"]);
-    assert_eq!(codes(&world, "human"), ["not_signed", "not_signed"]);
+    assert_eq!(codes(&world, "human"), ["no_pinned_key", "no_pinned_key"]);
 }
 
 #[test]
@@ -139,13 +129,13 @@ fn a_decision_that_a_router_with_another_key_recorded_does_not_count() {
     // An agent starts a router with a key of its own, and decides with this key.
     let other = tempfile::tempdir().expect("a directory");
     let mut command = world.bare(&["run"]);
-    command.env("MAILBAG_TRUST_DIR", other.path());
+    command.env("MAILBAG_TEST_HOME", other.path());
     let router = world.router_by(command);
     let waiting = Waiting::of(&world, "claude", &recorded("claude", "PermissionRequest"));
     let first = asked(&world);
     decide_with(&world, other.path(), &first, &["yes"]);
     let (said, complaint) = waiting.ends();
-    assert_eq!((&*said, steps(&world)), ("", vec!["ask".to_owned(), "decide".to_owned()]));
+    assert_eq!((&*said, steps(&world)), ("", vec!["ask".to_owned(), "pin".to_owned(), "decide".to_owned()]));
     assert!(complaint.contains("is not signed by the person, so it does not count"), "{complaint}");
     drop(router);
 }
@@ -154,9 +144,8 @@ fn a_decision_that_a_router_with_another_key_recorded_does_not_count() {
 fn a_call_that_differs_from_what_the_human_read_is_not_allowed() {
     // P181
     let world = asking("5m");
-    let mut command = world.bare(&["run"]);
+    let command = world.bare(&["run"]);
     // The router stands still until the agent has changed the question.
-    command.env("MAILBAG_TRUST_DIR", world.trust());
     let router = world.router_by(command);
     router.signal(rustix::process::Signal::STOP);
     let waiting = Waiting::of(&world, "claude", &recorded("claude", "PermissionRequest"));
@@ -192,11 +181,11 @@ fn without_a_decision_in_time_the_client_asks_by_itself() {
 #[test]
 fn a_failure_lets_the_client_ask_by_itself() {
     // P182
-    let world = World::with(&["alice"]);
+    let world = World::with(&["alice"]).settings("permission_within = 7\n");
     let output = run(&world, &["claude"], Some("alice"), &recorded("claude", "PermissionRequest"));
     let complaint = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), output.stdout), (Some(0), Vec::new()), "{complaint}");
-    assert!(complaint.contains("mailbag install claude --approvals"), "{complaint}");
+    assert!(complaint.contains("permission_within"), "{complaint}");
     // A session without an agent, a call that nobody could read in full, and a dialog with answers of its own.
     let world = asking("5m");
     let with = |what: &dyn Fn(&mut Value)| {

@@ -88,7 +88,7 @@ fn the_doctor_reports_a_key_that_is_missing_or_that_others_can_read() {
         let set = |path: &std::path::Path, mode| {
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("permissions");
         };
-        set(desk.world.trust(), directory);
+        set(desk.key().parent().expect("a directory"), directory);
         set(&desk.key(), key);
     };
     assert_eq!(found(), Vec::<String>::new());
@@ -97,5 +97,7 @@ fn the_doctor_reports_a_key_that_is_missing_or_that_others_can_read() {
     open(0o700, 0o644);
     assert_eq!(found(), Vec::<String>::new(), "nobody else can open the directory");
     std::fs::remove_file(desk.key()).expect("the key");
+    assert_eq!(found(), Vec::<String>::new(), "nothing is pinned yet, and the first decision makes a key");
+    std::fs::write(desk.key(), "no key").expect("the key");
     assert_eq!(found(), ["key_missing"]);
 }

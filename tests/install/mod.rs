@@ -128,7 +128,7 @@ impl Desk {
 
     /// The key that signs decisions of the person.
     fn key(&self) -> PathBuf {
-        self.world.trust().join("decision.key")
+        self.world.decision_key()
     }
 
     /// All files but those of the room and what the stand-in heard.

@@ -53,6 +53,13 @@ fn claiming(run: &mut Run<'_>) {
     run.ok("dismiss", &["--as", "bob", "port"]);
     let digest = run.world.digest("bob", "gate");
     run.ok("decide", &["--as", "bob", "gate", "no", "--digest", &digest]);
+    let signed = r#"{"id": "signed", "to": "human", "type": "approval", "body": "Sign?", "signature": "required"}"#;
+    run.world.drop_file("alice", "signed.json", signed);
+    let digest = run.world.digest("human", "signed");
+    let output = run.world.at_terminal(&["decide", "signed", "no", "--digest", &digest, "--json"], "");
+    let decided = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
+    run.judged.judge("decide", &decided);
+    run.ok("trust", &["--decision-key"]);
     run.ok("trace", &["gate"]);
     run.code(1, "ask", &["--as", "alice", "bob", "Deploy?", "--deadline", "100ms"]);
     run.ok("release", &["--as", "bob"]);

@@ -36,5 +36,5 @@ fn a_signed_approval_is_signed_in_the_view() {
     terminal.keys(&["1", "y"]);
     terminal.decide();
     terminal.wait("it is decided", |screen| screen.contains("of planner: yes") && !screen.contains("you, oldest"));
-    assert!(world.trust().join("decision.key").exists());
+    assert!(world.decision_key().exists());
 }

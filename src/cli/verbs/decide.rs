@@ -4,7 +4,7 @@ use crate::base::error::{Error, Result};
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
-use crate::commands::approval::{self, Choice, Outcome};
+use crate::commands::approval::{self, Choice};
 use crate::query::displayed::DisplayedApproval;
 
 const EXAMPLES: &str = "\
@@ -60,8 +60,8 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     };
     let choice = Choice { approval, option, note, digest, at_terminal: cx.out.is_told_at_terminal() };
     let outcome = approval::decide(&room, &who, choice)?;
-    cx.out.did(sentence(&outcome), "do not repeat the command");
-    cx.out.show(&outcome, |out| out.done(sanitize::line(&sentence(&outcome))))?;
+    cx.out.did(outcome.sentence(&outcome.approval), "do not repeat the command");
+    cx.out.show(&outcome, |out| out.done(sanitize::line(&outcome.sentence(&outcome.approval))))?;
     Ok(Exit::Ok)
 }
 
@@ -80,8 +80,4 @@ fn confirm(displayed: &DisplayedApproval, word: &str, cx: &Context) -> Result<Op
     cx.out.tell(displayed.text.trim_end())?;
     let question = format!("Decide #{}: {}?", displayed.seq, sanitize::path(option, limits::TITLE));
     Ok(cx.out.ask(&question)?.filter(|yes| *yes).map(|_| displayed.digest.clone()))
-}
-
-fn sentence(outcome: &Outcome) -> String {
-    format!("decided {}: {}", outcome.approval, outcome.word())
 }

@@ -6,12 +6,14 @@ use crate::cli::Exit;
 use crate::cli::context::{Context, here};
 use crate::cli::show::output::{BOLD, Output, YELLOW};
 use crate::cli::show::table;
+use crate::commands::approval::{self, PinnedKeys};
 use crate::commands::trust::{self, RoomTrust};
 use crate::query::connections::Connectable;
 use crate::query::programs::Startable;
 use crate::room::consent::{Connection, Consent};
 use crate::room::key_file::KeyFile;
 use crate::room::settings::GuardedSetting;
+use crate::room::{self, Room, signature};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -21,6 +23,7 @@ Examples:
   mailbag trust /srv/team --yes   # trust without a question, in a script
   mailbag trust --list            # show everything that you trust
   mailbag trust --revoke          # stop trusting the room found here
+  mailbag trust --decision-key    # replace a lost decision key
 
 A room of another user is used only after you trust it. In every room, including
 your own, a `wake` program is started only if you trust exactly this program: with
@@ -30,6 +33,11 @@ holds for a link over which the room connects to another machine.
 The consent is recorded outside the room, in ~/.local/share/mailbag or below
 XDG_DATA_HOME. A sandbox or container with another home directory needs its own
 consent, or MAILBAG_TRUST_DIR set to a directory that it can read.
+
+Your first decision on an approval that needs a signature pins your decision key in
+the room. The key is in ~/.local/share/mailbag/decision.key of your home directory in
+the user database. If it is lost, --decision-key pins a new one, and all agents are
+notified.
 
 Exit status 1 means that you did not agree, 3 that there is no room or no consent to
 revoke.";
@@ -49,11 +57,17 @@ pub(crate) struct Args {
     /// List of everything you trust, for all rooms
     #[arg(long, conflicts_with = "dir")]
     list: bool,
+    /// Replacement of the room's pinned decision key by yours
+    #[arg(long, conflicts_with_all = ["yes", "revoke", "list"])]
+    decision_key: bool,
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     if args.list {
         return list(cx);
+    }
+    if args.decision_key {
+        return pin_decision_key(args.dir, cx);
     }
     let (asked, from) = (args.dir.or_else(|| cx.asked()), here()?);
     if args.revoke {
@@ -127,6 +141,45 @@ fn ask(standing: &RoomTrust, cx: &mut Context) -> Result<Option<Agreed>> {
     }
     let is_any = !standing.trusted || !programs.is_empty() || !links.is_empty() || !settings.is_empty();
     Ok(is_any.then_some(Agreed { programs, links, settings }))
+}
+
+/// Pins the person's decision key, after a question if another key is pinned.
+fn pin_decision_key(asked: Option<PathBuf>, cx: &mut Context) -> Result<Exit> {
+    let room = match asked {
+        Some(dir) => Room::open(&room::below(&dir))?,
+        None => cx.room()?,
+    };
+    let keys = approval::pinned_keys(&room)?;
+    let own = signature::short(&keys.own);
+    let said = match keys.pinned.as_deref() {
+        Some(pinned) if pinned == keys.own => format!("your decision key {own} is already pinned in this room"),
+        Some(pinned) => {
+            let question = format!(
+                "Replace the decision key {}, pinned in this room, by yours, {own}? All agents are notified.",
+                signature::short(pinned)
+            );
+            match cx.out.ask(&question)? {
+                Some(true) => approval::pin_own_key(&room)?,
+                Some(false) => {
+                    cx.out.note("the pinned key stays");
+                    return Ok(Exit::Error);
+                }
+                None => {
+                    return Err(Error::Usage {
+                        what: "cannot ask whether to replace the pinned key without a terminal".into(),
+                        cure: "run `mailbag trust --decision-key` at a terminal".into(),
+                    });
+                }
+            }
+            format!("your decision key {own} replaces {} in this room", signature::short(pinned))
+        }
+        None => {
+            approval::pin_own_key(&room)?;
+            format!("your decision key {own} is now pinned in this room")
+        }
+    };
+    cx.out.show(&PinnedKeys { pinned: Some(keys.own.clone()), ..keys }, |out| out.done(&said))?;
+    Ok(Exit::Ok)
 }
 
 fn show(standing: &RoomTrust, out: &mut Output) -> Result<()> {

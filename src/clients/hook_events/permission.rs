@@ -14,7 +14,6 @@ use crate::message::{decision, id};
 use crate::query::identity::{self, Who};
 use crate::room::Room;
 use crate::room::sessions::{self, Caller, Lease};
-use crate::room::signature::{self, Key};
 use serde_json::Value;
 use std::path::Path;
 use std::time::Instant;
@@ -31,14 +30,6 @@ pub(super) fn ask(room: &Room, caller: &Caller, event: &Event, named: Option<&Wh
     let Some(lease) = bind(room, caller, event, named)? else { return Ok(Reply::default()) };
     // The human would decide on something that they did not see.
     let Some(body) = body(tool, caller, &lease.agent, event.directory.as_deref()) else { return Ok(Reply::default()) };
-    if Key::read()?.is_none() {
-        return Err(Error::State {
-            path: signature::path()?,
-            line: None,
-            what: "does not exist, so no decision on a permission request can be checked".into(),
-            cure: format!("run `mailbag install {} --approvals`, which makes the key", caller.client),
-        });
-    }
     let within = room.settings()?.permission_within;
     let until = Instant::now() + within + limits::PERMISSION_GRACE;
     let mut waiter = Waiter::new(room, &lease.agent)?;

@@ -40,7 +40,7 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::{Dir, UserFile, layout};
 use crate::query::identity;
-use crate::room::signature::Key;
+use crate::room::signature::DecisionKey;
 use crate::room::{self, Room};
 use clients::{Format, Part, Target, Wanted};
 use json::{Json, Wrong};
@@ -137,7 +137,7 @@ impl Plan {
     /// Writes the changes.
     pub fn apply(&self) -> Result<()> {
         if self.needs_key {
-            Key::make()?;
+            DecisionKey::make()?;
         }
         self.files.iter().try_for_each(Changing::apply)
     }

@@ -35,7 +35,7 @@ pub const TRUST: &str = "trust.json";
 pub const CREATED_ROOMS: &str = "rooms.json";
 /// The lock file for changes of recorded consent.
 pub const TRUST_LOCK: &str = "trust.lock";
-/// The key that signs decisions of the person, in the directory of recorded consent.
+/// The key that signs decisions of the person, in [`key_directory`].
 pub const KEY: &str = "decision.key";
 
 /// The directory for recorded consent: below the user's data directory (XDG Base Directory Specification), unless a
@@ -85,6 +85,12 @@ pub fn of_person(path: &str) -> PathBuf {
 /// The file with recorded consent in its directory.
 pub fn trust_file(directory: &Path) -> PathBuf {
     directory.join(TRUST)
+}
+
+/// The directory for the key that signs decisions, in the home directory that the user database names. No variable sets
+/// another, because an agent could set it.
+pub fn key_directory(home: &Path) -> PathBuf {
+    home.join(".local/share/mailbag")
 }
 
 /// The path of the key that signs decisions.

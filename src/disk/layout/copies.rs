@@ -12,6 +12,8 @@ pub const TURN: &str = "spool/turn.lock";
 pub const TURN_WANTED: &str = "spool/turn.wanted";
 /// The recorded location of the room, to detect a copy of the room.
 pub const PLACE: &str = "spool/place";
+/// The last adoption of a copy. Signatures are bound to it.
+pub const ADOPTED: &str = "spool/adopted";
 
 /// Does this path describe only the running processes? A copy of the room does not contain it.
 pub fn is_of_the_moment(path: &Path) -> bool {

@@ -79,11 +79,26 @@ impl Decided {
     }
 }
 
+/// The decision key of the person that is pinned in the room.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pin {
+    /// The public key, in hexadecimal.
+    pub key: String,
+    /// The room for which it was pinned: a copy needs a pin of its own.
+    pub place: String,
+    /// The record that pinned it.
+    pub seq: u64,
+    /// When it was pinned, in microseconds since 1970.
+    #[serde(with = "rfc3339")]
+    pub since: i64,
+}
+
 /// All approvals of a room.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Approvals {
     open: Vec<Approval>,
     decided: VecDeque<Decided>,
+    pin: Option<Pin>,
     changed: u64,
 }
 
@@ -119,6 +134,9 @@ impl Approvals {
                 open.to.extend(new);
                 (open.terms.deadline, open.escalated) = (*deadline, open.escalated + 1);
             }
+            Step::Pin { key, place, .. } => {
+                self.pin = Some(Pin { key: key.clone(), place: place.clone(), seq, since: at });
+            }
             // The question about its proposals has no object any more.
             Step::Settle { thread } => self.open.retain(|open| open.terms.thread.as_ref() != Some(thread)),
             Step::Propose { .. } | Step::Object { .. } | Step::Dispute { .. } => {}
@@ -139,6 +157,11 @@ impl Approvals {
         let seqs: Vec<u64> = withdrawn.flat_map(|receipt| receipt.seqs.iter().copied()).collect();
         let is_named = |open: &&Approval| *open.from == *from && seqs.contains(&open.seq);
         self.open.iter().filter(is_named).map(|open| open.approval.clone()).collect()
+    }
+
+    /// The key that is pinned for the room with this identity.
+    pub fn pin(&self, place: Option<&str>) -> Option<&Pin> {
+        self.pin.as_ref().filter(|pin| Some(&*pin.place) == place)
     }
 
     /// The last record that changed anything; 0 for none.

@@ -94,7 +94,7 @@ impl Disputes {
             Step::Decide { approval, .. } | Step::Expire { approval, .. } => {
                 self.0.retain(|one| !(one.escalated && one.names.contains(approval)));
             }
-            Step::Escalate { .. } => {}
+            Step::Escalate { .. } | Step::Pin { .. } => {}
         }
     }
 

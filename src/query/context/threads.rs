@@ -125,7 +125,7 @@ fn decided(record: &Record, asked: &mut HashMap<String, (u64, String)>) -> Optio
             asked.insert(claim::name(from, record.id.as_deref()?), (record.seq, terms.title.clone()));
             return None;
         }
-        Step::Escalate { .. } | Step::Propose { .. } | Step::Object { .. } => return None,
+        Step::Escalate { .. } | Step::Pin { .. } | Step::Propose { .. } | Step::Object { .. } => return None,
         // The decision itself is a message of the thread.
         Step::Settle { .. } | Step::Dispute { .. } => return None,
         Step::Decide { approval, option, .. } => (approval, option.as_str()),

@@ -15,9 +15,9 @@ use crate::message::decision::{self, OnDeadline, Step, Terms};
 use crate::message::record::Group;
 use crate::message::reference::Chosen;
 use crate::message::status::Receipt;
-use crate::message::{APPROVAL, DECISION, Message, id};
+use crate::message::{APPROVAL, DECISION, Message, PIN, id};
 use crate::room::resolve::Via;
-use crate::room::signature;
+use crate::room::signature::{self, DecisionKey, Signed};
 use crate::router::parts::{Config, is_left_to_human};
 use serde_json::{Map, Value, json};
 use std::borrow::Cow;
@@ -26,9 +26,13 @@ use std::sync::Arc;
 /// The approvals of the room, with the changes of the present batch.
 pub(super) struct Decisions<'a> {
     config: &'a Config,
-    state: &'a State,
     approvals: Cow<'a, Approvals>,
+    /// What follows a change of the pinned key.
+    pub(super) notices: Vec<Letter<Ruling>>,
 }
+
+/// The fix for a pin that is not valid.
+const PIN_AGAIN: &str = "run `mailbag trust --decision-key` in a terminal";
 
 /// A message and when its file was written last, by the clock of the file system.
 pub(super) struct Dropped<'m> {
@@ -42,7 +46,7 @@ type Checked<T> = std::result::Result<T, Box<Problem>>;
 
 impl<'a> Decisions<'a> {
     pub(super) fn new(config: &'a Config, state: &'a State) -> Decisions<'a> {
-        Decisions { config, state, approvals: Cow::Borrowed(&state.approvals) }
+        Decisions { config, approvals: Cow::Borrowed(&state.approvals), notices: Vec::new() }
     }
 
     /// Judges a message about approvals, whose other recipients are resolved, and adds those that follow from it. An error
@@ -55,6 +59,7 @@ impl<'a> Decisions<'a> {
         let Dropped { agent, message, .. } = dropped;
         let judged = match message.kind() {
             APPROVAL => self.ask(agent, message, to),
+            PIN => self.pin(message)?,
             _ => self.decide(dropped, to)?,
         };
         let (step, outcome) = match judged {
@@ -180,23 +185,68 @@ impl<'a> Decisions<'a> {
         }
     }
 
+    /// Verifies against the key that is pinned in the log, never against a key in the router's own home directory.
     fn check_signature(&self, open: &Approval, option: &str, given: Option<&str>) -> Result<Checked<()>> {
         let fix = format!("run `mailbag decide {} {option}` in a terminal", open.approval);
-        let problem = |what: String| Ok(wrong(Problem::new("not_signed", what).at("/signature").fix(fix.clone())));
+        let problem =
+            |code: &str, what: String, fix: &str| Ok(wrong(Problem::new(code, what).at("/signature").fix(fix)));
+        let Some(place) = signature::place(self.config.room())? else {
+            let what = "this room is a copy, so no signature counts in it".to_owned();
+            return problem("copied_room", what, "run `mailbag init --adopt`, then decide again in a terminal");
+        };
+        let Some(pin) = self.approvals.pin(Some(&place)) else {
+            let what = format!("no decision key is pinned in this room, so nothing can decide {}", open.approval);
+            return problem("no_pinned_key", what, &format!("{fix}: it pins the key of the person"));
+        };
         let Some(given) = given else {
-            return problem(format!("a decision on {} needs the signature of the person", open.approval));
+            let what = format!("a decision on {} needs the signature of the person", open.approval);
+            return problem("not_signed", what, &fix);
         };
-        // Where the key cannot be read, the decision waits for a router that can read it.
-        let Some(key) = signature::Key::read()? else {
-            let what = format!("there is no key to check the signature of a decision on {}", open.approval);
-            let cure = format!("run `mailbag run` as the person who decides, or {fix}");
-            return Err(Error::Busy { what, cure });
-        };
-        let room = self.state.room.as_deref().unwrap_or_default();
-        match key.verifies(given, &signature::Signed { room, approval: &open.approval, seq: open.seq, option }) {
-            true => Ok(Ok(())),
-            false => problem(format!("the signature of the decision on {} is not valid", open.approval)),
+        let Approval { approval, seq, digest, .. } = open;
+        let signed = Signed::Decision { place: &place, approval, seq: *seq, digest, option };
+        if signed.is_signed_by(&pin.key, given) {
+            return Ok(Ok(()));
         }
+        problem("not_signed", format!("the signature of the decision on {approval} is not valid"), &fix)
+    }
+
+    /// Pins the decision key. It must be the key in the home directory of the person, because each process of the user can
+    /// write into the person's outbox.
+    fn pin(&mut self, message: &Message) -> Result<Checked<(Step, Value)>> {
+        let text = |name| message.text(name).unwrap_or_default();
+        let (key, given) = (text("key"), text("signature"));
+        let problem = |code: &str, what: &str, fix: &str| Ok(wrong(Problem::new(code, what).at("/key").fix(fix)));
+        let Some(place) = signature::place(self.config.room())? else {
+            return problem("copied_room", "this room is a copy", "run `mailbag init --adopt` first");
+        };
+        if !(Signed::Pin { place: &place, key }).is_signed_by(key, given) {
+            return problem("not_signed", "the pin is not signed with its key", PIN_AGAIN);
+        }
+        let own = DecisionKey::of_person(self.config.room()).ok().flatten().ok_or_else(|| Error::Busy {
+            what: "this router cannot read the decision key of the person, so it cannot pin it".into(),
+            cure: "run `mailbag run` as the person, outside of containers and sandboxes".into(),
+        })?;
+        if own.public() != key {
+            return problem("not_own_key", "the key is not the decision key in the person's home directory", PIN_AGAIN);
+        }
+        let unsigned = self.approvals.pin(Some(&place)).is_some_and(|pin| pin.key != key);
+        if unsigned {
+            self.notices.push(self.key_replaced(key, message.id()));
+        }
+        let outcome = json!({"status": "pinned", "key": key});
+        Ok(Ok((Step::Pin { key: key.to_owned(), place, unsigned }, outcome)))
+    }
+
+    fn key_replaced(&self, key: &str, id: &str) -> Letter<Ruling> {
+        let agents = self.config.registry().agents().iter().map(|agent| agent.id.clone());
+        let to = parties::registered(self.config, agents);
+        let body = format!(
+            "The human's decision key was replaced by {}. The earlier key did not sign this. If the human did not run `mailbag \
+             trust --decision-key`, another program of the same user did it, and signed decisions from now on prove nothing.",
+            signature::short(key)
+        );
+        let message = compose::own("alert", &to, "the decision key was replaced", &body, Map::new());
+        Letter::own(Ruling::Notice { about: format!("decision-key {id}"), message: Box::new(message), to, fact: None })
     }
 
     fn close(&mut self, one: &Approval) -> Letter<Ruling> {

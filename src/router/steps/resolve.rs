@@ -312,7 +312,9 @@ impl Judge<'_> {
             Some(self.crowd.owners.judge(agent, &message, &mut to))
         } else if message.is_about_approvals() {
             let at = self.dropped_at(letter.claim.as_deref());
-            Some(self.decisions.judge(&Dropped { agent, message: &message, at }, &mut to)?)
+            let judged = self.decisions.judge(&Dropped { agent, message: &message, at }, &mut to)?;
+            self.notices.append(&mut self.decisions.notices);
+            Some(judged)
         } else {
             self.disputes.judge(agent, &message, &mut to).map(Ok)
         };
