@@ -345,14 +345,12 @@ impl Judge<'_> {
 
 /// Judges a message with the id of a delivered message that the log has lost.
 fn judge_lost(lost: &LostMessage, digest: &Hash) -> Ruling {
+    let LostMessage { seq, id, .. } = lost;
     if lost.digest == *digest {
-        return Ruling::Duplicate { of: lost.seq, id: lost.id.clone(), digest: *digest };
+        return Ruling::Duplicate { of: *seq, id: id.clone(), digest: *digest };
     }
-    let what = format!(
-        "the id {:?} was used before, by the delivered message {}, which the log has lost, with other content",
-        lost.id, lost.seq
-    );
-    ids::reused(what, &lost.id)
+    let what = format!("the id {id:?} was used before, by the delivered message {seq}, with other content");
+    ids::reused(what, id)
 }
 
 fn groups(recipients: Vec<Recipient>) -> Vec<Group> {
