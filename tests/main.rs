@@ -22,6 +22,7 @@ mod guard;
 mod helpers;
 mod hooks;
 mod hostile;
+mod in_a_row;
 mod install;
 mod integrity;
 mod licences;

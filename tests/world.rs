@@ -206,7 +206,7 @@ impl World {
     /// Sends a message and gives its id.
     #[track_caller]
     pub(crate) fn send(&self, from: &str, to: &str, body: &str) -> String {
-        self.ok(&["send", to, body, "--as", from]).trim().to_owned()
+        self.ok(&["send", "-q", to, body, "--as", from]).trim().to_owned()
     }
 
     /// Writes a file below the room, its directories included.

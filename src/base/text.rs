@@ -32,6 +32,16 @@ pub fn listed(items: impl IntoIterator<Item = impl Display>) -> String {
     }
 }
 
+/// The items of a list for a sentence, the first ones of a long list: `bob and carol`.
+pub fn named(items: &[&str]) -> String {
+    match items {
+        [first @ .., last] if !first.is_empty() && items.len() <= limits::IN_SENTENCE => {
+            format!("{} and {last}", first.join(", "))
+        }
+        items => listed(items),
+    }
+}
+
 /// How many tokens a text costs a model, at four bytes each.
 pub fn tokens(text: &str) -> usize {
     text.len().div_ceil(limits::BYTES_PER_TOKEN)

@@ -1,10 +1,15 @@
 //! What every command gets: the room, the output, and the identity of the caller.
 
 use crate::base::error::{Doing, Result};
+use crate::base::limits;
 use crate::cli::show::output::Output;
+use crate::commands::follow;
+use crate::commands::post::{self, Posted};
+use crate::commands::send::{Sent, WRITTEN};
 use crate::query::identity::{self, Who, mailbox};
 use crate::room::{self, Room};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// What every command takes.
 #[derive(Debug, clap::Args)]
@@ -22,6 +27,9 @@ pub(super) struct Global {
     /// Output without notes and confirmations
     #[arg(short, long, global = true)]
     pub(super) quiet: bool,
+    /// Return without waiting for a running router
+    #[arg(long, global = true)]
+    pub(super) no_wait: bool,
 }
 
 /// The option that says for which agent a command runs. Commands for which another default holds say so with `mut_arg`.
@@ -67,12 +75,13 @@ pub(super) struct Context {
     pub(super) out: Output,
     /// The number of `-v` options.
     pub(super) verbose: u8,
+    no_wait: bool,
 }
 
 impl Context {
     pub(super) fn new(global: &Global) -> Context {
         let asked = global.room.clone().filter(|room| !room.as_os_str().is_empty());
-        Context { asked, out: Output::new(global.json, global.quiet), verbose: global.verbose }
+        Context { asked, out: Output::new(global.json, global.quiet), verbose: global.verbose, no_wait: global.no_wait }
     }
 
     /// The room of `--room`, or the one found here or in a parent directory.
@@ -95,14 +104,43 @@ impl Context {
         self.out.warn(&format!("cannot deliver pending messages: {e}"));
     }
 
-    /// As [`Context::route`], but starts no pass if no message is pending.
-    pub(super) fn route_waiting(&self, room: &Room) {
-        let _ = crate::commands::send::route_pending(room).inspect_err(|e| self.trouble(e));
+    /// The longest wait of a reading command for a running router.
+    pub(super) fn reader_wait(&self) -> Duration {
+        if self.no_wait { Duration::ZERO } else { limits::READER_WAIT }
     }
 
-    /// Delivers pending messages, so that the output is up to date. A failure is a warning: reading goes on.
+    /// The longest wait of a writing command for a running router.
+    pub(super) fn writer_wait(&self) -> Duration {
+        if self.no_wait { Duration::ZERO } else { limits::WRITER_WAIT }
+    }
+
+    /// As [`Context::route`], but starts no pass if no message is pending.
+    pub(super) fn route_waiting(&self, room: &Room) {
+        let _ = follow::route_pending(room, self.reader_wait()).inspect_err(|e| self.trouble(e));
+    }
+
+    /// Has pending messages delivered, so that the output is up to date. A failure is a warning.
     pub(super) fn route(&self, room: &Room) {
-        let _ = crate::commands::send::route(room).inspect_err(|e| self.trouble(e));
+        let _ = follow::route(room, self.reader_wait()).inspect_err(|e| self.trouble(e));
+    }
+
+    /// Has a message delivered that was just written.
+    pub(super) fn deliver(&mut self, room: &Room, sent: Sent) -> Result<Posted> {
+        self.out.did(sent.written(), WRITTEN);
+        let mut posted = post::delivery(room, sent, self.writer_wait())?;
+        self.check_accepted(&mut posted)?;
+        Ok(posted)
+    }
+
+    /// Warns if a message is not accepted yet. Fails if that is not a temporary state.
+    pub(super) fn check_accepted(&self, posted: &mut Posted) -> Result<()> {
+        if let Some(e) = posted.failure.take() {
+            return Err(e);
+        }
+        if let Some(why) = &posted.pending {
+            self.out.warn(&format!("pending: {why}; {WRITTEN} ({})", posted.sent.file.display()));
+        }
+        Ok(())
     }
 }
 

@@ -3,10 +3,12 @@
 use super::ack::{self, Ack};
 use super::approval::{self, Choice};
 use super::claim::{self, Ask};
+use super::post::{delivery, post};
 use super::rejected::{self, Which};
 use super::reply::{Reply, reply};
-use super::send::{self, Draft};
+use super::send::Draft;
 use crate::base::error::{Error, Result};
+use crate::base::limits;
 use crate::message::record::Event;
 use crate::message::status::Status;
 use crate::query::identity::Who;
@@ -48,16 +50,20 @@ pub fn answer(room: &Room, who: &Who, item: &Item, action: Action) -> Result<Str
     match action {
         Action::Decide { option, digest } => {
             let choice = Choice { approval: number.clone(), option, note: None, digest, at_terminal: true };
-            let outcome = approval::decide(room, who, choice)?;
+            let outcome = approval::decide(room, who, choice, limits::WRITER_WAIT)?;
             Ok(outcome.sentence(&format!("{number} of {}", item.from)))
         }
         Action::Reply(text) => {
             let Reply { draft, .. } = reply(room, who, &number, false, Draft { body: Some(text), ..Draft::default() })?;
-            send::send(room, who, draft)?;
+            post(room, who, draft, limits::WRITER_WAIT, |_| Ok(()))?;
             Ok(format!("replied to {number} of {}", item.from))
         }
-        Action::Accept => Ok(claim::ask(room, who, Ask::Accept(Some(number)), None)?.decided()?.sentence()),
-        Action::Decline => Ok(claim::ask(room, who, Ask::Decline(Some(number)), None)?.decided()?.sentence()),
+        Action::Accept => {
+            Ok(claim::ask(room, who, Ask::Accept(Some(number)), None)?.decided(limits::WRITER_WAIT)?.sentence())
+        }
+        Action::Decline => {
+            Ok(claim::ask(room, who, Ask::Decline(Some(number)), None)?.decided(limits::WRITER_WAIT)?.sentence())
+        }
         Action::SendAgain => send_again(room, who, number),
         Action::Release(note) => release(room, who, item, note),
         Action::Dismiss => {
@@ -75,7 +81,9 @@ fn release(room: &Room, who: &Who, item: &Item, note: Option<String>) -> Result<
         });
     };
     let of = Some(owner).filter(|owner| *owner != who.name);
-    Ok(claim::ask(room, who, Ask::Release { subjects: vec![subject], of }, note)?.decided()?.sentence())
+    Ok(claim::ask(room, who, Ask::Release { subjects: vec![subject], of }, note)?
+        .decided(limits::WRITER_WAIT)?
+        .sentence())
 }
 
 fn is_open(room: &Room, who: &Who, item: &Item) -> Result<()> {
@@ -91,7 +99,7 @@ fn is_open(room: &Room, who: &Who, item: &Item) -> Result<()> {
 }
 
 fn send_again(room: &Room, who: &Who, number: String) -> Result<String> {
-    let retried = rejected::retry(room, &Which::Named(vec![number.clone()]), None)?;
+    let retried = rejected::retry(room, &Which::Named(vec![number.clone()]), None, limits::WRITER_WAIT)?;
     // The item is the notice of the rejection, which has been acted on.
     let acted = dismiss(room, who, &number);
     if let Some(again) = retried.iter().find(|one| one.became == Some(Event::Rejected)) {
@@ -107,5 +115,6 @@ fn send_again(room: &Room, who: &Who, number: String) -> Result<String> {
 
 fn dismiss(room: &Room, who: &Who, number: &str) -> Result<()> {
     let refs = vec![number.to_owned()];
-    ack::ack(room, who, Ack { refs, status: Status::Abandoned, note: None }).map(drop)
+    let acked = ack::ack(room, who, Ack { refs, status: Status::Abandoned, note: None })?;
+    delivery(room, acked.sent, limits::WRITER_WAIT).map(drop)
 }

@@ -1,29 +1,29 @@
 //! Asks for a decision, and decides: writes the message to the outbox, and follows the log until the router has the outcome.
 
 use super::ack::{self, Ack};
+use super::follow::{self, is_of, mark_copy_seen};
 pub use super::outcome::Outcome;
-use super::recorded;
-use super::send::{self, Draft, Sent};
+use super::send::{self, Draft, Sent, WRITTEN};
 use crate::base::error::{Error, Problem, Result};
 use crate::base::hash::hex;
 use crate::base::limits;
 use crate::base::text::{listed, quoted};
+use crate::log::state;
 use crate::log::state::approvals::Approval;
-use crate::log::{self, Position, state};
 use crate::message::decision::{self, Step};
 use crate::message::record::{Event, Record};
 use crate::message::status::Status;
 use crate::message::{APPROVAL, DECISION, Message, PIN, claim, id};
 use crate::query::displayed::{self, DisplayedApproval};
+use crate::query::follow::Follower;
 use crate::query::identity::{self, Who};
+use crate::query::status;
 use crate::room::Room;
 use crate::room::actor;
 use crate::room::signature::{self, DecisionKey, Signed};
-use crate::router::watcher::LogWatch;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::sync::mpsc::channel;
-use std::time::Instant;
+use std::time::Duration;
 
 /// The terms of a question that needs a decision, as a person writes them.
 #[derive(Debug, Clone, Default)]
@@ -48,7 +48,7 @@ pub struct Asked {
     pub approval: String,
     room: Room,
     agent: String,
-    since: Position,
+    follower: Follower,
     /// The subject and the body that were sent.
     text: (Option<String>, Option<String>),
     /// The record of the message.
@@ -102,7 +102,7 @@ pub struct Choice {
 }
 
 /// Decides an approval, and waits until the router has recorded the decision.
-pub fn decide(room: &Room, who: &Who, choice: Choice) -> Result<Outcome> {
+pub fn decide(room: &Room, who: &Who, choice: Choice, within: Duration) -> Result<Outcome> {
     let open = displayed::open(room, &choice.approval)?;
     if open.digest != choice.digest {
         let what = format!("the digest is not the digest of {}, so the decision is about another text", open.approval);
@@ -121,18 +121,19 @@ pub fn decide(room: &Room, who: &Who, choice: Choice) -> Result<Outcome> {
     let in_reply_to = Some(open.approval.clone());
     // Everybody concerned gets a copy by the rules of decisions.
     let draft = Draft { kind: Some(DECISION.into()), in_reply_to, body: choice.note, fields, ..Draft::default() };
-    let outcome = write(room, who, draft, open.terms.options.clone(), Some(open.approval.clone()))?.decided()?;
+    let written = write(room, who, draft, open.terms.options.clone(), Some(open.approval.clone()))?;
+    let outcome = written.decided(within)?;
     Ok(Outcome { pinned, ..outcome })
 }
 
 fn write(room: &Room, who: &Who, draft: Draft, options: Vec<String>, approval: Option<String>) -> Result<Asked> {
-    let since = log::committed(&room.dir)?;
     let agent = send::sender_id(&room.registry()?, &room.settings()?, who)?;
     let text = (draft.subject.clone(), draft.body.clone());
     let sent = send::send(room, who, draft)?;
     let approval = approval.unwrap_or_else(|| claim::name(&agent, &sent.id));
+    let follower = Follower::at(room, sent.since);
     let (room, recorded, decision) = (room.clone(), Value::Null, Value::Null);
-    Ok(Asked { sent, options, approval, room, agent, since, text, seq: None, recorded, decision })
+    Ok(Asked { sent, options, approval, room, agent, follower, text, seq: None, recorded, decision })
 }
 
 /// The option that a word means: itself, its number from 1, or the only one that begins so.
@@ -213,7 +214,7 @@ fn pin(room: &Room, who: &Who, key: &DecisionKey, place: &str) -> Result<()> {
     let signature = key.sign(Signed::Pin { place, key: &public });
     let fields = Map::from_iter([("key".to_owned(), public.into()), ("signature".to_owned(), signature.into())]);
     let draft = Draft { kind: Some(PIN.into()), fields, ..Draft::default() };
-    write(room, who, draft, Vec::new(), None)?.recorded()
+    write(room, who, draft, Vec::new(), None)?.recorded(limits::WRITER_WAIT)
 }
 
 /// The decision key that is pinned in a room, and this user's own key.
@@ -243,38 +244,33 @@ pub fn pin_own_key(room: &Room) -> Result<()> {
 
 impl Asked {
     /// Delivers the message, and waits for the outcome.
-    fn decided(mut self) -> Result<Outcome> {
-        self.follow(|_, outcome| outcome)
+    fn decided(mut self, within: Duration) -> Result<Outcome> {
+        self.follow(within, |_, outcome| outcome)
     }
 
     /// Delivers the message, and waits until it is accepted.
-    fn recorded(mut self) -> Result<()> {
-        self.follow(|asked, _| asked.seq.map(drop))
+    fn recorded(mut self, within: Duration) -> Result<()> {
+        self.follow(within, |asked, _| asked.seq.map(drop))
     }
 
     /// Delivers the message, and reads the log until `done` finds a result.
-    fn follow<T>(&mut self, done: fn(&Asked, Option<Outcome>) -> Option<T>) -> Result<T> {
-        let (notify, notified) = channel();
-        let _watch = LogWatch::new(&self.room.dir, move || {
-            let _ = notify.send(());
-        });
-        let trouble = send::route(&self.room).err();
-        let deadline = Instant::now() + limits::CLAIM_DECIDED;
-        loop {
+    fn follow<T>(&mut self, within: Duration, done: fn(&Asked, Option<Outcome>) -> Option<T>) -> Result<T> {
+        let room = self.room.clone();
+        let found = follow::follow(&room, within, &mut || {
             let outcome = self.look()?;
-            if let Some(result) = done(self, outcome) {
-                return Ok(result);
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() || trouble.is_some() {
-                let trouble = trouble.map(|e| format!(": {e}")).unwrap_or_default();
-                return Err(Error::Busy {
-                    what: format!("{}, and the router has not recorded it yet{trouble}", self.sent.written()),
-                    cure: "do not send it again; `mailbag pending` shows whether the approval is still open".into(),
-                });
-            }
-            let _ = notified.recv_timeout(left.min(limits::FOLLOW));
-        }
+            Ok(done(self, outcome))
+        });
+        let trouble = match found {
+            Ok(Some(result)) => return Ok(result),
+            Err(e @ Error::NotGranted(_)) => return Err(e),
+            Ok(None) => status::reason_of(&room, &self.sent.file),
+            Err(e) => Some(e.to_string()),
+        };
+        let why = trouble.map(|why| format!(": {why}")).unwrap_or_default();
+        Err(Error::Busy {
+            what: format!("{}, but the router has not recorded it yet{why}", self.sent.written()),
+            cure: format!("{WRITTEN}; `mailbag pending` shows whether the approval is still open"),
+        })
     }
 
     /// The agent that sent the message.
@@ -319,16 +315,13 @@ impl Asked {
 
     /// Reads what the log says meanwhile: the outcome, if there is one. If the router rejected the message, that is an error.
     pub fn look(&mut self) -> Result<Option<Outcome>> {
-        let lines = log::lines(&self.room.dir, self.since)?;
-        self.since = lines.end();
         let mut found = None;
-        for entry in lines.records() {
-            let (_, record) = entry?;
-            if record.event == Event::Rejected && recorded::is_of(&record, &self.agent, &self.sent) {
-                recorded::mark_copy_seen(&self.room, &self.agent, &record);
+        for record in self.follower.read()? {
+            if record.event == Event::Rejected && is_of(&record, &self.sent) {
+                mark_copy_seen(&self.room, &self.agent, &record);
                 return Err(Error::NotGranted(record.problems));
             }
-            if record.event == Event::Accepted && recorded::is_of(&record, &self.agent, &self.sent) {
+            if record.event == Event::Accepted && is_of(&record, &self.sent) {
                 (self.seq, self.recorded) = (Some(record.seq), content(&record));
             }
             let outcome = match &record.decision {
@@ -340,7 +333,7 @@ impl Asked {
                 }
                 _ => continue,
             };
-            recorded::mark_copy_seen(&self.room, &self.agent, &record);
+            mark_copy_seen(&self.room, &self.agent, &record);
             if found.is_none() {
                 (self.decision, found) = (content(&record), Some(outcome));
             }

@@ -1,11 +1,10 @@
 //! Asks a question: sends it and recognizes the answers.
 
+use super::follow::is_of;
 use super::send::{self, Draft, Sent};
 use crate::base::error::{Error, Problem, Result};
-use crate::log;
-use crate::log::Position;
 use crate::message::id;
-use crate::message::record::Event;
+use crate::query::follow::Follower;
 use crate::query::identity::Who;
 use crate::query::inbox::{self, Mail};
 use crate::query::wait::NewMail;
@@ -24,8 +23,7 @@ pub struct Question {
     asked: BTreeSet<Arc<str>>,
     /// The question's record number, once found in the log.
     seq: Option<u64>,
-    /// How far the log was searched for the question.
-    searched: Position,
+    follower: Follower,
     new_mail: NewMail,
 }
 
@@ -40,7 +38,6 @@ pub enum Reply {
 
 /// Sends a question. Watch the sender's inbox before the first [`Question::look`], so that no answer is missed.
 pub fn ask(room: &Room, who: &Who, asker: &str, draft: Draft) -> Result<Question> {
-    let searched = log::committed(&room.dir)?;
     let thread = draft.thread.clone();
     let kind = draft.kind.clone().or_else(|| Some("question".into()));
     let sent = send::send(room, who, Draft { kind, requires_response: true, ..draft })?;
@@ -52,7 +49,8 @@ pub fn ask(room: &Room, who: &Who, asker: &str, draft: Draft) -> Result<Question
         });
     }
     let new_mail = NewMail::default();
-    Ok(Question { sent, asker: asker.to_owned(), thread, asked, seq: None, searched, new_mail })
+    let follower = Follower::at(room, sent.since);
+    Ok(Question { sent, asker: asker.to_owned(), thread, asked, seq: None, follower, new_mail })
 }
 
 impl Question {
@@ -73,7 +71,7 @@ impl Question {
         let mails = self.new_mail.look(room, &self.asker)?;
         // Delivered mail is already in the log, and so is the question that it answers.
         if !mails.is_empty() && self.seq.is_none() {
-            self.find_record(room)?;
+            self.find_record()?;
         }
         if !mails.is_empty() {
             // An agent that was asked may have another name now.
@@ -119,17 +117,11 @@ impl Question {
         *thread == self.sent.id || is_later && self.thread.as_ref() == Some(thread)
     }
 
-    fn find_record(&mut self, room: &Room) -> Result<()> {
-        let lines = log::lines(&room.dir, self.searched)?;
-        self.searched = lines.end();
-        for entry in lines.records() {
-            let (_, record) = entry?;
-            let is_ours = record.from.as_deref() == Some(&*self.asker) && record.id.as_ref() == Some(&self.sent.id);
-            if is_ours && record.event == Event::Accepted {
-                self.asked = record.recipients().map(|(agent, _)| agent.clone()).collect();
-                self.seq = Some(record.seq);
-                break;
-            }
+    fn find_record(&mut self) -> Result<()> {
+        let records = self.follower.read()?;
+        if let Some(record) = records.iter().find(|record| is_of(record, &self.sent)) {
+            self.asked = record.recipients().map(|(agent, _)| agent.clone()).collect();
+            self.seq = Some(record.seq);
         }
         Ok(())
     }

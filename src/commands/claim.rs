@@ -1,27 +1,26 @@
 //! Claims work, releases it and hands it over: writes the message to the outbox, and follows the log until the router has
 //! decided.
 
-use super::recorded;
-use super::send::{self, Draft, Sent};
+use super::follow::{follow, is_of, mark_copy_seen};
+use super::send::{self, Draft, Sent, WRITTEN};
 use crate::base::clock::span_text;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::base::text::count_of;
 use crate::log::owners::owners;
 use crate::log::state::claims::Claims;
-use crate::log::{self, Position};
 use crate::message::claim::{self, Change, Terms};
 use crate::message::record::{Event, Record};
 use crate::message::subject::Subject;
+use crate::query::follow::Follower;
 use crate::query::identity::Who;
+use crate::query::status;
 use crate::room::Room;
 use crate::room::repository::subject_of;
-use crate::router::watcher::LogWatch;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::path::Path;
-use std::sync::mpsc::channel;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// What an agent asks for.
 #[derive(Debug, Clone)]
@@ -128,12 +127,9 @@ pub enum Status {
 pub struct Asked {
     /// The message.
     pub sent: Sent,
-    /// Why this process could not deliver it.
-    pub trouble: Option<Error>,
     room: Room,
     agent: String,
-    /// How far the log was read.
-    since: Position,
+    follower: Follower,
     /// The claims before the message.
     before: Claims,
     /// The messages under which the claim may wait: a repeated claim keeps its place under its first message.
@@ -141,9 +137,8 @@ pub struct Asked {
     decided: Option<Decided>,
 }
 
-/// Writes the message. The file is durable when this returns; [`Asked::deliver`] delivers it.
+/// Writes the message. The file is durable when this returns; [`Asked::decided`] delivers it.
 pub fn ask(room: &Room, who: &Who, ask: Ask, note: Option<String>) -> Result<Asked> {
-    let since = log::committed(&room.dir)?;
     let before = owners(&room.dir)?;
     let agent = send::sender_id(&room.registry()?, &room.settings()?, who)?;
     let waiting = match &ask {
@@ -155,7 +150,8 @@ pub fn ask(room: &Room, who: &Who, ask: Ask, note: Option<String>) -> Result<Ask
     };
     let sent = send::send(room, who, draft(ask, note))?;
     let names = [waiting, vec![claim::name(&agent, &sent.id)]].concat();
-    Ok(Asked { sent, trouble: None, room: room.clone(), agent, since, before, names, decided: None })
+    let follower = Follower::at(room, sent.since);
+    Ok(Asked { sent, room: room.clone(), agent, follower, before, names, decided: None })
 }
 
 fn draft(ask: Ask, note: Option<String>) -> Draft {
@@ -198,31 +194,21 @@ fn draft(ask: Ask, note: Option<String>) -> Draft {
 }
 
 impl Asked {
-    /// Delivers the message, or leaves that to the router that runs.
-    pub fn deliver(&mut self) {
-        self.trouble = send::route(&self.room).err();
+    /// Delivers the message and waits for a decision. The agent's own copy of it counts as read, so that nothing notifies
+    /// the agent again.
+    pub fn decided(&mut self, within: Duration) -> Result<Decided> {
+        match self.deliver(within) {
+            Ok(Some(decided)) => Ok(decided),
+            Ok(None) => Err(self.undecided(None)),
+            Err(e @ Error::NotGranted(_)) => Err(e),
+            Err(e) => Err(self.undecided(Some(&e))),
+        }
     }
 
-    /// Delivers the message and waits for a decision. The agent's own copy of it counts as read, so that nothing tells
-    /// the agent again.
-    pub fn decided(&mut self) -> Result<Decided> {
-        let (notify, notified) = channel();
-        let _watch = LogWatch::new(&self.room.dir, move || {
-            let _ = notify.send(());
-        });
-        self.deliver();
-        let patience = if self.trouble.is_some() { Duration::ZERO } else { limits::CLAIM_DECIDED };
-        let deadline = Instant::now() + patience;
-        loop {
-            if let Some(decided) = self.look()? {
-                return Ok(decided.clone());
-            }
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(self.undecided());
-            }
-            let _ = notified.recv_timeout(left.min(limits::FOLLOW));
-        }
+    /// Delivers the message, and looks for a decision. A rejection is an error.
+    pub fn deliver(&mut self, within: Duration) -> Result<Option<Decided>> {
+        let room = self.room.clone();
+        follow(&room, within, &mut || Ok(self.look()?.cloned()))
     }
 
     /// The sender.
@@ -230,41 +216,28 @@ impl Asked {
         &self.agent
     }
 
-    /// Reads what the log says meanwhile: the last decision, if there is any. A rejection is an error.
+    /// Reads the new records of the log: the last decision, if there is any. A rejection is an error.
     pub fn look(&mut self) -> Result<Option<&Decided>> {
-        match self.read() {
-            Ok(()) => Ok(self.decided.as_ref()),
-            Err(e @ Error::NotGranted(_)) => Err(e),
-            Err(e) => {
-                self.trouble = Some(e);
-                Err(self.undecided())
-            }
-        }
-    }
-
-    fn read(&mut self) -> Result<()> {
-        let lines = log::lines(&self.room.dir, self.since)?;
-        self.since = lines.end();
-        for entry in lines.records() {
-            let (_, record) = entry?;
+        for record in self.follower.read()? {
             if !self.is_about_us(&record) {
                 continue;
             }
-            recorded::mark_copy_seen(&self.room, &self.agent, &record);
+            mark_copy_seen(&self.room, &self.agent, &record);
             match record.event {
                 Event::Rejected => return Err(Error::NotGranted(record.problems)),
                 _ => self.decided = self.decision(&record),
             }
         }
-        Ok(())
+        Ok(self.decided.as_ref())
     }
 
     /// The error if nothing was decided in time.
-    pub fn undecided(&self) -> Error {
-        let trouble = self.trouble.as_ref().map(|e| format!(": {e}")).unwrap_or_default();
+    pub fn undecided(&self, trouble: Option<&Error>) -> Error {
+        let why = trouble.map(Error::to_string).or_else(|| status::reason_of(&self.room, &self.sent.file));
+        let why = why.map(|why| format!(": {why}")).unwrap_or_default();
         Error::Busy {
-            what: format!("{}, but the router has not decided yet{trouble}", self.sent.written()),
-            cure: "do not send it again; `mailbag claims --mine` shows the result later".into(),
+            what: format!("{}, but the router has not decided yet{why}", self.sent.written()),
+            cure: format!("{WRITTEN}; `mailbag claims --mine` shows the result later"),
         }
     }
 
@@ -276,20 +249,12 @@ impl Asked {
             why,
             cure: format!("withdraw it with `mailbag release {names}`"),
         };
-        let (notify, notified) = channel();
-        let _watch = LogWatch::new(&self.room.dir, move || {
-            let _ = notify.send(());
-        });
         self.send_release(who, subjects).map_err(|e| still_waits(e.to_string()))?;
-        let deadline = Instant::now() + limits::CLAIM_WITHDRAWN;
-        while owners(&self.room.dir)?.waiting().iter().any(|one| self.names.contains(&one.claim)) {
-            let left = deadline.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Err(still_waits("the router has not withdrawn it yet".into()));
-            }
-            let _ = notified.recv_timeout(left.min(limits::FOLLOW));
-        }
-        Ok(())
+        let withdrawn = follow(&self.room, limits::WRITER_WAIT, &mut || {
+            let waits = owners(&self.room.dir)?.waiting().iter().any(|one| self.names.contains(&one.claim));
+            Ok((!waits).then_some(()))
+        });
+        withdrawn?.ok_or_else(|| still_waits("the router has not withdrawn it yet".into()))
     }
 
     /// The message under which the claim waits, as `<sender>/<id>`.
@@ -303,7 +268,6 @@ impl Asked {
         let subjects: Vec<Subject> = subjects.iter().filter(|subject| !is_mine(subject)).cloned().collect();
         if !subjects.is_empty() {
             send::send(&self.room, who, draft(Ask::Release { subjects, of: None }, None))?;
-            send::route(&self.room)?;
         }
         Ok(())
     }
@@ -316,7 +280,7 @@ impl Asked {
                 _ => false,
             };
         }
-        recorded::is_of(record, &self.agent, &self.sent)
+        is_of(record, &self.sent)
     }
 
     fn decision(&self, record: &Record) -> Option<Decided> {

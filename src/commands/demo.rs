@@ -1,8 +1,10 @@
 //! Demonstrates mailbag in a temporary room.
 
 use super::agent::{self, Fields};
+use super::follow;
 use super::send::{self, Draft};
 use crate::base::error::Result;
+use crate::base::limits;
 use crate::disk::layout;
 use crate::query::identity::Who;
 use crate::query::inbox::{self, Mail};
@@ -70,7 +72,7 @@ pub fn demo(directory: &Path) -> Result<Demo> {
         steps.push(Step { shows, command: format!("mailbag send '{to}' '{body}' --as {from}") });
     }
     steps.push(mistake(&room)?);
-    send::route(&room)?;
+    follow::route(&room, limits::WRITER_WAIT)?;
     let agents = AGENTS.iter().map(|(id, ..)| (*id).to_owned());
     let inboxes = agents.map(|agent| Ok(Got { mail: inbox::list(&room, &agent)?, agent })).collect::<Result<_>>()?;
     Ok(Demo { steps, tree: tree(directory), inboxes })

@@ -1,40 +1,209 @@
-//! Sending with its outcome: the caller learns what has happened to the message so far.
+//! Sends a message, delivers it immediately, and reports the result.
 
-use super::deliver::send_and_route;
-use super::send::{Draft, Sent};
-use crate::base::error::Result;
-use crate::base::limits;
-use crate::log;
+use super::follow::{self, is_of, is_staged};
+use super::send::{Draft, Prepared, Sent, WRITTEN, prepare};
+use crate::base::error::{Class, Error, Result};
+use crate::base::text::named;
+use crate::disk::{Barrier, CAN_SYNC_ALL, layout};
+use crate::message::record::{Event, Record};
+use crate::query::follow::Follower;
 use crate::query::identity::Who;
-use crate::query::outcome::{Outcome, outcome};
-use crate::room::Room;
-use crate::router::daemon::Passed;
+use crate::query::reach::{Reach, Reached, reach, sentences};
+use crate::query::status;
+use crate::room::settings::Durability;
+use crate::room::spool::Spool;
+use crate::room::{Lock, Locking, Mode, Room};
+use crate::router::daemon::{self, Passed};
+use serde::Serialize;
 use std::time::Duration;
 
-/// A message that was sent.
-#[derive(Debug)]
+/// A message that was sent, with the result.
+#[derive(Debug, Serialize)]
 pub struct Posted {
-    /// The message in the outbox.
+    /// The message.
+    #[serde(flatten)]
     pub sent: Sent,
-    /// What has happened to it so far.
-    pub outcome: Outcome,
-    /// Why this process could not deliver it.
-    pub trouble: Option<String>,
+    /// The number of its record. `None` as long as the router has not accepted it.
+    pub seq: Option<u64>,
+    /// Why the router has not accepted it yet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pending: Option<String>,
+    /// The recipients, and how each will receive it.
+    pub recipients: Vec<Reached>,
+    /// The failure of this process's pass, if it is not temporary.
+    #[serde(skip)]
+    pub failure: Option<Error>,
 }
 
-/// Sends a message, delivers it or waits shortly for the router, and looks up the outcome. An error means that the
-/// message was not sent: later failures are part of the result.
-pub fn post(room: &Room, who: &Who, draft: Draft) -> Result<Posted> {
-    let since = log::committed(&room.dir)?;
-    let (sent, routed) = send_and_route(room, who, draft, |_| Ok(()))?;
-    let (patience, trouble) = match routed {
-        Ok(Passed::Routed(_)) => (Duration::ZERO, None),
-        Ok(Passed::RouterRuns(_) | Passed::OwnerRoutes) => (limits::TOOL_SENT, None),
-        Err(e) => (Duration::ZERO, Some(e.to_string())),
-    };
-    let outcome = outcome(room, since, &sent.file, patience).unwrap_or_else(|e| {
-        tracing::warn!("{e}");
-        Outcome::Pending
+impl Posted {
+    /// The lines for a person or a model: the recipients, and how each will receive the message.
+    pub fn lines(&self) -> Vec<String> {
+        let to = named(&self.recipients.iter().map(|one| &*one.agent).collect::<Vec<_>>());
+        let to = if to.is_empty() { String::new() } else { format!(" to {to}") };
+        let first = match (self.seq, &self.pending) {
+            (Some(seq), _) => format!("sent #{seq}{to}"),
+            (None, pending) => {
+                let why = pending.as_deref().unwrap_or_default();
+                format!("pending{to}, as {}: {why}; {WRITTEN}", self.sent.id)
+            }
+        };
+        std::iter::once(first).chain(sentences(&self.recipients)).collect()
+    }
+}
+
+/// Sends a message, and delivers it or waits for the router that runs, at most `within`. `told` is called when the file has
+/// its name in the outbox, before it is delivered. An error means that the message was not sent, that the router has rejected
+/// it, or that a power cut can lose it. Otherwise it is durable when this returns.
+pub fn post(
+    room: &Room,
+    who: &Who,
+    draft: Draft,
+    within: Duration,
+    told: impl FnOnce(&Sent) -> Result<()>,
+) -> Result<Posted> {
+    let (sent, passed) = send_and_route(room, who, draft, told)?;
+    delivery_after(room, sent, passed, within)
+}
+
+/// As [`post`], for a message that is in the outbox.
+pub fn delivery(room: &Room, sent: Sent, within: Duration) -> Result<Posted> {
+    delivery_after(room, sent, daemon::pass(room), within)
+}
+
+/// As [`delivery`], after this process has tried a pass.
+pub fn delivery_after(room: &Room, sent: Sent, passed: Result<Passed>, within: Duration) -> Result<Posted> {
+    let outcome = delivered(room, &sent, passed, within)?;
+    Ok(posted(room, sent, outcome))
+}
+
+/// The router's record of a message that was sent, or why there is none yet.
+type Outcome = std::result::Result<Record, Error>;
+
+/// Waits until the router has accepted the message and delivered all copies that are not blocked.
+fn delivered(room: &Room, sent: &Sent, passed: Result<Passed>, within: Duration) -> Result<Outcome> {
+    let may_route = !matches!(passed, Ok(Passed::OwnerRoutes));
+    let (mut follower, mut accepted) = (Follower::at(room, sent.since), None);
+    let followed = follow::follow_pass(room, passed, within, &mut || {
+        if accepted.is_none() {
+            accepted = follower.read()?.into_iter().find(|record| is_of(record, sent));
+        }
+        let Some(record) = &accepted else { return Ok(None) };
+        for (agent, _) in record.copies() {
+            if is_staged(room, record, agent)? {
+                return Ok(None);
+            }
+        }
+        Ok(Some(()))
     });
-    Ok(Posted { sent, outcome, trouble })
+    match accepted {
+        Some(record) if record.event == Event::Rejected => {
+            follow::mark_copy_seen(room, sent.sender(), &record);
+            Err(Error::NotGranted(record.problems))
+        }
+        Some(record) => Ok(Ok(record)),
+        None => Ok(Err(followed.err().unwrap_or_else(|| {
+            let what = match may_route {
+                false => "no router runs, and only the owner of the room can start one".into(),
+                true => status::reason_of(room, &sent.file).unwrap_or_else(|| not_processed(room)),
+            };
+            Error::Busy { what, cure: WRITTEN.into() }
+        }))),
+    }
+}
+
+fn not_processed(room: &Room) -> String {
+    match room.holder() {
+        Ok(Some(router)) => format!("the router, process {}, has not processed it yet", router.pid),
+        _ => "no router has processed it yet".into(),
+    }
+}
+
+fn posted(room: &Room, sent: Sent, outcome: Outcome) -> Posted {
+    let mut recipients = match &outcome {
+        Ok(record) => reach(room, record.recipients().map(|(agent, via)| (agent.clone(), via))),
+        Err(_) => reach(room, sent.recipients.iter().map(|one| (one.agent.clone(), one.via.as_str()))),
+    };
+    if let Ok(record) = &outcome {
+        for one in &mut recipients {
+            if is_staged(room, record, &one.agent).unwrap_or_default() {
+                one.reach = Some(Reach::Blocked);
+            }
+        }
+    }
+    let (seq, failure) = match outcome {
+        Ok(record) => (Some(record.seq), None),
+        Err(e) => (None, Some(e)),
+    };
+    let pending = failure.as_ref().map(|e| match e {
+        Error::Busy { what, .. } => what.clone(),
+        e => e.to_string(),
+    });
+    let failure = failure.filter(|e| e.class() != Class::Temporary);
+    Posted { sent, seq, pending, recipients, failure }
+}
+
+/// Sends a message, and delivers it by a pass of this process if no router runs.
+fn send_and_route(
+    room: &Room,
+    who: &Who,
+    draft: Draft,
+    told: impl FnOnce(&Sent) -> Result<()>,
+) -> Result<(Sent, Result<Passed>)> {
+    let message = prepare(room, who, draft)?;
+    if room.settings()?.durability == Durability::Power
+        && CAN_SYNC_ALL
+        && let Ok(Locking::Ours(lock)) = room.lock(Mode::Pass, Duration::ZERO)
+    {
+        return send_in_pass(room, lock, message, told);
+    }
+    let sent = message.put(room)?;
+    let said = told(&sent);
+    let routed = daemon::pass(room);
+    said.map(|()| (sent, routed))
+}
+
+/// Sends a message in this process's own pass. The pass begins with a sync of everything, so the message needs none of its own.
+fn send_in_pass(
+    room: &Room,
+    lock: Lock,
+    message: Prepared,
+    told: impl FnOnce(&Sent) -> Result<()>,
+) -> Result<(Sent, Result<Passed>)> {
+    let (mut written, mut told, mut said) = (Some(message.write(room)?), Some(told), None);
+    let routed = daemon::pass_by(room, lock, || {
+        if let (Some(written), Some(told)) = (written.take(), told.take()) {
+            written.place(room, &message)?;
+            said = Some(told(&message.sent));
+        }
+        Ok(())
+    });
+    match (written.zip(told), said) {
+        // The pass failed before its sync was done.
+        (Some((written, told)), _) => {
+            let sent = written.put(room, message)?;
+            told(&sent).map(|()| (sent, routed))
+        }
+        // The message could not get its name.
+        (None, None) => routed.map(|passed| (message.sent, Ok(passed))),
+        (None, Some(said)) => {
+            // Only a pass that has committed the message has made its name durable.
+            if routed.is_err() || !is_routed(room, &message.sent).unwrap_or_default() {
+                sync_everything(room).map_err(|e| message.sent.written_but(&e))?;
+            }
+            said.map(|()| (message.sent, routed))
+        }
+    }
+}
+
+/// Returns true if the message has left its outbox and the spool.
+fn is_routed(room: &Room, sent: &Sent) -> Result<bool> {
+    let name = layout::message_file(&sent.id);
+    let is_claimed = Spool::open(&room.dir)?.claimed()?.iter().any(|claim| claim.ends_with(&name));
+    Ok(!is_claimed && room.dir.stat(&sent.file)?.is_none())
+}
+
+fn sync_everything(room: &Room) -> Result<()> {
+    let mut barrier = Barrier::new(Durability::Power, room.dir.clone());
+    barrier.everything();
+    barrier.pass()
 }

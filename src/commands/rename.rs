@@ -5,8 +5,9 @@
 //! claims and everything else that the name has. A session that was killed before that step still has the name in the
 //! registry, and makes the step when it joins again.
 
+use super::agent;
+use super::follow::{follow, route};
 use super::name::{has_mail, is_known, owns};
-use super::{agent, send};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::text::count_of;
@@ -14,24 +15,20 @@ use crate::disk::layout;
 use crate::log::state;
 use crate::query::claims;
 use crate::room::{Room, inbox};
-use crate::router::daemon::Passed;
-use std::time::Instant;
 
 /// Can the name end? A file in its outbox would have no sender.
 pub(super) fn check(room: &Room, was: &str) -> Result<()> {
-    let until = Instant::now() + limits::NAME_WAIT;
-    while unsent(room, was)? > 0 {
-        let is_routed = matches!(send::route(room)?, Passed::Routed(_));
-        let left = unsent(room, was)?;
-        if left > 0 && (is_routed || Instant::now() >= until) {
-            return Err(Error::Busy {
-                what: format!("{was}, the name of this session so far, has {} in its outbox", count_of(left, "file")),
-                cure: "`mailbag status` shows why; join again when it is sent; nothing was changed".into(),
-            });
-        }
-        std::thread::sleep(limits::LOCK_LOOK);
+    if unsent(room, was)? == 0 {
+        return Ok(());
     }
-    Ok(())
+    route(room, limits::NAME_WAIT)?;
+    match unsent(room, was)? {
+        0 => Ok(()),
+        left => Err(Error::Busy {
+            what: format!("{was}, the name of this session so far, has {} in its outbox", count_of(left, "file")),
+            cure: "`mailbag status` shows why; join again when it is sent; nothing was changed".into(),
+        }),
+    }
 }
 
 fn unsent(room: &Room, agent: &str) -> Result<usize> {
@@ -50,18 +47,12 @@ pub(super) fn rename(room: &Room, was: &str, now: &str) -> Result<()> {
         why: format!("{was} is not its alias yet: {e}"),
         cure: "run the command again to complete it".into(),
     })?;
-    let until = Instant::now() + limits::NAME_WAIT;
-    loop {
-        let routed = send::route(room);
-        let is_routed = matches!(routed, Ok(Passed::Routed(_)));
-        routed.map(drop).unwrap_or_else(|e| tracing::warn!("{e}; the mail of {was} follows later"));
-        keep_mail(room, was, now)?;
-        let is_recorded = || state::committed(&room.dir).is_ok_and(|state| !state.knows(was));
-        if is_routed || is_recorded() || Instant::now() >= until {
-            return Ok(());
-        }
-        std::thread::sleep(limits::LOCK_LOOK);
-    }
+    let routed = follow(room, limits::NAME_WAIT, &mut || {
+        let is_recorded = state::committed(&room.dir).is_ok_and(|state| !state.knows(was));
+        Ok(is_recorded.then_some(()))
+    });
+    routed.map(drop).unwrap_or_else(|e| tracing::warn!("{e}; the mail of {was} follows later"));
+    keep_mail(room, was, now)
 }
 
 fn end(room: &Room, was: &str, now: &str) -> Result<()> {

@@ -7,20 +7,19 @@ use crate::base::error::{Error, Problem, Result};
 use crate::disk;
 use crate::disk::layout;
 use crate::log::lookup::{self, LoggedMessage, SearchLimiter, Unresolved};
+use crate::log::{self, Position};
 use crate::message::address::{Address, quoted};
 use crate::message::id;
 use crate::query::identity::{self, Who};
-use crate::query::{status, time};
+use crate::query::time;
 use crate::room::registry::{Agent, Registry};
 use crate::room::resolve::Recipient;
 use crate::room::sessions::Caller;
 use crate::room::settings::{Admission, Settings};
 use crate::room::{Room, inbox};
-use crate::router::daemon;
-pub use crate::router::daemon::Passed;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// The cure for an error that occurs after the message was written to the outbox.
 pub const WRITTEN: &str = "do not send it again";
@@ -86,13 +85,23 @@ pub struct Sent {
     /// The file, relative to the room.
     pub file: PathBuf,
     /// The recipients at the time of writing.
+    #[serde(skip)]
     pub recipients: Vec<Recipient>,
+    /// The end of the log before the message was written.
+    #[serde(skip)]
+    pub since: Position,
     /// Names of files whose content was copied into the message.
     #[serde(skip)]
     pub copied: Vec<String>,
 }
 
 impl Sent {
+    /// The sender.
+    pub fn sender(&self) -> &str {
+        let outbox = self.file.parent().and_then(Path::file_name);
+        outbox.and_then(|agent| agent.to_str()).unwrap_or_default()
+    }
+
     /// The first part of an error that occurs after the message was written.
     pub fn written(&self) -> String {
         format!("message {} was written to {}", self.id, self.file.display())
@@ -120,7 +129,6 @@ pub fn send(room: &Room, who: &Who, draft: Draft) -> Result<Sent> {
 pub(super) struct Prepared {
     pub(super) sent: Sent,
     text: String,
-    sender: String,
     answers: Option<Stamp>,
 }
 
@@ -141,7 +149,9 @@ impl Prepared {
     /// Marks the answered message as read. The message was sent, so a failure here must not look like a failure to send.
     fn mark_answered(&self, room: &Room) {
         if let Some(at) = self.answers {
-            inbox::mark_copy_seen(&room.dir, &self.sender, at).map(drop).unwrap_or_else(|e| tracing::warn!("{e}"));
+            inbox::mark_copy_seen(&room.dir, self.sent.sender(), at)
+                .map(drop)
+                .unwrap_or_else(|e| tracing::warn!("{e}"));
         }
     }
 }
@@ -194,28 +204,15 @@ pub(super) fn prepare(room: &Room, who: &Who, draft: Draft) -> Result<Prepared> 
     let checked = Judge::of(room, &registry, &sender).value(Value::Object(fields));
     let (_, recipients) = checked.map_err(|problems| Error::Rejected(unquoted(problems, words)))?;
     let file = layout::dropped(&sender, &id);
-    let sent = Sent { id, file, recipients: recipients.unwrap_or_default(), copied };
-    Ok(Prepared { sent, text, sender, answers })
+    let since = log::committed(&room.dir)?;
+    let sent = Sent { id, file, recipients: recipients.unwrap_or_default(), since, copied };
+    Ok(Prepared { sent, text, answers })
 }
 
 fn copied(fields: &Map<String, Value>) -> Vec<String> {
     let attached = fields.get("attachments").and_then(Value::as_array).into_iter().flatten();
     let copied = attached.filter(|attachment| attachment.get("content").is_some());
     copied.filter_map(|attachment| Some(attachment.get("name")?.as_str()?.to_owned())).collect()
-}
-
-/// Delivers pending messages, unless a router runs.
-pub fn route(room: &Room) -> Result<Passed> {
-    daemon::pass(room)
-}
-
-/// Delivers pending messages, if there are any, before a command that only reads. Listing the outboxes is cheaper than a
-/// pass, which reads the state of the whole room.
-pub fn route_pending(room: &Room) -> Result<()> {
-    if status::anything_pending(room)? {
-        route(room)?;
-    }
-    Ok(())
 }
 
 /// The sender's id, if the router reads its outbox.

@@ -1,7 +1,8 @@
 //! Fixes that cannot lose data.
 
 use super::{Finding, Severity, drafts};
-use crate::commands::send;
+use crate::base::limits;
+use crate::commands::follow;
 use crate::disk::layout;
 use crate::room::Room;
 
@@ -9,6 +10,6 @@ use crate::room::Room;
 pub(super) fn fix(room: &Room) -> Option<Finding> {
     let made = layout::DIRECTORIES.iter().try_for_each(|directory| room.dir.make(directory).map(drop));
     let tidied = made.and_then(|()| drafts::remove(room));
-    let passed = tidied.and_then(|()| send::route(room).map(drop));
+    let passed = tidied.and_then(|()| follow::route(room, limits::WRITER_WAIT));
     passed.err().map(|e| Finding::new("not_mended", Severity::Problem, e.to_string(), "mailbag run --once -v"))
 }

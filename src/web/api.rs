@@ -4,6 +4,7 @@ use super::app::{App, run};
 use super::reply::{Failure, json_of};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
+use crate::commands::follow::let_router_process;
 use crate::commands::rejected::{self, Which};
 use crate::doctor;
 use crate::message::id;
@@ -68,6 +69,10 @@ async fn answer<T: Serialize + Send + 'static>(
     app: &Arc<App>,
     work: impl FnOnce(&App) -> Result<T> + Send + 'static,
 ) -> Response {
+    let work = |app: &App| {
+        let_router_process(&app.room);
+        work(app)
+    };
     run(app, work).await.map_or_else(|failure: Failure| failure.json(), |data| json_of(&data))
 }
 

@@ -7,6 +7,7 @@ use super::reply::{Failure, json_of};
 use super::views;
 use super::views::write::Letter;
 use crate::base::error::{Error, Result};
+use crate::base::limits;
 use crate::commands::answer::{Action, answer as settle};
 use crate::commands::approval::{Choice, decide};
 use crate::commands::post::post;
@@ -14,7 +15,6 @@ use crate::commands::rejected::{self, Retried, Which};
 use crate::commands::reply::{Reply, reply};
 use crate::commands::send::Draft;
 use crate::message::record::Event;
-use crate::query::outcome::Outcome;
 use crate::query::pending::Key;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -120,7 +120,7 @@ fn settle_item(app: &App, form: Answer) -> Result<String> {
     if let Some(option) = form.option {
         let approval = format!("#{}", form.seq);
         let choice = Choice { approval: approval.clone(), option, note: text, digest: form.digest, at_terminal: true };
-        let outcome = decide(&app.room, &app.who(), choice)?;
+        let outcome = decide(&app.room, &app.who(), choice, limits::WRITER_WAIT)?;
         return Ok(outcome.sentence(&approval));
     }
     let item =
@@ -175,15 +175,8 @@ fn sent(app: &App, letter: &Letter) -> Result<String> {
             draft
         }
     };
-    let posted = post(&app.room, &app.who(), draft)?;
-    Ok(match posted.outcome {
-        Outcome::Accepted { seq, delivered, waiting } => {
-            let names = [delivered, waiting].concat();
-            format!("sent #{seq} to {}", if names.is_empty() { "its channel".into() } else { names.join(", ") })
-        }
-        Outcome::Rejected => "the message was rejected; the reason is in your inbox".to_owned(),
-        Outcome::Pending => "the message is in the outbox; the router has not accepted it yet".to_owned(),
-    })
+    let posted = post(&app.room, &app.who(), draft, limits::WRITER_WAIT, |_| Ok(()))?;
+    Ok(posted.lines().join("; "))
 }
 
 /// The text of a rejected file, as it was mended.
@@ -204,7 +197,9 @@ pub(super) async fn send_again(
     };
     let content = text.replace("\r\n", "\n").into_bytes();
     done(&app, move |app| {
-        let retried = rejected::retry(&app.room, &Which::Named(vec![format!("#{seq}")]), Some(content))?.pop();
+        let retried =
+            rejected::retry(&app.room, &Which::Named(vec![format!("#{seq}")]), Some(content), limits::WRITER_WAIT)?
+                .pop();
         Ok(retried.map_or_else(|| Done::stay("it is in the outbox again".to_owned()), |one| sent_again(&one)))
     })
     .await

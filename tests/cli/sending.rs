@@ -87,7 +87,7 @@ fn every_option_arrives_where_it_belongs() {
     let mut args = vec!["send", "bob", "which?", "--as", "alice"];
     args.extend(options.split(' '));
     let sent = world.json(&args);
-    assert_eq!(sent["recipients"], json!([{"agent": "bob", "via": "direct"}]));
+    assert_eq!(sent["recipients"], json!([{"agent": "bob", "via": "direct", "reach": "not_running"}]));
     let mail = &world.inbox("bob")[0];
     let expected = [("type", "question"), ("priority", "high"), ("thread_id", "ports"), ("channel", "net")];
     for (field, value) in expected.into_iter().chain([("subject", "Port?"), ("body", "which?"), ("from", "alice")]) {

@@ -122,7 +122,7 @@ fn a_pass_that_fails_for_good_names_the_message_once() {
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "first");
     std::fs::write(world.room("spool/room"), "another\n").expect("another room's id");
-    let Ran { code, out, err } = world.run(&["send", "bob", "hello", "--as", "alice"]);
+    let Ran { code, out, err } = world.run(&["send", "-q", "bob", "hello", "--as", "alice"]);
     assert_eq!((code, err.matches("do not send it again").count()), (1, 1), "{err}");
     assert!(err.contains(out.trim()), "{err}");
 }

@@ -166,7 +166,7 @@ fn the_human_may_answer_what_was_said_between_agents() {
 #[test]
 fn whoever_answers_a_message_has_read_it() {
     let world = World::with(&["alice", "bob", "carol"]);
-    let asked = world.ok(&["send", "bob", "carol", "which port?", "--as", "alice"]).trim().to_owned();
+    let asked = world.ok(&["send", "-q", "bob", "carol", "which port?", "--as", "alice"]).trim().to_owned();
     let other = world.send("alice", "bob", "and which host?");
     world.ok(&["reply", &asked, "8080", "--as", "bob"]);
     assert_eq!(world.bodies("bob"), ["and which host?"]);

@@ -42,7 +42,7 @@ pub(crate) fn fire(world: &World, client: &str, event: &str) -> String {
 /// Puts a message into alice's inbox, and gives its number.
 #[track_caller]
 fn mail(world: &World, body: &str, more: &[&str]) -> u64 {
-    let id = world.ok(&[&["send", "alice", body, "--as", "bob"], more].concat());
+    let id = world.ok(&[&["send", "-q", "alice", body, "--as", "bob"], more].concat());
     let mut seq = None;
     world.wait("it is in alice's inbox", || {
         let there = world.inbox("alice").into_iter().find(|mail| mail["id"] == id.trim());

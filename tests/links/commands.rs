@@ -34,7 +34,7 @@ fn two_projects_four_commands_a_question_and_its_answer() {
     po.ok(&["link", "add", "fit", &path(&fit)]);
     // Mail flows. The agents are those of the two projects.
     let (fit, po) = (fit.agent("alice", &[]), po.agent("Sintra", &[]));
-    let id = fit.ok(&["send", "po:Sintra", "Which port?", "--as", "alice", "--type", "question"]);
+    let id = fit.ok(&["send", "-q", "po:Sintra", "Which port?", "--as", "alice", "--type", "question"]);
     let question = po.json(&["read", "--as", "Sintra"]);
     assert_eq!((&question[0]["from"], &question[0]["body"]), (&json!("fit:alice"), &json!("Which port?")));
     po.ok(&["reply", id.trim(), "8080", "--as", "Sintra"]);

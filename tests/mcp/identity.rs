@@ -16,7 +16,7 @@ fn who_is_nobody_yet_is_told_to_register() {
     let client = Client::session(&world, "s1");
     assert!(client.text("list_agents", json!({})).contains("alice"), "looking needs no name");
     assert_eq!(client.text("register_agent", json!({"name": "alice"})), "you are alice; 0 unread messages");
-    assert!(client.text("send_message", json!({"to": "bob", "body": "x"})).contains("delivered to bob"));
+    assert!(client.text("send_message", json!({"to": "bob", "body": "x"})).contains(" to bob\n"));
     assert_eq!(world.inbox("bob")[0]["from"], "alice");
     let lease = world.read("sessions/alice.json");
     assert_eq!((&lease["session"], &lease["event"]), (&json!("s1"), &json!("send_message")), "each call renews");

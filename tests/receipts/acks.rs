@@ -70,7 +70,7 @@ fn a_step_back_and_a_second_way_to_be_closed_are_refused() {
 fn a_message_that_its_sender_takes_back_leaves_the_inboxes_where_it_is_unread() {
     // P60
     let town = Town::of(&["alice", "bob", "carol"]).run();
-    let id = town.ok(&["send", "bob", "carol", "stop the press", "--as", "alice"]).trim().to_owned();
+    let id = town.ok(&["send", "-q", "bob", "carol", "stop the press", "--as", "alice"]).trim().to_owned();
     town.wait_for_mail("bob", 1);
     town.wait_for_mail("carol", 1);
     town.ok(&["read", "--as", "carol"]);

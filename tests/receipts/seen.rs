@@ -26,7 +26,7 @@ fn an_agent_that_only_globs_and_deletes_gives_its_senders_a_receipt() {
 #[test]
 fn a_file_that_was_moved_anywhere_was_seen() {
     let mut town = Town::of(&["alice", "bob", "carol"]).run();
-    let id = town.ok(&["send", "bob", "carol", "hello", "--as", "alice"]).trim().to_owned();
+    let id = town.ok(&["send", "-q", "bob", "carol", "hello", "--as", "alice"]).trim().to_owned();
     town.wait_for_mail("bob", 1);
     town.wait_for_mail("carol", 1);
     fs::create_dir_all(town.room("inbox/bob/seen")).expect("a directory");

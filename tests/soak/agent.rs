@@ -123,7 +123,7 @@ impl<'a> Agent<'a> {
             Value::Array(many) => many.iter().filter_map(Value::as_str).collect(),
             one => one.as_str().into_iter().collect(),
         };
-        let send = [&["send"], to.as_slice(), &["by a command", "--as", &self.id]].concat();
+        let send = [&["send", "-q"], to.as_slice(), &["by a command", "--as", &self.id]].concat();
         let id = World::ok(self.town, &send);
         self.ledger.expect(&recipients, &format!("{}/{}", self.id, id.trim()));
     }

@@ -25,8 +25,8 @@ fn a_milestone_by_a_shell_s_echo_goes_to_all_agents() {
 #[test]
 fn the_command_announces_in_the_caller_s_name_also_from_standard_input() {
     let world = World::with(&["alice", "bob"]);
-    let id = world.ok(&["milestone", "half of it", "--as", "alice"]).trim().to_owned();
-    let sent = world.pipe(&["milestone", "-", "--ref", &id, "--as", "bob"], "the rest\n").ok(&["milestone"]);
+    let id = world.ok(&["milestone", "-q", "half of it", "--as", "alice"]).trim().to_owned();
+    let sent = world.pipe(&["milestone", "-q", "-", "--ref", &id, "--as", "bob"], "the rest\n").ok(&["milestone"]);
     assert_eq!(world.bodies("bob"), ["half of it"]);
     let copy = &world.inbox("alice")[0];
     assert_eq!((copy["id"].as_str(), &copy["refs"]), (Some(sent.trim()), &json!([id])));

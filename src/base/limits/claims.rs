@@ -31,10 +31,6 @@ pub const CLAIM_WAITER: Duration = Duration::from_secs(10 * 60);
 pub const CLAIM_CHECK: Duration = Duration::from_secs(30);
 /// The owner is warned after this part of its lease, in percent, has passed without activity.
 pub const CLAIM_WARNING: u64 = 80;
-/// How long a command about claims waits for the router to decide.
-pub const CLAIM_DECIDED: Duration = Duration::from_secs(10);
-/// How long an interrupted command waits until its claim is withdrawn.
-pub const CLAIM_WITHDRAWN: Duration = Duration::from_secs(2);
 /// How often the process that watches a session checks whether its client still runs, where the system does not tell.
 pub const WATCH_CLIENT: Duration = Duration::from_millis(500);
 /// How often it checks whether there is still something to watch it for.

@@ -222,6 +222,16 @@ pub const EDIT_WAIT: Duration = Duration::from_secs(10);
 pub const PAUSE: Duration = Duration::from_secs(60 * 60);
 /// How long a router waits for a backup. It is longer than a backup can take.
 pub const PAUSE_WAIT: Duration = Duration::from_secs(PAUSE.as_secs() + 10 * 60);
+/// How long a command that reads waits for the running router to process the outboxes. A hook waits as long.
+pub const READER_WAIT: Duration = Duration::from_millis(200);
+/// How long a command that writes waits for the running router to process its message.
+pub const WRITER_WAIT: Duration = Duration::from_secs(2);
+/// The longest interval between two looks whether the router has answered. The first looks come sooner.
+pub const ROUTER_LOOK: Duration = Duration::from_millis(4);
+/// Of how many recipients a command that sends says how each will receive the message.
+pub const REACHED: usize = 100;
+/// The most requests for a pass that a scan of an outbox keeps.
+pub const PASS_REQUESTS: usize = 1000;
 /// The longest interval between two attempts to take a lock.
 pub const LOCK_LOOK: Duration = Duration::from_millis(16);
 /// The default lease duration of a message that was taken from a shared inbox.
@@ -377,8 +387,6 @@ pub const TOOL_WAIT: Duration = Duration::from_secs(30);
 /// The longest waiting time of `wait_for_message`. Clients cancel a tool call after a minute.
 pub const TOOL_WAIT_MOST: Duration = Duration::from_secs(50);
 const _: () = assert!(TOOL_WAIT.as_secs() <= TOOL_WAIT_MOST.as_secs() && TOOL_WAIT_MOST.as_secs() < 60);
-/// How long a tool waits for the running router to accept or reject a message that was just sent.
-pub const TOOL_SENT: Duration = Duration::from_secs(2);
 
 /// How long a command of git may take when mailbag asks for a fact.
 pub const GIT_TIME: Duration = Duration::from_secs(10);

@@ -4,7 +4,6 @@ use crate::base::error::Result;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
 use crate::commands::ack::{self, Ack};
-use crate::commands::send::WRITTEN;
 use crate::message::status::Status;
 use clap::builder::PossibleValuesParser;
 
@@ -55,8 +54,7 @@ pub(crate) fn set(ack: Ack, identity: &Identity, cx: &mut Context) -> Result<Exi
     // A message that the caller was told of just now may not be in the log yet.
     cx.route(&room);
     let sent = ack::ack(&room, &who, ack)?.sent;
-    cx.out.did(sent.written(), WRITTEN);
-    cx.route(&room);
-    cx.out.show(&sent, |out| out.line(&sent.id))?;
+    let posted = cx.deliver(&room, sent)?;
+    cx.out.show(&posted, |out| out.line(&posted.sent.id))?;
     Ok(Exit::Ok)
 }

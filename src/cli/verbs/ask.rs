@@ -93,7 +93,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     }
     let (timeout, all) = (args.timeout.unwrap_or(limits::ANSWER), args.all);
     let asker = mailbox(&room, &room.registry()?, &who.name, Some(who.source)).unwrap_or_else(|_| who.name.clone());
-    let draft = drafted((args.words, args.thread, args.fields))?;
+    let draft = drafted(args.words, args.thread, args.fields, cx)?;
     let mut question = ask::ask(&room, &who, &asker, draft)?;
     cx.out.did(question.sent.written(), "do not ask again; `mailbag wait` shows the answer");
     // A caller that ends this command early knows the id of the question.
@@ -128,7 +128,7 @@ fn approve(args: Args, who: &Who, room: &Room, cx: &mut Context) -> Result<Exit>
     let timeout = args.timeout;
     let Approval { options, deadline: at, on_deadline, signed } = args.approval;
     let terms = approval::Terms { options, deadline: at, on_deadline, signed };
-    let draft = drafted((args.words, args.thread, args.fields))?;
+    let draft = drafted(args.words, args.thread, args.fields, cx)?;
     let mut asked = approval::ask(room, who, draft, terms)?;
     cx.out.did(asked.sent.written(), "do not ask again; `mailbag wait` shows the decision");
     cx.out.note(&asked.sentence());
@@ -190,10 +190,8 @@ fn show(question: &Question, answers: &[Mail], missing: &[String], cx: &mut Cont
     cx.out.flush()
 }
 
-fn drafted((given, thread, fields): (Vec<String>, Option<String>, Fields)) -> Result<Draft> {
+fn drafted(given: Vec<String>, thread: Option<String>, fields: Fields, cx: &Context) -> Result<Draft> {
     let (to, body) = words(given);
     let body_is_last_word = body.as_deref().is_some_and(|word| word != "-");
-    let draft =
-        fields.draft(body, "write the question after the addresses, pipe it to standard input, or give --subject")?;
-    Ok(Draft { to, body_is_last_word, thread, ..draft })
+    Ok(Draft { to, body_is_last_word, thread, ..fields.draft(body, &cx.out)? })
 }

@@ -7,7 +7,7 @@ use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::cli::show::output::{BOLD, DIM};
 use crate::cli::show::{frame, table};
-use crate::commands::send;
+use crate::commands::follow;
 use crate::query::channel::{self, Line};
 use crate::room::Room;
 use serde_json::Value;
@@ -118,7 +118,7 @@ fn watch(room: &Room, channel: &str, last: usize, cx: &mut Context) -> Result<()
         }
         if routed.elapsed() >= limits::SWEEP_UNTRUSTED {
             // The pass at the start has already reported a failure.
-            let _ = send::route(room);
+            let _ = follow::route(room, limits::READER_WAIT);
             routed = Instant::now();
         }
         conversation.each_new(&mut |line| show(line, cx))?;

@@ -63,8 +63,11 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     if !args.wait {
         return decide(asked, cx);
     }
-    asked.deliver();
-    asked.trouble.iter().for_each(|e| cx.trouble(e));
+    match asked.deliver(cx.writer_wait()) {
+        Err(e @ Error::NotGranted(_)) => return Err(e),
+        Err(e) => cx.trouble(&e),
+        Ok(_) => {}
+    }
     let mut waiter = waiter.map_or_else(|| Waiter::new(&room, asked.agent()), Ok)?;
     let ended = wait(&room, &mut asked, &subjects, (&mut waiter, args.timeout), cx)?;
     match ended {
@@ -76,7 +79,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 
 /// Delivers a message about claims, waits for the decision and shows it.
 pub(crate) fn decide(mut asked: Asked, cx: &mut Context) -> Result<Exit> {
-    let decided = asked.decided()?;
+    let decided = asked.decided(cx.writer_wait())?;
     report(&decided, cx)
 }
 
@@ -107,7 +110,7 @@ fn wait(
 /// The error of a claim that was not granted in time.
 fn not_yet(room: &Room, asked: &mut Asked, subjects: &[Subject], timeout: Duration) -> Result<Error> {
     if asked.look()?.is_none() {
-        return Ok(asked.undecided());
+        return Ok(asked.undecided(None));
     }
     let blockers = claims::blockers(room, asked.agent(), subjects)?;
     let what =

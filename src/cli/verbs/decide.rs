@@ -59,7 +59,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         },
     };
     let choice = Choice { approval, option, note, digest, at_terminal: cx.out.is_told_at_terminal() };
-    let outcome = approval::decide(&room, &who, choice)?;
+    let outcome = approval::decide(&room, &who, choice, cx.writer_wait())?;
     cx.out.did(outcome.sentence(&outcome.approval), "do not repeat the command");
     cx.out.show(&outcome, |out| out.done(sanitize::line(&outcome.sentence(&outcome.approval))))?;
     Ok(Exit::Ok)

@@ -7,7 +7,7 @@ use crate::base::{limits, sanitize};
 use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::cli::show::output::{BOLD, DIM};
-use crate::commands::send;
+use crate::commands::follow;
 use crate::message::envelope::Envelope;
 use crate::query::events::{Events, Filter};
 use crate::query::time;
@@ -64,7 +64,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         }
         if routed.elapsed() >= limits::SWEEP_UNTRUSTED {
             // The pass at the start has already reported a failure.
-            let _ = send::route(&room);
+            let _ = follow::route(&room, limits::READER_WAIT);
             routed = Instant::now();
         }
         for event in follower.read()?.iter().filter_map(|record| events.pick(record)) {

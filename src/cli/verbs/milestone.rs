@@ -13,7 +13,7 @@ Examples:
   mailbag milestone 'Release 1.2 is out' --ref 42
   git log -1 --format=%s | mailbag milestone -
 
-The command prints the id of the message. WORKLOG.md, `mailbag events` and `mailbag
+With -q the command prints only the id of the message. WORKLOG.md, `mailbag events` and `mailbag
 digest` show milestones.
 
 A file {\"type\": \"milestone\", \"body\": \"The parser passes all tests\"} in the outbox
@@ -36,7 +36,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let who = args.identity.who(cx)?;
     let room = cx.room()?;
-    let text = if args.text == "-" { piped()? } else { args.text };
+    let text = if args.text == "-" { piped(&cx.out)? } else { args.text };
     let draft = Draft { kind: Some(MILESTONE.into()), body: Some(text), refs: args.refs, ..Draft::default() };
     send::send(&room, &who, draft, cx)
 }

@@ -208,7 +208,7 @@ fn problems(problems: &[Problem], out: &mut Output) -> Result<()> {
 
 fn retry(which: &Which, mended: Option<PathBuf>, cx: &mut Context) -> Result<Exit> {
     let content = mended.as_deref().map(rejected::corrected).transpose()?;
-    let retried = rejected::retry(&cx.room()?, which, content)?;
+    let retried = rejected::retry(&cx.room()?, which, content, cx.writer_wait())?;
     if !retried.is_empty() {
         let names: Vec<String> = retried.iter().map(|one| one.file.display().to_string()).collect();
         cx.out.did(

@@ -19,7 +19,7 @@ and channel of the message, and its subject after \"Re: \". Its type is answer i
 message is a question or requires a response, otherwise message.
 
 Without BODY, or with -, the body is read from standard input. The command prints
-the id of the reply.";
+what `mailbag send` prints; with -q only the id of the reply.";
 
 /// Reply to a message
 #[derive(Debug, clap::Args)]
@@ -42,7 +42,7 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let who = args.identity.who(cx)?;
     let room = cx.room()?;
-    let draft = args.fields.draft(args.body, "write the body after the id, or pipe it to standard input")?;
+    let draft = args.fields.draft(args.body, &cx.out)?;
     cx.route_waiting(&room);
     let Reply { draft, left_out, answered } = reply(&room, &who, &args.id, args.all, draft)?;
     if answered.kind == APPROVAL {

@@ -6,7 +6,7 @@ use crate::base::text::{count, count_of};
 use crate::cli::Exit;
 use crate::cli::context::{Context, here};
 use crate::clients::wake::Company;
-use crate::commands::init;
+use crate::commands::{follow, init};
 use crate::disk::Readers;
 use crate::link::beside::Carriers;
 use crate::room::{self, Room};
@@ -83,6 +83,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             "waiting": tally.waiting,
         });
         if let Some(pid) = router {
+            if !follow::ask_router(&room, cx.writer_wait()) {
+                cx.out.warn(&format!("the router, process {pid}, has not answered yet"));
+            }
             report["router"] = pid.into();
             let text = format!("a router runs as process {pid}; it delivers pending messages");
             cx.out.show(&report, |out| out.done(text))?;

@@ -1,11 +1,12 @@
 //! `mailbag send`: sends a message. Also the fields that `ask` and `reply` take too.
 
 use crate::base::error::{Doing, Error, Result};
-use crate::base::limits;
+use crate::base::{limits, sanitize};
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
-use crate::commands::deliver::send_and_route;
-use crate::commands::send::{self, Draft, Passed, Sent};
+use crate::cli::show::output::Output;
+use crate::commands::post::post;
+use crate::commands::send::{self, Draft};
 use crate::query::identity::Who;
 use crate::room::Room;
 use std::io::{IsTerminal, Read};
@@ -28,8 +29,11 @@ given.
 Addresses: an id or display name, human, all, all_engineers, any_engineer,
 'engineer_*', '#topic', cap:rust. `mailbag explain ADDRESS` shows the recipients.
 
-The command prints the id of the message. When it returns, the message is safely
-stored in the outbox, also if delivery fails.";
+The command prints the number of the message and how each recipient will receive
+it; with -q only the message's id, as in `mailbag trace $(mailbag send -q bob hi)`.
+When it returns, all copies are in the inboxes. If a router runs and has not
+delivered them within 2 seconds, the command reports why and ends with status 0:
+do not send the message again.";
 
 /// Send a message
 #[derive(Debug, clap::Args)]
@@ -88,43 +92,39 @@ pub(crate) struct Fields {
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let who = args.identity.who(cx)?;
     let room = cx.room()?;
-    send(&room, &who, draft(args)?, cx)
+    let draft = draft(args, cx)?;
+    send(&room, &who, draft, cx)
 }
 
-/// Sends a draft, prints its id, and delivers it.
+/// Sends a draft, and shows how each recipient will receive it.
 pub(crate) fn send(room: &Room, who: &Who, draft: Draft, cx: &mut Context) -> Result<Exit> {
-    let (sent, routed) = send_and_route(room, who, draft, |sent| {
+    let mut posted = post(room, who, draft, cx.writer_wait(), |sent| {
         cx.out.did(sent.written(), send::WRITTEN);
-        // The id comes before the delivery, so that it is known also if a slow delivery is killed.
-        cx.out.ahead(|out| out.line(&sent.id))?;
+        if cx.out.quiet {
+            // Before the delivery: a caller that kills a slow delivery knows the id.
+            cx.out.ahead(|out| out.line(&sent.id))?;
+        }
         if !sent.copied.is_empty() {
             cx.out.note(&format!("copied into the message: {}", sent.copied.join(", ")));
         }
         Ok(())
     })?;
-    cx.out.show(&sent, |_| Ok(()))?;
-    after(room, &sent, routed, cx)
-}
-
-/// The result of the pass after a message was sent.
-pub(crate) fn after(room: &Room, sent: &Sent, routed: Result<Passed>, cx: &Context) -> Result<Exit> {
-    routed.map(|_| Exit::Ok).or_else(|e| {
-        // The message is sent: a temporary failure only delays its delivery.
-        if Exit::of(&e) != Exit::TryAgain {
-            return Err(e);
+    cx.check_accepted(&mut posted)?;
+    cx.out.show(&posted, |out| {
+        let mut indent = "";
+        for line in posted.lines() {
+            out.done(format!("{indent}{}", sanitize::line(&line)))?;
+            indent = "  ";
         }
-        let place = room.dir.at(&sent.file).display().to_string();
-        cx.out.warn(&format!("the message is sent but pending; don't send it again ({place})"));
-        cx.out.warn(&e.to_string());
-        Ok(Exit::Ok)
-    })
+        Ok(())
+    })?;
+    Ok(Exit::Ok)
 }
 
-fn draft(args: Args) -> Result<Draft> {
+fn draft(args: Args, cx: &Context) -> Result<Draft> {
     let (to, last) = words(args.words);
     let body_is_last_word = last.as_deref().is_some_and(|word| word != "-");
-    let draft =
-        args.fields.draft(last, "write the body after the addresses, pipe it to standard input, or give --subject")?;
+    let draft = args.fields.draft(last, &cx.out)?;
     Ok(Draft { to, body_is_last_word, thread: args.thread, reply_to: args.reply_to, ..draft })
 }
 
@@ -136,16 +136,13 @@ pub(crate) fn words(mut words: Vec<String>) -> (Vec<String>, Option<String>) {
 
 impl Fields {
     /// A draft with these fields and a body: the given one, or standard input for `-` or if there is no other content.
-    pub(crate) fn draft(self, body: Option<String>, cure: &str) -> Result<Draft> {
+    pub(crate) fn draft(self, body: Option<String>, out: &Output) -> Result<Draft> {
         let says_enough = self.subject.is_some() || !self.attachments.is_empty();
         let body = match body.as_deref() {
-            Some("-") => Some(piped()?),
+            Some("-") => Some(piped(out)?),
             Some(_) => body,
             None if says_enough => None,
-            None if std::io::stdin().is_terminal() => {
-                return Err(Error::Usage { what: "no body to send".into(), cure: cure.into() });
-            }
-            None => Some(piped()?),
+            None => Some(piped(out)?),
         };
         Ok(Draft {
             body,
@@ -169,8 +166,11 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     Ok((key.to_owned(), value.to_owned()))
 }
 
-/// The body from standard input, without the line end that `echo` adds.
-pub(crate) fn piped() -> Result<String> {
+/// The body from standard input, without the line end that `echo` adds. A person at a terminal learns how to end the input.
+pub(crate) fn piped(out: &Output) -> Result<String> {
+    if std::io::stdin().is_terminal() {
+        out.note("Type the text. End it with Ctrl-D on a new line; Ctrl-C cancels.");
+    }
     let bytes = stdin()?;
     let mut text = String::from_utf8(bytes).map_err(|e| Error::Usage {
         what: format!("standard input is not UTF-8 at byte {}", e.utf8_error().valid_up_to()),

@@ -1,11 +1,9 @@
 //! `mailbag share`: copies a file into the shared context and announces it.
 
-use super::send;
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
-use crate::commands::send as sending;
 use crate::commands::share::{Request, share};
 use serde_json::json;
 use std::path::PathBuf;
@@ -59,10 +57,11 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         out.line(sanitize::line(&artifact.file.display().to_string()))?;
         out.line(&sent.id)
     })?;
-    let routed = sending::route(&room);
+    let posted = cx.deliver(&room, sent)?;
     let mut shown = json!(artifact);
-    shown["id"] = json!(sent.id);
-    shown["recipients"] = json!(sent.recipients);
+    shown["id"] = json!(posted.sent.id);
+    shown["seq"] = json!(posted.seq);
+    shown["recipients"] = json!(posted.recipients);
     cx.out.show(&shown, |_| Ok(()))?;
-    send::after(&room, &sent, routed, cx)
+    Ok(Exit::Ok)
 }

@@ -5,7 +5,8 @@ use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
 use crate::cli::show::table;
-use crate::commands::{send, topic};
+use crate::commands::post::Posted;
+use crate::commands::topic;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -86,11 +87,7 @@ fn follow(change: Change, follow: bool, cx: &mut Context) -> Result<Exit> {
     let who = change.identity.who(cx)?;
     let room = cx.room()?;
     let sent = topic::change(&room, &who, follow, &change.topics)?;
-    let stand: Vec<String> = sent.iter().map(|sent| sent.written()).collect();
-    cx.out.did(stand.join(", "), send::WRITTEN);
-    if let Err(e) = send::route(&room) {
-        cx.out.warn(&format!("the change is sent but pending; don't send it again: {e}"));
-    }
-    cx.out.list(sent.into_iter().map(Ok), "", |out, sent| out.line(&sent.id))?;
+    let posted: Vec<Posted> = sent.into_iter().map(|sent| cx.deliver(&room, sent)).collect::<Result<_>>()?;
+    cx.out.list(posted.into_iter().map(Ok), "", |out, posted| out.line(&posted.sent.id))?;
     Ok(Exit::Ok)
 }

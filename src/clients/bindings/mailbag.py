@@ -298,7 +298,7 @@ class Mailbag:
         return Artifact(path, directory / kept, digest, id)
 
     def route(self) -> None:
-        """Delivers pending mail with the program. If a router runs, it does that."""
+        """Delivers pending mail with the program. If a router runs, asks it and waits at most 2 seconds."""
         self._program(["run", "--once", "-q"], (0,))
 
     def _program(self, words: Sequence[str], fine: Sequence[int]) -> None:

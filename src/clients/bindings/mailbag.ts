@@ -303,7 +303,7 @@ export class Mailbag {
     return { path: below, file: path.join(directory, kept), sha256, id };
   }
 
-  /** Delivers pending mail with the program. If a router runs, it does that. */
+  /** Delivers pending mail with the program. If a router runs, asks it and waits at most 2 seconds. */
   async route(): Promise<void> {
     await this.program(["run", "--once", "-q"], [0]);
   }

@@ -13,6 +13,7 @@ mod waiting;
 
 use crate::base::error::{Doing, Result};
 use crate::base::limits;
+use crate::commands::follow;
 use crate::commands::wait::Routing;
 use crate::disk::machine;
 use crate::room::Room;
@@ -78,7 +79,7 @@ pub fn exec(room: &Room, request: &Request, out: Box<dyn Write + Send>, report: 
     events.finishing.store(true, Ordering::Relaxed);
     drop(events);
     // Deliver the last messages before releasing the agent: another command that waits for it must not use an older message.
-    warn_on_error(crate::commands::send::route(room).map(drop), report);
+    warn_on_error(follow::route(room, limits::WRITER_WAIT), report);
     warn_on_error(session.end(), report);
     ended
 }

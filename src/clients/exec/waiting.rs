@@ -5,7 +5,8 @@ use super::session::Session;
 use super::{Events, Report, RunEvent};
 use crate::base::clock::{Stamp, span_text};
 use crate::base::error::{Error, Result};
-use crate::commands::send;
+use crate::base::limits;
+use crate::commands::follow;
 use crate::message::record::{Event, Record};
 use crate::query::follow::Follower;
 use crate::room::registry::{Registry, Status};
@@ -50,7 +51,7 @@ pub(super) fn wait(
     report: &dyn Fn(Report),
 ) -> Result<Waited> {
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    if let Err(e) = send::route(&session.room) {
+    if let Err(e) = follow::route(&session.room, limits::READER_WAIT) {
         report(Report::Warning(format!("cannot deliver pending mail: {e}")));
     }
     let grown = events.sender();

@@ -4,6 +4,7 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::clients::hook_events;
 use crate::commands::commit::{self, Commit};
+use crate::commands::follow::let_router_process;
 use crate::disk::git::{self, Which, Worktree};
 use crate::disk::machine;
 use crate::log::state::Claims;
@@ -26,6 +27,7 @@ const STAGED: [&str; 6] = ["diff", "--cached", "--name-only", "--no-renames", "-
 pub fn pre_commit(room: &Room, directory: &Path, committer: &Committer) -> Result<Verdict> {
     let guard = room.settings()?.guard;
     let Some(worktree) = Worktree::around(directory).filter(|_| guard != Guard::Off) else { return Ok(Verdict::Free) };
+    let_router_process(room);
     let claims = claims::owners(room)?;
     if claims.held().is_empty() {
         return Ok(Verdict::Free);

@@ -4,6 +4,7 @@
 use super::{Event, Reply, Verdict, agent, bind, deliver};
 use crate::base::error::{Error, Result};
 use crate::base::{limits, sanitize};
+use crate::commands::follow::let_router_process;
 use crate::commands::send::{self, Draft};
 use crate::commands::switch;
 use crate::query::claims;
@@ -34,6 +35,7 @@ fn answer(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> R
         return Ok(Reply::default());
     }
     let agent = editor(room, caller, event, named)?;
+    let_router_process(room);
     let (claims, ground) = (claims::owners(room)?, Ground::of(room));
     let others = claims.held().iter().filter(|held| Some(&*held.owner) != agent.as_deref());
     let places: Vec<&str> = others.filter_map(|held| held.subject.place()).collect();

@@ -10,6 +10,7 @@ use super::briefing::{self, Briefing, Hearer, Moment};
 use super::session_watch;
 use crate::base::error::{Doing, Result};
 use crate::base::sanitize;
+use crate::commands::follow::let_router_process;
 use crate::commands::name;
 use crate::commands::send::{Draft, send};
 use crate::query::identity::{self, Who};
@@ -224,6 +225,7 @@ fn agent(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> Re
 
 fn announce(room: &Room, moment: Moment, hearer: Hearer<'_>, bound: Bound) -> Result<Reply> {
     let Bound { lease, news } = bound;
+    let_router_process(room);
     let briefing = briefing::brief(room, (&lease.agent, Some(hearer)), moment, lease.told)?;
     let told = briefing.as_ref().map(|briefing| briefing.text.clone()).filter(|text| !text.is_empty());
     let hint = briefing.as_ref().and_then(|briefing| reading::hint(room, hearer, briefing));

@@ -4,11 +4,9 @@ use super::{edit, table};
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::base::text::{count_of, shell_word};
-use crate::commands::recorded;
+use crate::commands::follow;
 use crate::commands::send::{self, Draft, Sent};
 use crate::disk::layout;
-use crate::log;
-use crate::log::Position;
 use crate::log::state::{self, Link};
 use crate::message::record::{Event, Record};
 use crate::message::{LINK, id};
@@ -19,12 +17,8 @@ use crate::room::Room;
 use crate::room::links::EndState;
 use crate::room::sessions::Caller;
 use crate::room::settings::{Carrier, LinkSettings, Settings, stream_of, token};
-use crate::router::daemon::Passed;
-use crate::router::watcher::LogWatch;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use std::sync::mpsc::channel;
-use std::time::{Duration, Instant};
 
 /// A change of a link that the router has recorded.
 #[derive(Debug, Serialize)]
@@ -55,7 +49,7 @@ pub struct Rebind {
 /// confirmed are told.
 pub fn remove(room: &Room, tag: &str, bounce: bool) -> Result<Changed> {
     check_known(room, tag)?;
-    send::route(room)?;
+    follow::route(room, limits::WRITER_WAIT)?;
     let waiting = waiting(room, tag)?;
     if waiting > 0 && !bounce {
         let what = format!("the room {tag} has not confirmed {}", count_of(waiting, "item"));
@@ -88,7 +82,7 @@ fn on_servers(settings: &Settings, tag: &str) -> Option<String> {
 /// What a rebind of this link sends again.
 pub fn to_rebind(room: &Room, tag: &str) -> Result<Rebind> {
     check_known(room, tag)?;
-    send::route(room)?;
+    follow::route(room, limits::WRITER_WAIT)?;
     let state = state::committed(&room.dir)?;
     let out = state.links.out(tag);
     let (sent, confirmed) = out.map_or((0, 0), |out| (out.n, out.acked));
@@ -121,14 +115,8 @@ fn waiting(room: &Room, tag: &str) -> Result<usize> {
     Ok(state.links.get(tag).into_iter().flat_map(Link::waiting).count())
 }
 
-/// A message about a link that was written to the human's outbox.
-pub(super) struct Dropped {
-    pub(super) sent: Sent,
-    pub(super) since: Position,
-}
-
 /// Writes a message about a link. Only the person may: a session of a client is refused.
-pub(super) fn drop_message(room: &Room, tag: &str, action: &str) -> Result<Dropped> {
+pub(super) fn drop_message(room: &Room, tag: &str, action: &str) -> Result<Sent> {
     if let Some(Caller { client, .. }) = Caller::from_environment() {
         return Err(Error::Usage {
             what: format!("a session of {client} cannot change or test links"),
@@ -138,16 +126,15 @@ pub(super) fn drop_message(room: &Room, tag: &str, action: &str) -> Result<Dropp
     let who = Who { name: id::HUMAN.to_owned(), source: "the terminal" };
     let fields = Map::from_iter([("link".to_owned(), Value::from(tag))]);
     let draft = Draft { kind: Some(LINK.into()), action: Some(action.into()), fields, ..Draft::default() };
-    let since = log::committed(&room.dir)?;
-    Ok(Dropped { sent: send::send(room, &who, draft)?, since })
+    send::send(room, &who, draft)
 }
 
 /// Is this the router's record of the message?
-pub(super) fn is_of(room: &Room, record: &Record, dropped: &Dropped) -> Result<bool> {
-    if !recorded::is_of(record, id::HUMAN, &dropped.sent) {
+pub(super) fn is_of(room: &Room, record: &Record, sent: &Sent) -> Result<bool> {
+    if !follow::is_of(record, sent) {
         return Ok(false);
     }
-    recorded::mark_copy_seen(room, id::HUMAN, record);
+    follow::mark_copy_seen(room, id::HUMAN, record);
     match record.event {
         Event::Rejected => Err(Error::Rejected(record.problems.clone())),
         _ => Ok(true),
@@ -156,29 +143,18 @@ pub(super) fn is_of(room: &Room, record: &Record, dropped: &Dropped) -> Result<b
 
 /// Sends a message about a link, and waits until the router has recorded it.
 fn record(room: &Room, tag: &str, action: &str) -> Result<Record> {
-    let dropped = drop_message(room, tag, action)?;
-    let (notify, notified) = channel();
-    let _watch = LogWatch::new(&room.dir, move || {
-        let _ = notify.send(());
-    });
-    let patience = match send::route(room)? {
-        Passed::Routed(_) => Duration::ZERO,
-        Passed::RouterRuns(_) | Passed::OwnerRoutes => limits::CLAIM_DECIDED,
-    };
-    let (mut follower, deadline) = (Follower::at(room, dropped.since), Instant::now() + patience);
-    loop {
+    let sent = drop_message(room, tag, action)?;
+    let mut follower = Follower::at(room, sent.since);
+    let found = follow::follow(room, limits::WRITER_WAIT, &mut || {
         for record in follower.read()? {
-            if is_of(room, &record, &dropped)? {
-                return Ok(record);
+            if is_of(room, &record, &sent)? {
+                return Ok(Some(record));
             }
         }
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(Error::Busy {
-                what: format!("{}, but the router has not recorded it yet", dropped.sent.written()),
-                cure: "run the command again".into(),
-            });
-        }
-        let _ = notified.recv_timeout(left.min(limits::FOLLOW));
-    }
+        Ok(None)
+    })?;
+    found.ok_or_else(|| Error::Busy {
+        what: format!("{}, but the router has not recorded it yet", sent.written()),
+        cure: "run the command again".into(),
+    })
 }

@@ -1,9 +1,10 @@
 //! Tests a link: a probe goes to the other room and its confirmation comes back.
 
-use super::change::{self, Dropped, check_known, drop_message};
+use super::change::{self, check_known, drop_message};
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::commands::send;
+use crate::commands::follow;
+use crate::commands::send::Sent;
 use crate::disk::layout;
 use crate::message::link::Carried;
 use crate::query::follow::Follower;
@@ -11,11 +12,9 @@ use crate::query::links;
 use crate::room::Room;
 use crate::room::links::EndState;
 use crate::room::settings::Carrier;
-use crate::router::daemon::Passed;
-use crate::router::watcher::LogWatch;
+use crate::router::daemon::{self, Passed};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 /// The result of a test.
@@ -61,22 +60,18 @@ pub enum Stages {
 /// Sends a probe, and waits for its confirmation.
 pub fn probe(room: &Room, tag: &str, within: Duration) -> Result<Probe> {
     check_known(room, tag)?;
-    let (notify, notified) = channel();
-    let _watch = LogWatch::new(&room.dir, move || {
-        let _ = notify.send(());
-    });
     let begun = Instant::now();
-    let dropped = drop_message(room, tag, "probe")?;
-    let follower = Follower::at(room, dropped.since);
-    let mut run = Run { room, tag, dropped, follower, carried: None, begun, times: [None; 3], there: None };
-    run.wait(begun + within, &notified)?;
+    let sent = drop_message(room, tag, "probe")?;
+    let follower = Follower::at(room, sent.since);
+    let mut run = Run { room, tag, sent, follower, carried: None, begun, times: [None; 3], there: None };
+    run.wait(begun + within)?;
     Ok(run.result())
 }
 
 struct Run<'a> {
     room: &'a Room,
     tag: &'a str,
-    dropped: Dropped,
+    sent: Sent,
     follower: Follower,
     carried: Option<Carried>,
     begun: Instant,
@@ -93,33 +88,30 @@ struct There {
 }
 
 impl Run<'_> {
-    fn wait(&mut self, deadline: Instant, notified: &Receiver<()>) -> Result<()> {
+    fn wait(&mut self, deadline: Instant) -> Result<()> {
         let (mut next_pass, mut answered) = (self.begun, false);
-        loop {
-            // What the other room says of itself is heard by a pass, too.
+        let look = &mut || {
+            // A pass also reads what the other room reports of itself.
             if self.is_answered()? && !std::mem::replace(&mut answered, true) || Instant::now() >= next_pass {
                 self.pass()?;
                 next_pass = Instant::now() + limits::IDLE;
             }
             self.look()?;
-            let left = deadline.saturating_duration_since(Instant::now());
-            if self.times[2].is_some() || left.is_zero() {
-                return Ok(());
-            }
-            let _ = notified.recv_timeout(left.min(limits::LOCK_LOOK));
-        }
+            Ok(self.times[2])
+        };
+        follow::poll(deadline, look).map(drop)
     }
 
     /// Where no router runs, this command does the work. A router of this room makes no passes over the other one.
     fn pass(&mut self) -> Result<()> {
-        let passed = send::route(self.room)?;
+        let passed = daemon::pass(self.room)?;
         self.there = self.there.take().or_else(|| self.find());
         self.look()?;
         if let (Passed::RouterRuns(_), Some(there)) = (passed, &mut self.there)
             && there.room.holder()?.is_none()
         {
             there.passed = true;
-            send::route(&there.room).map(drop).unwrap_or_else(|e| tracing::warn!("{e}"));
+            daemon::pass(&there.room).map(drop).unwrap_or_else(|e| tracing::warn!("{e}"));
         }
         Ok(())
     }
@@ -134,7 +126,7 @@ impl Run<'_> {
 
     fn look(&mut self) -> Result<()> {
         for record in self.follower.read()? {
-            if self.carried.is_none() && change::is_of(self.room, &record, &self.dropped)? {
+            if self.carried.is_none() && change::is_of(self.room, &record, &self.sent)? {
                 self.carried = record.carried.iter().find(|carried| *carried.link == *self.tag).cloned();
                 self.reach(0);
             }

@@ -2,6 +2,7 @@
 
 mod listing;
 
+use super::follow::{follow, poll};
 use super::{attach, files};
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
@@ -13,19 +14,13 @@ use crate::query::identity;
 use crate::query::status::directories;
 use crate::room::Room;
 use crate::room::settings::Admission;
-use crate::router::daemon::{self, Passed};
-use crate::router::watcher::LogWatch;
 use listing::{claim_of, last_of_file, line_of, of, record_of};
 use rustix::fs::FileType;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
-
-/// How long to wait for a running router to judge files that were sent again.
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A rejected file.
 #[derive(Debug, Clone, Serialize)]
@@ -180,7 +175,7 @@ pub fn corrected(path: &Path) -> Result<Vec<u8>> {
 
 /// Moves rejected files back to their outboxes and reports the new results. With `content`, sends that instead of one
 /// rejected file.
-pub fn retry(room: &Room, which: &Which, content: Option<Vec<u8>>) -> Result<Vec<Retried>> {
+pub fn retry(room: &Room, which: &Which, content: Option<Vec<u8>>, within: Duration) -> Result<Vec<Retried>> {
     for refused in list(room, which)? {
         let_go(room, &refused)?;
     }
@@ -193,12 +188,6 @@ pub fn retry(room: &Room, which: &Which, content: Option<Vec<u8>>) -> Result<Vec
     }
     all.iter().try_for_each(|refused| may_be_routed(room, refused, content.is_some()))?;
     let mut follower = Follower::at_end(room)?;
-    let (notify, notified) = channel();
-    let sender = notify.clone();
-    let watch = LogWatch::new(&room.dir, move || {
-        // Sending fails only after this function has returned.
-        let _ = sender.send(());
-    });
     let mut retried = Vec::new();
     for refused in &all {
         // A rejected line has no file of its own, so it gets one.
@@ -206,20 +195,10 @@ pub fn retry(room: &Room, which: &Which, content: Option<Vec<u8>>) -> Result<Vec
         retried.push(put_back(room, refused, content.as_deref().or(line.as_deref()))?);
     }
     drop(held);
-    let routed = daemon::pass(room)?;
-    note(&mut retried, follower.read()?);
-    let deadline = Instant::now() + PATIENCE;
-    while matches!(routed, Passed::RouterRuns(_)) && retried.iter().any(|one| one.became.is_none()) {
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            break;
-        }
-        // Without file events, poll. `notify` keeps the channel open.
-        let wait = if watch.is_ok() { limits::IDLE } else { limits::RETRY_FIRST };
-        let _ = notified.recv_timeout(wait.min(left));
+    follow(room, within, &mut || {
         note(&mut retried, follower.read()?);
-    }
-    drop(notify);
+        Ok(retried.iter().all(|one| one.became.is_some()).then_some(()))
+    })?;
     Ok(retried)
 }
 
@@ -228,11 +207,8 @@ fn let_go(room: &Room, refused: &Rejected) -> Result<()> {
     let claim = claim_of(room, refused.seq)?.filter(|_| refused.line.is_none());
     let Some(claim) = claim else { return Ok(()) };
     let claims = room.dir.sub(layout::CLAIM)?;
-    let deadline = Instant::now() + PATIENCE;
-    while claims.stat(&claim)?.is_some() && Instant::now() < deadline {
-        std::thread::sleep(limits::LOCK_LOOK);
-    }
-    Ok(())
+    let deadline = Instant::now() + limits::WRITER_WAIT;
+    poll(deadline, &mut || Ok(claims.stat(&claim)?.is_none().then_some(()))).map(drop)
 }
 
 /// Resolves a selector: a record number first, then a file name. The name of a file with one message per line selects all

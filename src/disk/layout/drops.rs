@@ -51,3 +51,16 @@ pub fn is_unsent(name: &std::ffi::OsStr) -> bool {
     let inner = name.to_str().and_then(|name| name.strip_prefix('.')?.strip_suffix(".tmp")?.rsplit_once('.'));
     inner.is_some_and(|(name, pid)| pid.parse::<u32>().is_ok() && is_message_file(name.as_ref()))
 }
+
+/// The beginning of the name of a request for a pass.
+const PASS_REQUEST: &str = ".pass-";
+
+/// The name of a request for a pass in an outbox.
+pub fn pass_request(id: &str) -> String {
+    format!("{PASS_REQUEST}{id}")
+}
+
+/// Returns true if this is the name of a request for a pass.
+pub fn is_pass_request(name: &std::ffi::OsStr) -> bool {
+    name.as_encoded_bytes().starts_with(PASS_REQUEST.as_bytes())
+}

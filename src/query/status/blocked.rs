@@ -43,21 +43,40 @@ pub(crate) fn blocked_links(room: &Room) -> Vec<Blocked> {
 
 /// The blocked files that the router reported and that still exist.
 pub(crate) fn blocked(room: &Room, registry: Option<&Registry>, again: &str) -> Vec<Blocked> {
+    // A name that is not UTF-8 is shown with replacement characters and cannot be looked up.
+    let is_lossy = |line: &Blocked| line.what.contains(char::REPLACEMENT_CHARACTER);
+    // The worklog is beside the room, and is reported also while it does not exist.
+    let is_outside = |line: &Blocked| line.what.starts_with(layout::OUTSIDE);
+    let lines = reported(room).filter(|line| {
+        is_lossy(line) || is_outside(line) || room.dir.stat(&line.what).map_or(true, |meta| meta.is_some())
+    });
+    lines.map(|line| Blocked { cure: cure(room, registry, &line.what, again), ..line }).collect()
+}
+
+/// All that the router reported.
+fn reported(room: &Room) -> impl Iterator<Item = Blocked> + use<> {
     // The router rewrites the file in place, so a read may see it half written: try again.
     let read = || -> Option<Vec<Value>> {
         let bytes = room.dir.read(layout::WAITING, limits::REGISTRY_BYTES).ok()??;
         serde_json::from_slice(&bytes).ok()
     };
     let lines = std::iter::repeat_with(read).take(5).flatten().next().unwrap_or_default();
-    let lines = lines.into_iter().filter_map(|line| serde_json::from_value::<Blocked>(line).ok());
-    // A name that is not UTF-8 is shown with replacement characters and cannot be looked up.
-    let is_lossy = |line: &Blocked| line.what.contains(char::REPLACEMENT_CHARACTER);
-    // The worklog is beside the room, and is reported also while it does not exist.
-    let is_outside = |line: &Blocked| line.what.starts_with(layout::OUTSIDE);
-    let lines = lines.filter(|line| {
-        is_lossy(line) || is_outside(line) || room.dir.stat(&line.what).map_or(true, |meta| meta.is_some())
+    lines.into_iter().filter_map(|line| serde_json::from_value(line).ok())
+}
+
+/// Why a dropped file is pending, as the router reported it: the file itself, the picked-up file, or its whole outbox.
+pub fn reason_of(room: &Room, file: &Path) -> Option<String> {
+    let outbox = file.parent()?;
+    let line = reported(room).find(|line| {
+        let what = Path::new(&line.what);
+        [file, outbox, Path::new(layout::OUTBOXES)].contains(&what) || is_claim_of(what, file)
     });
-    lines.map(|line| Blocked { cure: cure(room, registry, &line.what, again), ..line }).collect()
+    line.map(|line| line.reason)
+}
+
+fn is_claim_of(what: &Path, file: &Path) -> bool {
+    let claim = what.strip_prefix(layout::CLAIM).ok().and_then(|claim| layout::read_claim(claim.to_str()?));
+    claim.is_some_and(|claim| file.file_name().is_some_and(|name| name == claim.original))
 }
 
 /// The command that fixes a blocked file: a file in the wrong place has its own, for all others it is `again`, which

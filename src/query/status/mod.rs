@@ -4,7 +4,7 @@ pub(super) mod blocked;
 mod strays;
 mod unloaded;
 
-pub use blocked::Blocked;
+pub use blocked::{Blocked, reason_of};
 pub use unloaded::{State as SessionState, Unloaded};
 
 use super::links::{self, Link};

@@ -1,4 +1,4 @@
-//! The outboxes: pending files, the order of senders, and when a file is ready.
+//! The outboxes: pending files, the order of senders, when a file is ready, and requests for a pass.
 
 mod again;
 mod content;
@@ -6,6 +6,7 @@ mod lines;
 mod look;
 mod names;
 mod patience;
+mod request;
 mod strays;
 
 pub use again::go_on;
@@ -13,6 +14,7 @@ pub use content::{Content, Line, Look, Ready, Terms, Whole};
 pub use lines::read as read_lines;
 pub use look::look;
 pub use patience::Patience;
+pub use request::PassRequest;
 pub use strays::{Stray, cure_beside, stray, strays_in};
 
 use crate::base::error::Result;
@@ -165,6 +167,15 @@ impl Outboxes {
         if std::mem::take(&mut outbox.in_line) {
             self.turns.retain(|waiting| waiting != agent);
         }
+    }
+
+    /// Takes the requests for a pass that scans have found: their outboxes and names.
+    pub fn take_requests(&mut self) -> Vec<(Arc<str>, OsString)> {
+        let mut requests = Vec::new();
+        for (agent, outbox) in &mut self.boxes {
+            requests.extend(outbox.names.take_requests().into_iter().map(|name| (agent.clone(), name)));
+        }
+        requests
     }
 
     /// The outboxes that contain names the router never takes.

@@ -33,6 +33,8 @@ pub(super) struct Names {
     has_place: bool,
     /// Some of the names that the router never takes.
     strays: Vec<OsString>,
+    /// Requests for a pass that a scan has found.
+    requests: Vec<OsString>,
 }
 
 #[derive(Default)]
@@ -175,6 +177,11 @@ impl Names {
         &self.strays
     }
 
+    /// Takes the requests for a pass that scans have found.
+    pub(super) fn take_requests(&mut self) -> Vec<OsString> {
+        std::mem::take(&mut self.requests)
+    }
+
     fn start_again(&mut self) {
         (self.scan, self.behind) = (Scan::Wanted, None);
     }
@@ -188,6 +195,12 @@ impl Names {
 
     /// A scan has found this name. Of very many, the first ones are kept.
     fn find(&mut self, open: &mut Open, name: OsString) {
+        if layout::is_pass_request(&name) {
+            if self.requests.len() < limits::PASS_REQUESTS {
+                self.requests.push(name);
+            }
+            return;
+        }
         if !layout::is_message_file(&name) {
             if self.strays.len() < limits::STRAYS && !self.strays.contains(&name) {
                 self.strays.push(name);

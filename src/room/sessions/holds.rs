@@ -157,24 +157,30 @@ pub fn is_held(room: &Dir, lease: &Lease) -> bool {
 
 /// Does a process that runs as long as this lease's session hold it?
 pub fn is_watched(room: &Dir, lease: &Lease) -> bool {
-    lasting(room, lease).any(|(_, is_locked)| is_locked)
+    of_lease(room, lease, true).any(|(_, is_locked)| is_locked)
+}
+
+/// Returns true if a process that waits for mail holds this lease for its session.
+pub fn is_waiting(room: &Dir, lease: &Lease) -> bool {
+    of_lease(room, lease, false).any(|(_, is_locked)| is_locked)
 }
 
 /// Did a process that runs as long as this lease's session end without removing its hold? If so, the time at which it saw
 /// the session end, if it could.
 pub(super) fn was_left(room: &Dir, lease: &Lease) -> Option<Option<Stamp>> {
-    let left = lasting(room, lease).filter(|(_, is_locked)| !is_locked);
+    let left = of_lease(room, lease, true).filter(|(_, is_locked)| !is_locked);
     left.map(|(content, _)| content.ended.as_deref().and_then(Stamp::parse)).max()
 }
 
-/// The holds of processes that run as long as this lease's session, and whether each is locked.
-fn lasting(room: &Dir, lease: &Lease) -> impl Iterator<Item = (Content, bool)> {
+/// The holds of this lease's session, and whether each is locked: of processes that run as long as the session, or of others.
+fn of_lease(room: &Dir, lease: &Lease, lasting: bool) -> impl Iterator<Item = (Content, bool)> {
     let (dir, session) = (room.sub(layout::HOLDS).ok(), lease.named());
     let names = dir.as_ref().map(names).unwrap_or_default();
     let ours: Vec<String> = names.into_iter().filter(|name| layout::read_hold(name) == Some(&lease.agent)).collect();
     ours.into_iter().filter_map(move |name| {
         let dir = dir.as_ref()?;
-        let content = content(dir, &name).filter(|content| content.lasting && content.session.is(&session))?;
+        let content =
+            content(dir, &name).filter(|content| content.lasting == lasting && content.session.is(&session))?;
         Some((content, whose(dir, &name).is_some()))
     })
 }

@@ -17,7 +17,7 @@ pub(in crate::room) use client::SHELLS;
 pub use client::{CODEX, Caller, IN_GEMINI, KNOWN, KnownClient, is_run_by_another, session_variables};
 pub use edits::note_edits;
 pub use fired::{Fired, WAKE, fired, note};
-pub use holds::{Hold, Named, is_held, is_watched};
+pub use holds::{Hold, Named, is_held, is_waiting, is_watched};
 pub use losses::{Loss, Lost, loss, notified_of_loss};
 pub use told::{first_time, first_time_within};
 
@@ -41,6 +41,9 @@ pub const JOIN: &str = "join";
 pub const COMMAND: &str = "command";
 /// The event name of a call of the background waiter of an idle session.
 pub const IDLE: &str = "idle";
+/// The events after which a session waits for its next turn. Clients use these names for the start of a session and the end
+/// of a turn.
+const RESTING: [&str; 4] = [IDLE, "SessionStart", "Stop", "AfterAgent"];
 
 /// The lease of a session on an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -133,6 +136,11 @@ impl Lease {
         }
     }
 
+    /// Returns true if its session is between two turns, by its last call.
+    pub fn is_idle(&self) -> bool {
+        RESTING.contains(&&*self.event)
+    }
+
     /// Can a program reach its session through this client? Not if the session is unknown, of another client, or has ended. A
     /// session that was killed may still seem to be there.
     pub fn may_be_loaded(&self, client: &str) -> bool {
@@ -200,9 +208,14 @@ pub fn all(room: &Room) -> Result<Vec<Lease>> {
 
 /// The lease on an agent, alive or not, but not of a session that has ended.
 pub fn of(room: &Room, agent: &str) -> Result<Option<Lease>> {
+    Ok(last_of(room, agent)?.filter(|lease| !lease.ended))
+}
+
+/// As [`of`], also of a session that has ended.
+pub fn last_of(room: &Room, agent: &str) -> Result<Option<Lease>> {
     match room.dir.sub(layout::SESSIONS) {
         Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
-        dir => Ok(read(&dir?, agent).filter(|lease| !lease.ended)),
+        dir => Ok(read(&dir?, agent)),
     }
 }
 

@@ -4,12 +4,14 @@ mod alongside;
 mod known;
 mod onlooker;
 mod pass;
+mod requests;
 mod signals;
 
 pub use self::alongside::{Alongside, alongside};
 use self::known::Known;
 pub use self::onlooker::Onlooker;
 pub use self::pass::{Passed, pass, pass_by};
+use self::requests::Requests;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::layout;
@@ -92,6 +94,7 @@ struct Life {
     router: Router,
     notice: Notice,
     known: Known,
+    requests: Requests,
     /// An outbox may have appeared or disappeared.
     stale: bool,
     /// The registry or the settings may have changed.
@@ -108,6 +111,7 @@ impl Life {
             router,
             notice,
             known: Known::default(),
+            requests: Requests::default(),
             stale: false,
             edited: false,
             next_sweep: Instant::now(),
@@ -151,6 +155,7 @@ impl Life {
                 return self.end();
             }
             self.keep_company(onlooker);
+            self.requests.answer(&mut self.router)?;
             let patience = self.patience();
             if self.listen(patience)? {
                 self.keep_company(onlooker);
@@ -214,6 +219,7 @@ impl Life {
     fn wake(&mut self, wake: Wake) -> bool {
         match wake {
             Wake::Hint(Hint::File(agent, name)) => self.router.intake.outboxes().hint(&agent.into(), name),
+            Wake::Hint(Hint::Request(agent, name)) => self.requests.note(agent.into(), name),
             Wake::Hint(Hint::Outbox(_) | Hint::Outboxes | Hint::Inboxes) => self.stale = true,
             Wake::Hint(Hint::OutboxGone(agent)) => self.stale |= self.known.outboxes.remove(&*agent).is_some(),
             Wake::Hint(Hint::OutboxesGone) => (self.stale, self.known) = (true, Known::gone()),
@@ -235,7 +241,9 @@ impl Life {
         let deadline = self.router.until_deadline().map(|wait| Instant::now() + wait.min(limits::SWEEP_TRUSTED));
         let projections = self.router.projections.next_due();
         let pending = self.router.pending.next_due();
+        let requests = (!self.notice.has_events()).then(|| Instant::now() + limits::LOCK_LOOK);
         let next = [
+            requests,
             Some(self.next_sweep),
             Some(self.next_reload),
             pending,
@@ -254,6 +262,9 @@ impl Life {
 
     fn tend(&mut self) -> Result<()> {
         let now = Instant::now();
+        if !self.notice.can_be_trusted() && self.requests.may_have_come(&self.router) {
+            self.next_sweep = now;
+        }
         if self.router.pending.next_due().is_some_and(|due| due <= now) {
             if self.router.retry()? {
                 self.next_reload = now;

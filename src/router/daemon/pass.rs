@@ -1,6 +1,6 @@
 //! A single pass over a room: what every command that sends or reads does first, if no router runs.
 
-use super::{Known, look_for_stale, sweep};
+use super::{Known, Requests, look_for_stale, sweep};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::room::outbox::Patience;
@@ -84,5 +84,6 @@ fn pass_with(room: &Room, lock: Lock, recovered: impl FnOnce() -> Result<()>) ->
         router.reconcile(Cause::End)?;
     }
     router.write_pending();
+    Requests::default().answer(&mut router)?;
     Ok((router.tally(), router.projections.take_brought()))
 }

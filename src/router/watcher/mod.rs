@@ -33,6 +33,8 @@ use std::time::Duration;
 pub enum Hint {
     /// A file may have appeared in the outbox of this name.
     File(String, OsString),
+    /// A command asks for a pass, by this file in the outbox of this name.
+    Request(String, OsString),
     /// A file left the inbox of this name.
     Left(String, OsString),
     /// The outbox of this name may have appeared.
@@ -104,6 +106,9 @@ impl Place {
             Place::Inboxes => Some(Hint::Inboxes),
             Place::Inbox(_) if name == layout::TAKEN => Some(Hint::Inboxes),
             Place::Outbox(agent) if layout::is_message_file(name) => Some(Hint::File(agent.clone(), name.to_owned())),
+            Place::Outbox(agent) if layout::is_pass_request(name) => {
+                Some(Hint::Request(agent.clone(), name.to_owned()))
+            }
             _ => None,
         }
     }

@@ -165,8 +165,17 @@ fn take(
     let Some(name) = event.file_name().map(|name| OsStr::from_bytes(name.to_bytes())) else { return };
     let went = flags.intersects(ReadFlags::MOVED_FROM | ReadFlags::DELETE);
     let Some(hint) = (if went { place.went(name) } else { place.came(name) }) else { return };
-    if flags.contains(ReadFlags::CREATE) && matches!(hint, Hint::File(..)) {
-        return made.push_back((Instant::now() + WRITTEN_WITHIN, hint));
+    if flags.contains(ReadFlags::CREATE) {
+        match hint {
+            Hint::File(..) => return made.push_back((Instant::now() + WRITTEN_WITHIN, hint)),
+            // Another event follows when the file is closed.
+            Hint::Request(..) => return,
+            _ => {}
+        }
+    }
+    if matches!(hint, Hint::Request(..)) {
+        // The pass includes the files that were dropped before the request.
+        woken.extend(made.drain(..).map(|(_, hint)| Wake::Hint(hint)));
     }
     if let Some(at) = made.iter().rposition(|(_, made)| *made == hint) {
         made.remove(at);

@@ -6,7 +6,7 @@ use crate::base::error::{Doing, Error, Result, nearest};
 use crate::base::text::{quoted, to_the_second};
 use crate::base::{limits, sanitize};
 use crate::commands::claim::{self, Ask, Status};
-use crate::commands::send::route_pending;
+use crate::commands::follow::route_pending;
 use crate::query::claims::{self, Free, Offer, Owned, Ownership, Queued};
 use crate::room::Room;
 use serde_json::{Map, Value, json};
@@ -19,9 +19,9 @@ pub(super) fn claim(mut call: Call<'_>) -> Result<Shown> {
     let note = call.arguments.text("note")?;
     let room = call.session.room()?;
     let who = call.session.agent(&room, "claim_work")?;
-    route_pending(&room).unwrap_or_else(|e| tracing::warn!("{e}"));
+    route_pending(&room, limits::READER_WAIT).unwrap_or_else(|e| tracing::warn!("{e}"));
     let ask = ask(&mut call.arguments, &action, (&room, &who.name))?;
-    let decided = claim::ask(&room, &who, ask, note)?.decided()?;
+    let decided = claim::ask(&room, &who, ask, note)?.decided(limits::WRITER_WAIT)?;
     let mut text = decided.sentence();
     if decided.status == Status::Waiting {
         let subjects = claim::subjects(&room, &here()?, &decided.claims).unwrap_or_default();
@@ -59,7 +59,7 @@ fn ask(arguments: &mut Arguments, action: &str, (room, agent): (&Room, &str)) ->
 pub(super) fn list(mut call: Call<'_>) -> Result<Shown> {
     let (paths, mine) = (call.arguments.texts("paths")?, call.arguments.flag("mine")?);
     let room = call.session.room()?;
-    route_pending(&room).unwrap_or_else(|e| tracing::warn!("{e}"));
+    route_pending(&room, limits::READER_WAIT).unwrap_or_else(|e| tracing::warn!("{e}"));
     let you = match mine {
         true => Some(call.session.agent(&room, "list_claims")?.name),
         false => call.session.known(&room),

@@ -5,7 +5,7 @@ use super::{Call, Shown};
 use crate::base::error::Result;
 use crate::base::text::count_of;
 use crate::base::{limits, sanitize};
-use crate::commands::send::route_pending;
+use crate::commands::follow::route_pending;
 use crate::query::history::{Criteria, Filter};
 use crate::query::identity;
 use crate::query::links::Remote;
@@ -29,7 +29,7 @@ pub(super) fn register(mut call: Call<'_>) -> Result<Shown> {
 
 pub(super) fn agents(call: Call<'_>) -> Result<Shown> {
     let room = call.session.room()?;
-    route_pending(&room).unwrap_or_else(|e| tracing::warn!("{e}"));
+    route_pending(&room, limits::READER_WAIT).unwrap_or_else(|e| tracing::warn!("{e}"));
     let Everybody { roster, remote } = who::everybody(&room)?;
     let you = call.session.known(&room);
     let shown = &roster.agents[..roster.agents.len().min(limits::TOOL_AGENTS)];
@@ -90,7 +90,7 @@ pub(super) fn search(mut call: Call<'_>) -> Result<Shown> {
     let limit = limit(&mut call, 10)?;
     let room = call.session.room()?;
     let agent = call.session.agent(&room, "search_messages")?.name;
-    route_pending(&room).unwrap_or_else(|e| tracing::warn!("{e}"));
+    route_pending(&room, limits::READER_WAIT).unwrap_or_else(|e| tracing::warn!("{e}"));
     let pattern = Pattern::new(&regex::escape(&query), true, None)?;
     let filter = Filter::new(&room, Criteria { asker: Some(agent), ..Criteria::default() })?;
     let mut found = 0;
@@ -137,7 +137,7 @@ pub(super) fn thread(mut call: Call<'_>) -> Result<Shown> {
     let limit = limit(&mut call, 20)?;
     let room = call.session.room()?;
     let agent = call.session.agent(&room, "get_thread")?.name;
-    route_pending(&room).unwrap_or_else(|e| tracing::warn!("{e}"));
+    route_pending(&room, limits::READER_WAIT).unwrap_or_else(|e| tracing::warn!("{e}"));
     let messages = conversation::thread(&room, &identity::viewer(&room, &agent)?, &id, Some(limit))?;
     let part = Part { from: 0, most: limits::THREAD_BODY_SHOWN };
     let letters =

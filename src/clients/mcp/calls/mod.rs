@@ -9,7 +9,8 @@ use super::arguments::Arguments;
 use super::receipts::{Instant, Receipts};
 use super::session::Session;
 use crate::base::error::{Error, Result};
-use crate::commands::send;
+use crate::base::limits;
+use crate::commands::follow;
 use crate::room::Room;
 use rmcp::model::RequestId;
 use serde_json::Value;
@@ -78,6 +79,6 @@ impl Stop {
 
 /// Delivers pending messages. A failure is part of the result: reading goes on.
 fn route(room: &Room) -> Option<String> {
-    let failed = send::route(room).err()?;
+    let failed = follow::route(room, limits::READER_WAIT).err()?;
     Some(format!("cannot deliver pending messages: {failed}"))
 }

@@ -2,13 +2,14 @@
 
 use super::{Call, Shown, route};
 use crate::base::error::{Error, Result, nearest};
+use crate::base::limits;
 use crate::commands::ack::{self, Ack};
-use crate::commands::post::{self, Posted};
+use crate::commands::follow::route_pending;
+use crate::commands::post;
 use crate::commands::reply::{self, Reply};
-use crate::commands::send::{self, Draft};
+use crate::commands::send::{Draft, WRITTEN};
 use crate::message::status::Status;
 use crate::query::identity::Who;
-use crate::query::outcome::Outcome;
 use crate::room::Room;
 use serde_json::json;
 use std::path::PathBuf;
@@ -44,7 +45,7 @@ pub(super) fn reply(mut call: Call<'_>) -> Result<Shown> {
     let all = arguments.flag("all")?;
     let room = call.session.room()?;
     let who = call.session.agent(&room, "reply_message")?;
-    send::route_pending(&room)?;
+    route_pending(&room, limits::READER_WAIT)?;
     let Reply { draft, left_out, answered } = reply::reply(&room, &who, &id, all, draft)?;
     let mut shown = post(&room, &who, draft)?;
     if let Err(e) = call.receipts.spoken_of(&room, &who.name, &answered) {
@@ -74,7 +75,9 @@ pub(super) fn acknowledge(mut call: Call<'_>) -> Result<Shown> {
             spoken = Some(e.to_string());
         }
     }
-    let trouble = route(&room).or(before).or(spoken);
+    let posted = post::delivery(&room, acked.sent, limits::WRITER_WAIT)?;
+    let pending = posted.pending.map(|why| format!("pending: {why}; {WRITTEN}"));
+    let trouble = pending.or(before).or(spoken);
     let mut text = format!("{id} is {}", status.as_str());
     text.extend(trouble.iter().flat_map(|trouble| ["\n", trouble]));
     Ok(Shown { text, data: json!({"id": id, "status": status.as_str()}) })
@@ -94,33 +97,12 @@ fn status(status: &str) -> Result<Status> {
     })
 }
 
-/// Sends a message and reports what has happened to it so far.
+/// Sends a message and reports its delivery.
 fn post(room: &Room, who: &Who, draft: Draft) -> Result<Shown> {
-    let Posted { sent, outcome, trouble } = post::post(room, who, draft)?;
-    let id = &sent.id;
-    match outcome {
-        Outcome::Accepted { seq, delivered, waiting } => {
-            let mut text = format!("sent #{seq} (id {id}), delivered to {}", list(&delivered));
-            let mut data = json!({"seq": seq, "id": id, "delivered": delivered});
-            if !waiting.is_empty() {
-                text += &format!("; pending for {}", waiting.join(", "));
-                data["waiting"] = json!(waiting);
-            }
-            Ok(Shown { text, data })
-        }
-        Outcome::Rejected => {
-            let what = format!("the router rejected {id}");
-            Err(Error::NotFound { what, cure: "call fetch_inbox to see the reasons".into() })
-        }
-        Outcome::Pending => {
-            let why = trouble.unwrap_or_else(|| "the router has not picked it up yet".into());
-            let text = format!("sent (id {id}), delivery pending: {why}. The message is not lost; don't send it again");
-            let recipients: Vec<&str> = sent.recipients.iter().map(|recipient| &*recipient.agent).collect();
-            Ok(Shown { text, data: json!({"id": id, "waiting": recipients, "why": why}) })
-        }
+    let posted = post::post(room, who, draft, limits::WRITER_WAIT, |_| Ok(()))?;
+    let mut data = json!({"id": posted.sent.id, "seq": posted.seq, "recipients": posted.recipients});
+    if let Some(why) = &posted.pending {
+        data["pending"] = json!(why);
     }
-}
-
-fn list(agents: &[String]) -> String {
-    if agents.is_empty() { "no agent".into() } else { agents.join(", ") }
+    Ok(Shown { text: posted.lines().join("\n"), data })
 }

@@ -1,0 +1,157 @@
+//! How each recipient will receive a message: from the sessions and the registry, without the log.
+
+use crate::base::clock::Stamp;
+use crate::base::limits;
+use crate::base::text::{named, to_the_second};
+use crate::disk::layout;
+use crate::message::id::tag_of;
+use crate::room::registry::{By, Registry};
+use crate::room::sessions::{self, Calls};
+use crate::room::{Mode, Room};
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A recipient of a message.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Reached {
+    /// The agent.
+    pub agent: String,
+    /// The rule that reached it.
+    pub via: String,
+    /// How it will receive the message. `None` for the last of very many.
+    #[serde(flatten)]
+    pub reach: Option<Reach>,
+}
+
+/// How an agent will receive a message.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(tag = "reach", rename_all = "snake_case")]
+pub enum Reach {
+    /// Its session works: it sees the message at its next tool call.
+    Working,
+    /// A process waits for its mail.
+    Waiting,
+    /// It is idle, and the message wakes it.
+    Woken,
+    /// It is idle, and nothing wakes it.
+    Idle,
+    /// No session of it runs, and it was last active at this time.
+    Away {
+        /// The time.
+        since: String,
+    },
+    /// No session of it is known.
+    NotRunning,
+    /// Its copy cannot be delivered now.
+    Blocked,
+    /// It is in another room.
+    Link,
+}
+
+impl Reach {
+    fn sentence(&self, is_person: bool) -> String {
+        match self {
+            Reach::Working => "working; sees it at the next tool call".into(),
+            Reach::Waiting if is_person => "watches the room; sees it now".into(),
+            Reach::Waiting => "waits for mail; gets it now".into(),
+            Reach::Woken => "will be woken".into(),
+            Reach::Idle => "idle; sees it at the next prompt".into(),
+            Reach::Away { since } => format!("away since {}; it waits in the inbox", to_the_second(since)),
+            Reach::NotRunning if is_person => "not watching; it waits in the inbox".into(),
+            Reach::NotRunning => "not running; it waits in the inbox".into(),
+            Reach::Blocked => "not delivered yet; `mailbag status` shows why".into(),
+            Reach::Link => "in another room; `mailbag trace` shows the delivery".into(),
+        }
+    }
+}
+
+/// How these agents will receive a message, each with the rule that reached it.
+pub fn reach<'r>(room: &Room, recipients: impl Iterator<Item = (Arc<str>, &'r str)>) -> Vec<Reached> {
+    let mut look = Look {
+        room,
+        registry: room.registry().ok(),
+        lease: room.settings().map(|settings| settings.session_lease).unwrap_or_default(),
+        calls: Calls::of(&room.dir),
+        wakes: None,
+        roster: None,
+    };
+    let reached = recipients.enumerate().map(|(n, (agent, via))| Reached {
+        reach: if n < limits::REACHED { Some(look.reach_of(&agent)) } else { None },
+        agent: agent.to_string(),
+        via: via.to_owned(),
+    });
+    reached.collect()
+}
+
+/// One line for each way, with the agents that it holds for.
+pub fn sentences(recipients: &[Reached]) -> Vec<String> {
+    let mut ways: BTreeMap<(String, &Reach), Vec<&str>> = BTreeMap::new();
+    for Reached { agent, reach, .. } in recipients {
+        if let Some(reach) = reach {
+            let is_person = agent == crate::message::id::HUMAN;
+            ways.entry((reach.sentence(is_person), reach)).or_default().push(agent);
+        }
+    }
+    ways.into_iter().map(|((sentence, _), agents)| format!("{}: {sentence}", named(&agents))).collect()
+}
+
+struct Look<'r> {
+    room: &'r Room,
+    registry: Option<Registry>,
+    lease: std::time::Duration,
+    calls: Calls,
+    /// Whether a router runs that starts programs. Asked once, on demand.
+    wakes: Option<bool>,
+    /// When each agent was last seen, by the roster. Read once, on demand.
+    roster: Option<BTreeMap<String, String>>,
+}
+
+impl Look<'_> {
+    fn reach_of(&mut self, agent: &str) -> Reach {
+        if tag_of(agent).is_some() {
+            return Reach::Link;
+        }
+        let lease = sessions::last_of(self.room, agent).ok().flatten();
+        let by = self.registry.as_ref().and_then(|known| Some(&known.agent(agent)?.wake.as_ref()?.by));
+        let wakes = *self.wakes.get_or_insert_with(|| {
+            self.room.holder().is_ok_and(|holder| holder.is_some_and(|router| router.mode == Mode::Run))
+        });
+        if let Some(lease) = lease.as_ref().filter(|lease| lease.is_live(&self.room.dir, self.lease)) {
+            let is_woken = matches!(by, Some(By::Codex | By::Command(_))) && wakes;
+            return if !lease.is_idle() {
+                Reach::Working
+            } else if is_woken || sessions::is_waiting(&self.room.dir, lease) {
+                Reach::Woken
+            } else {
+                Reach::Idle
+            };
+        }
+        if self.calls.held().contains(agent) {
+            return Reach::Waiting;
+        }
+        // Codex wakes only a session that is there.
+        if matches!(by, Some(By::Command(_))) && wakes {
+            return Reach::Woken;
+        }
+        let last = lease.map(|lease| lease.last).max(self.last_seen(agent));
+        match last.filter(|last| Stamp::parse(last).is_some()) {
+            Some(since) => Reach::Away { since },
+            None => Reach::NotRunning,
+        }
+    }
+
+    fn last_seen(&mut self, agent: &str) -> Option<String> {
+        let room = self.room;
+        let roster = self.roster.get_or_insert_with(|| {
+            let bytes = room.dir.read(layout::ROSTER, limits::REGISTRY_BYTES).ok().flatten().unwrap_or_default();
+            let roster: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+            let agents = roster["agents"].as_array().into_iter().flatten();
+            let seen = agents
+                .filter_map(|agent| Some((agent["id"].as_str()?.to_owned(), agent["last_seen"].as_str()?.to_owned())));
+            seen.collect()
+        });
+        roster.get(agent).cloned()
+    }
+}

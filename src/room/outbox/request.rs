@@ -1,0 +1,46 @@
+//! Requests for a pass: a hidden file in an outbox. The router removes it as soon as everything that was dropped before it is
+//! in the log and delivered, or is reported as pending.
+//!
+//! A watcher reports the events of all outboxes in one order, and the file marks a place in that order. So no program has to
+//! list all outboxes. The file is in an outbox, because every agent can write to its own, even in a sandbox or as another user.
+
+use crate::disk::{Dir, layout};
+use crate::message::id;
+
+/// A request that a running router has not answered. Dropping it withdraws it.
+pub struct PassRequest {
+    outbox: Dir,
+    name: String,
+}
+
+impl PassRequest {
+    /// Asks for a pass. `None` if this process can write to no outbox. The first outbox is always the same one, so that a
+    /// router without file events finds the request early.
+    pub fn place(room: &Dir) -> Option<PassRequest> {
+        let name = layout::pass_request(&id::mint());
+        if let Some(outbox) = ask_in(room, id::HUMAN, &name) {
+            return Some(PassRequest { outbox, name });
+        }
+        let names = room.sub(layout::OUTBOXES).ok()?.list().ok()?.flatten().map(|entry| entry.name);
+        let outbox = names.filter_map(|agent| ask_in(room, agent.to_str()?, &name)).next()?;
+        Some(PassRequest { outbox, name })
+    }
+
+    /// Returns true if the router has removed the request.
+    pub fn is_answered(&self) -> bool {
+        matches!(self.outbox.stat(&self.name), Ok(None))
+    }
+}
+
+fn ask_in(room: &Dir, agent: &str, name: &str) -> Option<Dir> {
+    let outbox = room.sub(layout::outbox(agent)).ok()?;
+    outbox.create(name, b"").ok()?;
+    Some(outbox)
+}
+
+impl Drop for PassRequest {
+    fn drop(&mut self) {
+        // A file that stays is removed by the next pass.
+        let _ = self.outbox.remove(&self.name);
+    }
+}
