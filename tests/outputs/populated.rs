@@ -313,6 +313,7 @@ fn looking(run: &mut Run<'_>) {
     run.code(1, "doctor", &["--fix"]);
     let router = run.world.router(&[]);
     run.ok("status", &[]);
+    run.ok("run", &["--once"]);
     drop(router);
     run.ok("settings", &[]);
     run.lines("log", &[]);

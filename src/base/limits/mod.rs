@@ -10,6 +10,7 @@ mod decisions;
 mod intake;
 mod links;
 mod names;
+mod waits;
 mod web;
 mod worklog;
 
@@ -20,6 +21,7 @@ pub use decisions::*;
 pub use intake::*;
 pub use links::*;
 pub use names::*;
+pub use waits::*;
 pub use web::*;
 pub use worklog::*;
 
@@ -222,16 +224,6 @@ pub const EDIT_WAIT: Duration = Duration::from_secs(10);
 pub const PAUSE: Duration = Duration::from_secs(60 * 60);
 /// How long a router waits for a backup. It is longer than a backup can take.
 pub const PAUSE_WAIT: Duration = Duration::from_secs(PAUSE.as_secs() + 10 * 60);
-/// How long a command that reads waits for the running router to process the outboxes. A hook waits as long.
-pub const READER_WAIT: Duration = Duration::from_millis(200);
-/// How long a command that writes waits for the running router to process its message.
-pub const WRITER_WAIT: Duration = Duration::from_secs(2);
-/// The longest interval between two looks whether the router has answered. The first looks come sooner.
-pub const ROUTER_LOOK: Duration = Duration::from_millis(4);
-/// Of how many recipients a command that sends says how each will receive the message.
-pub const REACHED: usize = 100;
-/// The most requests for a pass that a scan of an outbox keeps.
-pub const PASS_REQUESTS: usize = 1000;
 /// The longest interval between two attempts to take a lock.
 pub const LOCK_LOOK: Duration = Duration::from_millis(16);
 /// The default lease duration of a message that was taken from a shared inbox.
