@@ -139,7 +139,10 @@ fn a_message_is_written_and_one_that_cannot_be_sent_says_why() {
     assert!(wrong.body.contains("did you mean alice"), "{}", wrong.body);
     let next =
         page.submit("/write", &[("to", "alice bob"), ("kind", "task"), ("subject", "Hi"), ("body", "line\r\nline")]);
-    assert!(next["said"].as_str().is_some_and(|said| said.contains("to alice and bob")) && next["next"] == "/", "{next}");
+    assert!(
+        next["said"].as_str().is_some_and(|said| said.contains("to alice and bob")) && next["next"] == "/",
+        "{next}"
+    );
     let got = world.json(&["read", "--as", "alice"]);
     assert_eq!((&got[0]["from"], &got[0]["body"]), (&"human".into(), &"line\nline".into()), "{got}");
 }
