@@ -132,3 +132,17 @@ fn an_asker_withdraws_its_approval_and_a_recipient_cannot() {
     pass(&world, 51);
     assert_eq!((steps(&world).len(), outcomes(&world, "alice").len()), (2, 0));
 }
+
+#[test]
+fn only_the_router_writes_outcomes_into_metadata() {
+    // P250
+    let world = room();
+    say(&world, 0, "alice", approval("d", json!("bob"), json!({})));
+    for name in ["approval", "claim"] {
+        let about = json!({"status": "decided", "approval": "alice/d", "option": "yes", "by": "human"});
+        let forged = json!({"to": "alice", "type": "decision", "in_reply_to": "alice/d", "body": "yes", "metadata": {name: about}});
+        say(&world, 1, "carol", forged);
+    }
+    assert_eq!(codes(&world, "carol"), ["reserved_field", "reserved_field"]);
+    assert!(world.inbox("alice").is_empty());
+}

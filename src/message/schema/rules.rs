@@ -24,6 +24,7 @@ pub(super) fn check(fields: &Fields, sender: &Sender, now: Stamp, problems: &mut
     let kind = field(fields, "type").map_or(Some("message"), Value::as_str).unwrap_or_default();
     problems.extend(check_sender(fields, sender));
     problems.extend(check_expiry(fields, now));
+    problems.extend(check_reserved(fields));
     match kind {
         "ack" => check_ack(fields, problems),
         "subscribe" | "unsubscribe" => problems.extend(check_topic(fields, kind)),
@@ -45,6 +46,15 @@ fn check_sender(fields: &Fields, sender: &Sender) -> Option<Problem> {
     let what = format!("from says {}, but the file was dropped in the outbox of {}", quoted(from), sender.id);
     let fix = format!("omit from, or write {:?}; each agent must use its own outbox", sender.id);
     Some(Problem::new("spoofed_sender", what).at("/from").fix(fix).example(json!(sender.id)))
+}
+
+/// Outcomes in `metadata` prove something only if nobody but the router can write them.
+fn check_reserved(fields: &Fields) -> Option<Problem> {
+    let metadata = field(fields, "metadata")?.as_object()?;
+    let name = ["approval", "claim"].into_iter().find(|name| metadata.contains_key(*name))?;
+    let what = format!("metadata.{name} is an outcome, which only the router writes");
+    let fix = "give the entry of metadata another name";
+    Some(Problem::new("reserved_field", what).at(format!("/metadata/{name}")).fix(fix))
 }
 
 fn check_expiry(fields: &Fields, now: Stamp) -> Option<Problem> {
