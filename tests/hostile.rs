@@ -5,6 +5,7 @@ mod budgets;
 mod contexts;
 mod crowding;
 mod forging;
+mod found;
 mod isolation;
 mod leaving;
 mod locks;

@@ -4,6 +4,7 @@
 //! and what survives a power cut.
 
 use super::access::{Access, Owner};
+use super::allowance::{OPEN, charge_read};
 use super::listing::Listing;
 use super::system::ReadLease;
 use crate::base::error::{Doing, Error, Result};
@@ -131,6 +132,7 @@ impl Dir {
     /// The names in this directory, in the file system's order, without `.` and `..`. The listing is read in parts, so
     /// a directory with a million files needs little memory.
     pub fn list(&self) -> Result<Listing> {
+        charge_read(OPEN).doing("list", &self.path)?;
         let entries = rustix::fs::Dir::read_from(&*self.fd).doing("list", &self.path)?;
         Ok(Listing { entries, path: self.path.clone() })
     }
@@ -150,6 +152,7 @@ impl Dir {
 
     /// Opens a file in this directory for reading. Never blocks and never follows a link.
     pub fn look(&self, name: impl AsRef<Path>) -> Result<File> {
+        charge_read(OPEN).doing_in("open", self.path(), &name)?;
         let fd =
             rustix::fs::openat(&*self.fd, name.as_ref(), LOOK, Mode::empty()).doing_in("open", self.path(), name)?;
         Ok(fd.into())
@@ -168,6 +171,7 @@ impl Dir {
             let cure = "move it to another place".to_string();
             return Err(Error::State { path: self.at(name), line: None, what: what.into(), cure });
         }
+        charge_read(meta.size).doing_in("read", self.path(), name)?;
         let mut bytes = Vec::with_capacity(meta.size as usize + 1);
         file.take(most).read_to_end(&mut bytes).doing_in("read", self.path(), name)?;
         Ok(Some(bytes))

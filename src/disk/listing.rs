@@ -1,5 +1,6 @@
 //! The names in a directory, read one after the other.
 
+use super::allowance::{NAME, charge_read};
 use crate::base::error::{Doing, Result};
 use rustix::fs::FileType;
 use std::ffi::{OsStr, OsString};
@@ -35,6 +36,9 @@ impl Iterator for Listing {
             };
             let name = OsStr::from_bytes(entry.file_name().to_bytes());
             if name != "." && name != ".." {
+                if let Err(e) = charge_read(NAME).doing("list", &self.path) {
+                    return Some(Err(e));
+                }
                 return Some(Ok(Entry { name: name.to_owned(), kind: entry.file_type(), inode: entry.ino() }));
             }
         }

@@ -9,6 +9,7 @@
 //! What does not belong here: the meaning of a file, and who may have it.
 
 mod access;
+mod allowance;
 mod append;
 mod barrier;
 mod board;
@@ -32,6 +33,7 @@ mod owner;
 mod pinned;
 mod system;
 
+pub use allowance::{charge_read, limit_reads};
 pub use access::{Owner, Readers, may_give};
 pub use append::{Append, forget, rewrite};
 pub use barrier::{Barrier, Durability};

@@ -225,6 +225,12 @@ impl Iterator for Lines {
                         return Some(Err(e));
                     }
                 }
+                Ok(length) if length as u64 == most && bytes.last() != Some(&b'\n') => {
+                    let path = &reader.get_ref().path;
+                    let damaged = segments::damaged(path, &format!("the line at byte {} has no end", at.offset));
+                    (self.open, self.segments) = (None, Vec::new());
+                    return Some(Err(damaged));
+                }
                 Ok(_) => {
                     let line = Line { at: *at, bytes };
                     *at = line.end();

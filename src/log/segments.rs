@@ -1,7 +1,7 @@
 //! The files of the log's segments: in `log/`, or packed in the archive.
 
 use crate::base::error::{Doing, Error, Result};
-use crate::disk::{Dir, layout};
+use crate::disk::{Dir, charge_read, layout};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
@@ -126,10 +126,11 @@ impl Segment {
 
 impl Read for Segment {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        match &mut self.from {
+        let read = match &mut self.from {
             SegmentSource::Live(file) => file.read(buffer),
             SegmentSource::Packed(decoder) => decoder.read(buffer),
-        }
+        }?;
+        charge_read(read as u64).map(|()| read)
     }
 }
 

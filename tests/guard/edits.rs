@@ -173,7 +173,7 @@ fn the_setting_and_the_variable_switch_it_off() {
 }
 
 #[test]
-fn what_cannot_be_known_passes_and_is_said_once() {
+fn an_unknown_owner_passes_and_is_reported_each_time() {
     // P156
     for damage in [
         ("settings.toml", "guard = 7\n"),
@@ -183,12 +183,13 @@ fn what_cannot_be_known_passes_and_is_said_once() {
         let world = project(&["alice", "bob"]);
         claim(&world, "bob", json!({"claims": ["src"]}));
         world.write(damage.0, damage.1);
-        let said = edit(&world, "alice", "claude", "PreToolUse-Edit");
-        assert!(
-            said.contains("additionalContext") && said.contains("cannot check who owns the files"),
-            "{damage:?}: {said}"
-        );
-        assert_eq!(edit(&world, "alice", "claude", "PreToolUse-Edit"), "", "{damage:?}, again");
+        for _ in 0..2 {
+            let said = edit(&world, "alice", "claude", "PreToolUse-Edit");
+            assert!(
+                said.contains("additionalContext") && said.contains("cannot check who owns the files"),
+                "{damage:?}: {said}"
+            );
+        }
     }
     let world = World::empty();
     repository(world.path());

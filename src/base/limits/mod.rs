@@ -384,6 +384,8 @@ const _: () = assert!(TOOL_WAIT.as_secs() <= TOOL_WAIT_MOST.as_secs() && TOOL_WA
 pub const GIT_TIME: Duration = Duration::from_secs(10);
 /// How many bytes such a command may print.
 pub const GIT_BYTES: u64 = 64 << 20;
+/// How many bytes of a room a hook may read. A room of usual size needs less than a hundredth.
+pub const HOOK_READS: u64 = 128 << 20;
 /// How long a hook of git may take in total. After it, the commit passes.
 pub const GUARD_TIME: Duration = Duration::from_secs(5);
 /// The most names in directories that one search for hard links reads.

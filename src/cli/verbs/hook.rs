@@ -12,6 +12,7 @@ use crate::clients::install::DRY_RUN;
 use crate::clients::kind::Client;
 use crate::clients::rewake::{Ended, IdleWait};
 use crate::clients::session_watch;
+use crate::disk::limit_reads;
 use crate::query::identity;
 use crate::room::sessions::{Caller, is_run_by_another};
 use crate::room::{self, Room};
@@ -101,6 +102,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 
 fn answer(client: Client, args: &Args, cx: &mut Context) -> Result<()> {
     let Some(event) = read(client)? else { return Ok(()) };
+    limit_reads(limits::HOOK_READS);
     let Some(room) = room(cx, &event) else { return print(client, &event, None, Verdict::None, cx) };
     let named = identity::named(args.identity.given());
     if std::env::var_os(DRY_RUN).is_some() {
@@ -153,7 +155,11 @@ pub(crate) fn read(client: Client) -> Result<Option<Event>> {
 /// The room of `--room`, or the one where the session works. Most projects have none.
 pub(crate) fn room(cx: &Context, event: &Event) -> Option<Room> {
     let from = event.directory.clone().filter(|directory| directory.is_dir()).map_or_else(here, Ok).ok()?;
-    Room::open(&room::find(cx.asked().as_deref(), &from).ok()?).ok()
+    let found = room::find_room(cx.asked().as_deref(), &from).ok()?;
+    if let Some(notice) = found.notice() {
+        cx.out.warn(&notice);
+    }
+    Room::open(&found.path).ok()
 }
 
 fn print(client: Client, event: &Event, text: Option<&str>, verdict: Verdict, cx: &mut Context) -> Result<()> {

@@ -7,9 +7,10 @@ use crate::cli::context::{Context, Identity, here};
 use crate::clients::git_hooks::events;
 use crate::clients::install::DRY_RUN;
 use crate::commands::switch;
+use crate::disk::limit_reads;
 use crate::query::committer::Committer;
 use crate::query::guard::{self, Owned, Verdict};
-use crate::room::{self, Room};
+use crate::room::Room;
 use std::path::Path;
 use std::sync::mpsc;
 
@@ -23,8 +24,9 @@ pub(super) enum GitHook {
 }
 
 pub(super) fn run(hook: Option<GitHook>, identity: &Identity, cx: &mut Context) -> Result<Exit> {
+    limit_reads(limits::HOOK_READS);
     let directory = here()?;
-    let found = room::find(cx.asked().as_deref(), &directory).and_then(|path| Room::open(&path));
+    let found = cx.room();
     if std::env::var_os(DRY_RUN).is_some() {
         return dry_run(found.ok().as_ref(), &directory, cx);
     }
@@ -58,10 +60,13 @@ pub(super) fn run(hook: Option<GitHook>, identity: &Identity, cx: &mut Context) 
         }
         Err(e) => {
             let what = match hook {
-                GitHook::PreCommit => "cannot check who owns the files of this commit, so it passes",
+                GitHook::PreCommit => {
+                    "cannot check who owns the files of this commit: the commit passes, but its files may belong to other \
+                     agents"
+                }
                 GitHook::PostCommit => "cannot record this commit",
             };
-            events::once(&room, format!("mailbag: {what}: {e}")).into_iter().for_each(|what| cx.out.note(&what));
+            cx.out.note(&format!("mailbag: {what}: {e}"));
             Ok(Exit::Ok)
         }
     }

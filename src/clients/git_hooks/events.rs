@@ -6,7 +6,6 @@ use crate::clients::hook_events;
 use crate::commands::commit::{self, Commit};
 use crate::commands::follow::let_router_process;
 use crate::disk::git::{self, Which, Worktree};
-use crate::disk::machine;
 use crate::log::state::Claims;
 use crate::message::id;
 use crate::query::claims;
@@ -14,7 +13,6 @@ use crate::query::committer::Committer;
 use crate::query::guard::{self, Owned, Verdict};
 use crate::room::Room;
 use crate::room::repository::{Ground, Place};
-use crate::room::sessions::{self, Caller};
 use crate::room::settings::Guard;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -134,12 +132,6 @@ fn committed(
     }
     let args = ["diff-tree", "-c", "--root", "-r", "--no-commit-id", "--name-only", "--no-renames", "-z", commit];
     Ok(owned(room, &claims, worktree, agent, &paths(directory, &args)?))
-}
-
-/// Tells a session something once. `None` if the session was told before.
-pub fn once(room: &Room, what: String) -> Option<String> {
-    let session = Caller::from_environment().map_or_else(machine::terminal_session, |caller| caller.key());
-    (sessions::first_time(room, &session, &what) != Some(false)).then_some(what)
 }
 
 /// The files of other agents among these paths of a worktree.

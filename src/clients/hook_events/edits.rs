@@ -15,14 +15,15 @@ use crate::room::repository::{Ground, Place};
 use crate::room::sessions::{self, Caller};
 use crate::room::settings::Guard;
 
-/// Judges an edit. A registered agent is stopped; an unidentified session is warned. What cannot be judged passes, and the
-/// session is told so once.
+/// Judges an edit. A registered agent is stopped; an unidentified session is warned. An edit that cannot be judged passes, and
+/// the session is notified each time: nothing says that the file is free.
 pub(super) fn judge(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> Reply {
     answer(room, caller, event, named).unwrap_or_else(|e| {
-        let text = format!("mailbag: cannot check who owns the files of this edit, so it passes: {e}");
+        let text = format!(
+            "mailbag: cannot check who owns the files of this edit: the edit passes, but they may belong to other agents: {e}"
+        );
         let text = Some(sanitize::line(&text).into_owned());
-        let is_first = sessions::first_time(room, &caller.key(), "cannot check an edit") == Some(true);
-        Reply { text: text.filter(|_| is_first), trouble: Some(e.to_string()), ..Reply::default() }
+        Reply { text, trouble: Some(e.to_string()), ..Reply::default() }
     })
 }
 
