@@ -131,6 +131,47 @@ fn a_copy_is_told_from_its_room_until_it_is_adopted() {
     assert!(!says("room_copied"));
 }
 
+// P340
+#[test]
+fn an_incomplete_copy_is_rejected_with_the_reason() {
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "hello");
+    let part = world.path().join("part");
+    let parts = ["registry.json", "inbox", "log", "outbox", "rejected", "sent", "spool", "context"];
+    for kept in [&parts[1..2], &parts[2..3], &parts[5..6], &parts[..6]] {
+        let _ = fs::remove_dir_all(&part);
+        for name in kept {
+            fs::create_dir_all(part.join(name).parent().expect("a directory")).expect("a directory");
+            let (from, to) = (world.room(name), part.join(name));
+            assert!(std::process::Command::new("cp").arg("-a").args([from, to]).status().expect("cp").success());
+        }
+        for args in [&["init", "part"][..], &["run", "--once", "--room", "part"]] {
+            let said = world.fails(1, args);
+            assert!(said.contains("is missing, but") && said.contains("use a complete copy"), "{kept:?} {args:?}: {said}");
+        }
+        assert!(!part.join("spool/room").exists(), "{kept:?}");
+    }
+}
+
+// P340
+#[test]
+fn a_copy_whose_log_names_another_room_or_is_empty_is_not_adopted() {
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "hello");
+    for wrong in ["spool/room", "log/0000000001.ndjson", "registry.json"] {
+        let to = backup(&world, &format!("copy of {}", wrong.replace('/', "-")));
+        let segment = fs::read_dir(Path::new(&to).join("log")).expect("a log").flatten().next().expect("a segment");
+        match wrong {
+            "spool/room" => fs::write(Path::new(&to).join(wrong), "01a\n").expect("a file"),
+            "registry.json" => fs::remove_file(Path::new(&to).join(wrong)).expect("a file"),
+            _ => fs::remove_file(segment.path()).expect("a segment"),
+        }
+        let said = world.fails(1, &["init", "--adopt", &to]);
+        assert!(said.contains(&to), "{said}");
+        assert_eq!(fs::read(Path::new(&to).join("spool/place")).ok(), fs::read(world.room("spool/place")).ok());
+    }
+}
+
 // P93
 #[test]
 fn a_room_that_was_moved_is_no_copy() {

@@ -8,6 +8,7 @@ use crate::commands::post::{self, Posted};
 use crate::commands::send::{Sent, WRITTEN};
 use crate::query::identity::{self, Who, mailbox};
 use crate::room::{self, Room};
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -71,6 +72,8 @@ impl Identity {
 /// What every command gets.
 pub(super) struct Context {
     asked: Option<PathBuf>,
+    /// Was it said that the nearest room is gone?
+    noticed: Cell<bool>,
     /// Where everything is printed.
     pub(super) out: Output,
     /// The number of `-v` options.
@@ -81,12 +84,23 @@ pub(super) struct Context {
 impl Context {
     pub(super) fn new(global: &Global) -> Context {
         let asked = global.room.clone().filter(|room| !room.as_os_str().is_empty());
-        Context { asked, out: Output::new(global.json, global.quiet), verbose: global.verbose, no_wait: global.no_wait }
+        Context {
+            asked,
+            noticed: Cell::new(false),
+            out: Output::new(global.json, global.quiet),
+            verbose: global.verbose,
+            no_wait: global.no_wait,
+        }
     }
 
     /// The room of `--room`, or the one found here or in a parent directory.
     pub(super) fn room(&self) -> Result<Room> {
-        Room::open(&room::find(self.asked.as_deref(), &here()?)?)
+        let found = room::find_room(self.asked.as_deref(), &here()?)?;
+        let room = Room::open(&found.path)?;
+        if let Some(notice) = found.notice().filter(|_| !self.noticed.replace(true)) {
+            self.out.warn(&notice);
+        }
+        Ok(room)
     }
 
     /// The directory that `--room` or `MAILBAG_ROOM` names.

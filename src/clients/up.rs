@@ -8,6 +8,7 @@ use super::kind::{Ask, Client};
 use crate::base::error::{Error, Result};
 use crate::commands::init;
 use crate::disk::{Dir, layout, machine};
+use crate::room::created::forget_room;
 use crate::room::{self, Removal, Room};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -161,8 +162,9 @@ impl RoomStep {
             RoomChange::Made => self.path = init::begin(&self.path)?.room,
             // Somebody may have used it since the look.
             RoomChange::Removed => {
-                if let Removal::Kept(why) = Room::take_back(&self.path)? {
-                    (self.change, self.why) = (RoomChange::Kept, Some(why));
+                match Room::take_back(&self.path)? {
+                    Removal::Kept(why) => (self.change, self.why) = (RoomChange::Kept, Some(why)),
+                    Removal::Absent | Removal::Removed => forget_room(&self.path)?,
                 }
             }
             RoomChange::Found | RoomChange::Kept | RoomChange::Absent => {}

@@ -39,8 +39,8 @@ pub struct Left {
     pub why: &'static str,
 }
 
-/// Copies a room into a new or empty directory. The copy is durable when this returns. A copy without `spool/room` is
-/// incomplete.
+/// Copies a room into a new or empty directory. The copy is durable when this returns. An incomplete copy
+/// contains the file `INCOMPLETE`, and no command uses it as a room.
 pub fn backup(room: &Room, asked: &Path) -> Result<Report> {
     // These locks stop archiving and routing.
     let _archive = room.lock_archive()?;
@@ -108,6 +108,7 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn all(&mut self) -> Result<()> {
+        self.to.replace(layout::INCOMPLETE, b"This copy of a mailbag room is not complete. Delete it.\n")?;
         let (files, directories) = self.look(Path::new(""))?;
         for directory in directories {
             match directory.to_str() {
@@ -122,11 +123,8 @@ impl Run<'_> {
             self.barrier.pass()?;
         }
         self.look_at_time()?;
-        // Last, because this file marks the copy as complete.
-        let id = self.from.read(layout::ROOM_ID, 256)?.unwrap_or_default();
-        self.to.replace(layout::ROOM_ID, &id)?;
-        self.report.files += 1;
-        self.report.bytes += id.len() as u64;
+        self.to.remove(layout::INCOMPLETE)?;
+        self.to.sync()?;
         let parent = self.to.path().parent().filter(|parent| !parent.as_os_str().is_empty());
         Dir::open(parent.unwrap_or(Path::new(".")))?.sync()
     }

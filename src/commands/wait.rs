@@ -176,6 +176,9 @@ impl Routing {
         if Instant::now() >= self.next_offer {
             self.next_offer = Instant::now() + limits::TAKE_OVER;
             self.router = alongside(&self.room)?;
+            if self.router.is_none() {
+                self.room.check_progress()?;
+            }
         }
         Ok(())
     }

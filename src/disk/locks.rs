@@ -3,10 +3,11 @@
 use super::{Dir, machine};
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, Timespec, Timestamps};
 use std::fs::{File, TryLockError};
 use std::ops::{Deref, DerefMut};
 use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -34,6 +35,23 @@ impl Deref for LockFile {
 impl DerefMut for LockFile {
     fn deref_mut(&mut self) -> &mut File {
         &mut self.0
+    }
+}
+
+impl LockFile {
+    /// The size of the text in a lock file.
+    pub const HELD: usize = 512;
+
+    /// Replaces the text of the file in place, padded to its full size: once the file has had a text, a full disk takes
+    /// another one.
+    pub fn put_text(&self, text: &str) -> std::io::Result<()> {
+        self.0.write_all_at(format!("{text:<width$}", width = LockFile::HELD).as_bytes(), 0)
+    }
+
+    /// Sets the modification time to now. A full disk takes it. A failure is ignored: the time is only a sign of progress.
+    pub fn touch(&self) {
+        let now = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
+        let _ = rustix::fs::futimens(&self.0, &Timestamps { last_access: now, last_modification: now });
     }
 }
 

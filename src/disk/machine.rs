@@ -180,6 +180,14 @@ impl Process {
     }
 }
 
+/// Returns true if this process is known to be stopped, by a signal or a debugger.
+pub fn is_stopped(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(proc().join(pid.to_string()).join("stat")).unwrap_or_default();
+    // The program's name may contain spaces and brackets: proc_pid_stat(5).
+    let state = stat.rsplit_once(')').and_then(|(_, tail)| tail.split_whitespace().next());
+    numbers_are_ours() && matches!(state, Some("T" | "t"))
+}
+
 impl Process {
     /// Waits until the process has ended, but no longer than this, and says whether it is still running. `None` as in
     /// [`Process::lives`].

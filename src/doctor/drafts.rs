@@ -5,13 +5,12 @@ use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, Meta, layout};
-use crate::query::status::directories;
 use crate::room::Room;
 use rustix::fs::FileType;
 use std::ffi::{OsStr, OsString};
 
 pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
-    for agent in directories(room, layout::OUTBOXES)? {
+    for agent in room.directories(layout::OUTBOXES)? {
         let left = room.dir.sub(layout::outbox(&agent)).and_then(|outbox| left(&outbox)).unwrap_or_default();
         if !left.is_empty() {
             let drafts = count(left.len(), "draft");
@@ -24,7 +23,7 @@ pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
 
 /// Removes old drafts.
 pub(super) fn remove(room: &Room) -> Result<()> {
-    for agent in directories(room, layout::OUTBOXES)? {
+    for agent in room.directories(layout::OUTBOXES)? {
         let Ok(outbox) = room.dir.sub(layout::outbox(&agent)) else { continue };
         for (name, meta) in left(&outbox)? {
             outbox.remove_if_same(&name, &meta)?;

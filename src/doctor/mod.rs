@@ -24,7 +24,8 @@ use crate::base::error::{Error, Result};
 use crate::base::text::shell_word;
 use crate::log::state::{self, Replayed, State};
 use crate::room::registry::Registry;
-use crate::room::{self, Room};
+use crate::room::created::forget_room;
+use crate::room::{self, FoundRoom, Room};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -100,8 +101,12 @@ struct Examined<'a> {
 
 /// Runs all examinations.
 pub fn examine(request: &Request<'_>) -> Result<Report> {
-    let opened = room::find(request.room, request.from).and_then(|path| Room::open(&path));
+    let found = room::find_room(request.room, request.from);
     let mut findings = Vec::new();
+    if let Some(notice) = found.as_ref().ok().and_then(FoundRoom::notice) {
+        findings.push(Finding::new("room_gone", Severity::Warning, notice, "mailbag init").fixable());
+    }
+    let opened = found.and_then(|found| Room::open(&found.path));
     let room = match opened {
         Ok(room) => Some(room),
         Err(Error::NotFound { what, .. }) => {
@@ -128,6 +133,9 @@ pub fn examine(request: &Request<'_>) -> Result<Report> {
 /// Examines, fixes what can be fixed without losing data, and examines again.
 pub fn fix(request: &Request<'_>) -> Result<Report> {
     let before = examine(request)?;
+    if let Ok(FoundRoom { gone: Some(gone), .. }) = room::find_room(request.room, request.from) {
+        forget_room(&gone)?;
+    }
     let wanted = before.findings.iter().any(|finding| finding.fixable);
     let (Some(path), true) = (&before.room, wanted) else { return Ok(before) };
     let failure = fix::fix(&Room::open(path)?);

@@ -18,7 +18,7 @@ const LOOKED_AT: usize = 1000;
 
 pub(super) fn look(examined: &Examined<'_>, request: &Request<'_>, findings: &mut Vec<Finding>) -> Result<()> {
     processes(examined, findings);
-    for agent in crate::query::status::directories(examined.room, layout::OUTBOXES)? {
+    for agent in examined.room.directories(layout::OUTBOXES)? {
         owners(examined, &agent, findings);
     }
     if let Some(agent) = request.agent {

@@ -4,7 +4,6 @@ use super::{Examined, Finding, Severity, count, shell};
 use crate::base::error::Result;
 use crate::disk::machine::{self, Free};
 use crate::disk::{Dir, Meta, events_work, layout};
-use crate::query::status::directories;
 use rustix::fs::FileType;
 use std::path::{Path, PathBuf};
 
@@ -138,7 +137,7 @@ fn space(room: &Dir, findings: &mut Vec<Finding>) {
 
 fn bounds(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Result<()> {
     let (outboxes, inboxes) =
-        (directories(examined.room, layout::OUTBOXES)?.len(), directories(examined.room, layout::INBOXES)?.len());
+        (examined.room.directories(layout::OUTBOXES)?.len(), examined.room.directories(layout::INBOXES)?.len());
     // An inbox may have `taken/` as a second directory to watch.
     let wanted = PLACES + outboxes as u64 + 2 * inboxes as u64;
     if let Some(most) = machine::watches().filter(|most| *most < wanted) {

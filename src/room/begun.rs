@@ -23,7 +23,8 @@ pub enum Removal {
 }
 
 /// What a router and hooks write although nobody has sent anything.
-const DERIVED: [&str; 5] = [layout::ROSTER, layout::COMMITTED, layout::WAITING, layout::PLACE, layout::ROOM_ID];
+const DERIVED: [&str; 6] =
+    [layout::ROSTER, layout::COMMITTED, layout::WAITING, layout::PLACE, layout::ROOM_ID, layout::LOCK];
 
 /// Where empty files are locks, or a log without a record.
 const LOCKS: [&str; 3] = [layout::SPOOL, layout::LOG, layout::SESSIONS];

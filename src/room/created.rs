@@ -5,9 +5,9 @@ use super::Room;
 use super::consent::{self, Identity};
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::disk::{Dir, UserDirectory, layout};
+use crate::disk::{Dir, UserDirectory, git, layout};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A created room. Another directory at its path has another inode.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,11 +30,9 @@ impl Room {
         let _held = own.hold(layout::TRUST_LOCK)?;
         let created = self.as_created()?;
         let mut all = read(&own)?;
-        // Removed rooms are dropped, so that the file does not grow.
-        all.rooms.retain(|room| room.identity.path != created.identity.path && exists(&room.identity.path));
+        all.rooms.retain(|room| room.identity.path != created.identity.path);
         all.rooms.push(created);
-        let text = serde_json::to_string_pretty(&all).expect("plain data") + "\n";
-        own.replace(layout::CREATED_ROOMS, text.as_bytes())
+        write(&own, all)
     }
 
     /// Returns true if this user created the room here. Without a readable record it is false.
@@ -56,6 +54,37 @@ fn read(own: &UserDirectory) -> Result<CreatedRooms> {
     Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default())
 }
 
-fn exists(path: &str) -> bool {
-    Dir::open(Path::new(path)).is_ok()
+/// Of too many rooms, the removed ones are dropped first, and then the oldest.
+fn write(own: &UserDirectory, mut all: CreatedRooms) -> Result<()> {
+    if all.rooms.len() > limits::CREATED_ROOMS {
+        all.rooms.retain(|room| Dir::open(Path::new(&room.identity.path)).is_ok());
+    }
+    let first = all.rooms.len().saturating_sub(limits::CREATED_ROOMS);
+    all.rooms.drain(..first);
+    let text = serde_json::to_string_pretty(&all).expect("plain data") + "\n";
+    own.replace(layout::CREATED_ROOMS, text.as_bytes())
+}
+
+/// The first of these places at which this user created a room. The caller has seen that no room is there.
+pub(super) fn find_gone(mut places: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
+    let own = UserDirectory::open(&consent::directory().ok()?).ok().flatten()?;
+    let all = read(&own).ok().filter(|all| !all.rooms.is_empty())?;
+    places.find(|place| all.rooms.iter().any(|room| Path::new(&room.identity.path) == resolved(place)))
+}
+
+/// Forgets that this user created a room here.
+pub fn forget_room(place: &Path) -> Result<()> {
+    let Some(own) = UserDirectory::open(&consent::directory()?)? else { return Ok(()) };
+    let _held = own.hold(layout::TRUST_LOCK)?;
+    let mut all = read(&own)?;
+    all.rooms.retain(|room| Path::new(&room.identity.path) != resolved(place));
+    write(&own, all)
+}
+
+/// The path with links resolved. The room's own directory need not exist.
+fn resolved(place: &Path) -> PathBuf {
+    match (place.parent(), place.file_name()) {
+        (Some(above), Some(name)) => layout::below(&git::resolved(above), name),
+        _ => place.to_path_buf(),
+    }
 }

@@ -2,6 +2,7 @@
 //! people: a process number has no meaning in another namespace, and can be reused.
 
 use super::Room;
+use crate::base::clock::Stamp;
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
 use crate::disk::failpoint::beat;
@@ -10,7 +11,7 @@ use crate::disk::{Dir, LockFile, Meta, events_work, file_meta, has_stable_inodes
 use crate::message::id;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::io::{Read, Seek};
 use std::time::{Duration, Instant};
 
 impl Room {
@@ -153,11 +154,14 @@ impl Room {
             (true, Some(Mode::Run)) => Mode::Run,
             (true, _) => Mode::Alongside,
         };
-        let unknown = || Holder { pid: machine::lock_holder(file).unwrap_or_default(), mode, since: String::new() };
+        // A full disk took no text. The time of the second lock's file is the start, and that of the first is a step.
+        let begun = || self.dir.stat(if goes_on { layout::ROUTING } else { layout::LOCK }).ok().flatten();
+        let since = || begun().map_or(String::new(), |meta| Stamp::from_micros((meta.modified / 1000) as i64).to_string());
+        let unknown = || Holder { pid: machine::lock_holder(file).unwrap_or_default(), mode, since: since() };
         said.map(|holder| Holder { mode, ..holder }).unwrap_or_else(unknown)
     }
 
-    fn is_locked(&self, name: &str) -> bool {
+    pub(super) fn is_locked(&self, name: &str) -> bool {
         self.dir.look(name).is_ok_and(|file| is_locked(&file))
     }
 }
@@ -191,7 +195,7 @@ impl Holder {
     }
 }
 
-/// The content of the lock file. A holder empties the file at its end.
+/// The content of the lock file. A holder blanks the file at its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct LockNote {
     #[serde(flatten)]
@@ -209,7 +213,7 @@ struct LockNote {
 
 impl LockNote {
     fn of_this_process(mode: Mode) -> LockNote {
-        let holder = Holder { pid: std::process::id(), mode, since: crate::base::clock::Stamp::now().to_string() };
+        let holder = Holder { pid: std::process::id(), mode, since: Stamp::now().to_string() };
         LockNote { holder, token: id::mint(), process: Process::own(), boot: machine::boot() }
     }
 
@@ -257,7 +261,7 @@ impl LockNote {
             std::thread::sleep(limits::LOCK_LOOK);
             let now = look()?;
             // It has ended.
-            if now.1.as_deref().unwrap_or_default().is_empty() {
+            if now.1.as_deref().unwrap_or_default().trim().is_empty() {
                 return Ok(false);
             }
             if now != before || now.1.is_some_and(|now| now != text) {
@@ -305,6 +309,8 @@ pub struct Lock {
     /// True if a router on another machine can reach the same file.
     is_shared: bool,
     mode: Mode,
+    /// When a step was last noted.
+    step: Instant,
 }
 
 impl Lock {
@@ -312,23 +318,36 @@ impl Lock {
         let left = file_meta(&file).doing_in("look at", dir.path(), layout::LOCK)?;
         let is_shared = !events_work(&dir);
         let text = LockNote::of_this_process(mode).text();
-        let mut lock = Lock { dir, routing: None, file, left, text, is_shared, mode };
-        lock.file.set_len(0).doing_in("write", lock.dir.path(), layout::LOCK)?;
+        let mut lock = Lock { dir, routing: None, file, left, text, is_shared, mode, step: Instant::now() };
         lock.write()?;
         // Set last, so that a process that finds the lock held reads the content of the current holder.
         if mode != Mode::Pass {
-            lock.routing = Some(lock.dir.lock_within(layout::ROUTING, limits::PASS_WAIT)?);
+            let routing = lock.dir.lock_within(layout::ROUTING, limits::PASS_WAIT)?;
+            routing.touch();
+            lock.routing = Some(routing);
         }
         Ok(lock)
     }
 
     fn write(&mut self) -> Result<()> {
         let Lock { dir, file, text, .. } = self;
-        file.rewind().doing_in("write", dir.path(), layout::LOCK)?;
         // A full disk must not keep the router from starting.
-        let _ = file.write_all(text.as_bytes());
+        let _ = file.put_text(text.trim_end());
+        file.touch();
         self.text = read_text(file).doing_in("read", dir.path(), layout::LOCK)?;
         self.left = file_meta(file).doing_in("look at", dir.path(), layout::LOCK)?;
+        Ok(())
+    }
+
+    /// Notes that the holder makes progress, at most once a second. Fails if this is no longer the room's lock.
+    pub fn note_step(&mut self) -> Result<()> {
+        if self.step.elapsed() < limits::IDLE {
+            return Ok(());
+        }
+        self.check()?;
+        self.step = Instant::now();
+        self.file.touch();
+        self.left = file_meta(&self.file).doing_in("look at", self.dir.path(), layout::LOCK)?;
         Ok(())
     }
 
@@ -371,6 +390,6 @@ impl Lock {
 impl Drop for Lock {
     fn drop(&mut self) {
         drop(self.routing.take());
-        let _ = self.file.set_len(0);
+        let _ = self.file.put_text("");
     }
 }

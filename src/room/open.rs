@@ -3,10 +3,11 @@
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::git::main_worktree;
-use crate::disk::{Dir, Meta, Readers, layout};
+use crate::disk::{Dir, Meta, NoteFile, Readers, layout};
 use crate::message::id;
 use crate::room::charter::CharterFile;
 use crate::room::consent;
+use crate::room::created::find_gone;
 use crate::room::registry::Registry;
 use crate::room::settings::Settings;
 use rustix::fs::FileType;
@@ -65,7 +66,7 @@ impl Room {
             dir => dir.map_err(|_| none())?,
         };
         match dir.stat(layout::SPOOL)?.is_some_and(|spool| spool.is_directory()) {
-            true => Ok(Room::of(dir)),
+            true => Room::of(dir).check_finished(),
             false => Err(none()),
         }
     }
@@ -94,7 +95,7 @@ impl Room {
     pub fn init_for(path: &Path, readers: Readers) -> Result<(Room, Made)> {
         let room = Room::of(Dir::make_room(path, readers)?);
         room.check_trusted()?;
-        let dir = room.dir;
+        let dir = room.check_named()?.dir;
         let made = if dir.stat(layout::ROOM_ID)?.is_some() { Made::Already } else { Made::New };
         for directory in layout::DIRECTORIES {
             dir.make(directory)?;
@@ -109,6 +110,13 @@ impl Room {
         }
         for directory in [layout::outbox(id::HUMAN), layout::seen(id::HUMAN)] {
             room.dir.make(directory)?;
+        }
+        // Their space is reserved now, so that a router can report a full disk.
+        if room.dir.stat(layout::WAITING)?.is_none() {
+            NoteFile::open(&room.dir, layout::WAITING)?.write(b"[]")?;
+        }
+        if room.dir.stat(layout::LOCK)?.is_none() {
+            let _ = room.dir.lock_file(layout::LOCK)?.put_text("");
         }
         room.note_place()?;
         // Written last: its presence shows that the room is complete.
@@ -186,23 +194,57 @@ impl Room {
     }
 }
 
+/// A room that was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FoundRoom {
+    /// Its path.
+    pub path: PathBuf,
+    /// A nearer room that this user made, and that is gone.
+    pub gone: Option<PathBuf>,
+}
+
+impl FoundRoom {
+    /// Says which room is used instead of a room that is gone.
+    pub fn notice(&self) -> Option<String> {
+        let (gone, path) = (self.gone.as_ref()?.display(), self.path.display());
+        Some(format!(
+            "the room {gone} is gone, so the room {path} is used; `mailbag init` makes a new room here, and `mailbag doctor \
+             --fix` forgets the one that is gone"
+        ))
+    }
+}
+
+/// The path of the room that [`find_room`] finds.
+pub fn find(asked: Option<&Path>, from: &Path) -> Result<PathBuf> {
+    find_room(asked, from).map(|found| found.path)
+}
+
 /// Finds the room: the requested path, otherwise `.mailbag` in this directory or the nearest parent directory. In a
 /// linked git worktree the main worktree's room takes precedence, so that sessions in several worktrees share one room.
-pub fn find(asked: Option<&Path>, from: &Path) -> Result<PathBuf> {
+pub fn find_room(asked: Option<&Path>, from: &Path) -> Result<FoundRoom> {
     if let Some(path) = asked {
-        return Ok(path.to_path_buf());
+        return Ok(FoundRoom { path: path.to_path_buf(), gone: None });
     }
-    let none = || Error::NotFound {
-        what: format!("no room found: there is no {} in {} or in its parent directories", layout::ROOM, from.display()),
-        cure: "create one with `mailbag init`, or select one with --room DIR or MAILBAG_ROOM".into(),
-    };
-    from.ancestors()
-        .flat_map(|directory| [main_worktree(directory), Some(directory.to_path_buf())])
-        .flatten()
-        .map(|directory| below(&directory))
-        .find(|room| is_room(room))
-        .ok_or_else(none)
-        .and_then(check_not_a_link)
+    let found = places(from).position(|room| is_room(&room));
+    let gone = if found == Some(0) { None } else { find_gone(places(from).take(found.unwrap_or(usize::MAX))) };
+    let is_gone = gone.as_ref().map(|gone| format!(", and the room {} is gone", gone.display())).unwrap_or_default();
+    match found.and_then(|at| places(from).nth(at)) {
+        Some(path) => Ok(FoundRoom { path: check_not_a_link(path)?, gone }),
+        None => Err(Error::NotFound {
+            what: format!(
+                "no room found: there is no {} in {} or in its parent directories{is_gone}",
+                layout::ROOM,
+                from.display()
+            ),
+            cure: "create one with `mailbag init`, or select one with --room DIR or MAILBAG_ROOM".into(),
+        }),
+    }
+}
+
+/// Where a room can be, the first one before the others.
+fn places(from: &Path) -> impl Iterator<Item = PathBuf> + use<'_> {
+    let directories = from.ancestors().flat_map(|directory| [main_worktree(directory), Some(directory.to_path_buf())]);
+    directories.flatten().map(|directory| below(&directory))
 }
 
 /// Fails for a room that is found by a symbolic link, and not named by the person. A repository can bring such a link, which leads to another room.

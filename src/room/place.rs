@@ -63,8 +63,9 @@ impl Room {
         self.write_place(&here)
     }
 
-    /// Makes a copy a room of its own.
+    /// Makes a copy a room of its own. Fails if the copy lacks a part of its room.
     pub fn adopt(&self) -> Result<()> {
+        self.check_whole()?;
         self.dir.replace(layout::ADOPTED, format!("{}\n", uuid::Uuid::new_v4()).as_bytes())?;
         self.write_place(&self.place()?)
     }

@@ -2,6 +2,7 @@
 
 #[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod committed;
+mod gone;
 mod listing;
 mod naming;
 mod places;

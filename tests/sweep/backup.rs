@@ -36,6 +36,23 @@ fn kept(room: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
     Ok(files)
 }
 
+/// Commands that use a copy although it is not whole, or do not use a whole one.
+fn uses_of(copy: &Path, is_whole: bool) -> io::Result<Vec<String>> {
+    let (before, mut complaints) = (kept(copy)?, Vec::new());
+    let place = copy.display().to_string();
+    for args in [&["init", "--adopt", &place][..], &["init", &place], &["inbox", "alice"], &["run", "--once"]] {
+        let done = program(copy, args)?;
+        let said = String::from_utf8_lossy(&done.stderr);
+        if done.status.success() != is_whole || !is_whole && !said.contains("did not finish this copy") {
+            complaints.push(format!("{args:?} with a copy that is whole: {is_whole}: {said}"));
+        }
+    }
+    if !is_whole && kept(copy)? != before {
+        complaints.push("a command changed a copy that is not whole".into());
+    }
+    Ok(complaints)
+}
+
 /// One backup beside letters that nobody has routed yet, disturbed, with the power lost at its end where `cut` is given;
 /// then a router, and another backup.
 fn play(setting: &Setting, plan: Plan, cut: Option<u64>) -> io::Result<(Figures, Outcome)> {
@@ -53,7 +70,7 @@ fn play(setting: &Setting, plan: Plan, cut: Option<u64>) -> io::Result<(Figures,
         world.power_went();
         unsynced.undo(&mut Random(seed))?;
     }
-    let is_whole = copy.join("spool/room").metadata().is_ok_and(|meta| meta.len() > 0);
+    let is_whole = copy.join("spool/room").exists() && !copy.join("INCOMPLETE").exists();
     if matches!(outcome.end, End::Exited(101) | End::Hung | End::Signalled(_)) {
         world.complain(format!("{plan:?}: it ended as {:?}: {}", outcome.end, outcome.stderr));
     }
@@ -63,8 +80,10 @@ fn play(setting: &Setting, plan: Plan, cut: Option<u64>) -> io::Result<(Figures,
     if is_whole && kept(&copy)? != before {
         world.complain(format!("{plan:?}, cut {cut:?}: the copy counts as whole and lacks something"));
     }
-    if copy.join("spool").exists() && program(&copy, &["run", "--once"])?.status.success() != is_whole {
-        world.complain("a copy that is not whole was routed, or a whole one was not".into());
+    if copy.join("registry.json").exists() || copy.join("log").exists() || copy.join("spool").exists() {
+        for complaint in uses_of(&copy, is_whole)? {
+            world.complain(format!("{plan:?}, cut {cut:?}: {complaint}"));
+        }
     }
     world.settle()?;
     let again = home.join("again");
@@ -82,7 +101,7 @@ fn play(setting: &Setting, plan: Plan, cut: Option<u64>) -> io::Result<(Figures,
 fn cuts(setting: &Setting, enough: usize) -> io::Result<Figures> {
     let (mut figures, outcome) = play(setting, Plan::Count, Some(setting.seed))?;
     // The copy counts as whole from here on, and the pass at the end has not synced anything yet.
-    let whole = outcome.changes().filter(|call| call.paths.iter().any(|path| path.ends_with("copy/spool/room")));
+    let whole = outcome.changes().filter(|call| call.paths.iter().any(|path| path.ends_with("copy/INCOMPLETE")));
     let whole = whole.filter_map(|call| call.number).last().unwrap_or_default();
     let calls: Vec<usize> = (whole..whole + 4).collect();
     let points = Points::of(outcome);

@@ -384,6 +384,8 @@ const _: () = assert!(TOOL_WAIT.as_secs() <= TOOL_WAIT_MOST.as_secs() && TOOL_WA
 pub const GIT_TIME: Duration = Duration::from_secs(10);
 /// How many bytes such a command may print.
 pub const GIT_BYTES: u64 = 64 << 20;
+/// The rooms of a user whose places are recorded.
+pub const CREATED_ROOMS: usize = 1000;
 /// How many bytes of a room a hook may read. A room of usual size needs less than a hundredth.
 pub const HOOK_READS: u64 = 128 << 20;
 /// How long a hook of git may take in total. After it, the commit passes.

@@ -87,6 +87,7 @@ fn summary(status: &Status, out: &mut Output) -> Result<()> {
 fn held_up(status: &Status) -> String {
     let counts = [
         (status.waiting.iter().map(|waiting| waiting.files).sum(), "in outboxes"),
+        (status.picked_up, "picked up"),
         (status.undelivered.len(), "undelivered"),
         (status.links.iter().map(|link| link.waiting).sum(), "for other rooms"),
         (status.blocked.len(), "blocked"),
@@ -99,6 +100,10 @@ fn held_up(status: &Status) -> String {
 }
 
 fn problems(status: &Status, out: &mut Output) -> Result<()> {
+    if let Some(stalled) = &status.stalled {
+        say(out, RED, "problem", &stalled.describe())?;
+        cure(out, &stalled.cure())?;
+    }
     for problem in &status.problems {
         say(out, RED, "problem", problem)?;
     }

@@ -14,7 +14,7 @@ use crate::commands::follow::let_router_process;
 use crate::commands::name;
 use crate::commands::send::{Draft, send};
 use crate::query::identity::{self, Who};
-use crate::query::{claims, status};
+use crate::query::claims;
 use crate::room::Room;
 use crate::room::sessions::{self, Caller, Lease, Loss, Takeover};
 use names::Bound;
@@ -282,12 +282,12 @@ impl Reply {
     }
 }
 
-/// Starts a process that delivers pending mail, unless a router runs.
+/// Starts a process that delivers pending mail, unless a router runs. Fails if that router makes no progress.
 pub(super) fn deliver(room: &Room) -> Result<()> {
-    match room.holder()?.is_none() && status::anything_pending(room)? {
-        true => begin_pass(room),
-        false => Ok(()),
+    if room.holder()?.is_some() {
+        return room.check_progress();
     }
+    if room.waiting_files(1)? > 0 { begin_pass(room) } else { Ok(()) }
 }
 
 // The pass gets its own process group, so that a client that kills its hook's group does not kill the pass, and no pipes,

@@ -9,6 +9,7 @@ use crate::query::identity::{self, Who};
 use crate::room::sessions::{self, Caller, Hold, Lease, Named, Takeover};
 use crate::room::{self, Room};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The name of a client without a name.
@@ -18,6 +19,8 @@ const CLIENT: &str = "mcp";
 pub(super) struct Session {
     asked: Option<PathBuf>,
     from: PathBuf,
+    /// Was it said that the nearest room is gone?
+    noticed: AtomicBool,
     state: Mutex<State>,
     holds: Holds,
 }
@@ -40,6 +43,7 @@ impl Session {
         Session {
             asked,
             from,
+            noticed: AtomicBool::new(false),
             state: Mutex::new(State { caller, agent: None, news: None, chosen: None }),
             holds: Holds::default(),
         }
@@ -82,7 +86,11 @@ impl Session {
 
     /// The room, searched for each time: it may be created while the server runs.
     pub(super) fn room(&self) -> Result<Room> {
-        Room::open(&room::find(self.asked.as_deref(), &self.from)?)
+        let found = room::find_room(self.asked.as_deref(), &self.from)?;
+        if let Some(notice) = found.notice().filter(|_| !self.noticed.swap(true, Ordering::Relaxed)) {
+            tracing::warn!("{notice}");
+        }
+        Room::open(&found.path)
     }
 
     /// Takes the lease of the agent that the environment names, before the first call.

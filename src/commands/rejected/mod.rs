@@ -11,7 +11,6 @@ use crate::message::address::quoted;
 use crate::message::record::{Event, Record};
 use crate::query::follow::Follower;
 use crate::query::identity;
-use crate::query::status::directories;
 use crate::room::Room;
 use crate::room::settings::Admission;
 use listing::{claim_of, last_of_file, line_of, of, record_of};
@@ -113,7 +112,7 @@ impl Retried {
 /// Lists rejected files, newest first.
 pub fn list(room: &Room, which: &Which) -> Result<Vec<Rejected>> {
     let mut all = Vec::new();
-    for agent in directories(room, layout::REJECTED)? {
+    for agent in room.directories(layout::REJECTED)? {
         all.extend(of(room, &agent)?);
     }
     all.sort_by_key(|refused| std::cmp::Reverse(refused.seq));

@@ -1,9 +1,7 @@
 //! Paths for copying a room: the locks that pause the router, the recorded location of the room, and the paths that are
 //! not copied.
 
-use super::{
-    CHECKPOINT_DRAFT, INBOXES, LOCK, REGISTRY_LOCK, REJECTED_LOCK, ROOM_ID, ROUTING, TAKEN_LOCK, WAITING, WANTED,
-};
+use super::{CHECKPOINT_DRAFT, INBOXES, LOCK, REGISTRY_LOCK, REJECTED_LOCK, ROUTING, TAKEN_LOCK, WAITING, WANTED};
 use std::path::Path;
 
 /// The lock that a router holds while it works on a batch.
@@ -15,9 +13,12 @@ pub const PLACE: &str = "spool/place";
 /// The last adoption of a copy. Signatures are bound to it.
 pub const ADOPTED: &str = "spool/adopted";
 
+/// Marks a copy of a room that is not complete: written before anything else, and removed when the copy is durable.
+pub const INCOMPLETE: &str = "INCOMPLETE";
+
 /// Does this path describe only the running processes? A copy of the room does not contain it.
 pub fn is_of_the_moment(path: &Path) -> bool {
-    [LOCK, ROUTING, WANTED, TURN, TURN_WANTED, REGISTRY_LOCK, REJECTED_LOCK, WAITING, CHECKPOINT_DRAFT, ROOM_ID]
+    [LOCK, ROUTING, WANTED, TURN, TURN_WANTED, REGISTRY_LOCK, REJECTED_LOCK, WAITING, CHECKPOINT_DRAFT]
         .iter()
         .any(|one| path == Path::new(one))
         || (path.starts_with(INBOXES) && path.file_name().is_some_and(|name| name == TAKEN_LOCK))

@@ -19,10 +19,9 @@ use crate::message::id;
 use crate::room::registry::Registry;
 use crate::room::sessions::Calls;
 use crate::room::settings::Admission;
-use crate::room::{self, Holder, Mode, Room, inbox};
+use crate::room::{Holder, Mode, Room, StalledRouter, inbox};
 use crate::router::projections::roster::{self, Present};
 use blocked::blocked;
-use rustix::fs::FileType;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -39,6 +38,8 @@ pub struct Status {
     pub room: PathBuf,
     /// The process that routes now.
     pub router: Option<Holder>,
+    /// Set if this process makes no progress.
+    pub stalled: Option<StalledRouter>,
     /// Number of agents that are not retired, including the human.
     pub agents: usize,
     /// Counters from the log.
@@ -51,6 +52,8 @@ pub struct Status {
     pub unread: BTreeMap<String, usize>,
     /// Pending files in outboxes of registered agents.
     pub waiting: Vec<Waiting>,
+    /// Number of files that a router has picked up and not finished.
+    pub picked_up: usize,
     /// Blocked files and directories, with the reason.
     pub blocked: Vec<Blocked>,
     /// Outboxes with files whose agent is unregistered or retired.
@@ -162,7 +165,7 @@ pub fn glance(room: &Room, reader: &str) -> Result<Glance> {
     let (waiting, unregistered) = outboxes(room, registry.as_ref(), open)?;
     let unread = unread(room)?;
     let mut rejected = 0;
-    for agent in directories(room, layout::REJECTED)? {
+    for agent in room.directories(layout::REJECTED)? {
         rejected += explanations(room, &agent).len();
     }
     Ok(Glance {
@@ -181,7 +184,7 @@ pub fn status(room: &Room) -> Result<Status> {
     let mut problems = Vec::new();
     let registry = room.registry().map_err(|e| problems.push(e.to_string())).ok();
     let settings = room.settings().map_err(|e| problems.push(e.to_string())).unwrap_or_default();
-    let router = room.holder()?;
+    let (router, stalled) = (room.holder()?, room.stalled()?);
     let state = state::committed(&room.dir).map_err(|e| problems.push(e.to_string())).ok();
     // A running router may just be writing the last batch. What is after the committed end is only looked at for damage.
     let damage = router.is_none().then(|| state::replay(&room.dir).ok()).flatten().and_then(|all| all.damage);
@@ -221,40 +224,12 @@ pub fn status(room: &Room) -> Result<Status> {
         needs_human: pending::count(room, state.as_ref(), id::HUMAN),
         counts: state.map(|state| state.counts).unwrap_or_default(),
         router,
+        stalled,
+        picked_up: room.picked_up(usize::MAX)?,
         waiting,
         unregistered,
         problems,
     })
-}
-
-/// Whether any message is pending in an outbox or in the spool.
-pub fn anything_pending(room: &Room) -> Result<bool> {
-    for directory in [layout::CLAIM, layout::STAGE] {
-        if room.dir.sub(directory)?.list()?.next().is_some() {
-            return Ok(true);
-        }
-    }
-    for tag in directories(room, layout::LINKS)? {
-        if let Ok(came) = room.dir.sub(layout::link_in(&tag))
-            && !room::links::items(&came)?.is_empty()
-        {
-            return Ok(true);
-        }
-    }
-    Ok(directories(room, layout::OUTBOXES)?.iter().any(|agent| !files(room, &layout::outbox(agent)).is_empty()))
-}
-
-/// The subdirectories of a directory of the room, sorted by name.
-pub(crate) fn directories(room: &Room, of: &str) -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    let Ok(dir) = room.dir.sub(of) else { return Ok(names) };
-    for entry in dir.list()? {
-        let entry = entry?;
-        let is_dir = matches!(entry.kind, FileType::Directory | FileType::Unknown);
-        names.extend(entry.name.into_string().ok().filter(|name| is_dir && !name.starts_with('.')));
-    }
-    names.sort_unstable();
-    Ok(names)
 }
 
 /// The message files in a directory, sorted by name. An unreadable directory counts as empty.
@@ -269,7 +244,7 @@ fn files(room: &Room, directory: &Path) -> Vec<OsString> {
 /// Outboxes with files: those that the router reads (an open room registers new senders), and unregistered ones.
 fn outboxes(room: &Room, registry: Option<&Registry>, open: bool) -> Result<(Vec<Waiting>, Vec<Unregistered>)> {
     let (mut waiting, mut unregistered) = (Vec::new(), Vec::new());
-    for agent in directories(room, layout::OUTBOXES)? {
+    for agent in room.directories(layout::OUTBOXES)? {
         let names = files(room, &layout::outbox(&agent));
         let Some(first) = names.first() else { continue };
         let is_new = |registry: &Registry| open && id::is_name(&agent) && registry.find_any_case(&agent).is_none();
@@ -305,7 +280,7 @@ fn unread(room: &Room) -> Result<BTreeMap<String, usize>> {
         let count = inbox::unread(&room.dir, &agent).map_or(0, |names| names.len());
         (count > 0).then_some((agent, count))
     };
-    Ok(directories(room, layout::INBOXES)?.into_iter().filter_map(count).collect())
+    Ok(room.directories(layout::INBOXES)?.into_iter().filter_map(count).collect())
 }
 
 /// The names of the explanation files beside an agent's rejected files.
@@ -316,7 +291,7 @@ fn explanations(room: &Room, agent: &str) -> Vec<String> {
 
 fn rejected(room: &Room) -> Result<Vec<Rejected>> {
     let mut all = Vec::new();
-    for agent in directories(room, layout::REJECTED)? {
+    for agent in room.directories(layout::REJECTED)? {
         let mut names = explanations(room, &agent);
         names.sort_by_key(|name| std::cmp::Reverse(layout::read_retired(name)));
         let newest = names.iter().take(NEWEST).map(|name| rejection(room, &agent, name)).collect();

@@ -1,0 +1,120 @@
+//! The progress of the process that routes in a room. It marks each step by the modification time of its lock file, which
+//! works on a full disk as well. A process that was stopped, or that hangs, keeps the lock: other commands must say so.
+
+use super::{Holder, Room};
+use crate::base::clock::Stamp;
+use crate::base::error::{Error, Result};
+use crate::base::limits;
+use crate::base::text::{count_of, to_the_second};
+use crate::disk::{layout, machine};
+use rustix::fs::FileType;
+use serde::Serialize;
+use std::path::Path;
+
+/// A router that holds the lock and makes no progress.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct StalledRouter {
+    /// Its process number, a hint; 0 if unknown.
+    pub pid: u32,
+    /// Its last sign of progress, RFC 3339.
+    pub since: String,
+    /// Is the process stopped, by a signal or a debugger? `false` if it hangs, or if this cannot be seen.
+    pub stopped: bool,
+    /// How many files wait for it, up to a limit.
+    pub files: usize,
+}
+
+impl StalledRouter {
+    /// A description for people.
+    pub fn describe(&self) -> String {
+        let state = if self.stopped { "is stopped" } else { "does not respond" };
+        let files = match self.files {
+            1 => "1 file waits".to_owned(),
+            files => format!("{} wait", count_of(files, "file")),
+        };
+        let pid = self.pid;
+        let since = to_the_second(&self.since);
+        format!("the router, process {pid}, {state}: it holds the lock and has made no progress since {since}; {files}")
+    }
+
+    /// The command that lets mail be delivered again.
+    pub fn cure(&self) -> String {
+        match self.stopped {
+            true => format!("kill -CONT {}", self.pid),
+            false => format!("kill {}", self.pid),
+        }
+    }
+}
+
+impl Room {
+    /// The router of this room, if one holds the lock and makes no progress. A router that a backup has paused waits on
+    /// purpose.
+    pub fn stalled(&self) -> Result<Option<StalledRouter>> {
+        let Some(Holder { pid, .. }) = self.holder()? else { return Ok(None) };
+        let Some(lock) = self.dir.stat(layout::LOCK)? else { return Ok(None) };
+        let since = Stamp::from_micros((lock.modified / 1000) as i64);
+        let stopped = machine::is_stopped(pid);
+        let is_silent = !since.is_within(limits::ROUTER_SILENT, Stamp::now());
+        if !stopped && (!is_silent || self.is_paused()) {
+            return Ok(None);
+        }
+        Ok(Some(StalledRouter { pid, since: since.to_string(), stopped, files: self.waiting_files(limits::LISTED)? }))
+    }
+
+    /// Fails if mail waits for a router that makes no progress.
+    pub fn check_progress(&self) -> Result<()> {
+        match self.stalled()?.filter(|stalled| stalled.files > 0) {
+            Some(stalled) => Err(Error::Busy {
+                what: stalled.describe(),
+                cure: format!("let it continue or end it: `{}`", stalled.cure()),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// The number of files in outboxes, in the spool and from links that no router has finished, at most `most`.
+    pub fn waiting_files(&self, most: usize) -> Result<usize> {
+        let mut count = self.picked_up(most)?;
+        for tag in self.directories(layout::LINKS)? {
+            if let Ok(came) = self.dir.sub(layout::link_in(&tag)) {
+                count += super::links::items(&came)?.len();
+            }
+        }
+        for agent in self.directories(layout::OUTBOXES)? {
+            let Ok(outbox) = self.dir.sub(layout::outbox(&agent)) else { continue };
+            let names = outbox.list()?.flatten().filter(|entry| layout::is_message_file(&entry.name));
+            count += names.take(most.saturating_sub(count)).count();
+        }
+        Ok(count.min(most))
+    }
+
+    /// The number of files that a router has picked up, and of copies that it has not delivered, at most `most`.
+    pub fn picked_up(&self, most: usize) -> Result<usize> {
+        let claims = self.count_names(layout::CLAIM, most)?;
+        if claims > 0 { Ok(claims) } else { self.count_names(layout::STAGE, most) }
+    }
+
+    fn count_names(&self, directory: &str, most: usize) -> Result<usize> {
+        match self.dir.sub(directory) {
+            Err(e) if e.errno() == Some(libc::ENOENT) => Ok(0),
+            dir => Ok(dir?.list()?.take(most).count()),
+        }
+    }
+
+    /// The subdirectories of a directory of the room, sorted by name.
+    pub(crate) fn directories(&self, of: impl AsRef<Path>) -> Result<Vec<String>> {
+        let mut names = Vec::new();
+        let Ok(dir) = self.dir.sub(of) else { return Ok(names) };
+        for entry in dir.list()? {
+            let entry = entry?;
+            let is_dir = matches!(entry.kind, FileType::Directory | FileType::Unknown);
+            names.extend(entry.name.into_string().ok().filter(|name| is_dir && !name.starts_with('.')));
+        }
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    fn is_paused(&self) -> bool {
+        self.is_locked(layout::TURN_WANTED)
+    }
+}
