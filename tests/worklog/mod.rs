@@ -10,6 +10,7 @@ mod places;
 mod rebuilt;
 mod recipes;
 mod status;
+mod written;
 
 use crate::world::World;
 use std::fs;

@@ -39,8 +39,8 @@ pub fn unsent(name: &str) -> String {
     format!(".{name}.{}.tmp", std::process::id())
 }
 
-/// The name of a changed worklog that is kept beside the new one.
-pub fn kept_worklog(name: &std::ffi::OsStr, digest: &str) -> std::ffi::OsString {
+/// The name of a changed file that is kept beside the new one.
+pub fn kept_aside(name: &std::ffi::OsStr, digest: &str) -> std::ffi::OsString {
     let mut kept = name.to_owned();
     kept.push(format!(".kept-{digest}"));
     kept

@@ -1,14 +1,19 @@
 //! A file of the room that follows its log a little behind the mail: of many changes in a row only the last one is written.
 
+use super::foreign::{MadeFile, check_json, digest, is_checked_json};
 use crate::base::error::Result;
+use crate::base::limits;
 use crate::disk::Meta;
 use crate::router::projections::{Accepted, Cause, Projection, Report, View};
+use rustix::fs::FileType;
 use std::time::{Duration, Instant};
 
 /// What such a file says.
 pub(super) trait Content {
     /// Its name in the room.
     const NAME: &'static str;
+    /// What somebody who writes to the file should do instead.
+    const ADVICE: &'static str;
     /// Up to where a file is true.
     type Upto;
 
@@ -96,10 +101,37 @@ impl<C: Content> Behind<C> {
         self.upto.as_ref().is_some_and(|upto| C::is_current(upto, view))
     }
 
+    /// Keeps what others have written into the file, so that it can be overwritten. Returns false if it has to stay until the
+    /// human is notified.
+    fn release(&self, view: &View<'_>, report: &mut Report<'_>) -> Result<bool> {
+        let room = view.config.dir();
+        let Some(meta) = room.stat(C::NAME)?.filter(|meta| meta.kind == FileType::RegularFile) else { return Ok(true) };
+        if self.left == Some(meta) {
+            return Ok(true);
+        }
+        let bytes = room.read(C::NAME, limits::CLAIMS_BYTES)?.unwrap_or_default();
+        if is_checked_json(&bytes) {
+            return Ok(true);
+        }
+        let made = MadeFile { dir: room, name: C::NAME.as_ref(), shown: C::NAME, advice: C::ADVICE };
+        made.keep_aside(&digest(&bytes), view.state, report)
+    }
+
     fn show(&mut self, view: &View<'_>, report: &mut Report<'_>) {
         let (room, begun) = (view.config.dir(), Instant::now());
-        match room.show(C::NAME, &C::text(view)) {
-            Ok(()) => {
+        let shown = self.release(view, report).and_then(|is_free| {
+            if is_free {
+                room.show(C::NAME, &check_json(C::text(view)))?;
+            }
+            Ok(is_free)
+        });
+        match shown {
+            // The notice comes first. Its record is a change, after which this is done again.
+            Ok(false) => {
+                self.due = Some(Instant::now() + limits::CLAIMS);
+                return;
+            }
+            Ok(true) => {
                 report.written(C::NAME);
                 self.upto = Some(C::upto(view));
                 self.left = room.stat(C::NAME).ok().flatten();

@@ -16,6 +16,7 @@ pub(super) struct Owners;
 
 impl Content for Owners {
     const NAME: &'static str = layout::CLAIMS;
+    const ADVICE: &'static str = "To change what an agent owns, use `mailbag claim`, `mailbag release` or `mailbag handoff`.";
     type Upto = Upto;
 
     fn changed_at(view: &View<'_>) -> u64 {

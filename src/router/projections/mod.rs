@@ -5,6 +5,7 @@
 mod behind;
 pub mod channels;
 mod claims;
+mod foreign;
 mod links;
 pub mod mailbox;
 pub mod pending;
@@ -32,6 +33,9 @@ pub(super) trait Projection {
 
     /// When [`Projection::apply`] has to be called again, if no batch comes before.
     fn next_due(&self) -> Option<Instant>;
+
+    /// Takes messages that agents wrote into the files, before the router looks at outboxes.
+    fn collect(&mut self, _: &View<'_>, _: &mut Report<'_>) {}
 }
 
 /// A message that a batch accepted, as the check parsed it.
@@ -119,6 +123,15 @@ impl Projections {
         let Projections { places, is_stale, brought, .. } = self;
         let mut report = Report { pending, notices, places, is_stale, brought };
         self.all.iter_mut().try_for_each(|projection| projection.reconcile(cause, view, &mut report))
+    }
+
+    /// Takes what agents wrote into files of projections.
+    pub(super) fn collect(&mut self, view: &View<'_>, (pending, notices): (&mut Pending, &mut Notices)) {
+        let Projections { places, is_stale, brought, .. } = self;
+        let mut report = Report { pending, notices, places, is_stale, brought };
+        for projection in &mut self.all {
+            projection.collect(view, &mut report);
+        }
     }
 
     /// When [`Projections::apply`] has to be called again.

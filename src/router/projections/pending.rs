@@ -266,6 +266,7 @@ fn late_tags(view: &View<'_>) -> Vec<Arc<str>> {
 
 impl behind::Content for Items {
     const NAME: &'static str = layout::PENDING;
+    const ADVICE: &'static str = "To act on an item, use the command that `mailbag pending` shows for it.";
     type Upto = Upto;
 
     fn changed_at(view: &View<'_>) -> u64 {

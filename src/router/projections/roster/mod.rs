@@ -167,7 +167,7 @@ struct Signs<'a> {
 
 impl<'a> Signs<'a> {
     fn of(agent: &'a Agent, (state, calls): (&State, &'a Calls), stale_after: Duration) -> Signs<'a> {
-        let oldest = state.mailboxes.unread(&agent.id).next().map(|(at, _)| at);
+        let oldest = state.mailboxes.unread(&agent.id).next().map(|(at, _)| at.min(state.time));
         let recorded = state.last_seen(&agent.id);
         let (seen, active) = (recorded.max(calls.last(&agent.id)), recorded.max(calls.active(&agent.id)));
         Signs { agent, seen, active, again: state.wakes.again(&agent.id), oldest, stale_after, calls }

@@ -5,15 +5,18 @@ use super::{Target, entry};
 use crate::base::error::{Doing, Error, Result};
 use crate::base::hash::{hash_stream, hex};
 use crate::base::limits;
-use crate::disk::{Dir, Draft, layout};
+use crate::disk::{Dir, Draft};
 use crate::router::projections::Report;
+use crate::router::projections::foreign::MadeFile;
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
-/// How often another name is tried for a file that is kept.
-const NAMES: u32 = 100;
+/// What the human is advised to do.
+const ADVICE: &str = "To add an entry, run `mailbag milestone TEXT`, or write\n\n    \
+                      {\"type\": \"milestone\", \"body\": \"TEXT\"}\n\ninto a new file in outbox/<you>/ whose name ends in \
+                      .json. To keep a file of your own under this name, set `worklog_path` in settings.toml.";
 
 /// A file in the place of the worklog.
 pub(super) struct Existing {
@@ -120,36 +123,11 @@ pub(super) fn write_older(there: Option<&mut Existing>, first: u64, to: &mut Buf
     if last == 0 { put(to, entry::gap(first).as_bytes()) } else { Ok(()) }
 }
 
-/// Moves the file aside. `false` if the human has not been told yet: then it stays where it is until the notice is
-/// recorded, so that no kill can separate the two.
+/// Moves the file aside, as [`MadeFile::keep_aside`].
 pub(super) fn keep_aside(target: &Target<'_>, there: Option<&mut Existing>, report: &mut Report<'_>) -> Result<bool> {
     let Some(there) = there else { return Ok(true) };
-    let digest = there.digest()?;
-    let (about, path) = (format!("worklog:{}:{digest}", target.path), target.path);
-    let kept = layout::kept_worklog(&target.name, &digest);
-    if target.state.notices.contains(&about) {
-        for n in 1..=NAMES {
-            let name = if n == 1 { kept.clone() } else { layout::further(&kept, n) };
-            match target.dir.rename(&target.name, &target.dir, &name, "keep") {
-                Err(e) if e.errno() == Some(libc::EEXIST) => {}
-                done => return done.map(|()| true),
-            }
-        }
-    }
-    let (what, why) = match target.state.gaps.iter().next() {
-        Some(_) => ("has entries that the log does not have", " It may show records that the log has lost."),
-        None => ("was written by somebody else", ""),
-    };
-    let subject = format!("{path} {what}");
-    let body = format!(
-        "Only the router writes {path}, and shows there what the log of the room says.{why} The file is kept beside it as \
-         {}, and the router makes {path} again.\n\nTo add an entry, run `mailbag milestone TEXT`, or write\n\n    \
-         {{\"type\": \"milestone\", \"body\": \"TEXT\"}}\n\ninto a new file in outbox/<you>/ whose name ends in .json. To \
-         keep a file of your own under this name, set `worklog_path` in settings.toml.",
-        kept.to_string_lossy()
-    );
-    report.notices.tell_human(target.state, about, subject, body);
-    Ok(false)
+    let made = MadeFile { dir: &target.dir, name: &target.name, shown: target.path, advice: ADVICE };
+    made.keep_aside(&there.digest()?, target.state, report)
 }
 
 /// Adds bytes to the draft.

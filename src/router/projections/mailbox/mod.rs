@@ -1,8 +1,14 @@
 //! `MAILBOX.md` and `queue/to-<agent>.md`: the newest mail of the room, and the unread mail of each agent, for people who look
 //! with an editor. Both are bounded, so each is written as a whole, at most once a second.
+//!
+//! A block that an agent writes into them becomes a message in its outbox, and a changed status line an acknowledgement. Any
+//! other text is kept beside the file.
+
+mod edits;
+mod files;
 
 use crate::base::clock::Stamp;
-use crate::base::error::{Doing, Result};
+use crate::base::error::Result;
 use crate::base::text::{count, count_of, listed, to_the_second};
 use crate::base::{limits, markdown};
 use crate::disk::{Dir, Meta, layout};
@@ -10,13 +16,14 @@ use crate::log::lookup::LoggedMessage;
 use crate::log::state::State;
 use crate::log::{self, Position, find};
 use crate::room::registry::Registry;
+use crate::router::projections::foreign::{self, MadeFile};
 use crate::router::projections::{Accepted, Cause, Projection, Report, View};
-use memchr::memmem;
+use edits::{Edits, MailFile};
+use files::{drop_message, parts, remove_own, remove_queues};
 use rustix::fs::FileType;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -36,10 +43,13 @@ pub(in crate::router) struct Mailbox {
     next: Option<Instant>,
     /// The settings for which the unwanted files were removed.
     removed: Option<[bool; 2]>,
+    /// The contents of files from which all messages were taken, by their digests.
+    taken: HashSet<String>,
 }
 
-/// What each file says at its beginning.
-const OWN: &str = "mailbag writes this file; changes are lost.";
+/// What the human is advised to do about other text.
+const ADVICE: &str = "A block of an agent, with the header `## TIME · from:AGENT · to:AGENT · type:msg` and a text below it, is \
+                      sent as a message. To keep a file of your own under this name, turn off `mailbox` or `queue` in settings.toml.";
 
 /// A message as it is shown.
 struct Shown {
@@ -84,6 +94,18 @@ impl Projection for Mailbox {
     fn next_due(&self) -> Option<Instant> {
         self.due
     }
+
+    fn collect(&mut self, view: &View<'_>, report: &mut Report<'_>) {
+        let [mailbox, queue] = on(view);
+        let agents = view.config.registry().agents().iter().filter(|_| queue);
+        let queues = agents.map(|agent| (layout::queue(&agent.id), Some(&*agent.id)));
+        let all = mailbox.then(|| (layout::MAILBOX.into(), None)).into_iter().chain(queues);
+        for (name, agent) in all.collect::<Vec<(OsString, Option<&str>)>>() {
+            if let Err(e) = self.release(&name, agent, view, report) {
+                report.failed(layout::MAILBOX.to_owned(), &e);
+            }
+        }
+    }
 }
 
 /// Is each of the two on?
@@ -100,7 +122,7 @@ impl Mailbox {
     fn show(&mut self, view: &View<'_>, report: &mut Report<'_>) {
         let begun = Instant::now();
         (self.due, self.made_from) = (None, Some((view.state.seq, view.config.registry().clone(), on(view))));
-        match self.write(view) {
+        match self.write(view, report) {
             Ok(is_whole) => {
                 report.written(layout::MAILBOX);
                 self.due = (!is_whole).then(|| Instant::now() + limits::WORKLOG);
@@ -126,13 +148,13 @@ impl Mailbox {
     }
 
     /// Writes the files that would change. `false` if messages are missing that are looked up later.
-    fn write(&mut self, view: &View<'_>) -> Result<bool> {
+    fn write(&mut self, view: &View<'_>, report: &mut Report<'_>) -> Result<bool> {
         let (room, state, [mailbox, queue]) = (view.config.dir(), view.state, on(view));
         self.read_newest(room, state)?;
         let mut is_whole = true;
         if mailbox {
             let text = self.mailbox(view.config.registry(), state);
-            self.put(room, layout::MAILBOX.into(), text)?;
+            is_whole &= self.put((layout::MAILBOX.into(), None), text, view, report)?;
         }
         let mut wanted: Vec<u64> = self.known.keys().rev().take(limits::LISTED).copied().collect();
         if queue {
@@ -156,7 +178,7 @@ impl Mailbox {
                     continue;
                 }
                 wanted.extend(seqs);
-                self.put(room, name, text)?;
+                is_whole &= self.put((name, Some(&agent.id)), text, view, report)?;
             }
         }
         wanted.sort_unstable();
@@ -193,24 +215,67 @@ impl Mailbox {
         Ok(())
     }
 
-    fn put(&mut self, room: &Dir, name: OsString, text: String) -> Result<()> {
-        let text = text.into_bytes();
+    /// Writes a file that would change. Returns false if it has to be written later.
+    fn put(
+        &mut self,
+        (name, agent): (OsString, Option<&str>),
+        text: String,
+        view: &View<'_>,
+        report: &mut Report<'_>,
+    ) -> Result<bool> {
+        let (room, text) = (view.config.dir(), text.into_bytes());
         if self.written.get(&name).is_some_and(|(before, _)| *before == text) {
-            return Ok(());
+            return Ok(true);
         }
-        let path = Path::new(&name);
-        match (path.parent().filter(|parent| !parent.as_os_str().is_empty()), path.file_name()) {
-            (Some(parent), Some(file)) => room.make_loose(parent)?.show(file, &text)?,
-            _ => room.show(&name, &text)?,
+        if !self.release(&name, agent, view, report)? {
+            return Ok(false);
         }
+        let (dir, file) = parts(room, &name, true)?;
+        dir.show(&file, &text)?;
         let left = stat(room, &name);
         self.written.insert(name, (text, left));
-        Ok(())
+        Ok(true)
+    }
+
+    /// Takes what others have written into a file, so that it can be overwritten. Returns false if it has to stay until the
+    /// human is notified.
+    fn release(
+        &mut self,
+        name: &OsStr,
+        agent: Option<&str>,
+        view: &View<'_>,
+        report: &mut Report<'_>,
+    ) -> Result<bool> {
+        let (room, shown) = (view.config.dir(), name.to_string_lossy());
+        let Some(meta) = room.stat(Path::new(name))?.filter(|meta| meta.kind == FileType::RegularFile) else {
+            return Ok(true);
+        };
+        if self.written.get(name).is_some_and(|(_, left)| *left == Some(meta)) {
+            return Ok(true);
+        }
+        let (dir, file) = parts(room, name, false)?;
+        let bytes = dir.read(&file, limits::REGISTRY_BYTES)?.unwrap_or_default();
+        if bytes.iter().all(|byte| *byte == 0 || byte.is_ascii_whitespace()) {
+            return Ok(true);
+        }
+        let digest = foreign::digest(&bytes);
+        let mail_file = MailFile { path: &shown, agent, meta };
+        let edits = match str::from_utf8(&bytes) {
+            Ok(text) => edits::read_edits(&mail_file, text, view.config.registry(), view.state),
+            Err(_) => Edits { has_other: true, ..Edits::default() },
+        };
+        if !self.taken.contains(&digest) {
+            for (sender, message) in &edits.messages {
+                drop_message(view, sender, message, meta)?;
+            }
+            self.taken.insert(digest.clone());
+        }
+        let made = MadeFile { dir: &dir, name: &file, shown: &shown, advice: ADVICE };
+        if edits.has_other { made.keep_aside(&digest, view.state, report) } else { Ok(true) }
     }
 
     fn mailbox(&self, registry: &Registry, state: &State) -> String {
-        let mut text = String::from("# Mailbox\n\n");
-        let _ = writeln!(text, "{OWN}\n");
+        let mut text = String::new();
         let at = to_the_second(&state.at.to_string());
         let _ = writeln!(text, "- As of #{}, {at}: {}", state.seq, count(state.counts.accepted, "message"));
         let unread = registry.agents().iter().map(|agent| (&agent.id, state.mailboxes.count(&agent.id)));
@@ -231,45 +296,24 @@ impl Mailbox {
         if self.known.len() >= limits::LISTED {
             let _ = writeln!(text, "\nOlder messages: `mailbag list`.");
         }
-        text
+        edits::with_check("# Mailbox", &text)
     }
 
     fn queue(&self, agent: &str, state: &State, newest: &[u64]) -> String {
-        let mut text = format!("# To {}\n\n{OWN}\n\n", escaped(agent));
+        let mut text = String::new();
         let unread = state.mailboxes.count(agent);
         let oldest = state.mailboxes.unread(agent).next().map(|(at, _)| second(at));
         let oldest = oldest.map(|oldest| format!(", the oldest of {oldest}")).unwrap_or_default();
         let _ = writeln!(text, "- {}{oldest}\n", count_of(unread, "unread message"));
         for (seq, shown) in newest.iter().filter_map(|seq| Some((seq, self.known.get(seq)?))) {
-            let status = state.mailboxes.status(agent, *seq).map(|status| format!(" ({})", status.as_str()));
-            let (from, status) = (escaped(&shown.from), status.unwrap_or_default());
-            let _ = writeln!(text, "- #{seq} {} {from} · {}{status}", shown.at, shown.text);
+            let _ = writeln!(text, "- #{seq} {} {} · {}", shown.at, escaped(&shown.from), shown.text);
+            let _ = writeln!(text, "{}", edits::status_line(state.mailboxes.status(agent, *seq)));
         }
         if unread > newest.len() {
             let _ = writeln!(text, "\n{} more: `mailbag inbox --as {}`.", unread - newest.len(), agent);
         }
-        text
+        edits::with_check(&format!("# To {}", escaped(agent)), &text)
     }
-}
-
-fn remove_queues(room: &Dir) -> Result<()> {
-    let queues = match room.sub(layout::QUEUES) {
-        Err(e) if matches!(e.errno(), Some(libc::ENOENT | libc::ENOTDIR)) => return Ok(()),
-        queues => queues?,
-    };
-    for entry in queues.list()? {
-        remove_own(&queues, &entry?.name)?;
-    }
-    Ok(())
-}
-
-/// Removes a file, unless somebody else has written it.
-fn remove_own(dir: &Dir, name: &OsStr) -> Result<()> {
-    let is_regular = dir.stat(name)?.is_some_and(|meta| meta.kind == FileType::RegularFile && meta.links == 1);
-    let Some(file) = (if is_regular { dir.look_regular(name)? } else { None }) else { return Ok(()) };
-    let mut begin = Vec::new();
-    file.take(limits::OWN_FILE).read_to_end(&mut begin).doing_in("read", dir.path(), name)?;
-    if memmem::find(&begin, OWN.as_bytes()).is_some() { dir.remove(name) } else { Ok(()) }
 }
 
 impl Shown {

@@ -1,0 +1,83 @@
+//! Files that the router makes from the log, and that people and agents may write to: what becomes of a text that the router
+//! did not write. It is never overwritten. The file is kept under another name, and the human is notified.
+//!
+//! A file that is replaced as a whole has a check: a digest of its own text. With it, a later router knows whether the file
+//! is as a router left it, without a note that a kill could separate from the file.
+
+use crate::base::error::Result;
+use crate::base::hash::{hash, hex};
+use crate::disk::{Dir, layout};
+use crate::log::state::State;
+use crate::router::projections::Report;
+use std::ffi::OsStr;
+
+/// How often another name is tried for a file that is kept.
+const NAMES: u32 = 100;
+
+/// A file that the router makes.
+pub(super) struct MadeFile<'a> {
+    /// Its directory.
+    pub(super) dir: &'a Dir,
+    /// Its name there.
+    pub(super) name: &'a OsStr,
+    /// Its path for people, which no other such file has.
+    pub(super) shown: &'a str,
+    /// What its writer should do instead.
+    pub(super) advice: &'a str,
+}
+
+impl MadeFile<'_> {
+    /// Moves the file with this content aside. Returns false if the human has not been notified yet: then the file stays
+    /// where it is until the notice is recorded, so that no kill can separate the two.
+    pub(super) fn keep_aside(&self, digest: &str, state: &State, report: &mut Report<'_>) -> Result<bool> {
+        let about = format!("foreign:{}:{digest}", self.shown);
+        let kept = layout::kept_aside(self.name, digest);
+        if state.notices.contains(&about) {
+            return self.move_aside(&kept).map(|()| true);
+        }
+        let shown = self.shown;
+        let subject = format!("{shown} was written by somebody else");
+        let body = format!(
+            "Only the router writes {shown}, and shows there what the log of the room says. The file is kept beside it as {}, \
+             and the router makes {shown} again.\n\n{}",
+            kept.to_string_lossy(),
+            self.advice
+        );
+        report.notices.tell_human(state, about, subject, body);
+        Ok(false)
+    }
+
+    fn move_aside(&self, kept: &OsStr) -> Result<()> {
+        for n in 1..=NAMES {
+            let name = if n == 1 { kept.to_owned() } else { layout::further(kept, n) };
+            match self.dir.rename(self.name, self.dir, &name, "keep") {
+                Err(e) if e.errno() == Some(libc::EEXIST) => {}
+                done => return done,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Identifies a content.
+pub(super) fn digest(bytes: &[u8]) -> String {
+    hex(&hash(bytes))[..12].to_owned()
+}
+
+/// The text of a JSON object with its check as the last field.
+pub(super) fn check_json(mut text: Vec<u8>) -> Vec<u8> {
+    let check = format!(",\n  \"check\": \"{}\"\n}}\n", digest(&text));
+    text.truncate(text.trim_ascii_end().len().saturating_sub(1));
+    text.truncate(text.trim_ascii_end().len());
+    text.extend(check.into_bytes());
+    text
+}
+
+/// Returns true if this is what [`check_json`] returned, or if it is blank: a power cut can leave a blank file.
+pub(super) fn is_checked_json(text: &[u8]) -> bool {
+    if text.iter().all(|byte| *byte == 0 || byte.is_ascii_whitespace()) {
+        return true;
+    }
+    let mark = b",\n  \"check\": \"";
+    memchr::memmem::rfind(text, mark).is_some_and(|at| check_json([&text[..at], b"\n}\n"].concat()) == text)
+}
