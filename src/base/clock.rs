@@ -41,6 +41,12 @@ impl Stamp {
         Stamp(self.0.saturating_add(span.as_micros().try_into().unwrap_or(i64::MAX)))
     }
 
+    /// Returns true if this time, which was stored, is less than `span` before `now`. A time that is ahead of `now` was
+    /// stored before the clock was set back: its age is unknown, so it is never within a span.
+    pub fn is_within(self, span: Duration, now: Stamp) -> bool {
+        self <= now.after(limits::CLOCKS_APART) && now < self.after(span)
+    }
+
     /// Converts from microseconds since 1970.
     pub fn from_micros(micros: i64) -> Stamp {
         Stamp(micros)

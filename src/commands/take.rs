@@ -163,11 +163,26 @@ fn new_lease(consumer: &Consumer, span: Duration) -> MessageLease {
     }
 }
 
+/// The same lease, counted from now, if it was granted before the clock was set back. Otherwise it would not lapse.
+fn rebased(lease: MessageLease, now: Stamp) -> Option<MessageLease> {
+    let (since, until) = (Stamp::parse(&lease.since)?, Stamp::parse(&lease.until)?);
+    let span = Duration::from_micros((until.micros() - since.micros()).max(0) as u64);
+    let is_ahead = !since.is_within(Duration::MAX, now);
+    is_ahead.then(|| MessageLease { since: now.to_string(), until: now.after(span).to_string(), ..lease })
+}
+
 fn give_back_lapsed(shelf: &TakenMail) -> Result<(Vec<Lapsed>, Option<Duration>)> {
     let now = Stamp::now();
     let (mut lapsed, mut next) = (Vec::new(), None);
     for name in shelf.names()? {
         let Some(until) = shelf.until(&name)? else { continue };
+        let until = match shelf.lease(&name).and_then(|lease| rebased(lease, now)) {
+            Some(lease) => {
+                shelf.renew(&name, &lease)?;
+                Stamp::parse(&lease.until).unwrap_or(now)
+            }
+            None => until,
+        };
         if until > now {
             let left = Duration::from_micros(until.micros().abs_diff(now.micros()));
             next = Some(next.map_or(left, |next: Duration| next.min(left)));

@@ -8,12 +8,9 @@ use crate::disk::layout;
 use crate::log::state::Replayed;
 use crate::query::charter;
 use crate::room::registry::Registry;
-use crate::room::{Mode, Room};
+use crate::room::Room;
 use crate::router::projections::channels::{Behind, behind};
 use crate::router::recover;
-
-/// Longest time of a single pass before its process counts as stopped.
-const PASS: std::time::Duration = std::time::Duration::from_secs(60);
 
 pub(super) fn registry(room: &Room, findings: &mut Vec<Finding>) -> Option<Registry> {
     let failed = |e: Error| findings.push(unreadable("registry", room, layout::REGISTRY, &e));
@@ -90,7 +87,8 @@ pub(super) fn log_end(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> R
     }
     if state.at > Stamp::now().after(limits::CLOCKS_APART) {
         let what = format!(
-            "the system clock is behind the log, whose last record is from {}: new mail gets times ahead of the clock",
+            "the system clock is behind the log, whose last record is from {}: new mail gets accept times ahead of the \
+             clock; leases and deadlines follow the clock",
             state.at
         );
         findings.push(Finding::new("clock_behind", Severity::Warning, what, "timedatectl status"));
@@ -123,10 +121,9 @@ pub(super) fn spool(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
         let what = format!("router process {} was killed after {}", left.pid, left.since);
         findings.push(Finding::new("killed_router", Severity::Note, what, "mailbag run --once").fixable());
     }
-    let stopped = |since: &str| Stamp::parse(since).is_some_and(|since| since.after(PASS) < Stamp::now());
-    if let Some(holder) = room.holder()?.filter(|holder| holder.mode == Mode::Pass && stopped(&holder.since)) {
-        let what = format!("process {} is in a single pass since {}; it may be stopped", holder.pid, holder.since);
-        findings.push(Finding::new("stuck_pass", Severity::Problem, what, format!("kill -CONT {}", holder.pid)));
+    if let Some(stalled) = room.stalled()? {
+        let severity = if stalled.files > 0 || stalled.stopped { Severity::Problem } else { Severity::Warning };
+        findings.push(Finding::new("stalled_router", severity, stalled.describe(), stalled.cure()));
     }
     let kept = room.dir.sub(layout::QUARANTINE).and_then(|dir| dir.list()).map_or(0, Iterator::count);
     if kept > 0 {

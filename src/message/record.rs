@@ -85,6 +85,9 @@ pub struct Record {
     pub seq: u64,
     /// The accept time: RFC 3339, UTC, in microseconds, strictly increasing.
     pub at: String,
+    /// The time that the machine's clock showed, if the accept time is or was ahead of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<String>,
     /// The number of its batch, from 1.
     pub batch: u64,
     /// On the first record of a batch: the number of records in the batch.
@@ -194,6 +197,7 @@ impl Record {
         Record {
             seq: 0,
             at: String::new(),
+            clock: None,
             batch: 0,
             count: None,
             prev: NO_HASH,
@@ -234,6 +238,17 @@ impl Record {
     /// The accept time.
     pub fn stamp(&self) -> Stamp {
         Stamp::parse(&self.at).unwrap_or_default()
+    }
+
+    /// The time that the machine's clock showed when the record was accepted at this time.
+    pub fn time(&self, at: Stamp) -> Stamp {
+        self.clock.as_deref().and_then(Stamp::parse).map_or(at, |clock| clock.min(at))
+    }
+
+    /// Sets the accept time, and the clock's time if `is_off`.
+    pub fn set_time(&mut self, at: Stamp, is_off: bool) {
+        self.at = at.to_string();
+        self.clock = is_off.then(|| Stamp::now().min(at).to_string());
     }
 
     /// Every recipient with the kind of address.

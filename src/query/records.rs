@@ -59,6 +59,6 @@ impl Filter {
             Event::Settled => !record.settled.is_empty(),
             event => record.event == event,
         };
-        self.event.is_none_or(tells) && self.since.is_none_or(|since| record.stamp() >= since)
+        self.event.is_none_or(tells) && self.since.is_none_or(|since| record.time(record.stamp()) >= since)
     }
 }

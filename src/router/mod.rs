@@ -190,11 +190,24 @@ impl Router {
         if !self.notices.is_empty() && !self.is_held() {
             return self.route().map(drop);
         }
+        self.record_changes()
+    }
+
+    /// Commits a batch without messages.
+    fn record_changes(&mut self) -> Result<()> {
         let Router { config, storage, journal, progress, receipts, wakes, links, notices, pending, .. } = self;
         let staged = Stage { config, storage, state: journal.state(), progress, pending }.settle();
         let commit = Commit { config, storage, journal, progress, receipts, wakes, links, notices, pending };
         let committed = commit.run(staged)?;
         self.complete(committed).map(drop)
+    }
+
+    /// Records that the machine's clock was changed, before anything is judged by its time.
+    fn note_clock(&mut self) -> Result<()> {
+        if self.journal.state().needs_clock(Stamp::now()) {
+            return self.record_changes();
+        }
+        Ok(())
     }
 
     /// Is everything durable that was delivered so far, and every change of the registry settled?
@@ -270,6 +283,12 @@ impl Router {
         let Router { config, journal, projections, pending, notices, .. } = self;
         let view = View { config, state: journal.state(), is_idle: false };
         projections.reconcile(cause, &view, (pending, notices))
+    }
+
+    /// Takes messages that agents wrote into files of projections.
+    fn collect_written(&mut self) {
+        let Router { config, journal, projections, pending, notices, .. } = self;
+        projections.collect(&View { config, state: journal.state(), is_idle: false }, (pending, notices));
     }
 
     /// Writes the projections that are due.

@@ -2,8 +2,10 @@
 
 mod addressing;
 mod arriving;
+mod clock;
 mod crowds;
 mod living;
 mod obstacles;
 mod order;
 mod renaming;
+mod stalled;

@@ -181,7 +181,7 @@ fn has_written_to(room: &Room, agent: &str, mails: &[Mail]) -> Result<bool> {
     for record in log::lines(&room.dir, from)?.records() {
         let (_, record) = record?;
         let is_to_them = || record.recipients().any(|(to, _)| mails.iter().any(|mail| mail.from == **to));
-        if record.from.as_deref() == Some(agent) && record.stamp().micros() >= since && is_to_them() {
+        if record.from.as_deref() == Some(agent) && record.time(record.stamp()).micros() >= since && is_to_them() {
             return Ok(true);
         }
     }
@@ -248,7 +248,8 @@ struct Budget {
 impl Budget {
     fn of(settings: &Settings, told: ShownLines) -> Budget {
         let now = Stamp::now();
-        let is_over = now >= Stamp::from_micros(told.since).after(settings.announce_window.max(Duration::from_secs(1)));
+        let window = settings.announce_window.max(Duration::from_secs(1));
+        let is_over = !Stamp::from_micros(told.since).is_within(window, now);
         let told = if is_over || told.lines == 0 { ShownLines { since: now.micros(), lines: 0 } } else { told };
         Budget { told, most: settings.announce_budget }
     }

@@ -31,7 +31,7 @@ impl Graph {
     pub(super) fn follow(&mut self, record: &Record, registry: &Registry) -> bool {
         let Some(from) = record.from.as_ref().filter(|_| record.event == Event::Accepted) else { return false };
         let says = record.shown().is_some_and(|(_, kind)| REPORTS.contains(&&*kind));
-        let doing = says.then(|| WorkReport::of(record, record.stamp())).flatten();
+        let doing = says.then(|| WorkReport::of(record, record.time(record.stamp()))).flatten();
         doing.is_some_and(|doing| self.learn(from, doing, registry))
     }
 

@@ -329,8 +329,7 @@ pub fn at_work(room: &Room, lease: &Lease, most: Duration) -> Option<Duration> {
         return None;
     }
     let most = if STARTING.contains(&lease.event.as_str()) { limits::STARTING } else { most };
-    let until = lease.last()?.after(most).micros();
-    let left = until - crate::base::clock::Stamp::now().micros();
+    let left = lease.last()?.after(most).micros() - crate::base::clock::Stamp::now().micros();
     u64::try_from(left).ok().filter(|left| *left > 0).map(Duration::from_micros)
 }
 

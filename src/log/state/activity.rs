@@ -1,5 +1,6 @@
 //! Activity: when each agent last read mail, its last reported work, and its last commit.
 
+use super::clock::Shift;
 use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::message::id;
@@ -94,6 +95,16 @@ impl Activity {
         life.read = life.read.max(read);
         life.doing = life.doing.take().into_iter().chain(doing).max_by_key(|doing| doing.at);
         life.commit = life.commit.take().into_iter().chain(commit).max_by_key(|commit| commit.at);
+    }
+
+    /// Moves all times.
+    pub(super) fn shift(&mut self, shift: Shift) {
+        for life in self.0.values_mut() {
+            let times = [Some(&mut life.read), life.doing.as_mut().map(|doing| &mut doing.at)];
+            for at in times.into_iter().flatten().chain(life.commit.as_mut().map(|commit| &mut commit.at)) {
+                shift.apply(at);
+            }
+        }
     }
 
     /// The last commit of this agent.

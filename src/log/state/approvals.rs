@@ -3,6 +3,7 @@
 //! The records of the log decide: [`Approvals::apply`] applies them in their order and rejects nothing. The router asks
 //! before it writes a record whether a decision is valid.
 
+use super::clock::Shift;
 use super::{Source, renames};
 use crate::base::clock::Stamp;
 use crate::base::hash::{Hash, hex};
@@ -32,6 +33,9 @@ pub struct Approval {
     /// When it was asked, in microseconds since 1970.
     #[serde(with = "rfc3339")]
     pub since: i64,
+    /// When its present deadline was set.
+    #[serde(with = "rfc3339")]
+    deadline_since: i64,
     /// Those of them who closed their copy: it no longer waits for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dismissed: Vec<Arc<str>>,
@@ -119,6 +123,7 @@ impl Approvals {
                     from,
                     to,
                     since: at,
+                    deadline_since: at,
                     dismissed: Vec::new(),
                     escalated: 0,
                     terms: terms.clone(),
@@ -132,7 +137,8 @@ impl Approvals {
                 let Some(open) = self.open.iter_mut().find(|open| open.approval == *approval) else { return };
                 let new = to.iter().filter(|agent| !open.to.contains(agent)).cloned().collect::<Vec<_>>();
                 open.to.extend(new);
-                (open.terms.deadline, open.escalated) = (*deadline, open.escalated + 1);
+                (open.terms.deadline, open.deadline_since) = (*deadline, at);
+                open.escalated += 1;
             }
             Step::Pin { key, place, .. } => {
                 self.pin = Some(Pin { key: key.clone(), place: place.clone(), seq, since: at });
@@ -162,6 +168,24 @@ impl Approvals {
     /// The key that is pinned for the room with this identity.
     pub fn pin(&self, place: Option<&str>) -> Option<&Pin> {
         self.pin.as_ref().filter(|pin| Some(&*pin.place) == place)
+    }
+
+    /// Moves all times, in the record `seq`.
+    pub(super) fn shift(&mut self, shift: Shift, seq: u64) {
+        for open in &mut self.open {
+            shift.apply(&mut open.since);
+            // A deadline that is further away than any span allows is a date that its sender chose.
+            let most = limits::DEADLINE_MOST.as_micros() as i64;
+            let spans = open.terms.deadline.as_mut().filter(|at| **at - open.deadline_since <= most);
+            shift.apply_to(&mut open.deadline_since, spans);
+            self.changed = seq;
+        }
+        for one in &mut self.decided {
+            shift.apply(&mut one.at);
+        }
+        if let Some(pin) = &mut self.pin {
+            shift.apply(&mut pin.since);
+        }
     }
 
     /// The last record that changed anything; 0 for none.

@@ -2,6 +2,7 @@
 //!
 //! The records of the log decide: [`Disputes::apply`] applies them in their order and rejects nothing.
 
+use super::clock::Shift;
 use super::{Source, renames};
 use crate::base::clock::Stamp;
 use crate::base::limits;
@@ -29,6 +30,8 @@ pub struct Dispute {
     /// When the human is asked. `None` before the escalation, and after the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<i64>,
+    /// When that was decided; 0 before.
+    due_since: i64,
     /// Was it passed on?
     pub escalated: bool,
     /// To whom.
@@ -79,7 +82,7 @@ impl Disputes {
             Step::Settle { thread } => self.0.retain(|one| one.thread != *thread),
             Step::Dispute { thread, due } => {
                 if let Some(one) = self.0.iter_mut().find(|one| one.thread == *thread) {
-                    (one.escalated, one.due) = (true, *due);
+                    (one.escalated, one.due, one.due_since) = (true, *due, record.at.micros());
                     one.asked = recipients.iter().flat_map(|group| &group.agents).cloned().collect();
                     one.names.push(message);
                 }
@@ -95,6 +98,14 @@ impl Disputes {
                 self.0.retain(|one| !(one.escalated && one.names.contains(approval)));
             }
             Step::Escalate { .. } | Step::Pin { .. } => {}
+        }
+    }
+
+    /// Moves all times.
+    pub(super) fn shift(&mut self, shift: Shift) {
+        for one in &mut self.0 {
+            shift.apply(&mut one.since);
+            shift.apply_to(&mut one.due_since, one.due.as_mut());
         }
     }
 
@@ -147,6 +158,7 @@ impl Disputes {
             positions: Vec::new(),
             rounds: 0,
             due: None,
+            due_since: 0,
             escalated: false,
             asked: Vec::new(),
             names: Vec::new(),

@@ -1,5 +1,6 @@
 //! An index from (sender, id) to a position in the log. It has 16 bytes per entry, so that a million entries are small.
 
+use super::State;
 use crate::base::hash::Hasher;
 use crate::log::Position;
 use crate::message::record::{Event, Record};
@@ -100,6 +101,17 @@ fn pack(at: Position) -> u64 {
 
 fn unpack(place: u64) -> Position {
     Position { segment: (place >> 32) as u32, offset: place & 0xffff_ffff }
+}
+
+impl State {
+    /// Removes the ids of archived segments from the index.
+    pub fn forget_archived_ids(&mut self, room: &crate::disk::Dir) -> crate::base::error::Result<()> {
+        let live = crate::log::live(room)?;
+        if live.first() != Some(&1) || live.windows(2).any(|pair| pair[0] + 1 != pair[1]) {
+            self.ids.forget_all_but(&live);
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]

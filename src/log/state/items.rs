@@ -1,6 +1,7 @@
 //! Open items: messages that somebody has to act on, until it did. Questions, escalations and rejections; approvals and offers
 //! have a state of their own.
 
+use super::clock::Shift;
 use super::{OVERDUE, OVERDUE_AT_LAST, renames};
 use crate::base::clock::Stamp;
 use crate::base::{limits, sanitize};
@@ -82,6 +83,14 @@ impl Items {
         self.ids.entry(item.id.clone()).or_default().push(item.seq);
         self.open.insert(item.seq, item);
         oldest.into_iter().for_each(|seq| self.remove(seq));
+    }
+
+    /// Moves all times, in the record `seq`.
+    pub(super) fn shift(&mut self, shift: Shift, seq: u64) {
+        for item in self.open.values_mut() {
+            shift.apply(&mut item.since);
+            self.changed = seq;
+        }
     }
 
     /// Adds the item of a record, if it makes one.

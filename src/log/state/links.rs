@@ -1,5 +1,6 @@
 //! Links: for each other room, the stream to it and the stream from it.
 
+use super::clock::Shift;
 use crate::base::clock::Stamp;
 use crate::base::hash::{Hash, NO_HASH};
 use crate::log::Position;
@@ -77,6 +78,15 @@ impl Links {
         }
         for carried in &record.carried {
             self.carried(carried, Waiting { n: carried.n, seq: record.seq, place, at: at.micros() });
+        }
+    }
+
+    /// Moves all times.
+    pub(super) fn shift(&mut self, shift: Shift) {
+        for out in self.0.values_mut().filter_map(|link| link.out.as_mut()) {
+            for waiting in &mut out.waiting {
+                shift.apply(&mut waiting.at);
+            }
         }
     }
 

@@ -4,6 +4,7 @@ mod activity;
 pub mod approvals;
 mod checkpoint;
 pub mod claims;
+mod clock;
 mod counts;
 mod gaps;
 pub mod disputes;
@@ -68,6 +69,9 @@ pub struct State {
     pub batch: u64,
     /// The accept time of the last record.
     pub at: Stamp,
+    /// The time that the machine's clock showed then. All other times of the state are times of this clock, except where
+    /// an accept time identifies a copy.
+    pub time: Stamp,
     /// The hash of the last line.
     pub prev: Hash,
     /// The highest pickup number that any record names.
@@ -147,6 +151,7 @@ impl Default for State {
             seq: 0,
             batch: 0,
             at: Stamp::default(),
+            time: Stamp::default(),
             prev: NO_HASH,
             claim: 0,
             open: BTreeMap::new(),
@@ -183,6 +188,7 @@ impl State {
         (at, length): (Position, u64),
         hash: Hash,
     ) {
+        let time = self.follow_clock(&record, stamp);
         (self.seq, self.batch, self.at, self.prev) = (record.seq, record.batch, stamp, hash);
         (self.last, self.end) = (at, Position { offset: at.offset + length, ..at });
         let number = record.claim.as_deref().and_then(layout::read_claim).map_or(0, |claim| claim.number);
@@ -190,12 +196,12 @@ impl State {
         record.settled.iter().for_each(|&(from, to)| self.settle(from, to));
         self.advance(&record.receipts, true);
         let seen = record.receipts.iter().filter(|receipt| receipt.status == Status::Seen);
-        seen.for_each(|receipt| self.activity.read(&receipt.agent, stamp));
-        record.wakes.iter().for_each(|waking| self.wakes.apply(waking, record.seq, stamp));
+        seen.for_each(|receipt| self.activity.read(&receipt.agent, time));
+        record.wakes.iter().for_each(|waking| self.wakes.apply(waking, record.seq, time));
         record.dismissed.iter().for_each(|agent| self.wakes.dismiss(agent, record.seq));
-        self.change(&record, stamp);
+        self.change(&record, time);
         let renamed = self.rename(&record);
-        self.links.apply(&record, stamp, at);
+        self.links.apply(&record, time, at);
         record.arrived.iter().for_each(|arrived| self.told_by(arrived));
         match record.event {
             Event::Room => self.room = record.room,
@@ -206,12 +212,12 @@ impl State {
                 self.counts.accepted += 1;
                 self.counts.copies += record.to.iter().map(|group| group.agents.len() as u64).sum::<u64>();
                 if let Some(from) = record.from.as_ref().filter(|from| id::tag_of(from).is_none()) {
-                    self.active.insert(from.clone(), stamp);
+                    self.active.insert(from.clone(), time);
                 }
-                self.follow(&record, stamp, at);
+                self.follow(&record, (time, stamp), at);
                 if let Some(head) = message.map(Head::of).or_else(|| record.head()) {
-                    self.items.extend(Item::of(&record, (head.kind(), head.wants_answer()), stamp));
-                    self.shown(&record, head, message, stamp);
+                    self.items.extend(Item::of(&record, (head.kind(), head.wants_answer()), time));
+                    self.shown(&record, head, message, time);
                 }
                 self.open_up(record, stamp, at, None);
             }
@@ -220,15 +226,15 @@ impl State {
                 self.counts.duplicates += u64::from(record.event == Event::Duplicate);
                 // A change is not repeated, so its subject need not be remembered.
                 let about = record.about.iter().filter(|_| record.ownership.is_none() && record.decision.is_none());
-                about.for_each(|about| self.note_notice(about, stamp));
-                self.items.extend(Item::of(&record, ("", false), stamp));
+                about.for_each(|about| self.note_notice(about, time));
+                self.items.extend(Item::of(&record, ("", false), time));
                 self.open_up(record, stamp, at, renamed);
             }
         }
     }
 
     // Applies the effects of an accepted message on earlier messages, and its own deadlines.
-    fn follow(&mut self, record: &Record, stamp: Stamp, at: Position) {
+    fn follow(&mut self, record: &Record, (time, stamp): (Stamp, Stamp), at: Position) {
         let Some(from) = &record.from else { return };
         if let Some(answered) = record.answers {
             self.timers.answered(answered, from);
@@ -237,13 +243,13 @@ impl State {
         if let Some(Act::Ack(receipts)) = &record.act {
             self.advance(receipts, false);
             let id = record.id.as_deref().unwrap_or_default();
-            self.approvals.withdraw(receipts, Source { seq: record.seq, at: stamp, from, id });
+            self.approvals.withdraw(receipts, Source { seq: record.seq, at: time, from, id });
         }
         let micros = |text: &Option<String>| text.as_deref().and_then(Stamp::parse).map(Stamp::micros);
         let (answer, ack) = (micros(&record.answer_by), micros(&record.ack_by));
         let wanted = answer.or(ack).map(|due| Wanted {
             due,
-            period: due - stamp.micros(),
+            period: due - time.micros(),
             answer: answer.is_some(),
             of: record.recipients().map(|(agent, _)| agent.clone()).filter(|agent| &**agent != id::HUMAN).collect(),
             notified: false,
@@ -308,15 +314,6 @@ impl State {
             Some((OVERDUE_AT_LAST, seq)) => self.timers.notified(seq, at, true),
             _ => drop(self.notices.insert(about.to_owned())),
         }
-    }
-
-    /// Removes the ids of archived segments from the index.
-    pub fn forget_archived_ids(&mut self, room: &crate::disk::Dir) -> crate::base::error::Result<()> {
-        let live = crate::log::live(room)?;
-        if live.first() != Some(&1) || live.windows(2).any(|pair| pair[0] + 1 != pair[1]) {
-            self.ids.forget_all_but(&live);
-        }
-        Ok(())
     }
 
     /// The time of an agent's last activity: it sent a message, or mail left its inbox.

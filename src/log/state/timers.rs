@@ -2,6 +2,7 @@
 //!
 //! An entry is removed when the log records that its deadline has passed, or that no answer is missing any more.
 
+use super::clock::Shift;
 use super::renames;
 use crate::base::clock::Stamp;
 use crate::log::Position;
@@ -73,6 +74,17 @@ impl Timers {
     fn line_up(&mut self, timed: &Timed) {
         let wanted = timed.wanted.as_ref().map(|wanted| wanted.due);
         self.due.extend(timed.expires.into_iter().chain(wanted).map(|due| (due, timed.seq)));
+    }
+
+    /// Moves the times of missing answers. A time of expiry was chosen by its sender and does not move.
+    pub(super) fn shift(&mut self, shift: Shift) {
+        for mut timed in std::mem::replace(self, Timers::default()).timed.into_values() {
+            if let Some(wanted) = &mut timed.wanted {
+                let mut since = wanted.due - wanted.period;
+                shift.apply_to(&mut since, Some(&mut wanted.due));
+            }
+            self.insert(timed);
+        }
     }
 
     /// All entries, in the order of the log.

@@ -1,6 +1,7 @@
 //! Wakes: for each agent with unread mail, for which of it a wake was requested, and how the last wake went.
 
 use super::Mailboxes;
+use super::clock::Shift;
 use crate::base::clock::Stamp;
 use crate::message::waking::{WakeStep, Waking};
 use serde::{Deserialize, Serialize};
@@ -73,6 +74,16 @@ impl Wakes {
             }
         }
         self.changed = seq;
+    }
+
+    /// Moves all times.
+    pub(super) fn shift(&mut self, shift: Shift) {
+        for of in self.of.values_mut() {
+            let steps = [of.last.as_mut().map(|last| &mut last.at), of.failed.as_mut().map(|failed| &mut failed.at)];
+            for at in steps.into_iter().flatten().chain(of.again.as_mut()) {
+                shift.apply(at);
+            }
+        }
     }
 
     /// Mail left this agent's inbox in the record `at`.

@@ -268,5 +268,5 @@ impl Mail {
 
 fn is_fresh(dir: &Dir, name: &OsStr) -> bool {
     let modified = dir.stat(name).ok().flatten().map_or(0, |meta| meta.modified / 1000);
-    i128::from(Stamp::now().micros()) - modified < limits::UNCHANGED_FOR.as_micros() as i128
+    Stamp::from_micros(modified as i64).is_within(limits::UNCHANGED_FOR, Stamp::now())
 }

@@ -12,6 +12,7 @@ use crate::disk::{Dir, LockFile, layout};
 use rustix::fs::FileType;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
+use std::time::Duration;
 
 /// The lease of a taken message.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -77,8 +78,9 @@ impl TakenMail {
             return Ok(Some(until));
         }
         let Some(meta) = self.taken.stat(name)? else { return Ok(None) };
-        let moved = i64::try_from(meta.changed / 1000).unwrap_or_default();
-        Ok(Some(Stamp::from_micros(moved + limits::LEASE.as_micros() as i64)))
+        let moved = Stamp::from_micros(i64::try_from(meta.changed / 1000).unwrap_or_default());
+        // A time ahead of the clock says nothing.
+        Ok(Some(if moved.is_within(Duration::MAX, Stamp::now()) { moved.after(limits::LEASE) } else { Stamp::now() }))
     }
 
     /// Leases a message of the inbox. `false` if it no longer exists, or if a taken message has the same name.

@@ -39,6 +39,10 @@ impl Patience {
     // The remaining time until this file has been unchanged long enough. `None` if it has.
     pub(super) fn wait(&mut self, dir: &Dir, name: &OsStr, meta: &Meta) -> Option<Duration> {
         if let Some(now) = self.now {
+            if meta.changed > now + limits::CLOCKS_APART.as_nanos() as i128 {
+                // It was written before the clock was set back.
+                return None;
+            }
             let stood = u64::try_from(now - meta.changed).map_or(Duration::ZERO, Duration::from_nanos);
             return limits::UNCHANGED_FOR.checked_sub(stood).filter(|wait| !wait.is_zero());
         }

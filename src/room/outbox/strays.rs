@@ -31,7 +31,7 @@ pub fn stray(room: &Dir, agent: &str, name: &OsStr, age: Duration) -> Option<Str
     let outbox = layout::outbox(agent);
     let meta = room.sub(&outbox).ok()?.stat(name).ok().flatten()?;
     let since = Stamp::from_micros((meta.changed / 1000) as i64);
-    if since.after(age) > Stamp::now() {
+    if since.is_within(age, Stamp::now()) {
         return None;
     }
     let (outbox, name) = (outbox.display().to_string(), name.to_string_lossy());

@@ -124,7 +124,7 @@ impl Lease {
     /// Is its session alive? Either it called within `lease`, or a process holds a lock for it; and it is not known to
     /// have ended. For a command, only the lock counts.
     pub fn is_live(&self, room: &Dir, lease: Duration) -> bool {
-        let called = || Stamp::parse(&self.last).is_some_and(|last| Stamp::now() < last.after(lease));
+        let called = || Stamp::parse(&self.last).is_some_and(|last| last.is_within(lease, Stamp::now()));
         !self.ended && !self.is_gone(room) && (called() || is_held(room, self))
     }
 
@@ -155,14 +155,14 @@ impl Lease {
         self.client == EXEC && (told() || above())
     }
 
-    /// The time of the last call.
+    /// The time of the last call. `None` if the clock was set back since.
     pub fn last(&self) -> Option<Stamp> {
-        Stamp::parse(&self.last)
+        past(&self.last)
     }
 
     /// The time of the last call that was not one of its background waiter.
     pub fn active(&self) -> Option<Stamp> {
-        Stamp::parse(self.idle_since.as_ref().unwrap_or(&self.last))
+        past(self.idle_since.as_ref().unwrap_or(&self.last))
     }
 
     /// A description of the holder.
@@ -171,6 +171,11 @@ impl Lease {
         let process = self.process.map(|process| format!(" (process {})", process.pid)).unwrap_or_default();
         format!("{}{session}{process}", self.client)
     }
+}
+
+/// A stored time, unless it is ahead of the clock.
+fn past(text: &str) -> Option<Stamp> {
+    Stamp::parse(text).filter(|at| at.is_within(Duration::MAX, Stamp::now()))
 }
 
 /// The locked session files of a room. While it exists, no other process changes a lease.

@@ -55,6 +55,7 @@ pub fn run(room: &Room, options: &Options, onlooker: &mut dyn Onlooker) -> Resul
         Locking::Closed(e) => return Err(e),
         Locking::Theirs(holder) if options.once => return Ok(Passed::RouterRuns(holder)),
         Locking::Theirs(holder) => {
+            room.check_progress()?;
             let what = format!("a router runs in {} already, as process {}", room.dir.path().display(), holder.pid);
             return Err(Error::Busy { what, cure: "one is enough; it does the work".into() });
         }
@@ -121,6 +122,7 @@ impl Life {
     }
 
     fn live(&mut self, options: &Options, onlooker: &mut dyn Onlooker) -> Result<Tally> {
+        self.router.note_clock()?;
         self.look_around()?;
         if !options.once {
             let ready = Ready {
@@ -136,6 +138,8 @@ impl Life {
         }
         loop {
             while !self.router.is_idle() {
+                self.router.journal.note_step();
+                self.router.note_clock()?;
                 if self.router.route()? {
                     self.busy = Some(Instant::now());
                 }
@@ -190,6 +194,7 @@ impl Life {
     /// Waits for a wake and handles all that are there; `true` if one of them ends the router.
     fn listen(&mut self, patience: Duration) -> Result<bool> {
         let mut end = false;
+        self.router.journal.note_step();
         self.router.turn.give()?;
         let mut woken = self.notice.wait(patience);
         loop {
@@ -261,6 +266,7 @@ impl Life {
     }
 
     fn tend(&mut self) -> Result<()> {
+        self.router.note_clock()?;
         let now = Instant::now();
         if !self.notice.can_be_trusted() && self.requests.may_have_come(&self.router) {
             self.next_sweep = now;
@@ -314,6 +320,7 @@ impl Life {
     fn look_around(&mut self) -> Result<()> {
         self.router.journal.beat()?;
         self.reload()?;
+        self.router.collect_written();
         self.known.look(&mut self.router, &mut self.notice)?;
         sweep(&mut self.router, &self.known);
         self.router.keep_deadlines();

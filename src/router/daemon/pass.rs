@@ -24,11 +24,12 @@ pub enum Passed {
     OwnerRoutes,
 }
 
-/// One pass over the room, if no router runs: what every command that sends or reads does first.
+/// One pass over the room, if no router runs: what every command that sends or reads does first. Fails if mail waits for
+/// a router that makes no progress.
 pub fn pass(room: &Room) -> Result<Passed> {
     match room.lock(Mode::Pass, limits::PASS_WAIT)? {
         Locking::Ours(lock) => pass_by(room, lock, || Ok(())),
-        Locking::Theirs(holder) => Ok(Passed::RouterRuns(holder)),
+        Locking::Theirs(holder) => room.check_progress().map(|()| Passed::RouterRuns(holder)),
         Locking::Closed(_) => Ok(Passed::OwnerRoutes),
     }
 }
@@ -62,7 +63,9 @@ fn pass_with(room: &Room, lock: Lock, recovered: impl FnOnce() -> Result<()>) ->
     let patience = Patience::new(Some(file_system_time(room)?));
     let mut router = recover(room.clone(), lock, patience)?;
     recovered()?;
+    router.note_clock()?;
     let before = router.journal.state().seq;
+    router.collect_written();
     let mut known = Known::default();
     known.look(&mut router, &mut Notice::silent())?;
     sweep(&mut router, &known);

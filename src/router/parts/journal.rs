@@ -71,6 +71,11 @@ impl Journal {
         Journal { lock, log, state, room_id: None, checkpointed: None, tally: Tally::default() }
     }
 
+    /// Notes that the router makes progress.
+    pub(crate) fn note_step(&self) {
+        self.lock.note_step();
+    }
+
     /// The state after the last commit.
     pub(crate) fn state(&self) -> &State {
         &self.state

@@ -130,9 +130,11 @@ impl Stage<'_> {
     /// Records without a message.
     fn numbered(&self, events: impl IntoIterator<Item = Event>) -> Vec<Entry> {
         let (mut seq, mut at) = (self.state.seq, self.state.at);
+        let is_off = self.state.is_off(Stamp::now());
         let entry = |event| {
             (seq, at) = (seq + 1, at.next());
-            let record = Record { seq, at: at.to_string(), ..Record::new(event) };
+            let mut record = Record { seq, ..Record::new(event) };
+            record.set_time(at, is_off);
             Entry { record, at, message: None, staged: Vec::new(), again: Vec::new() }
         };
         events.into_iter().map(entry).collect()
@@ -143,7 +145,8 @@ impl Stage<'_> {
         let record = Record::new(Event::Accepted);
         let mut entry = Entry { record, at, message: None, staged: Vec::new(), again: Vec::new() };
         let record = &mut entry.record;
-        (record.seq, record.at) = (seq, at.to_string());
+        record.seq = seq;
+        record.set_time(at, self.state.is_off(Stamp::now()));
         record.line = letter.source.as_ref().map(|source| source.line);
         record.retries = letter.retries;
         record.more = letter.source.as_ref().is_some_and(|source| source.more);
@@ -169,7 +172,7 @@ impl Stage<'_> {
             Ruling::Accept { message, digest, to, enclosed, act, effect } => {
                 (record.to, record.enclosed, record.act) = (to, enclosed, act);
                 record.dismissed = ack::dismissed(self.state, &letter.agent, &message);
-                self.set_times(record, &message, at);
+                self.set_times(record, &message, record.time(at));
                 compose::put(record, &message, digest);
                 let outcome = effect.as_ref().map(|effect| (effect.fact.name(), &effect.outcome));
                 let outcome = outcome.filter(|(_, outcome)| !outcome.is_null());
@@ -197,7 +200,7 @@ impl Stage<'_> {
     }
 
     // When it expires, and by when somebody has to reply: set once, by the present settings.
-    fn set_times(&self, record: &mut Record, message: &Message, at: Stamp) {
+    fn set_times(&self, record: &mut Record, message: &Message, time: Stamp) {
         let meant = |to: &str| {
             let (timers, items) = (&self.state.timers, &self.state.items);
             timers.meant(to, message.from()).or_else(|| items.meant(to, message.from()))
@@ -209,7 +212,7 @@ impl Stage<'_> {
         let expires = message.text("expires_at").and_then(Stamp::parse);
         record.expires_at = expires.map(|at| at.to_string());
         let within = self.config.settings().answer_within.of(message.priority());
-        let by = within.map(|within| at.after(within).to_string());
+        let by = within.map(|within| time.after(within).to_string());
         // An escalation would bring mail from another room to the human, which the link may not allow. The other room has the
         // same deadline for its sender.
         if self.is_kept_from_human(message.from()) {

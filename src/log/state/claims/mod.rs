@@ -11,6 +11,7 @@ mod tests;
 pub use judge::{Ask, InTheWay};
 
 use super::Source;
+use super::clock::Shift;
 use crate::message::claim::{self, Change, Terms, rfc3339};
 use crate::message::subject::{Subject, Target};
 use index::Index;
@@ -157,6 +158,24 @@ impl Claims {
             Change::Rename { of, to, .. } => self.rename(of, to),
             Change::Cut { of, until } => drop(self.cuts.insert(of.clone(), Cut { at, until: *until })),
         }
+    }
+
+    /// Moves all times, in the record `seq`.
+    pub(super) fn shift(&mut self, shift: Shift, seq: u64) {
+        for held in &mut self.held {
+            shift.apply(&mut held.since);
+            shift.apply(&mut held.renewed);
+        }
+        for since in self.waiting.iter_mut().map(|one| &mut one.since) {
+            shift.apply(since);
+        }
+        for since in self.offered.iter_mut().map(|one| &mut one.since) {
+            shift.apply(since);
+        }
+        for cut in self.cuts.values_mut() {
+            shift.apply_to(&mut cut.at, Some(&mut cut.until));
+        }
+        self.changed = if self.is_empty() { self.changed } else { seq };
     }
 
     /// The last record that changed anything; 0 for none.

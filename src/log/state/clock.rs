@@ -1,0 +1,88 @@
+//! Changes of the machine's clock. Numbers and names of messages need accept times that always increase, so after the clock
+//! was set back, accept times stay ahead of it, and each record also has the clock's time. Every other time of the state is
+//! the clock's time. When the clock changes, the state moves its times with it: what was granted for a minute ends after a
+//! minute, whatever the clock said.
+
+use super::State;
+use crate::base::clock::Stamp;
+use crate::base::limits;
+use crate::message::record::Record;
+
+/// A change of the clock: times later than `after` move by `by` microseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shift {
+    after: i64,
+    by: i64,
+}
+
+impl Shift {
+    /// Moves the time of an event. Returns true if the time moved: times that were derived from it move as well.
+    pub(super) fn apply(self, at: &mut i64) -> bool {
+        let moves = *at > self.after;
+        if moves {
+            *at = at.saturating_add(self.by);
+        }
+        moves
+    }
+
+    /// Moves the time of an event and a deadline that was derived from it.
+    pub(super) fn apply_to(self, at: &mut i64, deadline: Option<&mut i64>) {
+        if let (true, Some(deadline)) = (self.apply(at), deadline) {
+            *deadline = deadline.saturating_add(self.by);
+        }
+    }
+
+    /// As [`Shift::apply`].
+    pub(super) fn apply_to_stamp(self, at: &mut Stamp) {
+        let mut micros = at.micros();
+        self.apply(&mut micros);
+        *at = Stamp::from_micros(micros);
+    }
+}
+
+impl State {
+    /// Returns true if the next record has to say what the machine's clock shows: the last accept time is ahead of it, or
+    /// was.
+    pub fn is_off(&self, now: Stamp) -> bool {
+        self.at != self.time || self.at > now.after(limits::CLOCKS_APART)
+    }
+
+    /// Returns true if the clock has changed since the last record, so that the state's times are wrong until another
+    /// record.
+    pub fn needs_clock(&self, now: Stamp) -> bool {
+        self.time > now.after(limits::CLOCKS_APART) || (self.at != self.time && now >= self.at)
+    }
+
+    /// Takes in the time of a record that was accepted at `stamp`, and returns the time that the clock showed.
+    pub(super) fn follow_clock(&mut self, record: &Record, stamp: Stamp) -> Stamp {
+        let time = record.time(stamp);
+        let (before, ahead) = (self.time.micros(), self.at.micros() - self.time.micros());
+        let shift = if time < self.time {
+            Some(Shift { after: time.micros(), by: time.micros() - before })
+        } else if ahead > 0 && time == stamp {
+            // The clock was corrected, after it had been set back.
+            Some(Shift { after: i64::MIN, by: ahead })
+        } else {
+            None
+        };
+        if let Some(shift) = shift {
+            self.shift(shift, record.seq);
+        }
+        self.time = time;
+        time
+    }
+
+    fn shift(&mut self, shift: Shift, seq: u64) {
+        for at in self.active.values_mut() {
+            shift.apply_to_stamp(at);
+        }
+        self.activity.shift(shift);
+        self.timers.shift(shift);
+        self.claims.shift(shift, seq);
+        self.approvals.shift(shift, seq);
+        self.disputes.shift(shift);
+        self.items.shift(shift, seq);
+        self.wakes.shift(shift);
+        self.links.shift(shift);
+    }
+}
