@@ -147,7 +147,10 @@ fn an_incomplete_copy_is_rejected_with_the_reason() {
         }
         for args in [&["init", "part"][..], &["run", "--once", "--room", "part"]] {
             let said = world.fails(1, args);
-            assert!(said.contains("is missing, but") && said.contains("use a complete copy"), "{kept:?} {args:?}: {said}");
+            assert!(
+                said.contains("is missing, but") && said.contains("use a complete copy"),
+                "{kept:?} {args:?}: {said}"
+            );
         }
         assert!(!part.join("spool/room").exists(), "{kept:?}");
     }
@@ -155,7 +158,7 @@ fn an_incomplete_copy_is_rejected_with_the_reason() {
 
 // P340
 #[test]
-fn a_copy_whose_log_names_another_room_or_is_empty_is_not_adopted() {
+fn a_copy_with_the_log_of_another_room_or_without_records_is_not_adopted() {
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "hello");
     for wrong in ["spool/room", "log/0000000001.ndjson", "registry.json"] {

@@ -72,7 +72,7 @@ impl Identity {
 /// What every command gets.
 pub(super) struct Context {
     asked: Option<PathBuf>,
-    /// Was it said that the nearest room is gone?
+    /// True after the warning that the nearest room is gone.
     noticed: Cell<bool>,
     /// Where everything is printed.
     pub(super) out: Output,

@@ -147,7 +147,8 @@ impl IdleWait {
 
     // The session is idle but alive: the waiter renews its lease, and does not count as activity of the agent.
     fn renew(&self, lease: Lease, is_idle: bool) -> Result<Lease> {
-        let old = lease.last().is_none_or(|last| !last.is_within(limits::WAITER_RENEWS, crate::base::clock::Stamp::now()));
+        let old =
+            lease.last().is_none_or(|last| !last.is_within(limits::WAITER_RENEWS, crate::base::clock::Stamp::now()));
         match is_idle && old {
             true => sessions::bind(&self.room, &lease.agent, &self.caller, Takeover::Free, sessions::IDLE),
             false => Ok(lease),

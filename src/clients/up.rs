@@ -161,12 +161,10 @@ impl RoomStep {
         match self.change {
             RoomChange::Made => self.path = init::begin(&self.path)?.room,
             // Somebody may have used it since the look.
-            RoomChange::Removed => {
-                match Room::take_back(&self.path)? {
-                    Removal::Kept(why) => (self.change, self.why) = (RoomChange::Kept, Some(why)),
-                    Removal::Absent | Removal::Removed => forget_room(&self.path)?,
-                }
-            }
+            RoomChange::Removed => match Room::take_back(&self.path)? {
+                Removal::Kept(why) => (self.change, self.why) = (RoomChange::Kept, Some(why)),
+                Removal::Absent | Removal::Removed => forget_room(&self.path)?,
+            },
             RoomChange::Found | RoomChange::Kept | RoomChange::Absent => {}
         }
         Ok(())

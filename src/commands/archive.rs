@@ -144,7 +144,8 @@ impl Run<'_> {
                 break;
             }
             let (Some(first), Some(next)) = (self.first(number)?, self.first(number + 1)?) else { continue };
-            let is_old = next.time(next.stamp()) <= self.bound || first.time(first.stamp()) <= self.bound && self.last(number)? <= self.bound;
+            let is_old = next.time(next.stamp()) <= self.bound
+                || first.time(first.stamp()) <= self.bound && self.last(number)? <= self.bound;
             if !is_old {
                 continue;
             }
@@ -179,7 +180,8 @@ impl Run<'_> {
             }
             last = line.bytes;
         }
-        Ok(serde_json::from_slice::<Record>(&last).map_or(Stamp::from_micros(i64::MAX), |record| record.time(record.stamp())))
+        Ok(serde_json::from_slice::<Record>(&last)
+            .map_or(Stamp::from_micros(i64::MAX), |record| record.time(record.stamp())))
     }
 
     fn segment(&mut self, number: u32, first: &Record) -> Result<()> {

@@ -1,23 +1,23 @@
-//! How much this process may still read of rooms. A hook runs in every room that it finds, also in one that a stranger made:
+//! The limit on reading rooms in this process. A hook runs in every room that it finds. A stranger can have made the room:
 //! its files may be sparse, and its directories may have millions of names. A hook must not make its client wait for them.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What opening a file or a directory costs, in bytes.
+/// The cost of opening a file or a directory, in bytes.
 pub(super) const OPEN: u64 = 4 << 10;
-/// What a name in a directory costs, in bytes.
+/// The cost of a name in a directory, in bytes.
 pub(super) const NAME: u64 = 64;
 
-/// Bytes that may still be read. The highest value stands for no limit.
+/// Bytes that may still be read. The highest value means no limit.
 static LEFT: AtomicU64 = AtomicU64::new(u64::MAX);
 
-/// From now on, this process reads at most so many bytes of rooms. Then reading fails.
+/// Limits the bytes of rooms that this process reads from now on. Reading more fails.
 pub fn limit_reads(bytes: u64) {
     LEFT.store(bytes, Ordering::Relaxed);
 }
 
-/// Fails if this process has read as much as it may.
+/// Counts bytes, and fails if they exceed the limit.
 pub fn charge_read(bytes: u64) -> io::Result<()> {
     let left = LEFT.load(Ordering::Relaxed);
     if left == u64::MAX {

@@ -33,8 +33,8 @@ mod owner;
 mod pinned;
 mod system;
 
-pub use allowance::{charge_read, limit_reads};
 pub use access::{Owner, Readers, may_give};
+pub use allowance::{charge_read, limit_reads};
 pub use append::{Append, forget, rewrite};
 pub use barrier::{Barrier, Durability};
 pub use board::NoteFile;

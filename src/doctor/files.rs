@@ -7,8 +7,8 @@ use crate::base::limits;
 use crate::disk::layout;
 use crate::log::state::Replayed;
 use crate::query::charter;
-use crate::room::registry::Registry;
 use crate::room::Room;
+use crate::room::registry::Registry;
 use crate::router::projections::channels::{Behind, behind};
 use crate::router::recover;
 

@@ -154,9 +154,10 @@ impl Room {
             (true, Some(Mode::Run)) => Mode::Run,
             (true, _) => Mode::Alongside,
         };
-        // A full disk took no text. The time of the second lock's file is the start, and that of the first is a step.
+        // A full disk took no text. The second lock's file has the time of the start, the first one the time of the last step.
         let begun = || self.dir.stat(if goes_on { layout::ROUTING } else { layout::LOCK }).ok().flatten();
-        let since = || begun().map_or(String::new(), |meta| Stamp::from_micros((meta.modified / 1000) as i64).to_string());
+        let since =
+            || begun().map_or(String::new(), |meta| Stamp::from_micros((meta.modified / 1000) as i64).to_string());
         let unknown = || Holder { pid: machine::lock_holder(file).unwrap_or_default(), mode, since: since() };
         said.map(|holder| Holder { mode, ..holder }).unwrap_or_else(unknown)
     }

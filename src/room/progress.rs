@@ -20,7 +20,7 @@ pub struct StalledRouter {
     pub since: String,
     /// Is the process stopped, by a signal or a debugger? `false` if it hangs, or if this cannot be seen.
     pub stopped: bool,
-    /// How many files wait for it, up to a limit.
+    /// The number of files that wait for it, up to a limit.
     pub files: usize,
 }
 

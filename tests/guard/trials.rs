@@ -82,7 +82,10 @@ fn closed_outputs_and_a_missing_git_stop_nothing_wrongly() {
     assert_eq!(script(&world, "\"$mailbag\" hook git pre-commit 2>&-").status.code(), Some(10));
     let output = script(&world, "PATH=/nowhere \"$mailbag\" hook git pre-commit");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("may belong to other agents: there is no git on the PATH"), "{said}");
+    assert!(
+        output.status.success() && said.contains("may belong to other agents: there is no git on the PATH"),
+        "{said}"
+    );
 }
 
 #[test]

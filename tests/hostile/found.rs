@@ -1,4 +1,4 @@
-//! A room that a stranger made, found in a directory: hooks read a bounded part of it, and the guard says what it does not know.
+//! A room of a stranger in a directory: hooks read a bounded part of it, and the guard reports an unknown owner.
 
 use crate::guard::{file, git, git_as, program, project};
 use crate::hooks::recorded;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Far longer than a hook needs, and far shorter than reading such a room takes.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Runs a hook of a client as alice, and gives what it printed.
+/// Runs a hook of a client as alice, and gives its output.
 #[track_caller]
 fn fire(world: &World, event: &str) -> String {
     let at = world.path().to_str().expect("plain");
@@ -21,7 +21,7 @@ fn fire(world: &World, event: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// A repository with a room in which bob owns src, and with git's hooks.
+/// A repository with git's hooks, and a room. Bob owns src.
 fn place() -> World {
     let world = project(&["alice", "bob"]);
     world.ok(&["install", "git", "--command", &program()]);

@@ -1,4 +1,4 @@
-//! The machine's clock jumps: what was granted for a time ends after that time, whichever way the clock was set.
+//! The machine's clock jumps: leases and deadlines end after their span, whichever way the clock was set.
 
 use crate::world::World;
 use serde_json::{Value, json};

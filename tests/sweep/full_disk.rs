@@ -1,4 +1,4 @@
-//! A router that starts while the disk is full: it runs, `status` shows what waits and why, and all mail arrives when there
+//! A router that starts while the disk is full: it runs, `status` shows the pending files with the reason, and all mail arrives when there
 //! is space again.
 
 use super::device::{Kind, PowerDevice};

@@ -104,7 +104,7 @@ fn count_kept(home: &Path, before: Before, figures: &mut Figures) -> io::Result<
         fs::read_dir(home)?.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
     let kept: Vec<&String> = names.iter().filter(|name| name.contains(".kept-")).collect();
     let told = fs::read_dir(home.join("room/inbox/human"))?.flatten();
-    let told = told.filter(|entry| fs::read_to_string(entry.path()).is_ok_and(|mail| mail.contains("somebody else"))).count();
+    let told = told.filter(|entry| fs::read_to_string(entry.path()).is_ok_and(|mail| mail.contains("another program or person wrote"))).count();
     let wanted = usize::from(before == Before::Changed);
     if (kept.len(), told) != (wanted, wanted) {
         figures.damaged(format!("{before:?}: {kept:?} kept, told {told} times"));

@@ -21,7 +21,7 @@ fn pass(room: &Path) -> Command {
     command
 }
 
-/// A room with a queue of bob, in which alice has written a block, bob a status, and a person a remark.
+/// A room with a queue of bob. Alice has written a block, bob a status, and a person a remark.
 fn prepare(room: &Path) -> io::Result<()> {
     new_room(room, &["alice", "bob", "carol"])?;
     fs::write(room.join("settings.toml"), "mailbox = true\nqueue = true\n")?;
@@ -52,7 +52,7 @@ fn play(plan: Plan) -> io::Result<(Figures, Outcome)> {
     }
     let log = fs::read_to_string(room.join("log/00000001.ndjson"))?;
     let is_acked = log.contains(r#""rung":"acknowledged","agent":"bob""#);
-    let notices = inbox(&room, "human").iter().filter(|mail| mail.to_string().contains("somebody else")).count();
+    let notices = inbox(&room, "human").iter().filter(|mail| mail.to_string().contains("another program or person wrote")).count();
     let names = fs::read_dir(&room)?.flatten().map(|entry| entry.path());
     let kept = names.filter(|path| path.to_string_lossy().contains("MAILBOX.md.kept-"));
     let kept = kept.filter(|path| fs::read_to_string(path).is_ok_and(|text| text.ends_with("by hand\n"))).count();

@@ -29,7 +29,7 @@ fn a_file_of_somebody_else_is_kept_before_the_first_entry_is_written() {
     assert_eq!(kept.len(), 1);
     assert_eq!(fs::read_to_string(world.path().join(&kept[0])).expect("kept"), "# Our own worklog\n\n- by hand\n");
     assert!(worklog(&world).contains("· first\n"));
-    assert_eq!(notices(&world), ["WORKLOG.md was written by somebody else"]);
+    assert_eq!(notices(&world), ["another program or person wrote to WORKLOG.md"]);
     assert!(world.inbox("human")[0]["body"].as_str().expect("text").contains(&kept[0]));
     pass(&world);
     assert_eq!(notices(&world).len(), 1);

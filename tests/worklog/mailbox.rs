@@ -34,7 +34,10 @@ fn the_mailbox_has_a_snapshot_and_all_mail_newest_first_with_its_status() {
     world.ok(&["ack", "m1", "--state", "acknowledged", "--as", "bob"]);
     pass(&world);
     let text = read(&world, "MAILBOX.md");
-    assert!(text.starts_with("# Mailbox\n\nmailbag writes this file, and keeps") && text.contains("\n\n- As of #"), "{text}");
+    assert!(
+        text.starts_with("# Mailbox\n\nmailbag writes this file, and keeps") && text.contains("\n\n- As of #"),
+        "{text}"
+    );
     assert!(text.contains("- Unread: alice 1, carol 1\n- 0 claims, 0 open approvals\n"), "{text}");
     let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("- #") || line.starts_with("  - ")).collect();
     let [.., question, of_question, first, of_first] = lines[..] else { panic!("{text}") };

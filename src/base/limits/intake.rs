@@ -11,7 +11,8 @@ pub const OPEN_FIRST: Duration = Duration::from_millis(1);
 pub const OPEN_MOST: Duration = Duration::from_secs(2);
 /// The interval of full scans of all outboxes if file events are reliable.
 pub const SWEEP_TRUSTED: Duration = Duration::from_secs(30);
-/// How long a router may make no step before commands report it. It makes one at least every [`SWEEP_TRUSTED`].
+/// The longest time between two steps of a router before commands report it. A router that works makes a step at least every
+/// [`SWEEP_TRUSTED`].
 pub const ROUTER_SILENT: Duration = Duration::from_secs(60);
 const _: () = assert!(SWEEP_TRUSTED.as_millis() * 2 <= ROUTER_SILENT.as_millis());
 /// The interval of full scans of all outboxes if file events are not reliable.

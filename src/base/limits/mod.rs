@@ -386,7 +386,7 @@ pub const GIT_TIME: Duration = Duration::from_secs(10);
 pub const GIT_BYTES: u64 = 64 << 20;
 /// The rooms of a user whose places are recorded.
 pub const CREATED_ROOMS: usize = 1000;
-/// How many bytes of a room a hook may read. A room of usual size needs less than a hundredth.
+/// The bytes of a room that a hook may read. A room of usual size needs less than a hundredth.
 pub const HOOK_READS: u64 = 128 << 20;
 /// How long a hook of git may take in total. After it, the commit passes.
 pub const GUARD_TIME: Duration = Duration::from_secs(5);

@@ -29,5 +29,5 @@ pub const LISTED: usize = 200;
 pub const LOOKUPS: usize = 1000;
 /// The longest `worklog_path`.
 pub const WORKLOG_PATH: usize = 1000;
-/// How many digits of a digest identify a message that was written into a file of the mail.
+/// The digits of a digest that identify a message in a file of the mail.
 pub const WRITTEN_ID: usize = 24;

@@ -19,7 +19,7 @@ const CLIENT: &str = "mcp";
 pub(super) struct Session {
     asked: Option<PathBuf>,
     from: PathBuf,
-    /// Was it said that the nearest room is gone?
+    /// True after the warning that the nearest room is gone.
     noticed: AtomicBool,
     state: Mutex<State>,
     holds: Holds,

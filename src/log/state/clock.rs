@@ -1,7 +1,7 @@
 //! Changes of the machine's clock. Numbers and names of messages need accept times that always increase, so after the clock
 //! was set back, accept times stay ahead of it, and each record also has the clock's time. Every other time of the state is
-//! the clock's time. When the clock changes, the state moves its times with it: what was granted for a minute ends after a
-//! minute, whatever the clock said.
+//! the clock's time. When the clock changes, the state moves its times with it: a lease of a minute ends after a minute,
+//! whichever time the clock showed.
 
 use super::State;
 use crate::base::clock::Stamp;
@@ -41,7 +41,7 @@ impl Shift {
 }
 
 impl State {
-    /// Returns true if the next record has to say what the machine's clock shows: the last accept time is ahead of it, or
+    /// Returns true if the next record needs the time of the machine's clock: the last accept time is ahead of it, or
     /// was.
     pub fn is_off(&self, now: Stamp) -> bool {
         self.at != self.time || self.at > now.after(limits::CLOCKS_APART)

@@ -78,7 +78,7 @@ impl Timers {
 
     /// Moves the times of missing answers. A time of expiry was chosen by its sender and does not move.
     pub(super) fn shift(&mut self, shift: Shift) {
-        for mut timed in std::mem::replace(self, Timers::default()).timed.into_values() {
+        for mut timed in std::mem::take(self).timed.into_values() {
             if let Some(wanted) = &mut timed.wanted {
                 let mut since = wanted.due - wanted.period;
                 shift.apply_to(&mut since, Some(&mut wanted.due));

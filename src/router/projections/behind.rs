@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 pub(super) trait Content {
     /// Its name in the room.
     const NAME: &'static str;
-    /// What somebody who writes to the file should do instead.
+    /// The advice to a person who writes to the file.
     const ADVICE: &'static str;
     /// Up to where a file is true.
     type Upto;
@@ -101,7 +101,7 @@ impl<C: Content> Behind<C> {
         self.upto.as_ref().is_some_and(|upto| C::is_current(upto, view))
     }
 
-    /// Keeps what others have written into the file, so that it can be overwritten. Returns false if it has to stay until the
+    /// Keeps text of others in the file, so that the file can be overwritten. Returns false if it has to stay until the
     /// human is notified.
     fn release(&self, view: &View<'_>, report: &mut Report<'_>) -> Result<bool> {
         let room = view.config.dir();
@@ -126,7 +126,7 @@ impl<C: Content> Behind<C> {
             Ok(is_free)
         });
         match shown {
-            // The notice comes first. Its record is a change, after which this is done again.
+            // The notice is recorded first. Its record is a change, so the file is written after it.
             Ok(false) => {
                 self.due = Some(Instant::now() + limits::CLAIMS);
                 return;

@@ -16,7 +16,8 @@ pub(super) struct Owners;
 
 impl Content for Owners {
     const NAME: &'static str = layout::CLAIMS;
-    const ADVICE: &'static str = "To change what an agent owns, use `mailbag claim`, `mailbag release` or `mailbag handoff`.";
+    const ADVICE: &'static str =
+        "To change the owner of work, use `mailbag claim`, `mailbag release` or `mailbag handoff`.";
     type Upto = Upto;
 
     fn changed_at(view: &View<'_>) -> u64 {

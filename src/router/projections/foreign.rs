@@ -22,7 +22,7 @@ pub(super) struct MadeFile<'a> {
     pub(super) name: &'a OsStr,
     /// Its path for people, which no other such file has.
     pub(super) shown: &'a str,
-    /// What its writer should do instead.
+    /// The advice to a person who writes to it.
     pub(super) advice: &'a str,
 }
 
@@ -36,7 +36,7 @@ impl MadeFile<'_> {
             return self.move_aside(&kept).map(|()| true);
         }
         let shown = self.shown;
-        let subject = format!("{shown} was written by somebody else");
+        let subject = format!("another program or person wrote to {shown}");
         let body = format!(
             "Only the router writes {shown}, and shows there what the log of the room says. The file is kept beside it as {}, \
              and the router makes {shown} again.\n\n{}",

@@ -1,4 +1,4 @@
-//! What people and agents write into the files of the mail: blocks in the form of a message, changed status lines, and
+//! Text of people and agents in the files of the mail: blocks in the form of a message, changed status lines, and
 //! everything else.
 //!
 //! A block begins with a line such as `## 2026-11-21T10:30:00Z · from:alice · to:bob · type:question · ref:src/a.rs`, and its
@@ -13,9 +13,9 @@ use crate::room::registry::{Agent, Registry};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// What a status line begins with.
+/// The beginning of a status line.
 const STATUS: &str = "→ status:";
-/// What the line with the check begins with.
+/// The beginning of the line with the check.
 const CHECK: &str = "mailbag writes this file, and keeps and reports other text. Check: ";
 /// The types of a block that do nothing besides delivery, and the type of the message.
 const TYPES: [(&str, &str); 6] = [
@@ -27,11 +27,20 @@ const TYPES: [(&str, &str); 6] = [
     ("relay", "relay"),
 ];
 
-/// What a file contains besides the router's own text.
+/// A message that an agent wrote into a file.
+#[derive(Debug, PartialEq)]
+pub(super) struct WrittenMessage {
+    /// Its sender.
+    pub(super) sender: String,
+    /// Its fields.
+    pub(super) fields: Map<String, Value>,
+}
+
+/// The content of a file besides the router's own text.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Edits {
-    /// Messages, each with its sender.
-    pub(super) messages: Vec<(String, Map<String, Value>)>,
+    /// Messages and acknowledgements.
+    pub(super) messages: Vec<WrittenMessage>,
     /// Is there other text? Then the file is kept.
     pub(super) has_other: bool,
 }
@@ -40,7 +49,7 @@ pub(super) struct Edits {
 pub(super) struct MailFile<'a> {
     /// Its path in the room.
     pub(super) path: &'a str,
-    /// The agent whose unread mail it lists, if it lists that of one.
+    /// The owner of the listed unread mail. `None` for the mail of all.
     pub(super) agent: Option<&'a str>,
     /// Its owner and its permissions.
     pub(super) meta: Meta,
@@ -101,7 +110,7 @@ pub(super) fn read_edits(file: &MailFile<'_>, text: &str, registry: &Registry, s
     edits
 }
 
-/// Returns true if a file contains only what the router wrote.
+/// Returns true if a file contains only the router's text.
 pub(super) fn is_unchanged(text: &str) -> bool {
     let stated = text.lines().find_map(|line| line.strip_prefix(CHECK));
     stated == Some(&*check(text.lines().filter(|line| !line.starts_with(CHECK))))
@@ -124,18 +133,14 @@ fn writer<'a>(file: &MailFile<'_>, name: &str, registry: &'a Registry) -> Option
     agent.uid.is_none_or(|uid| uid == file.meta.uid).then_some(agent)
 }
 
-fn read_block(
-    file: &MailFile<'_>,
-    header: &str,
-    body: &str,
-    registry: &Registry,
-) -> Option<(String, Map<String, Value>)> {
+fn read_block(file: &MailFile<'_>, header: &str, body: &str, registry: &Registry) -> Option<WrittenMessage> {
     let mut fields: BTreeMap<&str, &str> = BTreeMap::new();
     let mut parts = header.split(" · ").map(str::trim).peekable();
     let at = parts.next_if(|part| !part.starts_with("from:")).unwrap_or_default();
     for part in parts {
         let (key, value) = part.split_once(':')?;
-        let is_new = ["from", "to", "type", "ref", "status"].contains(&key) && fields.insert(key, value.trim()).is_none();
+        let is_new =
+            ["from", "to", "type", "ref", "status"].contains(&key) && fields.insert(key, value.trim()).is_none();
         is_new.then_some(())?;
     }
     let agent = writer(file, fields.get("from")?, registry)?;
@@ -150,7 +155,7 @@ fn read_block(
     message.insert("body".into(), body.into());
     let about = fields.get("ref").filter(|about| !["", "—", "-"].contains(about));
     message.insert("metadata".into(), json!({"written_in": file.path, "written_at": at, "ref": about}));
-    Some((agent.id.to_string(), message))
+    Some(WrittenMessage { sender: agent.id.to_string(), fields: message })
 }
 
 /// The acknowledgement that a status line makes, if it says more than the router wrote. An error for a line that says
@@ -160,7 +165,7 @@ fn read_status(
     (seq, line): (u64, &str),
     registry: &Registry,
     state: &State,
-) -> Result<Option<(String, Map<String, Value>)>, ()> {
+) -> Result<Option<WrittenMessage>, ()> {
     let words = line.trim_start().strip_prefix(STATUS).unwrap_or_default();
     let words = words.split('·').map(|part| part.split_whitespace().next().unwrap_or_default());
     let mut highest: Option<Status> = None;
@@ -183,7 +188,7 @@ fn read_status(
     message.insert("type".into(), "ack".into());
     message.insert("refs".into(), json!([format!("#{seq}")]));
     message.insert("status".into(), status.as_str().into());
-    Ok(Some((agent.id.to_string(), message)))
+    Ok(Some(WrittenMessage { sender: agent.id.to_string(), fields: message }))
 }
 
 /// An id that the same text in the same file always gets: repeated after a kill, the message is a duplicate.

@@ -1,12 +1,11 @@
 //! The files of the mail on the disk: their places, their removal, and messages that were written into them.
 
-use super::edits;
+use super::edits::{self, WrittenMessage};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, Draft, Meta, layout};
 use crate::router::projections::View;
 use rustix::fs::FileType;
-use serde_json::{Map, Value};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
@@ -42,12 +41,12 @@ pub(super) fn parts(room: &Dir, name: &OsStr, makes: bool) -> Result<(Dir, OsStr
 }
 
 /// Puts a message that an agent wrote into such a file into its outbox, durable. A message that is there already stays.
-pub(super) fn drop_message(view: &View<'_>, sender: &str, message: &Map<String, Value>, written: Meta) -> Result<()> {
-    let outbox = view.config.dir().make(layout::outbox(sender))?;
-    let name = layout::message_file(message["id"].as_str().unwrap_or_default());
+pub(super) fn drop_message(view: &View<'_>, message: &WrittenMessage, written: Meta) -> Result<()> {
+    let outbox = view.config.dir().make(layout::outbox(&message.sender))?;
+    let name = layout::message_file(message.fields["id"].as_str().unwrap_or_default());
     let hidden = layout::unsent(&name);
     outbox.remove(&hidden)?;
-    let draft = Draft::write(&outbox, &hidden, &serde_json::to_vec(message).unwrap_or_default())?;
+    let draft = Draft::write(&outbox, &hidden, &serde_json::to_vec(&message.fields).unwrap_or_default())?;
     draft.take_after(&written)?;
     match draft.put_synced(&name) {
         Ok(None) => Ok(()),

@@ -43,11 +43,11 @@ pub(in crate::router) struct Mailbox {
     next: Option<Instant>,
     /// The settings for which the unwanted files were removed.
     removed: Option<[bool; 2]>,
-    /// The contents of files from which all messages were taken, by their digests.
+    /// The digests of file contents. All messages in these contents are in outboxes.
     taken: HashSet<String>,
 }
 
-/// What the human is advised to do about other text.
+/// The advice to the human about other text.
 const ADVICE: &str = "A block of an agent, with the header `## TIME · from:AGENT · to:AGENT · type:msg` and a text below it, is \
                       sent as a message. To keep a file of your own under this name, turn off `mailbox` or `queue` in settings.toml.";
 
@@ -237,15 +237,9 @@ impl Mailbox {
         Ok(true)
     }
 
-    /// Takes what others have written into a file, so that it can be overwritten. Returns false if it has to stay until the
+    /// Takes the text of others from a file, so that the file can be overwritten. Returns false if it has to stay until the
     /// human is notified.
-    fn release(
-        &mut self,
-        name: &OsStr,
-        agent: Option<&str>,
-        view: &View<'_>,
-        report: &mut Report<'_>,
-    ) -> Result<bool> {
+    fn release(&mut self, name: &OsStr, agent: Option<&str>, view: &View<'_>, report: &mut Report<'_>) -> Result<bool> {
         let (room, shown) = (view.config.dir(), name.to_string_lossy());
         let Some(meta) = room.stat(Path::new(name))?.filter(|meta| meta.kind == FileType::RegularFile) else {
             return Ok(true);
@@ -265,8 +259,8 @@ impl Mailbox {
             Err(_) => Edits { has_other: true, ..Edits::default() },
         };
         if !self.taken.contains(&digest) {
-            for (sender, message) in &edits.messages {
-                drop_message(view, sender, message, meta)?;
+            for message in &edits.messages {
+                drop_message(view, message, meta)?;
             }
             self.taken.insert(digest.clone());
         }
