@@ -245,12 +245,6 @@ impl Record {
         self.clock.as_deref().and_then(Stamp::parse).map_or(at, |clock| clock.min(at))
     }
 
-    /// Sets the accept time, and the clock's time if `is_off`.
-    pub fn set_time(&mut self, at: Stamp, is_off: bool) {
-        self.at = at.to_string();
-        self.clock = is_off.then(|| Stamp::now().min(at).to_string());
-    }
-
     /// Every recipient with the kind of address.
     pub fn recipients(&self) -> impl Iterator<Item = (&Arc<str>, &str)> {
         self.to.iter().flat_map(|group| group.agents.iter().map(|agent| (agent, group.via.as_str())))

@@ -84,6 +84,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         });
         if let Some(pid) = router {
             if !follow::ask_router(&room, cx.writer_wait()) {
+                room.check_progress()?;
                 cx.out.warn(&format!("the router, process {pid}, has not answered yet"));
             }
             report["router"] = pid.into();

@@ -6,7 +6,7 @@
 use super::State;
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::message::record::Record;
+use crate::message::record::{Event, Record};
 
 /// A change of the clock: times later than `after` move by `by` microseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,10 +41,12 @@ impl Shift {
 }
 
 impl State {
-    /// Returns true if the next record needs the time of the machine's clock: the last accept time is ahead of it, or
-    /// was.
-    pub fn is_off(&self, now: Stamp) -> bool {
-        self.at != self.time || self.at > now.after(limits::CLOCKS_APART)
+    /// The next record, with its number and its accept time, and the clock's time if that is or was behind.
+    pub fn begin_record(&self, event: Event, seq: u64, at: Stamp) -> Record {
+        let now = Stamp::now();
+        let is_off = self.at != self.time || at > now.after(limits::CLOCKS_APART);
+        let clock = is_off.then(|| now.min(at).to_string());
+        Record { seq, at: at.to_string(), clock, ..Record::new(event) }
     }
 
     /// Returns true if the clock has changed since the last record, so that the state's times are wrong until another

@@ -130,11 +130,9 @@ impl Stage<'_> {
     /// Records without a message.
     fn numbered(&self, events: impl IntoIterator<Item = Event>) -> Vec<Entry> {
         let (mut seq, mut at) = (self.state.seq, self.state.at);
-        let is_off = self.state.is_off(Stamp::now());
         let entry = |event| {
             (seq, at) = (seq + 1, at.next());
-            let mut record = Record { seq, ..Record::new(event) };
-            record.set_time(at, is_off);
+            let record = self.state.begin_record(event, seq, at);
             Entry { record, at, message: None, staged: Vec::new(), again: Vec::new() }
         };
         events.into_iter().map(entry).collect()
@@ -142,11 +140,9 @@ impl Stage<'_> {
 
     fn stage_one(&mut self, letter: Letter<Ruling>, seq: u64, at: Stamp, readers: &mut Readers) -> Result<Entry> {
         let (mut letter, ruling) = letter.split();
-        let record = Record::new(Event::Accepted);
+        let record = self.state.begin_record(Event::Accepted, seq, at);
         let mut entry = Entry { record, at, message: None, staged: Vec::new(), again: Vec::new() };
         let record = &mut entry.record;
-        record.seq = seq;
-        record.set_time(at, self.state.is_off(Stamp::now()));
         record.line = letter.source.as_ref().map(|source| source.line);
         record.retries = letter.retries;
         record.more = letter.source.as_ref().is_some_and(|source| source.more);
