@@ -72,7 +72,7 @@ impl Journal {
     }
 
     /// Notes that the router makes progress.
-    pub(crate) fn note_step(&self) {
+    pub(crate) fn note_step(&mut self) {
         self.lock.note_step();
     }
 

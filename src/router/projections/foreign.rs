@@ -36,9 +36,14 @@ impl MadeFile<'_> {
             return self.move_aside(&kept).map(|()| true);
         }
         let shown = self.shown;
-        let subject = format!("another program or person wrote to {shown}");
+        let (subject, why) = if state.gaps.iter().next().is_none() {
+            (format!("another program or person wrote to {shown}"), "")
+        } else {
+            let why = " It may show records that the log has lost.";
+            (format!("{shown} has entries that the log does not have"), why)
+        };
         let body = format!(
-            "Only the router writes {shown}, and shows there what the log of the room says. The file is kept beside it as {}, \
+            "Only the router writes {shown}, and shows there what the log of the room says.{why} The file is kept beside it as {}, \
              and the router makes {shown} again.\n\n{}",
             kept.to_string_lossy(),
             self.advice
