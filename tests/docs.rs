@@ -253,6 +253,7 @@ fn shell(script: &str) -> String {
         .env("PATH", path)
         .env("HOME", home.path())
         .env("LC_ALL", "C.UTF-8")
+        .env("MAILBAG_TEST_ANCESTRY", "person")
         .env_remove("MAILBAG_ROOM")
         .env_remove("MAILBAG_AGENT")
         .env_remove("MAOS_AGENT_ID")

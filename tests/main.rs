@@ -1,5 +1,6 @@
 //! The one integration binary: every test of the whole runs the real program on real directories.
 
+mod actor;
 mod addresses;
 mod approvals;
 mod archive;

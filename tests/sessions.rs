@@ -55,6 +55,15 @@ fn a_session_without_an_id_is_told_how_to_give_one() {
     assert!(world.fails(2, &["join", "alice", "--session", "../x"]).contains("not a valid session id"));
 }
 
+/// The person gives alice to the session s2.
+fn take_over(world: &World) {
+    let args = ["join", "alice", "--session", "s2", "--client", "claude", "--take-over"];
+    let ran = world.run_with(&args, |command| {
+        command.env("MAILBAG_TEST_NOW", "2026-01-05T10:00:00Z");
+    });
+    ran.ok(&args);
+}
+
 #[test]
 fn a_second_session_is_refused_with_who_holds_the_agent() {
     // P82
@@ -63,7 +72,9 @@ fn a_second_session_is_refused_with_who_holds_the_agent() {
     let (code, _, err) = in_session(&world, "s2", &["join", "alice"]);
     assert_eq!(code, 75, "{err}");
     assert!(err.contains("alice is held by claude session s1") && err.contains("--take-over"), "{err}");
-    assert_eq!(in_session(&world, "s2", &["join", "alice", "--take-over"]).0, 0);
+    let (code, _, err) = in_session(&world, "s2", &["join", "alice", "--take-over"]);
+    assert!(code == 2 && err.contains("only a person can take over the name of a live session"), "{err}");
+    take_over(&world);
     assert_eq!(who_am_i(&world, "s2"), "alice");
     assert_eq!(in_session(&world, "s1", &["send", "human", "still me?"]).0, 75, "the first is nobody any more");
 }
@@ -164,10 +175,16 @@ fn a_session_whose_agent_was_taken_over_hears_so() {
     // P99
     let world = room();
     in_session(&world, "s1", &["join", "alice"]);
-    in_session(&world, "s2", &["join", "alice", "--take-over"]);
+    take_over(&world);
     let (code, _, err) = in_session(&world, "s1", &["inbox"]);
     assert_eq!(code, 75, "{err}");
     assert!(err.contains("no longer alice: claude session s2"), "{err}");
+    // A session that reads its inbox without a lease gets mail.
+    world.ok(&["run", "--once"]);
+    let told = world.inbox("alice");
+    assert_eq!((told.len(), told[0]["from"].as_str()), (1, Some("human")));
+    let body = told[0]["body"].as_str().unwrap_or_default();
+    assert!(body.starts_with("claude session s1") && body.contains("is no longer alice"), "{body}");
     in_session(&world, "s1", &["join", "bob"]);
     assert_eq!(who_am_i(&world, "s1"), "bob");
 }

@@ -11,6 +11,7 @@ pub mod clock;
 pub mod error;
 pub mod hash;
 pub mod limits;
+pub mod lookalike;
 pub mod markdown;
 pub mod sanitize;
 pub mod text;

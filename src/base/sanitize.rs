@@ -1,6 +1,8 @@
 //! The only sanitizer of text that agents wrote. It shows these characters as escapes: terminal controls, invisible
-//! characters, direction marks, and markup that a client reserves for itself. JSON for programs is not changed.
+//! characters, direction marks, letters that imitate those around them, and markup that a client reserves for itself. JSON
+//! for programs is not changed.
 
+use super::lookalike::ascii_twin;
 use std::borrow::Cow;
 use std::ops::Range;
 
@@ -63,6 +65,7 @@ pub fn brief(text: &str, most: usize) -> String {
             }
             '“' | '”' => brief.push('"'),
             '<' if opens_markup(before, &text[at..]) => brief.extend(c.escape_unicode()),
+            c if imitates(c, &text[..at], &text[at..]) => brief.extend(c.escape_unicode()),
             c if is_hidden(c, before) => {}
             c => brief.push(c),
         }
@@ -74,6 +77,12 @@ pub fn brief(text: &str, most: usize) -> String {
         }
     }
     brief.into_iter().collect::<String>().trim().to_owned()
+}
+
+/// Returns true if a text has a character that no reader sees in its place.
+pub fn has_hidden(text: &str) -> bool {
+    let mut before = None;
+    text.chars().any(|c| is_hidden(c, before.replace(c)))
 }
 
 /// Is this character always invisible?
@@ -91,7 +100,10 @@ fn show(text: &str, part: Range<usize>, mut before: Option<char>, stays: fn(char
     let mut shown = String::new();
     let mut kept = part.start;
     for (at, c) in text[part.clone()].char_indices().map(|(at, c)| (part.start + at, c)) {
-        let escapes = if c == '<' { opens_markup(before, &text[at..]) } else { is_hidden(c, before) && !stays(c) };
+        let escapes = match c {
+            '<' => opens_markup(before, &text[at..]),
+            c => is_hidden(c, before) && !stays(c) || imitates(c, &text[..at], &text[at..]),
+        };
         if escapes {
             shown.push_str(&text[kept..at]);
             match c {
@@ -124,10 +136,23 @@ fn is_hidden(c: char, before: Option<char>) -> bool {
         c if c.is_control() => true,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' => true,
         '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
-        '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' => true,
+        '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' => true,
         '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' => true,
         _ => false,
     }
+}
+
+/// Returns true for a letter that looks like an ASCII letter, in a word with ASCII letters. A word of one script is
+/// legitimate.
+fn imitates(c: char, before: &str, from: &str) -> bool {
+    // A longer word is not read as a word.
+    const WORD: usize = 64;
+    if c.is_ascii() || ascii_twin(c).is_none() {
+        return false;
+    }
+    let mut front = before.chars().rev().take_while(|c| c.is_alphabetic()).take(WORD);
+    let mut back = from.chars().take_while(|c| c.is_alphabetic()).take(WORD);
+    front.any(|c| c.is_ascii()) || back.any(|c| c.is_ascii())
 }
 
 fn is_joiner(c: char) -> bool {
@@ -251,6 +276,17 @@ mod tests {
             assert!(line(&hidden).contains("\\u{"), "{hidden:?}");
         }
         assert_eq!(brief("a\u{e0068}\u{e0069}b\u{2028}c", 20), "ab c");
+    }
+
+    #[test]
+    fn a_letter_that_imitates_its_neighbours_is_shown() {
+        assert_eq!(line("p\u{430}ypal \u{ff59}es"), "p\\u{430}ypal \\u{ff59}es");
+        assert_eq!(brief("n\u{3bf} y\u{435}s", 40), "n\\u{3bf} y\\u{435}s");
+        assert_eq!(quote("yes\u{2800}", 40), "“yes”");
+        for text in ["это слово, сор и ось", "τὸ νοῦς", "Größe naïve", "ｙｅｓ", "5 km² ª", "x₁"]
+        {
+            assert_eq!(line(text), text);
+        }
     }
 
     #[test]

@@ -166,7 +166,7 @@ fn look() -> Option<(Room, Registry)> {
 }
 
 fn asker(room: &Room, registry: &Registry) -> Option<String> {
-    let who = identity::who(option("--as").as_deref(), || Ok(room.clone()), true).ok()?;
+    let who = identity::who(option("--as").as_deref(), || Ok(room.clone())).ok()?;
     who.in_registry(registry).ok().map(|agent| agent.id.to_string())
 }
 

@@ -47,7 +47,7 @@ impl Identity {
         self.agent.as_deref()
     }
 
-    /// The caller. Output to a terminal means that a person runs the command: programs run others with a pipe there.
+    /// The caller.
     pub(super) fn who(&self, cx: &Context) -> Result<Who> {
         cx.who(self.given())
     }
@@ -110,7 +110,7 @@ impl Context {
 
     /// The caller, by a name that was given or by the session and the environment.
     pub(super) fn who(&self, asked: Option<&str>) -> Result<Who> {
-        identity::who(asked, || self.room(), self.out.is_terminal())
+        identity::who(asked, || self.room())
     }
 
     /// Warns that a command that waits for mail can't deliver meanwhile.

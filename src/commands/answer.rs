@@ -49,7 +49,7 @@ pub fn answer(room: &Room, who: &Who, item: &Item, action: Action) -> Result<Str
     }
     match action {
         Action::Decide { option, digest } => {
-            let choice = Choice { approval: number.clone(), option, note: None, digest, at_terminal: true };
+            let choice = Choice { approval: number.clone(), option, note: None, digest };
             let outcome = approval::decide(room, who, choice, limits::WRITER_WAIT)?;
             Ok(outcome.sentence(&format!("{number} of {}", item.from)))
         }

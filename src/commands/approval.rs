@@ -19,7 +19,7 @@ use crate::query::follow::Follower;
 use crate::query::identity::{self, Who};
 use crate::query::status;
 use crate::room::Room;
-use crate::room::actor;
+use crate::room::actor::{DECIDE, require_person};
 use crate::room::signature::{self, DecisionKey, Signed};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -97,8 +97,6 @@ pub struct Choice {
     pub note: Option<String>,
     /// The digest of the text that was displayed, from [`DisplayedApproval`].
     pub digest: String,
-    /// Does a person at a terminal decide?
-    pub at_terminal: bool,
 }
 
 /// Decides an approval, and waits until the router has recorded the decision.
@@ -114,7 +112,7 @@ pub fn decide(room: &Room, who: &Who, choice: Choice, within: Duration) -> Resul
         Map::from_iter([("option".to_owned(), Value::from(option)), ("digest".to_owned(), choice.digest.into())]);
     let mut pinned = None;
     if open.terms.signed {
-        let signer = Signer::new(room, who, &open.approval, choice.at_terminal)?;
+        let signer = Signer::new(room, who, &open.approval)?;
         fields.insert("signature".into(), signer.sign(&open, option).into());
         pinned = signer.pinned;
     }
@@ -168,14 +166,14 @@ struct Signer {
 
 impl Signer {
     /// Checks that a person decides, and pins the key if the room has no pinned key.
-    fn new(room: &Room, who: &Who, approval: &str, at_terminal: bool) -> Result<Signer> {
-        if who.name != id::HUMAN || !at_terminal {
+    fn new(room: &Room, who: &Who, approval: &str) -> Result<Signer> {
+        if who.name != id::HUMAN {
             return Err(Error::Usage {
                 what: format!("a decision on {approval} needs the signature of the person"),
                 cure: "run `mailbag decide` as the human in a terminal".into(),
             });
         }
-        actor::require_person(&format!("sign a decision on {approval}"))?;
+        require_person(DECIDE)?;
         let place = signing_place(room)?;
         let Some(pin) = state::committed(&room.dir)?.approvals.pin(Some(&place)).cloned() else {
             let key = DecisionKey::make()?;
@@ -229,7 +227,7 @@ pub struct PinnedKeys {
 
 /// The keys of a room, for [`pin_own_key`]. Makes this user's key if there is none. Only a person may call it.
 pub fn pinned_keys(room: &Room) -> Result<PinnedKeys> {
-    actor::require_person("pin the decision key")?;
+    require_person("pin the decision key")?;
     let place = signing_place(room)?;
     let pinned = state::committed(&room.dir)?.approvals.pin(Some(&place)).map(|pin| pin.key.clone());
     Ok(PinnedKeys { pinned, own: DecisionKey::make()?.public() })
@@ -237,7 +235,7 @@ pub fn pinned_keys(room: &Room) -> Result<PinnedKeys> {
 
 /// Pins this user's own key as the human's, in place of another one if there is one. Agents are notified of a replacement.
 pub fn pin_own_key(room: &Room) -> Result<()> {
-    actor::require_person("pin the decision key")?;
+    require_person("pin the decision key")?;
     let who = Who { name: id::HUMAN.to_owned(), source: identity::THE_TERMINAL };
     pin(room, &who, &DecisionKey::make()?, &signing_place(room)?)
 }

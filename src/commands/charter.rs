@@ -4,6 +4,7 @@ use crate::base::error::{Error, Result};
 use crate::disk::{self, layout};
 use crate::message::id;
 use crate::room::Room;
+use crate::room::actor::require_person;
 use serde::Serialize;
 use std::path::PathBuf;
 
@@ -46,6 +47,7 @@ pub struct Written {
 
 /// Writes the template, never over another file.
 pub fn init(room: &Room) -> Result<Written> {
+    require_person("write the charter")?;
     let path = room.dir.at(layout::CHARTER);
     let exists = || Error::Usage {
         what: format!("{} exists already", path.display()),

@@ -7,7 +7,6 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::layout;
 use crate::message::record::{Event, Record};
-use crate::query::status::anything_pending;
 use crate::room::outbox::PassRequest;
 use crate::room::{Room, inbox};
 use crate::router::daemon::{self, Passed};
@@ -26,7 +25,7 @@ pub fn route(room: &Room, within: Duration) -> Result<()> {
 /// As [`route`], but makes no pass if nothing is pending. Listing the outboxes is cheaper than a pass, which reads the state
 /// of the whole room.
 pub fn route_pending(room: &Room, within: Duration) -> Result<()> {
-    if room.holder()?.is_some() || anything_pending(room)? { route(room, within) } else { Ok(()) }
+    if room.holder()?.is_some() || room.waiting_files(1)? > 0 { route(room, within) } else { Ok(()) }
 }
 
 /// Lets a running router process the outboxes, and makes no pass: for hooks and pages, which others wait for.

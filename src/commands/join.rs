@@ -1,10 +1,12 @@
 //! Binds a client's session to an agent.
 
 use super::agent::{self, Fields};
+use super::send::{self, Draft};
 use super::{name, rename};
 use crate::base::error::{Error, Result};
 use crate::message::id;
-use crate::query::identity;
+use crate::query::identity::{self, Who};
+use crate::room::actor::require_person;
 use crate::room::sessions::{self, Caller, Lease, Takeover};
 use crate::room::{Room, inbox};
 use serde::Serialize;
@@ -53,7 +55,14 @@ pub fn join(room: &Room, name: &str, role: Option<&str>, caller: &Caller, claim:
     if let Some(was) = &was {
         rename::check(room, was)?;
     }
+    let loser = if claim == Takeover::Force { live_holder(room, &agent, caller)? } else { None };
+    if loser.is_some() {
+        require_person("take over the name of a live session")?;
+    }
     let lease = sessions::bind(room, &agent, caller, claim, sessions::JOIN)?;
+    if let Some(loser) = loser {
+        notify_loser(room, &loser, &lease).unwrap_or_else(|e| tracing::warn!("cannot announce the takeover: {e}"));
+    }
     if let Some(was) = &was {
         rename::rename(room, was, &agent)?;
     }
@@ -74,6 +83,26 @@ pub fn join_any(room: &Room, role: Option<&str>, caller: &Caller) -> Result<Join
     let unread = inbox::unread(&room.dir, &lease.agent)?.len();
     let Lease { agent, client, session, .. } = lease;
     Ok(Joined { agent, registered: false, was: None, client, session, unread })
+}
+
+/// Another live session that has the agent.
+fn live_holder(room: &Room, agent: &str, caller: &Caller) -> Result<Option<Lease>> {
+    let within = room.settings()?.session_lease;
+    Ok(sessions::of(room, agent)?.filter(|lease| !lease.is_of(caller) && lease.is_live(&room.dir, within)))
+}
+
+/// Writes to the agent that its session changed. Hooks and commands notify the former session, but a session that only reads
+/// files sees only its inbox.
+fn notify_loser(room: &Room, loser: &Lease, winner: &Lease) -> Result<()> {
+    let agent = &winner.agent;
+    let body = format!(
+        "{} is no longer {agent}: {} took the name over. The former session needs another name.",
+        loser.holder(),
+        winner.holder()
+    );
+    let subject = Some(format!("another session is {agent} now"));
+    let draft = Draft { to: vec![agent.clone()], subject, body: Some(body), ..Draft::default() };
+    send::send(room, &Who { name: id::HUMAN.to_owned(), source: identity::THE_TERMINAL }, draft).map(drop)
 }
 
 fn refuse_other_role(agent: &str, has: Option<&str>, wanted: Option<&str>) -> Result<()> {

@@ -9,12 +9,12 @@ use crate::disk::layout;
 use crate::log::lookup::{self, LoggedMessage, SearchLimiter, Unresolved};
 use crate::log::{self, Position};
 use crate::message::address::{Address, quoted};
-use crate::message::id;
+use crate::message::{DECISION, LINK, Message, PIN, id};
 use crate::query::identity::{self, Who};
 use crate::query::time;
+use crate::room::actor::{Actor, DECIDE, require_person};
 use crate::room::registry::{Agent, Registry};
 use crate::room::resolve::Recipient;
-use crate::room::sessions::Caller;
 use crate::room::settings::{Admission, Settings};
 use crate::room::{Room, inbox};
 use serde::Serialize;
@@ -202,11 +202,26 @@ pub(super) fn prepare(room: &Room, who: &Who, draft: Draft) -> Result<Prepared> 
         return Err(Error::Rejected(vec![too_large(text.len() as u64, settings.message_bytes)]));
     }
     let checked = Judge::of(room, &registry, &sender).value(Value::Object(fields));
-    let (_, recipients) = checked.map_err(|problems| Error::Rejected(unquoted(problems, words)))?;
+    let (message, recipients) = checked.map_err(|problems| Error::Rejected(unquoted(problems, words)))?;
+    check_person(&message)?;
     let file = layout::dropped(&sender, &id);
     let since = log::committed(&room.dir)?;
     let sent = Sent { id, file, recipients: recipients.unwrap_or_default(), since, copied };
     Ok(Prepared { sent, text, answers })
+}
+
+/// Some messages of the human act as the person.
+fn check_person(message: &Message) -> Result<()> {
+    if message.from() != id::HUMAN {
+        return Ok(());
+    }
+    match message.kind() {
+        DECISION => require_person(DECIDE),
+        PIN => require_person("pin the decision key"),
+        LINK => require_person("change or test links"),
+        "release" if message.text("of").is_some() => require_person("release the claims of others as human"),
+        _ => Ok(()),
+    }
 }
 
 fn copied(fields: &Map<String, Value>) -> Vec<String> {
@@ -305,9 +320,9 @@ fn compose(
         None => (draft.in_reply_to, draft.answers),
     };
     refs.extend(draft.raw_refs);
-    // A client lets its sessions send without a question, so that a session may not name just any file.
+    // A client lets its sessions send without a question, so only a person may name just any file.
     let is_permitted_only =
-        !draft.attachments.is_empty() && (draft.permitted_only || Caller::from_environment().is_some());
+        !draft.attachments.is_empty() && (draft.permitted_only || *Actor::of_this_process() != Actor::Person);
     let attach = if is_permitted_only { attach::attach_permitted } else { attach::attach };
     let named = draft.attachments.iter().map(|file| attach(room, settings, file));
     let attachments: Vec<Value> = draft.raw_attachments.into_iter().map(Ok).chain(named).collect::<Result<_>>()?;

@@ -1,7 +1,7 @@
 //! Shares a file: copies it into the room's context and announces it. Never overwrites another file.
 
-use super::files;
 use super::send::{self, Draft, Sent};
+use super::{files, permitted};
 use crate::base::error::{Doing, Error, Result};
 use crate::base::hash::{Hash, hash_pieces, hash_stream, hex};
 use crate::base::limits;
@@ -10,6 +10,7 @@ use crate::message::address::quoted;
 use crate::message::id;
 use crate::query::identity::Who;
 use crate::room::Room;
+use crate::room::actor::Actor;
 use crate::room::settings::Settings;
 use rustix::fs::FileType;
 use serde::Serialize;
@@ -52,7 +53,13 @@ pub struct Artifact {
 
 /// Copies a file into the context and announces it. Copies nothing if the announcement would be rejected.
 pub fn share(room: &Room, who: &Who, request: Request) -> Result<(Artifact, Sent)> {
-    let opened = open(&request.file)?;
+    let opened = match Actor::of_this_process() {
+        Actor::Person => open(&request.file)?,
+        _ => {
+            let permitted = permitted::open(room, &room.settings()?, &request.file)?;
+            (permitted.name, permitted.file)
+        }
+    };
     share_opened(room, who, request, opened)
 }
 

@@ -4,9 +4,9 @@ use crate::base::error::{Error, Result};
 use crate::disk::machine;
 use crate::query::connections::{Connectable, connections};
 use crate::query::programs::{Startable, programs};
+use crate::room::actor::require_person;
 use crate::room::consent::{self, Connection, Consent, Consents, Identity};
 use crate::room::registry::Wake;
-use crate::room::sessions::Caller;
 use crate::room::settings::GuardedSetting;
 use crate::room::{self, Room};
 use serde::Serialize;
@@ -74,36 +74,42 @@ pub fn agree(
     links: &[Connectable],
     settings: &[GuardedSetting],
 ) -> Result<()> {
-    refuse_in_session()?;
+    require_person(CONSENT)?;
     let programs: Vec<(Value, String)> =
         programs.iter().map(|startable| (startable.program.clone(), startable.sha256.clone())).collect();
     let links: Vec<Connection> = links.iter().map(|link| link.connection.clone()).collect();
     consent::agree(&trust.identity, &programs, &links, settings)
 }
 
-/// Records consent for a link that the user has just set. A link that an agent's session set gets no consent.
+/// The action of these functions, for [`require_person`].
+const CONSENT: &str = "change consent";
+
+/// Records consent for a link that the person has just set.
 pub fn agree_to_link(room: &Room, tag: &str) -> Result<()> {
     let all = connections(&room.settings()?, &|_| false);
     match all.into_iter().find(|link| link.connection.link == tag) {
-        Some(link) if session().is_none() => consent::agree(&room.identity()?, &[], &[link.connection], &[]),
-        _ => Ok(()),
+        Some(link) => {
+            require_person(CONSENT)?;
+            consent::agree(&room.identity()?, &[], &[link.connection], &[])
+        }
+        None => Ok(()),
     }
 }
 
-/// Records consent for a program that the user has just set. A program set by an agent's session gets no consent.
+/// Records consent for a program that the person has just set.
 pub fn agree_to_set(room: &Room, wake: Option<&Wake>) -> Result<()> {
     let programs = wake.map(Wake::programs).unwrap_or_default();
-    match !programs.is_empty() && session().is_none() {
-        true => {
-            let programs: Vec<_> = programs.iter().map(|program| (program.value().clone(), program.sha256())).collect();
-            consent::agree(&room.identity()?, &programs, &[], &[])
-        }
-        false => Ok(()),
+    if programs.is_empty() {
+        return Ok(());
     }
+    require_person("set a program that wakes an agent")?;
+    let programs: Vec<_> = programs.iter().map(|program| (program.value().clone(), program.sha256())).collect();
+    consent::agree(&room.identity()?, &programs, &[], &[])
 }
 
 /// Revokes all consent for a room, which may no longer exist.
 pub fn revoke(asked: Option<&Path>, from: &Path) -> Result<Vec<Consent>> {
+    require_person(CONSENT)?;
     let named = asked.map(|asked| from.join(asked));
     let found = place(asked, from).ok();
     let mut paths = Vec::new();
@@ -136,21 +142,5 @@ fn place(asked: Option<&Path>, from: &Path) -> Result<PathBuf> {
         Some(path) if room::is_room(&path) => Ok(path),
         Some(path) => room::find(None, &path),
         None => room::find(None, from),
-    }
-}
-
-/// The client in whose session this program runs, if any.
-fn session() -> Option<String> {
-    Caller::from_environment().map(|caller| caller.client)
-}
-
-/// Fails in an agent's session: only a person may consent.
-pub fn refuse_in_session() -> Result<()> {
-    match session() {
-        None => Ok(()),
-        Some(client) => Err(Error::Usage {
-            what: format!("cannot record consent in a session of {client}: only a person can agree"),
-            cure: "ask the person to run `mailbag trust` in their own terminal".into(),
-        }),
     }
 }

@@ -303,6 +303,13 @@ pub fn processes(variables: &[&str]) -> Vec<Environment> {
     pids.filter_map(|pid| process(pid, variables)).collect()
 }
 
+/// The children of this process that have ended and that no thread has waited for.
+pub(super) fn ended_children() -> Vec<u32> {
+    let Some(listing) = Dir::open(&proc()).ok().and_then(|proc| proc.list().ok()) else { return Vec::new() };
+    let all = listing.flatten().filter_map(|entry| stat_of(entry.name.to_str()?.parse().ok()?));
+    all.filter(|stat| stat.is_zombie && stat.parent == std::process::id()).map(|stat| stat.process.pid).collect()
+}
+
 fn process(pid: u32, variables: &[&str]) -> Option<Environment> {
     let at = proc().join(pid.to_string());
     let environment = std::fs::read(at.join("environ")).ok()?;

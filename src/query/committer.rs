@@ -21,11 +21,11 @@ pub enum Committer {
 }
 
 impl Committer {
-    /// The committer in a directory. Standard error at a terminal means that a person runs git.
-    pub fn of(room: &Room, given: Option<&str>, directory: &Path, at_terminal: bool) -> Result<Committer> {
+    /// The committer in a directory.
+    pub fn of(room: &Room, given: Option<&str>, directory: &Path) -> Result<Committer> {
         let registry = room.registry()?;
         let agent = |who: &Who| who.in_registry(&registry).map(|agent| agent.id.to_string());
-        let who = match identity::who(given, || Ok(room.clone()), at_terminal) {
+        let who = match identity::who(given, || Ok(room.clone())) {
             Ok(who) => who,
             Err(e) => {
                 return Ok(match in_worktree(room, directory)? {

@@ -7,6 +7,7 @@ use crate::log::lookup::Viewer;
 use crate::message::address::quoted;
 use crate::message::id;
 use crate::room::Room;
+use crate::room::actor::{self, Actor};
 use crate::room::registry::{Agent, Registry};
 use crate::room::sessions::{self, Caller, Loss, Takeover};
 
@@ -22,30 +23,21 @@ pub struct Who {
     pub source: &'static str,
 }
 
-/// Identifies the caller. Only a terminal makes it the human: an agent that did not identify itself must not speak for
-/// the person.
-///
-/// A session of a client is never the human, so that what the human says comes from the person.
-pub fn who(asked: Option<&str>, room: impl FnOnce() -> Result<Room>, at_terminal: bool) -> Result<Who> {
-    let who = caller(asked, room, at_terminal)?;
-    if !who.name.eq_ignore_ascii_case(id::HUMAN) {
-        return Ok(who);
+/// Identifies the caller. Without a name only a person is the human. An agent is never the human.
+pub fn who(asked: Option<&str>, room: impl FnOnce() -> Result<Room>) -> Result<Who> {
+    let who = caller(asked, room)?;
+    if who.name.eq_ignore_ascii_case(id::HUMAN) {
+        actor::reject_agent("act as human")?;
     }
-    match Caller::from_environment() {
-        None => Ok(who),
-        Some(Caller { client, .. }) => Err(Error::Usage {
-            what: format!("a session of {client} cannot act as {}", id::HUMAN),
-            cure: "pass the name of your agent; the person runs the command in a terminal of their own".into(),
-        }),
-    }
+    Ok(who)
 }
 
-fn caller(asked: Option<&str>, room: impl FnOnce() -> Result<Room>, at_terminal: bool) -> Result<Who> {
+fn caller(asked: Option<&str>, room: impl FnOnce() -> Result<Room>) -> Result<Who> {
     if let Some(name) = asked {
         return Ok(as_asked(name));
     }
     let (by_environment, caller) = (in_environment(), Caller::from_environment());
-    let Some(caller) = caller else { return by_environment.map_or_else(|| by_place(at_terminal), Ok) };
+    let Some(caller) = caller else { return by_environment.map_or_else(by_actor, Ok) };
     let room = match (room(), by_environment.clone()) {
         (Err(_), Some(who)) => return Ok(who),
         (room, _) => room?,
@@ -62,7 +54,7 @@ fn caller(asked: Option<&str>, room: impl FnOnce() -> Result<Room>, at_terminal:
         (None, Some(who)) => Ok(who),
         (None, None) => match sessions::loss(&room, &caller)? {
             Some(loss) => Err(lost(&loss)),
-            None => by_place(at_terminal),
+            None => by_actor(),
         },
     }
 }
@@ -82,12 +74,13 @@ pub const THE_TERMINAL: &str = "the terminal";
 /// The source of a name that comes from the session.
 pub const THE_SESSION: &str = "the session";
 
-fn by_place(at_terminal: bool) -> Result<Who> {
-    if at_terminal {
-        return Ok(Who { name: id::HUMAN.to_owned(), source: THE_TERMINAL });
-    }
+fn by_actor() -> Result<Who> {
+    let evidence = match Actor::of_this_process() {
+        Actor::Person => return Ok(Who { name: id::HUMAN.to_owned(), source: THE_TERMINAL }),
+        Actor::Agent(evidence) | Actor::Unknown(evidence) => evidence,
+    };
     Err(Error::Usage {
-        what: "this is an unidentified session: no agent name given".into(),
+        what: format!("this is an unidentified session: no agent name given, and {evidence}"),
         cure: format!("pass --as AGENT, set {}, or run `mailbag join AGENT`", VARIABLES[0]),
     })
 }

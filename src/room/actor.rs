@@ -33,6 +33,9 @@ impl fmt::Display for Evidence {
     }
 }
 
+/// The action of a decision of the human, for [`require_person`].
+pub const DECIDE: &str = "decide as human";
+
 /// Variables of services that run commands without a person.
 const AUTOMATION: [&str; 4] = ["CI", "GITHUB_ACTIONS", "TF_BUILD", "TEAMCITY_VERSION"];
 

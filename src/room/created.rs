@@ -1,7 +1,6 @@
 //! The rooms that this user created on this machine, recorded outside all rooms. A room that came with a repository, or that was
 //! copied, is not among them, although its files belong to the user.
 
-use super::Room;
 use super::consent::{self, Identity};
 use crate::base::error::Result;
 use crate::base::limits;
@@ -11,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// A created room. Another directory at its path has another inode.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct CreatedRoom {
+pub(super) struct CreatedRoom {
     #[serde(flatten)]
     identity: Identity,
     inode: u64,
@@ -23,28 +22,27 @@ struct CreatedRooms {
     rooms: Vec<CreatedRoom>,
 }
 
-impl Room {
+impl CreatedRoom {
+    /// The room with this identity and this inode of its directory.
+    pub(super) fn new(identity: Identity, inode: u64) -> CreatedRoom {
+        CreatedRoom { identity, inode }
+    }
+
     /// Records that this user created the room.
-    pub(super) fn note_created(&self) -> Result<()> {
+    pub(super) fn note(self) -> Result<()> {
         let own = UserDirectory::make(&consent::directory()?)?;
         let _held = own.hold(layout::TRUST_LOCK)?;
-        let created = self.as_created()?;
         let mut all = read(&own)?;
-        all.rooms.retain(|room| room.identity.path != created.identity.path);
-        all.rooms.push(created);
+        all.rooms.retain(|room| room.identity.path != self.identity.path);
+        all.rooms.push(self);
         write(&own, all)
     }
 
-    /// Returns true if this user created the room here. Without a readable record it is false.
-    pub fn is_created_here(&self) -> bool {
+    /// Returns true if this user created the room. Without a readable record it is false.
+    pub(super) fn is_noted(&self) -> bool {
         let own = consent::directory().and_then(|directory| UserDirectory::open(&directory));
         let Ok(Some(own)) = own.inspect_err(|e| tracing::debug!("{e}")) else { return false };
-        let (all, created) = (read(&own), self.as_created());
-        matches!((all, created), (Ok(all), Ok(created)) if all.rooms.contains(&created))
-    }
-
-    fn as_created(&self) -> Result<CreatedRoom> {
-        Ok(CreatedRoom { identity: self.identity()?, inode: self.dir.meta()?.inode })
+        read(&own).is_ok_and(|all| all.rooms.contains(self))
     }
 }
 

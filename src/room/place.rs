@@ -1,6 +1,7 @@
 //! The recorded location of a room. It distinguishes a room from its copy, which has the same id and the same log.
 
 use super::Room;
+use super::created::CreatedRoom;
 use crate::base::error::Result;
 use crate::disk::{Dir, layout};
 use serde::{Deserialize, Serialize};
@@ -39,6 +40,20 @@ impl CopiedRoom {
 }
 
 impl Room {
+    /// Records that this user created the room.
+    pub(super) fn note_created(&self) -> Result<()> {
+        self.as_created()?.note()
+    }
+
+    /// Returns true if this user created the room here.
+    pub fn is_created_here(&self) -> bool {
+        self.as_created().is_ok_and(|created| created.is_noted())
+    }
+
+    fn as_created(&self) -> Result<CreatedRoom> {
+        Ok(CreatedRoom::new(self.identity()?, self.dir.meta()?.inode))
+    }
+
     /// The original of this room, if this room is a copy.
     pub fn copied(&self) -> Result<Option<CopiedRoom>> {
         let (Some(known), here) = (self.known_place()?, self.place()?) else { return Ok(None) };

@@ -119,7 +119,7 @@ fn settle_item(app: &App, form: Answer) -> Result<String> {
     let text = Some(form.text.trim().to_owned()).filter(|text| !text.is_empty());
     if let Some(option) = form.option {
         let approval = format!("#{}", form.seq);
-        let choice = Choice { approval: approval.clone(), option, note: text, digest: form.digest, at_terminal: true };
+        let choice = Choice { approval: approval.clone(), option, note: text, digest: form.digest };
         let outcome = decide(&app.room, &app.who(), choice, limits::WRITER_WAIT)?;
         return Ok(outcome.sentence(&approval));
     }

@@ -100,16 +100,19 @@ fn a_session_of_a_client_cannot_act_as_the_human() {
     let world = World::with(&["alice"]);
     world.drop_file("alice", "a.json", approval("d", json!("human"), json!({})).to_string());
     world.ok(&["run", "--once"]);
-    for (variable, client) in
-        [("CLAUDE_CODE_SESSION_ID", "claude"), ("CODEX_SESSION_ID", "codex"), ("GEMINI_CLI", "gemini")]
-    {
+    for variable in ["CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID", "GEMINI_CLI"] {
         for command in [&["decide", "--as", "human", "d", "yes"][..], &["send", "alice", "yes", "--as", "Human"]] {
             let said = world
                 .run_with(command, |c| {
                     c.env(variable, "s1");
                 })
                 .fails(2, command);
-            assert!(said.contains(&format!("a session of {client} cannot act as human")), "{said}");
+            assert!(
+                said.contains(&format!(
+                    "only a person can act as human, and the caller is an agent: the environment has {variable}"
+                )),
+                "{said}"
+            );
         }
     }
     assert_eq!(steps(&world), ["ask"]);
@@ -126,12 +129,11 @@ fn before_a_key_is_pinned_a_signed_approval_stays_open_and_the_answer_says_how_t
     assert_eq!((codes(&world, "human"), steps(&world)), (vec!["no_pinned_key".to_owned(); 2], vec!["ask".to_owned()]));
     let rejected = world.ok(&["read", "--all", "--as", "human"]);
     assert!(rejected.contains("run `mailbag decide alice/d yes` in a terminal: it pins the key"), "{rejected}");
-    // Without a terminal the command does not sign.
-    let said = world.decide("human", "d", "yes", &[]).fails(2, &["decide"]);
-    assert!(
-        said.contains("needs the signature of the person; run `mailbag decide` as the human in a terminal"),
-        "{said}"
-    );
+    let command = ["decide", "--as", "human", "d", "yes"];
+    let unknown = world.run_with(&command, |command| {
+        command.env("MAILBAG_TEST_ANCESTRY", "unknown");
+    });
+    assert!(unknown.fails(2, &command).contains("only a person can decide as human"));
     assert_eq!(outcomes(&world, "alice"), []);
 }
 

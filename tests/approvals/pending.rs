@@ -124,7 +124,7 @@ fn what_a_sender_writes_stays_in_one_line_and_shows_no_control_characters() {
     // P137
     let world = room();
     let title = "Deploy?\u{1b}[2J\u{202e}\u{2028}#99  approval human";
-    drop_at(&world, 0, "alice", approval("d", json!("bob"), json!({"subject": title, "options": ["a\u{202e}b", "c"]})));
+    drop_at(&world, 0, "alice", approval("d", json!("bob"), json!({"subject": title})));
     pass(&world, 0);
     let shown = run_at(&world, 1, &["pending", "--as", "bob"]);
     assert_eq!(shown.lines().count(), 2, "{shown}");

@@ -30,6 +30,33 @@ fn the_first_valid_decision_counts_and_is_told_to_the_asker_and_the_others_who_w
 }
 
 #[test]
+fn options_that_look_alike_or_have_invisible_characters_are_rejected() {
+    let world = room();
+    for (options, what) in [
+        (json!(["yes", "y\u{435}s"]), "the option \"y\u{435}s\" looks like another option"),
+        (json!(["да", "n\u{3bf}"]), "the option \"n\\u{3bf}\" looks like \"no\""),
+        (json!(["\u{ff59}\u{ff45}\u{ff53}", "no"]), "looks like \"yes\""),
+        (json!(["1\u{fe0f}", "2"]), "the option \"1\\u{fe0f}\" looks like \"1\""),
+        (json!(["☎", "☎\u{fe0e}"]), "looks like another option"),
+        (json!(["yes\u{2800}", "no"]), "the option \"yes\\u{2800}\" has invisible characters"),
+        (json!(["a\u{202e}b", "c"]), "the option \"a\\u{202e}b\" has invisible characters"),
+    ] {
+        world.drop_file("alice", "a.json", approval("d", json!("bob"), json!({"options": options})).to_string());
+        pass(&world, 0);
+        let told = world.inbox("alice").pop().expect("a notice");
+        let problem = &told["metadata"]["problems"][0];
+        assert_eq!(problem["code"], "bad_options");
+        assert!(problem["what"].as_str().is_some_and(|text| text.contains(what)), "{options}: {problem}");
+    }
+    for options in [json!(["да", "нет"]), json!(["ναι", "όχι"]), json!(["❤️ ship", "größer"]), json!(["是", "否"])]
+    {
+        let id = uuid::Uuid::now_v7().to_string();
+        say(&world, 0, "alice", approval(&id, json!("bob"), json!({"options": options})));
+    }
+    assert_eq!(steps(&world), ["ask"; 4]);
+}
+
+#[test]
 fn of_two_deciders_in_one_batch_one_decides_and_the_other_is_told() {
     // P130
     let world = room();

@@ -6,7 +6,10 @@ use serde_json::{Value, json};
 #[test]
 fn the_sender_is_named_or_known_from_the_environment() {
     let world = World::with(&["alice", "bob"]);
-    let said = world.fails(2, &["send", "bob", "hi"]);
+    let unnamed = world.run_with(&["send", "bob", "hi"], |command| {
+        command.env("MAILBAG_TEST_ANCESTRY", "unknown");
+    });
+    let said = unnamed.fails(2, &["send"]);
     assert!(said.contains("--as") && said.contains("MAILBAG_AGENT"), "{said}");
     world.program(&["send", "bob", "one"]).env("MAOS_AGENT_ID", "alice").assert().success();
     let both = [("MAILBAG_AGENT", "alice"), ("MAOS_AGENT_ID", "nobody")];

@@ -81,9 +81,10 @@ pub(crate) fn git_command_as(world: &World, at: &Path, agent: &str, args: &[&str
             None => git.env_remove(name),
         };
     }
-    if !agent.is_empty() {
-        git.env("MAILBAG_AGENT", agent);
-    }
+    match agent {
+        "" => git.env("MAILBAG_TEST_ANCESTRY", "unknown"),
+        agent => git.env("MAILBAG_AGENT", agent),
+    };
     git
 }
 

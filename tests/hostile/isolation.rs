@@ -232,7 +232,7 @@ fn with_a_user_of_its_own_an_agent_is_not_warned_that_it_may_not_route() {
     fs::copy(&mailbag, &program).expect("a copy of the program");
     let as_alice = |args: &str| {
         let (trust, program, room) = (trust.display(), program.display(), isolated.room.display());
-        let script = format!("MAILBAG_TRUST_DIR={trust} {program} --room {room} {args}");
+        let script = format!("MAILBAG_TEST_ANCESTRY=person MAILBAG_TRUST_DIR={trust} {program} --room {room} {args}");
         let ran = isolated.shell(ALICE, &script);
         (
             ran.status.success(),

@@ -271,7 +271,7 @@ fn a_session_of_a_client_does_not_change_links() {
         let ran = rooms.fit.run_with(args, |command| {
             command.env("CLAUDECODE", "1").env("CLAUDE_CODE_SESSION_ID", "s-1");
         });
-        assert!(ran.fails(2, args).contains("cannot change or test links"));
+        assert!(ran.fails(2, args).contains("only a person can change or test links"));
     }
 }
 

@@ -292,7 +292,7 @@ fn refusing(run: &mut Run<'_>) {
     run.ok("rejected-drop", &["lines.ndjson", "--yes"]);
     run.error(3, &["rejected", "show", "9999"]);
     run.error(2, &["send"]);
-    run.error(2, &["inbox"]);
+    run.error(2, &["inbox", "--since", "x"]);
     run.error(65, &["send", "bbo", "x", "--as", "alice"]);
     run.error(4, &["wait", "--as", "zed", "--from", "carol", "--timeout", "1ms"]);
 }

@@ -60,7 +60,7 @@ impl Rooms {
         let mut command = Command::new(PROGRAM);
         let path = format!("{}:{}", self.home.path().join("bin").display(), std::env::var("PATH").unwrap_or_default());
         command.args(args).arg("--room").arg(room).env("PATH", path);
-        command.env("MAILBAG_TRUST_DIR", self.home.path().join("trust")).env_remove("CLAUDE_CODE_SESSION_ID");
+        command.env("MAILBAG_TRUST_DIR", self.home.path().join("trust")).env("MAILBAG_TEST_ANCESTRY", "person").env_remove("CLAUDE_CODE_SESSION_ID");
         command
     }
 

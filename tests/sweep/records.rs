@@ -45,7 +45,7 @@ impl Person {
 
     fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(PROGRAM);
-        command.args(args).current_dir(self.home()).env("MAILBAG_TRUST_DIR", self.home().join("trust"));
+        command.args(args).current_dir(self.home()).env("MAILBAG_TRUST_DIR", self.home().join("trust")).env("MAILBAG_TEST_ANCESTRY", "person");
         command.envs(self.env.iter().map(|(name, value)| (*name, value)));
         command
     }

@@ -17,7 +17,7 @@ const BELL: &str = "echo rang >> \"$MAILBAG_ROOM/../rung\"; kill -TERM $PPID";
 
 fn mailbag(room: &Path, words: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
-    command.arg("--room").arg(room).args(words).env("MAILBAG_TRUST_DIR", room.with_file_name("trust"));
+    command.arg("--room").arg(room).args(words).env("MAILBAG_TRUST_DIR", room.with_file_name("trust")).env("MAILBAG_TEST_ANCESTRY", "person");
     command
 }
 
@@ -48,7 +48,7 @@ fn play(plan: Plan) -> io::Result<(Figures, Outcome)> {
     let mut second = Command::new("timeout");
     let router = mailbag(&room, &["run", "--quiet", "--poll"]);
     second.arg("60").arg(router.get_program()).args(router.get_args());
-    second.env("MAILBAG_TRUST_DIR", room.with_file_name("trust"));
+    second.env("MAILBAG_TRUST_DIR", room.with_file_name("trust")).env("MAILBAG_TEST_ANCESTRY", "person");
     done(second)?;
     let after = rung(&room);
     let log = fs::read_to_string(room.join("log/00000001.ndjson"))?;

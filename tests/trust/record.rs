@@ -35,7 +35,14 @@ fn it_is_private_and_names_the_path_the_room_its_owner_and_the_program() {
     let line = "umask 000; exec \"$0\" \"$@\"";
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", line]).arg(command.get_program()).args(command.get_args()).current_dir(world.path());
-    assert!(shell.env("MAILBAG_TRUST_DIR", &directory).status().expect("sh").success());
+    assert!(
+        shell
+            .env("MAILBAG_TRUST_DIR", &directory)
+            .env("MAILBAG_TEST_ANCESTRY", "person")
+            .status()
+            .expect("sh")
+            .success()
+    );
     assert_eq!((mode(&directory), mode(&directory.join("trust.json"))), (0o700, 0o600));
     let text = fs::read(directory.join("trust.json")).expect("a file");
     let record: Value = serde_json::from_slice(&text).expect("JSON");

@@ -36,7 +36,12 @@ fn path(world: &World, stand_ins: &[&str]) -> String {
 fn run(world: &World, path: &str, line: &str) {
     let mut command = Command::new("sh");
     command.args(["-c", line]).current_dir(world.path()).env_clear();
-    command.env("PATH", path).env("HOME", world.path()).env("USER", "me").env("MAILBAG_TRUST_DIR", world.trust());
+    command
+        .env("PATH", path)
+        .env("HOME", world.path())
+        .env("USER", "me")
+        .env("MAILBAG_TRUST_DIR", world.trust())
+        .env("MAILBAG_TEST_ANCESTRY", "person");
     let output = command.output().expect("a shell");
     assert!(output.status.success(), "{line}: {output:?}");
 }

@@ -210,11 +210,6 @@ impl Output {
         writeln!(std::io::stderr(), "{text}").doing("write to", "standard error")
     }
 
-    /// Does a person read standard error? Programs that run git for an agent have a pipe there.
-    pub(crate) fn is_told_at_terminal(&self) -> bool {
-        std::io::stderr().is_terminal()
-    }
-
     /// Notes while data is being written.
     pub(crate) fn talk(&self) -> Talk {
         Talk { terminal: !self.quiet && std::io::stderr().is_terminal() }

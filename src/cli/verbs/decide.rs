@@ -5,7 +5,9 @@ use crate::base::{limits, sanitize};
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
 use crate::commands::approval::{self, Choice};
+use crate::message::id;
 use crate::query::displayed::DisplayedApproval;
+use crate::room::actor::{DECIDE, require_person};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,6 +46,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let who = args.identity.who(cx)?;
+    if who.name.eq_ignore_ascii_case(id::HUMAN) {
+        require_person(DECIDE)?;
+    }
     let room = cx.room()?;
     // The approval may not be in the log yet.
     cx.route_waiting(&room);
@@ -58,7 +63,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             }
         },
     };
-    let choice = Choice { approval, option, note, digest, at_terminal: cx.out.is_told_at_terminal() };
+    let choice = Choice { approval, option, note, digest };
     let outcome = approval::decide(&room, &who, choice, cx.writer_wait())?;
     cx.out.did(outcome.sentence(&outcome.approval), "do not repeat the command");
     cx.out.show(&outcome, |out| out.done(sanitize::line(&outcome.sentence(&outcome.approval))))?;

@@ -34,7 +34,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let (asked, from) = (cx.asked(), here()?);
-    let who = identity::who(args.identity.given(), || cx.room(), false).ok();
+    let who = identity::who(args.identity.given(), || cx.room()).ok();
+    let who = who.filter(|who| who.source != identity::THE_TERMINAL);
     let agent = who.as_ref().map(|who| who.name.as_str());
     let asked = Request { room: asked.as_deref(), from: &from, agent };
     let report = if args.fix { doctor::fix(&asked)? } else { doctor::examine(&asked)? };

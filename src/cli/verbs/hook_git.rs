@@ -32,11 +32,11 @@ pub(super) fn run(hook: Option<GitHook>, identity: &Identity, cx: &mut Context) 
     }
     // Without a room, or in one that the person has not trusted, no file has an owner.
     let (Some(hook), Ok(room)) = (hook, found) else { return Ok(Exit::Ok) };
-    let (given, at_terminal) = (identity.given().map(str::to_owned), cx.out.is_told_at_terminal());
+    let given = identity.given().map(str::to_owned);
     // A hook that hangs would block all work in the repository.
     let (tell, heard) = mpsc::channel();
     let (own, place) = (room.clone(), directory.clone());
-    std::thread::spawn(move || tell.send(answer(hook, &own, &place, given.as_deref(), at_terminal)));
+    std::thread::spawn(move || tell.send(answer(hook, &own, &place, given.as_deref())));
     let answer = heard.recv_timeout(limits::GUARD_TIME).unwrap_or_else(|_| {
         let what = format!("the check took longer than {} seconds", limits::GUARD_TIME.as_secs());
         Err(Error::Timeout { what, cure: "run `mailbag doctor`".into() })
@@ -72,8 +72,8 @@ pub(super) fn run(hook: Option<GitHook>, identity: &Identity, cx: &mut Context) 
     }
 }
 
-fn answer(hook: GitHook, room: &Room, directory: &Path, given: Option<&str>, at_terminal: bool) -> Result<Verdict> {
-    let committer = Committer::of(room, given, directory, at_terminal)?;
+fn answer(hook: GitHook, room: &Room, directory: &Path, given: Option<&str>) -> Result<Verdict> {
+    let committer = Committer::of(room, given, directory)?;
     match hook {
         GitHook::PreCommit if switch::is_off() => Ok(Verdict::Free),
         GitHook::PreCommit => events::pre_commit(room, directory, &committer),
@@ -88,7 +88,7 @@ fn dry_run(room: Option<&Room>, directory: &Path, cx: &mut Context) -> Result<Ex
         return Ok(Exit::Ok);
     };
     let guard = room.settings()?.guard;
-    let who = match Committer::of(room, None, directory, false)? {
+    let who = match Committer::of(room, None, directory)? {
         Committer::Agent(name) => format!("commits here are by {name}"),
         Committer::Human | Committer::Unknown(_) => "the session that commits names the agent".to_owned(),
     };

@@ -21,7 +21,7 @@ Examples:
 For agents that run in a client such as Claude Code, Codex or Gemini CLI. Hooks,
 tools and commands of the session then need no --as. The name is leased to the
 session: every call renews the lease, and another session cannot join as the agent
-until the lease expires. That is session_lease (30 minutes, in settings.toml) after
+until the lease expires. Only a person can give it the name with --take-over. That is session_lease (30 minutes, in settings.toml) after
 the last call, and not while a wait, MCP server or watch of the session runs. The
 joined name takes precedence over MAILBAG_AGENT and `mailbag install --agent`.
 

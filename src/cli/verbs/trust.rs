@@ -10,6 +10,7 @@ use crate::commands::approval::{self, PinnedKeys};
 use crate::commands::trust::{self, RoomTrust};
 use crate::query::connections::Connectable;
 use crate::query::programs::Startable;
+use crate::room::actor::require_person;
 use crate::room::consent::{Connection, Consent};
 use crate::room::key_file::KeyFile;
 use crate::room::settings::GuardedSetting;
@@ -117,7 +118,7 @@ struct Agreed {
 
 /// Asks the person. `None` without consent.
 fn ask(standing: &RoomTrust, cx: &mut Context) -> Result<Option<Agreed>> {
-    trust::refuse_in_session()?;
+    require_person("change consent")?;
     let asks = |question: &str| {
         cx.out.ask(question)?.ok_or_else(|| Error::Usage {
             what: "cannot ask for consent without a terminal".into(),

@@ -56,7 +56,10 @@ pub(crate) fn run(_: Args, _: &mut Context) -> Result<Exit> {
 #[cfg(feature = "web")]
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     use crate::commands::browse;
+    use crate::room::actor::require_person;
     use crate::web::{Access, Options, serve};
+    // The page acts as the human.
+    require_person("open the page")?;
     let room = cx.room()?;
     if args.sign_out {
         return sign_out(&room, cx);

@@ -15,7 +15,8 @@ use crate::base::error::{Doing, Result};
 use crate::base::limits;
 use crate::commands::follow;
 use crate::commands::wait::Routing;
-use crate::disk::machine;
+use crate::disk::terminal::Pid;
+use crate::disk::{Orphans, machine};
 use crate::room::Room;
 pub use monitor::monitor;
 use session::{Session, warn_on_error};
@@ -135,6 +136,9 @@ struct Events {
     renewal: Instant,
     /// Whether a signal now ends the process immediately.
     finishing: Arc<AtomicBool>,
+    orphans: Orphans,
+    /// The command, which [`run`] waits for.
+    child: Option<Pid>,
 }
 
 impl Events {
@@ -162,6 +166,8 @@ impl Events {
             routing: Routing::new(room),
             renewal: Instant::now(),
             finishing,
+            orphans: Orphans::adopt(),
+            child: None,
         })
     }
 
@@ -196,6 +202,7 @@ impl Events {
         if let Err(e) = self.routing.tend() {
             report(Report::Warning(format!("cannot deliver pending mail: {e}")));
         }
+        self.orphans.reap(self.child);
         self.renewal = session.renew(self.renewal, report);
         let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
         match self.receiver.recv_timeout(left.min(limits::TAKE_OVER)) {

@@ -176,6 +176,7 @@ fn attend(
 ) -> Result<ExitStatus> {
     let pid = Pid::from_child(&child);
     watch(pid, events, console.is_some())?;
+    events.child = Some(pid);
     let (mut status, mut drained, mut seen) = (None, false, None);
     loop {
         if let Some(status) = status.filter(|_| drained) {

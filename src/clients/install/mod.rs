@@ -40,6 +40,7 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::{Dir, UserFile, layout};
 use crate::query::identity;
+use crate::room::actor::require_person;
 use crate::room::signature::DecisionKey;
 use crate::room::{self, Room};
 use clients::{Format, Part, Target, Wanted};
@@ -149,8 +150,9 @@ impl Plan {
 }
 
 fn check_approvals(asked: &Request<'_>) -> Result<()> {
-    match asked.approvals && asked.client.approval_event().is_none() {
+    match asked.approvals {
         false => Ok(()),
+        true if asked.client.approval_event().is_some() => require_person("install approvals by mail"),
         true => Err(Error::Usage {
             what: format!("{} has no hook that can answer a permission request", asked.client.name()),
             cure: "install without --approvals; the client asks in its own dialog".into(),

@@ -13,6 +13,7 @@ use crate::base::limits;
 use crate::base::text::{quoted, shell_word};
 use crate::disk::layout;
 use crate::query::links;
+use crate::room::actor::require_person;
 use crate::room::settings::{Accept, Carrier, LinkSettings, NatsAddress, NatsSettings, Settings, SshAddress, is_tag};
 use crate::room::{self, Room};
 use serde::Serialize;
@@ -60,8 +61,14 @@ pub struct Added {
     pub next: Option<String>,
 }
 
+/// The action of these commands, for [`require_person`].
+const LINKS: &str = "change or test links";
+
 /// Adds a link to the settings. The same link can be added again.
 pub fn add(room: &Room, from: &Path, wanted: &Wanted<'_>) -> Result<Added> {
+    if !wanted.dry_run {
+        require_person(LINKS)?;
+    }
     check_tag(room, wanted.tag)?;
     let other = match wanted.carrier {
         Carrier::Dir => Some(other_room(room, from, wanted.address)?),

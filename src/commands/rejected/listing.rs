@@ -6,7 +6,9 @@ use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log::find;
 use crate::message::record::{Event, Record};
+use crate::query::identity;
 use crate::room::Room;
+use crate::room::actor::require_person;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -148,4 +150,15 @@ fn explain(dir: &Dir, name: &str) -> Option<Why> {
     let why: Why = serde_json::from_slice(&bytes).ok()?;
     let what = why.problems.first().map(|problem| problem.what.clone()).unwrap_or_default();
     Some(Why { what, ..why })
+}
+
+/// Only a person may change the rejected files of other agents.
+pub(super) fn check_owners(room: &Room, all: &[Rejected]) -> Result<()> {
+    let who = identity::who(None, || Ok(room.clone())).ok();
+    let registry = room.registry()?;
+    let own = who.as_ref().and_then(|who| registry.find(&who.name));
+    match all.iter().find(|one| own.is_none_or(|own| *own.id != *one.agent)) {
+        None => Ok(()),
+        Some(other) => require_person(&format!("change the rejected files of {}", other.agent)),
+    }
 }

@@ -13,7 +13,7 @@ use crate::query::follow::Follower;
 use crate::query::identity;
 use crate::room::Room;
 use crate::room::settings::Admission;
-use listing::{claim_of, last_of_file, line_of, of, record_of};
+use listing::{check_owners, claim_of, last_of_file, line_of, of, record_of};
 use rustix::fs::FileType;
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -152,6 +152,7 @@ pub fn show(room: &Room, name: &str) -> Result<Shown> {
 /// Removes the listed rejected files and their explanations, and returns the removed ones. Later ones stay, and so does
 /// what another command sent again or removed before.
 pub fn remove_all(room: &Room, listed: Vec<Rejected>) -> Result<Vec<Rejected>> {
+    check_owners(room, &listed)?;
     let _held = room.lock_rejected()?;
     let left = list(room, &Which::All)?;
     let is_left = |one: &Rejected| left.iter().any(|other| other.is_same(one));
@@ -181,6 +182,7 @@ pub fn retry(room: &Room, which: &Which, content: Option<Vec<u8>>, within: Durat
     // Another command may send the same files again, or remove them.
     let held = room.lock_rejected()?;
     let all = list(room, which)?;
+    check_owners(room, &all)?;
     if content.is_some() && all.len() != 1 {
         let what = format!("one corrected file cannot replace {} rejected files", all.len());
         return Err(Error::Usage { what, cure: "select one rejected file".into() });

@@ -9,7 +9,7 @@ use crate::base::hash::{hash, hex};
 use crate::base::limits;
 use crate::disk::{UserFile, layout};
 use crate::room::Room;
-use crate::room::sessions::Caller;
+use crate::room::actor::require_person;
 use manager::Control;
 pub use manager::{Manager, Running};
 use serde::Serialize;
@@ -113,7 +113,7 @@ impl Service {
 
     /// Writes the file, and starts the service now and with each session of its user. A second run mends what a killed one left.
     pub fn install(&self) -> Result<Changed> {
-        refuse_in_session()?;
+        require_person("change services")?;
         let control = Control::of(self.manager, &self.name, &self.file)?;
         let file = self.read()?;
         let before = file.bytes().map(|bytes| self.own(bytes)).transpose()?;
@@ -129,7 +129,7 @@ impl Service {
 
     /// Ends the service and removes its file, and the directories that the installation made and that are empty.
     pub fn uninstall(&self) -> Result<Changed> {
-        refuse_in_session()?;
+        require_person("change services")?;
         let file = self.read()?;
         let Some(bytes) = file.bytes() else { return Ok(self.changed(false, None)) };
         let directories = self.own(bytes)?;
@@ -248,15 +248,4 @@ fn environment() -> Vec<(&'static str, String)> {
         |name| std::env::var(name).ok().filter(|value| !value.is_empty() && !value.chars().any(char::is_control));
     let names = ["PATH", layout::TRUST_DIRECTORY, "XDG_DATA_HOME"];
     names.into_iter().filter_map(|name| Some((name, value(name)?))).collect()
-}
-
-/// Only a person installs a service: it runs for longer than any session.
-fn refuse_in_session() -> Result<()> {
-    match Caller::from_environment() {
-        None => Ok(()),
-        Some(session) => Err(Error::Usage {
-            what: format!("a session of {} cannot change services", session.client),
-            cure: "run the command in a terminal of your own".into(),
-        }),
-    }
 }

@@ -3,6 +3,8 @@
 use super::words::{did_you_mean, quoted};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
+use crate::base::lookalike::skeleton;
+use crate::base::sanitize;
 use crate::message::checked::field;
 use crate::message::{APPROVAL, decision};
 use serde_json::{Map, Value, json};
@@ -21,9 +23,9 @@ pub(super) fn check(fields: &Fields, kind: &str, now: Stamp, problems: &mut Vec<
 }
 
 fn check_options(options: &[String]) -> Option<Problem> {
-    let lower: Vec<String> = options.iter().map(|option| option.to_lowercase()).collect();
+    let lower: Vec<String> = options.iter().map(|option| skeleton(option)).collect();
     let problem = |n: usize, what: String| {
-        let fix = "give options that differ, without letter case";
+        let fix = "give options that differ visibly, not only in letter case";
         Some(Problem::new("bad_options", what).at(format!("/options/{n}")).fix(fix).example(json!(decision::OPTIONS)))
     };
     for (n, option) in lower.iter().enumerate() {
@@ -31,7 +33,14 @@ fn check_options(options: &[String]) -> Option<Problem> {
             return problem(n, "an option is blank".into());
         }
         if lower[..n].contains(option) {
-            return problem(n, format!("the option {} is given twice", quoted(&options[n])));
+            return problem(n, format!("the option {} looks like another option", quoted(&options[n])));
+        }
+        let escaped = options[n].escape_default();
+        if sanitize::has_hidden(&options[n]) {
+            return problem(n, format!("the option \"{escaped}\" has invisible characters"));
+        }
+        if option.is_ascii() && !options[n].is_ascii() {
+            return problem(n, format!("the option \"{escaped}\" looks like {}", quoted(option)));
         }
     }
     None
