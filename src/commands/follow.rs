@@ -95,7 +95,7 @@ pub(super) fn poll<T>(deadline: Instant, look: &mut dyn FnMut() -> Result<Option
             return Ok(None);
         }
         std::thread::sleep(pause.min(left));
-        pause = (pause * 2).min(limits::ROUTER_LOOK);
+        pause = (pause * 5 / 4).min(limits::ROUTER_LOOK);
     }
 }
 

@@ -182,10 +182,7 @@ impl Process {
 
 /// Returns true if this process is known to be stopped, by a signal or a debugger.
 pub fn is_stopped(pid: u32) -> bool {
-    let stat = std::fs::read_to_string(proc().join(pid.to_string()).join("stat")).unwrap_or_default();
-    // The program's name may contain spaces and brackets: proc_pid_stat(5).
-    let state = stat.rsplit_once(')').and_then(|(_, tail)| tail.split_whitespace().next());
-    numbers_are_ours() && matches!(state, Some("T" | "t"))
+    numbers_are_ours() && stat_of(pid).is_some_and(|stat| ["T", "t"].contains(&&*stat.state))
 }
 
 impl Process {
@@ -239,12 +236,13 @@ pub(super) struct ProcessStat {
     pub(super) process: Process,
     pub(super) parent: u32,
     pub(super) name: String,
-    is_zombie: bool,
+    /// The letter of its state: proc_pid_stat(5).
+    state: String,
 }
 
 /// A process that has not ended.
 fn running(pid: u32) -> Option<ProcessStat> {
-    stat_of(pid).filter(|stat| !stat.is_zombie)
+    stat_of(pid).filter(|stat| stat.state != "Z")
 }
 
 /// A process, also if it has ended and its parent has not noticed.
@@ -254,10 +252,10 @@ pub(super) fn stat_of(pid: u32) -> Option<ProcessStat> {
     let (head, tail) = stat.rsplit_once(')')?;
     let name = head.split_once('(')?.1.to_owned();
     let mut fields = tail.split_whitespace();
-    let is_zombie = fields.next()? == "Z";
+    let state = fields.next()?.to_owned();
     let parent = fields.next()?.parse().ok()?;
     let started = fields.nth(17)?.parse().ok()?;
-    Some(ProcessStat { process: Process { pid, started, namespace: namespace() }, parent, name, is_zombie })
+    Some(ProcessStat { process: Process { pid, started, namespace: namespace() }, parent, name, state })
 }
 
 fn own() -> Option<ProcessStat> {
@@ -307,7 +305,7 @@ pub fn processes(variables: &[&str]) -> Vec<Environment> {
 pub(super) fn ended_children() -> Vec<u32> {
     let Some(listing) = Dir::open(&proc()).ok().and_then(|proc| proc.list().ok()) else { return Vec::new() };
     let all = listing.flatten().filter_map(|entry| stat_of(entry.name.to_str()?.parse().ok()?));
-    all.filter(|stat| stat.is_zombie && stat.parent == std::process::id()).map(|stat| stat.process.pid).collect()
+    all.filter(|stat| stat.state == "Z" && stat.parent == std::process::id()).map(|stat| stat.process.pid).collect()
 }
 
 fn process(pid: u32, variables: &[&str]) -> Option<Environment> {
