@@ -80,7 +80,11 @@ impl Container {
         }
         command.args(NAMESPACES).args(["sh", "-ec", ENTER, "sh", program]).args(args).stdin(Stdio::null());
         command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.env("HOME", self.at("home")).env("NO_COLOR", "1").env("MAILBAG_TEST_KEEPS", "all");
+        command
+            .env("HOME", self.at("home"))
+            .env("NO_COLOR", "1")
+            .env("MAILBAG_TEST_ANCESTRY", "person")
+            .env("MAILBAG_TEST_KEEPS", "all");
         command.env("BIND", self.binds.join(" ")).env("WORK", self.at(directory)).current_dir("/");
         let hidden: Vec<String> = self.hidden.iter().map(|place| place.display().to_string()).collect();
         command.env("HIDE", hidden.join(" "));
@@ -248,7 +252,8 @@ fn a_user_of_the_rooms_group_reads_the_room_and_is_told_why_it_cannot_send() {
     let other = |args: &[&str]| {
         let mut command = Command::new("setpriv");
         command.args(["--reuid=65533", "--regid=65534", "--clear-groups"]).arg(&program).args(args);
-        ran(command.current_dir(world.path()).env("MAILBAG_TRUST_DIR", home.path()).env("NO_COLOR", "1"))
+        command.current_dir(world.path()).env("MAILBAG_TRUST_DIR", home.path()).env("MAILBAG_TEST_ANCESTRY", "person");
+        ran(command.env("NO_COLOR", "1"))
     };
     assert!(other(&["list"]).fails(1, &["list"]).contains("belongs to user 0"));
     other(&["trust", "--yes"]).ok(&["trust"]);

@@ -151,7 +151,7 @@ fn only_a_person_accepts_a_gap() {
 
 #[test]
 fn a_live_router_writes_to_no_other_log_than_its_own() {
-    // P290
+    // P344
     let accidents: [(&str, Accident); 7] = [
         ("replaced by a copy", |world| {
             fs::rename(world.path().join("kept/00000001.ndjson"), world.room("log/00000001.ndjson")).expect("moved");
@@ -194,7 +194,7 @@ fn a_live_router_writes_to_no_other_log_than_its_own() {
 
 #[test]
 fn a_segment_that_was_replaced_by_its_copy_loses_nothing() {
-    // P290
+    // P344
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "one");
     let mut router = world.router(&[]);
@@ -211,7 +211,7 @@ fn a_segment_that_was_replaced_by_its_copy_loses_nothing() {
 
 #[test]
 fn the_same_content_is_the_same_log() {
-    // P290
+    // P344
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "one");
     let router = world.router(&[]);
@@ -231,7 +231,7 @@ fn the_same_content_is_the_same_log() {
 
 #[test]
 fn without_stable_inodes_length_and_last_line_decide() {
-    // P290
+    // P344
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "one");
     let start = || {

@@ -147,7 +147,7 @@ fn is_hidden(c: char, before: Option<char>) -> bool {
 fn imitates(c: char, before: &str, from: &str) -> bool {
     // A longer word is not read as a word.
     const WORD: usize = 64;
-    if c.is_ascii() || ascii_twin(c).is_none() {
+    if c.is_ascii() || !c.is_alphabetic() || ascii_twin(c).is_none() {
         return false;
     }
     let mut front = before.chars().rev().take_while(|c| c.is_alphabetic()).take(WORD);

@@ -101,7 +101,9 @@ fn notify_loser(room: &Room, loser: &Lease, winner: &Lease) -> Result<()> {
         winner.holder()
     );
     let subject = Some(format!("another session is {agent} now"));
-    let draft = Draft { to: vec![agent.clone()], subject, body: Some(body), ..Draft::default() };
+    // A hook does not announce it to the new session.
+    let priority = Some("low".to_owned());
+    let draft = Draft { to: vec![agent.clone()], subject, body: Some(body), priority, ..Draft::default() };
     send::send(room, &Who { name: id::HUMAN.to_owned(), source: identity::THE_TERMINAL }, draft).map(drop)
 }
 

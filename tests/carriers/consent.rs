@@ -46,7 +46,7 @@ fn an_agent_cannot_agree_to_a_link() {
     let told = pair.fit.run_with(&["trust", "--yes"], |command| {
         command.env("CLAUDE_CODE_SESSION_ID", "s1");
     });
-    assert!(told.fails(2, &["trust"]).contains("only a person can agree"));
+    assert!(told.fails(2, &["trust"]).contains("only a person can change consent"));
     pair.once().fails(1, &["link run"]);
 }
 

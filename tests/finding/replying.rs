@@ -141,7 +141,10 @@ fn what_can_t_be_answered_is_told_and_nothing_is_written() {
             "{said}"
         );
     }
-    let said = world.fails(2, &["reply", "same", "x"]);
+    let unknown = world.run_with(&["reply", "same", "x"], |command| {
+        command.env("MAILBAG_TEST_ANCESTRY", "unknown");
+    });
+    let said = unknown.fails(2, &["reply", "same", "x"]);
     assert!(said.contains("--as"), "{said}");
     assert_eq!(world.everything(), before);
     world.ok(&["reply", "note", "again", "--as", "alice"]);

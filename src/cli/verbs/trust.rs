@@ -146,6 +146,7 @@ fn ask(standing: &RoomTrust, cx: &mut Context) -> Result<Option<Agreed>> {
 
 /// Pins the person's decision key, after a question if another key is pinned.
 fn pin_decision_key(asked: Option<PathBuf>, cx: &mut Context) -> Result<Exit> {
+    require_person("pin the decision key")?;
     let room = match asked {
         Some(dir) => Room::open(&room::below(&dir))?,
         None => cx.room()?,

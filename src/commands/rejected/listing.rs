@@ -17,7 +17,8 @@ use std::path::PathBuf;
 pub(super) fn last_of_file(room: &Room, refused: &Rejected) -> Result<Option<PathBuf>> {
     let Some(kept) = &refused.kept_in else { return Ok(None) };
     let others = of(room, &refused.agent)?;
-    let is_last = !others.iter().any(|other| other.seq != refused.seq && other.kept_in.as_ref() == Some(kept));
+    let is_line = |other: &&Rejected| other.seq != refused.seq && other.explanation.is_some();
+    let is_last = !others.iter().filter(is_line).any(|other| other.kept_in.as_ref() == Some(kept));
     Ok(is_last.then(|| kept.clone()))
 }
 
