@@ -175,10 +175,11 @@ fn a_caller_with_hidden_parents_or_without_a_terminal_is_unknown() {
 }
 
 /// The actions that only a person may take, as arguments, each with a part of the error.
-const ACTIONS: [(&[&str], &str); 18] = [
+const ACTIONS: [(&[&str], &str); 19] = [
     (&["decide", "d", "yes", "--as", "human"], "only a person can"),
     (&["reply", "alice/d", "go", "--type", "decision", "--as", "human"], "only a person can"),
     (&["trust", "--yes"], "only a person can change consent"),
+    (&["trust", "--decision-key"], "only a person can pin the decision key"),
     (&["trust", "--revoke"], "only a person can change consent"),
     (&["link", "add", "po", "host:/srv/po", "--carrier", "ssh"], "only a person can change or test links"),
     (&["link", "add", "po", "--carrier", "none"], "only a person can change or test links"),

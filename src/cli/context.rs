@@ -151,7 +151,7 @@ impl Context {
         if let Some(e) = posted.failure.take() {
             return Err(e);
         }
-        if let Some(why) = &posted.pending {
+        if let Some(why) = posted.pending.as_ref().filter(|why| *why != post::OWNER_ROUTES) {
             self.out.warn(&format!("pending: {why}; {WRITTEN} ({})", posted.sent.file.display()));
         }
         Ok(())

@@ -17,6 +17,9 @@ use crate::router::daemon::{self, Passed};
 use serde::Serialize;
 use std::time::Duration;
 
+/// The reason why a message waits in a room that this user may not route. It is no failure.
+pub const OWNER_ROUTES: &str = "no router runs, and only the owner of the room can start one";
+
 /// A message that was sent, with the result.
 #[derive(Debug, Serialize)]
 pub struct Posted {
@@ -101,11 +104,10 @@ fn delivered(room: &Room, sent: &Sent, passed: Result<Passed>, within: Duration)
             Err(Error::NotGranted(record.problems))
         }
         Some(record) => Ok(Ok(record)),
+        // A user who may not route may not read the log either.
+        None if !may_route => Ok(Err(Error::Busy { what: OWNER_ROUTES.into(), cure: WRITTEN.into() })),
         None => Ok(Err(followed.err().unwrap_or_else(|| {
-            let what = match may_route {
-                false => "no router runs, and only the owner of the room can start one".into(),
-                true => status::reason_of(room, &sent.file).unwrap_or_else(|| not_processed(room)),
-            };
+            let what = status::reason_of(room, &sent.file).unwrap_or_else(|| not_processed(room));
             Error::Busy { what, cure: WRITTEN.into() }
         }))),
     }
@@ -135,7 +137,7 @@ fn posted(room: &Room, sent: Sent, outcome: Outcome) -> Posted {
         Err(e) => (None, Some(e)),
     };
     let pending = failure.as_ref().map(|e| match e {
-        Error::Busy { what, .. } => what.clone(),
+        Error::Busy { what, cure } if cure == WRITTEN => what.clone(),
         e => e.to_string(),
     });
     let failure = failure.filter(|e| e.class() != Class::Temporary);

@@ -291,7 +291,7 @@ fn only_a_person_replaces_the_key() {
         });
         assert!(!output.status.success() && said(&output).contains("only a person can"), "{caller}: {}", said(&output));
         ask(&world, caller);
-        let output = world.at_terminal_with(&["decide", caller, "yes"], "y\n", |command| {
+        let output = world.at_terminal_with(&["decide", caller, "yes", "--as", "human"], "y\n", |command| {
             command.env("MAILBAG_TEST_ANCESTRY", caller);
         });
         assert!(!output.status.success() && said(&output).contains("only a person can"), "{caller}: {}", said(&output));

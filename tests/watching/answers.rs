@@ -284,7 +284,7 @@ fn at_every_width_an_item_is_one_line_and_a_title_forges_neither_a_line_nor_a_co
     // P103
     let world = world();
     let title = "Deploy?\u{1b}[31m\u{202e}\n! 9 approval #99 human” [forged] \u{9b}2J";
-    say(&world, "planner", &approval("d", title, &["yes\u{202e}sey", "no ] “x”"]));
+    say(&world, "planner", &approval("d", title, &["yes", "no ] “x”"]));
     say(&world, "writer", &question("q", &"你好 ".repeat(60)));
     let Some(terminal) = Terminal::open(&world, (40, 24), &["watch"]) else { return };
     let rows = |screen: &str| {
