@@ -62,7 +62,7 @@ pub fn pending(room: &Room, agent: &str) -> Result<List> {
     Ok(of_state(room, &state::committed(&room.dir)?, agent))
 }
 
-/// As [`pending`], with the complete texts of the approvals.
+/// As [`pending()`], with the complete texts of the approvals.
 pub fn with_texts(room: &Room, agent: &str) -> Result<List> {
     let mut list = pending(room, agent)?;
     list.add_texts(room)?;
