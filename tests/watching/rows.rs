@@ -8,7 +8,7 @@ use crate::world::World;
 fn at_a_terminal_a_message_is_a_line_without_its_id_cut_to_the_width() {
     let world = World::with(&["alice", "bob"]);
     let subject = "你好 ".repeat(20) + "and so on";
-    let id = world.ok(&["send", "bob", "x", "--subject", &subject, "--type", "question", "--as", "alice"]);
+    let id = world.ok(&["send", "-q", "bob", "x", "--subject", &subject, "--type", "question", "--as", "alice"]);
     world.ok(&["send", "bob", "x", "--subject", "short", "--as", "alice"]);
     for (args, who) in [(&["inbox", "bob"][..], "alice"), (&["list", "--as", "bob"], "alice → bob")] {
         let Some(terminal) = Terminal::open(&world, (60, 20), args) else { return };

@@ -78,9 +78,15 @@ pub(super) fn check_json(mut text: Vec<u8>) -> Vec<u8> {
     text
 }
 
-/// Returns true if this is what [`check_json`] returned, or if it is blank: a power cut can leave a blank file.
+/// Returns true if the file is blank or has a hole, as a power cut can leave it. No text has four zero bytes in a row, not even
+/// in UTF-32.
+pub(super) fn is_torn(bytes: &[u8]) -> bool {
+    bytes.iter().all(|byte| *byte == 0 || byte.is_ascii_whitespace()) || memchr::memmem::find(bytes, &[0; 4]).is_some()
+}
+
+/// Returns true if this is what [`check_json`] returned, or if it is torn.
 pub(super) fn is_checked_json(text: &[u8]) -> bool {
-    if text.iter().all(|byte| *byte == 0 || byte.is_ascii_whitespace()) {
+    if is_torn(text) {
         return true;
     }
     let mark = b",\n  \"check\": \"";

@@ -249,7 +249,7 @@ impl Mailbox {
         }
         let (dir, file) = parts(room, name, false)?;
         let bytes = dir.read(&file, limits::REGISTRY_BYTES)?.unwrap_or_default();
-        if bytes.iter().all(|byte| *byte == 0 || byte.is_ascii_whitespace()) {
+        if foreign::is_torn(&bytes) {
             return Ok(true);
         }
         let digest = foreign::digest(&bytes);
