@@ -237,7 +237,7 @@ pub(super) struct ProcessStat {
     pub(super) parent: u32,
     pub(super) name: String,
     /// The letter of its state: proc_pid_stat(5).
-    state: String,
+    pub(super) state: String,
 }
 
 /// A process that has not ended.
@@ -299,13 +299,6 @@ pub fn processes(variables: &[&str]) -> Vec<Environment> {
     let Some(listing) = Dir::open(&proc()).ok().and_then(|proc| proc.list().ok()) else { return Vec::new() };
     let pids = listing.flatten().filter_map(|entry| entry.name.to_str()?.parse().ok());
     pids.filter_map(|pid| process(pid, variables)).collect()
-}
-
-/// The children of this process that have ended and that no thread has waited for.
-pub(super) fn ended_children() -> Vec<u32> {
-    let Some(listing) = Dir::open(&proc()).ok().and_then(|proc| proc.list().ok()) else { return Vec::new() };
-    let all = listing.flatten().filter_map(|entry| stat_of(entry.name.to_str()?.parse().ok()?));
-    all.filter(|stat| stat.state == "Z" && stat.parent == std::process::id()).map(|stat| stat.process.pid).collect()
 }
 
 fn process(pid: u32, variables: &[&str]) -> Option<Environment> {

@@ -1,7 +1,8 @@
 //! Orphans: processes below this one that lost their parent. This process becomes their parent, so that a command cannot
 //! hide that `mailbag exec` started it.
 
-use super::machine;
+use super::Dir;
+use super::machine::{proc, stat_of};
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -38,11 +39,18 @@ impl Orphans {
             return;
         }
         let child = child.map(|child| child.as_raw_nonzero().get().unsigned_abs());
-        let ended: BTreeSet<u32> = machine::ended_children().into_iter().filter(|pid| Some(*pid) != child).collect();
+        let ended: BTreeSet<u32> = ended_children().into_iter().filter(|pid| Some(*pid) != child).collect();
         for pid in ended.intersection(&self.ended) {
             let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw);
             let _ = pid.map(|pid| waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG));
         }
         self.ended = ended;
     }
+}
+
+/// The children of this process that have ended and that no thread has waited for.
+fn ended_children() -> Vec<u32> {
+    let Some(listing) = Dir::open(&proc()).ok().and_then(|proc| proc.list().ok()) else { return Vec::new() };
+    let all = listing.flatten().filter_map(|entry| stat_of(entry.name.to_str()?.parse().ok()?));
+    all.filter(|stat| stat.state == "Z" && stat.parent == std::process::id()).map(|stat| stat.process.pid).collect()
 }

@@ -238,10 +238,6 @@ pub const SESSION_ID: usize = 128;
 pub const SESSION_BYTES: u64 = 64 << 10;
 /// How many parent processes are searched for a client.
 pub const ANCESTORS: usize = 16;
-/// How many parent processes are read before the further ones count as hidden.
-pub const LINEAGE: usize = 256;
-/// The longest name of a process that is shown.
-pub const PROCESS_NAME: usize = 40;
 /// The default number of lines that hooks may show an agent per `announce_window`.
 pub const ANNOUNCE_BUDGET: u32 = 30;
 /// The default window in which these lines are counted.

@@ -231,7 +231,12 @@ impl Mailbox {
             return Ok(false);
         }
         let (dir, file) = parts(room, &name, true)?;
-        dir.show(&file, &text)?;
+        // A part of it would pass for the text of others.
+        if view.config.is_durable() {
+            dir.replace(&file, &text)?;
+        } else {
+            dir.show(&file, &text)?;
+        }
         let left = stat(room, &name);
         self.written.insert(name, (text, left));
         Ok(true)
