@@ -30,6 +30,7 @@ fn retry(room: &Path, kind: Kind, setting: &Setting) -> Command {
     if kind == Kind::Replaced {
         command.arg(room.with_file_name("replacement.json"));
     }
+    command.env("MAILBAG_TEST_ANCESTRY", "person");
     command.envs(setting.env.iter().map(|(name, value)| (*name, value)));
     command
 }
