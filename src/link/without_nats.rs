@@ -12,7 +12,8 @@ impl Client {
     pub(super) fn start(_: &Room, connection: &Connection, _: &str) -> Result<(Client, (File, File))> {
         Err(Error::Usage {
             what: format!("the link {} is over NATS, and this program was built without it", connection.link),
-            cure: "install mailbag from a package, or with `cargo install --path . --features nats` in a checkout".into(),
+            cure: "install mailbag from a package, or with `cargo install --path . --features nats` in a checkout"
+                .into(),
         })
     }
 

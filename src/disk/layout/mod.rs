@@ -61,6 +61,8 @@ pub const SPOOL: &str = "spool";
 pub const CLAIM: &str = "spool/claim";
 /// Copies that were staged and not yet delivered.
 pub const STAGE: &str = "spool/stage";
+/// Notes about lines that were cut out of conversations. Each stays until the log has the notices about the cut.
+pub const CUT: &str = "spool/cut";
 /// Files that recovery could not explain and did not remove.
 pub const QUARANTINE: &str = "spool/quarantine";
 /// A copy of an incomplete last batch, before it moves to the quarantine.

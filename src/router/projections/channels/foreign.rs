@@ -1,11 +1,16 @@
 //! Foreign lines in a conversation, which are kept in `rejected/` before they are cut out.
+//!
+//! A note in `spool/cut/` comes before each cut and stays until the log has the notices about it, so that no kill can
+//! separate the cut from the notices.
 
 use super::tail::Judge;
 use crate::base::clock::Stamp;
 use crate::base::error::{Problem, Result};
 use crate::base::hash::{hash, hex};
+use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::message::id;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,7 +20,7 @@ use std::sync::Arc;
 const HELD: usize = 8 << 20;
 
 /// Lines that were cut out of a conversation, and kept.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct CutOut {
     /// The channel.
     pub(super) channel: Arc<str>,
@@ -31,6 +36,29 @@ pub(super) struct CutOut {
     pub(super) example: Value,
     /// Identifies this cut.
     pub(super) digest: String,
+}
+
+/// Reads the notes about cuts. Their notices may not be in the log.
+pub(super) fn read_notes(room: &Dir) -> Result<Vec<CutOut>> {
+    let notes = match room.sub(layout::CUT) {
+        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(Vec::new()),
+        notes => notes?,
+    };
+    let mut cuts = Vec::new();
+    for entry in notes.list()? {
+        let name = entry?.name;
+        // A temporary file of a killed router: its cut was not made.
+        if name.as_encoded_bytes().starts_with(b".") {
+            notes.remove(&name)?;
+            continue;
+        }
+        let note = notes.read(&name, limits::MESSAGE_BYTES_MOST)?.unwrap_or_default();
+        match serde_json::from_slice(&note) {
+            Ok(cut) => cuts.push(cut),
+            Err(e) => tracing::warn!("{} is not a note about cut lines: {e}", notes.at(&name).display()),
+        }
+    }
+    Ok(cuts)
 }
 
 /// Finds the registered agent of a name.
@@ -95,8 +123,11 @@ impl<'a> Foreign<'a> {
             dir.replace(&name, &bytes)?;
             let explained = self.explain(owner, &directory.join(&name), lines, example.clone());
             dir.replace(layout::explaining(&name), (pretty(&explained) + "\n").as_bytes())?;
-            let (channel, kept) = (self.channel.clone(), directory.join(name));
-            self.cut.push(CutOut { channel, writer, kept, lines, delivered, example, digest });
+            let (channel, kept) = (self.channel.clone(), directory.join(&name));
+            let cut = CutOut { channel, writer, kept, lines, delivered, example, digest };
+            let note = serde_json::to_vec(&cut).expect("a note prints");
+            self.room.make(layout::CUT)?.replace(&name, &note)?;
+            self.cut.push(cut);
         }
         Ok(())
     }

@@ -47,6 +47,10 @@ pub(in crate::router) struct Channels {
     queued: BTreeMap<Arc<str>, Vec<u8>>,
     /// Those that could not be written to; the next look at all tries them again.
     broken: BTreeSet<Arc<str>>,
+    /// Cuts with notices that the log does not have.
+    due: Vec<CutOut>,
+    /// The notes of earlier routers about cuts were read.
+    has_read_notes: bool,
     /// May files have holes?
     suspect: bool,
 }
@@ -91,7 +95,7 @@ impl Channels {
     /// Nothing is known about any file yet.
     pub(in crate::router) fn new(room: Dir) -> Channels {
         let (left, open, queued, broken) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
-        Channels { room, left, open, queued, broken, suspect: false }
+        Channels { room, left, open, queued, broken, due: Vec::new(), has_read_notes: false, suspect: false }
     }
 
     /// Makes the line of a committed message, to be written with its batch.

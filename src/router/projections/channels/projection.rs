@@ -1,6 +1,6 @@
 //! The conversations as a projection, and what the router reports of foreign lines.
 
-use super::foreign::CutOut;
+use super::foreign::{self, CutOut};
 use super::{Channels, Told};
 use crate::base::error::Result;
 use crate::disk::layout;
@@ -14,7 +14,10 @@ impl Projection for Channels {
         if !batch.is_empty() {
             batch.iter().for_each(|accepted| self.queue(accepted));
             let told = self.write(view.state, &|name| find(view, name));
-            hear(told, view, report);
+            self.hear(told, report);
+            if let Err(e) = self.tell_of_due(view, report) {
+                report.failed(layout::CUT.to_owned(), &e);
+            }
         }
     }
 
@@ -24,9 +27,9 @@ impl Projection for Channels {
         }
         if cause != Cause::End {
             let told = self.look(view.state, &|name| find(view, name));
-            hear(told, view, report);
+            self.hear(told, report);
         }
-        Ok(())
+        self.tell_of_due(view, report)
     }
 
     fn next_due(&self) -> Option<Instant> {
@@ -38,26 +41,53 @@ fn find(view: &View<'_>, name: &str) -> Option<Arc<str>> {
     view.config.registry().find(name).map(|agent| agent.id.clone())
 }
 
-fn hear(told: Vec<Told>, view: &View<'_>, report: &mut Report<'_>) {
-    for Told { channel, cut, error } in told {
-        let place = layout::channel(&channel);
-        match error {
-            None => report.written(place.display()),
-            Some(e) => report.failed(place.display().to_string(), &e),
+impl Channels {
+    fn hear(&mut self, told: Vec<Told>, report: &mut Report<'_>) {
+        for Told { channel, cut, error } in told {
+            let place = layout::channel(&channel);
+            match error {
+                None => report.written(place.display()),
+                Some(e) => report.failed(place.display().to_string(), &e),
+            }
+            self.due.extend(cut);
         }
-        // One message to each writer, whatever the number of lines.
-        let mut writers: Vec<CutOut> = Vec::new();
-        for cut in cut {
-            match writers.iter_mut().find(|before| before.writer == cut.writer) {
-                Some(before) => {
-                    before.lines += cut.lines;
-                    before.delivered += cut.delivered;
-                }
-                None => writers.push(cut),
+    }
+
+    /// Reports each cut until the log has the notices about it. Then its note is removed.
+    fn tell_of_due(&mut self, view: &View<'_>, report: &mut Report<'_>) -> Result<()> {
+        if !self.has_read_notes {
+            self.due = foreign::read_notes(&self.room)?;
+            self.has_read_notes = true;
+        }
+        for cut in std::mem::take(&mut self.due) {
+            if !is_told(&cut, view) {
+                tell_of_cut(&cut, view, report);
+                self.due.push(cut);
+                continue;
+            }
+            if let Err(e) = self.room.sub(layout::CUT)?.remove(layout::cut_out(&cut.channel, &cut.digest)) {
+                tracing::debug!("{e}; the next router removes it");
             }
         }
-        writers.iter().for_each(|cut| tell_of_cut(cut, view, report));
+        Ok(())
     }
+}
+
+/// Returns true if the log has all notices about a cut.
+fn is_told(cut: &CutOut, view: &View<'_>) -> bool {
+    let about = about(cut);
+    let notices = &view.state.notices;
+    notices.contains(&about) && (known_writer(cut, view).is_none() || notices.contains(&about_for_writer(&about)))
+}
+
+/// Identifies the notice to the human.
+fn about(cut: &CutOut) -> String {
+    format!("{}:{}", layout::conversation(&cut.channel).display(), cut.digest)
+}
+
+/// Identifies the notice to the writer of the lines.
+fn about_for_writer(about: &str) -> String {
+    format!("{about}:writer")
 }
 
 fn tell_of_cut(cut: &CutOut, view: &View<'_>, report: &mut Report<'_>) {
@@ -67,7 +97,7 @@ fn tell_of_cut(cut: &CutOut, view: &View<'_>, report: &mut Report<'_>) {
     let not_sent = if is_all_delivered { "cut out" } else { "not sent" };
     let subject = format!("{lines} written into {} {were} {not_sent}", file.display());
     let whose = cut.writer.as_deref().unwrap_or("somebody unknown");
-    let about = format!("{}:{}", file.display(), cut.digest);
+    let about = about(cut);
     let kept = cut.kept.display();
     let what = if cut.lines == 1 { "A line".to_owned() } else { format!("{} lines", cut.lines) };
     let mut how = format!(
@@ -84,7 +114,7 @@ fn tell_of_cut(cut: &CutOut, view: &View<'_>, report: &mut Report<'_>) {
         );
     }
     if let Some(writer) = known_writer(cut, view) {
-        report.notices.tell(view.state, writer, format!("{about}:writer"), subject.clone(), how.clone());
+        report.notices.tell(view.state, writer, about_for_writer(&about), subject.clone(), how.clone());
     }
     report.notices.tell_human(view.state, about, subject, how);
 }
