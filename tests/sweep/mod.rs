@@ -10,7 +10,7 @@
 //! leaves both names of a file that was moved. `letters`, `scenario` and `ledger` are
 //! the mail, the agents, and what they got, `shown` what the conversation shows, `entries` what the worklog shows, `originals` what senders keep, `receipts` what the log says was seen;
 //! `story` plays one point, and `sweeps` chooses the points. What is claimed stands in `promise`, `errors`, `accidents`, `archive`,
-//! `backup`, `cut`, `records`, `sending` and `up`;
+//! `backup`, `cut`, `records`, `requests`, `sending` and `up`;
 //! `controls` shows that each sweep turns red when a protection is missing.
 //!
 //! They need Linux's ptrace; elsewhere one test is skipped in their place.
@@ -29,4 +29,4 @@ macro_rules! on_traceable_machines {
     };
 }
 
-on_traceable_machines! { accidents archive backup broken cache calls carriers charter claims controls cut decisions device device_itself entries errors full_disk ledger letters links notices one_pass originals passing promise ptrace receipts records renames retries scenario sending setting shown story sweeps tracer tracer_itself twice up waking weak weak_itself worklog written }
+on_traceable_machines! { accidents archive backup broken cache calls carriers charter claims controls cut decisions device device_itself entries errors full_disk ledger letters links notices one_pass originals passing promise ptrace receipts records renames requests retries scenario sending setting shown story sweeps tracer tracer_itself twice up waking weak weak_itself worklog written }

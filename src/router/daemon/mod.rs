@@ -156,6 +156,7 @@ impl Life {
             if options.once {
                 self.router.tell_of_strays();
                 look_for_stale(&mut self.router)?;
+                self.requests.answer(&mut self.router)?;
                 return self.end();
             }
             self.keep_company(onlooker);
