@@ -18,7 +18,7 @@ use crate::room::Room;
 /// What settles an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// Decide an approval by this option. The digest is that of the text that was displayed in full.
+    /// Decide an approval by this option. The digest identifies the text that was displayed in full.
     Decide {
         /// The option.
         option: String,

@@ -35,7 +35,7 @@ pub enum Failpoint {
     TrustSync,
     /// The note of the end of the committed log, for readers.
     CommittedNote,
-    /// The comparison of the log with what the previous batch left.
+    /// The comparison of the log with the log after the previous batch.
     LogCheck,
     /// The comparison of the log with the evidence of later records, at the start of a router.
     LogEvidence,

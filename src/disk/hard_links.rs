@@ -9,7 +9,7 @@ pub struct HardLinks {
     file: PathBuf,
     inode: u64,
     device: u64,
-    /// How many more names are looked at.
+    /// The number of further names to be compared.
     left: usize,
 }
 

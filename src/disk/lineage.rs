@@ -19,7 +19,7 @@ pub struct ParentProcess {
     pub arguments: Vec<String>,
     /// The working directory.
     pub directory: Option<PathBuf>,
-    /// The variables with which the program started, without their values.
+    /// The names of the environment variables at the program's start.
     pub variables: Vec<String>,
 }
 
@@ -28,7 +28,7 @@ pub struct ParentProcess {
 pub struct Lineage {
     /// The parents, nearest first. The last one is init if nothing is hidden.
     pub parents: Vec<ParentProcess>,
-    /// The reason for which further parents are hidden. `None` if the parents are known up to init.
+    /// The reason why further parents are hidden. `None` if the parents are known up to init.
     pub hidden: Option<String>,
 }
 

@@ -245,7 +245,7 @@ fn running(pid: u32) -> Option<ProcessStat> {
     stat_of(pid).filter(|stat| stat.state != "Z")
 }
 
-/// A process, also if it has ended and its parent has not noticed.
+/// A process. It may be a zombie.
 pub(super) fn stat_of(pid: u32) -> Option<ProcessStat> {
     let stat = std::fs::read_to_string(proc().join(pid.to_string()).join("stat")).ok()?;
     // The program's name may contain spaces and brackets: proc_pid_stat(5).

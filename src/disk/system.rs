@@ -118,13 +118,13 @@ pub(super) fn events_work(fd: BorrowedFd<'_>) -> bool {
     rustix::fs::fstatfs(fd).is_ok_and(|stat| !SILENT.contains(&magic(&stat)) && !TRANSLATED.contains(&magic(&stat)))
 }
 
-/// Does a file keep its inode number while it exists?
+/// Returns true if a file keeps its inode number while it exists.
 #[cfg(target_os = "linux")]
 pub(super) fn has_stable_inodes(fd: BorrowedFd<'_>) -> bool {
     rustix::fs::fstatfs(fd).is_ok_and(|stat| !TRANSLATED.contains(&magic(&stat)))
 }
 
-/// File systems that translate the files of another system, whose inode numbers may be made up as needed.
+/// File systems that translate another file system. They may invent inode numbers.
 #[cfg(target_os = "linux")]
 const TRANSLATED: [i64; 6] = [
     0xff53_4d42, // CIFS

@@ -42,7 +42,7 @@ impl Chain {
         Ok(record)
     }
 
-    /// Only the record that accepts a gap may leave numbers out: those of the lost records.
+    /// Only the record that accepts a gap may leave numbers out, and only the numbers of the lost records.
     fn is_after_gap(&self, record: &Record) -> bool {
         let gap = record.gap.as_ref().filter(|_| record.event == Event::Gap);
         gap.is_some_and(|gap| {

@@ -33,14 +33,14 @@ impl Tip {
     /// The tip of an empty log.
     pub const NONE: Tip = Tip { at: START, end: START, seq: 0, hash: NO_HASH };
 
-    /// Does the log have this record, in this place?
+    /// Returns true if the log has this record at this position.
     pub fn is_in(&self, room: &Dir) -> Result<bool> {
         let line = read_one(room, self.at)?;
         Ok(line.is_some_and(|line| line.hash() == self.hash && line.end() == self.end))
     }
 }
 
-/// What the router noted at its last commit.
+/// The router's note of its last commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Noted {
     /// The last committed record.
@@ -61,7 +61,7 @@ impl Noted {
         Ok(None)
     }
 
-    /// Is the segment still the file that the router noted, unchanged since then?
+    /// Returns true if the segment is still the file that the router noted, without a change.
     pub fn is_sealed(&self, room: &Dir) -> Result<bool> {
         let there = room.stat(layout::live_segment(self.tip.end.segment))?;
         Ok(there.is_some_and(|there| (there.inode, there.changed) == self.seal && there.size == self.tip.end.offset))

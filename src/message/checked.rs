@@ -149,7 +149,7 @@ impl Message {
         CLAIM_TYPES.contains(&self.kind()) || is_offer(&self.fields)
     }
 
-    /// Does it ask for a decision, decide an approval, or pin the decision key?
+    /// Returns true if it asks for a decision, decides an approval, or pins the decision key.
     pub fn is_about_approvals(&self) -> bool {
         [APPROVAL, PIN].contains(&self.kind()) || is_decision(&self.fields)
     }

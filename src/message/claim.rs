@@ -57,7 +57,7 @@ pub enum Change {
         of: Arc<str>,
         /// The agent.
         to: Arc<str>,
-        /// The records of the unread copies of which the agent had a copy of its own.
+        /// The records of unread copies, if the agent also had its own copy of the message.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         twice: Vec<u64>,
     },

@@ -66,7 +66,7 @@ pub enum Step {
         key: String,
         /// The room, as signatures name it.
         place: String,
-        /// Does it replace another key, which did not sign it?
+        /// Returns true if it replaces another key that did not sign it.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         unsigned: bool,
     },

@@ -35,7 +35,7 @@ pub struct LostMessage {
 }
 
 impl Gap {
-    /// Was this the number of a lost record?
+    /// Returns true if a lost record had this number.
     pub fn contains(&self, seq: u64) -> bool {
         (self.from..=self.to).contains(&seq)
     }

@@ -150,7 +150,7 @@ pub struct Record {
     /// The subject of a notice. Each subject is sent once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
-    /// The rejection after which this message was sent again: the first one, if it was rejected several times.
+    /// The record of the rejection, for a message that was sent again; the first one after several rejections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retries: Option<u64>,
     /// Why it was rejected.

@@ -56,7 +56,7 @@ pub const TYPES: &[&str] = &[
 pub const ROUTER_TYPES: &[&str] = &["ack", "subscribe", "unsubscribe", LINK, PIN];
 /// The type of a message with which a person changes a link to another room.
 pub const LINK: &str = "link";
-/// The type of a message with which the person pins the decision key in the room.
+/// The message type that pins the person's decision key in the room.
 pub const PIN: &str = "pin";
 /// The type of a message that asks for a decision.
 pub const APPROVAL: &str = "approval";

@@ -69,7 +69,7 @@ pub fn own_viewer(room: &Room, agent: &str) -> Result<Viewer> {
     Ok(Viewer::only(agent).formerly(room.registry()?.former(agent)))
 }
 
-/// The source of a name that comes from the terminal.
+/// The terminal as the source of a name.
 pub const THE_TERMINAL: &str = "the terminal";
 /// The source of a name that comes from the session.
 pub const THE_SESSION: &str = "the session";

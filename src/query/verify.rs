@@ -152,7 +152,7 @@ struct Verifier<'a> {
     witnesses: &'a [Witness],
     verified: Verified,
     chain: Chain,
-    /// Records that differ from those that the room once had, in the order of the log.
+    /// Records that differ from earlier records with the same numbers, in the order of the log.
     differs: Vec<(u64, Bad)>,
     segment: u32,
     line: u64,

@@ -56,7 +56,7 @@ const DETACHED: [&str; 14] = [
 /// Programs that begin a person's session.
 const LOGIN_SERVICES: [&str; 6] = ["sshd", "sshd-session", "login", "lightdm", "sddm-helper", "gdm-session-wor"];
 
-/// Programs that get the processes whose parent has ended.
+/// Programs that become the parent of a process when its own parent has ended.
 const MANAGERS: [&str; 3] = ["systemd", "init", "launchd"];
 
 impl Actor {
@@ -173,7 +173,7 @@ fn is_client_name(name: &str, client: &KnownClient) -> bool {
     ends.any(|end| end.is_empty() || end.starts_with('-'))
 }
 
-/// The names of a process: the one that the system knows, and the one in its arguments.
+/// The names of a process: its name in the system, and the name in its arguments.
 fn programs(parent: &ParentProcess) -> impl Iterator<Item = &str> {
     let argument = words(parent).next().map(|word| base_name(word).trim_start_matches('-'));
     std::iter::once(parent.name.as_str()).chain(argument)
@@ -228,7 +228,7 @@ fn recorded_parent(parents: &[ParentProcess]) -> Option<Evidence> {
 
 fn recorded_in(room: &Path, parents: &[ParentProcess]) -> Option<Evidence> {
     let leases = sessions::all(&Room::open(room).ok()?).ok()?;
-    // A hook whose client has ended can record a login service.
+    // If a client has ended, its hook can record a login service.
     let mut candidates = parents.iter().filter(|parent| !is_manager(parent) && !is_login_service(parent));
     candidates.find_map(|parent| {
         let mut current = leases.iter().filter(|lease| !lease.ended && lease.process.is_some());

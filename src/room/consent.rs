@@ -117,7 +117,7 @@ impl Consents {
         self.of(identity).is_some_and(|consent| consent.programs.iter().any(|agreed| agreed.sha256 == sha256))
     }
 
-    /// May this setting of the room take effect with exactly this value?
+    /// Returns true if this setting of the room may take effect with exactly this value.
     pub fn agrees_to_setting(&self, identity: &Identity, setting: &GuardedSetting) -> bool {
         self.of(identity).is_some_and(|consent| consent.settings.contains(setting))
     }

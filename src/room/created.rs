@@ -63,7 +63,7 @@ fn write(own: &UserDirectory, mut all: CreatedRooms) -> Result<()> {
     own.replace(layout::CREATED_ROOMS, text.as_bytes())
 }
 
-/// The first of these places at which this user created a room. The caller has seen that no room is there.
+/// The first of these places where this user created a room. The caller has checked that no room is there.
 pub(super) fn find_gone(mut places: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
     let own = UserDirectory::open(&consent::directory().ok()?).ok().flatten()?;
     let all = read(&own).ok().filter(|all| !all.rooms.is_empty())?;

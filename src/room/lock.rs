@@ -30,7 +30,7 @@ impl Room {
         self.dir.lock_within(layout::REGISTRY_LOCK, Duration::ZERO)
     }
 
-    /// Locks `rejected/`, so that of several commands only one moves a file out of it.
+    /// Locks `rejected/`, so that only one command at a time moves files out of it.
     pub fn lock_rejected(&self) -> Result<LockFile> {
         self.dir.lock_within(layout::REJECTED_LOCK, limits::EDIT_WAIT)
     }
@@ -207,7 +207,7 @@ struct LockNote {
     /// The process, with its start time. `None` if the system does not report it.
     #[serde(default)]
     process: Option<Process>,
-    /// The boot of the machine on which the process runs.
+    /// The boot of the process's machine.
     #[serde(default)]
     boot: Option<String>,
 }

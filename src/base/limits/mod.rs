@@ -51,7 +51,7 @@ pub const SEQ_DIGITS: usize = 20;
 /// The largest sequence number that a file name or a copy can show. Every JSON reader keeps it exactly; a larger one was
 /// written by hand.
 pub const SEQ_MOST: u64 = (1 << 53) - 1;
-/// How many lost messages one record of an accepted gap names.
+/// The most lost messages in one record of an accepted gap.
 pub const GAP_MESSAGES: usize = 1_000;
 /// The largest pickup number. The router never reaches it; a larger number in a file name was written by hand, and
 /// would make the counter overflow.
@@ -380,13 +380,13 @@ const _: () = assert!(TOOL_WAIT.as_secs() <= TOOL_WAIT_MOST.as_secs() && TOOL_WA
 pub const GIT_TIME: Duration = Duration::from_secs(10);
 /// How many bytes such a command may print.
 pub const GIT_BYTES: u64 = 64 << 20;
-/// The rooms of a user whose places are recorded.
+/// The most rooms of a user in the record of rooms.
 pub const CREATED_ROOMS: usize = 1000;
 /// The bytes of a room that a hook may read. A room of usual size needs less than a hundredth.
 pub const HOOK_READS: u64 = 128 << 20;
 /// How long a hook of git may take in total. After it, the commit passes.
 pub const GUARD_TIME: Duration = Duration::from_secs(5);
-/// The most names in directories that one search for hard links reads.
+/// The most directory entries that one search for hard links reads.
 pub const HARD_LINK_NAMES: usize = 20_000;
 /// How many files of other agents the guard names one by one.
 pub const GUARD_LINES: usize = 10;

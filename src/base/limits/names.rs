@@ -18,7 +18,7 @@ pub const NAMES_SEARCHED: usize = 2;
 /// How often a session that starts tries another name, because a session took the name in this moment.
 pub const NAMES_TRIED: usize = 16;
 
-/// How many parent processes are read before the further ones count as hidden.
+/// The most parent processes that are read. Further parents count as hidden.
 pub const LINEAGE: usize = 256;
 /// The longest name of a process that is shown.
 pub const PROCESS_NAME: usize = 40;

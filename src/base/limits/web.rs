@@ -18,7 +18,7 @@ pub const WEB_BODY_BYTES: usize = 3 * super::MESSAGE_BYTES_MOST as usize + (64 <
 pub const WEB_ENTER_BYTES: usize = 4096;
 /// The longest time without progress of a client that reads an answer. The connection then ends.
 pub const WEB_UNREAD: Duration = Duration::from_secs(20);
-/// The time for which a browser that has entered stays known.
+/// The time that a browser stays signed in.
 pub const WEB_ENTERED: Duration = Duration::from_secs(30 * 24 * 3600);
 /// The largest number of known browsers of a room. A further one takes the place of the oldest one.
 pub const WEB_BROWSERS: usize = 64;

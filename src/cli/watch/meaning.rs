@@ -201,7 +201,7 @@ pub(super) fn forms(slot: &Slot) -> String {
     format!("write {handle} and one of: {words}")
 }
 
-/// What the enter key does with this line, if it answers an item. An approval is decided after its text was shown.
+/// The answer that the enter key gives to the item on this line. An approval is decided after its text was shown.
 pub(super) fn preview(meaning: &Meaning<'_>, is_shown: bool) -> Option<String> {
     match meaning {
         Meaning::Message => None,

@@ -91,7 +91,7 @@ impl Run<'_> {
     fn wait(&mut self, deadline: Instant) -> Result<()> {
         let (mut next_pass, mut answered) = (self.begun, false);
         let look = &mut || {
-            // A pass also reads what the other room reports of itself.
+            // A pass also reads the other room's report of its state.
             if self.is_answered()? && !std::mem::replace(&mut answered, true) || Instant::now() >= next_pass {
                 self.pass()?;
                 next_pass = Instant::now() + limits::IDLE;

@@ -198,7 +198,7 @@ pub fn retry(room: &Room, which: &Which, content: Option<Vec<u8>>, within: Durat
     drop(held);
     follow(room, within, &mut || {
         note(&mut retried, follower.read()?);
-        // The router has also moved what it rejected again when it answers.
+        // When the router answers, it has also moved files that it rejected again.
         Ok(None::<()>)
     })?;
     Ok(retried)

@@ -29,7 +29,7 @@ pub fn read_retry(name: &str) -> Option<(u64, &str)> {
     Some((rejection.parse().ok()?, original))
 }
 
-/// The record of the rejection after which a picked-up file was sent again.
+/// The record of the rejection, for a picked-up file that was sent again.
 pub fn retry_of_claim(claim: &str) -> Option<u64> {
     Some(read_retry(read_claim(claim)?.original)?.0)
 }

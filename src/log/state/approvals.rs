@@ -88,7 +88,7 @@ impl Decided {
 pub struct Pin {
     /// The public key, in hexadecimal.
     pub key: String,
-    /// The room for which it was pinned: a copy needs a pin of its own.
+    /// The id of the room that pinned it. A copy of the room needs its own pin.
     pub place: String,
     /// The record that pinned it.
     pub seq: u64,

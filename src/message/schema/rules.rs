@@ -48,7 +48,7 @@ fn check_sender(fields: &Fields, sender: &Sender) -> Option<Problem> {
     Some(Problem::new("spoofed_sender", what).at("/from").fix(fix).example(json!(sender.id)))
 }
 
-/// Outcomes in `metadata` prove something only if nobody but the router can write them.
+/// Outcomes in `metadata` prove something only if the router alone can write them.
 fn check_reserved(fields: &Fields) -> Option<Problem> {
     let metadata = field(fields, "metadata")?.as_object()?;
     let name = ["approval", "claim"].into_iter().find(|name| metadata.contains_key(*name))?;

@@ -9,7 +9,7 @@ const ALL_FILES: &str = "./**";
 /// The first characters of the names that are tried.
 const FIRST: &str = "abcdefghijklmnopqrstuvwxyz._";
 
-/// Do these subjects together cover most paths of one repository, whatever the paths are called?
+/// Returns true if these subjects together cover most paths of any repository.
 pub fn cover_everything<'s>(subjects: impl IntoIterator<Item = &'s Subject>) -> bool {
     let wide: Vec<&Subject> = subjects.into_iter().filter(|subject| subject.is_wide()).collect();
     wide.iter().any(|one| {
@@ -24,7 +24,7 @@ pub fn cover_everything<'s>(subjects: impl IntoIterator<Item = &'s Subject>) -> 
 }
 
 impl Subject {
-    /// Has it no name before its first wildcard, so that it can cover paths with many first names?
+    /// Returns true if it has no name before its first wildcard, so that it covers paths with many first names.
     pub fn is_wide(&self) -> bool {
         let path = self.text.split_once(':').map_or(self.text.as_str(), |(_, path)| path);
         let first = path.split('/').next().unwrap_or_default();
@@ -44,7 +44,7 @@ impl Subject {
         )))
     }
 
-    /// The text by which a message claims this subject.
+    /// The text of this subject in a claim.
     pub fn to_claim(&self) -> String {
         match self.repository() {
             Some(None) if cover_everything([self]) => ALL_FILES.to_owned(),

@@ -22,7 +22,7 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    /// Were all lines on the screen?
+    /// Returns true if all lines were on the screen.
     pub(super) fn is_complete(&self) -> bool {
         self.page > 0 && self.seen >= self.all
     }
