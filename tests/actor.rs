@@ -175,7 +175,7 @@ fn a_caller_with_hidden_parents_or_without_a_terminal_is_unknown() {
 }
 
 /// The actions that only a person may take, as arguments, each with a part of the error.
-const ACTIONS: [(&[&str], &str); 19] = [
+const ACTIONS: [(&[&str], &str); 21] = [
     (&["decide", "d", "yes", "--as", "human"], "only a person can"),
     (&["reply", "alice/d", "go", "--type", "decision", "--as", "human"], "only a person can"),
     (&["trust", "--yes"], "only a person can change consent"),
@@ -195,6 +195,8 @@ const ACTIONS: [(&[&str], &str); 19] = [
     (&["rejected", "retry", "--all"], "only a person can change the rejected files of alice"),
     (&["agent", "set", "bob", "--wake", "[\"true\"]"], "only a person can set a program that wakes an agent"),
     (&["charter", "init"], "only a person can write the charter"),
+    (&["install", "claude", "--approvals"], "only a person can install approvals by mail"),
+    (&["service", "install"], "only a person can change services"),
 ];
 
 /// A world with an object for each of the actions.
