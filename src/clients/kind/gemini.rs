@@ -43,7 +43,8 @@ pub(super) static FACTS: Facts = Facts {
     trust: TrustRecord::Folders,
     allow: Allow::List {
         at: &["tools", "allowed"],
-        command: Some("run_shell_command(mailbag *)"),
+        // One entry for a shell command makes Gemini CLI reject all other shell commands.
+        command: None,
         tool: "mcp_mailbag_*",
         replaces: true,
     },
@@ -59,7 +60,7 @@ pub(super) static FACTS: Facts = Facts {
         Can::No("Gemini CLI has no way to give an idle session a turn"),
         Can::Yes,
         Can::Partly(
-            "mailbag adds no rules to a project if your own settings have `tools.allowed`, which would then not count there",
+            "the tools; it asks for `mailbag` commands, because a rule for one command makes it reject all other shell commands. In a project, mailbag adds no rule if your own settings have `tools.allowed`, which would then not count there",
         ),
     ]),
 };
