@@ -3,7 +3,9 @@
 use super::names::of;
 use super::{fire, mail, room, run};
 use crate::world::World;
-use serde_json::json;
+use mailbag::base::clock::Stamp;
+use serde_json::{Value, json};
+use std::time::Duration;
 
 const PROMPT: &str = "UserPromptSubmit";
 
@@ -21,6 +23,35 @@ fn a_message_is_told_once_over_a_whole_session_and_stays_unread() {
     assert_eq!(world.bodies("alice"), ["API shape?"]);
     let trace = world.json(&["trace", &seq.to_string(), "--as", "bob"]);
     assert!(trace.to_string().contains("\"announced\"") && !trace.to_string().contains("\"seen\""), "{trace}");
+}
+
+#[test]
+fn mail_older_than_ten_minutes_is_announced_with_its_age() {
+    // P420
+    let world = room();
+    let (fresh, old) = (mail(&world, "Deploy now", &[]), mail(&world, "Deploy the old one", &[]));
+    age_copy(&world, fresh, Duration::from_secs(9 * 60));
+    age_copy(&world, old, Duration::from_secs(3 * 86_400));
+    for event in ["SessionStart-startup", "SessionStart-clear"] {
+        let told = fire(&world, "claude", event);
+        assert!(told.contains(&format!("“Deploy now”, #{fresh}\\n")), "{told}");
+        assert!(told.contains(&format!("“Deploy the old one”, #{old}, 3d old")), "{told}");
+    }
+}
+
+/// Dates alice's copy of a message back.
+fn age_copy(world: &World, seq: u64, by: Duration) {
+    let inbox = world.room("inbox/alice");
+    for file in std::fs::read_dir(inbox).expect("an inbox").map(|file| file.expect("a file").path()) {
+        let Ok(Ok(mut copy)) = std::fs::read(&file).map(|bytes| serde_json::from_slice::<Value>(&bytes)) else {
+            continue;
+        };
+        if copy["delivery"]["seq"] == seq {
+            let then = Stamp::from_micros(Stamp::now().micros() - by.as_micros() as i64);
+            copy["delivery"]["accepted_at"] = json!(then.to_string());
+            std::fs::write(&file, copy.to_string()).expect("the copy is written");
+        }
+    }
 }
 
 /// What a hook prints for alice in this session.

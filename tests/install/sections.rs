@@ -10,6 +10,7 @@ fn it_is_short_and_names_only_commands_that_there_are() {
     desk.ok(&["install", "codex"]);
     let text = desk.text("AGENTS.md");
     assert!(text.lines().count() <= 12 && text.len() < 1000, "{} lines, {} bytes", text.lines().count(), text.len());
+    assert!(text.contains("`mailbag send NAME - <<'EOF'`"), "{text}");
     let known = mailbag::cli::command();
     let words = text.split('`').skip(1).step_by(2).filter_map(|code| code.strip_prefix("mailbag "));
     let words: Vec<&str> = words.filter_map(|rest| rest.split(' ').next()).collect();

@@ -16,10 +16,14 @@ fn a_client_of_any_age_is_understood() {
         assert_eq!(hello["serverInfo"], json!({"name": "mailbag", "version": env!("CARGO_PKG_VERSION")}));
         let instructions = hello["instructions"].as_str().unwrap_or_default();
         assert!((50..300).contains(&instructions.len()), "{instructions}");
+        assert!(instructions.contains("You are bob") && !instructions.contains("register"), "{instructions}");
         assert!(client.text("fetch_inbox", json!({})).contains("no unread messages"));
     }
-    let client = Client::start(&world, &[], &[]);
-    assert_eq!(client.handshake("1999-01-01")["protocolVersion"], "2025-11-25", "the newest with a handshake");
+    let nameless = World::with(&["bob", "carol"]);
+    let client = Client::start(&nameless, &[], &[]);
+    let hello = client.handshake("1999-01-01");
+    assert_eq!(hello["protocolVersion"], "2025-11-25", "the newest with a handshake");
+    assert!(hello["instructions"].to_string().contains("Call register_agent first"), "{hello}");
 }
 
 #[test]

@@ -251,6 +251,8 @@ const _: () = assert!(BRIEFING_HINT * 4 < BRIEFING);
 pub const BRIEFING_SUBJECT: usize = 80;
 /// A text shows the number of a message whose id is longer: a UUID costs more than the rest of the line.
 pub const BRIEFING_ID: usize = 16;
+/// That text shows the age of messages that are older.
+pub const BRIEFING_FRESH: Duration = Duration::from_secs(10 * 60);
 /// How many messages the text names at the start of a session.
 pub const BRIEFING_NEWEST: usize = 5;
 /// How many senders the text names with a count.

@@ -21,8 +21,8 @@ use tokio::sync::{Semaphore, watch};
 /// The tool whose calls wait.
 const WAITING: &str = "wait_for_message";
 
-const INSTRUCTIONS: &str = "Mail between agents and with the human. Call register_agent first, unless \
-                            MAILBAG_AGENT names you. Name messages by #seq. Use wait_for_message instead of polling.";
+const INSTRUCTIONS: &str =
+    "Mail between agents and with the human. Name messages by #seq. Use wait_for_message instead of polling.";
 
 /// The model reads this list in every conversation, so a test limits its size.
 static TOOLS: LazyLock<Vec<Tool>> =
@@ -53,6 +53,15 @@ impl Server {
         Server { session, receipts, ended, text, waits: Arc::new(Semaphore::new(limits::TOOL_WAITS)) }
     }
 
+    /// A session that has a name is not asked to register.
+    fn instructions(&self) -> String {
+        let known = self.session.room().ok().and_then(|room| self.session.known(&room));
+        match known {
+            Some(name) => format!("{INSTRUCTIONS} You are {name}."),
+            None => format!("{INSTRUCTIONS} Call register_agent first."),
+        }
+    }
+
     /// Claude Code and Codex give their model the structured content, many other clients the text, and few give both. So
     /// each form is complete. For clients that give both, `--text` leaves out the structured content.
     fn result(&self, shown: Shown) -> CallToolResult {
@@ -66,7 +75,7 @@ impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
             .with_server_info(Implementation::new("mailbag", env!("CARGO_PKG_VERSION")))
-            .with_instructions(INSTRUCTIONS)
+            .with_instructions(self.instructions())
     }
 
     async fn list_tools(

@@ -90,7 +90,7 @@ fn put<T>(
     lines.extend(texts.into_iter().map(|text| sanitize::line(&text).into_owned()));
     data.insert(name.to_owned(), values.into());
     if more > 0 {
-        lines.push(format!("{more} more {name}: run `mailbag claims` to see all"));
+        lines.push(format!("{more} more {name}: pass `mine` or `paths` to list_claims"));
         data.insert(format!("more_{name}"), more.into());
     }
 }

@@ -46,7 +46,7 @@ pub(super) fn agents(call: Call<'_>) -> Result<Shown> {
     }
     let more = roster.agents.len() - shown.len() + remote.len() - far.len();
     if more > 0 {
-        lines.push(format!("{more} more: run `mailbag who` to see all"));
+        lines.push(format!("{more} more"));
         data["more"] = json!(more);
     }
     Ok(Shown { text: lines.join("\n"), data })
