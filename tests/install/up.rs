@@ -119,6 +119,7 @@ fn one_command_makes_the_room_and_plugs_in_each_client_and_a_second_does_nothing
     let before = fresh.files();
     let said = fresh.ok(&["up"]);
     assert!(said.starts_with("nothing to do: Claude Code, Codex, Gemini CLI and the room"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
     assert_eq!(fresh.json(&["up"])["changed"], false);
     assert!(fresh.files() == before);
 }

@@ -117,7 +117,7 @@ fn what_a_client_asks_is_said_with_the_needed_answer() {
     let asks = |n: usize| up["clients"][n]["asks"].as_array().expect("a list").len();
     assert_eq!((asks(0), asks(1), asks(2)), (2, 2, 1), "{up}");
     assert_eq!(up["next"], json!(["claude", "codex"]));
-    let said = fresh.ok(&["up"]);
+    let said = Fresh::with(&CLIENTS).ok(&["up"]);
     let qwen = Fresh::with(&["qwen"]).ok(&["up"]);
     assert!(qwen.contains("Untrusted MCP server in .qwen/settings.json: mailbag"), "{qwen}");
     for words in ["Claude Code asks you:", "Use this MCP server", "Trust all and continue", "Trust folder"] {

@@ -90,6 +90,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     }
     if !changed {
         idle(&up, args.undo, cx)?;
+        // The first run showed the next steps.
+        if !args.undo && !up.next.is_empty() {
+            return Ok(exit);
+        }
     }
     match args.undo {
         true => notes(&up, cx)?,
