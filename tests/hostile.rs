@@ -11,6 +11,7 @@ mod leaving;
 mod locks;
 mod many;
 mod neighbours;
+mod placed;
 #[cfg(target_os = "linux")]
 mod places;
 mod showing;

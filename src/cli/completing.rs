@@ -116,7 +116,8 @@ fn messages() -> Vec<String> {
     let Some((room, registry)) = look() else { return Vec::new() };
     let Some(agent) = asker(&room, &registry) else { return Vec::new() };
     let unread = inbox::newest(&room, &agent, MESSAGES, None);
-    let mut all: Vec<String> = unread.into_iter().flat_map(|(heads, ..)| heads.map(|mail| mail.id)).collect();
+    let mut all: Vec<String> =
+        unread.into_iter().flat_map(|(heads, ..)| heads.into_iter().map(|mail| mail.id)).collect();
     all.reverse();
     all.extend(numbers(&room, &layout::sent(&agent)));
     all

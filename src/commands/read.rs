@@ -125,6 +125,7 @@ pub(super) fn one<'m>(mails: impl Iterator<Item = &'m Mail>, name: &str) -> Resu
 }
 
 fn fit(mail: &Mail, name: &str) -> Option<Fit> {
-    let by_hand = || (mail.id == name && !name.is_empty()).then_some(Fit::Whole);
+    // A file without a record is named by its file name.
+    let by_hand = || (mail.name == name || *mail.file == *name).then_some(Fit::Whole);
     Reference::parse(name).and_then(|reference| reference.fit(&mail.from, &mail.id, mail.seq)).or_else(by_hand)
 }

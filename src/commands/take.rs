@@ -93,7 +93,7 @@ pub fn take(room: &Room, agent: &str, consumer: &Consumer, lease: Duration) -> R
     let (lapsed, next) = give_back_lapsed(&shelf)?;
     shelf.tidy()?;
     let names = crate::room::inbox::unread(&room.dir, agent)?;
-    let mut heads: Vec<Mail> = inbox::heads(room, agent, &names)?.collect();
+    let mut heads: Vec<Mail> = inbox::heads(room, agent, &names)?;
     heads.retain(|mail| !mail.unfinished);
     heads.sort_by_key(|mail| rank(&mail.priority));
     for head in heads {

@@ -11,10 +11,18 @@ pub(super) const NAME: u64 = 64;
 
 /// Bytes that may still be read. The highest value means no limit.
 static LEFT: AtomicU64 = AtomicU64::new(u64::MAX);
+/// Half of the limit. Zero means no limit.
+static HALF: AtomicU64 = AtomicU64::new(0);
 
 /// Limits the bytes of rooms that this process reads from now on. Reading more fails.
 pub fn limit_reads(bytes: u64) {
     LEFT.store(bytes, Ordering::Relaxed);
+    HALF.store(bytes / 2, Ordering::Relaxed);
+}
+
+/// Returns true if more than half of the limit is used. The rest is for reads that the hook needs more.
+pub fn is_half_used() -> bool {
+    LEFT.load(Ordering::Relaxed) < HALF.load(Ordering::Relaxed)
 }
 
 /// Counts bytes, and fails if they exceed the limit.

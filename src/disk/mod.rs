@@ -35,7 +35,7 @@ mod pinned;
 mod system;
 
 pub use access::{Owner, Readers, may_give};
-pub use allowance::{charge_read, limit_reads};
+pub use allowance::{charge_read, is_half_used, limit_reads};
 pub use append::{Append, forget, rewrite};
 pub use barrier::{Barrier, Durability};
 pub use board::NoteFile;

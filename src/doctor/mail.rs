@@ -2,12 +2,16 @@
 
 use super::{Finding, Severity, count, quoted, shell};
 use crate::base::error::Result;
+use crate::base::limits;
+use crate::disk::layout;
+use crate::query::inbox::{self, PLACED_DIRECTLY};
 use crate::query::status::{self, Status};
 use crate::room::{Mode, Room};
 
 pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     let status = status::status(room)?;
     unrouted(room, &status, findings);
+    list_placed(room, findings)?;
     // `links` has the findings about links.
     for blocked in status.blocked.iter().filter(|blocked| !blocked.is_link()) {
         let what = format!("{} is blocked: {} (since {})", blocked.what, blocked.reason, blocked.since);
@@ -39,6 +43,27 @@ pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     Ok(())
 }
 
+/// Unread files without a record in the log.
+fn list_placed(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
+    for agent in room.directories(layout::INBOXES)? {
+        let (mails, ..) = inbox::newest(room, &agent, limits::LISTED, None)?;
+        let mut placed = mails.into_iter().filter(|mail| mail.problem.as_deref() == Some(PLACED_DIRECTLY));
+        let Some(first) = placed.next() else { continue };
+        let files = count(1 + placed.count(), "file");
+        let file = first.file.display();
+        let what =
+            format!("{files} in {} not delivered by the router, the first is {file}", layout::inbox(&agent).display());
+        let what = format!("{what}: {PLACED_DIRECTLY}");
+        findings.push(Finding::new(
+            "placed_directly",
+            Severity::Warning,
+            what,
+            format!("ls -la {}", shell(&room.dir.at(&first.file))),
+        ));
+    }
+    Ok(())
+}
+
 fn runs(status: &Status) -> bool {
     status.router.as_ref().is_some_and(|holder| holder.mode != Mode::Pass)
 }
@@ -58,7 +83,7 @@ fn unrouted(room: &Room, status: &Status, findings: &mut Vec<Finding>) {
         let cure = match outbox.cure.starts_with("mailbag ") {
             true => outbox.cure.clone(),
             false if outbox.cure.starts_with("mv ") => format!("(cd {} && {})", shell(room.dir.path()), outbox.cure),
-            false => format!("ls -la {}", shell(&room.dir.at(crate::disk::layout::outbox(&outbox.agent)))),
+            false => format!("ls -la {}", shell(&room.dir.at(layout::outbox(&outbox.agent)))),
         };
         findings.push(Finding::new("unrouted_outbox", Severity::Problem, what, cure));
     }

@@ -79,7 +79,7 @@ impl NewMail {
     pub fn look(&mut self, room: &Room, agent: &str) -> Result<Vec<Mail>> {
         let mut names = crate::room::inbox::unread(&room.dir, agent)?;
         names.retain(|name| !self.returned.contains(name));
-        let mut mails: Vec<Mail> = inbox::heads(room, agent, &names)?.collect();
+        let mut mails: Vec<Mail> = inbox::heads(room, agent, &names)?;
         // A file that is being written by hand is returned once it is complete or has not changed for a while.
         mails.retain(|mail| !mail.unfinished);
         self.returned.extend(mails.iter().map(|mail| mail.name.clone()));

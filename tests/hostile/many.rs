@@ -42,9 +42,11 @@ fn small(world: &World, args: &[&str], input: &str) -> Ran {
 fn a_hundred_large_messages_cost_a_listing_a_hook_and_a_wait_no_memory() {
     let world = World::with(&["alice", "bob"]);
     let body = "the beginning\n".to_owned() + &"x".repeat(1_000_000);
-    world.drop_file("bob", "m.json", json!({"to": "alice", "body": body, "subject": "large"}).to_string());
+    for n in 0..=100 {
+        let mail = json!({"to": "alice", "body": body, "subject": "large"});
+        world.drop_file("bob", &format!("m{n}.json"), mail.to_string());
+    }
     world.ok(&["run", "--once"]);
-    multiply(&world, "alice", 100);
     let listed = small(&world, &["inbox"], "").ok(&["inbox"]);
     assert_eq!(listed.lines().filter(|line| line.ends_with("large")).count(), 50, "{listed}");
     let told = small(&world, &["hook", "claude"], &recorded("claude", "SessionStart-startup")).ok(&["hook"]);
@@ -88,7 +90,7 @@ fn a_large_file_that_somebody_put_into_an_inbox_by_hand_is_listed_whatever_its_o
     world.write("inbox/alice/20260101T000000.000000Z-bob-m-1.json", text);
     world.write("inbox/alice/20260101T000000.000001Z-bob-m-2.json", format!("{{\"body\": \"{body}"));
     let listed = world.json(&["inbox", "alice"]);
-    assert_eq!((&listed[0]["subject"], &listed[0]["type"]), (&json!("behind"), &json!("task")));
+    assert_eq!(listed[0]["problem"], "placed here directly, sender unknown");
     assert!(listed[1]["problem"].is_string(), "{listed}");
 }
 
@@ -169,11 +171,11 @@ fn a_hook_lists_a_large_inbox_again_after_a_while_and_once_its_newest_mail_was_r
     let mut listed = world.read("sessions/.alice.listed");
     listed["at"] = json!(listed["at"].as_i64().expect("microseconds") - 601_000_000);
     world.write("sessions/.alice.listed", listed.to_string());
-    assert!(fire(&world, "claude", "UserPromptSubmit").contains("“by hand 1”"));
+    assert!(fire(&world, "claude", "UserPromptSubmit").contains("placed here directly, sender unknown"));
     by_hand(2);
     world.ok(&["read", "--as", "alice", "--all", "-q"]);
     by_hand(3);
-    assert!(fire(&world, "claude", "UserPromptSubmit").contains("“by hand 3”"));
+    assert!(fire(&world, "claude", "UserPromptSubmit").contains("placed here directly, sender unknown"));
 }
 
 #[test]

@@ -97,5 +97,5 @@ fn a_room_that_can_not_be_routed_in_is_said_and_mail_is_still_waited_for() {
     let waiting = Beside::start(&world, &["wait", "--as", "bob", "--timeout", "1m"]);
     world.wait("it says so", || waiting.err().contains("cannot deliver"));
     world.write("inbox/bob/x.json", r#"{"from": "alice", "body": "by hand"}"#);
-    assert!(waiting.ends(&world, 0).ends_with("by hand\n"));
+    assert!(waiting.ends(&world, 0).contains("by hand"));
 }

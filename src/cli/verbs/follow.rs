@@ -10,7 +10,6 @@ use crate::commands::wait::{Waiter, Wakeup, deadline};
 use crate::query::inbox::{self, Mail};
 use crate::query::view::{Invalid, View};
 use crate::query::wait::NewMail;
-use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 const EXAMPLES: &str = "\
@@ -69,14 +68,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 fn print(mail: &Mail, cx: &mut Context) -> Result<()> {
-    cx.out.item(|| as_json(mail).to_string(), |_| as_line(&View::from(mail))).and_then(|()| cx.out.flush())
-}
-
-fn as_json(mail: &Mail) -> Value {
-    match &mail.problem {
-        Some(problem) => json!({"file": mail.file.to_string_lossy(), "problem": problem}),
-        None => mail.content.clone(),
-    }
+    cx.out.item(|| mail.to_json().to_string(), |_| as_line(&View::from(mail))).and_then(|()| cx.out.flush())
 }
 
 fn as_line(view: &View<'_>) -> String {

@@ -59,7 +59,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         _ => String::new(),
     };
     if cx.out.is_terminal() {
-        cx.out.list(mails.map(Ok), &none, |out, mail| {
+        cx.out.list(mails.into_iter().map(Ok), &none, |out, mail| {
             let view = View::from(&mail);
             row::print(out, &view, view.from.to_owned())
         })?;

@@ -56,7 +56,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 
 /// Prints messages, and writes out what is buffered.
 pub(crate) fn print(agent: &str, mails: &[Mail], cx: &mut Context) -> Result<()> {
-    cx.out.show(&mails.iter().map(|mail| &mail.content).collect::<Vec<_>>(), |out| {
+    cx.out.show(&mails.iter().map(Mail::to_json).collect::<Vec<_>>(), |out| {
         if mails.is_empty() {
             out.note(&format!("{agent} has no unread messages"));
         }

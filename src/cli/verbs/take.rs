@@ -97,7 +97,7 @@ fn hand(room: &Room, agent: &str, handed: &Handed, given_back: &[Lapsed], cx: &m
 
 fn show(handed: &Handed, given_back: &[Lapsed], cx: &mut Context) -> Result<()> {
     let report = json!({
-        "message": handed.mail.content,
+        "message": handed.mail.to_json(),
         "lease": handed.lease,
         "file": handed.mail.file.to_string_lossy(),
         "given_back": given_back,

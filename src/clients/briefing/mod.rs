@@ -207,7 +207,7 @@ fn find(room: &Room, agent: &str, again: bool) -> Result<Option<Found>> {
     let Newest { mut names, unread } = Newest::of(room, agent)?;
     let announced = inbox::announced(&room.dir, agent, &names)?;
     names.retain(|name| again || !announced.contains(name));
-    let mut mails: Vec<Mail> = mailbox::heads(room, agent, &names)?.collect();
+    let mut mails: Vec<Mail> = mailbox::heads(room, agent, &names)?;
     let unfinished = mails.iter().any(|mail| mail.unfinished);
     mails.retain(|mail| should_announce(mail, agent));
     if mails.is_empty() && !unfinished && unread.is_exact && unread.number > limits::LISTED_AGAIN {

@@ -5,7 +5,7 @@ use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::base::sanitize::brief;
 use crate::message::id;
-use crate::query::inbox::Mail;
+use crate::query::inbox::{Mail, PLACED_DIRECTLY};
 use crate::query::pending;
 use std::collections::BTreeMap;
 
@@ -102,8 +102,12 @@ fn alike(mails: &[Mail]) -> Vec<Alike<'_>> {
 
 fn line(alike: &Alike) -> String {
     let mail = alike.newest;
-    if mail.problem.is_some() {
-        return format!("a file that is not a message, {}", brief(&mail.file.to_string_lossy(), limits::FILE_NAME));
+    if let Some(problem) = &mail.problem {
+        let file = brief(&mail.file.to_string_lossy(), limits::FILE_NAME);
+        return match problem == PLACED_DIRECTLY {
+            true => format!("a file {problem}, {file}"),
+            false => format!("a file that is not a message, {file}"),
+        };
     }
     let times = if alike.times > 1 { format!("{} × ", alike.times) } else { String::new() };
     let priority = if mail.priority == "normal" { String::new() } else { format!("{} ", brief(&mail.priority, 8)) };
@@ -142,10 +146,15 @@ fn about(mail: &Mail) -> Option<String> {
     Some(brief(about, limits::BRIEFING_SUBJECT)).filter(|about| !about.is_empty())
 }
 
+/// The sender of a line. A file that is not mail has none.
+fn sender(mail: &Mail) -> &str {
+    if mail.from.is_empty() { "no known sender" } else { &mail.from }
+}
+
 /// The senders, those with most messages first.
 fn senders(each: &[Alike]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    each.iter().for_each(|alike| *counts.entry(&alike.newest.from).or_default() += alike.times);
+    each.iter().for_each(|alike| *counts.entry(sender(alike.newest)).or_default() += alike.times);
     let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
     counts.sort_by_key(|&(from, count)| (std::cmp::Reverse(count), from));
     let others = counts.len().saturating_sub(limits::BRIEFING_SENDERS);

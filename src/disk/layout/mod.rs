@@ -226,6 +226,16 @@ pub fn delivered(at: Stamp, from: &str, id: &str) -> String {
     format!("{}-{}-{id}.json", at.file_name(), from.replace(':', "."))
 }
 
+/// The agent with the inbox of this file.
+pub fn inbox_owner(file: &Path) -> Option<&str> {
+    file.strip_prefix(INBOXES).ok()?.components().next()?.as_os_str().to_str()
+}
+
+/// Returns true for the directory with an agent's unread mail.
+pub fn is_inbox(directory: &Path) -> bool {
+    directory.parent() == Some(Path::new(INBOXES))
+}
+
 /// The accept time in the name of a delivered file. It is unique.
 pub fn read_delivered(name: &std::ffi::OsStr) -> Option<Stamp> {
     let stamp = name.to_str()?.get(..limits::STAMP + 1)?.strip_suffix('-')?;

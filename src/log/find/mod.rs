@@ -44,12 +44,17 @@ pub fn since(room: &Dir, at: Stamp) -> Result<Position> {
 
 /// The line with this number, if it is complete and committed.
 pub fn by_seq(room: &Dir, seq: u64) -> Result<Option<Line>> {
+    Ok(from_seq(room, seq)?.filter(|line| head(&line.bytes).is_some_and(|head| head.seq == seq)))
+}
+
+/// The first line with this number or a later one, if it is complete and committed. After a gap, this is the record of the
+/// gap.
+pub fn from_seq(room: &Dir, seq: u64) -> Result<Option<Line>> {
     let at = first(room, &|head| head.seq >= seq)?;
     if at >= log::committed(room)? {
         return Ok(None);
     }
-    let line = log::read_one(room, at)?.filter(|line| line.bytes.ends_with(b"\n"));
-    Ok(line.filter(|line| head(&line.bytes).is_some_and(|head| head.seq == seq)))
+    Ok(log::read_one(room, at)?.filter(|line| line.bytes.ends_with(b"\n")))
 }
 
 /// The number of the last committed record; 0 for an empty log.

@@ -1,14 +1,18 @@
 //! Reads mail from an inbox.
 
 mod head;
+mod origin;
+
+pub use origin::PLACED_DIRECTLY;
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::disk::{Dir, layout};
+use crate::disk::{Dir, is_half_used, layout};
 use crate::log::lookup::LoggedMessage;
 use crate::message::{claim, decision};
 use crate::room::{Room, inbox};
+use origin::Extent;
 use rustix::fs::FileType;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -61,6 +65,14 @@ pub struct Mail {
 }
 
 impl Mail {
+    /// The complete message, or the problem of a file that is not mail.
+    pub fn to_json(&self) -> Value {
+        match &self.problem {
+            Some(problem) => json!({"file": self.file.to_string_lossy(), "problem": problem, "text": self.content}),
+            None => self.content.clone(),
+        }
+    }
+
     /// A message from the log, for a recipient whose own copy is archived or was removed.
     pub fn of_past(agent: &str, past: LoggedMessage) -> Mail {
         let name = layout::delivered(Stamp::parse(&past.accepted_at).unwrap_or_default(), &past.from, &past.id);
@@ -100,27 +112,27 @@ pub fn list_those(room: &Room, agent: &str, wanted: &mut dyn FnMut(&OsStr) -> bo
     let mut names = inbox::unread(&room.dir, agent)?;
     names.retain(|name| wanted(name));
     let Some(dir) = open(room, layout::inbox(agent))? else { return Ok(Vec::new()) };
-    Ok(names.iter().filter_map(|name| load(&dir, &layout::inbox(agent), name, false)).collect())
+    Ok(names.iter().filter_map(|name| load(room, &dir, &layout::inbox(agent), name)).collect())
 }
 
 /// The newest unread messages of an agent, oldest first, then how many these are, and how many are unread in all. Only
 /// the head of each message is read: the body ends early, and the fields after it are missing. `since` leaves out
 /// those that were accepted before, but no file whose name has no accept time.
-pub fn newest(
-    room: &Room,
-    agent: &str,
-    most: usize,
-    since: Option<Stamp>,
-) -> Result<(impl Iterator<Item = Mail> + use<>, usize, usize)> {
+pub fn newest(room: &Room, agent: &str, most: usize, since: Option<Stamp>) -> Result<(Vec<Mail>, usize, usize)> {
     let (mut names, unread) = inbox::newest(&room.dir, agent, most)?;
     names.retain(|name| since.is_none() || layout::read_delivered(name).is_none_or(|at| Some(at) >= since));
     Ok((heads(room, agent, &names)?, names.len(), unread))
 }
 
 /// The heads of the unread messages with these file names. Files that no longer exist are skipped.
-pub fn heads(room: &Room, agent: &str, names: &[OsString]) -> Result<impl Iterator<Item = Mail> + use<>> {
-    let (dir, place, names) = (open(room, layout::inbox(agent))?, layout::inbox(agent), names.to_vec());
-    Ok(names.into_iter().filter_map(move |name| head(dir.as_ref()?, &place, &name)))
+pub fn heads(room: &Room, agent: &str, names: &[OsString]) -> Result<Vec<Mail>> {
+    let (dir, place) = (open(room, layout::inbox(agent))?, layout::inbox(agent));
+    let Some(dir) = dir else { return Ok(Vec::new()) };
+    // A hook can check a limited number of files, so the newest come first.
+    let newest_first = names.iter().rev();
+    let mut heads: Vec<Mail> = newest_first.filter_map(|name| head(room, &dir, &place, name)).collect();
+    heads.reverse();
+    Ok(heads)
 }
 
 /// Reads the complete messages for these heads. Files that no longer exist are skipped.
@@ -129,7 +141,8 @@ pub fn whole(room: &Room, heads: &[Mail]) -> Result<Vec<Mail>> {
     for head in heads {
         let directory = head.file.parent().unwrap_or(&head.file).to_path_buf();
         let dir = open(room, directory.clone())?;
-        mails.extend(dir.and_then(|dir| load(&dir, &directory, &head.name, head.seen)));
+        let mail = dir.and_then(|dir| load(room, &dir, &directory, &head.name));
+        mails.extend(mail.map(|mail| Mail { seen: head.seen, ..mail }));
     }
     Ok(mails)
 }
@@ -154,7 +167,7 @@ pub fn hold(room: &Room, agent: &str, most: usize) -> Result<Holding> {
             continue;
         }
         holding.held.extend(held);
-        holding.mails.extend(load(&dir, &layout::inbox(agent), &name, false));
+        holding.mails.extend(load(room, &dir, &layout::inbox(agent), &name));
     }
     Ok(holding)
 }
@@ -192,7 +205,8 @@ pub fn in_directory(room: &Room, directory: PathBuf, seen: bool) -> Result<Vec<M
         }
     }
     names.sort_unstable();
-    Ok(names.iter().filter_map(|name| load(&dir, &directory, name, seen)).collect())
+    let mails = names.iter().filter_map(|name| load(room, &dir, &directory, name));
+    Ok(mails.map(|mail| Mail { seen, ..mail }).collect())
 }
 
 fn open(room: &Room, directory: PathBuf) -> Result<Option<Dir>> {
@@ -203,27 +217,53 @@ fn open(room: &Room, directory: PathBuf) -> Result<Option<Dir>> {
 }
 
 /// Reads the head of a message from a bounded part of the file.
-fn head(dir: &Dir, directory: &Path, name: &OsStr) -> Option<Mail> {
+fn head(room: &Room, dir: &Dir, directory: &Path, name: &OsStr) -> Option<Mail> {
     let mail = match dir.read_head(name, limits::HEAD_BYTES) {
         Ok(None) => return None,
-        Ok(Some((bytes, true))) => parse(dir, directory, name, &bytes),
+        Ok(Some((bytes, true))) => check_origin(room, parse(dir, directory, name, &bytes), &bytes, Extent::Whole),
         // The router writes short fields before the body. Files that others put there may have them after it.
         Ok(Some((bytes, false))) => match head::fields(&bytes).filter(|fields| fields.contains_key("delivery")) {
-            Some(fields) => Mail::new(directory, name, Value::Object(fields)),
-            None => load(dir, directory, name, false)?,
+            Some(fields) => {
+                let mail = Mail::new(directory, name, Value::Object(fields));
+                check_origin(room, mail, &bytes, Extent::Beginning)
+            }
+            None => load(room, dir, directory, name)?,
         },
-        Err(_) => load(dir, directory, name, false)?,
+        Err(_) => load(room, dir, directory, name)?,
     };
     Some(Mail { content: Value::Null, ..mail })
 }
 
 /// Reads a file of an inbox. `None` if it no longer exists.
-fn load(dir: &Dir, directory: &Path, name: &OsStr, seen: bool) -> Option<Mail> {
-    let mail = match dir.read(name, limits::MESSAGE_BYTES_MOST * 2) {
-        Ok(bytes) => parse(dir, directory, name, &bytes?),
+fn load(room: &Room, dir: &Dir, directory: &Path, name: &OsStr) -> Option<Mail> {
+    Some(match dir.read(name, limits::MESSAGE_BYTES_MOST * 2) {
+        Ok(bytes) => {
+            let bytes = bytes?;
+            check_origin(room, parse(dir, directory, name, &bytes), &bytes, Extent::Whole)
+        }
         Err(e) => Mail { problem: Some(e.to_string()), ..Mail::new(directory, name, Value::Null) },
+    })
+}
+
+/// Replaces a message that the log does not confirm by its text: none of its fields counts.
+fn check_origin(room: &Room, mail: Mail, bytes: &[u8], extent: Extent) -> Mail {
+    let problem = match &mail.problem {
+        // A name with these words is no agent's name, so the mail counts for no sender.
+        None if is_half_used() => {
+            let from = format!("{} (sender not checked)", mail.from);
+            return Mail { from, ..mail };
+        }
+        None => origin::find_problem(room, &mail, extent),
+        Some(_) => None,
     };
-    Some(Mail { seen, ..mail })
+    match problem {
+        None => mail,
+        Some(_) => {
+            let text = Value::from(String::from_utf8_lossy(bytes));
+            let directory = mail.file.parent().unwrap_or(&mail.file);
+            Mail { problem, ..Mail::new(directory, &mail.name, text) }
+        }
+    }
 }
 
 /// Parses a file of an inbox. The owner may put any file there, so a file that is not a message becomes a problem.

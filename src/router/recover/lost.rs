@@ -25,7 +25,7 @@ pub(super) fn messages(room: &Dir, registry: &Registry, (from, after): (u64, Sta
         for place in evidence::inboxes(&agent) {
             let copies = evidence::copies_after(room, &place, after).into_iter();
             let paths = copies.map(|name| layout::below(&place, name.as_ref()));
-            let lost = paths.filter_map(|path| of_copy(evidence::read_copy(room, &path)?));
+            let lost = paths.filter_map(|path| lost_message_of_copy(evidence::read_copy(room, &path)?));
             found.extend(lost.filter(|lost| lost.seq >= from && *lost.from != *id::MAILBAG));
         }
     }
@@ -87,7 +87,7 @@ fn has_id(value: &Value) -> bool {
 }
 
 /// The message of a copy, without the fields that the router added.
-fn of_copy(copy: Value) -> Option<LostMessage> {
+pub fn lost_message_of_copy(copy: Value) -> Option<LostMessage> {
     let Value::Object(mut fields) = copy else { return None };
     let (delivery, addressed_to) = (fields.remove("delivery")?, fields.remove("addressed_to")?);
     match delivery.get("via")?.as_str()? {

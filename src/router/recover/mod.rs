@@ -7,6 +7,7 @@ mod lost;
 mod twice;
 
 pub use gap::{Loss, accept_gap, find_loss};
+pub use lost::lost_message_of_copy;
 
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
