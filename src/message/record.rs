@@ -13,6 +13,7 @@ use crate::message::status::Receipt;
 use crate::message::waking::Waking;
 use crate::message::{DEFAULT_CHANNEL, Message, QUESTION, ROUTER_TYPES};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -144,6 +145,9 @@ pub struct Record {
     /// What it changes about approvals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<Step>,
+    /// The result of `ownership` or `decision`, as the copies report it in `delivery`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Value>,
     /// The earlier record with the same content (event `duplicate`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of: Option<u64>,
@@ -217,6 +221,7 @@ impl Record {
             act: None,
             ownership: None,
             decision: None,
+            outcome: None,
             of: None,
             about: None,
             retries: None,

@@ -48,6 +48,8 @@ fn a_file_that_the_log_does_not_confirm_has_no_sender() {
     is_unknown(&world, "bob", &name, &changed("body", json!("false words")));
     is_unknown(&world, "bob", &name, &changed("metadata", json!({"approval": "yes"})));
     is_unknown(&world, "bob", &name, &changed("addressed_to", json!("all")));
+    is_unknown(&world, "bob", &name, &changed("to", json!("human")));
+    is_unknown(&world, "bob", &name, &changed("extra", json!(1)));
     let mut decided = real.clone();
     decided["delivery"]["approval"] = json!({"approval": "alice/a", "option": "yes"});
     is_unknown(&world, "bob", &name, &decided);

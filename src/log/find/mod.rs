@@ -15,7 +15,7 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::Dir;
 use crate::log;
-use crate::log::{Line, Position, START};
+use crate::log::{Line, Lines, Position, START};
 
 /// The first fields of a line: its number and its accept time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,17 +44,51 @@ pub fn since(room: &Dir, at: Stamp) -> Result<Position> {
 
 /// The line with this number, if it is complete and committed.
 pub fn by_seq(room: &Dir, seq: u64) -> Result<Option<Line>> {
-    Ok(from_seq(room, seq)?.filter(|line| head(&line.bytes).is_some_and(|head| head.seq == seq)))
+    Ok(Finder::new(room).from_seq(seq)?.filter(|line| head(&line.bytes).is_some_and(|head| head.seq == seq)))
 }
 
-/// The first line with this number or a later one, if it is complete and committed. After a gap, this is the record of the
-/// gap.
-pub fn from_seq(room: &Dir, seq: u64) -> Result<Option<Line>> {
-    let at = first(room, &|head| head.seq >= seq)?;
-    if at >= log::committed(room)? {
-        return Ok(None);
+/// Finds records by their numbers. Numbers that follow each other closely are read in one run.
+pub struct Finder {
+    room: Dir,
+    committed: Position,
+    /// The number of the last record that was found, and the lines after it.
+    last: Option<(u64, Lines)>,
+}
+
+/// The largest distance of two numbers at which reading on costs less than a new search.
+const NEAR: u64 = 64;
+
+impl Finder {
+    /// Nothing is read yet.
+    pub fn new(room: &Dir) -> Finder {
+        Finder { room: room.clone(), committed: START, last: None }
     }
-    Ok(log::read_one(room, at)?.filter(|line| line.bytes.ends_with(b"\n")))
+
+    /// The first line with this number or a later one, if it is complete and committed. After a gap, this is the record
+    /// of the gap.
+    pub fn from_seq(&mut self, seq: u64) -> Result<Option<Line>> {
+        let mut lines = match self.last.take() {
+            Some((last, lines)) if last < seq && seq - last <= NEAR => lines,
+            _ => log::read(&self.room, first(&self.room, &|head| head.seq >= seq)?)?,
+        };
+        while let Some(line) = lines.next().transpose()? {
+            if !line.bytes.ends_with(b"\n") || !self.is_committed(line.at)? {
+                break;
+            }
+            if let Some(found) = head(&line.bytes).filter(|head| head.seq >= seq) {
+                self.last = Some((found.seq, lines));
+                return Ok(Some(line));
+            }
+        }
+        Ok(None)
+    }
+
+    fn is_committed(&mut self, at: Position) -> Result<bool> {
+        if at >= self.committed {
+            self.committed = log::committed(&self.room)?;
+        }
+        Ok(at < self.committed)
+    }
 }
 
 /// The number of the last committed record; 0 for an empty log.
@@ -176,6 +210,19 @@ mod tests {
             }
             assert!(by_seq(&dir, 0).expect("it is read").is_none());
             assert!(by_seq(&dir, records + 1).expect("it is read").is_none());
+        }
+    }
+
+    #[test]
+    fn one_finder_finds_numbers_in_any_order() {
+        for (records, lines) in [(300, 1000), (300, 13)] {
+            let (_kept, dir) = room(records, lines);
+            let mut finder = Finder::new(&dir);
+            for seq in (1..=records).chain((1..=records).rev()).chain([7, 80, 144, 7, 7, 299, 300]) {
+                let line = finder.from_seq(seq).expect("it is read").expect("it is there");
+                assert_eq!(head(&line.bytes).map(|head| head.seq), Some(seq));
+            }
+            assert!(finder.from_seq(records + 1).expect("it is read").is_none());
         }
     }
 

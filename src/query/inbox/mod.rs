@@ -8,11 +8,11 @@ pub use origin::PLACED_DIRECTLY;
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::disk::{Dir, is_half_used, layout};
+use crate::disk::{Dir, layout};
 use crate::log::lookup::LoggedMessage;
 use crate::message::{claim, decision};
 use crate::room::{Room, inbox};
-use origin::Extent;
+use origin::{Extent, Origin, Origins};
 use rustix::fs::FileType;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -111,8 +111,8 @@ pub fn list(room: &Room, agent: &str) -> Result<Vec<Mail>> {
 pub fn list_those(room: &Room, agent: &str, wanted: &mut dyn FnMut(&OsStr) -> bool) -> Result<Vec<Mail>> {
     let mut names = inbox::unread(&room.dir, agent)?;
     names.retain(|name| wanted(name));
-    let Some(dir) = open(room, layout::inbox(agent))? else { return Ok(Vec::new()) };
-    Ok(names.iter().filter_map(|name| load(room, &dir, &layout::inbox(agent), name)).collect())
+    let Some(mut files) = Files::open(room, layout::inbox(agent))? else { return Ok(Vec::new()) };
+    Ok(names.iter().filter_map(|name| files.load(name)).collect())
 }
 
 /// The newest unread messages of an agent, oldest first, then how many these are, and how many are unread in all. Only
@@ -126,23 +126,19 @@ pub fn newest(room: &Room, agent: &str, most: usize, since: Option<Stamp>) -> Re
 
 /// The heads of the unread messages with these file names. Files that no longer exist are skipped.
 pub fn heads(room: &Room, agent: &str, names: &[OsString]) -> Result<Vec<Mail>> {
-    let (dir, place) = (open(room, layout::inbox(agent))?, layout::inbox(agent));
-    let Some(dir) = dir else { return Ok(Vec::new()) };
-    // A hook can check a limited number of files, so the newest come first.
-    let newest_first = names.iter().rev();
-    let mut heads: Vec<Mail> = newest_first.filter_map(|name| head(room, &dir, &place, name)).collect();
-    heads.reverse();
-    Ok(heads)
+    let Some(mut files) = Files::open(room, layout::inbox(agent))? else { return Ok(Vec::new()) };
+    Ok(names.iter().filter_map(|name| files.head(name)).collect())
 }
 
 /// Reads the complete messages for these heads. Files that no longer exist are skipped.
 pub fn whole(room: &Room, heads: &[Mail]) -> Result<Vec<Mail>> {
     let mut mails = Vec::new();
-    for head in heads {
-        let directory = head.file.parent().unwrap_or(&head.file).to_path_buf();
-        let dir = open(room, directory.clone())?;
-        let mail = dir.and_then(|dir| load(room, &dir, &directory, &head.name));
-        mails.extend(mail.map(|mail| Mail { seen: head.seen, ..mail }));
+    for heads in heads.chunk_by(|one, next| one.file.parent() == next.file.parent()) {
+        let directory = heads[0].file.parent().unwrap_or(&heads[0].file);
+        let Some(mut files) = Files::open(room, directory.to_path_buf())? else { continue };
+        for head in heads {
+            mails.extend(files.load(&head.name).map(|mail| Mail { seen: head.seen, ..mail }));
+        }
     }
     Ok(mails)
 }
@@ -152,7 +148,7 @@ pub fn whole(room: &Room, heads: &[Mail]) -> Result<Vec<Mail>> {
 pub fn hold(room: &Room, agent: &str, most: usize) -> Result<Holding> {
     let mut holding = Holding::default();
     let names = inbox::unread(&room.dir, agent)?;
-    let Some(dir) = open(room, layout::inbox(agent))? else { return Ok(holding) };
+    let Some(mut files) = Files::open(room, layout::inbox(agent))? else { return Ok(holding) };
     for name in names {
         if holding.mails.len() >= most {
             break;
@@ -163,11 +159,11 @@ pub fn hold(room: &Room, agent: &str, most: usize) -> Result<Holding> {
             false => None,
         };
         if held.is_none() && holding.held.len() < limits::HELD_MESSAGES {
-            holding.shown_elsewhere |= dir.stat(&name)?.is_some();
+            holding.shown_elsewhere |= files.dir.stat(&name)?.is_some();
             continue;
         }
         holding.held.extend(held);
-        holding.mails.extend(load(room, &dir, &layout::inbox(agent), &name));
+        holding.mails.extend(files.load(&name));
     }
     Ok(holding)
 }
@@ -196,88 +192,102 @@ pub fn seen(room: &Room, agent: &str) -> Result<Vec<Mail>> {
 
 /// The mail in one directory of an agent, oldest first.
 pub fn in_directory(room: &Room, directory: PathBuf, seen: bool) -> Result<Vec<Mail>> {
-    let Some(dir) = open(room, directory.clone())? else { return Ok(Vec::new()) };
+    let Some(mut files) = Files::open(room, directory)? else { return Ok(Vec::new()) };
     let mut names = Vec::new();
-    for entry in dir.list()? {
+    for entry in files.dir.list()? {
         let entry = entry?;
         if entry.kind != FileType::Directory && layout::is_mail_file(&entry.name) {
             names.push(entry.name);
         }
     }
     names.sort_unstable();
-    let mails = names.iter().filter_map(|name| load(room, &dir, &directory, name));
+    let mails = names.iter().filter_map(|name| files.load(name));
     Ok(mails.map(|mail| Mail { seen, ..mail }).collect())
 }
 
-fn open(room: &Room, directory: PathBuf) -> Result<Option<Dir>> {
-    match room.dir.sub(directory) {
-        Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
-        dir => dir.map(Some),
-    }
+/// The files of one directory with mail.
+struct Files<'r> {
+    dir: Dir,
+    /// The directory, relative to the room.
+    directory: PathBuf,
+    origins: Origins<'r>,
 }
 
-/// Reads the head of a message from a bounded part of the file.
-fn head(room: &Room, dir: &Dir, directory: &Path, name: &OsStr) -> Option<Mail> {
-    let mail = match dir.read_head(name, limits::HEAD_BYTES) {
-        Ok(None) => return None,
-        Ok(Some((bytes, true))) => check_origin(room, parse(dir, directory, name, &bytes), &bytes, Extent::Whole),
-        // The router writes short fields before the body. Files that others put there may have them after it.
-        Ok(Some((bytes, false))) => match head::fields(&bytes).filter(|fields| fields.contains_key("delivery")) {
-            Some(fields) => {
-                let mail = Mail::new(directory, name, Value::Object(fields));
-                check_origin(room, mail, &bytes, Extent::Beginning)
+impl Files<'_> {
+    /// `None` if there is no such directory.
+    fn open(room: &Room, directory: PathBuf) -> Result<Option<Files<'_>>> {
+        match room.dir.sub(&directory) {
+            Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
+            dir => Ok(Some(Files { dir: dir?, directory, origins: Origins::new(room) })),
+        }
+    }
+
+    /// Reads the head of a message from a bounded part of the file. `None` if the file no longer exists.
+    fn head(&mut self, name: &OsStr) -> Option<Mail> {
+        let mail = match self.dir.read_head(name, limits::HEAD_BYTES) {
+            Ok(None) => return None,
+            Ok(Some((bytes, true))) => self.parse(name, &bytes),
+            Ok(Some((bytes, false))) => match self.parse_beginning(name, &bytes) {
+                Some(mail) => mail,
+                None => self.load(name)?,
+            },
+            Err(_) => self.load(name)?,
+        };
+        Some(Mail { content: Value::Null, ..mail })
+    }
+
+    /// Reads a file. `None` if it no longer exists.
+    fn load(&mut self, name: &OsStr) -> Option<Mail> {
+        match self.dir.read(name, limits::MESSAGE_BYTES_MOST * 2) {
+            Ok(bytes) => Some(self.parse(name, &bytes?)),
+            Err(e) => Some(self.not_mail(name, e.to_string(), &[])),
+        }
+    }
+
+    /// The message in a file, if the file is the copy of a record. The owner of an inbox may put any file there.
+    fn parse(&mut self, name: &OsStr, bytes: &[u8]) -> Mail {
+        match serde_json::from_slice::<Value>(bytes) {
+            Ok(value @ Value::Object(_)) => {
+                let mail = Mail::new(&self.directory, name, value);
+                match self.origins.find(&mail, bytes, Extent::Whole) {
+                    Origin::Router => mail,
+                    Origin::NotChecked => mail.not_checked(),
+                    Origin::Other(problem) => self.not_mail(name, problem, bytes),
+                }
             }
-            None => load(room, dir, directory, name)?,
-        },
-        Err(_) => load(room, dir, directory, name)?,
-    };
-    Some(Mail { content: Value::Null, ..mail })
-}
-
-/// Reads a file of an inbox. `None` if it no longer exists.
-fn load(room: &Room, dir: &Dir, directory: &Path, name: &OsStr) -> Option<Mail> {
-    Some(match dir.read(name, limits::MESSAGE_BYTES_MOST * 2) {
-        Ok(bytes) => {
-            let bytes = bytes?;
-            check_origin(room, parse(dir, directory, name, &bytes), &bytes, Extent::Whole)
-        }
-        Err(e) => Mail { problem: Some(e.to_string()), ..Mail::new(directory, name, Value::Null) },
-    })
-}
-
-/// Replaces a message that the log does not confirm by its text: none of its fields counts.
-fn check_origin(room: &Room, mail: Mail, bytes: &[u8], extent: Extent) -> Mail {
-    let problem = match &mail.problem {
-        // A name with these words is no agent's name, so the mail counts for no sender.
-        None if is_half_used() => {
-            let from = format!("{} (sender not checked)", mail.from);
-            return Mail { from, ..mail };
-        }
-        None => origin::find_problem(room, &mail, extent),
-        Some(_) => None,
-    };
-    match problem {
-        None => mail,
-        Some(_) => {
-            let text = Value::from(String::from_utf8_lossy(bytes));
-            let directory = mail.file.parent().unwrap_or(&mail.file);
-            Mail { problem, ..Mail::new(directory, &mail.name, text) }
+            Err(e) if e.is_eof() && is_fresh(&self.dir, name) => {
+                Mail { unfinished: true, ..self.not_mail(name, "the file is incomplete".into(), bytes) }
+            }
+            _ => self.not_mail(name, "the file is not a message".into(), bytes),
         }
     }
-}
 
-/// Parses a file of an inbox. The owner may put any file there, so a file that is not a message becomes a problem.
-fn parse(dir: &Dir, directory: &Path, name: &OsStr, bytes: &[u8]) -> Mail {
-    let (problem, unfinished) = match serde_json::from_slice::<Value>(bytes) {
-        Ok(value @ Value::Object(_)) => return Mail::new(directory, name, value),
-        Err(e) if e.is_eof() && is_fresh(dir, name) => ("the file is incomplete", true),
-        _ => ("the file is not a message", false),
-    };
-    let text = Value::from(String::from_utf8_lossy(bytes));
-    Mail { problem: Some(problem.into()), unfinished, ..Mail::new(directory, name, text) }
+    /// The message in a file, without the end of its body and the fields after it. `None` if the complete file is
+    /// needed.
+    fn parse_beginning(&mut self, name: &OsStr, bytes: &[u8]) -> Option<Mail> {
+        // The router writes short fields before the body. Files that others put there may have them after it.
+        let fields = head::fields(bytes).filter(|fields| fields.contains_key("delivery"))?;
+        let mail = Mail::new(&self.directory, name, Value::Object(fields));
+        match self.origins.find(&mail, bytes, Extent::Beginning) {
+            Origin::Router => Some(mail),
+            Origin::NotChecked => Some(mail.not_checked()),
+            Origin::Other(_) => None,
+        }
+    }
+
+    /// A file that is not mail, with its text: none of its fields counts.
+    fn not_mail(&self, name: &OsStr, problem: String, bytes: &[u8]) -> Mail {
+        let text = Value::from(String::from_utf8_lossy(bytes));
+        Mail { problem: Some(problem), ..Mail::new(&self.directory, name, text) }
+    }
 }
 
 impl Mail {
+    /// Mail of a sender that nobody knows: no agent has a name with these words.
+    fn not_checked(self) -> Mail {
+        Mail { from: format!("{} (sender not checked)", self.from), ..self }
+    }
+
     fn new(directory: &Path, name: &OsStr, content: Value) -> Mail {
         let text = |field: &str| content.get(field).and_then(Value::as_str).map(str::to_owned);
         let delivery = |field: &str| content.get("delivery").and_then(|delivery| delivery.get(field));

@@ -117,17 +117,6 @@ pub(super) struct Again {
     pub(super) alone: bool,
 }
 
-impl Fact {
-    /// The name of the outcome in a copy, below `delivery`.
-    pub(super) fn name(&self) -> &'static str {
-        match self {
-            Fact::Ownership(_) => "claim",
-            Fact::Decision(_) => "approval",
-            Fact::Link(..) => "link",
-        }
-    }
-}
-
 impl Ruling {
     /// Does it change the ownership of work, or what waits for a decision?
     pub(super) fn changes_facts(&self) -> bool {

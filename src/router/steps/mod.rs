@@ -20,7 +20,6 @@ mod numbering;
 mod owners;
 mod parties;
 pub(super) mod pickup;
-mod print;
 pub(super) mod read;
 pub(super) mod resolve;
 mod retries;

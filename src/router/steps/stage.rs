@@ -1,13 +1,14 @@
 //! Step 6: records with their numbers and times, and a file for each recipient.
 
 use super::ack;
-use super::compose::{self, Copies};
+use super::compose;
 use super::letter::{Again, Fact, Letter, Rejection, Ruling, Source};
 use super::resolve::Addressed;
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::disk::{failpoint, layout};
 use crate::log::state::State;
+use crate::message::copy::Copies;
 use crate::message::record::{Event, Group, Record};
 use crate::message::{Message, id};
 use crate::room::owners::Readers;
@@ -170,20 +171,22 @@ impl Stage<'_> {
                 record.dismissed = ack::dismissed(self.state, &letter.agent, &message);
                 self.set_times(record, &message, record.time(at));
                 compose::put(record, &message, digest);
-                let outcome = effect.as_ref().map(|effect| (effect.fact.name(), &effect.outcome));
-                let outcome = outcome.filter(|(_, outcome)| !outcome.is_null());
-                let addressed_to = compose::addressed_to(&message);
-                let copies = Copies::new(&message, &addressed_to, (seq, &record.at), outcome);
-                entry.again = put_fact(record, effect.map(|effect| effect.fact));
+                if let Some(effect) = effect {
+                    record.outcome = Some(effect.outcome).filter(|outcome| !outcome.is_null());
+                    entry.again = put_fact(record, effect.fact);
+                }
+                let copies = Copies::new(record, &message);
                 entry.message = Some(message);
                 self.stage_copies(&mut entry, &copies, readers)
             }
             Ruling::Notice { about, message, to, fact } => {
                 (record.event, record.about) = (Event::Notice, Some(about));
-                entry.again = put_fact(record, fact.map(|fact| *fact));
+                if let Some(fact) = fact {
+                    entry.again = put_fact(record, *fact);
+                }
                 record.to = from_router(to);
                 compose::put(record, &message, message.digest());
-                let copies = Copies::new(&message, &compose::addressed_to(&message), (seq, &record.at), None);
+                let copies = Copies::new(record, &message);
                 self.stage_copies(&mut entry, &copies, readers)
             }
             Ruling::Reject(rejection) => self.stage_rejection(&mut entry, &letter, rejection, readers),
@@ -256,7 +259,7 @@ impl Stage<'_> {
         compose::put(record, &bounce, bounce.digest());
         self.storage.stage(&staged, &explanation, None)?;
         entry.staged.push(staged);
-        let copies = Copies::new(&bounce, &(**agent).into(), (record.seq, &record.at), None);
+        let copies = Copies::new(record, &bounce);
         record.problems = rejection.problems;
         let known = self.config.registry().agent(agent).is_some_and(|agent| !agent.is_retired());
         record.to = if known && !rejection.ack { from_router(vec![agent.clone()]) } else { Vec::new() };
@@ -310,15 +313,14 @@ impl Stage<'_> {
     }
 }
 
-fn put_fact(record: &mut Record, fact: Option<Fact>) -> Vec<Again> {
+fn put_fact(record: &mut Record, fact: Fact) -> Vec<Again> {
     match fact {
-        Some(Fact::Ownership(change)) => record.ownership = Some(change),
-        Some(Fact::Decision(step)) => record.decision = Some(step),
-        Some(Fact::Link(change, again)) => {
+        Fact::Ownership(change) => record.ownership = Some(change),
+        Fact::Decision(step) => record.decision = Some(step),
+        Fact::Link(change, again) => {
             record.link = Some(change);
             return again;
         }
-        None => {}
     }
     Vec::new()
 }

@@ -1,0 +1,99 @@
+//! The copies of a message in the inboxes of its recipients.
+//!
+//! A copy depends only on its record and its recipient, so a reader can compare a file with its record.
+
+use super::print::pretty;
+use super::record::Record;
+use super::{FIELDS, Message};
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+use std::cell::Cell;
+
+/// The copies of one message: the parts that they share, printed once.
+pub struct Copies {
+    before_to: String,
+    before_via: String,
+    behind: String,
+}
+
+/// The fields before `to` in a copy.
+const HEAD: [&str; 3] = ["id", "timestamp", "from"];
+
+/// Fields that may be long: they come last, so that a reader finds all others at the beginning of the file. The body comes
+/// first of them, because its beginning is useful by itself.
+const LONG: [&str; 6] = ["body", "addressed_to", "refs", "context", "attachments", "metadata"];
+
+impl Copies {
+    /// The copies of a record that was read from the log. `None` if it has no message.
+    pub fn of(record: &Record) -> Option<Copies> {
+        let fields: Map<String, Value> = serde_json::from_str(record.message.as_ref()?.get()).ok()?;
+        Some(Copies::new(record, &Message::from_fields(fields)?))
+    }
+
+    /// The copies of this record's message. The accept time replaces a timestamp that the sender left out.
+    pub fn new(record: &Record, message: &Message) -> Copies {
+        let Record { seq, at, .. } = record;
+        let (fields, now, addressed_to) = (message.fields(), Value::from(at.as_str()), addressed_to(message));
+        let head = HEAD.iter().map(|name| (*name, fields.get(*name).unwrap_or(&now)));
+        let others = fields.iter().map(|(name, value)| (name.as_str(), value));
+        let others = others.filter(|(name, _)| !HEAD.contains(name) && !["to", "addressed_to"].contains(name));
+        let mut others: Vec<_> = others.chain([("addressed_to", &addressed_to)]).collect();
+        others.sort_by_cached_key(|(name, _)| place(name));
+        Copies {
+            before_to: ["{\n", &inner(head), ",\n  \"to\": "].concat(),
+            before_via: format!(
+                ",\n  \"delivery\": {{\n    \"seq\": {seq},\n    \"accepted_at\": \"{at}\",\n    \"via\": "
+            ),
+            behind: [&outcome(record), "\n  },\n", &inner(others.into_iter()), "\n}\n"].concat(),
+        }
+    }
+
+    /// The copy for one recipient. Neither an agent's name nor `via` needs escaping.
+    pub fn copy(&self, agent: &str, via: &str) -> Vec<u8> {
+        let Copies { before_to, before_via, behind } = self;
+        let length = before_to.len() + before_via.len() + behind.len() + agent.len() + via.len() + 4;
+        let mut text = String::with_capacity(length);
+        for part in [before_to, "\"", agent, "\"", before_via, "\"", via, "\"", behind] {
+            text.push_str(part);
+        }
+        text.into_bytes()
+    }
+}
+
+/// The place of a field in a copy: short fields in the order of the protocol, long fields, unknown fields in their
+/// sender's order.
+fn place(name: &str) -> usize {
+    let long = || LONG.iter().position(|long| *long == name);
+    let short = || FIELDS.iter().position(|known| *known == name);
+    long().map_or_else(|| short().unwrap_or(usize::MAX), |at| FIELDS.len() + at)
+}
+
+/// The part of a copy after `via`.
+fn outcome(record: &Record) -> String {
+    let Some(outcome) = &record.outcome else { return String::new() };
+    let name = if record.ownership.is_some() { "claim" } else { "approval" };
+    format!(",\n    \"{name}\": {}", pretty(outcome).replace('\n', "\n    "))
+}
+
+/// The lines of a pretty-printed object without its braces.
+fn inner<'m>(fields: impl Iterator<Item = (&'m str, &'m Value)>) -> String {
+    let text = pretty(&Fields(Cell::new(Some(fields))));
+    text.strip_prefix("{\n").and_then(|text| text.strip_suffix("\n}")).unwrap_or(&text).to_owned()
+}
+
+/// Fields in this order, as an object.
+struct Fields<I>(Cell<Option<I>>);
+
+impl<'m, I: Iterator<Item = (&'m str, &'m Value)>> Serialize for Fields<I> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_map(self.0.take().into_iter().flatten())
+    }
+}
+
+/// What the sender wrote into `to`, or the mentions that took its place.
+fn addressed_to(message: &Message) -> Value {
+    match message.fields().get("to") {
+        Some(to) => to.clone(),
+        None => message.addresses().iter().map(|address| Value::from(address.as_str())).collect(),
+    }
+}
