@@ -7,7 +7,7 @@ use crate::query::programs::{Startable, programs};
 use crate::room::actor::require_person;
 use crate::room::consent::{self, Connection, Consent, Consents, Identity};
 use crate::room::registry::Wake;
-use crate::room::settings::GuardedSetting;
+use crate::room::settings::{GuardedSetting, link_key};
 use crate::room::{self, Room};
 use serde::Serialize;
 use serde_json::Value;
@@ -86,7 +86,13 @@ const CONSENT: &str = "change consent";
 
 /// Records consent for a link that the person has just set.
 pub fn agree_to_link(room: &Room, tag: &str) -> Result<()> {
-    let all = connections(&room.settings()?, &|_| false);
+    let settings = room.settings()?;
+    let mut withheld = settings.withheld.iter();
+    if let Some(within_machine) = withheld.find(|setting| setting.key == link_key(tag)) {
+        require_person(CONSENT)?;
+        return consent::agree(&room.identity()?, &[], &[], std::slice::from_ref(within_machine));
+    }
+    let all = connections(&settings, &|_| false);
     match all.into_iter().find(|link| link.connection.link == tag) {
         Some(link) => {
             require_person(CONSENT)?;

@@ -11,7 +11,7 @@ use crate::log;
 use crate::log::state::{self, State};
 use crate::message::id;
 use crate::message::record::Record;
-use crate::room::links::{EndState, FarAgent, cure, tag_of_room};
+use crate::room::links::{EndState, FarAgent, cure, open_other, tag_of_room};
 use crate::room::settings::{Carrier, LinkSettings, Settings, is_tag};
 use crate::room::{self, Mode, Room};
 use memchr::memmem;
@@ -157,10 +157,11 @@ impl Link {
         };
         let address = &link.address;
         let other = match link.carrier {
-            Carrier::Dir => Some(Room::open(Path::new(address))),
+            Carrier::Dir => Some(open_other(&self.tag, link)),
             Carrier::Ssh | Carrier::Nats | Carrier::None => None,
         };
         match &other {
+            Some(Err(Error::Untrusted { what, .. })) => return self.add(what.clone(), since, "mailbag trust".into()),
             Some(Err(e)) => return self.add(e.to_string(), since, test),
             Some(Ok(other)) if their_link(room, link, other).is_ok_and(|back| back.is_none()) => {
                 let cure = link_back(room, own, other);

@@ -3,13 +3,14 @@
 //! A carrier mirrors `out/` of one room into `in/` of the other: the items behind what the other room has, and
 //! `state.json`. It decides nothing: each router judges the state of the other room, and takes only the item that follows.
 
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::base::hash::{Hash, hex, unhex};
 use crate::base::limits;
 use crate::disk::{Dir, Meta, layout};
 use crate::log::state::{Link, Links};
 use crate::message::address::is_display_name;
 use crate::message::id;
+use crate::room::Room;
 use crate::room::registry::{Agent, Registry};
 use crate::room::settings::{Carrier, LinkSettings, Settings};
 use serde::{Deserialize, Serialize};
@@ -178,6 +179,17 @@ pub fn judge(
         Some(digest) if Some(digest) == came.hash() => Ok(Heard::Acked(came.n)),
         _ => stopped(format!("item {} in the room {tag} is not the one that this room sent", came.n)),
     }
+}
+
+/// The other room of a link within this machine. Fails if the person did not agree to the link.
+pub fn open_other(tag: &str, link: &LinkSettings) -> Result<Room> {
+    if !link.is_withheld {
+        return Room::open(Path::new(&link.address));
+    }
+    Err(Error::Untrusted {
+        what: format!("you have not agreed to the link {tag} to {}", link.address),
+        cure: "`mailbag trust` shows it and asks".into(),
+    })
 }
 
 /// The tag under which a room on this machine, with these settings, has a link to the room with this directory. In a container

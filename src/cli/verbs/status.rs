@@ -11,6 +11,7 @@ use crate::query::pending::age;
 use crate::query::programs::Startable;
 use crate::query::status::{self, SessionState, Status, Undelivered, Unloaded};
 use crate::room::Mode;
+use crate::room::settings::GuardedSetting;
 use anstyle::Style;
 
 const EXAMPLES: &str = "\
@@ -126,6 +127,10 @@ fn problems(status: &Status, out: &mut Output) -> Result<()> {
     }
     for Startable { agent, program, .. } in &status.not_agreed {
         say(out, YELLOW, "not trusted", &format!("{agent} is not woken: you have not trusted {program}"))?;
+        cure(out, "mailbag trust")?;
+    }
+    for GuardedSetting { key, value } in &status.withheld {
+        say(out, YELLOW, "not trusted", &format!("{key} has no effect: you have not trusted {value}"))?;
         cure(out, "mailbag trust")?;
     }
     for one in &status.unloaded {

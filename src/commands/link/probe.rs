@@ -10,11 +10,11 @@ use crate::message::link::Carried;
 use crate::query::follow::Follower;
 use crate::query::links;
 use crate::room::Room;
-use crate::room::links::EndState;
+use crate::room::links::{EndState, open_other};
 use crate::room::settings::Carrier;
 use crate::router::daemon::{self, Passed};
 use serde::Serialize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The result of a test.
@@ -119,7 +119,7 @@ impl Run<'_> {
     fn find(&self) -> Option<There> {
         let settings = self.room.settings().ok()?;
         let link = settings.links.get(self.tag).filter(|link| link.carrier == Carrier::Dir)?;
-        let room = Room::open(Path::new(&link.address)).ok()?;
+        let room = open_other(self.tag, link).ok()?;
         let came = layout::link_in(&links::their_link(self.room, link, &room).ok()??);
         Some(There { room, came, passed: false })
     }

@@ -18,7 +18,7 @@ use crate::log::state::{self, Counts, State};
 use crate::message::id;
 use crate::room::registry::Registry;
 use crate::room::sessions::Calls;
-use crate::room::settings::Admission;
+use crate::room::settings::{Admission, GuardedSetting};
 use crate::room::{Holder, Mode, Room, StalledRouter, inbox};
 use crate::router::projections::roster::{self, Present};
 use blocked::blocked;
@@ -68,6 +68,8 @@ pub struct Status {
     pub stale: Vec<Present>,
     /// Programs that wake agents and that the calling user has not allowed.
     pub not_agreed: Vec<Startable>,
+    /// Settings and links that have no effect because the calling user has not allowed them.
+    pub withheld: Vec<GuardedSetting>,
     /// Agents that Codex does not wake now, because their session does not seem to be loaded.
     pub unloaded: Vec<Unloaded>,
     /// Problems of the room itself.
@@ -218,6 +220,7 @@ pub fn status(room: &Room) -> Result<Status> {
         rejected: rejected(room)?,
         stale: stale.unwrap_or_default().into_iter().map(|stale| stale.agent).collect(),
         not_agreed,
+        withheld: settings.withheld,
         unloaded,
         undelivered: state.as_ref().map(|state| undelivered(room, state, &again)).transpose()?.unwrap_or_default(),
         claims: state.as_ref().map(|state| claims::Counts::from(&state.claims)).unwrap_or_default(),

@@ -34,6 +34,9 @@ pub struct LinkSettings {
     /// What only a link over NATS has.
     #[serde(flatten)]
     pub nats: NatsSettings,
+    /// Whether the person did not agree that this room writes into the other one, on the same machine.
+    #[serde(skip)]
+    pub is_withheld: bool,
 }
 
 /// What brings mail to another room.
@@ -116,7 +119,16 @@ impl LinkSettings {
     /// A link with the default of what is accepted.
     pub fn new(carrier: Carrier, address: &str) -> LinkSettings {
         let (address, accept, nats) = (address.to_owned(), DEFAULT.to_vec(), NatsSettings::default());
-        LinkSettings { carrier, address, known_as: None, accept, sender_budget: None, copies_budget: None, nats }
+        LinkSettings {
+            carrier,
+            address,
+            known_as: None,
+            accept,
+            sender_budget: None,
+            copies_budget: None,
+            nats,
+            is_withheld: false,
+        }
     }
 
     /// The link as an inline table of TOML.

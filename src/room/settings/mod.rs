@@ -210,7 +210,8 @@ impl Settings {
         path.starts_with('/') || path.split('/').any(|part| part == "..")
     }
 
-    /// Gives each setting that leads out of the room its default value, unless the person has agreed to its value.
+    /// Gives each setting that leads out of the room its default value, and lets no link write into another room of this
+    /// machine, unless the person has agreed to exactly this value.
     pub(super) fn withhold(&mut self, is_agreed: impl Fn(&GuardedSetting) -> bool) {
         for key in KEYS {
             let setting = GuardedSetting { key: key.key.to_owned(), value: (key.show)(self) };
@@ -220,6 +221,14 @@ impl Settings {
         }
         for setting in self.withheld.clone() {
             guards::reset(&setting.key, self);
+        }
+        for (tag, link) in &mut self.links {
+            let setting = GuardedSetting { key: link_key(tag), value: link.show() };
+            // A link to another machine has consent of its own, because the router does not connect.
+            if link.carrier == Carrier::Dir && !is_agreed(&setting) {
+                link.is_withheld = true;
+                self.withheld.push(setting);
+            }
         }
     }
 
@@ -266,6 +275,11 @@ impl Default for Settings {
             withheld: Vec::new(),
         }
     }
+}
+
+/// The key of a link as a setting that needs consent.
+pub(crate) fn link_key(tag: &str) -> String {
+    format!("links.{tag}")
 }
 
 fn line(text: &str, offset: usize) -> String {

@@ -7,7 +7,7 @@ use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::{Dir, Meta, layout};
 use crate::room::Room;
-use crate::room::links::{EndState, items, tag_of_room};
+use crate::room::links::{EndState, items, open_other, tag_of_room};
 use crate::room::settings::LinkSettings;
 use crate::router::projections::View;
 use std::path::Path;
@@ -74,14 +74,15 @@ impl Carry {
 
     /// Opens the other room, and finds its link to this room.
     fn find(&mut self, (tag, settings): (&str, &LinkSettings), view: &View<'_>) -> Result<()> {
-        if let Some((room, version, there)) = &self.other
+        if !settings.is_withheld
+            && let Some((room, version, there)) = &self.other
             && room.dir.stat(layout::SETTINGS)? == *version
             && there.stat(".")?.is_some()
             && Path::new(&settings.address) == room.dir.path()
         {
             return Ok(());
         }
-        let room = Room::open(Path::new(&settings.address))?;
+        let room = open_other(tag, settings)?;
         let version = room.dir.stat(layout::SETTINGS)?;
         let far = room.settings()?;
         let own = view.config.dir().meta()?;
