@@ -146,6 +146,9 @@ impl Link {
 
     /// Adds what is wrong and what the router has not noticed.
     fn look(&mut self, room: &Room, own: &Settings) {
+        if self.settings.as_ref().is_some_and(|link| link.is_withheld) {
+            self.problems.clear();
+        }
         if !self.problems.is_empty() {
             return;
         }

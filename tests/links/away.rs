@@ -80,6 +80,7 @@ fn a_copy_of_the_other_room_beside_it_brings_nothing_and_says_so() {
     rooms.settle();
     let copy = World::empty();
     super::copy_all(&rooms.po.room(""), &copy.room(""));
+    copy.ok(&["trust", "--yes"]);
     for (world, body) in [(&copy, "from the copy"), (&rooms.po, "from the original")] {
         world.drop_file("sintra", "b.json", json!({"to": "fit:alice", "body": body}).to_string());
     }

@@ -36,6 +36,7 @@ impl Rooms {
         let rooms = Rooms { fit, po };
         rooms.fit.write("settings.toml", link("po", &rooms.po, "\"agents\", \"roles\""));
         rooms.po.write("settings.toml", format!("tag = \"po\"\n{}", link("fit", &rooms.fit, accept)));
+        made_by_one_person(&[&rooms.fit, &rooms.po]);
         rooms
     }
 
@@ -53,6 +54,20 @@ impl Rooms {
     pub(crate) fn alice_says(&self, message: Value) {
         self.fit.drop_file("alice", &format!("{}.json", uuid::Uuid::now_v7()), message.to_string());
         self.settle();
+    }
+}
+
+/// Records in the home directory of each room that the same person created all these rooms.
+pub(crate) fn made_by_one_person(worlds: &[&World]) {
+    let record = |world: &World| world.trust().join("rooms.json");
+    let created = |world: &&World| -> Vec<Value> {
+        let text = fs::read(record(world)).expect("the created rooms");
+        let all: Value = serde_json::from_slice(&text).expect("JSON");
+        all["rooms"].as_array().expect("a list").clone()
+    };
+    let all: Vec<Value> = worlds.iter().flat_map(created).collect();
+    for world in worlds {
+        fs::write(record(world), json!({"rooms": all}).to_string()).expect("the created rooms");
     }
 }
 

@@ -73,6 +73,7 @@ fn a_room_restored_from_an_older_copy_stops_the_link_until_both_sides_bind_it_an
     rooms.alice_says(json!({"to": "po:sintra", "body": "two"}));
     fs::remove_dir_all(rooms.po.room("")).expect("the room");
     copy_all(copy.path(), &rooms.po.room(""));
+    rooms.po.ok(&["trust", "--yes"]);
     rooms.fit.drop_file("alice", "c.json", r#"{"to": "po:sintra", "body": "three"}"#);
     rooms.settle();
     assert_eq!(rooms.po.bodies("sintra"), ["one"], "nothing is taken out of order");

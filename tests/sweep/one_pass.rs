@@ -23,6 +23,7 @@ pub(super) fn new_room(room: &Path, agents: &[&str]) -> io::Result<()> {
 pub(super) fn pass(room: &Path, time: &str) -> Command {
     let mut command = Command::new(PROGRAM);
     command.args(["run", "--once", "--quiet", "--room"]).arg(room).env("MAILBAG_TEST_NOW", time);
+    command.env("MAILBAG_TEST_CREATED", "all");
     command
 }
 

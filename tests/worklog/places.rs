@@ -179,6 +179,7 @@ fn on_a_full_disk_mail_goes_on_and_the_worklog_follows() {
     let status = std::process::Command::new("unshare")
         .args(["-m", "sh", "-c", &script])
         .current_dir(world.path())
+        .env("MAILBAG_TRUST_DIR", world.trust())
         .output()
         .expect("unshare");
     if !status.status.success() && String::from_utf8_lossy(&status.stderr).contains("unshare") {

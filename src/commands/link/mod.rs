@@ -232,7 +232,8 @@ fn check_free(settings: &Settings, wanted: &Wanted<'_>, address: &str) -> Result
         let is_there = match [link.carrier, wanted.carrier] {
             // The servers are not the room.
             [Carrier::Nats, Carrier::Nats] => known == tag,
-            _ => link.address == address && (known == tag || !address.is_empty()),
+            // A slash at the end of a path changes nothing.
+            _ => Path::new(&link.address) == Path::new(address) && (known == tag || !address.is_empty()),
         };
         let (what, cure) = match (is_same(known), is_there) {
             (true, true) if known == tag => continue,

@@ -28,6 +28,8 @@ const HARMLESS: &[&str] = &[
     "context_budget",
     "session_names",
     "session_role",
+    // It is `WORKLOG.md` beside the room, if `worklog_path` names no other file.
+    "worklog",
     // `Settings::withhold` checks each link.
     "links",
 ];
@@ -37,9 +39,8 @@ pub(super) fn leads_out(key: &str, settings: &Settings) -> bool {
     match key {
         "attach_from" => !settings.attach_from.is_empty(),
         "context" => settings.has_context_outside(),
-        // The worklog is a file beside the room. A file in its place is moved away.
-        "worklog" => settings.worklog,
-        "worklog_path" => settings.worklog && settings.worklog_path != Settings::default().worklog_path,
+        // The router moves a file of others in the place of the worklog away.
+        "worklog_path" => settings.worklog_path != Settings::default().worklog_path,
         key => !HARMLESS.contains(&key),
     }
 }
@@ -49,7 +50,6 @@ pub(super) fn reset(key: &str, settings: &mut Settings) {
     let default = Settings::default();
     match key {
         "attach_from" => settings.attach_from = default.attach_from,
-        "worklog" => settings.worklog = default.worklog,
         "worklog_path" => settings.worklog_path = default.worklog_path,
         _ => settings.context = default.context,
     }
@@ -63,7 +63,7 @@ mod tests {
     #[test]
     fn each_key_is_harmless_or_needs_consent() {
         // P301
-        let guarded = ["attach_from", "context", "worklog", "worklog_path"];
+        let guarded = ["attach_from", "context", "worklog_path"];
         for key in KEYS {
             let is_guarded = guarded.contains(&key.key);
             assert_ne!(is_guarded, HARMLESS.contains(&key.key), "{}: decide whether it leads out of the room", key.key);
@@ -73,12 +73,11 @@ mod tests {
 
     #[test]
     fn a_value_that_leads_out_is_reset() {
-        let text =
-            "attach_from = [\"/etc\"]\ncontext = \"a/../../b\"\nworklog = true\nworklog_path = \"a/README.md\"\n";
+        let text = "attach_from = [\"/etc\"]\ncontext = \"a/../../b\"\nworklog_path = \"a/README.md\"\n";
         let mut settings = Settings::parse(text).expect("settings");
         settings.withhold(|_| false);
         let keys: Vec<&str> = settings.withheld.iter().map(|one| one.key.as_str()).collect();
-        assert_eq!(keys, ["context", "attach_from", "worklog", "worklog_path"]);
+        assert_eq!(keys, ["context", "attach_from", "worklog_path"]);
         assert!(KEYS.iter().all(|key| !leads_out(key.key, &settings)));
     }
 }

@@ -1,9 +1,8 @@
 //! Step 6: records with their numbers and times, and a file for each recipient.
 
-use super::ack;
-use super::compose;
 use super::letter::{Again, Fact, Letter, Rejection, Ruling, Source};
 use super::resolve::Addressed;
+use super::{ack, compose};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::disk::{failpoint, layout};
