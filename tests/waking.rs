@@ -167,8 +167,13 @@ fn what_only_sends_reads_tells_or_waits_starts_no_programs() {
 
 /// A room where bob is a session of Codex that idles, and a stand-in for `codex` that writes down what it was given.
 fn town_of_codex() -> Town {
-    town_of_codex_with(json!({"by": "codex"}), "printf '%s|' \"$@\" >> woken; echo >> woken")
+    town_of_codex_with(json!({"by": "codex"}), &format!("{BEGINS}\nprintf '%s|' \"$@\" >> woken; echo >> woken"))
 }
+
+/// The hooks of the turn that begins when Codex has the message.
+const BEGINS: &str = "for event in UserPromptSubmit Stop; do
+  printf '{\"hook_event_name\":\"%s\",\"session_id\":\"%s\"}' $event \"$3\" | \"$PROGRAM\" hook codex --as bob > /dev/null
+done";
 
 /// The same, with this way to wake it, and this stand-in.
 fn town_of_codex_with(wake: Value, script: &str) -> Town {
@@ -181,6 +186,7 @@ fn town_of_codex_with(wake: Value, script: &str) -> Town {
     }
     let path = std::env::var("PATH").expect("a PATH");
     let mut router = town.bare(&["run"]);
+    router.env("PROGRAM", assert_cmd::cargo::cargo_bin!("mailbag"));
     router.env("PATH", format!("{}:{path}", codex.parent().expect("a directory").display()));
     town.start_by(router);
     town
@@ -251,6 +257,32 @@ fn a_conversation_without_end_wakes_ten_times_and_then_once_a_minute() {
     }
     town.mail("alice", "11.json", json!({"to": "bob", "thread_id": "endless", "body": "answer 11"}));
     assert!(!so_within(Duration::from_secs(3), || answers() > 10), "{:?}", rung(&town));
+}
+
+#[test]
+fn a_message_that_codex_takes_and_holds_is_a_failed_wake() {
+    // P422
+    let town = town_of_codex_with(json!({"by": "codex"}), "printf '%s|' \"$@\" >> woken; echo >> woken");
+    town.mail("alice", "a.json", json!({"id": "m1", "to": "bob", "body": "are you there?"}));
+    wait_for(&town, 1);
+    town.wait("the log has the failure", || town.ok(&["trace", "alice/m1"]).contains("wake failed"));
+    let trace = town.ok(&["trace", "alice/m1"]);
+    assert!(trace.contains("Codex holds messages for this session") && !trace.contains("succeeded"), "{trace}");
+    assert!(town.ok(&["who"]).contains("wake failed"));
+    assert!(town.names("inbox/bob/.announced").is_empty(), "the next prompt announces it");
+}
+
+#[test]
+fn codex_is_not_asked_to_wake_a_session_that_the_person_interrupted() {
+    // P422
+    let town = town_of_codex();
+    fire(&town, "UserPromptSubmit");
+    fire(&town, "Interrupt");
+    town.mail("alice", "a.json", json!({"id": "m1", "to": "bob", "body": "are you there?"}));
+    town.wait("the log has the failure", || town.ok(&["trace", "alice/m1"]).contains("wake failed"));
+    assert!(rung(&town).is_empty(), "{:?}", rung(&town));
+    let pending = town.json(&["pending", "--as", "human"])["items"].to_string();
+    assert!(pending.contains("type a prompt in its terminal"), "{pending}");
 }
 
 #[test]

@@ -1,12 +1,16 @@
-//! Wakes an idle session of a client that listens at a socket: a process that a hook has started waits for mail, and writes
-//! one line to the socket.
+//! Wakes an idle session of a client from outside: a process that a hook has started waits for mail, and gives it to the client,
+//! by one line to the socket of the session, or by `codex queue`.
 
+use super::activity;
+use super::briefing::Briefing;
 use super::hook_events::{Event, Kind};
 use super::kind::{Client, WakeBy};
 use super::rewake::{Ended, IdleWait};
-use crate::base::error::{Doing, Result};
+use super::wake::{codex, note, program};
+use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
 use crate::room::Room;
+use crate::room::sessions;
 use serde_json::json;
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -21,33 +25,69 @@ struct Socket {
     token: String,
 }
 
-/// Starts the process for the session of this event, unless the client has no socket. The process ends at once if another
-/// one waits already.
+/// Starts the process for the session of this event, if its client can be woken so. The process ends at once if another one
+/// waits already.
 pub fn ensure(room: &Room, client: Client, event: &Event, agent: &str) -> Result<()> {
-    if socket(client).is_none() || !matches!(event.kind, Kind::Announce(_) | Kind::Renew) {
+    if !matches!(event.kind, Kind::Announce(_) | Kind::Renew) || !can_be_woken(room, client, agent)? {
         return Ok(());
     }
     let program = std::env::current_exe().doing("find", "this program")?;
     let mut waiter = Command::new(&program);
     waiter.arg("--room").arg(room.dir.path()).args(["hook", client.as_str(), "--idle", agent]);
+    waiter.envs(event.transcript.iter().map(|path| (activity::TRANSCRIPT, path)));
     // The client would wait for pipes to close, and may kill the group of its hook.
     waiter.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     waiter.spawn().doing("start", &program).map(drop)
 }
 
+fn can_be_woken(room: &Room, client: Client, agent: &str) -> Result<bool> {
+    match client.facts().wake {
+        WakeBy::Socket { .. } => Ok(socket(client).is_some()),
+        // Without a sign of the end of the session, the process would wait for ever.
+        WakeBy::Queue => Ok(sessions::of(room, agent)?.is_some_and(|lease| lease.shows_its_end())),
+        WakeBy::Hook | WakeBy::Plugin | WakeBy::Nothing => Ok(false),
+    }
+}
+
 /// Waits for mail for the session of this agent, and wakes it once.
 pub fn wait(room: &Room, client: Client, agent: &str) -> Result<()> {
-    let Some(socket) = socket(client) else { return Ok(()) };
+    if !can_be_woken(room, client, agent)? {
+        return Ok(());
+    }
     let Some(mut wait) = IdleWait::of_agent(room, agent)? else { return Ok(()) };
-    match wait.wait(&|e| tracing::debug!("{e}"))? {
-        Ended::Over => Ok(()),
-        Ended::Signal(signal) => wait.end_by(signal),
-        Ended::Mail(briefing) => {
-            let sent = socket.send(wait.session(), &briefing.text);
-            sent.inspect_err(|_| wait.not_shown(&briefing)).doing("write to", &socket.path)?;
-            wait.shown(&briefing)
+    let briefing = match wait.wait(&|e| tracing::debug!("{e}"))? {
+        Ended::Over => return Ok(()),
+        Ended::Signal(signal) => return wait.end_by(signal),
+        Ended::Mail(briefing) => briefing,
+    };
+    let session = wait.session().map(str::to_owned);
+    // The hook of the turn that begins now starts the next process.
+    drop(wait);
+    let woken = match socket(client) {
+        Some(socket) => socket.send(session.as_deref(), &briefing.text).doing("write to", &socket.path),
+        None => queue(room, agent, &briefing),
+    };
+    note(room, agent, woken.as_ref().err().map(ToString::to_string).as_deref());
+    match woken {
+        Ok(()) => sessions::record_shown(room, agent, briefing.told),
+        Err(_) => {
+            briefing.undo(room, agent);
+            woken
         }
     }
+}
+
+/// Gives Codex the text for the session of this agent.
+fn queue(room: &Room, agent: &str, briefing: &Briefing) -> Result<()> {
+    let (lease, before) = (sessions::of(room, agent)?, codex::last_call(room, agent));
+    let argv = program::fill(&codex::ARGV.map(String::from), room, agent, &briefing.text, 0, lease.as_ref());
+    let ran = program::run(&argv, room, agent, limits::WAKE_WITHIN, || {});
+    let ran = codex::confirm(ran, room, agent, before.as_deref());
+    if ran.is_well() {
+        return Ok(());
+    }
+    let cure = "the next prompt announces the mail".into();
+    Err(Error::Busy { what: format!("codex queue: {} {}", ran.outcome, ran.output).trim().to_owned(), cure })
 }
 
 /// The socket that the environment of the client's processes names.

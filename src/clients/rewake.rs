@@ -1,5 +1,6 @@
 //! Waits for mail for an idle session, in the background: a hook of Claude Code, or a process that a hook has started.
 
+use super::activity;
 use super::briefing::{self, Briefing, Hearer, Moment};
 use super::hook_events::{self, Event, Kind, reading};
 use super::wake::{at_work, is_new};
@@ -92,8 +93,8 @@ impl IdleWait {
             if lease.is_gone(&self.room.dir) {
                 return Ok(Ended::Over);
             }
-            let at_work = at_work(&self.room, &lease, limits::WAITER_BUSY);
-            let gathering = if at_work.is_none() { self.gather()? } else { None };
+            let at_work = self.at_work(&lease)?;
+            let gathering = if at_work.is_none() && !lease.interrupted { self.gather()? } else { None };
             let hearer = Hearer { caller: &self.caller, forgot: false };
             if gathering == Some(Duration::ZERO)
                 && let Some(mut briefing) =
@@ -127,6 +128,17 @@ impl IdleWait {
     /// Ends the process as the signal would have done, after it has finished its deliveries.
     pub fn end_by(self, signal: i32) -> Result<()> {
         self.waiter.end_by(signal)
+    }
+
+    /// How long the session still counts as working; `None` if it is idle.
+    fn at_work(&self, lease: &Lease) -> Result<Option<Duration>> {
+        // A message that is queued in Codex waits for the end of the turn, and a hook announces mail earlier.
+        let most = if lease.client == sessions::CODEX { limits::BUSY } else { limits::WAITER_BUSY };
+        let Some(left) = at_work(&self.room, lease, most) else { return Ok(None) };
+        if is_new(lease) || briefing::unannounced(&self.room, &lease.agent)? == 0 {
+            return Ok(Some(left));
+        }
+        if activity::has_ended_turn(lease) { Ok(None) } else { Ok(Some(left.min(limits::WAITER_LOOK))) }
     }
 
     /// How long to wait for more mail before waking the agent; `None` if there is no mail to announce.

@@ -16,6 +16,7 @@ mod board;
 mod copy;
 mod directory;
 mod draft;
+mod end;
 pub mod failpoint;
 pub mod git;
 mod hard_links;

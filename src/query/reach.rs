@@ -122,7 +122,7 @@ impl Look<'_> {
             let is_woken = matches!(by, Some(By::Codex | By::Command(_))) && wakes;
             return if !lease.is_idle() {
                 Reach::Working
-            } else if is_woken || sessions::is_waiting(&self.room.dir, lease) {
+            } else if !lease.interrupted && (is_woken || sessions::is_waiting(&self.room.dir, lease)) {
                 Reach::Woken
             } else {
                 Reach::Idle

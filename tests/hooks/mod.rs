@@ -7,6 +7,7 @@ mod identity;
 mod joining;
 mod names;
 mod permissions;
+mod queue;
 mod rewake;
 mod socket;
 mod telling;

@@ -1,7 +1,9 @@
 //! `wait --rewake`: a session that has stopped is woken by mail, once, and by nothing else.
 
 use super::{fire, mail, recorded, room, run};
+use crate::town::so_within;
 use crate::world::World;
+use mailbag::base::clock::Stamp;
 use mailbag::base::limits;
 use serde_json::{Value, json};
 use std::io::Write;
@@ -164,6 +166,33 @@ fn after_esc_which_no_hook_tells_of_a_session_is_woken_within_seconds() {
     mail(&world, "are you there?", &[]);
     assert_eq!(ended(wait).status.code(), Some(2));
     assert!(began.elapsed() < Duration::from_secs(60), "it was taken for at work: {:?}", began.elapsed());
+}
+
+#[test]
+fn after_esc_a_session_is_woken_as_soon_as_the_file_of_its_client_says_that_it_is_idle() {
+    // P423
+    let world = room();
+    fire(&world, "claude", "SessionStart-startup");
+    fire(&world, "claude", "UserPromptSubmit");
+    let lease = world.read("sessions/alice.json");
+    let file = world.path().join(format!("claude/sessions/{}.json", lease["process"]["pid"]));
+    std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
+    let say = |status: &str, session: &Value| {
+        let text =
+            json!({"sessionId": session, "status": status, "statusUpdatedAt": Stamp::now().micros() / 1_000 + 1});
+        std::fs::write(&file, text.to_string()).expect("a file");
+    };
+    say("busy", &lease["session"]);
+    let home = world.path().join("claude").display().to_string();
+    let mut wait = watch_for(&world, &[("CLAUDE_CONFIG_DIR", &home)], &recorded("claude", "UserPromptSubmit"));
+    wait_until_it_waits(&world);
+    mail(&world, "are you there?", &[]);
+    say("idle", &json!("another session of this process"));
+    assert!(!so_within(Duration::from_secs(2), || wait.try_wait().expect("a state").is_some()), "it works");
+    let began = Instant::now();
+    say("idle", &lease["session"]);
+    assert_eq!(ended(wait).status.code(), Some(2));
+    assert!(began.elapsed() < Duration::from_secs(5), "it was taken for at work: {:?}", began.elapsed());
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! A client that listens at a socket: its idle session is woken by one line, which only the client of the session gets.
 
+use super::names::{agent_of, of};
 use super::{mail, recorded, room};
 use crate::world::World;
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -44,6 +45,45 @@ fn mail_wakes_an_idle_session_of_qwen_code_by_one_message_and_is_announced_once(
     assert!(text.ends_with(&format!("#{seq}\n{hint}")), "{text}");
     world.wait("it is announced", || world.ok(&["trace", &seq.to_string(), "--as", "bob"]).contains("announced"));
     assert_eq!(fire(&world, "UserPromptSubmit", &socket), "", "it was announced before");
+}
+
+/// Runs a hook by a process of the client that ends with the hook.
+fn fire_by_a_helper(world: &World, (session, event): (&str, &str), socket: &Path) {
+    let input = world.write("../input.json", of("qwen", session, event));
+    let program = assert_cmd::cargo::cargo_bin!("mailbag");
+    let line = format!("\"{}\" hook qwen < \"{}\"", program.display(), input.display());
+    let mut helper = std::process::Command::new("awk");
+    helper.args(["BEGIN { exit system(ENVIRON[\"LINE\"]) }"]).env("LINE", line).current_dir(world.path());
+    let hook = world.bare(&[]);
+    helper.envs(hook.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    helper.env("QWEN_CODE_MESSAGING_SOCKET", socket).env("QWEN_CODE_MESSAGING_TOKEN", TOKEN);
+    assert!(helper.status().expect("awk runs").success());
+}
+
+#[test]
+fn a_session_whose_hook_ran_in_a_helper_process_is_woken_and_keeps_its_name() {
+    // P425
+    let world = room();
+    let socket = world.path().join("client.sock");
+    let client = UnixListener::bind(&socket).expect("a socket");
+    let hook = |session: &str, event: &str, fields: Value| {
+        let mut input: Value = serde_json::from_str(&of("qwen", session, event)).expect("JSON");
+        input.as_object_mut().expect("an object").extend(fields.as_object().cloned().expect("an object"));
+        let mut hook = world.program(&["hook", "qwen"]);
+        hook.env("QWEN_CODE_MESSAGING_SOCKET", &socket).env("QWEN_CODE_MESSAGING_TOKEN", TOKEN);
+        hook.write_stdin(input.to_string()).assert().success();
+    };
+    hook("s1", "SessionStart-startup", json!({}));
+    let name = agent_of(&world, "s1").expect("a name");
+    hook("s1", "UserPromptSubmit", json!({}));
+    let process = world.read(&format!("sessions/{name}.json"))["process"].clone();
+    fire_by_a_helper(&world, ("s1", "Stop"), &socket);
+    assert_eq!(world.read(&format!("sessions/{name}.json"))["process"], process);
+    world.send("bob", &name, "after the error");
+    let [_, message] = lines(client.accept().expect("it is woken").0);
+    assert!(message["message"]["content"].to_string().contains("after the error"), "{message}");
+    hook("s2", "SessionStart-startup", json!({"source": "clear"}));
+    assert_eq!(agent_of(&world, "s2").as_ref(), Some(&name), "the cleared session goes on as the same agent");
 }
 
 #[test]

@@ -63,13 +63,14 @@ fn looking_changes_nothing() {
 }
 
 /// What Codex notes of our hook with five seconds, and three at the end, by event.
-const TRUSTED: [(&str, &str); 6] = [
+const TRUSTED: [(&str, &str); 7] = [
     ("session_start", "8db9258e23b554c5533a0d54dcdd2cb11fc5e1f3e90e2f5e1b06cfb778de505d"),
     ("user_prompt_submit", "441bdcc61153b614943481f81f73b79933ebb4a3a9f49c1b921c7083ced3c9f2"),
     ("pre_tool_use", "e2557c864a30e1bf165ba6adb234e673b7c7e18a286e6eb0fe9d014b055c7e6a"),
     ("post_tool_use", "a378e760fcc259d0841a86de57cc6cec1ec46a581b602eb482932ba046466b9a"),
     ("stop", "90e4aef3e40579fa48e6ca9892a9445e1c8fc1adad620fc2fdbea49a7f3a4f80"),
     ("session_end", "f3f6a812c94804759a14cf76533a16b17ca2cd2aeaa272d3a3238fb27033a470"),
+    ("interrupt", "c5d0bce5bf436cdf7870d0a5ac0fcbc8e09dec4fb6e3ec3cbcf3c744dcf8829f"),
 ];
 
 #[test]

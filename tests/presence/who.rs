@@ -22,6 +22,23 @@ fn who_sends_something_is_online_then_idle_then_offline() {
     assert!(bob["oldest_unread"].as_str().is_some_and(|at| at.starts_with("2026-01-05T10:00:00")), "{bob}");
 }
 
+/// P424: a session whose client was killed is offline, whatever it did a moment ago.
+#[test]
+fn a_killed_session_is_offline_at_once() {
+    let world = World::with(&["alice", "bob"]);
+    let start = json!({"hook_event_name": "SessionStart", "session_id": "s1", "source": "startup"});
+    world.pipe(&["hook", "claude", "--as", "alice"], start.to_string());
+    world.pipe(&["hook", "claude", "--as", "alice"], start.to_string().replace("SessionStart", "UserPromptSubmit"));
+    world.send("alice", "bob", "on it");
+    let presence = || in_roster(&world.json(&["who"]), "alice")["presence"].clone();
+    assert_eq!(presence(), "online");
+    let mut lease = world.read("sessions/alice.json");
+    // No process was started before the machine was.
+    lease["process"]["started"] = json!(0);
+    world.write("sessions/alice.json", lease.to_string());
+    assert_eq!(presence(), "offline");
+}
+
 /// P77: taking mail out of the inbox is enough, by whatever means; nobody has to say that he is there.
 #[test]
 fn who_takes_mail_out_of_the_inbox_is_seen() {

@@ -34,6 +34,8 @@ pub struct Event {
     pub session: Option<String>,
     /// The session's working directory.
     pub directory: Option<PathBuf>,
+    /// The file in which the client writes down the session.
+    pub transcript: Option<PathBuf>,
     /// Whether this session follows another one in the same process.
     pub follows: bool,
     /// Whether the session has just lost its context.

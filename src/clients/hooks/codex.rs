@@ -14,6 +14,7 @@ fn kind(input: &Input) -> Kind {
         "UserPromptSubmit" => Kind::Announce(Moment::Prompt),
         "PostToolUse" => Kind::Announce(Moment::Tool),
         "Stop" => stop(input),
+        "Interrupt" => Kind::Renew,
         "PreToolUse" => Kind::Edit,
         "PermissionRequest" => Kind::Permission,
         "SessionEnd" => end(input),

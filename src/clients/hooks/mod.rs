@@ -26,6 +26,8 @@ struct Input {
     session_id: Option<String>,
     #[serde(default)]
     cwd: Option<PathBuf>,
+    #[serde(default)]
+    transcript_path: Option<PathBuf>,
     /// Why the session starts.
     #[serde(default)]
     source: Option<String>,
@@ -101,8 +103,8 @@ impl Client {
         let tool = input.tool_name.filter(|_| kind == Kind::Permission);
         let tool = tool.map(|name| Tool { name, input: input.tool_input, helper });
         let session = input.parent_agent_id.filter(|_| !is_main).or(input.session_id);
-        let (name, directory) = (input.hook_event_name, input.cwd);
-        Ok(Event { name, kind, session, directory, follows, forgot, files, tool })
+        let (name, directory, transcript) = (input.hook_event_name, input.cwd, input.transcript_path);
+        Ok(Event { name, kind, session, directory, transcript, follows, forgot, files, tool })
     }
 
     /// The output that gives the agent this text: one line, or nothing. The verdict is about the tool of the event.

@@ -99,7 +99,7 @@ impl Client {
     }
 
     /// The client's user directory.
-    pub(super) fn directory(self, homes: &Homes) -> PathBuf {
+    pub(in crate::clients) fn directory(self, homes: &Homes) -> PathBuf {
         let home = &self.facts().home;
         match self.other_directory() {
             Some(other) if home.below_variable.is_empty() => other,

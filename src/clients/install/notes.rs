@@ -88,11 +88,6 @@ pub(super) fn on_install(
     notes.extend(own.map(|note| note.text.to_owned()));
     if asked.client == Client::Codex {
         codex(asked.scope, homes, room.ok(), &mut notes);
-        let agent = wanted.agent.as_deref().unwrap_or("AGENT");
-        notes.push(format!(
-            "to wake idle sessions, run `mailbag agent set {agent} --wake codex`, and keep a router running (`mailbag run`). \
-             Codex wakes only a session that is loaded: open in a terminal or in its daemon"
-        ));
     }
     notes
 }

@@ -1,8 +1,8 @@
 //! Facts about Claude Code: <https://code.claude.com/docs/en/hooks>, and `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Part, RESTART, Servers, TrustRecord, Unit,
-    WakeBy, abilities, ask, file, guard, hook, note_in_project,
+    About, Allow, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Part, RESTART, Servers, TrustRecord, Turns,
+    Unit, WakeBy, abilities, ask, file, guard, hook, note_in_project,
 };
 
 const JSON: Format = Format::Json(Dialect::Strict);
@@ -44,6 +44,7 @@ pub(super) static FACTS: Facts = Facts {
     ],
     approval: Some("PermissionRequest"),
     wake: WakeBy::Hook,
+    turns: Turns::SessionFile,
     trust: TrustRecord::ClaudeProjects,
     allow: Allow::List {
         at: &["permissions", "allow"],

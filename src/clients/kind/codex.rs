@@ -1,7 +1,7 @@
 //! Facts about Codex: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, Hook, HookForm, Part, Servers, TrustRecord, Unit, WakeBy,
+    About, Allow, Can, Dialect, Facts, Format, Home, Hook, HookForm, Part, Servers, TrustRecord, Turns, Unit, WakeBy,
     abilities, ask, file, guard, hook, note,
 };
 
@@ -40,9 +40,11 @@ pub(super) static FACTS: Facts = Facts {
         hook("Stop"),
         // Codex shortens a longer limit, and its trust covers the shortened one.
         Hook { seconds: 3, ..hook("SessionEnd") },
+        Hook { seconds: 3, ..hook("Interrupt") },
     ],
     approval: Some("PermissionRequest"),
-    wake: WakeBy::Program,
+    wake: WakeBy::Queue,
+    turns: Turns::Transcript { ends: &["task_complete", "turn_aborted"], begins: &["task_started"] },
     trust: TrustRecord::CodexDigests,
     allow: Allow::None,
     asks: &[
@@ -62,8 +64,8 @@ pub(super) static FACTS: Facts = Facts {
         ),
         Can::Partly("in the terminal; `codex exec` never asks"),
         Can::Partly(
-            "by `codex queue`, with a running router, and only a session that is loaded: open in a terminal or in Codex's \
-             daemon. Other sessions get the mail when they are opened again",
+            "only a session that is loaded: open in a terminal, or for about a minute after that in Codex's daemon. After Esc, \
+             Codex holds messages until the person types; the next prompt announces the mail",
         ),
         Can::Yes,
         Can::Partly(

@@ -29,6 +29,8 @@ pub struct Facts {
     pub approval: Option<&'static str>,
     /// How an idle session gets a turn when mail arrives.
     pub wake: WakeBy,
+    /// Where it shows the end of a turn that no hook reports.
+    pub turns: Turns,
     /// Where it records that the person trusts the hooks.
     pub trust: TrustRecord,
     /// The form of its rules that let it use mail without a question.
@@ -165,8 +167,8 @@ pub struct Hook {
 pub enum WakeBy {
     /// By a hook that waits in the background and ends with a certain exit status.
     Hook,
-    /// By a program that the router starts, if the registry says so.
-    Program,
+    /// By `codex queue`, from a process that waits in the background, or from the router if the registry says so.
+    Queue,
     /// By a line to the socket of the session, from a process that waits in the background. The variables name the socket
     /// and its token.
     Socket {
@@ -179,6 +181,22 @@ pub enum WakeBy {
     Plugin,
     /// Not at all.
     Nothing,
+}
+
+/// Where a client shows, apart from its hooks, whether the last turn of a session has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turns {
+    /// In the file of its process in `sessions/` of the user's directory.
+    SessionFile,
+    /// In the last of these events in the transcript of the session.
+    Transcript {
+        /// The events that end a turn.
+        ends: &'static [&'static str],
+        /// The events that begin one.
+        begins: &'static [&'static str],
+    },
+    /// In no file.
+    Unknown,
 }
 
 /// Where a client records that the person trusts the hooks of a project.

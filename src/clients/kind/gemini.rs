@@ -1,8 +1,8 @@
 //! Facts about Gemini CLI: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Unit, WakeBy,
-    abilities, ask, file, guard, hook,
+    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Turns, Unit,
+    WakeBy, abilities, ask, file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Comments);
@@ -40,6 +40,7 @@ pub(super) static FACTS: Facts = Facts {
     ],
     approval: None,
     wake: WakeBy::Nothing,
+    turns: Turns::Unknown,
     trust: TrustRecord::Folders,
     allow: Allow::List {
         at: &["tools", "allowed"],

@@ -1,8 +1,8 @@
 //! Facts about Kimi CLI: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Unit, WakeBy,
-    abilities, ask, file, guard, hook,
+    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Turns, Unit,
+    WakeBy, abilities, ask, file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Strict);
@@ -38,6 +38,7 @@ pub(super) static FACTS: Facts = Facts {
     ],
     approval: None,
     wake: WakeBy::Nothing,
+    turns: Turns::Unknown,
     trust: TrustRecord::Elsewhere,
     allow: Allow::None,
     asks: &[ask(About::Folder, "Trust this folder?", "Trust this folder; it lists the server mailbag")],

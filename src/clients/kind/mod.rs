@@ -12,7 +12,7 @@ mod table;
 
 pub use facts::{
     Ability, About, Allow, Ask, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Note, Part, Scope, Servers,
-    TrustRecord, Unit, WakeBy, What,
+    TrustRecord, Turns, Unit, WakeBy, What,
 };
 use serde::Serialize;
 pub use table::{limits, summary};

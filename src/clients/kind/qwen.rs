@@ -1,8 +1,8 @@
 //! Facts about Qwen Code: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Unit, WakeBy,
-    abilities, ask, file, guard, hook,
+    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Turns, Unit,
+    WakeBy, abilities, ask, file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Comments);
@@ -41,6 +41,7 @@ pub(super) static FACTS: Facts = Facts {
     ],
     approval: None,
     wake: WakeBy::Socket { path: "QWEN_CODE_MESSAGING_SOCKET", token: "QWEN_CODE_MESSAGING_TOKEN" },
+    turns: Turns::Unknown,
     trust: TrustRecord::FoldersIfEnabled,
     allow: Allow::List { at: &["permissions", "allow"], command: None, tool: "mcp__mailbag__*", replaces: false },
     asks: &[ask(

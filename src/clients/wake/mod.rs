@@ -4,7 +4,8 @@
 //! announced, or if the agent is working: its next hook announces the mail.
 
 mod company;
-mod program;
+pub(in crate::clients) mod codex;
+pub(in crate::clients) mod program;
 
 pub use company::Company;
 
@@ -24,7 +25,8 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Events after which an agent is idle.
-const RESTING: [&str; 6] = ["Stop", "StopFailure", "AfterAgent", "SessionEnd", sessions::JOIN, sessions::IDLE];
+const RESTING: [&str; 7] =
+    ["Stop", "StopFailure", "AfterAgent", "SessionEnd", sessions::INTERRUPT, sessions::JOIN, sessions::IDLE];
 /// Events at which a session or its MCP server starts and waits for the first prompt.
 const STARTING: [&str; 2] = ["SessionStart", "start"];
 
@@ -244,10 +246,12 @@ impl Scheduler {
         let registry = self.room.registry()?;
         let Some(wake) = registry.agent(agent).and_then(|agent| agent.wake.as_ref()) else { return Ok(false) };
         let lease = sessions::of(&self.room, agent)?;
-        let is_loaded = lease.as_ref().is_some_and(|lease| lease.may_be_loaded(sessions::CODEX));
+        let is_interrupted = lease.as_ref().is_some_and(|lease| lease.interrupted);
+        let is_loaded = lease.as_ref().is_some_and(|lease| lease.may_be_loaded(&self.room.dir, sessions::CODEX));
         let (argv, otherwise) = match (&wake.by, &wake.otherwise) {
-            (By::Codex, Some(otherwise)) if !is_loaded => (otherwise.clone(), None),
-            (By::Codex, otherwise) => (program::CODEX.map(String::from).to_vec(), otherwise.as_ref()),
+            (By::Codex, Some(otherwise)) if !is_loaded || is_interrupted => (otherwise.clone(), None),
+            (By::Codex, None) if is_interrupted => return Err(codex::held()),
+            (By::Codex, otherwise) => (codex::ARGV.map(String::from).to_vec(), otherwise.as_ref()),
             (By::Command(argv), _) => (argv.clone(), None),
             (By::Claude | By::Nobody, _) => return Ok(false),
         };
@@ -297,7 +301,11 @@ impl Run {
         let Run { room, notes, agent, seqs } = self;
         let started = || notes.add(WakeStep::Started, agent, seqs, None);
         let mut argv = argv;
-        let mut ran = program::run(argv, room, agent, within, started);
+        let mut ran = if codex::is_queue(argv) {
+            codex::queue(argv, room, agent, within, started)
+        } else {
+            program::run(argv, room, agent, within, started)
+        };
         if let Some(otherwise) = otherwise.filter(|_| !ran.is_well()) {
             tracing::warn!(output = ran.output, "{} cannot wake {agent}: {}", argv[0], ran.outcome);
             argv = otherwise;
@@ -339,7 +347,7 @@ pub fn is_new(lease: &Lease) -> bool {
 }
 
 // For `doctor`, which shows the programs beside the hooks.
-fn note(room: &Room, agent: &str, trouble: Option<&str>) {
+pub(super) fn note(room: &Room, agent: &str, trouble: Option<&str>) {
     log(sessions::note(room, sessions::WAKE, agent, Some(agent), trouble.map(str::to_owned)));
 }
 

@@ -10,19 +10,16 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 use wait_timeout::ChildExt;
 
-/// The command that sends a message to a session of Codex.
-pub(super) const CODEX: [&str; 6] = ["codex", "queue", "--thread", "{session}", "--message", "{text}"];
-
 /// How a program ended.
-pub(super) struct Ran {
+pub(in crate::clients) struct Ran {
     /// The failure; empty on success.
-    pub(super) outcome: String,
+    pub(in crate::clients) outcome: String,
     /// The beginning of its output.
-    pub(super) output: String,
+    pub(in crate::clients) output: String,
 }
 
 impl Ran {
-    pub(super) fn is_well(&self) -> bool {
+    pub(in crate::clients) fn is_well(&self) -> bool {
         self.outcome.is_empty()
     }
 
@@ -42,7 +39,7 @@ pub(super) fn wants_session(argv: &[String]) -> bool {
 }
 
 /// Replaces the placeholders in the arguments. Inserted text is not expanded again.
-pub(super) fn fill(
+pub(in crate::clients) fn fill(
     argv: &[String],
     room: &Room,
     agent: &str,
@@ -69,7 +66,13 @@ pub(super) fn fill(
 }
 
 /// Runs the program and waits for its end. Calls `started` when it runs. After the time limit, kills its process group.
-pub(super) fn run(argv: &[String], room: &Room, agent: &str, within: Duration, started: impl FnOnce()) -> Ran {
+pub(in crate::clients) fn run(
+    argv: &[String],
+    room: &Room,
+    agent: &str,
+    within: Duration,
+    started: impl FnOnce(),
+) -> Ran {
     let Some((program, args)) = argv.split_first() else { return Ran::failed("no program is set".into()) };
     let mut command = Command::new(program);
     command.args(args).env("MAILBAG_ROOM", room.dir.path()).env("MAILBAG_AGENT", agent);

@@ -55,7 +55,7 @@ pub(super) fn unloaded(room: &Room, registry: &Registry, settings: &Settings) ->
             None => (State::Unknown, None, None),
             Some(lease) if lease.is_live(&room.dir, settings.session_lease) => return None,
             Some(lease) => {
-                let state = if lease.ended { State::Ended } else { State::Silent };
+                let state = if lease.ended || lease.is_gone(&room.dir) { State::Ended } else { State::Silent };
                 (state, lease.session.clone(), Some(lease.last.clone()))
             }
         };

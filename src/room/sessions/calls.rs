@@ -66,6 +66,7 @@ impl Calls {
         match lease.ended {
             _ if !is_last => Run::Unknown,
             true => Run::Ended(left().flatten()),
+            false if lease.is_gone(&self.room) => Run::Ended(left().flatten()),
             false => left().map_or(Run::Unknown, Run::Ended),
         }
     }

@@ -10,6 +10,7 @@ mod edits;
 mod fired;
 mod holds;
 mod losses;
+mod memory;
 mod told;
 
 pub use calls::{Calls, Run};
@@ -19,6 +20,7 @@ pub use edits::note_edits;
 pub use fired::{Fired, WAKE, fired, note};
 pub use holds::{Hold, Named, is_held, is_waiting, is_watched};
 pub use losses::{Loss, Lost, loss, notified_of_loss};
+pub use memory::SessionLock;
 pub use told::{first_time, first_time_within};
 
 use crate::base::clock::Stamp;
@@ -41,9 +43,13 @@ pub const JOIN: &str = "join";
 pub const COMMAND: &str = "command";
 /// The event name of a call of the background waiter of an idle session.
 pub const IDLE: &str = "idle";
+/// The event name of the start of a session, in all clients.
+const START: &str = "SessionStart";
+/// The event name of a turn that the person interrupted. Only Codex has such an event.
+pub const INTERRUPT: &str = "Interrupt";
 /// The events after which a session waits for its next turn. Clients use these names for the start of a session and the end
 /// of a turn.
-const RESTING: [&str; 4] = [IDLE, "SessionStart", "Stop", "AfterAgent"];
+const RESTING: [&str; 5] = [IDLE, START, INTERRUPT, "Stop", "AfterAgent"];
 
 /// The lease of a session on an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -58,6 +64,9 @@ pub struct Lease {
     /// The client's process, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<Process>,
+    /// The lock of its client on the session, if the client has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock: Option<SessionLock>,
     /// The directory in which it works, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,
@@ -71,6 +80,9 @@ pub struct Lease {
     /// Since when only the background waiter of an idle session calls, RFC 3339.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_since: Option<String>,
+    /// Did the person interrupt its last turn? Codex then holds all messages until the next prompt of the person.
+    #[serde(default, skip_serializing_if = "is_not")]
+    pub interrupted: bool,
     /// The lines that hooks have shown it.
     #[serde(default)]
     pub told: ShownLines,
@@ -130,10 +142,16 @@ impl Lease {
 
     /// Is its session known to have ended?
     pub fn is_gone(&self, room: &Dir) -> bool {
-        match self.client == EXEC {
-            true => !is_held(room, self),
-            false => self.process.is_some_and(|process| process.lives() == Some(false)),
+        if self.client == EXEC {
+            return !is_held(room, self);
         }
+        let is_unloaded = || self.lock.as_ref().is_some_and(|lock| lock.is_held() == Some(false));
+        self.process.is_some_and(|process| process.lives() == Some(false)) || is_unloaded()
+    }
+
+    /// Returns true if the end of its session can be seen, also if the session is killed.
+    pub fn shows_its_end(&self) -> bool {
+        self.process.is_some() || self.lock.is_some()
     }
 
     /// Returns true if its session is between two turns, by its last call.
@@ -141,10 +159,9 @@ impl Lease {
         RESTING.contains(&&*self.event)
     }
 
-    /// Can a program reach its session through this client? Not if the session is unknown, of another client, or has ended. A
-    /// session that was killed may still seem to be there.
-    pub fn may_be_loaded(&self, client: &str) -> bool {
-        self.client == client && self.session.is_some() && !self.ended
+    /// Can a program reach its session through this client? Not if the session is unknown, of another client, or has ended.
+    pub fn may_be_loaded(&self, room: &Dir, client: &str) -> bool {
+        self.client == client && self.session.is_some() && !self.ended && !self.is_gone(room)
     }
 
     /// Does a `mailbag exec` around this process hold the lease? The environment says so; if a client starts its
@@ -288,6 +305,7 @@ pub fn bind(room: &Room, agent: &str, caller: &Caller, claim: Takeover, event: &
         client: ours.filter(|_| caller.session.is_none()).map_or(&caller.client, |lease| &lease.client).clone(),
         session: caller.session.clone().or_else(|| ours?.session.clone()),
         process: process(ours, caller, event),
+        lock: lock(ours, caller, event),
         directory: directory(ours, caller, event),
         since: ours.map_or_else(|| now.clone(), |lease| lease.since.clone()),
         last: now,
@@ -295,6 +313,7 @@ pub fn bind(room: &Room, agent: &str, caller: &Caller, claim: Takeover, event: &
         idle_since: ours
             .filter(|_| event == IDLE)
             .map(|lease| lease.idle_since.as_ref().unwrap_or(&lease.last).clone()),
+        interrupted: event == INTERRUPT || event == IDLE && ours.is_some_and(|lease| lease.interrupted),
         // The budget belongs to the agent, whichever session speaks for it.
         told: before.as_ref().map(|lease| lease.told).unwrap_or_default(),
         joined: event == JOIN || kept.is_some_and(|lease| lease.joined),
@@ -305,13 +324,22 @@ pub fn bind(room: &Room, agent: &str, caller: &Caller, claim: Takeover, event: &
     Ok(lease)
 }
 
-/// A command in a sandbox may not see the client's process; a hook of the client does.
+/// The client's process. A command in a sandbox may not see it; a hook does. A client may also start a hook by a helper of
+/// its own, which ends with the hook, so a process that still runs is only replaced when a session starts.
 fn process(ours: Option<&Lease>, caller: &Caller, event: &str) -> Option<Process> {
     let known = ours.and_then(|lease| lease.process);
     match (caller.process, known) {
         (Some(new), Some(old)) if [JOIN, COMMAND].contains(&event) && new.namespace != old.namespace => Some(old),
+        (Some(_), Some(old)) if event != START && old.lives() == Some(true) => Some(old),
         (new, old) => new.or(old),
     }
+}
+
+/// The client's lock on the session. A command in a sandbox may not see it; a hook does.
+fn lock(ours: Option<&Lease>, caller: &Caller, event: &str) -> Option<SessionLock> {
+    let known = ours.and_then(|lease| lease.lock.clone());
+    let is_hook = ![JOIN, COMMAND, IDLE].contains(&event);
+    known.or_else(|| SessionLock::of(&caller.client, caller.session.as_deref()).filter(|_| is_hook))
 }
 
 /// A command can run in any directory; a hook and a join run where the session works.

@@ -13,7 +13,7 @@ use crate::base::limits;
 use crate::log::state::{self, Claims, LastWake, State, Wakes};
 use crate::message::waking::WakeStep;
 use crate::room::registry::{Agent, Registry, Status};
-use crate::room::sessions::Calls;
+use crate::room::sessions::{Calls, Run};
 use serde::Serialize;
 use serde_json::Number;
 use std::collections::HashMap;
@@ -189,12 +189,18 @@ impl<'a> Signs<'a> {
         self.calls.held().contains(&*self.agent.id)
     }
 
+    /// Returns true if its session is known to have ended, or was killed, and nothing was seen of the agent since.
+    fn has_ended(&self) -> bool {
+        self.seen.is_some_and(|seen| matches!(self.calls.run(&self.agent.id, seen), Run::Ended(_)))
+    }
+
     fn presence(&self, now: Stamp) -> Presence {
         let within = |span| self.seen.is_some_and(|seen| now < seen.after(span));
         match self.agent.status {
             Status::Offline => Presence::Offline,
             _ if self.stale_at().is_some_and(|at| at <= now) => Presence::Stale,
             Status::Idle => Presence::Idle,
+            _ if self.has_ended() => Presence::Offline,
             _ if within(limits::ONLINE) || self.is_held() => Presence::Online,
             _ if within(limits::IDLE_PRESENCE) => Presence::Idle,
             _ => Presence::Offline,

@@ -1,0 +1,48 @@
+//! Wakes a session of Codex by `codex queue`. Codex accepts each message for a known session, also one that it holds back.
+
+use super::program::{self, Ran};
+use crate::base::error::Error;
+use crate::base::limits;
+use crate::room::Room;
+use crate::room::sessions::{self, IDLE};
+use std::time::{Duration, Instant};
+
+/// The command that sends a message to a session.
+pub(in crate::clients) const ARGV: [&str; 6] = ["codex", "queue", "--thread", "{session}", "--message", "{text}"];
+
+/// Returns true for such a command.
+pub(super) fn is_queue(argv: &[String]) -> bool {
+    argv.iter().zip(&ARGV[..2]).filter(|(word, known)| *word == **known).count() == 2
+}
+
+/// Runs the command, and waits until the session shows that it has the message.
+pub(super) fn queue(argv: &[String], room: &Room, agent: &str, within: Duration, started: impl FnOnce()) -> Ran {
+    let before = last_call(room, agent);
+    let ran = program::run(argv, room, agent, within, started);
+    confirm(ran, room, agent, before.as_deref())
+}
+
+/// The last call of the agent's session, apart from its background process.
+pub(in crate::clients) fn last_call(room: &Room, agent: &str) -> Option<String> {
+    sessions::of(room, agent).ok().flatten().filter(|lease| lease.event != IDLE).map(|lease| lease.last)
+}
+
+/// The result of the command. It fails if the session calls no hook after it, because then Codex holds the message.
+pub(in crate::clients) fn confirm(ran: Ran, room: &Room, agent: &str, before: Option<&str>) -> Ran {
+    let until = Instant::now() + limits::WAKE_REACTION;
+    while ran.is_well() && Instant::now() < until {
+        if last_call(room, agent).is_some_and(|last| Some(&*last) != before) {
+            return ran;
+        }
+        std::thread::sleep(limits::WAKE_QUIET);
+    }
+    if ran.is_well() { Ran { outcome: held().to_string(), output: String::new() } } else { ran }
+}
+
+/// The reason why the session is not woken.
+pub(super) fn held() -> Error {
+    Error::Busy {
+        what: "Codex holds messages for this session, as after Esc".into(),
+        cure: "type a prompt in its terminal; it announces the mail".into(),
+    }
+}
