@@ -146,7 +146,8 @@ impl Context {
         Ok(posted)
     }
 
-    /// Warns if a message is not accepted yet. Fails if that is not a temporary state.
+    /// Warns if a message is not accepted yet, and if it reaches no agent. Fails if it is not accepted and that is not a
+    /// temporary state.
     pub(super) fn check_accepted(&self, posted: &mut Posted) -> Result<()> {
         if let Some(e) = posted.failure.take() {
             return Err(e);
@@ -154,6 +155,7 @@ impl Context {
         if let Some(why) = posted.pending.as_ref().filter(|why| *why != post::OWNER_ROUTES) {
             self.out.warn(&format!("pending: {why}; {WRITTEN} ({})", posted.sent.file.display()));
         }
+        posted.lines_about_unreached().for_each(|line| self.out.warn(&line));
         Ok(())
     }
 }

@@ -43,9 +43,14 @@ pub fn ask(room: &Room, who: &Who, asker: &str, draft: Draft) -> Result<Question
     let sent = send::send(room, who, Draft { kind, requires_response: true, ..draft })?;
     let asked: BTreeSet<Arc<str>> = sent.recipients.iter().map(|recipient| recipient.agent.clone()).collect();
     if asked.is_empty() {
+        let why = sent.unreached.first();
         return Err(Error::NotFound {
-            what: format!("question {} was sent but has no recipients", sent.id),
-            cure: "`mailbag explain ADDRESS` shows why".into(),
+            what: format!(
+                "no agent received question {}{}",
+                sent.id,
+                why.map(|why| format!(": {}", why.what)).unwrap_or_default()
+            ),
+            cure: why.map_or_else(|| "`mailbag explain ADDRESS` shows why".into(), |why| why.fix.clone()),
         });
     }
     let new_mail = NewMail::default();

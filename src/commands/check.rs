@@ -7,13 +7,13 @@ use crate::base::limits;
 use crate::disk::layout;
 use crate::message::address::{Address, quoted};
 use crate::message::schema::{self, Parsed};
-use crate::message::{self, Message, id, mentions};
+use crate::message::{Message, id, mentions};
 use crate::query::candidates::{Candidates, NoCandidates};
 use crate::query::identity;
 use crate::room::Room;
 use crate::room::outbox::{self, Content, Whole};
 use crate::room::registry::Registry;
-use crate::room::resolve::{self, Availability, Recipient};
+use crate::room::resolve::{self, Availability, Recipient, Resolved};
 use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -33,6 +33,9 @@ pub struct Checked {
     /// Recipients, if they were requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recipients: Option<Vec<Recipient>>,
+    /// The addresses that reach no agent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unreached: Vec<Problem>,
     /// Mentions and addressing of an acceptable message.
     #[serde(flatten)]
     pub said: Option<Said>,
@@ -88,12 +91,17 @@ fn one(judge: &Judge<'_>, input: Input, most: u64) -> Result<Vec<Checked>> {
         true => Err(vec![too_large(bytes.len() as u64, most)]),
         false => Ok(bytes),
     });
-    let tell = |line, found| match found {
-        Ok((message, recipients)) => {
+    let tell = |line, found: Result<(Message, Option<Resolved>), Vec<Problem>>| match found {
+        Ok((message, resolved)) => {
             let said = Some(Said::of(&message));
-            Checked { file: file.clone(), line, ok: true, problems: Vec::new(), recipients, said }
+            let unreached = resolved.iter().flat_map(|one| one.unreached.clone()).collect();
+            let recipients = resolved.map(|one| one.recipients);
+            Checked { file: file.clone(), line, ok: true, problems: Vec::new(), recipients, unreached, said }
         }
-        Err(problems) => Checked { file: file.clone(), line, ok: false, problems, recipients: None, said: None },
+        Err(problems) => {
+            let (recipients, unreached, said) = (None, Vec::new(), None);
+            Checked { file: file.clone(), line, ok: false, problems, recipients, unreached, said }
+        }
     };
     let bytes = match bytes {
         Ok(bytes) => bytes,
@@ -169,15 +177,15 @@ impl<'a> Judge<'a> {
         Judge { room: Some(room), registry: Some(registry), sender: Some(sender.to_owned()), display_name }
     }
 
-    fn bytes(&self, bytes: &[u8]) -> Result<(Message, Option<Vec<Recipient>>), Vec<Problem>> {
+    fn bytes(&self, bytes: &[u8]) -> Result<(Message, Option<Resolved>), Vec<Problem>> {
         match schema::parse(bytes) {
             Parsed::Value(value) => self.value(value),
             Parsed::Bad(problem) | Parsed::Unfinished(problem) => Err(vec![problem]),
         }
     }
 
-    /// The checked message and, with a registry, its recipients; or all problems.
-    pub fn value(&self, value: Value) -> Result<(Message, Option<Vec<Recipient>>), Vec<Problem>> {
+    /// The checked message and, with a registry, the agents that it reaches; or all problems.
+    pub fn value(&self, value: Value) -> Result<(Message, Option<Resolved>), Vec<Problem>> {
         let said = value.get("from").and_then(Value::as_str).map(|from| from.strip_prefix('@').unwrap_or(from));
         let sender = match (&self.sender, said) {
             (Some(sender), _) => sender.clone(),
@@ -186,24 +194,18 @@ impl<'a> Judge<'a> {
         };
         let names: Vec<&str> = self.display_name.as_deref().into_iter().collect();
         let message = schema::check_as(value, &sender, &names, Stamp::now())?;
-        let recipients = self.registry.map(|registry| self.resolve(registry, &sender, &message)).transpose()?;
-        Ok((message, recipients))
+        let resolved = self.registry.map(|registry| self.resolve(registry, &sender, &message)).transpose()?;
+        Ok((message, resolved))
     }
 
-    fn resolve(&self, registry: &Registry, sender: &str, message: &Message) -> Result<Vec<Recipient>, Vec<Problem>> {
+    fn resolve(&self, registry: &Registry, sender: &str, message: &Message) -> Result<Resolved, Vec<Problem>> {
         let mut seen = self.room.map(|room| Candidates::quick(room, registry));
         let mut nobody = NoCandidates;
         let standing: &mut dyn Availability = match &mut seen {
             Some(seen) => seen,
             None => &mut nobody,
         };
-        let recipients = resolve::resolve(registry, sender, message.addresses(), message.by_mention(), standing)?;
-        let alone = message::may_go_to_channel_alone(message.kind());
-        if recipients.is_empty() && message.by_mention() && !alone {
-            let problem = Problem::new("no_recipient", "no agent that the body mentions is registered").at("/body");
-            return Err(vec![problem.fix("name the recipients in `to`; `mailbag agent list` shows them")]);
-        }
-        Ok(recipients)
+        resolve::resolve_message(registry, sender, message, standing)
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::follow::{self, is_of, is_staged};
 use super::send::{Draft, Prepared, Sent, WRITTEN, prepare};
-use crate::base::error::{Class, Error, Result};
+use crate::base::error::{Class, Error, Problem, Result};
 use crate::base::text::named;
 use crate::disk::{Barrier, CAN_SYNC_ALL, layout};
+use crate::log::state::unreached_subject;
 use crate::message::record::{Event, Record};
 use crate::query::follow::Follower;
 use crate::query::identity::Who;
@@ -15,6 +16,7 @@ use crate::room::spool::Spool;
 use crate::room::{Lock, Locking, Mode, Room};
 use crate::router::daemon::{self, Passed};
 use serde::Serialize;
+use serde_json::Value;
 use std::time::Duration;
 
 /// The reason why a message waits in a room that this user may not route. It is no failure.
@@ -33,16 +35,39 @@ pub struct Posted {
     pub pending: Option<String>,
     /// The recipients, and how each will receive it.
     pub recipients: Vec<Reached>,
+    /// The addresses that reached no agent, each with a name that may be meant.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unreached: Vec<Problem>,
     /// The failure of this process's pass, if it is not temporary.
     #[serde(skip)]
     pub failure: Option<Error>,
 }
 
 impl Posted {
-    /// The lines for a person or a model: the recipients, and how each will receive the message.
+    /// Returns true if the message has addresses, and no agent received it.
+    pub fn has_no_recipient(&self) -> bool {
+        self.recipients.is_empty() && !self.unreached.is_empty()
+    }
+
+    /// The lines for a person or a model: the recipients, how each will receive the message, and the addresses that reached no
+    /// agent.
     pub fn lines(&self) -> Vec<String> {
+        self.lines_about_recipients().into_iter().chain(self.lines_about_unreached()).collect()
+    }
+
+    /// A line for each address that reached no agent.
+    pub fn lines_about_unreached(&self) -> impl Iterator<Item = String> {
+        self.unreached.iter().map(|problem| format!("{}; {}", problem.what, problem.fix))
+    }
+
+    /// The recipients, and how each will receive the message.
+    pub fn lines_about_recipients(&self) -> Vec<String> {
         let to = named(&self.recipients.iter().map(|one| &*one.agent).collect::<Vec<_>>());
-        let to = if to.is_empty() { String::new() } else { format!(" to {to}") };
+        let to = match to.is_empty() {
+            true if self.has_no_recipient() => ", but no agent received it".to_owned(),
+            true => String::new(),
+            false => format!(" to {to}"),
+        };
         let first = match (self.seq, &self.pending) {
             (Some(seq), _) => format!("sent #{seq}{to}"),
             (None, pending) => {
@@ -79,18 +104,41 @@ pub fn delivery_after(room: &Room, sent: Sent, passed: Result<Passed>, within: D
     Ok(posted(room, sent, outcome))
 }
 
-/// The router's record of a message that was sent, or why there is none yet.
-type Outcome = std::result::Result<Record, Error>;
+/// A message that the router accepted or rejected.
+struct Judged {
+    record: Record,
+    /// The notice about addresses that reached no agent, which is in the same batch.
+    notice: Option<Record>,
+}
+
+/// The router's judgement of a message that was sent, or why there is none yet.
+type Outcome = std::result::Result<Judged, Error>;
+
+fn find_judged(records: Vec<Record>, sent: &Sent) -> Option<Judged> {
+    let about = unreached_subject(sent.sender(), &sent.id);
+    let mut records = records.into_iter().skip_while(|record| !is_of(record, sent));
+    let record = records.next()?;
+    let batch = record.batch;
+    let notice = records.find(|other| other.batch == batch && other.about.as_ref() == Some(&about));
+    Some(Judged { record, notice })
+}
+
+/// The addresses that reached no agent, according to a notice.
+fn unreached_of(notice: &Record) -> Vec<Problem> {
+    let message: Value =
+        notice.message.as_ref().and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default();
+    serde_json::from_value(message["metadata"]["problems"].clone()).unwrap_or_default()
+}
 
 /// Waits until the router has accepted the message and delivered all copies that are not blocked.
 fn delivered(room: &Room, sent: &Sent, passed: Result<Passed>, within: Duration) -> Result<Outcome> {
     let may_route = !matches!(passed, Ok(Passed::OwnerRoutes));
-    let (mut follower, mut accepted) = (Follower::at(room, sent.since), None);
+    let (mut follower, mut judged) = (Follower::at(room, sent.since), None);
     let followed = follow::follow_pass(room, passed, within, &mut || {
-        if accepted.is_none() {
-            accepted = follower.read()?.into_iter().find(|record| is_of(record, sent));
+        if judged.is_none() {
+            judged = find_judged(follower.read()?, sent);
         }
-        let Some(record) = &accepted else { return Ok(None) };
+        let Some(Judged { record, .. }) = &judged else { return Ok(None) };
         for (agent, _) in record.copies() {
             if is_staged(room, record, agent)? {
                 return Ok(None);
@@ -98,12 +146,15 @@ fn delivered(room: &Room, sent: &Sent, passed: Result<Passed>, within: Duration)
         }
         Ok(Some(()))
     });
-    match accepted {
-        Some(record) if record.event == Event::Rejected => {
+    match judged {
+        Some(Judged { record, .. }) if record.event == Event::Rejected => {
             follow::mark_copy_seen(room, sent.sender(), &record);
             Err(Error::NotGranted(record.problems))
         }
-        Some(record) => Ok(Ok(record)),
+        Some(judged) => {
+            judged.notice.iter().for_each(|notice| follow::mark_copy_seen(room, sent.sender(), notice));
+            Ok(Ok(judged))
+        }
         // A user who may not route may not read the log either.
         None if !may_route => Ok(Err(Error::Busy { what: OWNER_ROUTES.into(), cure: WRITTEN.into() })),
         None => Ok(Err(followed.err().unwrap_or_else(|| {
@@ -122,26 +173,28 @@ fn not_processed(room: &Room) -> String {
 
 fn posted(room: &Room, sent: Sent, outcome: Outcome) -> Posted {
     let mut recipients = match &outcome {
-        Ok(record) => reach(room, record.recipients().map(|(agent, via)| (agent.clone(), via))),
+        Ok(Judged { record, .. }) => reach(room, record.recipients().map(|(agent, via)| (agent.clone(), via))),
         Err(_) => reach(room, sent.recipients.iter().map(|one| (one.agent.clone(), one.via.as_str()))),
     };
-    if let Ok(record) = &outcome {
+    if let Ok(Judged { record, .. }) = &outcome {
         for one in &mut recipients {
             if is_staged(room, record, &one.agent).unwrap_or_default() {
                 one.reach = Some(Reach::Blocked);
             }
         }
     }
-    let (seq, failure) = match outcome {
-        Ok(record) => (Some(record.seq), None),
-        Err(e) => (None, Some(e)),
+    let (seq, unreached, failure) = match outcome {
+        Ok(Judged { record, notice }) => {
+            (Some(record.seq), notice.as_ref().map(unreached_of).unwrap_or_default(), None)
+        }
+        Err(e) => (None, sent.unreached.clone(), Some(e)),
     };
     let pending = failure.as_ref().map(|e| match e {
         Error::Busy { what, cure } if cure == WRITTEN => what.clone(),
         e => e.to_string(),
     });
     let failure = failure.filter(|e| e.class() != Class::Temporary);
-    Posted { sent, seq, pending, recipients, failure }
+    Posted { sent, seq, pending, recipients, unreached, failure }
 }
 
 /// Sends a message, and delivers it by a pass of this process if no router runs.

@@ -14,7 +14,7 @@ use crate::query::identity::{self, Who};
 use crate::query::time;
 use crate::room::actor::{Actor, DECIDE, require_person};
 use crate::room::registry::{Agent, Registry};
-use crate::room::resolve::Recipient;
+use crate::room::resolve::{Recipient, Resolved};
 use crate::room::settings::{Admission, Settings};
 use crate::room::{Room, inbox};
 use serde::Serialize;
@@ -87,6 +87,9 @@ pub struct Sent {
     /// The recipients at the time of writing.
     #[serde(skip)]
     pub recipients: Vec<Recipient>,
+    /// The addresses that reached no agent at that time.
+    #[serde(skip)]
+    pub unreached: Vec<Problem>,
     /// The end of the log before the message was written.
     #[serde(skip)]
     pub since: Position,
@@ -202,7 +205,7 @@ pub(super) fn prepare(room: &Room, who: &Who, draft: Draft) -> Result<Prepared> 
         return Err(Error::Rejected(vec![too_large(text.len() as u64, settings.message_bytes)]));
     }
     let checked = Judge::of(room, &registry, &sender).value(Value::Object(fields));
-    let (message, recipients) = checked.map_err(|problems| Error::Rejected(unquoted(problems, words)))?;
+    let (message, resolved) = checked.map_err(|problems| Error::Rejected(unquoted(problems, words)))?;
     check_person(&message)?;
     let file = layout::dropped(&sender, &id);
     let since = match log::committed(&room.dir) {
@@ -210,7 +213,8 @@ pub(super) fn prepare(room: &Room, who: &Who, draft: Draft) -> Result<Prepared> 
         Err(e) if e.errno() == Some(libc::EACCES) => log::START,
         since => since?,
     };
-    let sent = Sent { id, file, recipients: recipients.unwrap_or_default(), since, copied };
+    let Resolved { recipients, unreached } = resolved.unwrap_or_default();
+    let sent = Sent { id, file, recipients, unreached, since, copied };
     Ok(Prepared { sent, text, answers })
 }
 

@@ -97,7 +97,14 @@ fn a_message_whose_sync_is_not_done_or_failed_is_shown_by_no_reader() {
 fn told(world: &World) -> (bool, Value) {
     let room = Room::open(&world.room("")).expect("a room");
     let file = "outbox/alice/late.json".into();
-    let sent = Sent { id: "late".into(), file, recipients: Vec::new(), since: START, copied: Vec::new() };
+    let sent = Sent {
+        id: "late".into(),
+        file,
+        recipients: Vec::new(),
+        unreached: Vec::new(),
+        since: START,
+        copied: Vec::new(),
+    };
     let told = delivery_after(&room, sent, Ok(Passed::OwnerRoutes), Duration::ZERO).expect("it can be read");
     (told.seq.is_some(), world.json(&["status"])["counts"]["accepted"].clone())
 }

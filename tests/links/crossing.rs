@@ -151,3 +151,16 @@ fn the_receipts_of_a_batch_are_one_item() {
         assert!(!rungs.is_empty() && trace.to_string().contains("sintra"), "{trace}");
     }
 }
+
+#[test]
+fn the_sender_in_another_room_learns_that_an_address_reached_no_agent_and_its_router_is_not_answered() {
+    // P400
+    let rooms = Rooms::accepting("\"agents\", \"topics\"");
+    rooms.alice_says(json!({"id": "q-1", "to": ["po:#weather", "po:bob"], "body": "x"}));
+    assert_eq!(rooms.po.bodies("bob"), ["x"]);
+    let notices = rooms.fit.inbox("alice");
+    assert_eq!(notices.len(), 1, "{notices:?}");
+    assert_eq!((&notices[0]["from"], &notices[0]["type"]), (&json!("po:mailbag"), &json!("alert")));
+    assert_eq!(notices[0]["metadata"]["problems"][0]["code"], "no_subscriber", "{notices:?}");
+    assert_eq!(notices[0]["in_reply_to"], "q-1");
+}

@@ -4,6 +4,7 @@ use super::letters::Letter;
 use super::people::{AGENTS, HUMAN, Name};
 use super::room::{Room, names};
 use super::state::{Fate, File, State};
+use mailbag::log::state::unreached_subject;
 use mailbag::message::record::{Event, Record};
 use mailbag::query::status;
 use serde_json::Value;
@@ -21,6 +22,8 @@ pub(super) struct Outcome {
     to: BTreeSet<Name>,
     /// What the router told the human about.
     about: Option<String>,
+    /// The subject of the notice if an address reaches no agent.
+    unreached: Option<String>,
 }
 
 /// Everything in the log that is about a message, by number.
@@ -33,7 +36,10 @@ pub(super) fn outcomes(room: &Room) -> BTreeMap<u64, Outcome> {
             let record: Record = serde_json::from_slice(line).expect("a record");
             if matches!(record.event, Event::Accepted | Event::Rejected | Event::Duplicate | Event::Notice) {
                 let to = record.recipients().filter_map(|(agent, _)| known(agent)).collect();
-                outcomes.insert(record.seq, Outcome { event: record.event, to, about: record.about });
+                let is_mail = record.event == Event::Accepted && record.act.is_none();
+                let name = || unreached_subject(record.from.as_deref()?, record.id.as_deref()?).into();
+                let unreached = if is_mail { name() } else { None };
+                outcomes.insert(record.seq, Outcome { event: record.event, to, about: record.about, unreached });
             }
         }
     }
@@ -51,6 +57,7 @@ pub(super) fn complaints(room: &Room, state: &State) -> Vec<String> {
     compared.ids(&became);
     compared.copies(&became);
     compared.notices();
+    compared.unreached();
     compared.left_over();
     compared.wrong
 }
@@ -243,6 +250,17 @@ impl Compared<'_> {
             };
             if !fits {
                 self.wrong.push(format!("the human was told of {about} {told} times"));
+            }
+        }
+    }
+
+    /// A message without recipients has one notice; every other one at most one.
+    fn unreached(&mut self) {
+        for (seq, outcome) in &self.outcomes {
+            let Some(about) = &outcome.unreached else { continue };
+            let notices = self.outcomes.values().filter(|other| other.about.as_ref() == Some(about)).count();
+            if notices > 1 || outcome.to.is_empty() && notices == 0 {
+                self.wrong.push(format!("message {seq} to {:?} has {notices} notices {about}", outcome.to));
             }
         }
     }

@@ -223,11 +223,13 @@ fn writing(run: &mut Run<'_>) {
     run.ok("who", &[]);
     std::fs::write(run.world.path().join("notes.txt"), "shared").expect("a file");
     run.ok("share", &["notes.txt", "--category", "research", "--as", "alice"]);
+    run.ok("share", &["notes.txt", "--category", "research", "--to", "#none", "--as", "alice"]);
+    run.code(3, "send", &["#none", "x", "--as", "alice"]);
     run.ok("thread", &[&first]);
     run.code(65, "explain", &["@engineer", "bbo", "*"]);
     run.ok("explain", &["cap:rust"]);
     run.world.write("draft.json", r#"{"to": "bbo"}"#);
-    run.world.write("draft.ndjson", "{\"to\": \"bob\", \"body\": \"x\"}\n{\n");
+    run.world.write("draft.ndjson", "{\"to\": [\"bob\", \"#none\"], \"body\": \"x\"}\n{\n");
     let drafts = ["draft.json", "draft.ndjson"].map(|name| run.world.room(name).display().to_string());
     run.code(65, "check", &[&drafts[0], &drafts[1], "--as", "alice"]);
 }

@@ -100,10 +100,14 @@ fn a_refused_message_uses_up_no_id() {
 
 #[test]
 fn writing_to_all_when_alone_and_to_oneself_are_no_errors() {
+    // P400
     let town = Town::of(&["alice"]).run();
-    town.mail("alice", "1.json", json!({"to": "all", "body": "is anybody there?"}));
+    town.mail("alice", "1.json", json!({"id": "m1", "to": "all", "body": "is anybody there?"}));
     town.mail("alice", "2.json", json!({"to": "alice", "body": "a note to self"}));
-    town.wait_for_bodies("alice", &["a note to self"]);
     town.wait("both are routed", || town.status()["counts"]["accepted"] == 2);
+    town.wait("the note and a notice are there", || town.inbox("alice").len() == 2);
+    assert!(town.bodies("alice").iter().any(|body| body == "a note to self"));
+    let notice = town.inbox("alice").into_iter().find(|mail| mail["in_reply_to"] == "m1").expect("a notice");
+    assert_eq!(notice["metadata"]["problems"][0]["code"], "no_other_agent");
     assert!(town.refusals("alice").is_empty());
 }

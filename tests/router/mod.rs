@@ -9,3 +9,4 @@ mod obstacles;
 mod order;
 mod renaming;
 mod stalled;
+mod unreached;

@@ -17,11 +17,12 @@ const AGENTS: [&str; 5] = ["alice", "bob", "carol", "lead", "boss"];
 /// The time of the first pass, and of the one in which a call fails: after the time of the files.
 const TIMES: [&str; 2] = ["2030-01-01T10:00:00Z", "2030-01-01T10:05:00Z"];
 /// What each has in its inbox in the end.
-const COPIES: [&str; 14] = [
+const COPIES: [&str; 16] = [
     "bob: ask", "carol: ask", "bob: p0", "lead: unacknowledged: “now!”", "alice: expired unread: “gone”", "lead: unanswered: “ask?”",
     "boss: unanswered: “ask?”", "alice: not delivered: the link po was removed",
     "bob: not delivered: the link po was removed", "human: outbox/stranger has mail, but stranger is not registered",
     "bob: outbox/bob/notes.txt is not sent", "carol: disputed", "alice: objected", "lead: disagreement: “Use sqlite”",
+    "bob: no agent received “lost”", "carol: half",
 ];
 
 /// A room in which everything is due that needs no claim and no approval.
@@ -49,6 +50,8 @@ fn room(room: &Path) -> io::Result<()> {
     drop_file(room, "human", "cut", json!({"type": "link", "link": "po", "action": "bounce"}))?;
     let objection = json!({"to": "alice", "type": "objection", "in_reply_to": "disputed", "body": "Too slow"});
     drop_file(room, "carol", "objected", objection)?;
+    drop_file(room, "bob", "lost", json!({"to": "#weather", "subject": "lost"}))?;
+    drop_file(room, "bob", "half", json!({"to": ["carol"], "subject": "half"}))?;
     fs::create_dir_all(room.join("outbox/stranger"))?;
     fs::write(room.join("outbox/stranger/x.json"), "{}")?;
     fs::write(room.join("outbox/bob/notes.txt"), "notes")

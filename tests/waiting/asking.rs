@@ -118,7 +118,7 @@ fn a_question_that_the_router_refuses_ends_the_wait_with_the_reason() {
 fn what_send_would_refuse_is_not_asked_and_nobody_is_waited_for() {
     let world = World::with(&["alice", "bob"]);
     assert!(world.fails(65, &["ask", "bbo", "well?", "--as", "alice"]).contains("bob"));
-    assert!(world.fails(3, &["ask", "#nobody", "well?", "--as", "alice"]).contains("no recipients"));
+    assert!(world.fails(3, &["ask", "#nobody", "well?", "--as", "alice"]).contains("no agent received question"));
     world.fails(3, &["ask", "bob", "well?", "--as", "alcie"]);
     assert!(!world.room("inbox/alcie").exists());
 }

@@ -96,6 +96,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let draft = drafted(args.words, args.thread, args.fields, cx)?;
     let mut question = ask::ask(&room, &who, &asker, draft)?;
     cx.out.did(question.sent.written(), "do not ask again; `mailbag wait` shows the answer");
+    for problem in &question.sent.unreached {
+        cx.out.warn(&format!("{}; {}", problem.what, problem.fix));
+    }
     // A caller that ends this command early knows the id of the question.
     cx.out.note(&format!("asked {}: {}", question.asked().join(", "), question.sent.id));
     let mut waiter = Waiter::new(&room, &asker)?;

@@ -59,7 +59,9 @@ fn show(out: &mut Output, checked: Checked) -> Result<()> {
             let names: Vec<&str> = recipients.iter().map(|recipient| &*recipient.agent).collect();
             format!(", to {}", if names.is_empty() { "no recipients".into() } else { names.join(", ") })
         });
-        return out.line(format!("{file}: valid{}", to.unwrap_or_default()));
+        out.line(format!("{file}: valid{}", to.unwrap_or_default()))?;
+        let mut unreached = checked.unreached.iter();
+        return unreached.try_for_each(|problem| out.line(format!("  {}", sanitize::line(&problem.to_string()))));
     }
     let word = out.paint(RED, "rejected");
     out.line(format!("{file}: {word}"))?;

@@ -33,7 +33,8 @@ The command prints the number of the message and how each recipient will receive
 it; with -q only the message's id, as in `mailbag trace $(mailbag send -q bob hi)`.
 When it returns, all copies are in the inboxes. If a router runs and has not
 delivered them within 2 seconds, the command reports why and ends with status 0:
-do not send the message again.";
+do not send the message again. If no agent received the message, the status is 3, and
+the command prints the nearest name.";
 
 /// Send a message
 #[derive(Debug, clap::Args)]
@@ -112,13 +113,13 @@ pub(crate) fn send(room: &Room, who: &Who, draft: Draft, cx: &mut Context) -> Re
     cx.check_accepted(&mut posted)?;
     cx.out.show(&posted, |out| {
         let mut indent = "";
-        for line in posted.lines() {
+        for line in posted.lines_about_recipients() {
             out.done(format!("{indent}{}", sanitize::line(&line)))?;
             indent = "  ";
         }
         Ok(())
     })?;
-    Ok(Exit::Ok)
+    Ok(if posted.has_no_recipient() { Exit::NotFound } else { Exit::Ok })
 }
 
 fn draft(args: Args, cx: &Context) -> Result<Draft> {

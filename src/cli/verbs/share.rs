@@ -62,6 +62,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     shown["id"] = json!(posted.sent.id);
     shown["seq"] = json!(posted.seq);
     shown["recipients"] = json!(posted.recipients);
+    if !posted.unreached.is_empty() {
+        shown["unreached"] = json!(posted.unreached);
+    }
     cx.out.show(&shown, |_| Ok(()))?;
     Ok(Exit::Ok)
 }

@@ -58,6 +58,14 @@ pub const OVERDUE: &str = "overdue";
 /// The subject of the last notice about an unanswered message, to the human.
 pub const OVERDUE_AT_LAST: &str = "overdue-at-last";
 
+/// The first word of the subject of a notice to the sender of a message with addresses that reach no agent.
+const UNREACHED: &str = "unreached";
+
+/// The subject of the notice about a message with addresses that reach no agent. It is recorded with the message.
+pub fn unreached_subject(sender: &str, id: &str) -> String {
+    format!("{UNREACHED} {sender}/{id}")
+}
+
 /// The state after the last complete batch of the log.
 #[derive(Debug, Clone)]
 pub struct State {
@@ -307,11 +315,12 @@ impl State {
 
     // Notes the subject of a notice, and updates the deadline of the message concerned.
     fn note_notice(&mut self, about: &str, at: Stamp) {
-        let timed = about.split_once(' ').and_then(|(what, seq)| Some((what, seq.parse().ok()?)));
-        match timed {
-            Some((EXPIRED, seq)) => self.timers.expired(seq),
-            Some((OVERDUE, seq)) => self.timers.notified(seq, at, false),
-            Some((OVERDUE_AT_LAST, seq)) => self.timers.notified(seq, at, true),
+        let (what, of) = about.split_once(' ').unwrap_or_default();
+        match (what, of.parse().ok()) {
+            (EXPIRED, Some(seq)) => self.timers.expired(seq),
+            (OVERDUE, Some(seq)) => self.timers.notified(seq, at, false),
+            (OVERDUE_AT_LAST, Some(seq)) => self.timers.notified(seq, at, true),
+            (UNREACHED, _) => {}
             _ => drop(self.notices.insert(about.to_owned())),
         }
     }

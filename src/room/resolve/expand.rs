@@ -29,8 +29,8 @@ pub(super) type Each<'e> = &'e mut dyn FnMut(Reach<'_>, Via);
 
 /// Resolves the addresses of one message.
 pub(super) struct Expansion<'a, 's> {
-    registry: &'a Registry,
-    sender: Option<u32>,
+    pub(super) registry: &'a Registry,
+    pub(super) sender: Option<u32>,
     /// The border that the message crossed.
     pub(super) border: Border<'a>,
     standing: &'s dyn Availability,
@@ -68,30 +68,30 @@ impl<'a, 's> Expansion<'a, 's> {
         self.expand(&address, each)
     }
 
-    /// The agents that a mention reaches. An unknown name is not a mention. Punctuation at the end counts only if it
-    /// belongs to a name, because a mention can end a sentence. Ids match in any letter case, because a mention can
-    /// begin a sentence, and no error would correct the writer.
-    pub(super) fn mention<'t>(&mut self, text: &'t str, each: Each<'_>) -> Result<(), Vec<Problem>> {
+    /// The agents that a mention reaches. An unknown name reaches no agent.
+    pub(super) fn mention(&mut self, text: &str, each: Each<'_>) -> Result<(), Vec<Problem>> {
+        let Some(address) = self.mentioned(text) else { return Ok(()) };
+        self.path.clear();
+        self.done.clear();
+        self.expand(&address, each)
+    }
+
+    /// The address that a mention means. Punctuation at the end counts only if it belongs to a name, because a mention can
+    /// end a sentence. Ids match in any letter case, because a mention can begin a sentence.
+    pub(super) fn mentioned<'t>(&self, text: &'t str) -> Option<Address> {
         let bare = text.strip_prefix('@').unwrap_or(text);
         let trimmed = |text: &'t str| text.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
         // Without a link of this tag, the colon is the writer's.
         let near = bare.split_once(':').map_or(bare, |(near, _)| near);
-        for handle in [bare, trimmed(bare), near, trimmed(near)] {
-            let known = match Address::parse(&format!("@{handle}")) {
-                Ok(Address::At(word)) => match self.registry.find_any_case(&word) {
+        [bare, trimmed(bare), near, trimmed(near)].into_iter().find_map(|handle| {
+            match Address::parse(&format!("@{handle}")).ok()? {
+                Address::At(word) => match self.registry.find_any_case(&word) {
                     Some(at) => Some(Address::At(self.registry.at(at).id.to_string())),
-                    None => Some(Address::At(word)).filter(|a| self.knows(a)),
+                    None => Some(Address::At(word)).filter(|address| self.knows(address)),
                 },
-                Ok(address) => Some(address).filter(|a| self.knows(a)),
-                Err(_) => None,
-            };
-            if let Some(address) = known {
-                self.path.clear();
-                self.done.clear();
-                return self.expand(&address, each);
+                address => Some(address).filter(|address| self.knows(address)),
             }
-        }
-        Ok(())
+        })
     }
 
     fn knows(&self, address: &Address) -> bool {
@@ -134,7 +134,7 @@ impl<'a, 's> Expansion<'a, 's> {
         self.group(self.registry.with_topic(topic), Via::Topic, each)
     }
 
-    /// A group with only the sender as member reaches no agent, which is not an error.
+    /// A group with only the sender as member reaches no agent, which is not an error: the sender is notified.
     fn group(&self, members: &[u32], via: Via, each: Each<'_>) -> Result<(), Problem> {
         for at in members.iter().filter(|at| Some(**at) != self.sender) {
             each(Reach::Here(*at), via);
@@ -376,7 +376,7 @@ fn ids_of(agent: &Agent) -> impl Iterator<Item = &str> {
 }
 
 /// A hint such as "use all_engineer, all_writer" with existing names, the most similar first.
-fn best_first<'c>(word: &str, there: impl Iterator<Item = &'c str>, prefix: &str) -> Option<String> {
+pub(super) fn best_first<'c>(word: &str, there: impl Iterator<Item = &'c str>, prefix: &str) -> Option<String> {
     const MOST: usize = 10;
     let there: Vec<&str> = there.collect();
     let near = nearest(word, there.iter().copied());

@@ -7,8 +7,10 @@
 mod border;
 mod explain;
 mod expand;
+mod unreached;
 
 pub use explain::{Explained, Explanation, Other, explain};
+pub use unreached::resolve_message;
 
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
@@ -139,8 +141,17 @@ pub trait Availability {
     fn taken(&mut self, agent: &str);
 }
 
+/// The recipients of a message.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Resolved {
+    /// Each agent once. Can be empty.
+    pub recipients: Vec<Recipient>,
+    /// The addresses that reach no agent, each with a name that may be meant. They reject nothing.
+    pub unreached: Vec<Problem>,
+}
+
 /// The recipients of a message from `from` to `addresses`; the list can be empty. With `mention`, the addresses are
-/// mentions in the body, and unknown names are ignored. All problems are reported up to a limit, and any problem
+/// mentions in the body, and unknown names reach no agent. All problems are reported up to a limit, and any problem
 /// rejects the whole message.
 pub fn resolve(
     registry: &Registry,
@@ -149,15 +160,27 @@ pub fn resolve(
     mention: bool,
     standing: &mut dyn Availability,
 ) -> Result<Vec<Recipient>, Vec<Problem>> {
+    resolve_all(registry, from, addresses, mention, standing).map(|resolved| resolved.recipients)
+}
+
+/// As [`resolve`], with the addresses that reach no agent.
+fn resolve_all(
+    registry: &Registry,
+    from: &str,
+    addresses: &[String],
+    mention: bool,
+    standing: &mut dyn Availability,
+) -> Result<Resolved, Vec<Problem>> {
     if addresses.len() > ADDRESSES {
         let what = format!("too many addresses: {}; the limit is {ADDRESSES}", addresses.len());
         let fix = "write to a role, a topic or `all` instead";
         return Err(vec![Problem::new("too_many_addresses", what).at("/to").fix(fix)]);
     }
-    let mut problems = Vec::new();
+    let (mut problems, mut unreached) = (Vec::new(), Vec::new());
     let mut reached = Reached::new(registry);
     let mut expansion = Expansion::new(registry, Some(from), &*standing);
     for (n, text) in addresses.iter().enumerate() {
+        reached.calls = 0;
         // An id needs no parsing, because no reserved word or other form of address can be an id.
         let id = registry.position(text).filter(|at| !registry.at(*at).is_retired());
         let result = match id {
@@ -168,9 +191,13 @@ pub fn resolve(
                 .mention(text, &mut |reach, via| reached.add(reach, if via == Via::Link { via } else { Via::Mention })),
             None => expansion.address(text, &mut |reach, via| reached.add(reach, via)),
         };
-        if let Err(found) = result {
-            let place = place(n, addresses.len(), mention);
-            problems.extend(found.into_iter().map(|p| p.at(place.as_str())));
+        let place = || place(n, addresses.len(), mention);
+        match result {
+            Err(found) => problems.extend(found.into_iter().map(|p| p.at(place()))),
+            Ok(()) if reached.calls == 0 && unreached.len() < limits::PROBLEMS => {
+                unreached.extend(expansion.explain_unreached(text, mention).map(|p| p.at(place())));
+            }
+            Ok(()) => {}
         }
         if problems.len() >= limits::PROBLEMS {
             problems.truncate(limits::PROBLEMS);
@@ -181,7 +208,7 @@ pub fn resolve(
         return Err(problems);
     }
     reached.list.iter().filter(|r| r.via != Via::Link).for_each(|r| standing.taken(&r.agent));
-    Ok(reached.list)
+    Ok(Resolved { recipients: reached.list, unreached })
 }
 
 /// `/to` for a single address, because the caller does not know whether it was in an array.
@@ -199,6 +226,8 @@ struct Reached<'a> {
     list: Vec<Recipient>,
     /// The index in the list for each position in the registry. Empty while the list is short.
     places: Vec<u32>,
+    /// How often the present address has reached an agent.
+    calls: usize,
 }
 
 /// Up to this length, a search of the list is faster than a table of the registry's length.
@@ -207,10 +236,11 @@ const NOWHERE: u32 = u32::MAX;
 
 impl<'a> Reached<'a> {
     fn new(registry: &'a Registry) -> Reached<'a> {
-        Reached { registry, list: Vec::new(), places: Vec::new() }
+        Reached { registry, list: Vec::new(), places: Vec::new(), calls: 0 }
     }
 
     fn add(&mut self, reach: Reach<'_>, via: Via) {
+        self.calls += 1;
         match reach {
             Reach::Here(at) => self.add_here(at, via),
             Reach::There { tag, who } => {

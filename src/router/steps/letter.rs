@@ -25,10 +25,18 @@ pub(super) struct Letter<T> {
     pub(super) arrival: Option<Box<Arrival>>,
     /// The rejection after which it was sent again.
     pub(super) retries: Option<u64>,
-    /// For a message of the router's own: the claim of the message from which it follows, if the state does not show later
-    /// that it is missing. Both are recorded together.
-    pub(super) follows: Option<String>,
+    /// For a message of the router's own: the message from which it follows, if the state does not show later that it is
+    /// missing. Both are recorded together.
+    pub(super) follows: Option<Cause>,
     pub(super) content: T,
+}
+
+/// The message from which a message of the router's own follows.
+pub(super) struct Cause {
+    /// Its file in `spool/claim`.
+    pub(super) claim: String,
+    /// Its line, if the file has one message per line.
+    pub(super) line: Option<u32>,
 }
 
 /// An item of a link, without its message.
@@ -142,6 +150,13 @@ impl Letter<Ruling> {
     pub(super) fn own(content: Ruling) -> Letter<Ruling> {
         let (original, agent) = (String::new(), id::MAILBAG.into());
         Letter { claim: None, agent, original, source: None, arrival: None, retries: None, follows: None, content }
+    }
+
+    /// The letter as one that follows from this message.
+    pub(super) fn following(mut self, cause: &Letter<()>) -> Letter<Ruling> {
+        let line = cause.source.as_ref().map(|source| source.line);
+        self.follows = cause.claim.clone().map(|claim| Cause { claim, line });
+        self
     }
 
     /// Was it judged after those before it, so that it cannot be recorded without them?

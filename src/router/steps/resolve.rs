@@ -2,6 +2,7 @@
 
 use super::channels::NewChannels;
 use super::check::Checked;
+use super::crowd::Crowd;
 use super::decisions::{Decisions, Dropped};
 use super::disputes::Disagreements;
 use super::enclose::enclose;
@@ -10,7 +11,7 @@ use super::letter::{Letter, Rejection, Ruling, Verdict};
 use super::owners::Owners;
 use super::retries::Retries;
 use super::streams::Streams;
-use super::{ack, border, compose, link_changes};
+use super::{ack, border, compose, link_changes, unreached};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::hash::Hash;
@@ -20,13 +21,9 @@ use crate::log::state::State;
 use crate::log::{self, find};
 use crate::message::gap::LostMessage;
 use crate::message::record::{Act, Event, Group, Record};
-use crate::message::subject::Subject;
-use crate::message::{self, LINK, Message};
-use crate::room::registry::Status;
-use crate::room::resolve::{self, Availability, Recipient};
-use crate::room::sessions::Calls;
+use crate::message::{LINK, Message};
+use crate::room::resolve::{self, Recipient};
 use crate::router::parts::{Config, Gates, Intake, Leases, Notice, Notices, Pending, Rename};
-use crate::router::projections::roster;
 use crate::router::temporary;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -47,7 +44,7 @@ pub(in crate::router) fn resolve(
     checked: Checked,
 ) -> Result<Addressed> {
     let letters = checked.into_inner();
-    let crowd = Crowd { config, state, taken: HashMap::new(), owners: Owners::new(config, state) };
+    let crowd = Crowd::new(config, state);
     let (decisions, disputes) = (Decisions::new(config, state), Disagreements::new(config, state));
     let mut judge = Judge {
         config,
@@ -59,6 +56,7 @@ pub(in crate::router) fn resolve(
         streams: Streams::default(),
         channels: NewChannels::default(),
         retries: Retries::new(config, state),
+        unreached: Vec::new(),
         notices: Vec::new(),
     };
     let mut ruled = judge.review(leases, &letters);
@@ -75,7 +73,9 @@ pub(in crate::router) fn resolve(
                 ruled.push(letter.with(ruling));
                 if changes_facts {
                     granted.extend(judge.crowd.owners.grant());
-                    granted.append(&mut judge.notices);
+                }
+                granted.append(&mut judge.notices);
+                if changes_facts {
                     granted.extend(judge.disputes.pass_on(&mut judge.crowd));
                 }
             }
@@ -180,7 +180,9 @@ struct Judge<'a> {
     channels: NewChannels,
     /// Rejected messages that were sent again.
     retries: Retries<'a>,
-    /// What follows a change of a link.
+    /// The addresses of the last message that reach no agent.
+    unreached: Vec<Problem>,
+    /// Messages of the router's own that follow from the last message.
     notices: Vec<Letter<Ruling>>,
 }
 
@@ -224,6 +226,10 @@ impl Judge<'_> {
                 None => self.accept(intake, letter, message, digest)?,
             },
         };
+        let unreached = std::mem::take(&mut self.unreached);
+        if let Ruling::Accept { message, to, .. } = &ruling {
+            self.notices.extend(unreached::notice(letter, message, to, &unreached));
+        }
         ids.ruled(letter, &ruling);
         self.retries.ruled(letter, &ruling);
         Ok(Some(ruling))
@@ -303,8 +309,7 @@ impl Judge<'_> {
         };
         let effect = if message.kind() == LINK {
             Some(link_changes::judge(self.config, self.state, &message)?.map(|changed| {
-                let follows = |notice| Letter { follows: letter.claim.clone(), ..notice };
-                self.notices.extend(changed.notices.into_iter().map(follows));
+                self.notices.extend(changed.notices.into_iter().map(|notice| notice.following(letter)));
                 changed.effect
             }))
         } else if message.is_about_claims() {
@@ -330,15 +335,9 @@ impl Judge<'_> {
     }
 
     fn address(&mut self, agent: &str, message: &Message) -> Result<Vec<Group>, Vec<Problem>> {
-        let (addresses, by_mention) = (message.addresses(), message.by_mention());
-        match resolve::resolve(self.config.registry(), agent, addresses, by_mention, &mut self.crowd) {
-            Err(problems) => Err(problems),
-            Ok(none) if none.is_empty() && by_mention && !message::may_go_to_channel_alone(message.kind()) => {
-                let problem = Problem::new("no_recipient", "no agent that the body mentions is registered");
-                Err(vec![problem.at("/body").fix("name the recipients in `to`; `mailbag agent list` shows them")])
-            }
-            Ok(recipients) => Ok(groups(recipients)),
-        }
+        let resolved = resolve::resolve_message(self.config.registry(), agent, message, &mut self.crowd)?;
+        self.unreached = resolved.unreached;
+        Ok(groups(resolved.recipients))
     }
 }
 
@@ -361,40 +360,4 @@ fn groups(recipients: Vec<Recipient>) -> Vec<Group> {
         }
     }
     groups
-}
-
-/// Who is there and how much each has to read, for `any_<role>`, and who owns which work. Most batches never ask.
-struct Crowd<'a> {
-    config: &'a Config,
-    state: &'a State,
-    /// What each was given in this batch.
-    taken: HashMap<String, usize>,
-    owners: Owners<'a>,
-}
-
-impl Availability for Crowd<'_> {
-    fn unread(&self, agent: &str) -> usize {
-        self.state.mailboxes.count(agent) + self.taken.get(agent).copied().unwrap_or(0)
-    }
-
-    fn online(&self, agent: &str) -> bool {
-        self.config.registry().agent(agent).is_some_and(|agent| agent.status != Status::Offline)
-    }
-
-    fn was_seen(&self, agent: &str) -> bool {
-        let calls = Calls::of(self.config.dir());
-        roster::is_there(agent, (self.state, &calls), Stamp::now())
-    }
-
-    fn last_active(&self, agent: &str) -> Stamp {
-        self.state.active.get(agent).copied().unwrap_or_default()
-    }
-
-    fn owners(&self, subject: &Subject) -> Vec<Arc<str>> {
-        self.owners.claims().conflicting(subject).map(|held| held.owner.clone()).collect()
-    }
-
-    fn taken(&mut self, agent: &str) {
-        *self.taken.entry(agent.to_owned()).or_default() += 1;
-    }
 }

@@ -2,6 +2,7 @@
 
 use super::letter::{Again, Fact, Letter, Rejection, Ruling, Source};
 use super::resolve::Addressed;
+use super::whole::{Left, Whole, has_cause};
 use super::{ack, compose};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
@@ -23,14 +24,6 @@ use std::time::Instant;
 pub(in crate::router) struct Staged {
     entries: Vec<Entry>,
     late: Vec<Late>,
-}
-
-/// The letters of a batch that could not be staged.
-#[derive(Default)]
-struct Left {
-    claims: HashSet<String>,
-    /// The subjects of messages of the router's own.
-    own: HashSet<String>,
 }
 
 /// A record to be written, with its message and its staged files.
@@ -91,7 +84,7 @@ impl Stage<'_> {
         let (mut left, mut readers) = (Left::default(), Readers::default());
         let mut facts = Ok(());
         for mut letter in letters {
-            if left.has(&letter) {
+            if left.has(&letter) || !has_cause(&letter, entries.iter().rev().map(|entry| &entry.record)) {
                 continue;
             }
             let is_late = begun.elapsed() >= failpoint::stage_time() && has_message(&entries);
@@ -183,7 +176,8 @@ impl Stage<'_> {
                 if let Some(fact) = fact {
                     entry.again = put_fact(record, *fact);
                 }
-                record.to = from_router(to);
+                let is_far = to.iter().any(|agent| id::tag_of(agent).is_some());
+                record.to = if is_far { of_link(to) } else { from_router(to) };
                 compose::put(record, &message, message.digest());
                 let copies = Copies::new(record, &message);
                 self.stage_copies(&mut entry, &copies, readers)
@@ -274,7 +268,7 @@ impl Stage<'_> {
         compose::put(record, &bounce, bounce.digest());
         let is_answered = **sender != *id::far(tag, id::MAILBAG) && !rejection.ack;
         let agents = if is_answered { vec![sender.clone()] } else { Vec::new() };
-        record.to = vec![Group { via: Via::Link.as_str().into(), agents }];
+        record.to = of_link(agents);
         record.to.retain(|group| !group.agents.is_empty());
         record.problems = rejection.problems;
     }
@@ -347,32 +341,6 @@ fn leave(letter: &Letter<Ruling>, is_late: bool, entries: &mut [Entry], late: &m
     is_late
 }
 
-/// What is staged together or not at all: the lines of a file and what follows from them, and the messages of the router
-/// with one subject.
-struct Whole {
-    claim: Option<String>,
-    about: Option<String>,
-}
-
-impl Whole {
-    fn of(letter: &Letter<Ruling>) -> Whole {
-        let claim = letter.claim.as_ref().or(letter.follows.as_ref()).cloned();
-        Whole { claim, about: letter.content.about().map(str::to_owned) }
-    }
-
-    fn has(&self, record: &Record) -> bool {
-        self.claim.is_some() && record.claim == self.claim || self.about.is_some() && record.about == self.about
-    }
-}
-
-impl Left {
-    fn has(&self, letter: &Letter<Ruling>) -> bool {
-        let claim = letter.claim.as_ref().or(letter.follows.as_ref());
-        claim.is_some_and(|claim| self.claims.contains(claim))
-            || letter.content.about().is_some_and(|about| self.own.contains(about))
-    }
-}
-
 /// A message is pending as its claim.
 pub(super) fn put_back(pending: &mut Pending, claim: &str, e: &Error) {
     pending.failed(&format!("{}/{claim}", layout::CLAIM), e.to_string());
@@ -393,6 +361,10 @@ fn find_first(letter: &mut Letter<Ruling>, entries: &[Entry]) -> Result<()> {
 /// The earlier message could not be staged, so the later one waits for the next batch as well.
 fn not_found() -> Error {
     Error::Busy { what: "an earlier message with the same id waits".into(), cure: "it is tried again".into() }
+}
+
+fn of_link(agents: Vec<Arc<str>>) -> Vec<Group> {
+    vec![Group { via: Via::Link.as_str().into(), agents }]
 }
 
 fn from_router(agents: Vec<Arc<str>>) -> Vec<Group> {

@@ -312,7 +312,9 @@ impl View {
                     1..=3 => to.join(", "),
                     many => format!("{many} agents"),
                 };
-                self.note = Some((format!("sent to {to}{}", open.unwrap_or_default()), DIM));
+                let unreached = sent.unreached.iter().map(|problem| format!("; {problem}"));
+                let more: String = open.into_iter().chain(unreached).collect();
+                self.note = Some((format!("sent to {to}{more}"), DIM));
                 self.prompt.sent();
                 self.turn(0);
                 Done::Sent

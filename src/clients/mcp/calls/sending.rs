@@ -104,5 +104,8 @@ fn post(room: &Room, who: &Who, draft: Draft) -> Result<Shown> {
     if let Some(why) = &posted.pending {
         data["pending"] = json!(why);
     }
+    if !posted.unreached.is_empty() {
+        data["unreached"] = json!(posted.unreached);
+    }
     Ok(Shown { text: posted.lines().join("\n"), data })
 }

@@ -1,0 +1,120 @@
+//! Addresses that reach no agent although they are valid: why, and the name that may be meant.
+
+#![allow(clippy::result_large_err, reason = "a problem is built for rejected input only")]
+
+use super::expand::{Expansion, best_first, role_named};
+use super::{Availability, Resolved, resolve_all};
+use crate::base::error::Problem;
+use crate::message::address::{Address, quoted};
+use crate::message::{MILESTONE, Message, may_go_to_channel_alone};
+use crate::room::registry::Registry;
+use std::collections::BTreeSet;
+
+/// The code of a group of which the sender is the only member.
+const ONLY_SENDER: &str = "only_sender";
+/// The code of the address `all` in a room without other agents.
+const ALONE: &str = "no_other_agent";
+/// Types that announce something to the agents that are there.
+const ANNOUNCING: [&str; 3] = [MILESTONE, "announcement", "broadcast"];
+
+/// The recipients of a message from this sender, and its addresses that reach no agent.
+pub fn resolve_message(
+    registry: &Registry,
+    sender: &str,
+    message: &Message,
+    standing: &mut dyn Availability,
+) -> Result<Resolved, Vec<Problem>> {
+    let (kind, by_mention) = (message.kind(), message.by_mention());
+    let needs_none = may_go_to_channel_alone(kind);
+    let mut resolved = resolve_all(registry, sender, message.addresses(), by_mention, standing)?;
+    if resolved.recipients.is_empty() && by_mention && !needs_none {
+        let problem = Problem::new("no_recipient", "no agent that the body mentions is registered").at("/body");
+        let near = resolved.unreached.first().map(|problem| problem.fix.as_str()).unwrap_or_default();
+        return Err(vec![problem.fix(format!("{near}; or name the recipients in `to`"))]);
+    }
+    if needs_none && by_mention {
+        // A name in the text of a report need not be an address.
+        resolved.unreached.clear();
+    } else if needs_none || ANNOUNCING.contains(&kind) {
+        resolved.unreached.retain(|problem| problem.code != ALONE);
+    }
+    Ok(resolved)
+}
+
+impl Expansion<'_, '_> {
+    /// Why an address or a mention reaches no agent. `None` for an invalid address, which is rejected.
+    pub(super) fn explain_unreached(&self, text: &str, mention: bool) -> Option<Problem> {
+        if !mention {
+            return Address::parse(text).ok().map(|address| self.why_unreached(&address));
+        }
+        match self.mentioned(text) {
+            Some(address) => Some(self.why_unreached(&address)),
+            None => Some(self.unknown_mention(text)),
+        }
+    }
+
+    fn why_unreached(&self, address: &Address) -> Problem {
+        let only_you = |what: &str| {
+            let problem = Problem::new(ONLY_SENDER, format!("{address} reaches no other agent: {what}"));
+            problem.fix("name another agent; `mailbag agent list` lists the agents")
+        };
+        match address {
+            Address::All => {
+                let problem = Problem::new(ALONE, "there is no other agent in this room");
+                problem.fix("add one with `mailbag agent add NAME`")
+            }
+            Address::Topic(topic) => self.no_subscriber(topic),
+            Address::Role(_) => only_you("you are the only agent with this role"),
+            Address::Glob(_) => only_you("the pattern matches only you"),
+            Address::Capability(_) => only_you("you are the only agent with this capability"),
+            Address::Owner(_) => only_you("you own it"),
+            Address::At(word) | Address::Word(word) => match self.registry.alias(word) {
+                Some((alias, targets)) => no_target(alias, targets),
+                None => match self.registry.lane(word).filter(|_| role_named(self.registry, word).is_none()) {
+                    Some(lane) => no_target(&lane.address, &lane.owners),
+                    None => only_you("you are the only agent with this role"),
+                },
+            },
+            Address::Lane(name) => match self.registry.lane(name) {
+                Some(lane) => no_target(&lane.address, &lane.owners),
+                None => only_you("you are the only owner"),
+            },
+            // Each of them reaches an agent, or is rejected.
+            Address::Any(_) | Address::Remote { .. } => only_you("no other agent is there"),
+        }
+    }
+
+    fn no_subscriber(&self, topic: &str) -> Problem {
+        let registry = self.registry;
+        if registry.with_topic(topic).iter().any(|at| Some(*at) == self.sender) {
+            let problem = Problem::new(ONLY_SENDER, format!("you are the only subscriber of #{topic}"));
+            return problem.fix(format!("another agent subscribes with `mailbag topic subscribe {topic} --as NAME`"));
+        }
+        let others =
+            registry.agents().iter().enumerate().filter(|(at, agent)| {
+                !agent.is_retired() && !agent.is_human() && self.sender != u32::try_from(*at).ok()
+            });
+        let topics: BTreeSet<&str> = others.flat_map(|(_, agent)| agent.topics.iter().map(String::as_str)).collect();
+        let fix = if let Some(agent) = registry.find(topic) {
+            format!("write {} for this agent", agent.id)
+        } else if let Some((role, _)) = role_named(registry, topic) {
+            format!("write all_{role} for all agents with this role")
+        } else {
+            best_first(topic, topics.into_iter(), "#")
+                .unwrap_or_else(|| "name an agent; no other agent subscribes to a topic".to_owned())
+        };
+        Problem::new("no_subscriber", format!("no agent subscribes to #{topic}")).fix(fix)
+    }
+
+    fn unknown_mention(&self, text: &str) -> Problem {
+        let handle = text.strip_prefix('@').unwrap_or(text);
+        let handle = handle.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+        let what = format!("no agent is called {}, so this mention reaches no agent", quoted(&format!("@{handle}")));
+        Problem::new("unknown_mention", what).fix(self.registry.did_you_mean(handle))
+    }
+}
+
+fn no_target(alias: &str, targets: &[String]) -> Problem {
+    let what = format!("{alias} stands for {}, which reaches no agent but you", targets.join(", "));
+    Problem::new("no_target", what).fix("name an agent; `mailbag agent list` lists the agents")
+}
