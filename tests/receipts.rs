@@ -1,6 +1,8 @@
 //! The ladder: what left an inbox was seen, who got a message says how far it has come, and time does the rest.
 
 mod acks;
+mod closing;
+mod important;
 mod numbers;
 mod seen;
 mod timing;

@@ -3,6 +3,8 @@
 use super::follow::is_of;
 use super::send::{self, Draft, Sent};
 use crate::base::error::{Error, Problem, Result};
+use crate::log;
+use crate::log::lookup::LoggedMessage;
 use crate::message::id;
 use crate::query::follow::Follower;
 use crate::query::identity::Who;
@@ -18,7 +20,6 @@ pub struct Question {
     /// The message.
     pub sent: Sent,
     asker: String,
-    thread: Option<String>,
     /// Agents expected to answer: the recipients that the router recorded, or before that, those that the sender resolved.
     asked: BTreeSet<Arc<str>>,
     /// The question's record number, once found in the log.
@@ -38,7 +39,6 @@ pub enum Reply {
 
 /// Sends a question. Watch the sender's inbox before the first [`Question::look`], so that no answer is missed.
 pub fn ask(room: &Room, who: &Who, asker: &str, draft: Draft) -> Result<Question> {
-    let thread = draft.thread.clone();
     let kind = draft.kind.clone().or_else(|| Some("question".into()));
     let sent = send::send(room, who, Draft { kind, requires_response: true, ..draft })?;
     let asked: BTreeSet<Arc<str>> = sent.recipients.iter().map(|recipient| recipient.agent.clone()).collect();
@@ -55,7 +55,7 @@ pub fn ask(room: &Room, who: &Who, asker: &str, draft: Draft) -> Result<Question
     }
     let new_mail = NewMail::default();
     let follower = Follower::at(room, sent.since);
-    Ok(Question { sent, asker: asker.to_owned(), thread, asked, seq: None, follower, new_mail })
+    Ok(Question { sent, asker: asker.to_owned(), asked, seq: None, follower, new_mail })
 }
 
 impl Question {
@@ -85,41 +85,30 @@ impl Question {
             self.asked = self.asked.iter().map(now).collect();
         }
         let heads: Vec<Mail> = mails.into_iter().filter(|mail| self.may_reply(mail)).collect();
-        Ok(inbox::whole(room, &heads)?.into_iter().filter_map(|mail| self.reply(mail)).collect())
+        let mut replies = Vec::new();
+        for mail in inbox::whole(room, &heads)? {
+            replies.extend(self.reply(room, mail)?);
+        }
+        Ok(replies)
     }
 
     fn may_reply(&self, mail: &Mail) -> bool {
         mail.from == id::MAILBAG || self.asked.contains(mail.from.as_str())
     }
 
-    fn reply(&self, mail: Mail) -> Option<Reply> {
+    fn reply(&self, room: &Room, mail: Mail) -> Result<Option<Reply>> {
         if mail.from == id::MAILBAG && mail.kind == "error" && field(&mail, "in_reply_to") == Some(&self.sent.id) {
             let problems = mail.content.get("metadata").and_then(|metadata| metadata.get("problems")).cloned();
             let mut problems: Vec<Problem> = serde_json::from_value(problems.unwrap_or_default()).unwrap_or_default();
             if problems.is_empty() {
                 problems.push(Problem::new("refused", field(&mail, "body").unwrap_or("the message was rejected")));
             }
-            return Some(Reply::Rejection(mail, problems));
+            return Ok(Some(Reply::Rejection(mail, problems)));
         }
-        let is_asked = self.asked.contains(mail.from.as_str());
-        // An ack is not an answer.
-        let may_answer = is_asked && mail.kind != "ack" && mail.id != self.sent.id;
-        (may_answer && (self.is_named_by(&mail) || self.is_followed_by(&mail))).then_some(Reply::Answer(mail))
-    }
-
-    fn is_named_by(&self, mail: &Mail) -> bool {
-        let names = [self.sent.id.clone(), format!("{}/{}", self.asker, self.sent.id)];
-        let seq = self.seq.map(|seq| seq.to_string());
-        let is_name = |reference: &str| names.iter().chain(&seq).any(|name| name == reference);
-        let refs = mail.content.get("refs").and_then(Value::as_array).into_iter().flatten();
-        field(mail, "in_reply_to").into_iter().chain(refs.filter_map(Value::as_str)).any(is_name)
-    }
-
-    /// Whether mail follows the question in its thread. A question without a thread id starts a thread with its own id.
-    fn is_followed_by(&self, mail: &Mail) -> bool {
-        let Some(thread) = &mail.thread_id else { return false };
-        let is_later = self.seq.is_some() && mail.seq > self.seq;
-        *thread == self.sent.id || is_later && self.thread.as_ref() == Some(thread)
+        // The router recorded which message it answers.
+        let record = mail.seq.map(|seq| log::find::by_seq(&room.dir, seq)).transpose()?.flatten();
+        let answers = record.and_then(|line| LoggedMessage::read(&line.bytes)).and_then(|answer| answer.answers);
+        Ok((answers.is_some() && answers == self.seq).then_some(Reply::Answer(mail)))
     }
 
     fn find_record(&mut self) -> Result<()> {

@@ -2,7 +2,9 @@
 
 use crate::base::hash::Hasher;
 use crate::message::mentions::mentions;
-use crate::message::types::{APPROVAL, CLAIM_TYPES, DECISION, PIN, ROUTER_TYPES, is_acted_on, may_go_to_channel_alone};
+use crate::message::types::{
+    APPROVAL, CLAIM_TYPES, DECISION, PIN, QUESTION, ROUTER_TYPES, is_acted_on, may_go_to_channel_alone,
+};
 use serde_json::{Map, Value};
 
 /// Every field of the protocol. A sender can add fields of its own.
@@ -46,7 +48,9 @@ pub const ROUTERS_OWN: &[&str] = &["addressed_to", "delivery"];
 /// The default channel.
 pub const DEFAULT_CHANNEL: &str = "main";
 /// Every priority, from the lowest.
-pub const PRIORITIES: [&str; 4] = ["low", "normal", "high", "urgent"];
+pub const PRIORITIES: [&str; 4] = ["low", "normal", "high", URGENT];
+/// The highest priority.
+pub const URGENT: &str = "urgent";
 /// The default priority.
 pub const DEFAULT_PRIORITY: &str = "normal";
 
@@ -121,7 +125,8 @@ impl Message {
 
     /// Does its sender want an answer?
     pub fn wants_answer(&self) -> bool {
-        field(&self.fields, "requires_response").and_then(Value::as_bool).unwrap_or_default()
+        let is_required = field(&self.fields, "requires_response").and_then(Value::as_bool).unwrap_or_default();
+        is_required || self.kind() == QUESTION
     }
 
     /// All fields in the order in which they were sent.

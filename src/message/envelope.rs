@@ -3,14 +3,11 @@
 use super::claim::Change;
 use super::decision::Step;
 use super::id;
-use super::record::{Event, Record};
-use super::types::{MILESTONE, TYPES, is_session_event};
+use super::record::{Event, Head, Record};
+use super::types::{DECISION, ESCALATION, MILESTONE, TYPES, is_session_event};
 use memchr::memmem::Finder;
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
-
-/// The type with which somebody asks another agent, or the human, to step in.
-const ESCALATION: &str = "escalation";
 
 /// The subject of a notice about the charter: this word, the version of the file, and the number of the change.
 pub const CHARTER: &str = "charter";
@@ -59,9 +56,18 @@ impl Envelope {
         CHANGES.iter().any(|change| change.find(own).is_some()) || kind.find_iter(message).any(is_kind)
     }
 
-    /// Is a message of this type an event?
-    pub fn is_told(kind: &str) -> bool {
-        is_told(kind)
+    /// As [`Envelope::entry`], for a caller that has the head of an accepted message: most messages need no further look.
+    pub fn entry_of(record: &Record, head: Option<&Head<'_>>) -> Option<Envelope> {
+        let is_possible = match head {
+            Some(head) => may_tell(record) || is_told(head.kind()),
+            None => record.event == Event::Notice,
+        };
+        if is_possible { Envelope::entry(record) } else { None }
+    }
+
+    /// The event of a record for which the worklog has an entry. This is the only definition of such a record.
+    pub fn entry(record: &Record) -> Option<Envelope> {
+        Envelope::of(record).filter(Envelope::is_for_worklog)
     }
 
     /// The event of a record. `None` if the record is no event.
@@ -115,9 +121,9 @@ impl Envelope {
         fields.map(field).collect::<Vec<_>>().join("; ")
     }
 
-    /// Is it a decision?
+    /// Returns true for a decision. This is the only definition, for the digest, the context, the status and the worklog.
     pub fn is_decision(&self) -> bool {
-        matches!(self.kind.as_str(), "decision.recorded" | "approval.decided" | "approval.expired")
+        matches!(self.kind.as_str(), DECISION | "decision.recorded" | "approval.decided" | "approval.expired")
     }
 
     /// Is it a milestone?
@@ -142,7 +148,12 @@ impl Envelope {
 
 /// Is a message of this type an event?
 fn is_told(kind: &str) -> bool {
-    kind == MILESTONE || kind == ESCALATION || is_session_event(kind)
+    [MILESTONE, ESCALATION, DECISION].contains(&kind) || is_session_event(kind)
+}
+
+/// Returns true if a record can be an event whatever the type of its message.
+fn may_tell(record: &Record) -> bool {
+    record.ownership.is_some() || record.decision.is_some()
 }
 
 fn is_about_charter(record: &Record) -> bool {

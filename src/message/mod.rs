@@ -9,6 +9,7 @@
 //! router does with a message (`router`).
 
 pub mod address;
+pub mod answer;
 mod carried;
 mod checked;
 pub mod claim;
@@ -31,7 +32,7 @@ mod types;
 pub mod waking;
 
 pub use checked::{
-    DEFAULT_CHANNEL, DEFAULT_PRIORITY, FIELDS, Message, PRIORITIES, ROUTERS_OWN, is_decision, is_offer, unknown,
+    DEFAULT_CHANNEL, DEFAULT_PRIORITY, FIELDS, Message, PRIORITIES, ROUTERS_OWN, URGENT, is_decision, is_offer, unknown,
 };
 pub use types::{
     APPROVAL, CLAIM_TYPES, DECISION, ESCALATION, LINK, MILESTONE, PIN, QUESTION, ROUTER_TYPES, TYPES, TypeSenders,

@@ -7,11 +7,12 @@ use super::id::tag_of;
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::hash::{Hash, NO_HASH};
+use crate::message::answer::Shared;
 use crate::message::claim::Change;
 use crate::message::decision::Step;
 use crate::message::status::Receipt;
 use crate::message::waking::Waking;
-use crate::message::{DEFAULT_CHANNEL, Message, QUESTION, ROUTER_TYPES};
+use crate::message::{DEFAULT_CHANNEL, Message, QUESTION, ROUTER_TYPES, URGENT};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -292,6 +293,12 @@ pub struct Head<'a> {
     channel: Option<Cow<'a, str>>,
     #[serde(borrow, default, rename = "type")]
     kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    priority: Cow<'a, str>,
+    #[serde(borrow, default)]
+    thread_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    in_reply_to: Option<Cow<'a, str>>,
     #[serde(default)]
     requires_response: bool,
 }
@@ -300,7 +307,21 @@ impl<'a> Head<'a> {
     /// The head of this message.
     pub fn of(message: &'a Message) -> Head<'a> {
         let (channel, kind) = (Some(message.channel().into()), message.kind().into());
-        Head { channel, kind, requires_response: message.wants_answer() }
+        let text = |field| message.text(field).map(Cow::Borrowed);
+        let (thread_id, in_reply_to) = (text("thread_id"), text("in_reply_to"));
+        let (priority, requires_response) = (message.priority().into(), message.wants_answer());
+        Head { channel, kind, priority, thread_id, in_reply_to, requires_response }
+    }
+
+    /// What the message shares with its answers.
+    pub fn shares(&self) -> Shared {
+        let [thread, correlation] = [&self.thread_id, &self.in_reply_to].map(|text| text.as_deref().map(str::to_owned));
+        Shared { thread, correlation }
+    }
+
+    /// Returns true for a message with the highest priority.
+    pub fn is_urgent(&self) -> bool {
+        self.priority == URGENT
     }
 
     /// The message's type.

@@ -83,6 +83,13 @@ impl Status {
         self.rank() == 6
     }
 
+    /// Returns true if a recipient whose copy has this status owes no reply any longer. A message that wants an answer is
+    /// settled when the copy is closed, another one when it is acknowledged. Urgent mail is not settled by its expiry.
+    pub fn settles(self, wants_answer: bool, urgent: bool) -> bool {
+        let least = if wants_answer { Status::Resolved } else { Status::Acknowledged };
+        self.rank() >= least.rank() && !(urgent && self == Status::Expired)
+    }
+
     /// May a copy change from `before` to this status? It may not go back, nor change from one closed status to
     /// another.
     pub fn may_follow(self, before: Status) -> bool {

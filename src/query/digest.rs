@@ -4,18 +4,15 @@ use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::layout;
+use crate::log;
 use crate::log::find;
-use crate::log::lookup::LoggedMessage;
-use crate::log::state::approvals::Approval;
-use crate::log::state::{self, State, Timed};
-use crate::log::{self, Line};
+use crate::log::state::{self, OpenQuestion, State};
 use crate::message::envelope::Envelope;
 use crate::message::id;
-use crate::message::record::{Act, Event, Record};
-use crate::message::reference::{Fit, Reference};
+use crate::message::record::{Event, Record};
 use crate::room::Room;
 use serde::Serialize;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 /// What happened since a time.
@@ -34,7 +31,7 @@ pub struct Digest {
     /// Escalations, and claims that ended against their owner's will.
     pub escalations: Part<Happened>,
     /// Questions without an answer, from any time.
-    pub questions: Part<Question>,
+    pub questions: Part<OpenQuestion>,
     /// Who owns what now.
     pub owners: Part<Owned>,
     /// Rejected messages.
@@ -88,23 +85,6 @@ pub struct Happened {
     pub text: String,
 }
 
-/// A question without an answer.
-#[derive(Debug, Serialize)]
-pub struct Question {
-    /// The number of its record.
-    pub seq: u64,
-    /// When it was asked.
-    pub at: String,
-    /// The agent that asks.
-    pub from: String,
-    /// The agents that have not answered.
-    pub of: Vec<String>,
-    /// Its message, as `<sender>/<id>`.
-    pub name: String,
-    /// Its subject, or the first line of its body.
-    pub text: String,
-}
-
 /// A subject with its owner.
 #[derive(Debug, Serialize)]
 pub struct Owned {
@@ -151,21 +131,12 @@ pub fn digest(room: &Room, since: Stamp) -> Result<Digest> {
     let mut found = Found::default();
     let from = find::since(&room.dir, since)?;
     for entry in log::lines(&room.dir, from)?.records() {
-        found.record(entry?);
+        found.record(entry?.1);
     }
-    let mut questions: BTreeMap<u64, Question> = found.asked;
-    for timed in state.timers.iter() {
-        if !questions.contains_key(&timed.seq)
-            && let Some(question) = question(room, timed)?
-        {
-            questions.insert(timed.seq, question);
-        }
+    let mut questions = Part::default();
+    for question in state.questions() {
+        questions.push(question);
     }
-    for open in state.approvals.open() {
-        questions.insert(open.seq, approval(open));
-    }
-    let mut open = Part::default();
-    questions.into_values().for_each(|question| open.push(question));
     let mut agents: Vec<Counts> = found.counts.into_values().collect();
     agents.sort_by_key(|one| std::cmp::Reverse(one.sent + one.received + one.rejected));
     Ok(Digest {
@@ -175,7 +146,7 @@ pub fn digest(room: &Room, since: Stamp) -> Result<Digest> {
         decisions: found.decisions,
         milestones: found.milestones,
         escalations: found.escalations,
-        questions: open,
+        questions,
         owners: Part::first(owned(&state)),
         rejected: found.rejected,
         agents: Part::first(agents),
@@ -190,14 +161,10 @@ struct Found {
     escalations: Part<Happened>,
     rejected: Part<Rejected>,
     counts: BTreeMap<Arc<str>, Counts>,
-    /// Questions of the time without an answer. The deadlines have the older ones.
-    asked: BTreeMap<u64, Question>,
-    /// These by their ids.
-    ids: HashMap<String, Vec<u64>>,
 }
 
 impl Found {
-    fn record(&mut self, (line, record): (Line, Record)) {
+    fn record(&mut self, record: Record) {
         let from = record.from.clone().unwrap_or_else(|| id::MAILBAG.into());
         match record.event {
             Event::Accepted => {
@@ -214,7 +181,6 @@ impl Found {
             }
             _ => {}
         }
-        self.ask_and_answer(&line, &record, &from);
         let Some(event) = Envelope::of(&record) else { return };
         let part = match () {
             () if event.is_decision() => &mut self.decisions,
@@ -227,62 +193,10 @@ impl Found {
         part.push(Happened { seq, at, actor, event_type, text });
     }
 
-    fn ask_and_answer(&mut self, line: &Line, record: &Record, from: &str) {
-        if let Some(Act::Ack(receipts)) = &record.act {
-            for receipt in receipts.iter().filter(|receipt| receipt.status.is_closed()) {
-                receipt.seqs.iter().for_each(|seq| self.answered(*seq, &receipt.agent));
-            }
-        }
-        let Some(said) = LoggedMessage::read(&line.bytes).filter(|_| record.event == Event::Accepted) else { return };
-        if let Some(reference) = said.in_reply_to.as_deref().and_then(Reference::parse) {
-            let by_id = reference.id().and_then(|id| self.ids.get(id)).into_iter().flatten().copied();
-            let fits = |asked: &Question| {
-                let (sender, id) = asked.name.split_once('/').unwrap_or_default();
-                reference.fit(sender, id, Some(asked.seq)) == Some(Fit::Whole)
-            };
-            let meant: Vec<u64> =
-                by_id.chain(reference.seq()).filter(|seq| self.asked.get(seq).is_some_and(fits)).collect();
-            meant.into_iter().for_each(|seq| self.answered(seq, from));
-        }
-        if said.requires_response && !record.to.is_empty() {
-            let of = said.recipients.iter().map(ToString::to_string).collect();
-            self.ids.entry(said.id.clone()).or_default().push(said.seq);
-            self.asked.insert(said.seq, asked_of(said, of));
-        }
-    }
-
-    fn answered(&mut self, seq: u64, by: &str) {
-        let Some(asked) = self.asked.get_mut(&seq) else { return };
-        asked.of.retain(|of| of != by);
-        if asked.of.is_empty() {
-            self.asked.remove(&seq);
-        }
-    }
-
     fn of(&mut self, agent: &Arc<str>) -> &mut Counts {
         let counts = || Counts { agent: agent.to_string(), ..Counts::default() };
         self.counts.entry(agent.clone()).or_insert_with(counts)
     }
-}
-
-/// The question of a message with a deadline. `None` if no answer is missing.
-fn question(room: &Room, timed: &Timed) -> Result<Option<Question>> {
-    let Some(wanted) = timed.wanted.as_ref().filter(|wanted| wanted.answer) else { return Ok(None) };
-    let of = wanted.of.iter().map(ToString::to_string).collect();
-    let line = log::read_one(&room.dir, timed.place)?;
-    Ok(line.and_then(|line| LoggedMessage::read(&line.bytes)).map(|asked| asked_of(asked, of)))
-}
-
-fn approval(open: &Approval) -> Question {
-    let of = open.to.iter().map(ToString::to_string).collect();
-    let (at, from) = (Stamp::from_micros(open.since).to_string(), open.from.to_string());
-    Question { seq: open.seq, at, from, of, name: open.approval.clone(), text: open.terms.title.clone() }
-}
-
-fn asked_of(asked: LoggedMessage, of: Vec<String>) -> Question {
-    let name = asked.name();
-    let text = asked.subject.or(asked.preview).unwrap_or_default();
-    Question { seq: asked.seq, at: asked.accepted_at, from: asked.from.to_string(), of, name, text }
 }
 
 fn owned(state: &State) -> impl Iterator<Item = Owned> {

@@ -57,6 +57,12 @@ pub fn count(room: &Room, state: Option<&State>, agent: &str) -> Count {
     list.map_or(Count { items: 0, oldest: None }, |list| list.count())
 }
 
+/// How many questions are open by this state, if there is one.
+pub fn questions(state: Option<&State>) -> Count {
+    let questions = state.map(State::questions).unwrap_or_default();
+    Count { items: questions.len(), oldest: questions.into_iter().map(|question| question.at).min() }
+}
+
 /// What needs this agent now.
 pub fn pending(room: &Room, agent: &str) -> Result<List> {
     Ok(of_state(room, &state::committed(&room.dir)?, agent))

@@ -174,5 +174,5 @@ fn an_open_approval_awaits_its_decider_and_a_decided_one_is_a_decision() {
         (&decision["about"], &decision["text"], &decision["from"]),
         (&json!("Deploy?"), &json!("no"), &json!("alice"))
     );
-    assert!(town.ok(&["context", "--as", "bob"]).contains("decision from alice, “Deploy?”: “no”"));
+    assert!(town.ok(&["context", "--as", "bob"]).contains("approval.decided from alice, “Deploy?”: “no”"));
 }

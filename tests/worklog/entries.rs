@@ -94,16 +94,16 @@ fn the_outcome_of_an_approval_is_an_entry_and_a_decision_and_an_open_one_is_what
     assert!(waits.contains("| human: Deploy?; bob: Merge? |"), "{waits}");
     assert!(world.ok(&["digest"]).contains("alice asks human: Deploy?"));
     says("human", r#"{"type":"decision","in_reply_to":"alice/q1","option":"yes","body":"Go on"}"#);
-    says("human", r#"{"to":"alice","type":"decision","body":"prose is no entry"}"#);
+    says("human", r#"{"to":"alice","type":"decision","body":"We take 8080"}"#);
     world
         .run_with(&["run", "--once"], |command| {
             command.env("MAILBAG_TEST_NOW", "2100-01-01T00:00:00Z");
         })
         .ok(&[]);
     let said = said(&world);
-    assert_eq!(said.len(), 2, "{said:#?}");
-    assert_eq!(said[0], "human · approval.decided · Deploy?: yes: Go on");
-    assert!(said[1].starts_with("mailbag · approval.expired · decided by the deadline: no: "), "{said:#?}");
+    assert_eq!(said.len(), 3, "{said:#?}");
+    assert_eq!(said[..2], ["human · approval.decided · Deploy?: yes: Go on", "human · decision · We take 8080"]);
+    assert!(said[2].starts_with("mailbag · approval.expired · decided by the deadline: no: "), "{said:#?}");
     let worklog = worklog(&world);
     let index = worklog.split_once("## Decisions").expect("it").1.split_once("<!--").expect("it").0;
     assert!(index.contains("Deploy?: yes") && index.contains("the deadline: no") && !worklog.contains("| alice |"));
@@ -147,7 +147,7 @@ fn hostile_text_forges_no_entry_no_heading_and_no_markup() {
         assert!(!plain.contains(sign), "{sign:?} in {entries}");
     }
     let headings: Vec<&str> = worklog.lines().filter(|line| line.starts_with('#')).collect();
-    assert_eq!(headings, ["# Worklog", "## Status", "## Decisions", "## Entries"]);
+    assert_eq!(headings, ["# Worklog", "## Status", "## Open questions", "## Decisions", "## Entries"]);
     let table: Vec<&str> = worklog.lines().filter(|line| line.starts_with('|')).collect();
     assert_eq!(table.len(), 3, "{table:#?}");
     assert_eq!(table[2].replace("\\|", "").matches('|').count(), 5, "{table:#?}");

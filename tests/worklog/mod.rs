@@ -1,9 +1,11 @@
 //! Milestones, and the files that tell people what happened.
 
+mod agree;
 mod digest;
 mod entries;
 mod events;
 mod foreign;
+mod live;
 mod mailbox;
 mod milestones;
 mod places;

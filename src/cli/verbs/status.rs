@@ -78,6 +78,13 @@ fn summary(status: &Status, out: &mut Output) -> Result<()> {
         let count = count_of(status.needs_human.items, "item");
         head("needs human", format!("{count}, oldest {} ago; see `mailbag pending --as human`", age(oldest)))?;
     }
+    if let Some(oldest) = &status.questions.oldest {
+        let (open, oldest) = (status.questions.items, age(oldest));
+        head("questions", format!("{open} open, oldest {oldest} ago; see `mailbag digest`"))?;
+    }
+    if counts.decisions > 0 {
+        head("decisions", format!("{}; see `mailbag digest`", counts.decisions))?;
+    }
     let total: usize = status.unread.values().sum();
     let each: Vec<String> = status.unread.iter().map(|(agent, count)| format!("{agent} {count}")).collect();
     head("unread", if total == 0 { "none".into() } else { format!("{total}: {}", each.join(", ")) })?;

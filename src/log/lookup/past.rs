@@ -35,6 +35,9 @@ pub struct LoggedMessage {
     pub thread_id: Option<String>,
     /// The message to which it replies.
     pub in_reply_to: Option<String>,
+    /// The record of the message that it answers, as the router found it.
+    #[serde(skip)]
+    pub answers: Option<u64>,
     /// Does its sender want an answer?
     pub requires_response: bool,
     /// What it changes about claims or approvals, in few words.
@@ -62,6 +65,7 @@ impl LoggedMessage {
         Some(LoggedMessage {
             change: record.ownership.as_ref().and_then(Change::summary).or_else(|| record.decision.as_ref()?.summary()),
             seq: record.seq,
+            answers: record.answers,
             recipients: record.recipients().map(|(agent, _)| agent.clone()).collect(),
             accepted_at: record.at,
             id: record.id?,

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-const VERSION: u32 = 12;
+const VERSION: u32 = 13;
 
 /// The first line of the body. The ids and the copies follow it as binary entries.
 #[derive(Serialize, Deserialize)]
@@ -52,6 +52,7 @@ struct Head {
     gaps: Gaps,
     #[serde(default)]
     begun: BTreeMap<String, PartialClaim>,
+    last_entry: u64,
     last: Position,
     end: Position,
     ids: usize,
@@ -94,6 +95,7 @@ impl State {
             links: self.links.clone(),
             gaps: self.gaps.clone(),
             begun: self.begun.clone(),
+            last_entry: self.last_entry,
             last: self.last,
             end: self.end,
             ids,
@@ -165,6 +167,7 @@ fn read(file: &[u8]) -> Option<State> {
         links: head.links,
         gaps: head.gaps,
         begun: head.begun,
+        last_entry: head.last_entry,
         last: head.last,
         end: head.end,
     })

@@ -13,4 +13,6 @@ pub struct Counts {
     pub refused: u64,
     /// Duplicate messages.
     pub duplicates: u64,
+    /// Decisions.
+    pub decisions: u64,
 }

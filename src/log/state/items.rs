@@ -1,18 +1,19 @@
 //! Open items: messages that somebody has to act on, until it did. Questions, escalations and rejections; approvals and offers
 //! have a state of their own.
 
+use super::answers::PassedOn;
 use super::clock::Shift;
-use super::{OVERDUE, OVERDUE_AT_LAST, renames};
+use super::renames;
 use crate::base::clock::Stamp;
 use crate::base::{limits, sanitize};
+use crate::message::answer::{Asked, Shared};
 use crate::message::claim::rfc3339;
-use crate::message::record::{Event, Record};
-use crate::message::reference::{Fit, Reference};
+use crate::message::record::{Event, Head, Record};
 use crate::message::status::Status;
 use crate::message::{APPROVAL, ESCALATION, id};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Why somebody has to act.
@@ -45,9 +46,11 @@ pub struct Item {
     pub since: i64,
     /// What it is about, in one line.
     pub title: String,
-    /// The record of the question that it passes on.
+    /// What it shares with its answers.
+    pub shares: Shared,
+    /// The message that it passes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub about: Option<u64>,
+    pub about: Option<PassedOn>,
 }
 
 /// All open items.
@@ -56,7 +59,6 @@ pub struct Items {
     open: BTreeMap<u64, Item>,
     /// The items that one agent causes, which are bounded.
     of_cause: BTreeMap<Arc<str>, BTreeSet<u64>>,
-    ids: HashMap<String, Vec<u64>>,
     changed: u64,
 }
 
@@ -80,7 +82,6 @@ impl Items {
         let own = self.of_cause.entry(cause(&item).clone()).or_default();
         own.insert(item.seq);
         let oldest = own.first().copied().filter(|_| own.len() > limits::ITEMS_OF_AGENT);
-        self.ids.entry(item.id.clone()).or_default().push(item.seq);
         self.open.insert(item.seq, item);
         oldest.into_iter().for_each(|seq| self.remove(seq));
     }
@@ -108,28 +109,28 @@ impl Items {
         self.changed
     }
 
-    /// The message that a reference names, if `agent` has to act on it.
-    pub fn meant(&self, reference: &str, agent: &str) -> Option<u64> {
-        if self.open.is_empty() {
-            return None;
-        }
-        let reference = Reference::parse(reference)?;
-        let is_meant = |item: &&Item| {
-            reference.fit(&item.from, &item.id, Some(item.seq)) == Some(Fit::Whole)
-                && item.of.iter().any(|of| id::answers_for(agent, of))
-        };
-        let by_id = reference.id().and_then(|id| self.ids.get(id)).into_iter().flatten();
-        let seqs = by_id.copied().chain(reference.seq());
-        seqs.filter_map(|seq| self.open.get(&seq)).find(is_meant).map(|item| item.seq)
+    /// The messages to which an agent owes a reply, or whose escalations name it.
+    pub(super) fn owed_by(&self, agent: &str) -> impl Iterator<Item = Asked<'_>> {
+        let owes = move |of: &[Arc<str>]| of.iter().any(|of| id::answers_for(agent, of));
+        let own = self.open.values().filter(move |item| owes(&item.of)).map(Item::asked);
+        let passed_on = self.open.values().filter_map(|item| item.about.as_ref());
+        own.chain(passed_on.filter(move |one| owes(&one.of)).map(PassedOn::asked))
+    }
+
+    /// The message of this record that an open escalation passes on.
+    pub(super) fn passed_on(&self, seq: u64) -> Option<&PassedOn> {
+        self.open.values().filter_map(|item| item.about.as_ref()).find(|one| one.seq == seq)
     }
 
     /// Records in `at` that an agent answered a message.
     pub(super) fn answered(&mut self, seq: u64, agent: &str, at: u64) {
         self.acted(seq, agent, at);
+        self.settle(seq, agent, None, at);
     }
 
     /// Records in `at` a status of a copy. A rejection was read; anything else was done or closed.
     pub(super) fn reached(&mut self, seq: u64, agent: &str, status: Status, at: u64) {
+        self.settle(seq, agent, Some(status), at);
         let Some(item) = self.open.get(&seq) else { return };
         let is_new = matches!(status, Status::Accepted | Status::Delivered | Status::Announced);
         let is_done = match item.kind {
@@ -142,8 +143,24 @@ impl Items {
         }
     }
 
+    /// Closes the escalations of a message when no reply to it is missing.
+    fn settle(&mut self, seq: u64, by: &str, status: Option<Status>, at: u64) {
+        let escalations = self.open.values_mut().filter_map(|item| Some((item.seq, item.about.as_mut()?)));
+        let mut settled = Vec::new();
+        for (escalation, passed_on) in escalations.filter(|(_, passed_on)| passed_on.seq == seq) {
+            if passed_on.settle(by, status) {
+                self.changed = at;
+            }
+            if passed_on.of.is_empty() {
+                settled.push(escalation);
+            }
+        }
+        settled.into_iter().for_each(|seq| self.remove(seq));
+    }
+
     /// Records in `at` that what one agent has to do is for another.
     pub(super) fn rename(&mut self, of: &str, to: &Arc<str>, at: u64) {
+        self.open.values_mut().filter_map(|item| item.about.as_mut()).for_each(|about| about.rename(of, to));
         let is_theirs = |item: &&Item| item.of.iter().any(|one| **one == *of);
         let seqs: Vec<u64> = self.open.values().filter(is_theirs).map(|item| item.seq).collect();
         for seq in seqs {
@@ -165,8 +182,6 @@ impl Items {
         self.changed = at;
         if item.of.is_empty() {
             self.remove(seq);
-            let passed_on = self.open.values().filter(|item| item.about == Some(seq)).map(|item| item.seq);
-            passed_on.collect::<Vec<_>>().into_iter().for_each(|seq| self.remove(seq));
         }
     }
 
@@ -176,12 +191,6 @@ impl Items {
             own.remove(&seq);
             if own.is_empty() {
                 self.of_cause.remove(cause(&item));
-            }
-        }
-        if let Some(seqs) = self.ids.get_mut(&item.id) {
-            seqs.retain(|other| *other != seq);
-            if seqs.is_empty() {
-                self.ids.remove(&item.id);
             }
         }
     }
@@ -194,16 +203,16 @@ impl PartialEq for Items {
 }
 
 impl Item {
-    /// The item that a record makes, if somebody has to act on it. The head of an accepted message is its type, and whether
-    /// its sender wants an answer.
-    pub(super) fn of(record: &Record, (kind, wants_answer): (&str, bool), at: Stamp) -> Option<Item> {
-        let about = record.about.as_deref().and_then(escalated);
+    /// The item that a record makes, if an agent has to act on it: of an accepted message with this head, or of a rejection
+    /// or a notice. A notice can pass on a message.
+    pub(super) fn of(record: &Record, head: Option<&Head<'_>>, about: Option<PassedOn>, at: Stamp) -> Option<Item> {
+        let is_escalation = head.is_some_and(|head| head.kind() == ESCALATION) || about.is_some();
         let kind = match record.event {
             Event::Rejected => Kind::Rejection,
             // An approval is in a list of its own.
-            _ if kind == APPROVAL || record.decision.is_some() => return None,
-            _ if kind == ESCALATION || about.is_some() => Kind::Escalation,
-            _ if wants_answer => Kind::Question,
+            _ if head.is_some_and(|head| head.kind() == APPROVAL) || record.decision.is_some() => return None,
+            _ if is_escalation => Kind::Escalation,
+            _ if head.is_some_and(Head::wants_answer) => Kind::Question,
             _ => return None,
         };
         let all = record.recipients().map(|(agent, _)| agent.clone());
@@ -217,19 +226,18 @@ impl Item {
         };
         let from = record.from.clone().unwrap_or_else(|| id::MAILBAG.into());
         let (seq, id, since) = (record.seq, record.id.clone().unwrap_or_default(), at.micros());
-        Some(Item { seq, kind, from, id, of, since, title: sanitize::brief(&title, limits::TITLE), about })
+        let (title, shares) = (sanitize::brief(&title, limits::TITLE), head.map(Head::shares).unwrap_or_default());
+        Some(Item { seq, kind, from, id, of, since, title, shares, about })
+    }
+
+    fn asked(&self) -> Asked<'_> {
+        Asked { seq: self.seq, from: &self.from, id: &self.id, shares: &self.shares }
     }
 
     /// Since when it is open.
     pub fn since(&self) -> Stamp {
         Stamp::from_micros(self.since)
     }
-}
-
-// The question that an escalation of the router passes on.
-fn escalated(about: &str) -> Option<u64> {
-    let (what, seq) = about.split_once(' ')?;
-    [OVERDUE, OVERDUE_AT_LAST].contains(&what).then(|| seq.parse().ok())?
 }
 
 // The subject of a message, or the first line of its body.

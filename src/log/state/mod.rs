@@ -1,6 +1,7 @@
 //! The state: what the router needs to know from the log, built by applying the log's records in order.
 
 mod activity;
+mod answers;
 pub mod approvals;
 mod checkpoint;
 pub mod claims;
@@ -13,6 +14,7 @@ pub mod items;
 mod links;
 mod mailboxes;
 mod open;
+mod questions;
 mod renames;
 mod replay;
 mod timers;
@@ -31,6 +33,7 @@ pub use items::Items;
 pub use links::{Incoming, Link, Links, Outgoing, Waiting};
 pub use mailboxes::Mailboxes;
 pub use open::{Delivery, Open, Place, Renamed};
+pub use questions::OpenQuestion;
 pub use replay::{Damage, Last, Replayed, committed, committed_after, replay, replay_durable};
 pub use timers::{Timed, Timers, Wanted};
 pub use waits::Wait;
@@ -40,7 +43,7 @@ use crate::base::clock::Stamp;
 use crate::base::hash::{Hash, NO_HASH};
 use crate::disk::layout;
 use crate::log::Position;
-use crate::message::envelope::CHARTER;
+use crate::message::envelope::{CHARTER, Envelope};
 use crate::message::link::{Arrived, FarReceipt};
 use crate::message::record::{Act, Event, Head, Record};
 use crate::message::status::{Receipt, Status};
@@ -120,6 +123,8 @@ pub struct State {
     pub gaps: Gaps,
     /// Picked-up files whose lines are routed in several batches, with the progress of each.
     pub begun: BTreeMap<String, PartialClaim>,
+    /// The last record for which the worklog has an entry.
+    pub last_entry: u64,
     /// The position of the last line.
     pub last: Position,
     /// The position of the next line.
@@ -180,6 +185,7 @@ impl Default for State {
             links: Links::default(),
             gaps: Gaps::default(),
             begun: BTreeMap::new(),
+            last_entry: 0,
             last: crate::log::START,
             end: crate::log::START,
         }
@@ -211,6 +217,11 @@ impl State {
         let renamed = self.rename(&record);
         self.links.apply(&record, time, at);
         record.arrived.iter().for_each(|arrived| self.told_by(arrived));
+        let head = message.map(Head::of).or_else(|| record.head());
+        if let Some(event) = Envelope::entry_of(&record, head.as_ref()) {
+            self.last_entry = record.seq;
+            self.counts.decisions += u64::from(event.is_decision());
+        }
         match record.event {
             Event::Room => self.room = record.room,
             Event::Receipts if record.claim.is_some() => self.open_up(record, stamp, at, renamed),
@@ -222,9 +233,10 @@ impl State {
                 if let Some(from) = record.from.as_ref().filter(|from| id::tag_of(from).is_none()) {
                     self.active.insert(from.clone(), time);
                 }
-                self.follow(&record, (time, stamp), at);
-                if let Some(head) = message.map(Head::of).or_else(|| record.head()) {
-                    self.items.extend(Item::of(&record, (head.kind(), head.wants_answer()), time));
+                self.follow(&record, time);
+                if let Some(head) = head {
+                    self.timers.extend(Timed::of(&record, &head, time, stamp, at));
+                    self.items.extend(Item::of(&record, Some(&head), None, time));
                     self.shown(&record, head, message, time);
                 }
                 self.open_up(record, stamp, at, None);
@@ -234,15 +246,16 @@ impl State {
                 self.counts.duplicates += u64::from(record.event == Event::Duplicate);
                 // A change is not repeated, so its subject need not be remembered.
                 let about = record.about.iter().filter(|_| record.ownership.is_none() && record.decision.is_none());
+                let passed_on = self.passed_on(&record);
                 about.for_each(|about| self.note_notice(about, time));
-                self.items.extend(Item::of(&record, ("", false), time));
+                self.items.extend(Item::of(&record, None, passed_on, time));
                 self.open_up(record, stamp, at, renamed);
             }
         }
     }
 
-    // Applies the effects of an accepted message on earlier messages, and its own deadlines.
-    fn follow(&mut self, record: &Record, (time, stamp): (Stamp, Stamp), at: Position) {
+    // Applies the effects of an accepted message on earlier messages.
+    fn follow(&mut self, record: &Record, time: Stamp) {
         let Some(from) = &record.from else { return };
         if let Some(answered) = record.answers {
             self.timers.answered(answered, from);
@@ -252,22 +265,6 @@ impl State {
             self.advance(receipts, false);
             let id = record.id.as_deref().unwrap_or_default();
             self.approvals.withdraw(receipts, Source { seq: record.seq, at: time, from, id });
-        }
-        let micros = |text: &Option<String>| text.as_deref().and_then(Stamp::parse).map(Stamp::micros);
-        let (answer, ack) = (micros(&record.answer_by), micros(&record.ack_by));
-        let wanted = answer.or(ack).map(|due| Wanted {
-            due,
-            period: due - time.micros(),
-            answer: answer.is_some(),
-            of: record.recipients().map(|(agent, _)| agent.clone()).filter(|agent| &**agent != id::HUMAN).collect(),
-            notified: false,
-        });
-        let wanted = wanted.filter(|wanted| !wanted.of.is_empty());
-        let expires = micros(&record.expires_at).filter(|_| !record.to.is_empty());
-        if wanted.is_some() || expires.is_some() {
-            let id = record.id.clone().unwrap_or_default();
-            let (seq, at, place) = (record.seq, stamp.micros(), at);
-            self.timers.insert(Timed { seq, at, place, from: from.clone(), id, expires, wanted });
         }
     }
 

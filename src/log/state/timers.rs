@@ -6,11 +6,12 @@ use super::clock::Shift;
 use super::renames;
 use crate::base::clock::Stamp;
 use crate::log::Position;
+use crate::message::answer::{Asked, Shared};
 use crate::message::id;
-use crate::message::reference::{Fit, Reference};
+use crate::message::record::{Head, Record};
 use crate::message::status::Status;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// A message with a deadline.
@@ -26,6 +27,10 @@ pub struct Timed {
     pub from: Arc<str>,
     /// Its id.
     pub id: String,
+    /// What it shares with its answers.
+    pub shares: Shared,
+    /// True for urgent mail, which must not expire in silence.
+    pub urgent: bool,
     /// The expiry time.
     pub expires: Option<i64>,
     /// The missing answers and their deadline.
@@ -48,12 +53,38 @@ pub struct Wanted {
     pub notified: bool,
 }
 
+impl Timed {
+    /// The deadlines of an accepted message, if it has any.
+    pub(super) fn of(record: &Record, head: &Head<'_>, time: Stamp, stamp: Stamp, place: Position) -> Option<Timed> {
+        let micros = |text: &Option<String>| text.as_deref().and_then(Stamp::parse).map(Stamp::micros);
+        let (answer, ack) = (micros(&record.answer_by), micros(&record.ack_by));
+        let wanted = answer.or(ack).map(|due| Wanted {
+            due,
+            period: due - time.micros(),
+            answer: answer.is_some(),
+            of: record.recipients().map(|(agent, _)| agent.clone()).filter(|agent| &**agent != id::HUMAN).collect(),
+            notified: false,
+        });
+        let wanted = wanted.filter(|wanted| !wanted.of.is_empty());
+        let expires = micros(&record.expires_at).filter(|_| !record.to.is_empty());
+        if wanted.is_none() && expires.is_none() {
+            return None;
+        }
+        let (at, from, id) = (stamp.micros(), record.from.clone()?, record.id.clone().unwrap_or_default());
+        let (shares, urgent) = (head.shares(), head.is_urgent());
+        Some(Timed { seq: record.seq, at, place, from, id, shares, urgent, expires, wanted })
+    }
+
+    fn asked(&self) -> Asked<'_> {
+        Asked { seq: self.seq, from: &self.from, id: &self.id, shares: &self.shares }
+    }
+}
+
 /// All deadlines.
 #[derive(Debug, Clone, Default)]
 pub struct Timers {
     timed: BTreeMap<u64, Timed>,
     due: BTreeSet<(i64, u64)>,
-    ids: HashMap<String, Vec<u64>>,
 }
 
 impl Timers {
@@ -67,8 +98,12 @@ impl Timers {
     /// Adds a message.
     pub fn insert(&mut self, timed: Timed) {
         self.line_up(&timed);
-        self.ids.entry(timed.id.clone()).or_default().push(timed.seq);
         self.timed.insert(timed.seq, timed);
+    }
+
+    /// Adds the deadlines of a message, if it has any.
+    pub(super) fn extend(&mut self, timed: Option<Timed>) {
+        timed.into_iter().for_each(|timed| self.insert(timed));
     }
 
     fn line_up(&mut self, timed: &Timed) {
@@ -105,16 +140,15 @@ impl Timers {
         seqs.iter().filter_map(|seq| self.timed.get(seq)).cloned().collect()
     }
 
-    /// The message that a reference identifies, if `asker` still has to answer it.
-    pub fn meant(&self, reference: &str, asker: &str) -> Option<u64> {
-        let reference = Reference::parse(reference)?;
-        let is_meant = |timed: &&Timed| {
-            reference.fit(&timed.from, &timed.id, Some(timed.seq)) == Some(Fit::Whole)
-                && timed.wanted.as_ref().is_some_and(|wanted| wanted.of.iter().any(|of| id::answers_for(asker, of)))
-        };
-        let by_id = reference.id().and_then(|id| self.ids.get(id)).into_iter().flatten();
-        let seqs = by_id.copied().chain(reference.seq());
-        seqs.filter_map(|seq| self.timed.get(&seq)).find(is_meant).map(|timed| timed.seq)
+    /// The message of this record, if it has a deadline.
+    pub fn get(&self, seq: u64) -> Option<&Timed> {
+        self.timed.get(&seq)
+    }
+
+    /// The messages to which an agent owes a reply.
+    pub(super) fn owed_by(&self, agent: &str) -> impl Iterator<Item = Asked<'_>> {
+        let owes = |wanted: &Wanted| wanted.of.iter().any(|of| id::answers_for(agent, of));
+        self.timed.values().filter(move |timed| timed.wanted.as_ref().is_some_and(owes)).map(Timed::asked)
     }
 
     /// Records an answer.
@@ -126,10 +160,11 @@ impl Timers {
         });
     }
 
-    /// Records an ack. A closed copy needs no answer. An ack that does not close the copy is not an answer.
+    /// Records a status of a copy.
     pub(super) fn reached(&mut self, seq: u64, agent: &str, status: Status) {
         self.change(seq, |timed| {
-            if let Some(wanted) = timed.wanted.as_mut().filter(|wanted| !wanted.answer || status.is_closed()) {
+            let urgent = timed.urgent;
+            if let Some(wanted) = timed.wanted.as_mut().filter(|wanted| status.settles(wanted.answer, urgent)) {
                 wanted.of.retain(|of| **of != *agent);
             }
         });
@@ -171,11 +206,6 @@ impl Timers {
         if timed.expires.is_some() || timed.wanted.is_some() {
             self.line_up(&timed);
             self.timed.insert(seq, timed);
-        } else if let Some(seqs) = self.ids.get_mut(&timed.id) {
-            seqs.retain(|&other| other != seq);
-            if seqs.is_empty() {
-                self.ids.remove(&timed.id);
-            }
         }
     }
 }

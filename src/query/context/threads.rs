@@ -7,14 +7,16 @@ use crate::log;
 use crate::log::lookup::{LoggedMessage, Viewer};
 use crate::message::claim;
 use crate::message::decision::{DENIED, Step};
-use crate::message::id;
+use crate::message::envelope::Envelope;
 use crate::message::record::{Act, Record};
 use crate::message::reference::bare;
+use crate::message::{APPROVAL, QUESTION, id};
 use crate::query::view::View;
 use crate::room::Room;
 use crate::room::resolve::Via;
 use memchr::memmem;
 use serde::Serialize;
+use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
@@ -65,82 +67,129 @@ struct Collected {
     is_addressed: bool,
 }
 
+/// What the end of the log says about the threads and decisions of an agent.
+#[derive(Default)]
+struct Found {
+    threads: Vec<Collected>,
+    /// The position of each thread, by the names of its messages.
+    places: HashMap<String, usize>,
+    /// The messages that an ack or a decision closed.
+    closed: HashSet<u64>,
+    /// The messages to which the agent owes no answer.
+    settled: HashSet<u64>,
+    decisions: Vec<Said>,
+    /// The record and the question of each approval.
+    approvals: HashMap<String, (u64, String)>,
+}
+
 /// The open threads, those that await an answer first and then the newest first, and the newest decisions.
 pub(super) fn of(room: &Room, viewer: &Viewer) -> Result<(Vec<Thread>, Vec<Said>)> {
-    let mut threads: Vec<Collected> = Vec::new();
-    let (mut places, mut closed, mut decisions) = (HashMap::new(), HashSet::new(), Vec::new());
-    let mut asked = HashMap::new();
+    let mut found = Found::default();
     let names: Vec<String> = viewer.names().iter().map(|name| format!("\"{name}\"")).collect();
     let mentions: Vec<memmem::Finder<'_>> = names.iter().map(|name| memmem::Finder::new(name.as_bytes())).collect();
     let from = log::before_end(&room.dir, limits::CONTEXT_LOG)?;
     for line in log::lines(&room.dir, from)? {
         let line = line?;
-        if mentions.iter().all(|name| name.find(&line.bytes).is_none()) {
-            continue;
+        let is_mentioned = mentions.iter().any(|name| name.find(&line.bytes).is_some());
+        if (is_mentioned || Envelope::may_be(&line.bytes))
+            && let Ok(record) = serde_json::from_slice::<Record>(&line.bytes)
+        {
+            found.add(record, viewer);
         }
-        let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { continue };
-        if let Some(Act::Ack(receipts)) = &record.act {
-            let closing = receipts.iter().filter(|receipt| receipt.status.is_closed());
-            closed.extend(closing.flat_map(|receipt| receipt.seqs.iter().copied()));
-        }
-        if let Some(decided) = decided(&record, &mut asked) {
-            closed.extend(asked.get(&decided.approval).map(|(seq, _)| *seq));
-            decisions.push(decided.said);
-        }
-        let is_formal = record.decision.is_some();
-        let is_addressed =
-            record.to.iter().any(|group| Via::parse(&group.via).is_none_or(|via| !GROUPS.contains(&via)));
-        let Some(past) = LoggedMessage::of(record).filter(|past| is_said(past, viewer)) else { continue };
-        if past.kind == "decision" && !is_formal {
-            decisions.push(said(&past));
-        }
-        let at = place(&past, &mut threads, &mut places);
-        let thread = &mut threads[at];
-        thread.is_addressed |= is_addressed || past.requires_response;
-        thread.messages.push(past);
     }
+    let Found { mut threads, closed, settled, mut decisions, .. } = found;
     let is_open = |thread: &Collected| {
         let is_over = |past: &LoggedMessage| closed.contains(&past.seq) || LAST.contains(&&*past.kind);
-        (thread.is_addressed || thread.messages.len() > 1) && !thread.messages.last().is_none_or(is_over)
+        let is_over = thread.messages.last().is_none_or(is_over) && !thread.awaits(viewer, &settled);
+        (thread.is_addressed || thread.messages.len() > 1) && !is_over
     };
     threads.retain(is_open);
-    threads.sort_by_key(|thread| Reverse((thread.awaits(viewer), thread.messages.last().map(|past| past.seq))));
+    threads
+        .sort_by_key(|thread| Reverse((thread.awaits(viewer, &settled), thread.messages.last().map(|past| past.seq))));
     threads.truncate(limits::CONTEXT_THREADS);
     decisions.reverse();
     decisions.truncate(limits::CONTEXT_DECISIONS);
-    Ok((threads.into_iter().map(|thread| thread.shown(viewer)).collect(), decisions))
+    Ok((threads.into_iter().map(|thread| thread.shown(viewer, &settled)).collect(), decisions))
 }
 
-/// A closed approval.
-struct Decision {
-    approval: String,
-    said: Said,
-}
-
-/// The decision in a record. `asked` has the record and the question of each approval so far.
-fn decided(record: &Record, asked: &mut HashMap<String, (u64, String)>) -> Option<Decision> {
-    let from = record.from.as_deref().unwrap_or(id::MAILBAG);
-    let (approval, option) = match record.decision.as_ref()? {
-        Step::Ask(terms) => {
-            asked.insert(claim::name(from, record.id.as_deref()?), (record.seq, terms.title.clone()));
-            return None;
+impl Found {
+    fn add(&mut self, record: Record, viewer: &Viewer) {
+        let acks = match &record.act {
+            Some(Act::Ack(receipts)) => receipts.as_slice(),
+            _ => &[],
+        };
+        self.closed.extend(acks.iter().filter(|one| one.status.is_closed()).flat_map(|one| one.seqs.iter().copied()));
+        for one in acks.iter().chain(&record.receipts).filter(|one| one.status.is_closed()) {
+            if viewer.names().iter().any(|name| **name == *one.agent) {
+                self.settled.extend(&one.seqs);
+            }
         }
-        Step::Escalate { .. } | Step::Pin { .. } | Step::Propose { .. } | Step::Object { .. } => return None,
-        // The decision itself is a message of the thread.
-        Step::Settle { .. } | Step::Dispute { .. } => return None,
-        Step::Decide { approval, option, .. } => (approval, option.as_str()),
-        Step::Expire { approval, option } => (approval, option.as_deref().unwrap_or(DENIED)),
-    };
-    let about = asked.get(approval).map_or(approval.as_str(), |(_, title)| title);
-    let said = Said {
-        seq: record.seq,
-        at: to_the_second(&record.at),
-        from: from.to_owned(),
-        kind: "decision".to_owned(),
-        about: start(about),
-        text: Some(start(option)),
-    };
-    Some(Decision { approval: approval.clone(), said })
+        if let Some(seq) = self.decided(&record) {
+            self.closed.insert(seq);
+            self.settled.insert(seq);
+        }
+        let decision = Envelope::entry(&record).filter(Envelope::is_decision);
+        let is_addressed =
+            record.to.iter().any(|group| Via::parse(&group.via).is_none_or(|via| !GROUPS.contains(&via)));
+        let Some(past) = LoggedMessage::of(record) else { return };
+        if let Some(event) = decision.filter(|_| past.recipients.is_empty() || viewer.is_own(&past)) {
+            self.decisions.push(self.decision(&event));
+        }
+        if !is_said(&past, viewer) {
+            return;
+        }
+        if viewer.sent(&past) {
+            self.settled.extend(past.answers);
+        }
+        let at = place(&past, &mut self.threads, &mut self.places);
+        let thread = &mut self.threads[at];
+        thread.is_addressed |= is_addressed || wants_answer(&past);
+        thread.messages.push(past);
+    }
+
+    /// The approval that a record closes. An approval that it asks for is noted.
+    fn decided(&mut self, record: &Record) -> Option<u64> {
+        let from = record.from.as_deref().unwrap_or(id::MAILBAG);
+        let approval = match record.decision.as_ref()? {
+            Step::Ask(terms) => {
+                let name = claim::name(from, record.id.as_deref()?);
+                self.approvals.insert(name, (record.seq, terms.title.clone()));
+                return None;
+            }
+            Step::Decide { approval, .. } | Step::Expire { approval, .. } => approval,
+            // The decision of a disagreement is a message of the thread.
+            _ => return None,
+        };
+        self.approvals.get(approval).map(|(seq, _)| *seq)
+    }
+
+    fn decision(&self, event: &Envelope) -> Said {
+        let field = |name: &str| event.payload.get(name).and_then(Value::as_str);
+        let body = field("body");
+        let (about, text) = match field("approval") {
+            Some(approval) => {
+                let title = self.approvals.get(approval).map(|(_, title)| title.as_str());
+                (title.or(field("title")).unwrap_or(approval), Some(field("option").unwrap_or(DENIED)))
+            }
+            None => match &event.subject {
+                Some(subject) => (subject.as_str(), body),
+                None => (body.and_then(|body| body.lines().next()).unwrap_or_default(), None),
+            },
+        };
+        Said {
+            seq: event.seq,
+            at: to_the_second(&event.at),
+            from: event.actor.clone(),
+            kind: event.kind.clone(),
+            about: start(about),
+            text: text.map(start),
+        }
+    }
+}
+
+/// Does its sender expect an answer?
+fn wants_answer(past: &LoggedMessage) -> bool {
+    past.requires_response || [QUESTION, APPROVAL].contains(&&*past.kind)
 }
 
 fn is_said(past: &LoggedMessage, viewer: &Viewer) -> bool {
@@ -149,7 +198,9 @@ fn is_said(past: &LoggedMessage, viewer: &Viewer) -> bool {
 
 /// The position of a message's thread: that of the message that it answers, or the one with its thread id.
 fn place(past: &LoggedMessage, threads: &mut Vec<Collected>, places: &mut HashMap<String, usize>) -> usize {
-    let answered = past.in_reply_to.as_deref().map(bare).and_then(|id| places.get(id)).copied();
+    let named = past.in_reply_to.as_deref().map(|id| bare(id).to_owned());
+    let recorded = past.answers.map(|seq| seq.to_string());
+    let answered = named.into_iter().chain(recorded).find_map(|name| places.get(&name).copied());
     let name = past.thread_id.clone().unwrap_or_else(|| past.id.clone());
     let at = answered.or_else(|| places.get(&name).copied()).unwrap_or_else(|| {
         threads.push(Collected { name: name.clone(), ..Collected::default() });
@@ -162,16 +213,16 @@ fn place(past: &LoggedMessage, threads: &mut Vec<Collected>, places: &mut HashMa
 }
 
 impl Collected {
-    /// Was an answer asked of the agent that it has not given since?
-    fn awaits(&self, viewer: &Viewer) -> bool {
-        let since = self.messages.iter().rev().take_while(|past| !viewer.sent(past));
-        since.into_iter().any(|past| past.requires_response || past.kind == "approval")
+    /// Returns true if the agent owes an answer.
+    fn awaits(&self, viewer: &Viewer, settled: &HashSet<u64>) -> bool {
+        let is_open = |past: &LoggedMessage| wants_answer(past) && !settled.contains(&past.seq);
+        self.messages.iter().any(|past| viewer.received(past) && !viewer.sent(past) && is_open(past))
     }
 
-    fn shown(self, viewer: &Viewer) -> Thread {
+    fn shown(self, viewer: &Viewer, settled: &HashSet<u64>) -> Thread {
         let last = self.messages.iter().rev().take(limits::CONTEXT_MESSAGES);
         Thread {
-            awaits_answer: self.awaits(viewer),
+            awaits_answer: self.awaits(viewer, settled),
             total: self.messages.len(),
             messages: last.map(said).collect(),
             thread_id: self.name,

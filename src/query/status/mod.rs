@@ -48,6 +48,8 @@ pub struct Status {
     pub claims: claims::Counts,
     /// What needs the human.
     pub needs_human: pending::Count,
+    /// Open questions.
+    pub questions: pending::Count,
     /// Unread messages by agent, without agents that have none.
     pub unread: BTreeMap<String, usize>,
     /// Pending files in outboxes of registered agents.
@@ -224,6 +226,7 @@ pub fn status(room: &Room) -> Result<Status> {
         unloaded,
         undelivered: state.as_ref().map(|state| undelivered(room, state, &again)).transpose()?.unwrap_or_default(),
         claims: state.as_ref().map(|state| claims::Counts::from(&state.claims)).unwrap_or_default(),
+        questions: pending::questions(state.as_ref()),
         needs_human: pending::count(room, state.as_ref(), id::HUMAN),
         counts: state.map(|state| state.counts).unwrap_or_default(),
         router,

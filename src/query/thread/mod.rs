@@ -70,6 +70,8 @@ struct Collector {
     /// Members by id, and by the reference that they answer.
     by_id: BTreeMap<String, Vec<u64>>,
     by_answered: BTreeMap<String, Vec<u64>>,
+    /// The records that members answer, as the router found them.
+    answered: BTreeSet<u64>,
     /// Messages that were found, but are not connected to the members.
     found: Vec<LoggedMessage>,
     /// Ids and thread names that were searched for.
@@ -101,12 +103,9 @@ impl Collector {
             None => passes::newest(room, &names, is_it(viewer, name))?,
         };
         let Some(newest) = newest else { return Ok(None) };
-        match newest.thread_id {
-            Some(thread) => drop(names.insert(thread)),
-            None => {
-                names.extend([Some(newest.id), newest.in_reply_to.map(|id| bare(&id).to_owned())].into_iter().flatten())
-            }
-        }
+        let named = newest.in_reply_to.map(|id| bare(&id).to_owned());
+        names.extend(named.into_iter().chain(newest.answers.map(|seq| seq.to_string())));
+        names.insert(newest.thread_id.unwrap_or(newest.id));
         let found = passes::search(room, names.clone())?;
         let visible = |past: &&LoggedMessage| viewer.see(past);
         let meant: Vec<&LoggedMessage> = found.iter().filter(visible).filter(|past| is_by_id(past, name)).collect();
@@ -131,6 +130,7 @@ impl Collector {
             members: BTreeMap::new(),
             by_id: BTreeMap::new(),
             by_answered: BTreeMap::new(),
+            answered: BTreeSet::new(),
             found,
             ids: names.clone(),
             threads: names,
@@ -152,6 +152,7 @@ impl Collector {
                 continue;
             }
             self.by_id.entry(past.id.clone()).or_default().push(seq);
+            self.answered.extend(past.answers);
             if let Some(reference) = &past.in_reply_to {
                 self.by_answered.entry(bare(reference).to_owned()).or_default().push(seq);
             }
@@ -161,6 +162,9 @@ impl Collector {
 
     /// The newest earlier member that a message answers.
     fn answered_by(&self, past: &LoggedMessage) -> Option<u64> {
+        if let Some(seq) = past.answers.filter(|seq| self.members.contains_key(seq)) {
+            return Some(seq);
+        }
         let reference = past.in_reply_to.as_deref()?;
         let by_id = self.by_id.get(bare(reference)).into_iter().flatten().copied();
         let meant = by_id.chain(bare(reference).parse().ok()).filter(|&seq| seq < past.seq);
@@ -235,6 +239,7 @@ impl Collector {
         let names = [past.id.clone(), past.seq.to_string()];
         let mut answering = names.iter().filter_map(|name| self.by_answered.get(name)).flatten();
         of_thread
+            || self.answered.contains(&past.seq)
             || self.answered_by(past).is_some()
             || answering.any(|seq| answers(&self.registry, &self.members[seq], past))
     }

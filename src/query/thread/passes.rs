@@ -34,23 +34,26 @@ pub(super) fn newest(
 pub(super) fn search(room: &Room, names: BTreeSet<String>) -> Result<Vec<LoggedMessage>> {
     enum Found {
         Named(Box<LoggedMessage>),
-        /// The hash of what the message at this position answers.
-        Reply(u64, Position),
+        /// The hashes of what the message at this position answers.
+        Reply(Vec<u64>, Position),
     }
+    // Several messages can name one that is not in the log, as a correlation id.
+    let mut replies = Replies { names: names.iter().map(|name| hash(name)).collect(), ..Replies::default() };
     let sieve = sieve(&names)?;
-    let sieve = sieve.map(|sieve| Ok(sieve.or(Sieve::of(&[ANSWER.to_owned()])?))).transpose()?;
+    let sieve = sieve.map(|sieve| Ok(sieve.or(Sieve::of(&ANSWERS.map(str::to_owned))?))).transpose()?;
     let take = move |line: Candidate<'_>| {
         if line.part == NAMES && is_named(line.bytes, &names) {
             return LoggedMessage::read(line.bytes).map(|past| Found::Named(past.into()));
         }
-        Some(Found::Reply(answered(line.bytes)?, line.at))
+        Some(answered(line.bytes)).filter(|all| !all.is_empty()).map(|all| Found::Reply(all, line.at))
     };
-    let mut replies = Replies::default();
     for block in find::scan(&room.dir, (START, None), sieve, take)? {
         for line in block?.found {
             match line {
                 Found::Named(past) => replies.add(*past),
-                Found::Reply(answered, at) if replies.names.contains(&answered) => replies.read(room, at)?,
+                Found::Reply(answered, at) if answered.iter().any(|one| replies.names.contains(one)) => {
+                    replies.read(room, at)?;
+                }
                 Found::Reply(..) => {}
             }
         }
@@ -101,8 +104,12 @@ struct MessageFields<'a> {
 
 /// The part of the sieve that searches for names.
 const NAMES: usize = 0;
-/// A text that the line of every reply contains.
-const ANSWER: &str = "\"in_reply_to\":\"";
+/// Texts of which the line of every reply contains one.
+const ANSWERS: [&str; 2] = [NAMED, RECORDED];
+/// Comes before the message that a reply names.
+const NAMED: &str = "\"in_reply_to\":\"";
+/// Comes before the number of the record that a reply answers.
+const RECORDED: &str = "\"answers\":";
 
 /// A reply link from one message to another: the hashes of their ids. The answered one can also be a number.
 pub(super) struct Link {
@@ -111,15 +118,27 @@ pub(super) struct Link {
     at: Position,
 }
 
-/// The hash of the id or number that a line answers. The JSON is parsed only if the text does not suffice.
-fn answered(line: &[u8]) -> Option<u64> {
-    static ANSWERS: LazyLock<Finder> = LazyLock::new(|| Finder::new(ANSWER));
-    let (reference, rest) = quoted_after(&ANSWERS, line)?;
-    if !reference.contains('\\') && ANSWERS.find(rest).is_none() {
+/// The hashes of the message that a line names, and of the number of the record that it answers.
+fn answered(line: &[u8]) -> Vec<u64> {
+    named(line).into_iter().chain(recorded(line)).collect()
+}
+
+/// The hash of the id or number that a line names. The JSON is parsed only if the text does not suffice.
+fn named(line: &[u8]) -> Option<u64> {
+    static NAMES: LazyLock<Finder> = LazyLock::new(|| Finder::new(NAMED));
+    let (reference, rest) = quoted_after(&NAMES, line)?;
+    if !reference.contains('\\') && NAMES.find(rest).is_none() {
         return Some(hash(bare(reference)));
     }
     let fields: Fields<'_> = serde_json::from_slice(line).ok()?;
     Some(hash(bare(&fields.message?.in_reply_to?)))
+}
+
+fn recorded(line: &[u8]) -> Option<u64> {
+    static NUMBER: LazyLock<Finder> = LazyLock::new(|| Finder::new(RECORDED));
+    let text = &line[NUMBER.find(line)? + RECORDED.len()..];
+    let digits = text.iter().position(|byte| !byte.is_ascii_digit())?;
+    Some(hash(std::str::from_utf8(&text[..digits]).ok()?))
 }
 
 /// The text in quotation marks after a match, and the rest of the line.
@@ -140,11 +159,13 @@ pub(super) fn links(room: &Room) -> Result<Vec<Link>> {
     let id = Finder::new("\"id\":\"");
     let take = move |line: Candidate<'_>| {
         let (id, _) = quoted_after(&id, line.bytes)?;
-        Some(Link { id: hash(id), answers: answered(line.bytes)?, at: line.at })
+        Some((hash(id), answered(line.bytes), line.at))
     };
     let mut all = Vec::new();
-    for block in find::scan(&room.dir, (START, None), Sieve::of(&[ANSWER.to_owned()])?, take)? {
-        all.extend(block?.found);
+    for block in find::scan(&room.dir, (START, None), Sieve::of(&ANSWERS.map(str::to_owned))?, take)? {
+        for (id, answered, at) in block?.found {
+            all.extend(answered.into_iter().map(|answers| Link { id, answers, at }));
+        }
     }
     Ok(all)
 }
@@ -154,7 +175,7 @@ pub(super) fn follow(room: &Room, links: &[Link], ids: &BTreeSet<String>) -> Res
     let ids: HashSet<u64> = ids.iter().map(|id| hash(id)).collect();
     let mut replies = Replies::default();
     for link in links {
-        if ids.contains(&link.id) || replies.names.contains(&link.answers) {
+        if [link.id, link.answers].iter().any(|name| ids.contains(name)) || replies.names.contains(&link.answers) {
             replies.read(room, link.at)?;
         }
     }
@@ -176,6 +197,9 @@ impl Replies {
     }
 
     fn add(&mut self, past: LoggedMessage) {
+        if self.found.last().is_some_and(|last| last.seq == past.seq) {
+            return;
+        }
         self.names.extend([hash(&past.id), hash(&past.seq.to_string())]);
         self.found.push(past);
     }

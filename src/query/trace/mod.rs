@@ -185,7 +185,7 @@ impl<'a> Tracing<'a> {
     fn read(&mut self) -> Result<()> {
         let (id, seq) = (regex::escape(&self.meant.id), self.meant.seq);
         let pattern = format!(
-            r##"^\{{"seq":{seq},|"rungs":\[|"wakes":\[|"settled":\[|"act":\{{"ack"|"rename":|"arrived":\{{|"about":"|"{id}"|/{id}"|"#?{seq}""##
+            r##"^\{{"seq":{seq},|"rungs":\[|"wakes":\[|"settled":\[|"act":\{{"ack"|"rename":|"arrived":\{{|"about":"|"answers":{seq}[,}}]|"{id}"|/{id}"|"#?{seq}""##
         );
         let concerns = Regex::new(&pattern).map_err(|e| Error::Usage {
             what: format!("cannot search for this id: {e}"),

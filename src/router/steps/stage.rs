@@ -10,7 +10,7 @@ use crate::disk::{failpoint, layout};
 use crate::log::state::State;
 use crate::message::copy::Copies;
 use crate::message::record::{Event, Group, Record};
-use crate::message::{Message, id};
+use crate::message::{self, Message, id};
 use crate::room::owners::Readers;
 use crate::room::resolve::Via;
 use crate::room::settings::Accept;
@@ -193,11 +193,7 @@ impl Stage<'_> {
 
     // When it expires, and by when somebody has to reply: set once, by the present settings.
     fn set_times(&self, record: &mut Record, message: &Message, time: Stamp) {
-        let meant = |to: &str| {
-            let (timers, items) = (&self.state.timers, &self.state.items);
-            timers.meant(to, message.from()).or_else(|| items.meant(to, message.from()))
-        };
-        record.answers = message.text("in_reply_to").and_then(meant);
+        record.answers = self.state.answered_by(message, &record.to);
         if record.to.is_empty() || message.kind() == "ack" {
             return;
         }
@@ -212,7 +208,7 @@ impl Stage<'_> {
         }
         if message.wants_answer() {
             record.answer_by = by;
-        } else if message.priority() == "urgent" {
+        } else if message.priority() == message::URGENT {
             record.ack_by = by;
         }
     }

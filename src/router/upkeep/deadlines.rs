@@ -6,10 +6,11 @@ use crate::base::text::listed;
 use crate::base::{limits, sanitize};
 use crate::disk::layout;
 use crate::log;
-use crate::log::state::{EXPIRED, OVERDUE, OVERDUE_AT_LAST, State, Timed, Wanted};
+use crate::log::state::{EXPIRED, OVERDUE, OVERDUE_AT_LAST, State, Timed};
 use crate::message::record::Record;
 use crate::message::status::Status;
 use crate::message::{ESCALATION, id};
+use crate::room::registry::Agent;
 use crate::router::parts::{Config, Journal, Notice, Notices, Pending, Progress, Receipts, Storage};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -65,17 +66,30 @@ impl Deadlines {
 
 impl Keep<'_> {
     fn one(&mut self, timed: &Timed, now: Stamp) -> Result<()> {
-        if timed.expires.is_some_and(|at| at <= now.micros()) {
-            self.expire(timed)?;
+        let is_over = timed.expires.is_some_and(|at| at <= now.micros());
+        let unread = if is_over { self.expire(timed)? } else { None };
+        // The human is in no list of missing answers.
+        let is_missing = |agent: &&Arc<str>| {
+            ***agent == *id::HUMAN || timed.wanted.as_ref().is_some_and(|wanted| wanted.of.contains(agent))
+        };
+        let mut expired: Vec<Arc<str>> = unread.iter().flatten().filter(is_missing).cloned().collect();
+        if !timed.urgent {
+            expired.clear();
+        }
+        let is_due = timed.wanted.as_ref().is_some_and(|wanted| wanted.due <= now.micros());
+        if is_due || !expired.is_empty() {
+            self.escalate(timed, &expired)?;
+        }
+        if let Some(unread) = unread {
+            self.report_expiry(timed, &unread, &expired)?;
             self.pending.clear(EXPIRED_MAIL);
         }
-        match timed.wanted.as_ref().filter(|wanted| wanted.due <= now.micros()) {
-            Some(wanted) => self.remind(timed, wanted),
-            None => Ok(()),
-        }
+        Ok(())
     }
 
-    fn expire(&mut self, timed: &Timed) -> Result<()> {
+    /// Moves unread copies out of the inboxes, and returns the agents whose copies expired. `None` if a copy has to be
+    /// delivered first.
+    fn expire(&mut self, timed: &Timed) -> Result<Option<Vec<Arc<str>>>> {
         let name = layout::delivered(Stamp::from_micros(timed.at), &timed.from, &timed.id);
         let mut unread = Vec::new();
         let record = self.record_of(timed)?;
@@ -86,7 +100,7 @@ impl Keep<'_> {
             if state.mailboxes.is_unread(agent, timed.seq) {
                 // An expired copy that could not be delivered yet is delivered first, and expires then.
                 if self.progress.is_stuck(timed.seq) {
-                    return Ok(());
+                    return Ok(None);
                 }
                 self.storage.expire(agent, name.as_ref())?;
                 self.receipts.classify(self.config.dir(), state, agent, timed.seq, name.as_ref());
@@ -98,17 +112,27 @@ impl Keep<'_> {
                 unread.push(agent.clone());
             }
         }
-        let from = self.now(&timed.from);
-        let knows = self.config.registry().agent(&from).is_some_and(|agent| !agent.is_retired());
-        if unread.is_empty() || !knows {
+        Ok(Some(unread))
+    }
+
+    /// Notifies the sender of a message that expired unread, or the human of an urgent one whose sender is gone.
+    fn report_expiry(&mut self, timed: &Timed, unread: &[Arc<str>], escalated: &[Arc<str>]) -> Result<()> {
+        let mut to = self.now(&timed.from);
+        let is_gone = self.config.registry().agent(&to).is_none_or(Agent::is_retired);
+        if unread.is_empty() || is_gone && escalated.is_empty() {
             self.journal.forget_expiry(timed.seq);
             return Ok(());
         }
-        let who = listed(&unread);
+        if is_gone {
+            to = id::HUMAN.into();
+        }
+        let (who, record) = (listed(unread), self.record_of(timed)?);
         let body =
             format!("{}/{} was not read in its time by {who}. It is in their `expired/` now.", timed.from, timed.id);
-        let subject = format!("expired unread: {}", title(timed, record));
-        self.tell(timed, (EXPIRED, &from, "notification"), (subject, body), &unread, None);
+        let subject = format!("expired unread: {}", title(timed, record.as_ref()));
+        let more = about_mail(timed, unread);
+        let about = format!("{EXPIRED} {}", timed.seq);
+        self.add(Notice { about, to, kind: "notification", subject, body, more });
         Ok(())
     }
 
@@ -117,11 +141,45 @@ impl Keep<'_> {
         self.config.registry().now(agent).map_or_else(|| agent.clone(), |agent| agent.id.clone())
     }
 
-    // First the supervisors of the agents that have not replied, and after the same time again, the human.
-    fn remind(&mut self, timed: &Timed, wanted: &Wanted) -> Result<()> {
+    /// Notifies the supervisors of the agents that have not replied, and after the same time again the human. Of urgent mail
+    /// that expired unread, all of them at the same time: its recipients cannot reply in time any longer.
+    fn escalate(&mut self, timed: &Timed, expired: &[Arc<str>]) -> Result<()> {
+        let wanted = timed.wanted.as_ref();
+        let mut missing: Vec<Arc<str>> = wanted.map(|wanted| wanted.of.clone()).unwrap_or_default();
+        missing.extend(expired.iter().filter(|agent| ***agent == *id::HUMAN).cloned());
+        let is_new = wanted.is_some_and(|wanted| !wanted.notified);
+        let mut notified = if is_new { self.supervisors(timed, &missing) } else { BTreeMap::new() };
+        let is_last = notified.is_empty() || !expired.is_empty();
+        if is_last {
+            notified.insert(id::HUMAN.into(), missing);
+        }
+        let answer = wanted.is_some_and(|wanted| wanted.answer);
+        let (word, verb) = if answer { ("unanswered", "answered") } else { ("unacknowledged", "acknowledged") };
+        let record = self.record_of(timed)?;
+        let (from, id, seq) = (&timed.from, &timed.id, timed.seq);
+        let (at, subject) = (Stamp::from_micros(timed.at), format!("{word}: {}", title(timed, record.as_ref())));
+        // One subject for all, so that they are recorded together or not at all.
+        let about = format!("{} {seq}", if is_last { OVERDUE_AT_LAST } else { OVERDUE });
+        for (to, of) in notified {
+            let has = if of.len() == 1 { "has" } else { "have" };
+            let mut body = format!("{from} asked in {from}/{id} at {at}, and {} {has} not {verb}.", listed(&of));
+            if !expired.is_empty() {
+                body += &format!(" It expired, unread by {}.", listed(expired));
+            }
+            body += &format!(" `mailbag trace {from}/{id}` shows how it stands.");
+            let mut more = about_mail(timed, &of);
+            more.extend(priority(record.as_ref()).map(|priority| ("priority".to_owned(), priority.into())));
+            let (about, subject) = (about.clone(), subject.clone());
+            self.add(Notice { about, to, kind: ESCALATION, subject, body, more });
+        }
+        Ok(())
+    }
+
+    /// The supervisors of agents, each with the agents.
+    fn supervisors(&self, timed: &Timed, of: &[Arc<str>]) -> BTreeMap<Arc<str>, Vec<Arc<str>>> {
         let mut supervisors: BTreeMap<Arc<str>, Vec<Arc<str>>> = BTreeMap::new();
         let registry = self.config.registry();
-        for agent in wanted.of.iter().filter(|_| !wanted.notified) {
+        for agent in of {
             let supervisor = registry.agent(agent).and_then(|agent| agent.supervisor.as_deref());
             let supervisor = supervisor.and_then(|name| registry.find(name)).filter(|s| !s.is_retired());
             if let Some(supervisor) = supervisor.filter(|s| &*s.id != id::HUMAN && s.id != timed.from && s.id != *agent)
@@ -129,50 +187,24 @@ impl Keep<'_> {
                 supervisors.entry(supervisor.id.clone()).or_default().push(agent.clone());
             }
         }
-        let about = if supervisors.is_empty() { OVERDUE_AT_LAST } else { OVERDUE };
-        if supervisors.is_empty() {
-            supervisors.insert(id::HUMAN.into(), wanted.of.clone());
-        }
-        let (missing, verb) =
-            if wanted.answer { ("unanswered", "answered") } else { ("unacknowledged", "acknowledged") };
-        let record = self.record_of(timed)?;
-        let (priority, title) = (priority(record.as_ref()), title(timed, record));
-        for (to, of) in supervisors {
-            let body = format!(
-                "{} asked in {}/{} at {}, and {} not {verb}. `mailbag trace {}/{}` shows how it stands.",
-                timed.from,
-                timed.from,
-                timed.id,
-                Stamp::from_micros(timed.at),
-                if of.len() == 1 { format!("{} has", of[0]) } else { format!("{} have", listed(&of)) },
-                timed.from,
-                timed.id
-            );
-            let said = (format!("{missing}: {title}"), body);
-            self.tell(timed, (about, &to, ESCALATION), said, &of, priority.clone());
-        }
-        Ok(())
+        supervisors
     }
 
-    fn tell(
-        &mut self,
-        timed: &Timed,
-        (about, to, kind): (&str, &Arc<str>, &'static str),
-        (subject, body): (String, String),
-        of: &[Arc<str>],
-        priority: Option<String>,
-    ) {
-        let mut more = Map::new();
-        priority.into_iter().for_each(|priority| drop(more.insert("priority".into(), priority.into())));
-        more.insert("in_reply_to".into(), format!("{}/{}", timed.from, timed.id).into());
-        more.insert("metadata".into(), json!({"seq": timed.seq, "agents": of}));
-        let about = format!("{about} {}", timed.seq);
-        self.notices.add(self.journal.state(), Notice { about, to: to.clone(), kind, subject, body, more });
+    fn add(&mut self, notice: Notice) {
+        self.notices.add(self.journal.state(), notice);
     }
 
     fn record_of(&self, timed: &Timed) -> Result<Option<Record>> {
         log::read_record(self.config.dir(), timed.place)
     }
+}
+
+/// The fields of a notice about this message and these recipients of it.
+fn about_mail(timed: &Timed, of: &[Arc<str>]) -> Map<String, Value> {
+    let mut more = Map::new();
+    more.insert("in_reply_to".into(), format!("{}/{}", timed.from, timed.id).into());
+    more.insert("metadata".into(), json!({"seq": timed.seq, "agents": of}));
+    more
 }
 
 // The priority that the sender gave: what is passed on is as urgent.
@@ -182,8 +214,9 @@ fn priority(record: Option<&Record>) -> Option<String> {
 }
 
 // A few words of the sender, in quotation marks because this is mail in the router's name.
-fn title(timed: &Timed, record: Option<Record>) -> String {
-    let fields = record.and_then(|record| serde_json::from_str::<Map<String, Value>>(record.message?.get()).ok());
+fn title(timed: &Timed, record: Option<&Record>) -> String {
+    let fields =
+        record.and_then(|record| serde_json::from_str::<Map<String, Value>>(record.message.as_ref()?.get()).ok());
     let text = |field: &str| fields.as_ref()?.get(field)?.as_str()?.lines().next().map(str::to_owned);
     let title = text("subject").or_else(|| text("body"));
     title.map_or_else(|| timed.id.clone(), |title| sanitize::quote(&title, limits::TITLE))

@@ -42,7 +42,7 @@ fn entry(line: &[u8]) -> Option<Entry> {
         return None;
     }
     let record: Record = serde_json::from_slice(line).ok()?;
-    let event = Envelope::of(&record).filter(Envelope::is_for_worklog)?;
+    let event = Envelope::entry(&record)?;
     let Envelope { seq, at, kind, actor, .. } = &event;
     let text = markdown::brief(&event.text(), limits::WORKLOG_TEXT);
     let (actor, at) = (markdown::brief(actor, limits::NAME), to_the_second(at));

@@ -5,7 +5,7 @@ use crate::base::clock::Stamp;
 use crate::base::hash::{hash, hex};
 use crate::base::text::{count_of, to_the_second};
 use crate::base::{limits, markdown};
-use crate::log::state::{State, Wait, WorkReport};
+use crate::log::state::{OpenQuestion, State, Wait, WorkReport};
 use crate::room::registry::{Agent, Registry};
 use memchr::memmem;
 use std::collections::HashMap;
@@ -28,6 +28,7 @@ const ENTRIES: &[u8] = b"-->\n\n## Entries\n\n";
 pub(super) fn head(room: &str, registry: &Registry, state: &State, decisions: &[String]) -> Vec<u8> {
     let mut text = TITLE.to_owned();
     status(&mut text, registry, state);
+    questions(&mut text, state);
     text.push_str("\n## Decisions\n\n");
     if decisions.is_empty() {
         text.push_str("None yet.\n");
@@ -70,6 +71,24 @@ pub(super) fn entries_at(bytes: &[u8]) -> usize {
 
 fn digest(bytes: &[u8]) -> String {
     hex(&hash(bytes))[..12].to_owned()
+}
+
+/// The newest open questions.
+fn questions(text: &mut String, state: &State) {
+    text.push_str("\n## Open questions\n\n");
+    let all = state.questions();
+    if all.is_empty() {
+        text.push_str("None.\n");
+    }
+    let older = all.len().saturating_sub(limits::WORKLOG_DECISIONS);
+    for OpenQuestion { seq, at, from, of, text: about, .. } in &all[older..] {
+        let [from, of] = [from, &of.join(", ")].map(|names| markdown::brief(names, limits::WORKLOG_TEXT));
+        let (at, about) = (to_the_second(at), markdown::brief(about, limits::WORKLOG_TEXT));
+        let _ = writeln!(text, "- #{seq} {at} {from} asks {of}: {about}");
+    }
+    if older > 0 {
+        let _ = writeln!(text, "\n{} more: `mailbag digest`.", older);
+    }
 }
 
 /// A table of the agents that have reported, that own something or that wait for something.

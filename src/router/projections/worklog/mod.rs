@@ -23,7 +23,6 @@ use crate::log;
 use crate::log::Position;
 use crate::log::owners::Upto;
 use crate::log::state::State;
-use crate::message::envelope::Envelope;
 use crate::room::registry::Registry;
 use crate::router::projections::{Accepted, Cause, Projection, Report, View};
 use entry::Entry;
@@ -45,8 +44,6 @@ pub(in crate::router) struct Worklog {
     note: Option<Note>,
     /// Where the log ended when the note was last saved.
     saved: Option<Position>,
-    /// Since when nothing was recorded that an entry shows. `None` if that is not known.
-    quiet: Option<Quiet>,
     /// The last record and the registry that the file was made from.
     made_from: Option<(u64, Arc<Registry>)>,
     /// The path in the settings, if the worklog is on.
@@ -59,31 +56,10 @@ pub(in crate::router) struct Worklog {
     next_head: Option<Instant>,
 }
 
-/// A state after which no batch had an event.
-struct Quiet {
-    seq: u64,
-    notices: usize,
-}
-
-impl Quiet {
-    fn of(state: &State) -> Quiet {
-        Quiet { seq: state.seq, notices: state.notices.len() }
-    }
-
-    /// Has the router itself recorded nothing either?
-    fn is_still(&self, state: &State) -> bool {
-        let changed = state.claims.changed_at().max(state.approvals.changed_at());
-        changed <= self.seq && self.notices == state.notices.len()
-    }
-}
-
 impl Projection for Worklog {
-    fn apply(&mut self, batch: &[Accepted], view: &View<'_>, report: &mut Report<'_>) {
+    fn apply(&mut self, _: &[Accepted], view: &View<'_>, report: &mut Report<'_>) {
         if !self.is_on(view, report) {
             return;
-        }
-        if batch.iter().any(|accepted| Envelope::is_told(accepted.message.kind())) {
-            self.quiet = None;
         }
         if self.is_current(view) {
             return;
@@ -177,8 +153,6 @@ impl Worklog {
         if self.note.is_none() {
             self.note = Note::read(target.room, target.path).filter(|note| note.upto.seq <= target.state.seq);
             self.saved = self.note.as_ref().map(|note| note.upto.end);
-            let is_current = self.note.as_ref().is_some_and(|note| note.upto.seq == target.state.seq);
-            self.quiet = is_current.then(|| Quiet::of(target.state));
         }
     }
 
@@ -207,8 +181,8 @@ impl Worklog {
         let (mut lines, mut decisions) = (String::new(), VecDeque::from(std::mem::take(&mut note.decisions)));
         let before = note.size();
         let mut size = before;
-        let is_quiet = self.quiet.as_ref().is_some_and(|quiet| quiet.is_still(target.state));
-        let from = if is_quiet { target.state.end } else { note.upto.end };
+        // The log is read only if it has new entries.
+        let from = if target.state.last_entry <= note.upto.seq { target.state.end } else { note.upto.end };
         entry::entries(target.room, (from, target.state.end), |entry| {
             lines.push_str(&entry.line);
             size += entry.line.len() as u64;
@@ -290,7 +264,7 @@ impl Worklog {
                 Err(e) => tracing::debug!("{e}; the next router compares the worklog with the log"),
             }
         }
-        (self.note, self.quiet) = (Some(note), Some(Quiet::of(target.state)));
+        self.note = Some(note);
         Ok(())
     }
 

@@ -1,0 +1,94 @@
+//! Messages that want a reply: what each is known by, and the one that a reply answers.
+
+use super::{OVERDUE, OVERDUE_AT_LAST, State, Timed, renames};
+use crate::message::answer::{Asked, Reply, Shared};
+use crate::message::record::{Group, Record};
+use crate::message::status::Status;
+use crate::message::{Message, id};
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// A message that an escalation passes on, until no reply to it is missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PassedOn {
+    /// Its record.
+    pub seq: u64,
+    from: Arc<str>,
+    id: String,
+    shares: Shared,
+    /// The agents whose reply is missing.
+    pub of: Vec<Arc<str>>,
+    answer: bool,
+    urgent: bool,
+}
+
+impl PassedOn {
+    /// The message of a deadline. The record of the escalation says whose reply is missing.
+    pub(super) fn of(timed: &Timed, record: &Record) -> PassedOn {
+        let Timed { seq, from, id, shares, urgent, wanted, .. } = timed;
+        let answer = wanted.as_ref().is_some_and(|wanted| wanted.answer);
+        let (seq, from, id, shares, urgent) = (*seq, from.clone(), id.clone(), shares.clone(), *urgent);
+        PassedOn { seq, from, id, shares, of: missing(record), answer, urgent }
+    }
+
+    /// The same message, for another escalation.
+    pub(super) fn again(&self, record: &Record) -> PassedOn {
+        PassedOn { of: missing(record), ..self.clone() }
+    }
+
+    /// What identifies the message.
+    pub(super) fn asked(&self) -> Asked<'_> {
+        Asked { seq: self.seq, from: &self.from, id: &self.id, shares: &self.shares }
+    }
+
+    /// Records a reply, or a status of a copy.
+    pub(super) fn settle(&mut self, by: &str, status: Option<Status>) -> bool {
+        let before = self.of.len();
+        if status.is_none_or(|status| status.settles(self.answer, self.urgent)) {
+            self.of.retain(|of| !id::answers_for(by, of));
+        }
+        self.of.len() < before
+    }
+
+    pub(super) fn rename(&mut self, of: &str, to: &Arc<str>) {
+        renames::replace(&mut self.of, of, to);
+    }
+}
+
+/// The agents that an escalation of the router names.
+fn missing(record: &Record) -> Vec<Arc<str>> {
+    #[derive(Deserialize)]
+    struct Body {
+        metadata: Metadata,
+    }
+    #[derive(Deserialize)]
+    struct Metadata {
+        agents: Vec<Arc<str>>,
+    }
+    let body = record.message.as_ref().and_then(|message| serde_json::from_str::<Body>(message.get()).ok());
+    body.map(|body| body.metadata.agents).unwrap_or_default()
+}
+
+impl State {
+    /// The message that a notice passes on, unless no reply to it is missing.
+    pub(super) fn passed_on(&self, record: &Record) -> Option<PassedOn> {
+        let (what, seq) = record.about.as_deref()?.split_once(' ')?;
+        let seq = seq.parse().ok().filter(|_| [OVERDUE, OVERDUE_AT_LAST].contains(&what))?;
+        let timed = self.timers.get(seq).map(|timed| PassedOn::of(timed, record));
+        timed.or_else(|| Some(self.items.passed_on(seq)?.again(record)))
+    }
+
+    /// The record of the message that another message to these recipients answers, if its sender owes a reply to it. A
+    /// message that is named goes before those that share something with the reply, and of these the oldest one counts.
+    pub fn answered_by(&self, message: &Message, to: &[Group]) -> Option<u64> {
+        let reply = Reply::of(message)?;
+        let owed = || self.timers.owed_by(message.from()).chain(self.items.owed_by(message.from()));
+        let named = owed().filter(|asked| asked.is_named_by(&reply)).map(|asked| asked.seq).min();
+        let goes_to_asker = |asked: &Asked<'_>| {
+            let asker = self.holder(asked.from);
+            to.iter().flat_map(|group| &group.agents).any(|to| id::answers_for(asker, to))
+        };
+        let shared = || owed().filter(|asked| asked.is_shared_by(&reply) && goes_to_asker(asked));
+        named.or_else(|| shared().map(|asked| asked.seq).min())
+    }
+}

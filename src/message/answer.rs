@@ -1,0 +1,101 @@
+//! Which message answers another one. This is the only definition: the router records the result as `answers`, and
+//! deadlines, the list of open items, threads and `mailbag ask` use what it recorded.
+
+use super::Message;
+use super::reference::{Fit, Reference};
+use super::types::{APPROVAL, CLAIM_TYPES, ESCALATION, MILESTONE, QUESTION, ROUTER_TYPES, is_session_event};
+use std::sync::Arc;
+
+/// What identifies a message to its answers.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// Its record.
+    pub seq: u64,
+    /// Its sender.
+    pub from: &'a Arc<str>,
+    /// Its id.
+    pub id: &'a str,
+    /// What it shares with its answers.
+    pub shares: &'a Shared,
+}
+
+/// What a message shares with its answers.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct Shared {
+    /// Its thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
+    /// The message that it names in `in_reply_to`, which is the `correlation_id` of another format.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation: Option<String>,
+}
+
+/// What connects a message to the one that it answers.
+pub struct Reply<'a> {
+    names: Option<Reference>,
+    thread: Option<&'a str>,
+    correlation: Option<&'a str>,
+    refs: Vec<Reference>,
+}
+
+/// Types that report, announce or ask. A message of such a type answers only the message that it names in `in_reply_to`.
+const OTHERS: [&str; 14] = [
+    "status",
+    "progress",
+    "thinking",
+    "tool_call",
+    "tool_result",
+    "announcement",
+    "broadcast",
+    "alert",
+    "task",
+    "request",
+    MILESTONE,
+    QUESTION,
+    APPROVAL,
+    ESCALATION,
+];
+
+/// Types that match a request by its correlation id alone.
+const RESPONSES: [&str; 2] = ["response", "answer"];
+
+impl<'a> Reply<'a> {
+    /// The connections of a message. `None` if it can answer no other one. An ack is not an answer.
+    pub fn of(message: &'a Message) -> Option<Reply<'a>> {
+        let kind = message.kind();
+        if ROUTER_TYPES.contains(&kind) || CLAIM_TYPES.contains(&kind) {
+            return None;
+        }
+        let answered = message.text("in_reply_to");
+        let names = answered.and_then(Reference::parse);
+        if message.wants_answer() || OTHERS.contains(&kind) || is_session_event(kind) {
+            return names.map(|names| Reply { names: Some(names), thread: None, correlation: None, refs: Vec::new() });
+        }
+        let thread = message.text("thread_id");
+        let correlation = answered.filter(|_| RESPONSES.contains(&kind));
+        let refs: Vec<Reference> = message.references().filter_map(Reference::parse).collect();
+        let is_connected = names.is_some() || thread.is_some() || correlation.is_some() || !refs.is_empty();
+        is_connected.then_some(Reply { names, thread, correlation, refs })
+    }
+}
+
+impl Asked<'_> {
+    /// Returns true if a reply names this message in `in_reply_to`.
+    pub fn is_named_by(&self, reply: &Reply<'_>) -> bool {
+        reply.names.as_ref().is_some_and(|name| self.has_name(name))
+    }
+
+    /// Returns true if a reply shares the thread or the correlation id of this message, or names it in `refs`. This counts
+    /// only for a reply that goes to the sender of this message.
+    pub fn is_shared_by(&self, reply: &Reply<'_>) -> bool {
+        let Shared { thread, correlation } = self.shares;
+        let is_same_thread = |name: &str| name == self.id || thread.as_deref() == Some(name);
+        reply.thread.is_some_and(is_same_thread)
+            || reply.correlation.is_some() && reply.correlation == correlation.as_deref()
+            || reply.refs.iter().any(|name| self.has_name(name))
+    }
+
+    fn has_name(&self, name: &Reference) -> bool {
+        name.fit(self.from, self.id, Some(self.seq)) == Some(Fit::Whole)
+    }
+}

@@ -1,0 +1,146 @@
+//! Urgent mail that no recipient acknowledges reaches the supervisor, the human and the worklog, in each order of events.
+
+use super::from_mailbag;
+use crate::approvals::{drop_at, pass, run_at, say, time};
+use crate::world::World;
+use serde_json::{Value, json};
+
+/// Bob has a supervisor and the others have none. Answers are due after 10 minutes.
+fn room() -> World {
+    let world = World::with(&["alice", "boss", "carol"]).agent("bob", &["--supervisor", "boss"]);
+    world.settings("answer_within = \"10m\"\nworklog = true\n")
+}
+
+fn urgent(id: &str, to: Value, expires: u64) -> Value {
+    json!({"id": id, "to": to, "body": "fire", "priority": "urgent", "expires_at": time(expires)})
+}
+
+/// The names of the messages about which an agent got an escalation.
+fn escalated(world: &World, agent: &str) -> Vec<String> {
+    let name = |mail: Value| mail["in_reply_to"].as_str().unwrap_or_default().to_owned();
+    from_mailbag(world, agent, "escalation").into_iter().map(name).collect()
+}
+
+#[track_caller]
+fn all_know(world: &World, name: &str) {
+    for agent in ["boss", "human"] {
+        assert_eq!(escalated(world, agent), [name], "{agent}");
+    }
+    let worklog = std::fs::read_to_string(world.path().join("WORKLOG.md")).expect("a worklog");
+    assert!(worklog.contains("mailbag · escalation · unacknowledged: \"fire\""), "{worklog}");
+    world.ok(&["log", "verify"]);
+}
+
+#[test]
+fn urgent_mail_that_expires_before_its_deadline_is_escalated_when_it_expires() {
+    // P360
+    let world = room();
+    say(&world, 0, "alice", urgent("p0", json!("bob"), 5));
+    pass(&world, 6);
+    all_know(&world, "alice/p0");
+    let told = from_mailbag(&world, "human", "escalation");
+    assert!(told[0]["body"].as_str().is_some_and(|body| body.contains("expired, unread by bob")), "{told:#?}");
+    assert_eq!(from_mailbag(&world, "alice", "notification").len(), 1, "its sender is notified as well");
+    for minutes in [20, 40, 60] {
+        pass(&world, minutes);
+    }
+    all_know(&world, "alice/p0");
+}
+
+#[test]
+fn urgent_mail_whose_times_both_pass_before_a_router_looks_reaches_both() {
+    // P360
+    let world = room();
+    say(&world, 0, "alice", urgent("p0", json!("bob"), 5));
+    pass(&world, 60);
+    all_know(&world, "alice/p0");
+}
+
+#[test]
+fn urgent_mail_that_expires_after_its_supervisor_was_notified_reaches_the_human() {
+    // P360
+    let world = room();
+    say(&world, 0, "alice", urgent("p0", json!("bob"), 15));
+    pass(&world, 11);
+    assert_eq!((escalated(&world, "boss").len(), escalated(&world, "human").len()), (1, 0));
+    pass(&world, 16);
+    all_know(&world, "alice/p0");
+}
+
+#[test]
+fn urgent_mail_that_expires_after_the_human_was_notified_is_not_escalated_again() {
+    let world = room();
+    say(&world, 0, "alice", urgent("p0", json!("bob"), 30));
+    for minutes in [11, 22, 31, 60] {
+        pass(&world, minutes);
+    }
+    all_know(&world, "alice/p0");
+}
+
+#[test]
+fn urgent_mail_that_was_announced_or_read_and_not_acknowledged_is_escalated() {
+    // P361
+    let world = room();
+    say(&world, 0, "alice", urgent("p0", json!("bob"), 30));
+    run_at(&world, 1, &["read", "--as", "bob"]);
+    pass(&world, 11);
+    pass(&world, 22);
+    all_know(&world, "alice/p0");
+}
+
+#[test]
+fn only_recipients_that_did_not_acknowledge_are_named_when_urgent_mail_expires() {
+    let world = room();
+    say(&world, 0, "alice", urgent("p0", json!(["bob", "carol"]), 5));
+    say(&world, 1, "carol", json!({"type": "ack", "refs": ["p0"], "status": "acknowledged"}));
+    pass(&world, 6);
+    let told = from_mailbag(&world, "human", "escalation");
+    assert_eq!(told[0]["metadata"]["agents"], json!(["bob"]));
+}
+
+#[test]
+fn urgent_mail_for_the_human_that_expires_unread_is_escalated_to_the_human() {
+    let world = room();
+    say(&world, 0, "alice", urgent("p0", json!("human"), 5));
+    pass(&world, 6);
+    assert_eq!(escalated(&world, "human"), ["alice/p0"]);
+}
+
+#[test]
+fn urgent_mail_of_a_retired_sender_is_escalated_when_it_expires() {
+    let world = room();
+    say(&world, 0, "alice", urgent("p0", json!("bob"), 5));
+    world.ok(&["agent", "retire", "alice"]);
+    pass(&world, 6);
+    all_know(&world, "alice/p0");
+}
+
+#[test]
+fn urgent_mail_that_was_answered_withdrawn_or_acknowledged_in_time_is_not_escalated() {
+    let world = room();
+    for id in ["answered", "withdrawn", "acknowledged"] {
+        drop_at(&world, 0, "alice", urgent(id, json!("bob"), 5));
+    }
+    pass(&world, 0);
+    drop_at(&world, 1, "bob", json!({"to": "alice", "in_reply_to": "alice/answered", "body": "on it"}));
+    drop_at(&world, 1, "bob", json!({"type": "ack", "refs": ["acknowledged"], "status": "acknowledged"}));
+    say(&world, 1, "alice", json!({"type": "ack", "refs": ["withdrawn"], "status": "withdrawn"}));
+    for minutes in [6, 60] {
+        pass(&world, minutes);
+    }
+    for agent in ["boss", "human"] {
+        assert_eq!(escalated(&world, agent), Vec::<String>::new(), "{agent}");
+    }
+}
+
+#[test]
+fn other_mail_that_expires_unread_is_reported_to_its_sender_alone() {
+    // P61
+    let world = room();
+    let question = json!({"id": "q", "to": "bob", "body": "lunch?", "type": "question", "expires_at": time(5)});
+    say(&world, 0, "alice", question);
+    pass(&world, 6);
+    pass(&world, 60);
+    assert_eq!(from_mailbag(&world, "alice", "notification").len(), 1);
+    assert_eq!((escalated(&world, "boss").len(), escalated(&world, "human").len()), (0, 0));
+}
