@@ -66,8 +66,7 @@ pub(super) type Find<'a> = &'a dyn Fn(&str) -> Option<Arc<str>>;
 
 /// Gathers the foreign lines of one conversation by writer.
 pub(super) struct Foreign<'a> {
-    room: &'a Dir,
-    channel: Arc<str>,
+    judge: &'a Judge<'a>,
     behind: u64,
     find: Find<'a>,
     held: BTreeMap<Option<Arc<str>>, HeldLines>,
@@ -85,17 +84,17 @@ struct HeldLines {
 
 impl<'a> Foreign<'a> {
     /// For lines after the line of record `behind`.
-    pub(super) fn new(room: &'a Dir, channel: &str, behind: u64, find: Find<'a>) -> Foreign<'a> {
-        Foreign { room, channel: channel.into(), behind, find, held: BTreeMap::new(), size: 0, cut: Vec::new() }
+    pub(super) fn new(judge: &'a Judge<'a>, behind: u64, find: Find<'a>) -> Foreign<'a> {
+        Foreign { judge, behind, find, held: BTreeMap::new(), size: 0, cut: Vec::new() }
     }
 
     /// Takes a line. Blank lines are dropped, and so are lines with a zero byte: they are remains beside a hole.
-    pub(super) fn add(&mut self, judge: &Judge<'_>, line: &[u8]) -> Result<()> {
+    pub(super) fn add(&mut self, line: &[u8]) -> Result<()> {
         if line.iter().all(u8::is_ascii_whitespace) || line.contains(&0) {
             return Ok(());
         }
         let writer = writer(line).and_then(|name| (self.find)(name.strip_prefix('@').unwrap_or(&name)));
-        let is_delivered = judge.is_delivered(line)?;
+        let is_delivered = self.judge.is_delivered(line)?;
         let held = self.held.entry(writer).or_default();
         held.bytes.extend(line);
         held.lines += 1;
@@ -112,28 +111,33 @@ impl<'a> Foreign<'a> {
 
     // Repeated after a kill, it writes the same files again.
     fn keep(&mut self) -> Result<()> {
+        if self.held.is_empty() {
+            return Ok(());
+        }
+        self.judge.check_log()?;
+        let Judge { room, channel, .. } = *self.judge;
         self.size = 0;
         for (writer, HeldLines { bytes, lines, delivered }) in std::mem::take(&mut self.held) {
             let owner = writer.as_deref().unwrap_or(id::HUMAN);
             let directory = layout::rejected(owner);
             let digest = hex(&hash([&self.behind.to_le_bytes(), bytes.as_slice()].concat()))[..12].to_owned();
-            let name = layout::cut_out(&self.channel, &digest);
-            let example = example(&bytes, &self.channel);
-            let dir = self.room.make(&directory)?;
+            let name = layout::cut_out(channel, &digest);
+            let example = example(&bytes, channel);
+            let dir = room.make(&directory)?;
             dir.replace(&name, &bytes)?;
             let explained = self.explain(owner, &directory.join(&name), lines, example.clone());
             dir.replace(layout::explaining(&name), (pretty(&explained) + "\n").as_bytes())?;
-            let (channel, kept) = (self.channel.clone(), directory.join(&name));
-            let cut = CutOut { channel, writer, kept, lines, delivered, example, digest };
+            let kept = directory.join(&name);
+            let cut = CutOut { channel: channel.into(), writer, kept, lines, delivered, example, digest };
             let note = serde_json::to_vec(&cut).expect("a note prints");
-            self.room.make(layout::CUT)?.replace(&name, &note)?;
+            room.make(layout::CUT)?.replace(&name, &note)?;
             self.cut.push(cut);
         }
         Ok(())
     }
 
     fn explain(&self, owner: &str, kept: &std::path::Path, lines: usize, example: Value) -> Value {
-        let file = layout::conversation(&self.channel);
+        let file = layout::conversation(self.judge.channel);
         let what = format!("{} was written to by somebody else than the router", file.display());
         let problem = Problem::new("foreign_line", what)
             .fix("drop each message as a file of its own in your outbox, or all of them as one .ndjson file there");

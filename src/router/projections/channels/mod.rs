@@ -273,7 +273,7 @@ impl Channels {
         find: Find<'_>,
         cut: &mut Vec<CutOut>,
     ) -> Result<u64> {
-        let mut foreign = Foreign::new(&self.room, judge.channel, known.seq, find);
+        let mut foreign = Foreign::new(judge, known.seq, find);
         let (mut torn, mut last) = (Vec::new(), known.seq);
         let end = tail::lines_from(file, from, path, &mut |line| match line.ends_with(b"\n") {
             true => match judge.follows(line, last)? {
@@ -281,7 +281,7 @@ impl Channels {
                     last = seq;
                     Ok(())
                 }
-                None => foreign.add(judge, line),
+                None => foreign.add(line),
             },
             false => {
                 torn = line.to_vec();
@@ -289,7 +289,7 @@ impl Channels {
             }
         })?;
         if !torn.is_empty() && !self.is_torn_off(judge, known, &torn)? {
-            foreign.add(judge, &torn)?;
+            foreign.add(&torn)?;
         }
         cut.extend(foreign.kept()?);
         Ok(end)

@@ -1,7 +1,7 @@
 //! Finds the router's own lines of a conversation: those that are, byte for byte, the lines of records in the log.
 
 use super::line;
-use crate::base::error::{Doing, Result};
+use crate::base::error::{Doing, Error, Result};
 use crate::disk::Dir;
 use crate::log;
 use crate::log::lookup::LoggedMessage;
@@ -84,6 +84,18 @@ impl<'a> Judge<'a> {
         match self.archived.get() {
             Some(&last) => Ok(last),
             None => last_archived(self.room).map(|last| *self.archived.get_or_init(|| last)),
+        }
+    }
+
+    /// Fails if somebody replaced the log since the router read it: without the router's log, its own lines look foreign.
+    pub(super) fn check_log(&self) -> Result<()> {
+        match find::by_seq(self.room, self.state.seq)? {
+            None if self.state.seq == 0 => Ok(()),
+            Some(last) if last.hash() == self.state.prev => Ok(()),
+            _ => Err(Error::Busy {
+                what: format!("the log ends otherwise than with record {}", self.state.seq),
+                cure: "nothing is cut out of conversations; `mailbag log verify` shows the log".into(),
+            }),
         }
     }
 
