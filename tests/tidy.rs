@@ -50,8 +50,7 @@ const FILES: &[(&str, &str, &str)] = &[
 
 /// Joins of paths outside `disk/layout/mod.rs` and `disk/`.
 const JOINS: &[(&str, &str, &str)] = &[
-    ("src/router/watcher/native.rs", "self.path.join(place.below())", "the watcher wants whole paths"),
-    ("src/router/watcher/portable.rs", "self.root.join(place.below())", "the watcher wants whole paths"),
+    ("src/router/watcher/events.rs", "self.root.join(place.below())", "the watcher wants whole paths"),
     ("src/room/open.rs", "directory.join(layout::ROOM)", "discovery looks for a room"),
     ("src/room/open.rs", ".join(layout::ROOM)", "where a new room goes"),
     ("src/room/near.rs", ".join(layout::ROOM)", "discovery looks for a room"),
@@ -119,9 +118,7 @@ fn only_disk_makes_file_calls() {
         }
         line.contains("rustix::") || line.contains("OpenOptions") || words(line).any(|word| word == "fs::")
     };
-    let elsewhere = |source: &Source| {
-        !["src/disk/", "src/router/watcher/native.rs"].iter().any(|path| source.path.starts_with(path))
-    };
+    let elsewhere = |source: &Source| !source.path.starts_with("src/disk/");
     hold("makes file calls", elsewhere, is_call, FILES);
 }
 

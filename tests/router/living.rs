@@ -164,6 +164,48 @@ fn all_outboxes_moved_away_and_made_anew_are_watched_again() {
 }
 
 #[test]
+fn a_room_that_is_moved_while_a_router_runs_still_has_its_mail_delivered() {
+    let town = Town::of(&["alice", "bob"]).run();
+    let moved = town.path().join("moved");
+    fs::rename(town.room(""), &moved).expect("the same file system");
+    let message = |body: &str| json!({"to": "bob", "body": body}).to_string();
+    fs::write(moved.join("outbox/alice/x.json"), message("known")).expect("an outbox");
+    let has = |body: &str| {
+        let mails = fs::read_dir(moved.join("inbox/bob")).into_iter().flatten().flatten();
+        mails.filter_map(|mail| fs::read_to_string(mail.path()).ok()).any(|text| text.contains(body))
+    };
+    town.wait("an outbox that was watched before", || has("known"));
+    let added = town.pipe(&["agent", "add", "carol", "--room", moved.to_str().expect("UTF-8")], "");
+    assert_eq!(added.code, 0, "{added:?}");
+    town.wait("an outbox that is new", || moved.join("outbox/carol").is_dir());
+    fs::write(moved.join("outbox/carol/x.json"), message("new")).expect("an outbox");
+    town.wait("mail from there", || has("new"));
+    assert!(town.words().contains("the room was moved"), "{}", town.words());
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn more_events_than_the_system_keeps_lose_no_mail() {
+    let most: usize = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events")
+        .ok()
+        .and_then(|most| most.trim().parse().ok())
+        .expect("a limit of events");
+    let town = Town::of(&["alice", "bob"]).run();
+    town.is_alive("alice", "bob");
+    let pause = |signal| town.router().signal(signal);
+    pause(Signal::STOP);
+    // Making, closing and removing a file are three events.
+    let draft = town.room("outbox/alice/.draft");
+    for _ in 0..=most / 3 {
+        fs::write(&draft, "").expect("an outbox");
+        fs::remove_file(&draft).expect("a draft");
+    }
+    town.drop_file("alice", "x.json", r#"{"to": "bob", "body": "after the events"}"#);
+    pause(Signal::CONT);
+    town.wait("the mail", || town.bodies("bob").contains(&"after the events".to_owned()));
+}
+
+#[test]
 fn a_room_cleaned_under_its_router_stops_it_before_it_numbers_anything_anew() {
     let mut town = Town::of(&["alice", "bob"]).run();
     town.is_alive("alice", "bob");

@@ -1,9 +1,9 @@
 //! Tells a reader of the timeline when the log may have grown.
 
-use super::cannot;
+use super::{add, start};
 use crate::base::error::Result;
 use crate::disk::{Dir, layout};
-use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use notify::{Event, EventKindMask, RecommendedWatcher};
 
 /// Tells when the log may have grown.
 pub struct LogWatch {
@@ -19,18 +19,15 @@ impl LogWatch {
         let spool = room.make(layout::SPOOL)?.path().to_path_buf();
         let (log, note) = (path.clone(), room.at(layout::COMMITTED));
         let handler = move |event: notify::Result<Event>| {
-            // Reading the log makes events too, which must not wake the reader.
-            let matters = |event: &Event| {
-                let is_of_log = event.paths.iter().any(|path| path.starts_with(&log) || *path == note);
-                event.need_rescan() || is_of_log && !matches!(event.kind, EventKind::Access(_))
-            };
-            if event.as_ref().map_or(true, matters) {
+            let is_of_log = |event: &Event| event.paths.iter().any(|path| path.starts_with(&log) || *path == note);
+            if event.as_ref().map_or(true, |event| event.need_rescan() || is_of_log(event)) {
                 told();
             }
         };
-        let mut watcher = notify::recommended_watcher(handler).map_err(|e| cannot(&path, e))?;
+        // Reading the log must not wake the reader.
+        let mut watcher = start(&path, EventKindMask::CORE, handler)?;
         for path in [path, spool] {
-            watcher.watch(&path, RecursiveMode::NonRecursive).map_err(|e| cannot(&path, e))?;
+            add(&mut watcher, &path)?;
         }
         Ok(LogWatch { _watcher: watcher })
     }

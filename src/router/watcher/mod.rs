@@ -1,32 +1,28 @@
-//! Step 1, notice: file events, and the only user of the watchers.
+//! Step 1, notice: file events, and the only user of `notify`.
 //!
 //! An event is a hint; the directory is the truth. Watches are on single directories, never on a tree: a directory is
 //! made before it is watched and watched before it is read, so that what comes in between is seen once or twice, but
-//! not never. On Linux the router asks inotify for just the events it needs, on the thread that routes: `notify` asks
-//! for all, and hands each over from a thread of its own, which was measured to cost more than the mail. Elsewhere, and
-//! on Linux without the feature `native`, `notify` is the watcher.
+//! not never.
 
+mod events;
 mod log_watch;
-#[cfg(all(target_os = "linux", feature = "native"))]
-mod native;
-#[cfg(not(all(target_os = "linux", feature = "native")))]
-mod portable;
 mod reader;
 
 pub use log_watch::LogWatch;
 pub use reader::InboxWatch;
 
-#[cfg(all(target_os = "linux", feature = "native"))]
-use native::{Bell, Events};
-#[cfg(not(all(target_os = "linux", feature = "native")))]
-use portable::{Bell, Events};
-
 use crate::base::error::{Error, Result};
 use crate::disk::{Dir, layout};
+use events::{Events, Signal};
+use notify::{Config, EventHandler, EventKindMask, RecommendedWatcher, RecursiveMode, WatchPathConfig, Watcher as _};
+use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// Most files are closed this soon after they were made, which gives another event. A hard link gives no other event.
+const WRITTEN_WITHIN: Duration = Duration::from_millis(20);
 
 /// What a file event hints at.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -129,24 +125,22 @@ impl Place {
 
 /// Wakes a [`Notice`] from another thread.
 #[derive(Clone)]
-pub struct Caller {
-    wakes: Sender<Wake>,
-    bell: Option<Bell>,
-}
+pub struct Caller(Sender<Signal>);
 
 impl Caller {
     /// Wakes the router, if it has not ended.
     pub fn call(&self, wake: Wake) {
         // The receiver is gone only when the router has ended.
-        let _ = self.wakes.send(wake);
-        self.bell.iter().for_each(Bell::ring);
+        let _ = self.0.send(Signal::Wake(wake));
     }
 }
 
 /// What a router waits for: file events, and calls from other threads.
 pub struct Notice {
-    calls: Sender<Wake>,
-    wakes: Receiver<Wake>,
+    sender: Sender<Signal>,
+    signals: Receiver<Signal>,
+    /// New files that may still be open, and when to look at those that nobody closed.
+    new_files: VecDeque<(Instant, Hint)>,
     /// None for a router that only calls wake.
     events: Option<Events>,
     failed: bool,
@@ -155,14 +149,14 @@ pub struct Notice {
 impl Notice {
     /// Without file events: only calls wake.
     pub fn silent() -> Notice {
-        let (calls, wakes) = channel();
-        Notice { calls, wakes, events: None, failed: false }
+        let (sender, signals) = channel();
+        Notice { sender, signals, new_files: VecDeque::new(), events: None, failed: false }
     }
 
     /// Starts to watch the room itself and its directories of outboxes and inboxes.
     pub fn watch(room: &Dir) -> Result<Notice> {
         let mut notice = Notice::silent();
-        notice.events = Some(Events::new(room, &notice.calls)?);
+        notice.events = Some(Events::new(room, &notice.sender)?);
         notice.add(&Place::Room)?;
         notice.add(&Place::Outboxes)?;
         notice.add(&Place::Inboxes)?;
@@ -181,7 +175,7 @@ impl Notice {
 
     /// For other threads to wake this one.
     pub fn caller(&self) -> Caller {
-        Caller { wakes: self.calls.clone(), bell: self.events.as_ref().map(Events::bell) }
+        Caller(self.sender.clone())
     }
 
     /// Watches the directory of outboxes again, after it was replaced.
@@ -211,8 +205,10 @@ impl Notice {
         }
         let Some(events) = &mut self.events else { return Ok(()) };
         match events.add(place) {
-            // A directory that is gone needs no watch.
-            Err(e) if e.errno() == Some(libc::ENOENT) => Ok(()),
+            Err(e @ Error::Busy { .. }) => {
+                self.failed = true;
+                Err(e)
+            }
             Err(e) if is_at_the_limit(&e) || !place.is_of_an_agent() => {
                 self.failed = true;
                 Err(too_many(&e))
@@ -222,28 +218,68 @@ impl Notice {
         }
     }
 
-    /// Waits for a wake, at most this long, and returns all that are there.
+    /// Waits for a wake, at most this long, and returns all that are there. A new file that is still open is no wake.
     pub fn wait(&mut self, patience: Duration) -> Vec<Wake> {
+        let end = Instant::now() + patience;
         let mut woken = Vec::new();
-        match &mut self.events {
-            Some(events) => events.wait(patience, &self.wakes, &mut woken),
-            None => woken.extend(self.wakes.recv_timeout(patience).ok()),
+        loop {
+            let until = self.new_files.front().map_or(end, |(due, _)| end.min(*due));
+            let first = self.signals.recv_timeout(until.saturating_duration_since(Instant::now()));
+            let mut next = first.ok();
+            while let Some(signal) = next {
+                self.take(signal, &mut woken);
+                next = self.signals.try_recv().ok();
+            }
+            let now = Instant::now();
+            while self.new_files.front().is_some_and(|(due, _)| *due <= now) {
+                woken.extend(self.new_files.pop_front().map(|(_, hint)| Wake::Hint(hint)));
+            }
+            if !woken.is_empty() || now >= end {
+                return woken;
+            }
         }
-        woken.extend(self.wakes.try_iter());
-        woken
     }
+
+    fn take(&mut self, signal: Signal, woken: &mut Vec<Wake>) {
+        match signal {
+            Signal::NewFile(hint) => self.new_files.push_back((Instant::now() + WRITTEN_WITHIN, hint)),
+            Signal::Wake(wake) => {
+                if let Wake::Hint(hint) = &wake {
+                    // A pass includes the files that were dropped before its request.
+                    let is_request = matches!(hint, Hint::Request(..));
+                    self.new_files.retain(|(_, new)| new != hint);
+                    let dropped = if is_request { std::mem::take(&mut self.new_files) } else { VecDeque::new() };
+                    woken.extend(dropped.into_iter().map(|(_, hint)| Wake::Hint(hint)));
+                }
+                woken.push(wake);
+            }
+        }
+    }
+}
+
+/// Starts a watcher for events of these kinds. It watches nothing yet.
+fn start(path: &Path, kinds: EventKindMask, handler: impl EventHandler) -> Result<RecommendedWatcher> {
+    let config = Config::default().with_event_kinds(kinds);
+    RecommendedWatcher::new(handler, config).map_err(|e| cannot(path, e))
+}
+
+/// Watches one directory, and not what a link in its place leads to.
+fn add(watcher: &mut RecommendedWatcher, path: &Path) -> Result<()> {
+    let config = WatchPathConfig::new(RecursiveMode::NonRecursive).with_dereference_symlinks(false);
+    watcher.watch_with(path, config).map_err(|e| cannot(path, e))
 }
 
 /// Why `notify` can't watch a path.
 fn cannot(path: &Path, e: notify::Error) -> Error {
     let source = match e.kind {
         notify::ErrorKind::Io(source) => source,
+        notify::ErrorKind::PathNotFound => std::io::Error::from_raw_os_error(libc::ENOENT),
+        notify::ErrorKind::MaxFilesWatch => std::io::Error::from_raw_os_error(libc::ENOSPC),
         kind => std::io::Error::other(format!("{kind:?}")),
     };
     Error::Io { verb: "watch", path: path.to_path_buf(), source }
 }
 
-// The portable watcher does not always report the error number.
 fn is_at_the_limit(e: &Error) -> bool {
     matches!(e.errno(), None | Some(libc::ENOSPC | libc::EMFILE | libc::ENFILE | libc::ENOMEM))
 }

@@ -1,12 +1,11 @@
-//! Watches one inbox, or the directory of a link, for a reader that waits, with the `notify` crate on all systems: few
-//! events cost little.
+//! Watches one inbox, or the directory of a link, for a reader that waits.
 
-use super::cannot;
+use super::{add, start};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, layout};
-use notify::event::{AccessKind, AccessMode, ModifyKind, RenameMode};
-use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use notify::event::{ModifyKind, RenameMode};
+use notify::{Event, EventKind, EventKindMask, RecommendedWatcher};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
@@ -78,20 +77,22 @@ impl InboxWatch {
     fn watch(&self, path: &Path) -> Result<RecommendedWatcher> {
         let wake = self.waker();
         let handler = move |event: notify::Result<Event>| {
-            if !event.is_ok_and(|event| !may_bring_mail(&event)) {
+            if event.as_ref().map_or(true, may_bring_mail) {
                 wake();
             }
         };
-        let mut watcher = notify::recommended_watcher(handler).map_err(|e| cannot(path, e))?;
-        watcher.watch(path, RecursiveMode::NonRecursive).map_err(|e| cannot(path, e))?;
+        let mut watcher = start(path, KINDS, handler)?;
+        add(&mut watcher, path)?;
         Ok(watcher)
     }
 }
 
-/// Events of opening, reading and removal are left out: the reader itself does these.
+/// The kinds of events that can bring mail. The reader itself opens, reads and removes files.
+const KINDS: EventKindMask = EventKindMask::CREATE
+    .union(EventKindMask::MODIFY_NAME)
+    .union(EventKindMask::MODIFY_DATA)
+    .union(EventKindMask::ACCESS_CLOSE);
+
 fn may_bring_mail(event: &Event) -> bool {
-    let leaves = matches!(event.kind, EventKind::Modify(ModifyKind::Name(RenameMode::From)));
-    let is_touched = matches!(event.kind, EventKind::Modify(ModifyKind::Metadata(_)));
-    let is_read = matches!(event.kind, EventKind::Access(access) if access != AccessKind::Close(AccessMode::Write));
-    event.need_rescan() || !(leaves || is_touched || is_read)
+    event.need_rescan() || !matches!(event.kind, EventKind::Modify(ModifyKind::Name(RenameMode::From)))
 }

@@ -1,76 +1,86 @@
-//! Other systems: the `notify` crate, which delivers events from a thread of its own.
+//! The events of a room, as hints for the router.
 //!
-//! Known of it: an overflow or an error comes without a path, and a file written right after its directory was made
-//! gives no event.
+//! Known of `notify`: an overflow or an error comes without a path, and a file written right after its directory was
+//! made gives no event. After a move of the room, events keep the old path, and no directory can be added.
 
-use super::{Hint, Place, Wake, cannot};
-use crate::base::error::Result;
+use super::{Hint, Place, Wake, add, start};
+use crate::base::error::{Error, Result};
 use crate::disk::{Dir, layout};
-use notify::event::{AccessKind, AccessMode, ModifyKind, RenameMode};
-use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use notify::event::{AccessKind, AccessMode, CreateKind, ModifyKind, RenameMode};
+use notify::{Event, EventKind, EventKindMask, RecommendedWatcher, Watcher as _};
 use std::ffi::OsStr;
 use std::path::{Component, Path, PathBuf};
-use std::sync::mpsc::{Receiver, Sender};
-use std::time::Duration;
+use std::sync::mpsc::Sender;
+
+/// The kinds of events that matter. Opening and reading do not: the router's own reads would wake it.
+const KINDS: EventKindMask = EventKindMask::CREATE
+    .union(EventKindMask::REMOVE)
+    .union(EventKindMask::MODIFY_NAME)
+    // A removed second name, or a changed permission.
+    .union(EventKindMask::MODIFY_META)
+    .union(WRITTEN);
+/// Other systems than Linux report only a change of content, and not when a file is closed.
+const WRITTEN: EventKindMask = if HAS_CLOSE { EventKindMask::ACCESS_CLOSE } else { EventKindMask::MODIFY_DATA };
+const HAS_CLOSE: bool = cfg!(target_os = "linux");
+
+/// What the watcher's thread sends to the router.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Signal {
+    Wake(Wake),
+    /// A file was made in an outbox. It is closed soon, or it is a hard link.
+    NewFile(Hint),
+}
 
 /// The watches of one router.
 pub(super) struct Events {
+    room: Dir,
     watcher: RecommendedWatcher,
     root: PathBuf,
 }
 
 impl Events {
-    pub(super) fn new(room: &Dir, wakes: &Sender<Wake>) -> Result<Events> {
+    pub(super) fn new(room: &Dir, sender: &Sender<Signal>) -> Result<Events> {
         // Events have the path as it was watched, so the real path is watched, and removed from each event.
         let root = room.path().canonicalize().unwrap_or_else(|_| room.path().to_path_buf());
-        let (cut, wakes) = (root.clone(), wakes.clone());
+        let (cut, sender) = (root.clone(), sender.clone());
         let handler = move |event: notify::Result<Event>| {
-            for hint in read(&cut, event) {
+            for signal in read(&cut, event) {
                 // The receiver is gone only after the router has ended.
-                let _ = wakes.send(Wake::Hint(hint));
+                let _ = sender.send(signal);
             }
         };
-        let watcher = notify::recommended_watcher(handler).map_err(|e| cannot(&root, e))?;
-        Ok(Events { watcher, root })
+        Ok(Events { room: room.clone(), watcher: start(&root, KINDS, handler)?, root })
     }
 
     pub(super) fn add(&mut self, place: &Place) -> Result<()> {
         let path = self.root.join(place.below());
         // A directory that was removed and made again has a new inode, which the old watch does not cover.
         let _ = self.watcher.unwatch(&path);
-        self.watcher.watch(&path, RecursiveMode::NonRecursive).map_err(|e| cannot(&path, e))
+        match add(&mut self.watcher, &path) {
+            Err(e) if e.errno() == Some(libc::ENOENT) => self.explain_missing(place),
+            added => added,
+        }
     }
 
-    pub(super) fn bell(&self) -> Bell {
-        Bell
-    }
-
-    pub(super) fn wait(&mut self, patience: Duration, wakes: &Receiver<Wake>, woken: &mut Vec<Wake>) {
-        woken.extend(wakes.recv_timeout(patience).ok());
+    /// A directory that is gone needs no watch. One that is only not at its path is in a room that was moved.
+    fn explain_missing(&self, place: &Place) -> Result<()> {
+        match self.room.stat(place.below())? {
+            None => Ok(()),
+            Some(_) => Err(Error::Busy {
+                what: "the room was moved, so file events do not reach new directories".into(),
+                cure: "looking every two seconds instead; start the router again".into(),
+            }),
+        }
     }
 }
 
-/// Calls and events come through one channel, so that a call needs no further signal.
-#[derive(Clone)]
-pub(super) struct Bell;
-
-impl Bell {
-    pub(super) fn ring(&self) {}
-}
-
-fn read(root: &Path, event: notify::Result<Event>) -> Vec<Hint> {
+fn read(root: &Path, event: notify::Result<Event>) -> Vec<Signal> {
     let event = match event {
         Ok(event) if !event.need_rescan() => event,
-        _ => return vec![Hint::Everything],
+        _ => return vec![Signal::Wake(Wake::Hint(Hint::Everything))],
     };
     let (mut came, mut went) = (Vec::new(), Vec::new());
     match event.kind {
-        // Events of opening and reading are left out: the router's own reads would wake it.
-        EventKind::Access(AccessKind::Close(AccessMode::Write))
-        | EventKind::Create(_)
-        // A removed link, or a changed permission.
-        | EventKind::Modify(ModifyKind::Metadata(_))
-        | EventKind::Modify(ModifyKind::Name(RenameMode::To)) => came.extend(event.paths.last()),
         EventKind::Modify(ModifyKind::Name(RenameMode::Both)) => {
             went.extend(event.paths.first());
             came.extend(event.paths.last());
@@ -81,16 +91,26 @@ fn read(root: &Path, event: notify::Result<Event>) -> Vec<Hint> {
             came.extend(&event.paths);
         }
         EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => went.extend(&event.paths),
-        // Other systems than Linux report only a change of content.
-        EventKind::Modify(_) if cfg!(not(target_os = "linux")) => came.extend(&event.paths),
+        EventKind::Access(AccessKind::Close(AccessMode::Write)) | EventKind::Create(_) | EventKind::Modify(_) => {
+            came.extend(&event.paths);
+        }
         _ => {}
     }
-    let hint = |path: &PathBuf, of: fn(&Place, &OsStr) -> Option<Hint>| {
-        let (place, name) = split(root, path)?;
-        of(&place, name)
-    };
-    let went = went.into_iter().filter_map(|path| hint(path, Place::went));
-    went.chain(came.into_iter().filter_map(|path| hint(path, Place::came))).collect()
+    let is_open = HAS_CLOSE && event.kind == EventKind::Create(CreateKind::File);
+    let went = went.into_iter().filter_map(|path| hint(root, path, Place::went)).map(Wake::Hint).map(Signal::Wake);
+    let came = came.into_iter().filter_map(|path| hint(root, path, Place::came));
+    let came = came.filter_map(|hint| match hint {
+        Hint::File(..) if is_open => Some(Signal::NewFile(hint)),
+        // Another event follows when the file is closed.
+        Hint::Request(..) if is_open => None,
+        hint => Some(Signal::Wake(Wake::Hint(hint))),
+    });
+    went.chain(came).collect()
+}
+
+fn hint(root: &Path, path: &Path, direction: fn(&Place, &OsStr) -> Option<Hint>) -> Option<Hint> {
+    let (place, name) = split(root, path)?;
+    direction(&place, name)
 }
 
 /// The watched directory that a path is in, and its name there.
@@ -121,10 +141,15 @@ fn split<'p>(root: &Path, path: &'p Path) -> Option<(Place, &'p OsStr)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use notify::event::{CreateKind, Flag, RemoveKind};
+    use notify::event::{Flag, RemoveKind};
 
     fn hints(kind: EventKind, path: &str) -> Vec<Hint> {
-        read(Path::new("/room"), Ok(Event::new(kind).add_path(path.into())))
+        let signals = read(Path::new("/room"), Ok(Event::new(kind).add_path(path.into())));
+        let hints = signals.into_iter().map(|signal| match signal {
+            Signal::Wake(Wake::Hint(hint)) | Signal::NewFile(hint) => hint,
+            Signal::Wake(wake) => panic!("{wake:?}"),
+        });
+        hints.collect()
     }
 
     #[test]
@@ -135,6 +160,7 @@ mod tests {
         assert_eq!(hints(EventKind::Modify(ModifyKind::Name(RenameMode::To)), "/room/outbox/bob/x.json"), file);
         assert_eq!(hints(EventKind::Create(CreateKind::File), "/room/outbox/bob/x.json"), file);
         assert_eq!(hints(EventKind::Access(AccessKind::Open(AccessMode::Any)), "/room/outbox/bob/x.json"), []);
+        assert!(!KINDS.intersects(EventKindMask::ACCESS_OPEN | EventKindMask::ACCESS_CLOSE_NOWRITE));
         assert_eq!(hints(closed, "/room/outbox/bob/.x.json.tmp"), []);
     }
 
@@ -149,7 +175,7 @@ mod tests {
     #[test]
     fn an_overflow_without_a_path_means_look_everywhere() {
         let overflow = Event::new(EventKind::Other).set_flag(Flag::Rescan);
-        assert_eq!(read(Path::new("/room"), Ok(overflow)), [Hint::Everything]);
+        assert_eq!(read(Path::new("/room"), Ok(overflow)), [Signal::Wake(Wake::Hint(Hint::Everything))]);
     }
 
     #[test]
