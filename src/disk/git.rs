@@ -104,8 +104,8 @@ impl Worktree {
         }
         let git = pointed(&top, &place, "gitdir:")?;
         // A submodule has no `commondir`.
-        let common = pointed(&git, &git.join("commondir"), "").unwrap_or_else(|| git.clone());
-        Some(Worktree { top, git, common })
+        let common = pointed(&git, &git.join("commondir"), "").filter(|common| is_linked(&place, &git, common));
+        Some(Worktree { top, common: common.unwrap_or_else(|| git.clone()), git })
     }
 
     /// The nearest worktree that contains this directory. The directory need not exist.
@@ -158,6 +158,15 @@ fn pointed(from: &Path, file: &Path, prefix: &str) -> Option<PathBuf> {
     from.join(text.strip_prefix(prefix)?.trim()).canonicalize().ok()
 }
 
+/// Returns true if the repository has this linked worktree. Anyone can make a `.git` file that names another repository, so
+/// the repository must name the worktree too. A worktree that was moved, or that is seen under another mount point, is
+/// not at the path that the repository knows.
+fn is_linked(place: &Path, git: &Path, common: &Path) -> bool {
+    let back = std::fs::read_to_string(git.join("gitdir")).unwrap_or_default();
+    let known = git.join(back.trim());
+    git.parent() == Some(&common.join("worktrees")) && (is_same_file(&known, place) || !exists(&known))
+}
+
 fn is_same_file(one: &Path, other: &Path) -> bool {
     let identity = |path: &Path| std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
     identity(one).is_some() && identity(one) == identity(other)
@@ -192,4 +201,42 @@ pub fn plain(path: &Path) -> PathBuf {
         }
     }
     plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn git(at: &Path, args: &[&str]) {
+        let mut command = Command::new("git");
+        command.args(["-c", "user.name=x", "-c", "user.email=x@example.org"]).args(args).current_dir(at);
+        assert!(command.output().expect("git").status.success(), "{args:?}");
+    }
+
+    #[test]
+    fn a_directory_that_only_says_that_it_is_a_linked_worktree_is_none() {
+        let home = tempfile::tempdir().expect("a directory");
+        let at = |below: &str| home.path().canonicalize().expect("a directory").join(below);
+        for directory in ["main", "other", "made-up/git"] {
+            std::fs::create_dir_all(at(directory)).expect("a directory");
+        }
+        git(&at("main"), &["init", "-q"]);
+        git(&at("main"), &["commit", "-q", "--allow-empty", "-m", "x"]);
+        git(&at("main"), &["worktree", "add", "-q", "../linked", "-b", "linked"]);
+        assert_eq!(main_worktree(&at("linked")), Some(at("main")));
+        // The repository knows this worktree at another place.
+        std::fs::copy(at("linked/.git"), at("other/.git")).expect("a copy");
+        assert_eq!(main_worktree(&at("other")), None);
+        // The repository does not know this worktree.
+        std::fs::write(at("made-up/.git"), "gitdir: git\n").expect("a file");
+        std::fs::write(at("made-up/git/commondir"), at("main/.git").display().to_string()).expect("a file");
+        assert_eq!(main_worktree(&at("made-up")), None);
+        let shares = |one: &str| {
+            let (one, main) = (Worktree::at(&at(one)), Worktree::at(&at("main")).expect("a worktree"));
+            one.is_some_and(|one| one.shares_repository(&main))
+        };
+        assert_eq!(["linked", "other", "made-up"].map(shares), [true, false, false]);
+        std::fs::rename(at("linked"), at("moved")).expect("the same file system");
+        assert_eq!(main_worktree(&at("moved")), Some(at("main")));
+    }
 }
