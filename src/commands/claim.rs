@@ -8,7 +8,8 @@ use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::base::text::count_of;
 use crate::log::owners::owners;
-use crate::log::state::claims::Claims;
+use crate::log::state::claims::{Answer, Claims};
+use crate::message::ALL_CLAIMS;
 use crate::message::claim::{self, Change, Terms};
 use crate::message::record::{Event, Record};
 use crate::message::subject::Subject;
@@ -141,6 +142,12 @@ pub struct Asked {
 pub fn ask(room: &Room, who: &Who, ask: Ask, note: Option<String>) -> Result<Asked> {
     let before = owners(&room.dir)?;
     let agent = send::sender_id(&room.registry()?, &room.settings()?, who)?;
+    let only = |answer| before.find_offer(&agent, answer, None).map(Some).map_err(Error::NotGranted);
+    let ask = match ask {
+        Ask::Accept(None) => Ask::Accept(only(Answer::Accept)?),
+        Ask::Decline(None) => Ask::Decline(only(Answer::Decline)?),
+        ask => ask,
+    };
     let waiting = match &ask {
         Ask::Claim { subjects, .. } => {
             let same = before.waiting().iter().filter(|one| *one.agent == *agent && one.subjects == *subjects);
@@ -154,7 +161,8 @@ pub fn ask(room: &Room, who: &Who, ask: Ask, note: Option<String>) -> Result<Ask
     Ok(Asked { sent, room: room.clone(), agent, follower, before, names, decided: None })
 }
 
-fn draft(ask: Ask, note: Option<String>) -> Draft {
+/// The message that asks for it.
+pub(crate) fn draft(ask: Ask, note: Option<String>) -> Draft {
     let mut fields = Map::new();
     let mut put = |name: &str, value: Value| drop(fields.insert(name.to_owned(), value));
     let (mut to, mut in_reply_to, mut priority) = (Vec::new(), None, None);
@@ -170,15 +178,13 @@ fn draft(ask: Ask, note: Option<String>) -> Draft {
             "claim"
         }
         Ask::Release { subjects, of } => {
-            if !subjects.is_empty() {
-                put("claims", json!(subjects));
-            }
+            put("claims", explicit(&subjects));
             of.into_iter().for_each(|of| put("of", of.into()));
             "release"
         }
         Ask::Offer { to: other, subjects } => {
             to.push(other);
-            put("claims", json!(subjects));
+            put("claims", explicit(&subjects));
             "handoff"
         }
         Ask::Accept(offer) => {
@@ -191,6 +197,11 @@ fn draft(ask: Ask, note: Option<String>) -> Draft {
         }
     };
     Draft { kind: Some(kind.into()), to, body: note, in_reply_to, priority, fields, ..Draft::default() }
+}
+
+/// Subjects as the value of `claims`: everything has a word of its own.
+fn explicit(subjects: &[Subject]) -> Value {
+    if subjects.is_empty() { ALL_CLAIMS.into() } else { json!(subjects) }
 }
 
 impl Asked {
@@ -345,12 +356,16 @@ pub fn subjects_to_claim(room: &Room, from: &Path, words: &[String]) -> Result<V
 }
 
 /// As [`subjects`], for work that an agent owns or waits for: a word may also be the subject as `mailbag claims` shows it.
+/// The word `all` alone means everything, unless the agent owns a file of this name: then no subjects are returned.
 pub fn owned_subjects(room: &Room, from: &Path, agent: &str, words: &[String]) -> Result<Vec<Subject>> {
     let claims = owners(&room.dir)?;
     let is_owned = |subject: &Subject| {
         let waits = || claims.waiting().iter().any(|one| *one.agent == *agent && one.subjects.contains(subject));
         claims.of(agent).any(|held| held.subject == *subject) || waits()
     };
+    if matches!(words, [all] if all == ALL_CLAIMS && !subjects(room, from, words)?.iter().all(&is_owned)) {
+        return Ok(Vec::new());
+    }
     let (shown, mut meant) = (words.iter().map(|word| Subject::parse(word).ok()), Vec::new());
     for (word, shown) in words.iter().zip(shown) {
         let here = subjects(room, from, std::slice::from_ref(word));

@@ -35,6 +35,6 @@ pub use checked::{
     DEFAULT_CHANNEL, DEFAULT_PRIORITY, FIELDS, Message, PRIORITIES, ROUTERS_OWN, URGENT, is_decision, is_offer, unknown,
 };
 pub use types::{
-    APPROVAL, CLAIM_TYPES, DECISION, ESCALATION, LINK, MILESTONE, PIN, QUESTION, ROUTER_TYPES, TYPES, TypeSenders,
+    ALL_CLAIMS, APPROVAL, CLAIM_TYPES, DECISION, ESCALATION, LINK, MILESTONE, PIN, QUESTION, ROUTER_TYPES, TYPES, TypeSenders,
     goes_to_all, is_acted_on, may_go_to_channel_alone, senders_of_type,
 };

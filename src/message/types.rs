@@ -68,6 +68,8 @@ pub const ESCALATION: &str = "escalation";
 pub const DECISION: &str = "decision";
 /// Types that change the ownership of work. A `handoff` with `claims` does so, too.
 pub const CLAIM_TYPES: &[&str] = &["claim", "release", "accept", "decline"];
+/// The value of `claims` in a `release` or `handoff` of everything that the agent owns.
+pub const ALL_CLAIMS: &str = "all";
 /// The type that announces a result to all agents.
 pub const MILESTONE: &str = "milestone";
 /// Types that need no recipient, because they can go to a channel only. The same holds for session events, whose types

@@ -30,6 +30,21 @@ fn the_first_valid_decision_counts_and_is_told_to_the_asker_and_the_others_who_w
 }
 
 #[test]
+fn a_decision_on_an_approval_needs_both_the_approval_and_an_option() {
+    // P381
+    let world = room();
+    say(&world, 0, "alice", approval("d", json!("bob"), json!({})));
+    say(&world, 1, "bob", json!({"to": "alice", "type": "decision", "option": "yes", "body": "Deploy it"}));
+    say(&world, 2, "bob", json!({"to": "alice", "type": "decision", "in_reply_to": "alice/d", "body": "yes"}));
+    assert_eq!(codes(&world, "bob"), ["no_approval", "bad_option"]);
+    say(&world, 3, "carol", json!({"to": "alice", "type": "decision", "in_reply_to": "alice/d", "body": "I say yes"}));
+    say(&world, 4, "bob", json!({"to": "alice", "type": "decision", "body": "We use sqlite"}));
+    assert_eq!((codes(&world, "carol").len(), steps(&world)), (0, vec!["ask".to_owned()]), "prose decides nothing");
+    say(&world, 5, "bob", decision("alice/d", "yes"));
+    assert_eq!(outcomes(&world, "alice"), [pair("yes", "bob")]);
+}
+
+#[test]
 fn options_that_look_alike_or_have_invisible_characters_are_rejected() {
     let world = room();
     for (options, what) in [

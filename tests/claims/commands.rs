@@ -1,6 +1,6 @@
 //! The commands: what they say, and with which status they end.
 
-use super::{claim, owner, time};
+use super::{answer, claim, owner, release_all, time};
 use crate::world::{World, wait};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -78,13 +78,13 @@ fn what_a_command_does_a_dropped_file_does_too() {
     let world = office();
     world.ok(&["claim", "src", "--as", "alice"]);
     world.ok(&["handoff", "bob", "src", "--as", "alice"]);
-    world.drop_file("bob", "a.json", r#"{"type": "accept"}"#);
+    world.drop_file("bob", "a.json", answer(&world, "accept").to_string());
     world.ok(&["run", "--once"]);
     assert_eq!(owner(&world, "src"), "bob");
     world.drop_file("bob", "b.json", r#"{"type": "handoff", "to": "alice", "claims": ["src"]}"#);
     let data = world.json(&["accept", "--as", "alice"]);
     assert_eq!((&data["status"], &data["of"], &data["claims"]), (&json!("granted"), &json!("bob"), &json!(["src"])));
-    world.drop_file("alice", "c.json", r#"{"type": "release"}"#);
+    world.drop_file("alice", "c.json", release_all().to_string());
     assert_eq!(world.ok(&["claims"]), "");
 }
 
@@ -228,7 +228,7 @@ fn wait_ends_when_the_owner_releases_the_work() {
         world.json(&["who"])["agents"].as_array().expect("agents").iter().find(|a| a["id"] == "bob").expect("bob")["presence"],
         "online"
     );
-    world.drop_file("alice", "r.json", r#"{"type": "release"}"#);
+    world.drop_file("alice", "r.json", release_all().to_string());
     let ran = waiting.wait_with_output().expect("it ends");
     assert!(ran.status.success() && ran.stdout == b"granted: src/x.rs (lease 4h)\n", "{ran:?}");
     assert!(String::from_utf8_lossy(&ran.stderr).contains("waiting for src/x.rs: alice owns src since"), "{ran:?}");

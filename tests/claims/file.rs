@@ -1,6 +1,6 @@
 //! `claims.json`: true up to a record, and made again from the log.
 
-use super::{claim, ledger, owned, owner, pass, say};
+use super::{answer, claim, ledger, owned, owner, pass, say};
 use crate::town::Town;
 use crate::world::World;
 use serde_json::json;
@@ -47,7 +47,7 @@ fn readers_add_the_records_behind_the_file() {
     say(&world, 0, "alice", claim(&["src"]));
     let old = fs::read(world.room("claims.json")).expect("the file");
     say(&world, 1, "alice", json!({"type": "handoff", "to": "bob", "claims": ["src"], "body": "yours"}));
-    say(&world, 2, "bob", json!({"type": "accept"}));
+    say(&world, 2, "bob", answer(&world, "accept"));
     fs::write(world.room("claims.json"), old).expect("written");
     let explained = world.ok(&["explain", "owner:src"]);
     assert!(explained.contains("bob"), "{explained}");

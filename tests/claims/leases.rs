@@ -1,6 +1,6 @@
 //! Leases: what keeps a claim alive, and what happens when its owner is gone. The clock is fixed.
 
-use super::{claim, notices, outcome, owned, owner, pass, say, wait_for};
+use super::{answer, claim, notices, outcome, owned, owner, pass, release_all, say, wait_for};
 use crate::world::World;
 use serde_json::json;
 
@@ -83,7 +83,8 @@ fn a_handoff_while_the_lease_lapses_is_void() {
     let world = office();
     say(&world, 0, "alice", json!({"type": "claim", "claims": ["src"], "lease": "1h"}));
     say(&world, 1, "alice", json!({"type": "handoff", "to": "bob", "claims": ["src"], "body": "yours"}));
-    assert_eq!(say(&world, 62, "bob", json!({"type": "accept"})), "no_offer");
+    let accept = answer(&world, "accept");
+    assert_eq!(say(&world, 62, "bob", accept), "no_offer");
     assert_eq!(owned(&world), []);
 }
 
@@ -97,7 +98,7 @@ fn a_waiting_claim_of_a_dead_agent_is_passed_over() {
     say(&world, 10, "carol", json!({"to": "alice", "body": "hurry"}));
     pass(&world, 12);
     assert_eq!(notices(&world, "bob"), ["no longer waiting: src"]);
-    say(&world, 13, "alice", json!({"type": "release"}));
+    say(&world, 13, "alice", release_all());
     assert_eq!(owned(&world), [("src/c".to_owned(), "carol".to_owned())]);
 }
 

@@ -63,6 +63,18 @@ fn outcome(world: &World, agent: &str, id: &str) -> String {
     }
 }
 
+/// The answer of this type to the newest open offer.
+fn answer(world: &World, kind: &str) -> Value {
+    let claims = world.read("claims.json");
+    let offer = claims["offers"].as_array().and_then(|offers| offers.last()).expect("an open offer");
+    json!({"type": kind, "in_reply_to": offer["offer"]})
+}
+
+/// A release of everything.
+fn release_all() -> Value {
+    json!({"type": "release", "claims": "all"})
+}
+
 fn claim(subjects: &[&str]) -> Value {
     json!({"type": "claim", "claims": subjects})
 }

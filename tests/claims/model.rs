@@ -188,17 +188,28 @@ impl Model {
     }
 }
 
-fn message(act: &Act) -> Value {
+fn message(world: &World, agent: &str, act: &Act) -> Value {
     match act {
         Act::Claim { subjects, wait } => {
             let texts: Vec<&str> = subjects.iter().map(|n| SUBJECTS[*n].0).collect();
             json!({"type": "claim", "claims": texts, "wait": wait})
         }
-        Act::Release => json!({"type": "release"}),
-        Act::Offer { to } => json!({"type": "handoff", "to": AGENTS[*to], "claims": []}),
-        Act::Accept => json!({"type": "accept"}),
-        Act::Decline => json!({"type": "decline"}),
+        Act::Release => json!({"type": "release", "claims": "all"}),
+        Act::Offer { to } => json!({"type": "handoff", "to": AGENTS[*to], "claims": "all"}),
+        Act::Accept => json!({"type": "accept", "in_reply_to": only_offer(world, agent, &["to"])}),
+        Act::Decline => json!({"type": "decline", "in_reply_to": only_offer(world, agent, &["to", "from"])}),
     }
+}
+
+/// The only open offer that names an agent in one of these fields, or a name that no offer has.
+fn only_offer(world: &World, agent: &str, fields: &[&str]) -> Value {
+    if !world.room("claims.json").exists() {
+        return json!("none");
+    }
+    let claims = world.read("claims.json");
+    let offers = claims["offers"].as_array().expect("a list").iter();
+    let mine: Vec<&Value> = offers.filter(|offer| fields.iter().any(|field| offer[*field] == agent)).collect();
+    if let [only] = mine[..] { only["offer"].clone() } else { json!("none") }
 }
 
 fn play(acts: &[(usize, Act)]) {
@@ -206,7 +217,7 @@ fn play(acts: &[(usize, Act)]) {
     world.write("settings.toml", "durability = \"process\"\nsender_budget = 0\n");
     let mut model = Model::default();
     for (n, (agent, act)) in acts.iter().enumerate() {
-        let mut message = message(act);
+        let mut message = message(&world, AGENTS[*agent], act);
         message["id"] = json!(format!("m{n}"));
         world.drop_file(AGENTS[*agent], &format!("{n}.json"), message.to_string());
         pass(&world, 0);

@@ -1,6 +1,6 @@
 //! Who gets what: granting, rejecting, waiting, handing over, releasing.
 
-use super::{claim, notices, outcome, owned, owner, pass, say, wait_for};
+use super::{answer, claim, notices, outcome, owned, owner, pass, release_all, say, wait_for};
 use crate::town::Town;
 use crate::world::World;
 use serde_json::{Value, json};
@@ -42,7 +42,7 @@ fn two_claims_in_one_batch_are_judged_in_their_order() {
     // P118
     let world = office();
     let ids = ["m1", "m2", "m3"];
-    let lines: Vec<String> = [("m1", claim(&["src"])), ("m2", json!({"type": "release"})), ("m3", claim(&["docs"]))]
+    let lines: Vec<String> = [("m1", claim(&["src"])), ("m2", release_all()), ("m3", claim(&["docs"]))]
         .into_iter()
         .map(|(id, mut message)| {
             message["id"] = json!(id);
@@ -76,7 +76,7 @@ fn waiting_claims_are_granted_first_come_first_served_and_told() {
     assert_eq!(say(&world, 4, "alice", json!({"type": "release", "claims": ["src"]})), "");
     assert_eq!((owner(&world, "src/a"), owner(&world, "docs")), ("bob".into(), "bob".into()));
     assert_eq!(notices(&world, "bob"), ["granted: src/a, docs"]);
-    say(&world, 5, "bob", json!({"type": "release"}));
+    say(&world, 5, "bob", release_all());
     assert_eq!((owner(&world, "src"), notices(&world, "carol")), ("carol".into(), vec!["granted: src".into()]));
 }
 
@@ -85,7 +85,7 @@ fn a_release_and_the_grant_that_follows_are_in_one_batch() {
     // P119
     let world = office();
     say(&world, 0, "alice", claim(&["src"]));
-    let lines = [json!({"type": "release", "id": "r"}), json!({"to": "bob", "body": "done", "id": "d"})];
+    let lines = [json!({"type": "release", "claims": "all", "id": "r"}), json!({"to": "bob", "body": "done", "id": "d"})];
     world.drop_file("bob", "w.json", wait_for(&["src"]).to_string());
     pass(&world, 1);
     world.drop_file("alice", "x.ndjson", lines.map(|line| line.to_string()).join("\n") + "\n");
@@ -104,7 +104,7 @@ fn a_wait_that_would_close_a_circle_is_rejected() {
     assert_eq!(say(&world, 1, "alice", wait_for(&["b"])), "waiting");
     assert_eq!(say(&world, 2, "bob", wait_for(&["c"])), "waiting");
     assert_eq!(say(&world, 3, "carol", wait_for(&["a"])), "circular_wait");
-    say(&world, 4, "carol", json!({"type": "release"}));
+    say(&world, 4, "carol", release_all());
     assert_eq!(owner(&world, "c"), "bob");
 }
 
@@ -125,7 +125,7 @@ fn an_offer_leaves_the_owner_until_it_is_accepted() {
     assert_eq!((owner(&world, "src"), owner(&world, "task:login")), ("bob".into(), "alice".into()));
     let told = world.inbox("alice").into_iter().find(|mail| mail["type"] == "accept").expect("alice is told");
     assert_eq!(told["delivery"]["claim"]["status"], "granted");
-    assert_eq!(say(&world, 4, "bob", json!({"type": "accept"})), "no_offer", "an offer is accepted once");
+    assert_eq!(say(&world, 4, "bob", json!({"type": "accept", "in_reply_to": format!("#{number}")})), "no_offer", "an offer is accepted once");
     assert_eq!(say(&world, 5, "bob", offer), "bad_claim", "nobody hands over to itself");
 }
 
@@ -135,17 +135,21 @@ fn an_offer_ends_by_decline_by_withdrawal_by_release_and_when_its_recipient_reti
     let world = office();
     say(&world, 0, "alice", claim(&["src"]));
     let offer = |to: &str| json!({"type": "handoff", "to": to, "claims": ["src"], "body": "yours"});
-    let accept = json!({"type": "accept"});
     say(&world, 1, "alice", offer("bob"));
-    assert_eq!(say(&world, 2, "bob", json!({"type": "decline", "body": "no time"})), "");
+    let accept = answer(&world, "accept");
+    let mut decline = answer(&world, "decline");
+    decline["body"] = json!("no time");
+    assert_eq!(say(&world, 2, "bob", decline), "");
     let told = world.inbox("alice").into_iter().find(|mail| mail["type"] == "decline").expect("alice is told");
     assert_eq!(told["body"], "no time");
-    assert_eq!(say(&world, 3, "bob", accept.clone()), "no_offer");
+    assert_eq!(say(&world, 3, "bob", accept), "no_offer");
     say(&world, 4, "alice", offer("bob"));
-    say(&world, 5, "alice", json!({"type": "decline"}));
-    assert_eq!(say(&world, 6, "bob", accept.clone()), "no_offer", "its sender has withdrawn it");
+    let accept = answer(&world, "accept");
+    say(&world, 5, "alice", answer(&world, "decline"));
+    assert_eq!(say(&world, 6, "bob", accept), "no_offer", "its sender has withdrawn it");
     say(&world, 7, "alice", offer("bob"));
-    say(&world, 8, "alice", json!({"type": "release"}));
+    let accept = answer(&world, "accept");
+    say(&world, 8, "alice", release_all());
     assert_eq!(say(&world, 9, "bob", accept), "no_offer", "its sender owns nothing any more");
     say(&world, 10, "alice", claim(&["src"]));
     say(&world, 11, "alice", offer("carol"));
@@ -161,13 +165,13 @@ fn claims_are_handed_over_to_one_agent_and_a_handoff_without_claims_is_a_message
     let world = office();
     say(&world, 0, "alice", claim(&["src"]));
     assert_eq!(
-        say(&world, 1, "alice", json!({"type": "handoff", "to": "all", "claims": [], "body": "x"})),
+        say(&world, 1, "alice", json!({"type": "handoff", "to": "all", "claims": "all", "body": "x"})),
         "bad_handoff"
     );
     let prose = json!({"type": "handoff", "to": ["bob", "carol"], "body": "I go home"});
     assert_eq!(say(&world, 2, "alice", prose), "");
     assert_eq!((world.inbox("bob").len(), world.inbox("carol").len()), (1, 1));
-    assert_eq!(say(&world, 3, "bob", json!({"type": "accept"})), "no_offer");
+    assert_eq!(world.read("claims.json")["offers"], json!([]));
 }
 
 #[test]
@@ -186,8 +190,41 @@ fn no_part_of_a_claim_is_released_and_nobody_releases_what_another_agent_owns() 
     say(&world, 0, "alice", claim(&["src/**"]));
     assert_eq!(say(&world, 1, "alice", json!({"type": "release", "claims": ["src/a"]})), "not_owned");
     assert_eq!(say(&world, 2, "bob", json!({"type": "release", "claims": ["src/**"]})), "not_owned");
-    assert_eq!(say(&world, 3, "bob", json!({"type": "release", "of": "alice"})), "not_steward");
+    assert_eq!(say(&world, 3, "bob", json!({"type": "release", "claims": "all", "of": "alice"})), "not_steward");
     assert_eq!(owner(&world, "src/**"), "alice");
+}
+
+#[test]
+fn a_word_of_prose_does_not_change_the_ownership_of_work() {
+    // P380
+    let world = office();
+    say(&world, 0, "alice", claim(&["src/**"]));
+    say(&world, 1, "alice", json!({"type": "handoff", "to": "bob", "claims": ["src/**"], "body": "yours"}));
+    for (agent, prose, code) in [
+        ("alice", json!({"type": "release", "to": "bob", "subject": "v1.2 released"}), "no_claims"),
+        ("alice", json!({"type": "release", "to": "bob", "claims": [], "body": "v1.2"}), "no_claims"),
+        ("alice", json!({"type": "release", "to": "bob", "claims": null, "body": "v1.2"}), "no_claims"),
+        ("alice", json!({"type": "handoff", "to": "bob", "claims": [], "body": "Your turn"}), "no_claims"),
+        ("bob", json!({"type": "accept", "to": "alice", "body": "A good idea"}), "no_offer"),
+        ("alice", json!({"type": "decline", "to": "bob", "body": "No time for the meeting"}), "no_offer"),
+    ] {
+        assert_eq!(say(&world, 2, agent, prose.clone()), code, "{prose}");
+    }
+    assert_eq!(owner(&world, "src/**"), "alice");
+    assert_eq!(say(&world, 3, "bob", answer(&world, "accept")), "granted", "the offer is still open");
+}
+
+#[test]
+fn everything_is_released_and_handed_over_by_its_own_word() {
+    // P121
+    let world = office();
+    say(&world, 0, "alice", claim(&["src", "all"]));
+    assert_eq!(say(&world, 1, "alice", json!({"type": "release", "claims": ["all"]})), "");
+    assert_eq!(owned(&world), [("src".to_owned(), "alice".to_owned())], "in a list, all is the name of a file");
+    say(&world, 2, "alice", json!({"type": "handoff", "to": "bob", "claims": "all"}));
+    assert_eq!(say(&world, 3, "bob", answer(&world, "accept")), "granted");
+    say(&world, 4, "bob", release_all());
+    assert_eq!(owned(&world), []);
 }
 
 #[test]
@@ -200,7 +237,7 @@ fn the_human_and_a_steward_override_and_the_owner_is_told() {
     assert_eq!((owner(&world, "src"), owner(&world, "docs")), ("".into(), "alice".into()));
     let told = world.inbox("alice").into_iter().find(|mail| mail["from"] == "human").expect("the owner is told");
     assert_eq!(told["delivery"]["claim"], json!({"status": "released", "of": "alice", "claims": ["src"]}));
-    say(&world, 2, "lead", json!({"type": "release", "of": "alice"}));
+    say(&world, 2, "lead", json!({"type": "release", "claims": "all", "of": "alice"}));
     assert_eq!(owned(&world), []);
     let human = world.inbox("human").into_iter().find(|mail| mail["from"] == "lead").expect("so is the human");
     assert_eq!(human["type"], "release");
@@ -214,7 +251,7 @@ fn a_waiting_claim_is_withdrawn_by_a_release() {
     say(&world, 1, "bob", wait_for(&["src/b"]));
     say(&world, 2, "carol", wait_for(&["src/b/c"]));
     say(&world, 3, "bob", json!({"type": "release", "claims": ["src/b"]}));
-    say(&world, 4, "alice", json!({"type": "release"}));
+    say(&world, 4, "alice", release_all());
     assert_eq!(owned(&world), [("src/b/c".to_owned(), "carol".to_owned())]);
 }
 
@@ -289,7 +326,7 @@ fn a_running_router_grants_what_a_release_frees() {
     town.wait_for_mail("alice", 1);
     town.mail("bob", "w.json", wait_for(&["src"]));
     town.wait_for_mail("bob", 1);
-    town.mail("alice", "r.json", json!({"type": "release"}));
+    town.mail("alice", "r.json", release_all());
     let mail = town.wait_for_mail("bob", 2);
     assert_eq!(mail[1]["subject"], "granted: src");
     super::ledger::check(&town).is_settled();

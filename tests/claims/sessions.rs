@@ -1,7 +1,7 @@
 //! Sessions and claims: a claim lives as long as the client of its owner runs, and not much longer. The clients are Python
 //! programs that run the hook, as real clients do.
 
-use super::{claim, ledger, notices, owned, owner, wait_for};
+use super::{claim, ledger, notices, owned, owner, release_all, wait_for};
 use crate::hooks::recorded;
 use crate::world::{World, skip};
 use mailbag::base::clock::Stamp;
@@ -210,7 +210,7 @@ fn the_watch_of_a_session_ends_with_its_last_claim() {
     let world = office();
     let Some(mut client) = Client::start(&world, &[]) else { return };
     client.begin(&world);
-    world.drop_file("alice", "r.json", json!({"type": "release"}).to_string());
+    world.drop_file("alice", "r.json", release_all().to_string());
     world.ok(&["run", "--once"]);
     world.wait("the watch ends", || holds(&world).is_empty());
 }

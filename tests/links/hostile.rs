@@ -77,7 +77,7 @@ fn what_acts_on_a_room_does_not_come_from_another_one() {
     let acts = [
         json!({"type": "ack", "refs": ["bob/m-1"], "status": "withdrawn"}),
         json!({"type": "claim", "claims": ["docs/**"]}),
-        json!({"type": "release", "of": "bob"}),
+        json!({"type": "release", "claims": "all", "of": "bob"}),
         json!({"type": "handoff", "claims": ["src/**"]}),
         json!({"type": "subscribe", "topic": "x"}),
         json!({"type": "link", "link": "fit", "action": "bounce"}),

@@ -138,9 +138,9 @@ fn claims_waiting_claims_and_offers_go_along_and_none_waits_for_ever() {
     drop("kiwi", json!({"type": "claim", "claims": ["web/a"], "wait": true}));
     drop("kiwi", json!({"type": "claim", "claims": ["api"], "wait": true}));
     drop("alice", json!({"type": "claim", "claims": ["tests"], "wait": true}));
-    drop("kiwi", json!({"type": "handoff", "to": "carol", "claims": ["docs"], "body": "yours"}));
+    drop("kiwi", json!({"id": "docs", "type": "handoff", "to": "carol", "claims": ["docs"], "body": "yours"}));
     drop("carol", json!({"type": "claim", "claims": ["doc2"]}));
-    drop("carol", json!({"type": "handoff", "to": "kiwi", "claims": ["doc2"], "body": "yours"}));
+    drop("carol", json!({"id": "doc2", "type": "handoff", "to": "kiwi", "claims": ["doc2"], "body": "yours"}));
     rename(&world, "kiwi", "bob");
     world.ok(&["run", "--once"]);
     let claims = world.json(&["claims"]);
@@ -163,8 +163,8 @@ fn claims_waiting_claims_and_offers_go_along_and_none_waits_for_ever() {
     let told: Vec<Value> = world.inbox("bob").into_iter().filter(|mail| mail["from"] == "mailbag").collect();
     let subjects: Vec<&str> = told.iter().filter_map(|mail| mail["subject"].as_str()).collect();
     assert_eq!(subjects, ["no longer waiting: api", "granted: web/a"], "{told:?}");
-    drop("carol", json!({"type": "accept"}));
-    drop("bob", json!({"type": "accept"}));
+    drop("carol", json!({"type": "accept", "in_reply_to": "docs"}));
+    drop("bob", json!({"type": "accept", "in_reply_to": "doc2"}));
     let claims = world.json(&["claims"]);
     let of = |subject: &str| {
         let all = claims["claims"].as_array().cloned().unwrap_or_default();

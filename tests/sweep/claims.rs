@@ -29,7 +29,7 @@ fn room(room: &Path) -> io::Result<()> {
     drop_file(room, "bob", "b1", json!({"type": "claim", "claims": ["src/b"], "wait": true}))?;
     drop_file(room, "dave", "d2", json!({"type": "handoff", "to": "carol", "claims": ["docs"], "body": "yours"}))?;
     done(pass(room, TIMES[0]))?;
-    drop_file(room, "alice", "a2", json!({"type": "release"}))?;
+    drop_file(room, "alice", "a2", json!({"type": "release", "claims": "all"}))?;
     drop_file(room, "carol", "c1", json!({"type": "accept", "in_reply_to": "d2"}))?;
     drop_file(room, "frank", "f1", json!({"type": "claim", "claims": ["lane:web"]}))?;
     drop_file(room, "frank", "f2", json!({"type": "claim", "claims": ["task:x"]}))

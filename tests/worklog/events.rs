@@ -55,8 +55,8 @@ fn each_change_of_claims_is_an_event() {
     };
     says("alice", r#"{"type":"claim","claims":["src","docs","task:a"],"subject":"Passkeys"}"#);
     says("bob", r#"{"type":"claim","claims":["src/x"],"wait":true}"#);
-    says("alice", r#"{"type":"handoff","to":"bob","claims":["docs"],"body":"yours"}"#);
-    says("bob", r#"{"type":"accept"}"#);
+    says("alice", r#"{"id":"offer","type":"handoff","to":"bob","claims":["docs"],"body":"yours"}"#);
+    says("bob", r#"{"type":"accept","in_reply_to":"alice/offer"}"#);
     says("alice", r#"{"type":"release","claims":["src"]}"#);
     says("human", r#"{"type":"release","of":"alice","claims":["task:a"]}"#);
     let seen = events(&world, &["--type", "claim"]);

@@ -18,7 +18,7 @@ release of a subject for which the agent waits withdraws the waiting claim. The
 human, and agents with the capability steward, can release the claims of others.
 Exit status 1 means rejected.
 
-A file {\"type\": \"release\"} in the outbox releases everything.";
+A file {\"type\": \"release\", \"claims\": \"all\"} in the outbox releases everything.";
 
 /// Release claims
 #[derive(Debug, clap::Args)]

@@ -11,8 +11,9 @@ use super::session_watch;
 use crate::base::error::{Doing, Result};
 use crate::base::sanitize;
 use crate::commands::follow::let_router_process;
+use crate::commands::claim::{self, Ask};
 use crate::commands::name;
-use crate::commands::send::{Draft, send};
+use crate::commands::send::send;
 use crate::query::claims;
 use crate::query::identity::{self, Who};
 use crate::room::Room;
@@ -186,8 +187,8 @@ fn release(room: &Room, agent: String) -> Result<()> {
         return Ok(());
     }
     let who = Who { name: agent, source: identity::THE_SESSION };
-    let draft = Draft { kind: Some("release".into()), body: Some("The session ended.".into()), ..Draft::default() };
-    send(room, &who, draft)?;
+    let everything = Ask::Release { subjects: Vec::new(), of: None };
+    send(room, &who, claim::draft(everything, Some("The session ended.".into())))?;
     begin_pass(room)
 }
 

@@ -6,13 +6,16 @@ use crate::base::error::Problem;
 use crate::base::lookalike::skeleton;
 use crate::base::sanitize;
 use crate::message::checked::field;
-use crate::message::{APPROVAL, decision};
+use crate::message::{APPROVAL, DECISION, decision};
 use serde_json::{Map, Value, json};
 
 type Fields = Map<String, Value>;
 
 /// Adds all violations to `problems`. Fields of the wrong type are skipped, because the schema reports them.
 pub(super) fn check(fields: &Fields, kind: &str, now: Stamp, problems: &mut Vec<Problem>) {
+    if kind == DECISION {
+        problems.extend(check_decision(fields));
+    }
     if kind != APPROVAL {
         return;
     }
@@ -20,6 +23,18 @@ pub(super) fn check(fields: &Fields, kind: &str, now: Stamp, problems: &mut Vec<
     problems.extend(check_options(&options));
     problems.extend(check_deadline(fields, now));
     problems.extend(check_outcome(fields, &options));
+}
+
+/// Without `in_reply_to` a chosen option decides nothing, although its sender thinks so.
+fn check_decision(fields: &Fields) -> Option<Problem> {
+    let option = field(fields, "option")?.as_str()?;
+    if fields.contains_key("in_reply_to") {
+        return None;
+    }
+    let hint = did_you_mean(fields, &["in_reply_to"]);
+    let fix = format!("put the number or the id of the approval in in_reply_to{hint}, or omit option");
+    let problem = Problem::new("no_approval", "the decision has an option, and names no approval").at("/in_reply_to");
+    Some(problem.fix(fix).example(json!({"type": DECISION, "in_reply_to": "12", "option": option})))
 }
 
 fn check_options(options: &[String]) -> Option<Problem> {

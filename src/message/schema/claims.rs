@@ -5,7 +5,7 @@ use crate::base::clock;
 use crate::base::error::Problem;
 use crate::base::limits;
 use crate::message::checked::field;
-use crate::message::is_offer;
+use crate::message::{ALL_CLAIMS, is_offer};
 use crate::message::subject::Subject;
 use serde_json::{Map, Value, json};
 
@@ -13,6 +13,9 @@ type Fields = Map<String, Value>;
 
 /// Adds all violations to `problems`. Fields of the wrong type are skipped, because the schema reports them.
 pub(super) fn check(fields: &Fields, kind: &str, problems: &mut Vec<Problem>) {
+    if matches!(kind, "accept" | "decline") {
+        problems.extend(check_offer(fields, kind));
+    }
     if !matches!(kind, "claim" | "release") && !is_offer(fields) {
         return;
     }
@@ -34,14 +37,36 @@ pub(super) fn check(fields: &Fields, kind: &str, problems: &mut Vec<Problem>) {
     }
 }
 
+/// A word of prose, such as the type `release` for a new version, must not change the ownership of work.
 fn check_presence(fields: &Fields, kind: &str) -> Option<Problem> {
     let claims = field(fields, "claims").map(|claims| claims.as_array().is_some_and(Vec::is_empty));
-    if kind != "claim" || claims == Some(false) {
+    if claims == Some(false) {
         return None;
     }
-    let fix = format!("name paths, globs, task:<name> or lane:<name> in claims{}", did_you_mean(fields, &["claims"]));
-    let example = json!({"type": "claim", "claims": ["src/auth/**"]});
-    Some(Problem::new("no_claims", "the claim names no work").at("/claims").fix(fix).example(example))
+    let hint = did_you_mean(fields, &["claims"]);
+    let (all, example) = match kind {
+        "claim" => (String::new(), json!({"type": kind, "claims": ["src/auth/**"]})),
+        "release" => (format!(", or write \"claims\": {ALL_CLAIMS:?} for everything"), json!({"type": kind, "claims": ALL_CLAIMS})),
+        _ => (
+            format!(", or write \"claims\": {ALL_CLAIMS:?} for everything; a handoff in words has no claims"),
+            json!({"type": kind, "to": field(fields, "to"), "claims": ALL_CLAIMS}),
+        ),
+    };
+    let fix = format!("name paths, globs, task:<name> or lane:<name> in claims{all}{hint}");
+    Some(Problem::new("no_claims", format!("the {kind} names no work")).at("/claims").fix(fix).example(example))
+}
+
+/// An answer to an offer names the offer, so that `accept` or `decline` in another sense changes nothing.
+fn check_offer(fields: &Fields, kind: &str) -> Option<Problem> {
+    if fields.contains_key("in_reply_to") {
+        return None;
+    }
+    let fix = format!(
+        "put the number or the id of the offer in in_reply_to{}; in another sense, use the type answer",
+        did_you_mean(fields, &["in_reply_to"])
+    );
+    let problem = Problem::new("no_offer", format!("the {kind} names no offer")).at("/in_reply_to");
+    Some(problem.fix(fix).example(json!({"type": kind, "in_reply_to": "12"})))
 }
 
 fn check_lease(fields: &Fields) -> Option<Problem> {

@@ -70,6 +70,20 @@ impl<'a> Decisions<'a> {
         Ok(Ok(Effect { fact: Fact::Decision(step), outcome }))
     }
 
+    /// A `decision` without `option` that names an open approval which its sender can decide: it would decide nothing,
+    /// although its sender thinks so.
+    pub(super) fn check_option(&self, agent: &Arc<str>, message: &Message) -> Checked<()> {
+        let reference = message.text("in_reply_to").filter(|_| message.kind() == DECISION).unwrap_or_default();
+        let Chosen::One(open) = self.approvals.find(reference) else { return Ok(()) };
+        if open.from == **agent || !open.to.contains(agent) {
+            return Ok(());
+        }
+        let options = &open.terms.options;
+        let problem = Problem::new("bad_option", format!("the decision on {} has no option", open.approval));
+        let fix = format!("write one of {} in option, or use another type, such as answer", options.join(", "));
+        wrong(problem.at("/option").fix(fix).example(json!(options[0])))
+    }
+
     /// Closes the approvals that an accepted ack of their asker withdraws.
     pub(super) fn withdraw(&mut self, from: &Arc<str>, id: &str, receipts: &[Receipt]) {
         if !self.approvals.withdrawn(receipts, from).is_empty() {

@@ -8,11 +8,10 @@ use crate::base::clock::{self, Stamp};
 use crate::base::error::Problem;
 use crate::base::text::{listed, to_the_second};
 use crate::base::{limits, sanitize};
-use crate::log::state::claims::{Ask, Claims, Offered, Waiting};
+use crate::log::state::claims::{Answer, Ask, Claims, Waiting};
 use crate::log::state::{Source, State};
 use crate::message::claim::Change;
 use crate::message::record::Group;
-use crate::message::reference::{Chosen, Fit, Reference, choose};
 use crate::message::subject::{Subject, cover_everything};
 use crate::message::{Message, id};
 use crate::room::leases::{self, Lapsed, Reason, Review, Signs, Warned};
@@ -128,8 +127,8 @@ impl<'a> Owners<'a> {
                 Ok(Ask::Claim { subjects, lease: lease.as_secs(), why: purpose(message), wait })
             }
             "release" => Ok(Ask::Release { of: self.released(agent, message)?, subjects }),
-            "accept" => self.offer(message, |one| *one.to == **agent).map(Ask::Accept),
-            "decline" => self.offer(message, |one| *one.to == **agent || *one.from == **agent).map(Ask::Decline),
+            "accept" => self.claims.find_offer(agent, Answer::Accept, message.text("in_reply_to")).map(Ask::Accept),
+            "decline" => self.claims.find_offer(agent, Answer::Decline, message.text("in_reply_to")).map(Ask::Decline),
             _ => {
                 let mut recipients = to.iter().flat_map(|group| &group.agents);
                 match (recipients.next(), recipients.next()) {
@@ -161,34 +160,6 @@ impl<'a> Owners<'a> {
                 let what = format!("{agent} cannot release the claims of {of}");
                 let fix = format!("ask {of} or the human; the capability {STEWARD} allows it");
                 Err(vec![Problem::new("not_steward", what).at("/of").fix(fix)])
-            }
-        }
-    }
-
-    /// The offer that an answer is about, by its reference. Without a reference, the only one.
-    fn offer(&self, message: &Message, may: impl Fn(&Offered) -> bool) -> Result<String, Vec<Problem>> {
-        let mine: Vec<&Offered> = self.claims.offered().iter().filter(|one| may(one)).collect();
-        let problem = |what: String, fix: &str| vec![Problem::new("no_offer", what).at("/in_reply_to").fix(fix)];
-        let chosen = match message.text("in_reply_to") {
-            None => choose(mine.iter().map(|one| (Fit::Whole, *one)).collect()),
-            Some(text) => {
-                let reference = Reference::parse(text);
-                let found = mine.iter().filter_map(|one| {
-                    let (from, id) = one.offer.split_once('/')?;
-                    Some((reference.as_ref()?.fit(from, id, Some(one.seq))?, *one))
-                });
-                choose(found.collect())
-            }
-        };
-        match chosen {
-            Chosen::One(one) => Ok(one.offer.clone()),
-            Chosen::Several(_) => {
-                Err(problem("more than one offer is open".into(), "name the message of the offer in in_reply_to"))
-            }
-            Chosen::None => {
-                let fix = "`mailbag claims` lists open offers; an offer ends when it is accepted or declined, or when \
-                           its subjects are released";
-                Err(problem("there is no such open offer".into(), fix))
             }
         }
     }

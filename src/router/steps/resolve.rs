@@ -290,15 +290,8 @@ impl Judge<'_> {
         let act = match ack {
             false => compose::act(&message),
             true => {
-                let room = self.config.dir();
-                match ack::judge(
-                    room,
-                    (self.state, self.config.registry()),
-                    agent,
-                    &message,
-                    &mut self.acks,
-                    intake.searches(),
-                )? {
+                let (room, known) = (self.config.dir(), (self.state, self.config.registry()));
+                match ack::judge(room, known, agent, &message, &mut self.acks, intake.searches())? {
                     Ok(receipts) => {
                         self.decisions.withdraw(agent, message.id(), &receipts);
                         Some(Act::Ack(receipts))
@@ -319,6 +312,8 @@ impl Judge<'_> {
             let judged = self.decisions.judge(&Dropped { agent, message: &message, at }, &mut to)?;
             self.notices.append(&mut self.decisions.notices);
             Some(judged)
+        } else if let Err(problem) = self.decisions.check_option(agent, &message) {
+            Some(Err(vec![*problem]))
         } else {
             self.disputes.judge(agent, &message, &mut to).map(Ok)
         };

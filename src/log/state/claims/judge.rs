@@ -7,6 +7,7 @@ use crate::base::limits;
 use crate::base::text::to_the_second;
 use crate::message::address::quoted;
 use crate::message::claim::{Change, Terms};
+use crate::message::reference::{Chosen, Fit, Reference, choose};
 use crate::message::subject::Subject;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -43,6 +44,15 @@ pub enum Ask {
     Accept(String),
     /// To decline the offer in this message, or to withdraw the agent's own offer.
     Decline(String),
+}
+
+/// An answer to an offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Its recipient takes the work over.
+    Accept,
+    /// Its recipient declines it, or its sender withdraws it.
+    Decline,
 }
 
 /// A claim of another agent that conflicts with what an agent asks for.
@@ -93,6 +103,33 @@ impl Claims {
                 _ => Err(vec![no_offer(&offer, agent)]),
             },
         }
+    }
+
+    /// The open offer that an agent answers, as `<sender>/<id>`. Without a reference, the only one.
+    pub fn find_offer(&self, agent: &str, answer: Answer, reference: Option<&str>) -> Result<String, Vec<Problem>> {
+        let may_answer = |one: &&Offered| *one.to == *agent || answer == Answer::Decline && *one.from == *agent;
+        let mine = self.offered.iter().filter(may_answer);
+        let chosen = match reference {
+            None => choose(mine.map(|one| (Fit::Whole, one)).collect()),
+            Some(text) => {
+                let reference = Reference::parse(text);
+                let found = mine.filter_map(|one| {
+                    let (from, id) = one.offer.split_once('/')?;
+                    Some((reference.as_ref()?.fit(from, id, Some(one.seq))?, one))
+                });
+                choose(found.collect())
+            }
+        };
+        let (what, fix) = match chosen {
+            Chosen::One(one) => return Ok(one.offer.clone()),
+            Chosen::Several(_) => ("more than one offer is open", "name the message of the offer in in_reply_to"),
+            Chosen::None => (
+                "there is no such open offer",
+                "`mailbag claims` lists open offers; an offer ends when it is accepted or declined, or when its \
+                 subjects are released",
+            ),
+        };
+        Err(vec![Problem::new("no_offer", what).at("/in_reply_to").fix(fix)])
     }
 
     fn judge_claim(

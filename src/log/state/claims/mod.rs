@@ -8,7 +8,7 @@ mod judge;
 #[cfg(test)]
 mod tests;
 
-pub use judge::{Ask, InTheWay};
+pub use judge::{Answer, Ask, InTheWay};
 
 use super::Source;
 use super::clock::Shift;
