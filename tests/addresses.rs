@@ -41,6 +41,7 @@ impl Availability for Stand {
     }
 }
 
+/// P382: the cases whose names contain `other-case`
 #[test]
 fn cases() {
     let mut files: Vec<_> = std::fs::read_dir("fixtures/addresses").unwrap().map(|e| e.unwrap().path()).collect();

@@ -45,17 +45,6 @@ fn null_is_absent_in_every_known_field() {
     }
 }
 
-/// A word in `routing` repeats what the recipients say, in any of its spellings.
-#[test]
-fn routing_may_be_a_word() {
-    for word in ["direct", "role", "broadcast", "topic"] {
-        let message = json!({"to": "bob", "body": "x", "routing": word});
-        let fields = read(message.to_string().as_bytes(), ALICE).expect("it is valid").into_fields();
-        assert_eq!(fields["metadata"], json!({"routing": word}));
-        assert_eq!(fields["to"], "bob");
-    }
-}
-
 #[test]
 fn every_invalid_message_is_refused_with_all_its_problems() {
     let mut wrong = Vec::new();
@@ -113,7 +102,7 @@ fn the_fixtures_cover_every_field_and_every_type() {
         assert!(wrong.iter().any(|name| has(name)), "{wrong:?} lack {field}");
     }
     for kind in TYPES {
-        let message = json!({"to": "bob", "type": kind, "body": "x", "refs": ["a"], "status": "actioned", "topic": "t", "claims": ["a"],
+        let message = json!({"to": "bob", "type": kind, "body": "x", "refs": ["a"], "status": "actioned", "topic": "t", "claims": ["a"], "in_reply_to": "a",
                              "link": "po", "action": "probe",
                              "key": "5a".repeat(32), "signature": "required"});
         assert!(read(message.to_string().as_bytes(), ALICE).is_ok(), "{kind} is refused");
@@ -215,21 +204,6 @@ fn the_display_name_may_stand_in_from_and_becomes_the_id() {
 }
 
 #[test]
-fn a_field_that_looks_like_a_slip_is_named_only_where_something_is_missing() {
-    for (sent, hint) in [
-        (json!({"to": "bob", "boddy": "x"}), "did you mean body instead of \"boddy\"?"),
-        (json!({"to": "bob", "message": "x"}), "did you mean body instead of \"message\"?"),
-        (json!({"recipients": ["bob"], "body": "x"}), "did you mean to instead of \"recipients\"?"),
-        (json!({"To": "bob", "body": "x"}), "did you mean to instead of \"To\"?"),
-        (json!({"type": "ack", "ref": ["a"], "status": "actioned"}), "did you mean refs instead of \"ref\"?"),
-    ] {
-        let problems = check(sent.clone()).expect_err("something is missing");
-        assert!(problems.iter().any(|p| p.fix.contains(hint)), "{sent}: {problems:#?}");
-    }
-    assert!(check(json!({"to": "bob", "body": "x", "boddy": "y", "message": "z"})).is_ok());
-}
-
-#[test]
 fn the_nearest_type_is_named() {
     let problems = check(json!({"to": "bob", "body": "x", "type": "quesiton"})).expect_err("no such type");
     assert!(problems[0].fix.starts_with("did you mean question?"), "{problems:?}");
@@ -237,7 +211,7 @@ fn the_nearest_type_is_named() {
 
 #[test]
 fn no_message_gets_more_problems_than_are_of_use() {
-    let refs: Vec<String> = (0..1000).map(|n| format!("no reference {n}")).collect();
+    let refs: Vec<String> = (0..1000).map(|n| format!("no\nreference {n}")).collect();
     let problems = check(json!({"to": "bob", "body": "x", "refs": refs})).expect_err("bad references");
     assert_eq!(problems.len(), mailbag::base::limits::PROBLEMS);
 }

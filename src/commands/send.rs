@@ -9,6 +9,7 @@ use crate::disk::layout;
 use crate::log::lookup::{self, LoggedMessage, SearchLimiter, Unresolved};
 use crate::log::{self, Position};
 use crate::message::address::{Address, quoted};
+use crate::message::reference::Reference;
 use crate::message::{DECISION, LINK, Message, PIN, id};
 use crate::query::identity::{self, Who};
 use crate::query::time;
@@ -247,7 +248,7 @@ pub fn sender_id(registry: &Registry, settings: &Settings, who: &Who) -> Result<
         },
         // An open room registers new senders, except for a name that differs from a registered one only in letter case.
         Err(e) => {
-            let is_new = id::is_name(&who.name) && registry.find_any_case(&who.name).is_none();
+            let is_new = id::is_name(&who.name) && registry.find_position(&who.name).is_none();
             if settings.admission == Admission::Open && is_new { Ok(who.name.clone()) } else { Err(e) }
         }
     }
@@ -318,11 +319,8 @@ fn compose(
     id: &str,
     draft: Draft,
 ) -> Result<(Map<String, Value>, Option<Stamp>)> {
-    let mut wanted = draft.refs.clone();
-    wanted.extend(draft.reply_to.clone());
-    let mut found = resolve(room, sender, &wanted)?;
-    let answered = draft.reply_to.and_then(|_| found.pop());
-    let mut refs: Vec<String> = found.into_iter().map(|(name, _)| name).collect();
+    let answered = draft.reply_to.map(|text| resolve(room, sender, &text)).transpose()?;
+    let mut refs = draft.refs.into_iter().map(|text| related(room, sender, text)).collect::<Result<Vec<_>>>()?;
     let (in_reply_to, answers) = match answered {
         Some((name, past)) => (Some(name), Stamp::parse(&past.accepted_at)),
         None => (draft.in_reply_to, draft.answers),
@@ -368,16 +366,23 @@ fn compose(
     Ok((fields.chain(draft.fields).collect(), answers))
 }
 
-/// Resolves references: the value for `in_reply_to` or `refs`, and the message.
-fn resolve(room: &Room, sender: &str, references: &[String]) -> Result<Vec<(String, LoggedMessage)>> {
-    if references.is_empty() {
-        return Ok(Vec::new());
-    }
+/// Resolves a reference: the value for `in_reply_to` or `refs`, and the message.
+fn resolve(room: &Room, sender: &str, reference: &str) -> Result<(String, LoggedMessage)> {
     let viewer = identity::viewer(room, sender)?;
-    let found = lookup::find(&room.dir, None, &viewer, references, &mut SearchLimiter::default())?;
-    let named = |(text, found): (&String, std::result::Result<lookup::LocatedMessage, Unresolved>)| {
-        let (past, _) = found.map_err(|unclear| unclear.error(&viewer, text))?;
-        Ok((if text.contains('/') { past.name() } else { past.id.clone() }, past))
-    };
-    references.iter().zip(found).map(named).collect()
+    let found = lookup::find(&room.dir, None, &viewer, &[reference.to_owned()], &mut SearchLimiter::default())?;
+    let found = found.into_iter().next().unwrap_or(Err(Unresolved::Missing));
+    let (past, _) = found.map_err(|unclear| unclear.error(&viewer, reference))?;
+    Ok((if reference.contains('/') { past.name() } else { past.id.clone() }, past))
+}
+
+/// The value for `refs`. A text that names no message is kept, because it can name a file, a commit or a task.
+fn related(room: &Room, sender: &str, text: String) -> Result<String> {
+    if Reference::parse(&text).is_none() {
+        return Ok(text);
+    }
+    match resolve(room, sender, &text) {
+        Ok((name, _)) => Ok(name),
+        Err(Error::NotFound { .. }) if !text.starts_with('#') => Ok(text),
+        Err(e) => Err(e),
+    }
 }

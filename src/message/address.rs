@@ -208,12 +208,12 @@ fn glob(text: &str) -> Result<Address, Problem> {
         let what = format!("{} is not a valid address: {form} takes a role name, not a pattern", quoted(text));
         return Err(bad(what).fix("write `all` for all agents, or a role as in `all_engineer`"));
     }
-    compiled(text, false).map(|_| Address::Glob(text.to_owned()))
+    compiled(text).map(|_| Address::Glob(text.to_owned()))
 }
 
 /// The matcher of a glob. It takes linear time and matches whole names only.
-pub(crate) fn compiled(pattern: &str, any_case: bool) -> Result<globset::GlobMatcher, Problem> {
-    let glob = globset::GlobBuilder::new(pattern).case_insensitive(any_case).backslash_escape(false).build();
+pub(crate) fn compiled(pattern: &str) -> Result<globset::GlobMatcher, Problem> {
+    let glob = globset::GlobBuilder::new(pattern).case_insensitive(true).backslash_escape(false).build();
     glob.map(|g| g.compile_matcher()).map_err(|e| {
         bad(format!("the pattern {} is not valid: {}", quoted(pattern), e.kind())).fix("use * ? [ab] or {one,two}")
     })

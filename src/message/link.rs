@@ -8,6 +8,7 @@ pub use super::carried::{Acked, Arrived, Carried, Enclosed, FarReceipt, LinkChan
 use super::checked::digest_of;
 use super::id::{self, far, tag_of};
 use super::record::{Event, Record};
+use super::reference::Reference;
 use super::{Message, TypeSenders, senders_of_type};
 use crate::base::hash::{Hash, NO_HASH, hex, unhex};
 use serde_json::{Map, Value, json};
@@ -133,7 +134,7 @@ pub fn size(message: &Message, enclosed: &[Enclosed]) -> u64 {
 pub fn bring_home(message: &mut Map<String, Value>, link: &str) {
     let here = |reference: &Value| match reference.as_str() {
         Some(text) if text.starts_with(':') => Value::from(&text[1..]),
-        Some(text) if text.contains('/') => Value::from(far(link, text)),
+        Some(text) if Reference::parse(text).is_some_and(|one| one.sender().is_some()) => Value::from(far(link, text)),
         _ => reference.clone(),
     };
     change_references(message, here);
@@ -194,8 +195,8 @@ impl Item {
 pub fn reason_to_stay(message: &Message) -> Option<&'static str> {
     let is_bounce =
         message.kind() == "error" && tag_of(message.from()).is_some_and(|tag| far(tag, id::MAILBAG) == message.from());
-    let is_number = |text: &str| text.starts_with('#') || text.bytes().all(|byte| byte.is_ascii_digit());
-    let has_numbers = message.text("in_reply_to").is_some_and(is_number) || message.references().any(is_number);
+    let mut references = message.text("in_reply_to").into_iter().chain(message.references());
+    let has_numbers = references.any(|text| Reference::parse(text).is_some_and(|one| one.seq().is_some()));
     if message.is_about_claims() || message.is_about_approvals() {
         Some("it changes claims or approvals, which belong to one room")
     } else if senders_of_type(message.kind()) != TypeSenders::Everyone && !is_bounce {

@@ -27,6 +27,7 @@ pub mod record;
 pub mod reference;
 pub mod schema;
 pub mod status;
+pub mod status_line;
 pub mod subject;
 mod types;
 pub mod waking;
@@ -35,6 +36,6 @@ pub use checked::{
     DEFAULT_CHANNEL, DEFAULT_PRIORITY, FIELDS, Message, PRIORITIES, ROUTERS_OWN, URGENT, is_decision, is_offer, unknown,
 };
 pub use types::{
-    ALL_CLAIMS, APPROVAL, CLAIM_TYPES, DECISION, ESCALATION, LINK, MILESTONE, PIN, QUESTION, ROUTER_TYPES, TYPES, TypeSenders,
-    goes_to_all, is_acted_on, may_go_to_channel_alone, senders_of_type,
+    ALL_CLAIMS, APPROVAL, CLAIM_TYPES, DECISION, ESCALATION, LINK, MILESTONE, PIN, QUESTION, REPORTS, ROUTER_TYPES,
+    TYPES, TypeSenders, goes_to_all, is_acted_on, may_go_to_channel_alone, senders_of_type,
 };

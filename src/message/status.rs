@@ -43,9 +43,14 @@ impl Status {
         Status::Abandoned,
     ];
 
-    /// The status in an ack. `None` for a status that an ack may not set.
+    /// Other words for a status in an ack.
+    pub const OTHER_WORDS: [(&str, Status); 2] = [("acked", Status::Acknowledged), ("closed", Status::Resolved)];
+
+    /// The status in an ack, in any letter case. `None` for a status that an ack may not set.
     pub fn of_ack(word: &str) -> Option<Status> {
-        Status::ACKS.into_iter().find(|status| status.as_str() == word)
+        let known = Status::ACKS.into_iter().map(|status| (status.as_str(), status));
+        let mut words = known.chain(Status::OTHER_WORDS);
+        words.find(|(known, _)| known.eq_ignore_ascii_case(word)).map(|(_, status)| status)
     }
 
     /// The word in the log.

@@ -52,6 +52,8 @@ pub const TYPES: &[&str] = &[
     "decision.recorded",
     "escalation.requested",
 ];
+/// Types by which an agent reports on its work.
+pub const REPORTS: [&str; 5] = ["status", "progress", "blocked", "completed", "agent_complete"];
 /// Types that the router acts on.
 pub const ROUTER_TYPES: &[&str] = &["ack", "subscribe", "unsubscribe", LINK, PIN];
 /// The type of a message with which a person changes a link to another room.
@@ -119,7 +121,7 @@ pub fn is_acted_on(kind: &str) -> bool {
 
 /// Does a message of this type without `to` go to all agents?
 pub fn goes_to_all(kind: &str) -> bool {
-    kind == MILESTONE
+    [MILESTONE, "announcement", "broadcast"].contains(&kind)
 }
 
 /// Can a message of this type have no recipient, because it can go to a channel only?

@@ -85,7 +85,8 @@ fn a_release_and_the_grant_that_follows_are_in_one_batch() {
     // P119
     let world = office();
     say(&world, 0, "alice", claim(&["src"]));
-    let lines = [json!({"type": "release", "claims": "all", "id": "r"}), json!({"to": "bob", "body": "done", "id": "d"})];
+    let lines =
+        [json!({"type": "release", "claims": "all", "id": "r"}), json!({"to": "bob", "body": "done", "id": "d"})];
     world.drop_file("bob", "w.json", wait_for(&["src"]).to_string());
     pass(&world, 1);
     world.drop_file("alice", "x.ndjson", lines.map(|line| line.to_string()).join("\n") + "\n");
@@ -125,7 +126,11 @@ fn an_offer_leaves_the_owner_until_it_is_accepted() {
     assert_eq!((owner(&world, "src"), owner(&world, "task:login")), ("bob".into(), "alice".into()));
     let told = world.inbox("alice").into_iter().find(|mail| mail["type"] == "accept").expect("alice is told");
     assert_eq!(told["delivery"]["claim"]["status"], "granted");
-    assert_eq!(say(&world, 4, "bob", json!({"type": "accept", "in_reply_to": format!("#{number}")})), "no_offer", "an offer is accepted once");
+    assert_eq!(
+        say(&world, 4, "bob", json!({"type": "accept", "in_reply_to": format!("#{number}")})),
+        "no_offer",
+        "an offer is accepted once"
+    );
     assert_eq!(say(&world, 5, "bob", offer), "bad_claim", "nobody hands over to itself");
 }
 

@@ -9,7 +9,8 @@ use std::fs;
 in_each!(valid_fixtures_are_delivered_equal, invalid_fixtures_bounce_and_are_seen_as_such);
 
 /// Fixtures that need agents, other messages before them, or the human as their sender.
-const STANDING: [&str; 6] = ["mention", "accept", "release_of_another", "decision_on_an_approval", "link", "pin"];
+const STANDING: [&str; 7] =
+    ["mention", "accept", "release_of_another", "decision_on_an_approval", "link", "pin", "ack_acked"];
 
 /// The fixtures of a folder: name, bytes and expectation. The times in them are moved, since the router's clock is real.
 fn cases(folder: &str) -> Vec<(String, Vec<u8>, Value)> {

@@ -5,7 +5,7 @@ use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
 use crate::commands::ack::{self, Ack};
 use crate::message::status::Status;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValue, PossibleValuesParser};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -29,7 +29,7 @@ pub(crate) struct Args {
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
     /// New status
-    #[arg(long, value_name = "STATE", default_value = "acknowledged", value_parser = states())]
+    #[arg(long, value_name = "STATE", default_value = "acknowledged", value_parser = states(), ignore_case = true)]
     state: String,
     /// Reason or comment
     #[arg(long, value_name = "TEXT")]
@@ -39,7 +39,9 @@ pub(crate) struct Args {
 }
 
 fn states() -> PossibleValuesParser {
-    PossibleValuesParser::new(Status::ACKS.map(Status::as_str))
+    let known = Status::ACKS.map(|status| PossibleValue::new(status.as_str()));
+    let others = Status::OTHER_WORDS.map(|(word, _)| PossibleValue::new(word).hide(true));
+    PossibleValuesParser::new(known.into_iter().chain(others))
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {

@@ -3,12 +3,15 @@
 use crate::base::error::{Error, Result, nearest};
 use crate::cli::Exit;
 use crate::cli::context::Context;
+use crate::message::dialects;
 use crate::message::schema::{self, OUTPUTS};
+use std::borrow::Cow;
 
 const EXAMPLES: &str = "\
 Examples:
   mailbag schema
   mailbag schema registry > registry.schema.json
+  mailbag schema dialects
   mailbag schema --output status
   mailbag schema --output agent list
   mailbag schema --list
@@ -25,6 +28,8 @@ enum Which {
     Message,
     /// Schema of registry.json
     Registry,
+    /// Table of the dialects of messages, in Markdown
+    Dialects,
 }
 
 /// Print a JSON Schema
@@ -47,10 +52,11 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         OUTPUTS.iter().try_for_each(|(name, _)| cx.out.line(name))?;
         return Ok(Exit::Ok);
     }
-    let text = match (&args.output, args.which) {
-        (Some(command), _) => of_output(&command.join(" "))?,
-        (None, Which::Message) => schema::message_schema(),
-        (None, Which::Registry) => schema::registry_schema(),
+    let text: Cow<str> = match (&args.output, args.which) {
+        (Some(command), _) => of_output(&command.join(" "))?.into(),
+        (None, Which::Message) => schema::message_schema().into(),
+        (None, Which::Registry) => schema::registry_schema().into(),
+        (None, Which::Dialects) => dialects::published().into(),
     };
     cx.out.line(text.trim_end())?;
     Ok(Exit::Ok)

@@ -73,7 +73,7 @@ pub(crate) struct Fields {
     /// Action for the recipients, a word or a line
     #[arg(long, value_name = "TEXT")]
     action: Option<String>,
-    /// Related message, as #12, 12, ID or SENDER/ID; repeatable
+    /// Related message (12, ID or SENDER/ID), file or URL; repeatable
     #[arg(long = "ref", value_name = "ID")]
     refs: Vec<String>,
     /// File: by path from the room's context/, otherwise as a copy if it is a small text; repeatable

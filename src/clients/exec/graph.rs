@@ -2,7 +2,8 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
-use crate::log::state::{self, REPORTS, WorkReport};
+use crate::log::state::{self, WorkReport};
+use crate::message::REPORTS;
 use crate::message::record::{Event, Record};
 use crate::room::Room;
 use crate::room::registry::Registry;

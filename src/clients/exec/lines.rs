@@ -1,11 +1,9 @@
 //! Finds lines addressed to mailbag in a command's output, and parses them.
 
-use crate::base::limits;
-use crate::message::address::quoted;
-use crate::message::id;
+use crate::message::status_line::{self, StatusLine};
 use memchr::memchr;
 use serde::Deserialize;
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::io;
 
@@ -98,122 +96,24 @@ fn may_be_ours(begin: &[u8]) -> bool {
     behind.next().is_none_or(|&byte| byte == b'"')
 }
 
-/// A parsed line.
-#[derive(Debug, PartialEq)]
-pub(super) enum ParsedLine {
-    /// Progress of the command.
-    Status {
-        /// Text.
-        message: String,
-        /// From 0 to 1.
-        progress: Option<Number>,
-        /// All other fields.
-        rest: Map<String, Value>,
-    },
-    /// A file to share.
-    Artifact {
-        /// Its path.
-        path: String,
-        /// A note.
-        description: Option<String>,
-        /// The subdirectory of the context.
-        category: Option<String>,
-    },
-    /// The command waits for other agents.
-    Dependency {
-        /// The agents.
-        waiting_for: Vec<String>,
-        /// Why.
-        reason: Option<String>,
-    },
-    /// The command has completed its task.
-    Complete {
-        /// The result.
-        result: Option<Value>,
-        /// Files that it made.
-        outputs: Vec<String>,
-    },
-}
-
 /// Parses a line. `None` if it is not addressed to mailbag; an error if it is invalid.
-pub(super) fn read(line: &[u8]) -> Option<Result<ParsedLine, String>> {
+pub(super) fn read(line: &[u8]) -> Option<Result<StatusLine, String>> {
     #[derive(Deserialize)]
     struct Head<'a> {
         #[serde(borrow, rename = "type")]
         kind: Cow<'a, str>,
     }
     let head: Head = serde_json::from_slice(line).ok()?;
-    if !["status", "artifact", "dependency", "complete"].contains(&&*head.kind) {
+    if !status_line::is_line(&head.kind) {
         return None;
     }
-    let fields: Map<String, Value> = serde_json::from_slice(line).ok()?;
-    Some(said(&head.kind, Fields(fields)))
-}
-
-fn said(kind: &str, mut fields: Fields) -> Result<ParsedLine, String> {
-    fields.0.shift_remove("type");
-    match kind {
-        "status" => {
-            let message = fields.text("message")?.ok_or("the field message is missing")?;
-            Ok(ParsedLine::Status { message, progress: fields.progress()?, rest: fields.0 })
-        }
-        "artifact" => Ok(ParsedLine::Artifact {
-            path: fields.text("path")?.ok_or("the field path is missing")?,
-            description: fields.text("description")?,
-            category: fields.text("category")?,
-        }),
-        "dependency" => {
-            let waiting_for = fields.list("waiting_for")?;
-            if waiting_for.is_empty() {
-                return Err("the field waiting_for is missing".into());
-            }
-            if let Some(name) = waiting_for.iter().find(|name| !id::is_name(name)) {
-                return Err(format!("{} is not a valid agent name", quoted(name)));
-            }
-            if waiting_for.len() > limits::WAITING_FOR {
-                return Err(format!("waiting_for has more than {} agents", limits::WAITING_FOR));
-            }
-            Ok(ParsedLine::Dependency { waiting_for, reason: fields.text("reason")? })
-        }
-        _ => Ok(ParsedLine::Complete { result: fields.take("result"), outputs: fields.list("outputs")? }),
+    let mut fields: Map<String, Value> = serde_json::from_slice(line).ok()?;
+    fields.shift_remove("type");
+    let has_text = ["message", "progress"].iter().any(|field| fields.get(*field).is_some_and(|value| !value.is_null()));
+    if &*head.kind == "status" && !has_text {
+        return Some(Err("the field message is missing".into()));
     }
-}
-
-struct Fields(Map<String, Value>);
-
-impl Fields {
-    /// A field, if present and not `null`.
-    fn take(&mut self, field: &str) -> Option<Value> {
-        self.0.shift_remove(field).filter(|value| !value.is_null())
-    }
-
-    fn text(&mut self, field: &str) -> Result<Option<String>, String> {
-        match self.take(field) {
-            None => Ok(None),
-            Some(Value::String(text)) if !text.trim().is_empty() => Ok(Some(text)),
-            Some(Value::String(_)) => Err(format!("the field {field} is empty")),
-            Some(_) => Err(format!("the field {field} is not a string")),
-        }
-    }
-
-    /// A string, or a list of strings.
-    fn list(&mut self, field: &str) -> Result<Vec<String>, String> {
-        let wrong = || format!("the field {field} is not a list of strings");
-        let items = match self.take(field) {
-            None => return Ok(Vec::new()),
-            Some(Value::Array(items)) => items,
-            Some(one) => vec![one],
-        };
-        items.into_iter().map(|item| item.as_str().map(str::to_owned).ok_or_else(wrong)).collect()
-    }
-
-    fn progress(&mut self) -> Result<Option<Number>, String> {
-        let Some(value) = self.take("progress") else { return Ok(None) };
-        let is_share = |number: &&Number| number.as_f64().is_some_and(|share| (0.0..=1.0).contains(&share));
-        let shown = quoted(&value.to_string());
-        let number = value.as_number().filter(is_share).cloned();
-        number.map(Some).ok_or_else(|| format!("the field progress is {shown}, not a number from 0 to 1"))
-    }
+    Some(StatusLine::parse(&head.kind, fields).map_err(|problem| problem.what))
 }
 
 #[cfg(test)]
@@ -289,6 +189,7 @@ mod tests {
     #[test]
     fn a_null_is_an_absent_field() {
         let said = read(b"{\"type\":\"complete\",\"result\":null,\"outputs\":null}\r\n").expect("it is ours");
-        assert_eq!(said, Ok(ParsedLine::Complete { result: None, outputs: Vec::new() }));
+        let (message, result, outputs, rest) = (None, None, Vec::new(), Map::new());
+        assert_eq!(said, Ok(StatusLine::Complete { message, result, outputs, rest }));
     }
 }

@@ -1,9 +1,10 @@
 //! Forwards a command's output byte for byte, except for lines addressed to mailbag, if it is searched for them.
 
 use super::RunEvent;
-use super::lines::{ParsedLine, Piece, Splitter, read};
+use super::lines::{Piece, Splitter, read};
 use super::session::Session;
 use crate::base::limits;
+use crate::message::status_line::StatusLine;
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -133,9 +134,9 @@ impl Sink {
         };
         let done = said.and_then(|said| -> Result<Option<String>, String> {
             let completes = match said {
-                ParsedLine::Complete { .. } => Some(true),
-                ParsedLine::Status { .. } | ParsedLine::Dependency { .. } => Some(false),
-                ParsedLine::Artifact { .. } => None,
+                StatusLine::Complete { .. } => Some(true),
+                StatusLine::Status { .. } | StatusLine::Dependency { .. } => Some(false),
+                StatusLine::Artifact { .. } => None,
             };
             let warning = self.session.process(said).map_err(|e| e.to_string())?;
             self.completed = completes.unwrap_or(self.completed);

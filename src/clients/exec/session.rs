@@ -1,7 +1,6 @@
 //! The session of a running command: registers its agent, keeps it online, and sends its messages.
 
 use super::environment::{self, Environment};
-use super::lines::ParsedLine;
 use super::{Report, Request};
 use crate::base::clock::Stamp;
 use crate::base::error::{Doing, Error, Result};
@@ -13,6 +12,7 @@ use crate::commands::{files, permitted};
 use crate::disk::machine;
 use crate::message::address::quoted;
 use crate::message::id;
+use crate::message::status_line::{ReportMessage, StatusLine, line};
 use crate::query::claims;
 use crate::query::identity::{self, Who};
 use crate::room::Room;
@@ -136,35 +136,28 @@ impl Session {
     }
 
     /// Processes a line of the command. Returns a warning, if any.
-    pub(super) fn process(&self, said: ParsedLine) -> Result<Option<String>> {
+    pub(super) fn process(&self, said: StatusLine) -> Result<Option<String>> {
         match said {
-            ParsedLine::Status { message, progress, rest: mut metadata } => {
-                metadata.extend(progress.map(|progress| ("progress".to_owned(), Value::Number(progress))));
-                if line(&message) != message {
-                    metadata.insert("message".into(), json!(message));
-                }
-                self.say("status", &message, metadata).map(|_| None)
-            }
-            ParsedLine::Complete { result, outputs } => {
-                let text = result.as_ref().and_then(Value::as_str).unwrap_or("completed").to_owned();
-                let result = result.map(|result| ("result".to_owned(), result));
-                let outputs = (!outputs.is_empty()).then(|| ("outputs".to_owned(), json!(outputs)));
-                self.say("completed", &text, result.into_iter().chain(outputs).collect()).map(|_| None)
-            }
-            ParsedLine::Dependency { waiting_for, reason } => self.depend(&waiting_for, reason.as_deref()),
-            ParsedLine::Artifact { path, description, category } => {
+            StatusLine::Dependency { waiting_for, reason, .. } => self.depend(&waiting_for, reason.as_deref()),
+            StatusLine::Artifact { path, description, category } => {
                 let category = category.unwrap_or_else(|| CATEGORY.into());
                 self.offer(Path::new(&path), category, description).map(|()| None)
             }
+            StatusLine::Status { .. } => self.report("status", said.report()).map(|_| None),
+            StatusLine::Complete { .. } => self.report("completed", said.report()).map(|_| None),
         }
+    }
+
+    /// Sends the message that a status line makes.
+    fn report(&self, kind: &str, report: ReportMessage) -> Result<Sent> {
+        self.say(kind, report.subject.as_deref().unwrap_or_default(), report.metadata)
     }
 
     /// Sends the message that this agent waits for others.
     pub(super) fn waits_for(&self, others: &[String], reason: Option<&str>) -> Result<Sent> {
-        let because = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-        let mut metadata = Map::from_iter([("waiting_for".to_owned(), json!(others))]);
-        metadata.extend(reason.map(|reason| ("reason".to_owned(), json!(reason))));
-        self.blocked(&format!("waits for {}{because}", others.join(", ")), metadata, "low")
+        let (waiting_for, reason) = (others.to_vec(), reason.map(str::to_owned));
+        let report = StatusLine::Dependency { waiting_for, reason, rest: Map::new() }.report();
+        self.blocked(report.subject.as_deref().unwrap_or_default(), report.metadata, "low")
     }
 
     fn depend(&self, names: &[String], reason: Option<&str>) -> Result<Option<String>> {
@@ -235,12 +228,6 @@ pub(super) fn others(registry: &Registry, names: &[String]) -> Result<Vec<String
         }
     }
     Ok(ids)
-}
-
-/// The first non-empty line of a text, shortened to the length of a subject.
-fn line(text: &str) -> String {
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    line.chars().take(limits::SUBJECT).collect()
 }
 
 fn refuse_unfit(agent: &Agent, request: &Request) -> Result<()> {

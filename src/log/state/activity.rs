@@ -5,14 +5,12 @@ use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::message::id;
 use crate::message::record::Record;
+use crate::message::status_line::fraction;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// The message types that report the sender's work.
-pub const REPORTS: [&str; 5] = ["status", "progress", "blocked", "completed", "agent_complete"];
 
 /// The message types that report completed work.
 const COMPLETED: [&str; 2] = ["completed", "agent_complete"];
@@ -165,7 +163,8 @@ impl WorkReport {
         };
         let text = line("subject").or_else(|| line("body")).unwrap_or_default();
         let metadata = fields.get("metadata").unwrap_or(&Value::Null);
-        let progress = metadata.get("progress").and_then(|progress| progress.as_number().cloned());
+        let progress = metadata.get("progress");
+        let progress = progress.and_then(|progress| progress.as_number().cloned().or_else(|| fraction(progress)));
         // A JSON number can have any number of digits.
         let progress = progress.filter(|number| number.to_string().len() <= limits::REPORT_TEXT);
         let waiting_for = if kind == "blocked" { waiting_for(metadata) } else { Vec::new() };

@@ -21,7 +21,7 @@ mod timers;
 mod waits;
 mod wakes;
 
-pub use activity::{Activity, Commit, REPORTS, WorkReport};
+pub use activity::{Activity, Commit, WorkReport};
 pub use approvals::Approvals;
 pub use checkpoint::saved;
 pub use claims::Claims;
@@ -43,6 +43,7 @@ use crate::base::clock::Stamp;
 use crate::base::hash::{Hash, NO_HASH};
 use crate::disk::layout;
 use crate::log::Position;
+use crate::message::REPORTS;
 use crate::message::envelope::{CHARTER, Envelope};
 use crate::message::link::{Arrived, FarReceipt};
 use crate::message::record::{Act, Event, Head, Record};

@@ -5,8 +5,8 @@ use crate::base::clock;
 use crate::base::error::Problem;
 use crate::base::limits;
 use crate::message::checked::field;
-use crate::message::{ALL_CLAIMS, is_offer};
 use crate::message::subject::Subject;
+use crate::message::{ALL_CLAIMS, is_offer};
 use serde_json::{Map, Value, json};
 
 type Fields = Map<String, Value>;
@@ -46,7 +46,10 @@ fn check_presence(fields: &Fields, kind: &str) -> Option<Problem> {
     let hint = did_you_mean(fields, &["claims"]);
     let (all, example) = match kind {
         "claim" => (String::new(), json!({"type": kind, "claims": ["src/auth/**"]})),
-        "release" => (format!(", or write \"claims\": {ALL_CLAIMS:?} for everything"), json!({"type": kind, "claims": ALL_CLAIMS})),
+        "release" => (
+            format!(", or write \"claims\": {ALL_CLAIMS:?} for everything"),
+            json!({"type": kind, "claims": ALL_CLAIMS}),
+        ),
         _ => (
             format!(", or write \"claims\": {ALL_CLAIMS:?} for everything; a handoff in words has no claims"),
             json!({"type": kind, "to": field(fields, "to"), "claims": ALL_CLAIMS}),

@@ -2,7 +2,6 @@
 
 use crate::base::error::{Problem, nearest};
 use crate::message::TYPES;
-use crate::message::dialects::OFTEN_MEANT;
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::{Map, Value, json};
@@ -159,7 +158,9 @@ fn message_field(field: &str) -> Expected {
         "topic" => (NAME, json!("auth-module")),
         "thread_id" | "project_id" => ("text of 1 to 256 characters in one line", json!("ports")),
         "in_reply_to" => (REFERENCE, json!("msg_1")),
-        "refs" => ("a list of references, each <id>, <sender>/<id>, or a number as #12 or 12", json!(["msg_1"])),
+        "refs" => {
+            ("a list of messages, each <id>, <sender>/<id> or #12, or of other things in one line", json!(["msg_1"]))
+        }
         "context" => ("an object", json!({"file": "src/main.rs", "line": 42})),
         "metadata" => ("an object", json!({"tokens": 1200})),
         "attachments" => ("a list of objects", json!([{"path": "decisions/ports.md"}])),
@@ -240,9 +241,8 @@ fn text_of(value: &Value) -> String {
 pub(super) fn did_you_mean(fields: &Map<String, Value>, wanted: &[&str]) -> String {
     let slip = |key: &String| {
         let lower = key.to_ascii_lowercase();
-        let meant = OFTEN_MEANT.iter().find(|(other, _)| *other == lower).map(|(_, field)| *field);
         let near = |field: &&&str| strsim::osa_distance(&lower, field) <= if field.len() <= 3 { 1 } else { 2 };
-        let field = meant.filter(|m| wanted.contains(m)).or_else(|| wanted.iter().find(near).copied())?;
+        let field = wanted.iter().find(near).copied()?;
         (field != key).then(|| format!("; did you mean {field} instead of {}?", quoted(key)))
     };
     fields.keys().find_map(slip).unwrap_or_default()

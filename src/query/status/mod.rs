@@ -253,7 +253,7 @@ fn outboxes(room: &Room, registry: Option<&Registry>, open: bool) -> Result<(Vec
     for agent in room.directories(layout::OUTBOXES)? {
         let names = files(room, &layout::outbox(&agent));
         let Some(first) = names.first() else { continue };
-        let is_new = |registry: &Registry| open && id::is_name(&agent) && registry.find_any_case(&agent).is_none();
+        let is_new = |registry: &Registry| open && id::is_name(&agent) && registry.find_position(&agent).is_none();
         let is_known = |registry: &Registry| registry.agent(&agent).is_some_and(|agent| !agent.is_retired());
         let known = registry.is_none_or(|registry| is_known(registry) || is_new(registry));
         if known {

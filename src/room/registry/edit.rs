@@ -68,7 +68,7 @@ impl Registry {
     /// Subscribes an agent to a topic. If it is subscribed already, the registry is unchanged.
     pub fn subscribe(&self, id: &str, topic: &str) -> Result<Registry, Vec<Problem>> {
         let mut topics = self.known(id)?.topics.clone();
-        if topics.iter().any(|t| t == topic) {
+        if topics.iter().any(|t| t.eq_ignore_ascii_case(topic)) {
             return Ok(self.clone());
         }
         topics.push(topic.to_owned());
@@ -78,10 +78,10 @@ impl Registry {
     /// Unsubscribes an agent from a topic. If it is not subscribed, the registry is unchanged.
     pub fn unsubscribe(&self, id: &str, topic: &str) -> Result<Registry, Vec<Problem>> {
         let mut topics = self.known(id)?.topics.clone();
-        if !topics.iter().any(|t| t == topic) {
+        if !topics.iter().any(|t| t.eq_ignore_ascii_case(topic)) {
             return Ok(self.clone());
         }
-        topics.retain(|t| t != topic);
+        topics.retain(|t| !t.eq_ignore_ascii_case(topic));
         let left = if topics.is_empty() { Value::Null } else { json!(topics) };
         self.set(id, &Map::from_iter([("topics".to_owned(), left)]))
     }

@@ -5,6 +5,7 @@
 //! survive every edit.
 
 mod edit;
+mod groups;
 mod read;
 mod twice;
 mod wake;
@@ -15,6 +16,7 @@ use crate::base::error::{Problem, nearest};
 use crate::message::id;
 use crate::room::charter::Lane;
 use crate::room::settings::LinkTags;
+use groups::Groups;
 use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
@@ -92,9 +94,9 @@ struct Index {
     by_lower_case: HashMap<String, Holder>,
     aliases: HashMap<String, u32>,
     everybody: Vec<u32>,
-    roles: BTreeMap<String, Vec<u32>>,
-    capabilities: BTreeMap<String, Vec<u32>>,
-    topics: BTreeMap<String, Vec<u32>>,
+    roles: Groups,
+    capabilities: Groups,
+    topics: Groups,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -150,7 +152,12 @@ impl Registry {
 
     /// The agent with this id, or else with this display name in any letter case; a leading `@` is allowed.
     pub fn find(&self, word: &str) -> Option<&Agent> {
-        self.find_position(word.strip_prefix('@').unwrap_or(word)).map(|at| self.at(at))
+        let word = word.strip_prefix('@').unwrap_or(word);
+        let of_name = || match self.by_lower_case(word) {
+            Some(Holder::Agent { at, is_name: true }) => Some(at),
+            _ => None,
+        };
+        self.position(word).or_else(of_name).map(|at| self.at(at))
     }
 
     /// The aliases with their addresses.
@@ -190,7 +197,7 @@ impl Registry {
 
     /// The roles, each with the number of its agents that are not retired.
     pub fn roles(&self) -> BTreeMap<&str, usize> {
-        self.index.roles.iter().map(|(role, members)| (role.as_str(), members.len())).collect()
+        self.index.roles.iter().map(|(role, members)| (role, members.len())).collect()
     }
 
     /// The text of the file, formatted, with order and unknown fields kept.
@@ -217,23 +224,23 @@ impl Registry {
 
     /// The positions of the agents with a role, without the human and retired agents. `None` if no agent has the role.
     pub fn with_role(&self, role: &str) -> Option<&[u32]> {
-        self.index.roles.get(role).map(Vec::as_slice)
+        self.index.roles.members(role)
     }
 
     /// The positions of the agents with a capability, without the human and retired agents. `None` if no agent has the
     /// capability.
     pub fn with_capability(&self, capability: &str) -> Option<&[u32]> {
-        self.index.capabilities.get(capability).map(Vec::as_slice)
+        self.index.capabilities.members(capability)
     }
 
     /// The positions of a topic's subscribers, without the human and retired agents.
     pub fn with_topic(&self, topic: &str) -> &[u32] {
-        self.index.topics.get(topic).map(Vec::as_slice).unwrap_or_default()
+        self.index.topics.members(topic).unwrap_or_default()
     }
 
     /// All capabilities in the registry.
     pub fn capabilities(&self) -> impl Iterator<Item = &str> {
-        self.index.capabilities.keys().map(String::as_str)
+        self.index.capabilities.iter().map(|(name, _)| name)
     }
 
     /// A hint for an unknown name: the most similar names, or the command that lists all.
@@ -281,16 +288,8 @@ impl Registry {
         names.filter(|alias| self.now(alias).is_some_and(|agent| *agent.id == *id)).cloned().collect()
     }
 
-    /// By id, otherwise by display name in any letter case.
-    pub(crate) fn find_position(&self, word: &str) -> Option<u32> {
-        self.position(word).or_else(|| match self.by_lower_case(word) {
-            Some(Holder::Agent { at, is_name: true }) => Some(at),
-            _ => None,
-        })
-    }
-
     /// By id or display name in any letter case.
-    pub(crate) fn find_any_case(&self, word: &str) -> Option<u32> {
+    pub(crate) fn find_position(&self, word: &str) -> Option<u32> {
         self.position(word).or_else(|| match self.by_lower_case(word) {
             Some(Holder::Agent { at, .. }) => Some(at),
             _ => None,

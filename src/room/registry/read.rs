@@ -220,10 +220,10 @@ impl Index {
         join(&mut self.everybody);
         // A group of which no member counts is known, but empty.
         if let Some(role) = agent.role.as_ref().filter(|_| !agent.is_human()) {
-            join(self.roles.entry(role.clone()).or_default());
+            join(self.roles.group(role));
         }
-        agent.capabilities.iter().for_each(|c| join(self.capabilities.entry(c.clone()).or_default()));
-        agent.topics.iter().for_each(|t| join(self.topics.entry(t.clone()).or_default()));
+        agent.capabilities.iter().for_each(|c| join(self.capabilities.group(c)));
+        agent.topics.iter().for_each(|t| join(self.topics.group(t)));
     }
 }
 

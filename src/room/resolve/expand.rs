@@ -85,7 +85,7 @@ impl<'a, 's> Expansion<'a, 's> {
         let near = bare.split_once(':').map_or(bare, |(near, _)| near);
         [bare, trimmed(bare), near, trimmed(near)].into_iter().find_map(|handle| {
             match Address::parse(&format!("@{handle}")).ok()? {
-                Address::At(word) => match self.registry.find_any_case(&word) {
+                Address::At(word) => match self.registry.find_position(&word) {
                     Some(at) => Some(Address::At(self.registry.at(at).id.to_string())),
                     None => Some(Address::At(word)).filter(|address| self.knows(address)),
                 },
@@ -248,13 +248,11 @@ impl<'a, 's> Expansion<'a, 's> {
             let what = format!("one message has more than {GLOBS} patterns");
             return Err(Problem::new("too_many_addresses", what).fix("use fewer patterns, or a role or topic"));
         }
-        let exact = address::compiled(pattern, false)?;
-        let any_case = address::compiled(pattern, true)?;
+        let compiled = address::compiled(pattern)?;
         let mut found = false;
         for at in self.registry.everybody() {
             let agent = self.registry.at(*at);
-            let hit =
-                ids_of(agent).any(|id| exact.is_match(id)) || agent.name.as_ref().is_some_and(|n| any_case.is_match(n));
+            let hit = ids_of(agent).chain(agent.name.as_deref()).any(|name| compiled.is_match(name));
             found |= hit;
             if hit && Some(*at) != self.sender {
                 each(Reach::Here(*at), Via::Pattern);

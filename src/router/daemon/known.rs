@@ -133,7 +133,7 @@ fn outboxes(dir: &Dir, router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
 /// The agent of a directory. A file system that ignores letter case may show the directory of a registered agent in other
 /// letters, because a program made it so.
 fn registered(registry: &Registry, dir: &Dir, name: &str, inode: u64) -> Arc<str> {
-    let agent = registry.find_any_case(name).and_then(|at| registry.agents().get(at as usize));
+    let agent = registry.find_position(name).and_then(|at| registry.agents().get(at as usize));
     let Some(Agent { id, .. }) = agent.filter(|agent| agent.id.eq_ignore_ascii_case(name)) else { return name.into() };
     match dir.stat(&**id) {
         Ok(Some(meta)) if meta.inode == inode => id.clone(),

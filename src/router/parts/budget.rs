@@ -9,7 +9,7 @@ use crate::base::error::Problem;
 use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log::state::State;
-use crate::message::{dialects, id};
+use crate::message::{FIELDS, dialects, id};
 use crate::room::settings::Settings;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
@@ -162,12 +162,11 @@ struct Links {
 impl Links {
     /// `None` for a message without links. The content is not checked yet, and may be in any dialect.
     fn of(content: &Value) -> Option<Links> {
-        const FIELDS: [&str; 5] = ["in_reply_to", "thread_id", "correlation_id", "conversation_id", "routing"];
         let fields = content.as_object()?;
-        if !FIELDS.iter().any(|field| fields.contains_key(*field)) {
+        if !fields.keys().any(|name| names_link(name)) {
             return None;
         }
-        let canonical = !FIELDS[2..].iter().any(|field| fields.contains_key(*field));
+        let canonical = fields.keys().all(|name| FIELDS.contains(&name.as_str()) || !names_link(name));
         let spelled: Map<String, Value>;
         let fields = match canonical {
             true => fields,
@@ -184,6 +183,11 @@ impl Links {
         let links = Links { answers: text("in_reply_to"), thread: text("thread_id") };
         (links.answers.is_some() || links.thread.is_some()).then_some(links)
     }
+}
+
+/// Returns true if a field can name an earlier message or a thread.
+fn names_link(name: &str) -> bool {
+    matches!(dialects::field_of(name), Some("in_reply_to" | "thread_id" | "routing"))
 }
 
 impl Budgets {

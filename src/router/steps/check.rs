@@ -36,7 +36,7 @@ fn check_one(letter: Letter<Read>, registry: &Registry, now: Stamp) -> Letter<Ve
         Err(problem) => return letter.with(Err(Rejection { problems: vec![problem], id: None, ack: false })),
     };
     let id = value.get("id").and_then(Value::as_str).filter(|id| id::is_message_id(id)).map(str::to_owned);
-    let ack = value.get("type").and_then(Value::as_str) == Some("ack");
+    let ack = dialects::type_of(&value) == Some("ack");
     let name = registry.agent(&letter.agent).and_then(|agent| agent.name.as_deref());
     // Kept for a rejection, which names wrong recipients together with all other problems.
     let recipients = recipients(&value);
@@ -56,9 +56,9 @@ fn check_one(letter: Letter<Read>, registry: &Registry, now: Stamp) -> Letter<Ve
 
 /// The fields of a message that name its recipients, in any dialect.
 fn recipients(message: &Value) -> Map<String, Value> {
-    const FIELDS: [&str; 4] = ["to", "addressed", "to_agent", "routing"];
-    let given = FIELDS.iter().filter_map(|field| Some(((*field).to_owned(), message.get(field)?.clone())));
-    given.collect()
+    let fields = message.as_object().into_iter().flatten();
+    let given = fields.filter(|(name, _)| matches!(dialects::field_of(name), Some("to" | "routing")));
+    given.map(|(name, value)| (name.clone(), value.clone())).collect()
 }
 
 fn wrong_recipients(registry: &Registry, agent: &str, recipients: Map<String, Value>) -> Vec<Problem> {

@@ -75,7 +75,7 @@ impl<'a> Decisions<'a> {
     pub(super) fn check_option(&self, agent: &Arc<str>, message: &Message) -> Checked<()> {
         let reference = message.text("in_reply_to").filter(|_| message.kind() == DECISION).unwrap_or_default();
         let Chosen::One(open) = self.approvals.find(reference) else { return Ok(()) };
-        if open.from == **agent || !open.to.contains(agent) {
+        if open.from == *agent || !open.to.contains(agent) {
             return Ok(());
         }
         let options = &open.terms.options;

@@ -8,7 +8,7 @@ use crate::base::clock::{self, Stamp};
 use crate::base::error::Problem;
 use crate::base::text::{listed, to_the_second};
 use crate::base::{limits, sanitize};
-use crate::log::state::claims::{Answer, Ask, Claims, Waiting};
+use crate::log::state::claims::{Answer, Ask, Claims, Offered, Waiting};
 use crate::log::state::{Source, State};
 use crate::message::claim::Change;
 use crate::message::record::Group;

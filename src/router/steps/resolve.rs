@@ -290,7 +290,7 @@ impl Judge<'_> {
         let act = match ack {
             false => compose::act(&message),
             true => {
-                let (room, known) = (self.config.dir(), (self.state, self.config.registry()));
+                let (room, known) = (self.config.dir(), (self.state, &**self.config.registry()));
                 match ack::judge(room, known, agent, &message, &mut self.acks, intake.searches())? {
                     Ok(receipts) => {
                         self.decisions.withdraw(agent, message.id(), &receipts);

@@ -172,7 +172,6 @@ fn read_status(
     for word in words {
         let status = match word {
             "unread" | "sent" | "accepted" | "delivered" | "announced" => continue,
-            "acked" => Status::Acknowledged,
             word => Status::of_ack(word).ok_or(())?,
         };
         highest = highest.filter(|before| before.rank() >= status.rank()).or(Some(status));

@@ -1,0 +1,394 @@
+//! Dialects: other spellings of a message, and their conversion to the canonical form by the [`table`].
+//!
+//! If two fields have the same meaning and the same value, one is dropped. With different values the message is
+//! rejected. A value without a canonical field goes into `metadata`, so that nothing of the message is lost. `null` is
+//! an absent value in every known field, because many programs write all fields of a record. The exception is
+//! `to_agent: null`, which means all agents.
+
+mod recipients;
+mod table;
+
+pub use table::published;
+
+use crate::base::error::Problem;
+use crate::message::reference::Reference;
+use crate::message::status::Status;
+use crate::message::status_line::{self, ReportMessage, StatusLine};
+use crate::message::{FIELDS, PRIORITIES, ROUTERS_OWN, TYPES};
+use recipients::{Recipients, identity};
+use serde_json::{Map, Value, json};
+use table::{Meaning, ROUTED, ROUTES, Reading};
+
+/// A message in canonical form.
+pub struct Converted {
+    /// Its fields in the order in which they were sent.
+    pub fields: Map<String, Value>,
+    /// The canonical fields that came from a dialect, and their original positions as JSON pointers.
+    pub origins: Vec<(&'static str, String)>,
+    /// Fields that contradict each other, names that are not understood, and values that no canonical field accepts.
+    pub problems: Vec<Problem>,
+}
+
+/// Converts any dialect to the canonical form. A canonical message is returned unchanged.
+pub fn spell(fields: Map<String, Value>) -> Converted {
+    if fields.iter().all(|(key, value)| is_canonical(key, value)) {
+        return Converted { fields, origins: Vec::new(), problems: Vec::new() };
+    }
+    let word = type_word(&fields).unwrap_or_default().to_owned();
+    let kind = table::value("type", &word, TYPES).map_or_else(|| word.clone(), str::to_owned);
+    let mut conversion = Conversion { word, kind, ..Conversion::default() };
+    for (key, value) in fields {
+        conversion.convert(key, value);
+    }
+    conversion.add_report();
+    conversion.add_recipients();
+    conversion.merge_metadata();
+    Converted { fields: conversion.fields, origins: conversion.origins, problems: conversion.problems }
+}
+
+/// The canonical field that a name means, for the fields that exist in messages of every type.
+pub fn field_of(name: &str) -> Option<&'static str> {
+    if let Some(field) = FIELDS.iter().find(|field| **field == name) {
+        return Some(field);
+    }
+    match table::meaning(name, "")? {
+        Meaning::Field(field, _) => Some(field),
+        Meaning::Instead(..) => None,
+    }
+}
+
+/// The canonical type of a message in any dialect.
+pub fn type_of(message: &Value) -> Option<&str> {
+    let word = type_word(message.as_object()?)?;
+    Some(table::value("type", word, TYPES).unwrap_or(word))
+}
+
+/// The word for the type, as it was sent.
+fn type_word(fields: &Map<String, Value>) -> Option<&str> {
+    let is_type = |key: &str| key == "type" || matches!(table::meaning(key, ""), Some(Meaning::Field("type", _)));
+    fields.iter().find(|(key, value)| value.is_string() && is_type(key))?.1.as_str()
+}
+
+fn is_canonical(key: &str, value: &Value) -> bool {
+    let is_spelled = |field, canonical: &[&'static str]| {
+        value.as_str().is_none_or(|word| table::value(field, word, canonical).is_none())
+    };
+    match key {
+        key if value.is_null() && FIELDS.contains(&key) => false,
+        "body" | "subject" => true,
+        "to" => match value {
+            Value::Array(items) => !items.is_empty() && items.iter().all(Value::is_string),
+            other => !other.is_object(),
+        },
+        "from" => !value.is_object(),
+        "type" => is_spelled("type", TYPES),
+        "priority" => is_spelled("priority", &PRIORITIES),
+        "status" => value.as_str().is_none_or(|word| Status::of_ack(word).is_none_or(|status| status.as_str() == word)),
+        "in_reply_to" => !value.is_number(),
+        "attachments" => !value.as_array().is_some_and(|attachments| attachments.iter().any(has_null)),
+        "refs" => !value.as_array().is_some_and(|refs| refs.iter().any(Value::is_number)),
+        key if FIELDS.contains(&key) => true,
+        _ => !ROUTERS_OWN.contains(&key) && !status_line::FIELDS.contains(&key) && may_be_own(key),
+    }
+}
+
+/// Returns true if a name has no meaning in any type of message.
+fn may_be_own(key: &str) -> bool {
+    // The fields of these types are known under their own names only.
+    ["", "ack", "claim", "release", "approval", "decision", "subscribe", "link", "pin"]
+        .iter()
+        .all(|kind| table::meaning(key, kind).is_none())
+}
+
+#[derive(Default)]
+struct Conversion {
+    /// The type as it was sent, and the canonical type.
+    word: String,
+    kind: String,
+    fields: Map<String, Value>,
+    origins: Vec<(&'static str, String)>,
+    problems: Vec<Problem>,
+    metadata: Vec<(String, Value, String)>,
+    /// The fields of a status line.
+    line: Map<String, Value>,
+    recipients: Recipients,
+}
+
+impl Conversion {
+    fn convert(&mut self, key: String, value: Value) {
+        let place = format!("/{}", pointer_segment(&key));
+        if ROUTERS_OWN.contains(&key.as_str()) {
+            return;
+        }
+        if let Some(field) = FIELDS.iter().find(|field| **field == key) {
+            if !value.is_null() {
+                self.put(field, value, place);
+            }
+            return;
+        }
+        if status_line::takes(&self.word, &self.kind, &key) {
+            return drop(self.line.insert(key, value));
+        }
+        match table::meaning(&key, &self.kind) {
+            Some(Meaning::Field(field, reading)) => self.read(reading, field, value, place),
+            Some(Meaning::Instead(field, remark)) if !value.is_null() => self.reject_name(&key, field, remark),
+            _ => drop(self.fields.insert(key, value)),
+        }
+    }
+
+    fn read(&mut self, reading: Reading, field: &'static str, value: Value, place: String) {
+        match (reading, value) {
+            (Reading::Recipient, Value::Null) => self.recipients.nobody = Some(place),
+            (_, Value::Null) => {}
+            (Reading::Same | Reading::Recipient, value) => self.put(field, value, place),
+            (Reading::List, value @ Value::Array(_)) => self.put(field, value, place),
+            (Reading::List, value) => self.put(field, json!([value]), place),
+            (Reading::Copies, value) => self.problems.extend(self.recipients.copy(value, place)),
+            (Reading::Content | Reading::Payload, Value::String(text)) => self.put("body", Value::String(text), place),
+            (Reading::Content, Value::Object(map)) => self.content(map, &place),
+            (Reading::Content, Value::Array(blocks)) => self.blocks(blocks, place),
+            (Reading::Payload, Value::Object(map)) => self.payload(map, &place),
+            (Reading::Payload, items @ Value::Array(_)) => self.metadata.push(("payload".into(), items, place)),
+            (Reading::Links, links) => self.links(links, place),
+            (Reading::Routing, Value::Object(map)) => self.routing(map, &place),
+            (Reading::Routing, Value::String(word)) if ROUTES.iter().any(|one| word.eq_ignore_ascii_case(one)) => {
+                self.recipients.route = Some((word.to_ascii_lowercase(), place.clone()));
+                self.metadata.push(("routing".into(), Value::String(word), place));
+            }
+            (Reading::Content | Reading::Payload, _) => self.reject(place, "text, an object or a list"),
+            (Reading::Routing, _) => {
+                self.reject(place, &format!("an object, or one of the words {}", ROUTES.join(", ")))
+            }
+        }
+    }
+
+    /// Sets a canonical field. If the field has a different value already, this is a problem.
+    fn put(&mut self, field: &'static str, value: Value, place: String) {
+        let value = self.canonical(field, value);
+        // An empty list of recipients is the same as no field.
+        if field == "to" && value.as_array().is_some_and(Vec::is_empty) {
+            return;
+        }
+        let Some(before) = self.fields.get(field) else {
+            self.fields.insert(field.to_owned(), value);
+            return self.origins.push((field, place));
+        };
+        if !is_same(field, before, &value) {
+            let first = self.origins.iter().find(|(f, _)| *f == field).map_or("", |(_, place)| place);
+            self.problems.push(conflict(first, &place));
+        }
+    }
+
+    /// The canonical form of a field's value.
+    fn canonical(&mut self, field: &str, value: Value) -> Value {
+        let Some(word) = value.as_str() else { return canonical(field, value) };
+        let known = match field {
+            "type" => table::value("type", word, TYPES),
+            "priority" => table::value("priority", word, &PRIORITIES),
+            "status" if self.kind == "ack" => Status::of_ack(word).map(Status::as_str),
+            _ => return canonical(field, value),
+        };
+        if field == "type" && table::is_near_type(word) {
+            self.metadata.push(("type".into(), Value::from(word), "/type".into()));
+        }
+        known.map_or(value, Value::from)
+    }
+
+    fn content(&mut self, mut map: Map<String, Value>, place: &str) {
+        self.put_texts(&mut map, &["text", "body"], place);
+        if !map.is_empty() {
+            self.metadata.push(("content".to_owned(), Value::Object(map), place.to_owned()));
+        }
+    }
+
+    fn blocks(&mut self, blocks: Vec<Value>, place: String) {
+        let text = |block: &Value| block.as_str().or_else(|| block.get("text")?.as_str()).map(str::to_owned);
+        let texts: Vec<String> = blocks.iter().filter_map(text).collect();
+        let is_plain = |block: &Value| block.is_string() || block.as_object().is_some_and(is_text_block);
+        if !texts.is_empty() {
+            self.put("body", Value::String(texts.join("\n")), place.clone());
+        }
+        if !blocks.iter().all(is_plain) {
+            self.metadata.push(("content".to_owned(), Value::Array(blocks), place));
+        }
+    }
+
+    fn payload(&mut self, mut map: Map<String, Value>, place: &str) {
+        self.put_texts(&mut map, &["text", "body", "content"], place);
+        for (key, value) in map {
+            let inner = format!("{place}/{}", pointer_segment(&key));
+            self.metadata.push((key, value, inner));
+        }
+    }
+
+    /// Moves the body and the subject out of an object, if they are text.
+    fn put_texts(&mut self, map: &mut Map<String, Value>, bodies: &[&'static str], place: &str) {
+        for key in bodies.iter().chain(&["subject"]) {
+            if map.get(*key).is_some_and(Value::is_string) {
+                let field = if *key == "subject" { "subject" } else { "body" };
+                let value = map.shift_remove(*key).unwrap_or_default();
+                self.put(field, value, format!("{place}/{key}"));
+            }
+        }
+    }
+
+    fn links(&mut self, links: Value, place: String) {
+        let items = match &links {
+            Value::Array(items) => items.clone(),
+            other => vec![other.clone()],
+        };
+        let reference = |link: &Value| {
+            let text = link.as_str().or_else(|| link.get("id")?.as_str());
+            text.filter(|text| Reference::parse(text).is_some()).map(|text| Value::from(text.to_owned()))
+        };
+        let refs: Vec<Value> = items.iter().filter_map(reference).collect();
+        let is_plain = |link: &Value| link.is_string() || link.as_object().is_some_and(|o| o.len() == 1);
+        if refs.len() < items.len() || !items.iter().all(is_plain) {
+            self.metadata.push(("links".to_owned(), links, place.clone()));
+        }
+        if !refs.is_empty() {
+            self.put("refs", Value::Array(refs), place);
+        }
+    }
+
+    fn routing(&mut self, mut map: Map<String, Value>, place: &str) {
+        for field in ROUTED {
+            match map.shift_remove(*field) {
+                None | Some(Value::Null) => {}
+                Some(value) => self.put(field, value, format!("{place}/{field}")),
+            }
+        }
+        if !map.is_empty() {
+            self.metadata.push(("routing".to_owned(), Value::Object(map), place.to_owned()));
+        }
+    }
+
+    /// Adds what a status line says.
+    fn add_report(&mut self) {
+        if self.line.is_empty() && !status_line::is_line(&self.word) {
+            return;
+        }
+        let line = std::mem::take(&mut self.line);
+        let report = StatusLine::parse(&self.word, line.clone()).map(StatusLine::report);
+        let report = report.unwrap_or_else(|problem| {
+            self.problems.push(problem);
+            ReportMessage { metadata: line, ..ReportMessage::default() }
+        });
+        let ReportMessage { subject, body, more, metadata } = report;
+        let has_text = self.fields.contains_key("subject") || self.fields.contains_key("body");
+        let texts = [("subject", subject.filter(|_| !has_text)), ("body", body)];
+        for (field, text) in texts.into_iter().filter_map(|(field, text)| Some((field, text?))) {
+            self.put(field, Value::String(text), "/message".into());
+        }
+        for (field, value) in more {
+            self.fields.entry(field).or_insert(value);
+        }
+        self.metadata.extend(metadata.into_iter().map(|(key, value)| {
+            let place = format!("/{}", pointer_segment(&key));
+            (key, value, place)
+        }));
+    }
+
+    fn add_recipients(&mut self) {
+        let recipients = std::mem::take(&mut self.recipients);
+        let before = self.fields.get("to");
+        let body = self.fields.get("body").and_then(Value::as_str).unwrap_or_default();
+        match recipients.merge(before, body, &self.kind) {
+            Ok(Some((to, place))) => {
+                self.fields.insert("to".to_owned(), to);
+                if !self.origins.iter().any(|(field, _)| *field == "to") {
+                    self.origins.push(("to", place));
+                }
+            }
+            Ok(None) => {}
+            Err(problem) => self.problems.push(*problem),
+        }
+    }
+
+    fn reject_name(&mut self, key: &str, field: &'static str, remark: &str) {
+        let what = format!("{} is not a field of a message", crate::base::text::quoted(key));
+        let remark = if remark.is_empty() { "; put data of your own in metadata" } else { remark };
+        let joint = if remark.starts_with(';') { "" } else { "; " };
+        let fix = format!("write {field} instead{joint}{remark}");
+        self.problems.push(Problem::new("misnamed_field", what).at(format!("/{}", pointer_segment(key))).fix(fix));
+    }
+
+    fn reject(&mut self, place: String, wanted: &str) {
+        let problem = Problem::new("wrong_type", format!("{} must be {wanted}", &place[1..])).at(place);
+        self.problems.push(problem.fix("put the text in body and the data in metadata"));
+    }
+
+    /// Adds values without a canonical field to `metadata`. If `metadata` is not an object, the schema rejects it
+    /// later.
+    fn merge_metadata(&mut self) {
+        if self.metadata.is_empty() {
+            return;
+        }
+        let metadata = self.fields.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
+        let Value::Object(metadata) = metadata else { return };
+        for (key, value, place) in self.metadata.drain(..) {
+            match metadata.get(&key) {
+                None => drop(metadata.insert(key, value)),
+                Some(before) if *before == value => {}
+                Some(_) => self.problems.push(conflict(&format!("/metadata/{}", pointer_segment(&key)), &place)),
+            }
+        }
+    }
+}
+
+fn conflict(first: &str, second: &str) -> Problem {
+    let [a, b] = [first, second].map(|place| place[1..].replace('/', "."));
+    Problem::new("conflicting_fields", format!("{a} and {b} have the same meaning but different values"))
+        .at(second)
+        .fix(format!("keep either {a} or {b}"))
+}
+
+fn canonical(field: &str, value: Value) -> Value {
+    match (field, value) {
+        ("from", value) => identity(value, false),
+        ("to", Value::Array(items)) => items.into_iter().map(|item| identity(item, true)).collect(),
+        ("to", value) => identity(value, true),
+        ("in_reply_to", value) => reference(value),
+        ("refs", Value::Array(items)) => items.into_iter().map(reference).collect(),
+        ("attachments", Value::Array(items)) => items.into_iter().map(without_nulls).collect(),
+        (_, value) => value,
+    }
+}
+
+/// A sequence number can be a JSON number, as in a delivered message.
+fn reference(value: Value) -> Value {
+    match value {
+        Value::Number(seq) if seq.is_u64() => Value::String(seq.to_string()),
+        other => other,
+    }
+}
+
+fn has_null(value: &Value) -> bool {
+    value.as_object().is_some_and(|fields| fields.values().any(Value::is_null))
+}
+
+fn without_nulls(mut value: Value) -> Value {
+    if let Value::Object(fields) = &mut value {
+        fields.retain(|_, value| !value.is_null());
+    }
+    value
+}
+
+fn is_same(field: &str, a: &Value, b: &Value) -> bool {
+    let bare = |value: &Value| value.as_str().map(|text| text.trim_start_matches('@').to_owned());
+    match (field, a, b) {
+        ("from", a, b) => a == b || bare(a).is_some() && bare(a) == bare(b),
+        ("to", Value::Array(list), one @ Value::String(_)) | ("to", one @ Value::String(_), Value::Array(list)) => {
+            list.as_slice() == std::slice::from_ref(one)
+        }
+        (_, a, b) => a == b,
+    }
+}
+
+fn is_text_block(block: &Map<String, Value>) -> bool {
+    block.get("text").is_some_and(Value::is_string) && block.keys().all(|key| key == "text" || key == "type")
+}
+
+pub(super) fn pointer_segment(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}

@@ -1,0 +1,298 @@
+//! The one table of spellings: other names and values that are read, and names that are rejected. `mailbag schema
+//! dialects` prints it, and the protocol shows it.
+
+use crate::message::FIELDS;
+use crate::message::status::Status;
+
+/// How the value of a field is converted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// Unchanged, under the canonical name.
+    Same,
+    /// A list, or one item.
+    List,
+    /// Unchanged, but `null` means all agents.
+    Recipient,
+    /// Further recipients.
+    Copies,
+    /// Text becomes the body. Of an object, `text` or `body` becomes the body, and the rest goes to `metadata.content`.
+    /// Of a list of text blocks, the texts become the body; a list with other blocks is also kept in
+    /// `metadata.content`.
+    Content,
+    /// Text becomes the body. Of an object, `text`, `body` or `content` becomes the body, `subject` the subject, and
+    /// the rest goes into `metadata`. A list goes to `metadata.payload`.
+    Payload,
+    /// References, single or as `{id}`. If one item is not a reference, such as a URL, all items are also kept in
+    /// `metadata.links`.
+    Links,
+    /// Canonical fields are moved out of an object. The rest of the object, or one of the words in [`ROUTES`], goes to
+    /// `metadata.routing`.
+    Routing,
+}
+use Reading::*;
+
+/// Other names of a field.
+pub(super) struct Spelling {
+    pub(super) field: &'static str,
+    pub(super) reading: Reading,
+    names: &'static [&'static str],
+    /// More about the value, for the published table.
+    note: &'static str,
+}
+
+const fn same(field: &'static str, names: &'static [&'static str]) -> Spelling {
+    Spelling { field, reading: Same, names, note: "" }
+}
+
+const fn read(field: &'static str, reading: Reading, names: &'static [&'static str], note: &'static str) -> Spelling {
+    Spelling { field, reading, names, note }
+}
+
+const SPELLINGS: &[Spelling] = &[
+    same("id", &["event_id"]),
+    same("timestamp", &["t", "ts", "created_at", "created", "sent_at"]),
+    same("from", &["sender", "sender_id", "sender_name", "from_agent", "actor"]),
+    read("to", Recipient, &["to_agent"], "`null` means `all`"),
+    same(
+        "to",
+        &[
+            "addressed",
+            "to_agents",
+            "recipient",
+            "recipients",
+            "receiver",
+            "receivers",
+            "addressee",
+            "addressees",
+            "target",
+            "targets",
+            "target_agent",
+            "target_agents",
+            "send_to",
+        ],
+    ),
+    read("to", Copies, &["cc"], "these agents are added to the others"),
+    same("type", &["event_type", "kind", "message_type", "msg_type"]),
+    same("subject", &["title", "subj"]),
+    read(
+        "body",
+        Content,
+        &["content", "message", "text", "msg", "body_md"],
+        "of an object its `text` or `body`, the rest goes to `metadata.content`; of text blocks their texts",
+    ),
+    read(
+        "body",
+        Payload,
+        &["payload"],
+        "of an object its `text`, `body` or `content`, its `subject`, the rest goes to `metadata`",
+    ),
+    same("thread_id", &["conversation_id", "conversation", "thread"]),
+    same("in_reply_to", &["correlation_id", "in_response_to"]),
+    read("refs", Links, &["links"], "items that are not references stay in `metadata.links`"),
+    read("refs", List, &["ref", "reference", "references"], "one, or a list"),
+    read("attachments", List, &["attachment"], "one, or a list"),
+    same("priority", &["importance", "urgency", "prio"]),
+    same(
+        "requires_response",
+        &[
+            "response_required",
+            "requires_reply",
+            "reply_required",
+            "needs_response",
+            "needs_reply",
+            "expects_response",
+            "expects_reply",
+        ],
+    ),
+    same("expires_at", &["expires", "expiry", "expiration"]),
+    same("metadata", &["meta"]),
+    read(
+        "routing",
+        Routing,
+        &["routing"],
+        "the fields `to channel priority thread_id in_reply_to project_id topic expires_at requires_response` in it; the \
+         rest, or one of the words `direct role broadcast topic`, goes to `metadata.routing`; a word that contradicts \
+         the recipients is rejected",
+    ),
+];
+
+/// Values of dialects, and the canonical values.
+const VALUES: &[(&str, &[&str], &str)] = &[
+    ("type", &["msg"], "message"),
+    ("type", &["complete"], "completed"),
+    ("type", &["dependency"], "blocked"),
+    ("type", &["artifact"], "announcement"),
+    ("priority", &["P0", "critical"], "urgent"),
+    ("priority", &["P1"], "high"),
+    ("priority", &["P2", "medium"], "normal"),
+    ("priority", &["P3"], "low"),
+];
+
+/// Types of other tools with the nearest type. The word itself is kept in `metadata.type`.
+const NEAR_TYPES: &[(&str, &str)] =
+    &[("review_request", "review"), ("review_response", "feedback"), ("todo", "task"), ("brainstorm", "message")];
+
+/// The valid words for `routing`. They repeat information that the recipients already give.
+pub(super) const ROUTES: [&str; 4] = ["direct", "role", "broadcast", "topic"];
+
+/// The fields that `routing` can contain.
+pub(super) const ROUTED: &[&str] = &[
+    "to",
+    "channel",
+    "priority",
+    "thread_id",
+    "in_reply_to",
+    "project_id",
+    "topic",
+    "expires_at",
+    "requires_response",
+];
+
+/// Names that could mean several things: each with its correct form.
+const REJECTED: &[(&[&str], &str, &str)] = &[
+    (&["bcc"], "cc", "every agent can read who got a message"),
+    (&["reply_to"], "in_reply_to", "it names the message that this one answers; an answer goes to the sender"),
+    (&["message_id", "msg_id"], "id", "or name another message in in_reply_to or refs"),
+    (&["ttl"], "expires_at", "it takes a time"),
+];
+
+/// The fields with a meaning in messages of these types only. In other messages they are the sender's own.
+const OF_TYPES: &[(&str, &[&str])] = &[
+    ("claims", &["claim", "release", "handoff"]),
+    ("lease", &["claim"]),
+    ("wait", &["claim"]),
+    ("of", &["release"]),
+    ("options", &["approval"]),
+    ("deadline", &["approval"]),
+    ("on_deadline", &["approval"]),
+    ("option", &["decision"]),
+    ("digest", &["decision"]),
+    ("signature", &["approval", "decision", "pin"]),
+    ("link", &["link"]),
+    ("key", &["pin"]),
+    ("topic", &["subscribe", "unsubscribe"]),
+    ("status", &["ack"]),
+];
+
+/// Names that are one letter away from a field, and words of their own.
+const OTHER_WORDS: [&str; 8] = ["form", "typo", "stats", "states", "contest", "contents", "prefs", "factions"];
+
+/// The meaning of a name that is not a field.
+#[derive(Clone, Copy)]
+pub(super) enum Meaning {
+    /// Another name of a field.
+    Field(&'static str, Reading),
+    /// Rejected: the field to write instead, and a remark.
+    Instead(&'static str, &'static str),
+}
+
+/// The meaning of a name in a message of this type. `None` for a name of the sender's own.
+pub(super) fn meaning(name: &str, kind: &str) -> Option<Meaning> {
+    const LONGEST: usize = 40;
+    if name.len() > LONGEST || ["x-", "x_", "_"].iter().any(|start| name.starts_with(start)) {
+        return None;
+    }
+    let folded = fold(name);
+    let is_it = |other: &&str| fold(other) == folded;
+    let field = FIELDS.iter().find(|field| is_it(field)).filter(|field| has_meaning(field, kind));
+    if let Some(field) = field {
+        return Some(Meaning::Field(field, Same));
+    }
+    if let Some(spelling) = SPELLINGS.iter().find(|spelling| spelling.names.iter().any(&is_it)) {
+        return Some(Meaning::Field(spelling.field, spelling.reading));
+    }
+    if let Some((_, field, remark)) = REJECTED.iter().find(|(names, ..)| names.iter().any(&is_it)) {
+        return Some(Meaning::Instead(field, remark));
+    }
+    near(&folded, kind).map(|field| Meaning::Instead(field, ""))
+}
+
+fn has_meaning(field: &str, kind: &str) -> bool {
+    OF_TYPES.iter().find(|(name, _)| *name == field).is_none_or(|(_, kinds)| kinds.contains(&kind))
+}
+
+/// The field of at least four letters from which a name differs in one letter, or in two from one of at least eleven.
+fn near(folded: &str, kind: &str) -> Option<&'static str> {
+    const SHORTEST: usize = 4;
+    const LONG: usize = 11;
+    if OTHER_WORDS.contains(&folded) {
+        return None;
+    }
+    let is_near = |field: &&&'static str| {
+        let field = fold(field);
+        let most = if field.len() < LONG { 1 } else { 2 };
+        // A plural or singular is a word of its own.
+        field.len() >= SHORTEST
+            && folded.len().abs_diff(field.len()) <= most
+            && folded.trim_end_matches('s') != field.trim_end_matches('s')
+            && strsim::osa_distance(folded, &field) <= most
+    };
+    FIELDS.iter().filter(|field| has_meaning(field, kind)).find(is_near).copied()
+}
+
+/// A name without letter case, `-` and `_`.
+fn fold(name: &str) -> String {
+    name.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// The canonical value, if a field's value is a word in another spelling.
+pub(super) fn value(field: &str, word: &str, canonical: &[&'static str]) -> Option<&'static str> {
+    const LONGEST: usize = 40;
+    if canonical.contains(&word) || word.len() > LONGEST {
+        return None;
+    }
+    let folded = fold(word);
+    let others = VALUES.iter().filter(|(of, ..)| *of == field);
+    let near = NEAR_TYPES.iter().filter(|_| field == "type");
+    let known = canonical.iter().map(|value| (*value, *value));
+    let words = others.flat_map(|(_, words, value)| words.iter().map(move |word| (*word, *value)));
+    words.chain(near.copied()).chain(known).find(|(word, _)| fold(word) == folded).map(|(_, value)| value)
+}
+
+/// Returns true if this word for a type says more than the canonical type.
+pub(super) fn is_near_type(word: &str) -> bool {
+    NEAR_TYPES.iter().any(|(other, _)| fold(other) == fold(word))
+}
+
+/// The table as Markdown.
+pub fn published() -> String {
+    let code = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" ");
+    let mut rows = vec![row(
+        "a field or a name of this table in another letter case, with `-`, or without `_`: `threadId`",
+        "the field",
+    )];
+    for Spelling { field, names, note, .. } in SPELLINGS {
+        let field = if names.contains(field) { String::new() } else { code(&[field]) };
+        let joint = if field.is_empty() || note.is_empty() { "" } else { "; " };
+        rows.push(row(&code(names), &format!("{field}{joint}{note}")));
+    }
+    let identity = "its `id`, else its `name`, else `all_` and its `role`";
+    rows.push(row("an object in place of a recipient: `{\"id\": \"bob\", …}`", identity));
+    for (field, words, value) in VALUES {
+        rows.push(row(&format!("{field} {}", code(words)), &code(&[value])));
+    }
+    for (word, status) in Status::OTHER_WORDS {
+        rows.push(row(&format!("status in an `ack` {}", code(&[word])), &code(&[status.as_str()])));
+    }
+    for (word, value) in NEAR_TYPES {
+        rows.push(row(
+            &format!("type {}", code(&[word])),
+            &format!("{}; the word is kept in `metadata.type`", code(&[value])),
+        ));
+    }
+    for (names, field, remark) in REJECTED {
+        rows.push(row(&code(names), &format!("rejected: write {}; {remark}", code(&[field]))));
+    }
+    let near = format!(
+        "a name one letter away from a field of four letters or more, such as `boddy`, or two from one of eleven; not a \
+         plural or singular, not a name that begins with `x-`, `x_` or `_`, and not {}",
+        code(&OTHER_WORDS)
+    );
+    rows.push(row(&near, "rejected, with the name of the field"));
+    let head = [row("written", "read as"), "|---|---|".to_owned()];
+    head.into_iter().chain(rows).collect::<Vec<_>>().join("\n")
+}
+
+fn row(written: &str, read: &str) -> String {
+    format!("| {written} | {read} |")
+}
