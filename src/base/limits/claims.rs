@@ -7,7 +7,7 @@ use std::time::Duration;
 pub const SUBJECT_BYTES: usize = 1024;
 /// The most alternatives that the braces of one claim may stand for, multiplied out.
 pub const SUBJECT_CHOICES: usize = 64;
-/// How many steps a comparison of two subjects may take.
+/// The largest number of steps in a comparison of two subjects.
 pub const SUBJECT_STEPS: u32 = 8192;
 /// The most subjects that an agent owns.
 pub const CLAIMS_OF_AGENT: usize = 1000;
@@ -23,7 +23,7 @@ pub const CLAIM_LEASE: Duration = Duration::from_secs(4 * 3600);
 pub const CLAIM_LEASE_LEAST: Duration = Duration::from_secs(60);
 /// The longest lease that a claim can ask for, so that no claim of a dead agent stays forever.
 pub const CLAIM_LEASE_MOST: Duration = Duration::from_secs(7 * 86_400);
-/// How long the claims of a session that has ended live on.
+/// The time that claims of an ended session stay.
 pub const CLAIM_AFTER_SESSION: Duration = Duration::from_secs(15 * 60);
 /// A waiting claim of an agent without activity for this time is passed over.
 pub const CLAIM_WAITER: Duration = Duration::from_secs(10 * 60);
@@ -35,16 +35,16 @@ pub const CLAIM_WARNING: u64 = 80;
 pub const WATCH_CLIENT: Duration = Duration::from_millis(500);
 /// How often it checks whether there is still something to watch it for.
 pub const WATCH_CHECK: Duration = Duration::from_secs(10);
-/// How long after a call of a session the log may show what the call did.
+/// The time after a call of a session in which the log can show the call's effect.
 pub const CALL_TO_RECORD: Duration = Duration::from_secs(60);
 /// If two agents edit a file within this time, each gets a message about the other.
 pub const SAME_FILE: Duration = Duration::from_secs(30);
 /// The shortest interval between two such messages to a pair of agents.
 pub const SAME_FILE_AGAIN: Duration = Duration::from_secs(3600);
 const _: () = assert!(SAME_FILE_AGAIN.as_secs() < TOLD.as_secs());
-/// How many of the newest commits `who` searches for agents' names.
+/// The number of the newest commits that `who` searches for agents' names.
 pub const PREFIX_COMMITS: usize = 200;
-/// How long that search may take. After it, `who` shows the recorded commits only.
+/// The time limit of that search. After it, `who` shows only recorded commits.
 pub const PREFIX_TIME: Duration = Duration::from_millis(200);
-/// How long a program that shows the agents all the time uses the result of that search.
+/// The time that a program with a continuous display uses the result of that search.
 pub const COMMITS_LOOK: Duration = Duration::from_secs(10);

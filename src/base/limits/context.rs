@@ -11,7 +11,7 @@ const _: () = assert!(CONTEXT_HOOK_MOST * BYTES_PER_TOKEN + super::BRIEFING < su
 pub const CONTEXT_MOST: usize = 100_000;
 /// A token has about four bytes. The exact number depends on the model.
 pub const BYTES_PER_TOKEN: usize = 4;
-/// How much of the log's end is read for threads and decisions.
+/// The size of the log's end that is read for threads and decisions.
 pub const CONTEXT_LOG: u64 = 4 << 20;
 /// The most threads.
 pub const CONTEXT_THREADS: usize = 10;
@@ -21,9 +21,9 @@ pub const CONTEXT_MESSAGES: usize = 5;
 pub const CONTEXT_DECISIONS: usize = 10;
 /// The most shared files.
 pub const CONTEXT_FILES: usize = 50;
-/// How many names below the context are looked at.
+/// The number of names below the context that are read.
 pub const CONTEXT_LOOKS: usize = 2000;
-/// How much of a shared file is read for its first line.
+/// The size of a shared file that is read for its first line.
 pub const CONTEXT_HEAD: u64 = 1 << 10;
 /// The longest text of a message, of the charter or of a file, in characters.
 pub const CONTEXT_TEXT: usize = 240;

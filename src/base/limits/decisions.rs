@@ -9,13 +9,13 @@ pub const OPTIONS: usize = 20;
 pub const OPTION: usize = 80;
 /// The most open approvals of an asker.
 pub const APPROVALS_OF_ASKER: usize = 100;
-/// How many decided approvals the state remembers, to say who decided.
+/// The number of decided approvals that the state keeps.
 pub const DECIDED: usize = 1000;
 /// The most open questions and rejections that one agent causes and that are listed; the oldest go.
 pub const ITEMS_OF_AGENT: usize = 100;
 /// A message is listed for at most this many recipients.
 pub const ITEM_RECIPIENTS: usize = 1000;
-/// How long mail waits for another room's confirmation before it counts as held up.
+/// The time that mail waits for another room's confirmation before it is reported as late.
 pub const LINK_LATE: Duration = Duration::from_secs(30);
 /// The most items of an agent in `pending.json`.
 pub const PENDING_OF_AGENT: usize = 50;
@@ -33,7 +33,7 @@ pub const POSITIONS: usize = 100;
 pub const ATTEMPTS: u32 = 2;
 /// The most rounds that the setting allows.
 pub const ATTEMPTS_MOST: u32 = 100;
-/// How long the supervisor has before the human is asked.
+/// The time limit of the supervisor before the human is asked.
 pub const ESCALATION: Duration = Duration::from_secs(30 * 60);
 /// The longest time from an approval to its deadline.
 pub const DEADLINE_MOST: Duration = Duration::from_secs(366 * 86_400);
@@ -45,7 +45,7 @@ pub const PERMISSION: Duration = Duration::from_secs(5 * 60);
 pub const PERMISSION_WITHIN: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(10 * 60);
 /// The timeout of the hook for permission requests in a client's settings, in seconds.
 pub const PERMISSION_HOOK_SECONDS: u64 = 11 * 60;
-/// How long that hook waits for the record of the deadline.
+/// The time that this hook waits for the record of the deadline.
 pub const PERMISSION_GRACE: Duration = Duration::from_secs(5);
 /// How often that hook checks whether the client still needs an answer.
 pub const PERMISSION_CHECK: Duration = Duration::from_millis(500);
@@ -55,7 +55,7 @@ pub const PERMISSION_TEXT: usize = 16 << 10;
 pub const PERMISSION_SUBJECT: usize = 200;
 /// The longest note of the human that the model reads, in characters.
 pub const PERMISSION_NOTE: usize = 400;
-/// How long the outcome of a deadline waits for mail of the deciders that cannot be read.
+/// The time that the outcome of a deadline waits for unreadable mail of the deciders.
 pub const DEADLINE_GRACE: Duration = Duration::from_secs(10);
-/// How long `mailbag ask` waits for an answer, unless the caller says otherwise.
+/// The default time that `mailbag ask` waits for an answer.
 pub const ANSWER: Duration = Duration::from_secs(30);

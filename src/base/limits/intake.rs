@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-/// How long an unfinished file must be unchanged, by the monotonic clock, before it is rejected.
+/// The time without changes, by the monotonic clock, after which an unfinished file is rejected.
 pub const UNCHANGED_FOR: Duration = Duration::from_secs(2);
 /// The first delay before a file that a program has open for writing is looked at again. The system reports that a file was
 /// closed a moment before it stops counting the program as a writer.
@@ -24,7 +24,7 @@ pub const RETRY_FIRST: Duration = Duration::from_millis(250);
 /// The longest delay before a temporary failure is retried.
 pub const RETRY_MOST: Duration = Duration::from_secs(15);
 const _: () = assert!(RETRY_MOST.as_millis() < SWEEP_TRUSTED.as_millis());
-/// How long a file with an invalid name may stay in an outbox before its agent is notified. It may be a draft.
+/// The time until an agent is notified of a file with an invalid name in its outbox. It may be a draft.
 pub const STRAY: Duration = Duration::from_secs(60);
-/// How many such files per agent are examined and reported.
+/// The number of such files per agent that are examined and reported.
 pub const STRAYS: usize = 20;

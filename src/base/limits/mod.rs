@@ -59,7 +59,7 @@ pub const GAP_MESSAGES: usize = 1_000;
 /// would make the counter overflow.
 pub const CLAIM_MOST: u64 = u64::MAX / 2;
 const _: () = assert!(CLAIM_MOST < u64::MAX - BATCH_MESSAGES as u64);
-/// How much of a sender's file name is kept after `<seq>~<agent>~`. It leaves space for `.error.json`.
+/// The length of a sender's file name that is kept after `<seq>~<agent>~`. It leaves space for `.error.json`.
 pub const KEPT_NAME: usize = FILE_NAME - SEQ_DIGITS - 1 - NAME - 1 - ".error.json".len();
 const _: () = assert!(KEPT_NAME >= 128);
 
@@ -82,7 +82,7 @@ pub const SETTINGS_PARSED: u64 = 128 << 10;
 const _: () = assert!(SETTINGS_PARSED < CLIENT_FILE_BYTES);
 /// The time limit of a hook. Installation tests the hook with this limit, and configures the clients with it.
 pub const HOOK_TIME: Duration = Duration::from_secs(5);
-/// How much output of the hook is read when installation tests it. It is the most that Claude Code accepts.
+/// The size of the hook's output that installation reads in its test. Claude Code accepts no more.
 pub const HOOK_SAYS: u64 = 10_000;
 /// The deepest nesting of JSON. It is serde_json's limit, repeated here for the error message.
 pub const JSON_DEPTH: usize = 128;
@@ -105,11 +105,11 @@ const _: () = assert!(BATCH_COPIES_LEAST <= BATCH_COPIES_FIRST && BATCH_COPIES_F
 /// two batches.
 pub const BATCH_TIME: Duration = Duration::from_millis(250);
 const _: () = assert!(BATCH_TIME.as_millis() * 2 < 1000);
-/// How long the router writes the copies of a batch before it leaves the further lines of files to the next batch. A disk
-/// can become ten times slower from one batch to the next.
+/// The time limit for writing the copies of a batch. After it, the remaining lines of files wait for the next batch. A
+/// disk can become ten times slower from one batch to the next.
 pub const STAGE_TIME: Duration = Duration::from_millis(150);
 const _: () = assert!(STAGE_TIME.as_millis() < BATCH_TIME.as_millis());
-/// How many files the router takes from one outbox before it takes files from the next one.
+/// The number of files that the router takes from one outbox before it continues with the next outbox.
 pub const TURN: usize = 64;
 const _: () = assert!(TURN * 16 <= BATCH_MESSAGES);
 
@@ -129,39 +129,38 @@ pub const PACK_LEVEL: i32 = 9;
 pub const PACK_FILE_BYTES: u64 = MESSAGE_BYTES_MOST * 2;
 /// The smallest shared text that is compressed when it is old. Compressing smaller files saves little space.
 pub const ARTIFACT_BYTES: u64 = 64 << 10;
-/// How many skipped files one run of the archiver names.
+/// The number of skipped files that one run of the archiver lists.
 pub const PACK_LEFT: usize = 20;
 
-/// Up to this many files and directories are synced one by one. For more, the whole file system is synced at once.
+/// The largest number of files and directories that are synced one by one. For more, the whole file system is synced.
 pub const SYNC_ONE_BY_ONE: usize = 12;
 
 /// The largest size of `spool/committed`.
 pub const NOTE_BYTES: u64 = 4 << 10;
-/// How many messages whose ids begin alike are looked up to report that a reference is ambiguous.
+/// The number of messages that are looked up to report that a reference is ambiguous.
 pub const BEGINNINGS: usize = 64;
-/// How many bytes a reader of the log's end reads first.
+/// The number of bytes that a reader of the log's end reads first.
 pub const TAIL_LOOK: u64 = 64 << 10;
-/// How many bytes are read first to find the end of the committed log in a room without `spool/committed`.
+/// The number of bytes that are read first to find the end of the committed log in a room without `spool/committed`.
 pub const COMMITTED_LOOK: u64 = 64 << 10;
-/// How many alternative names are tried for a file whose name is already used.
+/// The number of alternative names that are tried if the name of a file is already used.
 pub const FURTHER_NAMES: u32 = 1000;
-/// How many messages one command locks while it shows them. Each lock is an open file.
+/// The number of messages that one command locks while it shows them. Each lock is an open file.
 pub const HELD_MESSAGES: usize = 256;
 
 /// How often a command that follows a conversation checks it for new lines.
 pub const FOLLOW: Duration = Duration::from_millis(100);
-/// How long the router must be idle before it records settled messages.
+/// The idle time after which the router records settled messages.
 pub const IDLE: Duration = Duration::from_secs(1);
-/// How long the router collects observed receipts before it records them together.
+/// The time in which the router collects observed receipts before it records them together.
 pub const RECEIPTS: Duration = Duration::from_millis(40);
 /// The largest accepted difference between the file system's clock and the machine's clock.
 pub const CLOCKS_APART: Duration = Duration::from_secs(10);
-/// The shortest interval in which the router's own log repeats the same warning.
+/// The shortest interval between two equal warnings of the router.
 pub const WARN_AGAIN: Duration = Duration::from_secs(60);
-/// How many warnings the router remembers before it forgets those older than a minute.
+/// The number of remembered warnings above which the router forgets the ones older than a minute.
 pub const WARNINGS: usize = 1024;
-/// How often the registry and the settings are checked if there are no file events. A valid change takes effect within
-/// 2 s.
+/// The interval of checks of the registry and the settings without file events. A valid change takes effect within 2 s.
 pub const RELOAD: Duration = Duration::from_secs(1);
 
 /// The default time limit for an answer to a question or an urgent message.
@@ -169,7 +168,7 @@ pub const ANSWER_WITHIN: Duration = Duration::from_secs(30 * 60);
 /// The default limit of replies to replies in a conversation per window. Agents need seconds for each reply, so only
 /// programs that reply to each other immediately exceed it.
 pub const LOOP_HOPS: u32 = 30;
-/// The default window in which budgets are counted.
+/// The default window of budgets.
 pub const BUDGET_WINDOW: Duration = Duration::from_secs(60);
 /// The default number of messages that a sender may send per `budget_window`: 100 per second.
 pub const SENDER_BUDGET: u32 = 6000;
@@ -183,7 +182,8 @@ pub const BUDGET_WINDOW_MOST: Duration = Duration::from_secs(24 * 3600);
 /// The largest budget that the settings may set.
 pub const BUDGET_MOST: u32 = 1_000_000;
 const _: () = assert!(BUDGET_WINDOW.as_secs() <= BUDGET_WINDOW_MOST.as_secs() && LOOP_HOPS <= BUDGET_MOST);
-/// How many replies the router remembers to detect reply loops. When it has more, it forgets all and starts again.
+/// The number of replies that the router remembers to detect reply loops. When it has more, it forgets all and starts
+/// again.
 pub const HOPS: usize = 1 << 16;
 
 /// An agent that was active within this time is online.
@@ -191,83 +191,84 @@ pub const ONLINE: Duration = Duration::from_secs(5 * 60);
 /// An agent that was active within this time is idle.
 pub const IDLE_PRESENCE: Duration = Duration::from_secs(3600);
 const _: () = assert!(ONLINE.as_secs() < IDLE_PRESENCE.as_secs());
-/// The default time after which an agent with unread mail is stale.
+/// The default time without activity until an agent with unread mail is stale.
 pub const STALE_AFTER: Duration = Duration::from_secs(6 * 3600);
-/// How long the router collects changes of the roster before it writes the roster.
+/// The time in which the router collects changes of the roster before it writes the roster.
 pub const ROSTER: Duration = Duration::from_secs(1);
-/// How often `claims.json` is written, at most.
+/// The shortest interval between two writes of `claims.json`.
 pub const CLAIMS: Duration = Duration::from_millis(200);
-/// How many bytes of log a reader of `claims.json` has to read behind it, at most, while a router runs.
+/// The largest number of log bytes that a reader must read after `claims.json` while a router runs.
 pub const CLAIMS_BEHIND: u64 = 256 << 10;
 /// The largest `claims.json`.
 pub const CLAIMS_BYTES: u64 = 64 << 20;
-/// How many characters of an agent's current activity are kept.
+/// The number of characters that are kept of an agent's current activity.
 pub const REPORT_TEXT: usize = 200;
-/// How many agents may be named in `metadata.waiting_for`.
+/// The largest number of agents in `metadata.waiting_for`.
 pub const WAITING_FOR: usize = 64;
 
-/// How long a command waits for another command that records consent.
+/// The time that a command waits for another command that records consent.
 pub const TRUST_WAIT: Duration = Duration::from_secs(5);
 /// The largest file of a service.
 pub const SERVICE_BYTES: u64 = 64 << 10;
-/// How many characters of a project's name the name of its service has.
+/// The number of characters of a project's name in the name of its service.
 pub const SERVICE_NAME: usize = 40;
-/// How long a starting router, or a requested pass, waits for passes of other programs to end.
+/// The time that a starting router, or a requested pass, waits for passes of other programs.
 pub const LOCK_WAIT: Duration = Duration::from_secs(30);
-/// How long a command waits for another program's pass. It is short because the command has other work to do.
+/// The time that a command waits for another program's pass. It is short because the command has other work to do.
 pub const PASS_WAIT: Duration = Duration::from_secs(1);
 const _: () = assert!(PASS_WAIT.as_secs() < LOCK_WAIT.as_secs());
-/// How long a process waits for the lock on the session files. A hook has five seconds in all.
+/// The time that a process waits for the lock on the session files. A hook has five seconds in all.
 pub const SESSIONS_WAIT: Duration = Duration::from_secs(2);
 const _: () = assert!(SESSIONS_WAIT.as_secs() * 2 < HOOK_TIME.as_secs());
-/// How long a process waits for the lock on the registry or on a shared inbox.
+/// The time that a process waits for the lock on the registry or on a shared inbox.
 pub const EDIT_WAIT: Duration = Duration::from_secs(10);
 /// The longest time that a backup may pause the router.
 pub const PAUSE: Duration = Duration::from_secs(60 * 60);
-/// How long a router waits for a backup. It is longer than a backup can take.
+/// The time that a router waits for a backup. It is longer than the time limit of a backup.
 pub const PAUSE_WAIT: Duration = Duration::from_secs(PAUSE.as_secs() + 10 * 60);
 /// The longest interval between two attempts to take a lock.
 pub const LOCK_LOOK: Duration = Duration::from_millis(16);
 /// The default lease duration of a message that was taken from a shared inbox.
 pub const LEASE: Duration = Duration::from_secs(10 * 60);
-/// The default time after which a session without calls loses its agent.
+/// The default time without calls until a session loses its agent.
 pub const SESSION_LEASE: Duration = Duration::from_secs(30 * 60);
-/// How many sessions that lost an agent are remembered until they are notified.
+/// The number of remembered sessions that lost an agent and are not notified yet.
 pub const LOST: usize = 16;
 /// The longest id of a client's session.
 pub const SESSION_ID: usize = 128;
 /// The largest session file.
 pub const SESSION_BYTES: u64 = 64 << 10;
-/// How many parent processes are searched for a client.
+/// The number of parent processes that are searched for a client.
 pub const ANCESTORS: usize = 16;
 /// The default number of lines that hooks may show an agent per `announce_window`.
 pub const ANNOUNCE_BUDGET: u32 = 30;
-/// The default window in which these lines are counted.
+/// The default window of these lines.
 pub const ANNOUNCE_WINDOW: Duration = Duration::from_secs(3600);
 /// The longest text about mail that a hook gives a client, in characters. The lowest limit of a client is 10,000.
 pub const BRIEFING: usize = 1500;
 /// The longest hint how to read the announced mail.
 pub const BRIEFING_HINT: usize = 200;
 const _: () = assert!(BRIEFING_HINT * 4 < BRIEFING);
-/// How many characters of a subject that text shows.
+/// The number of characters of a subject in this text.
 pub const BRIEFING_SUBJECT: usize = 80;
-/// A text shows the number of a message whose id is longer: a UUID costs more than the rest of the line.
+/// The longest id in a text. For a longer id the text has the number of the message: a UUID costs more than the rest of
+/// the line.
 pub const BRIEFING_ID: usize = 16;
 /// That text shows the age of messages that are older.
 pub const BRIEFING_FRESH: Duration = Duration::from_secs(10 * 60);
-/// How many messages the text names at the start of a session.
+/// The number of messages in the text at the start of a session.
 pub const BRIEFING_NEWEST: usize = 5;
-/// How many senders the text names with a count.
+/// The number of senders with a count in the text.
 pub const BRIEFING_SENDERS: usize = 5;
-/// How many of the newest unread messages a hook reads.
+/// The number of the newest unread messages that a hook reads.
 pub const BRIEFING_LOOK: usize = 500;
 /// If an inbox has more unread messages than this, hooks read it again only after it has changed.
 pub const LISTED_AGAIN: usize = 100;
 /// If an inbox has more unread messages than this, hooks find new mail in the log, and list the inbox rarely.
 pub const LISTED_EACH_TIME: usize = 10_000;
-/// How long a hook uses the listing of such an inbox.
+/// The time that a hook uses the listing of such an inbox.
 pub const LISTED_FOR: Duration = Duration::from_secs(10 * 60);
-/// How much of the log it reads for this.
+/// The size of the log that it reads for this.
 pub const LISTED_LOG: u64 = 4 << 20;
 /// The largest stored listing: [`BRIEFING_LOOK`] file names.
 pub const LISTED_BYTES: u64 = 256 << 10;
@@ -275,52 +276,52 @@ pub const LISTED_BYTES: u64 = 256 << 10;
 pub const HOOK_BYTES: u64 = 64 << 20;
 /// The largest lease file of a taken message.
 pub const LEASE_BYTES: u64 = 64 << 10;
-/// The age from which an unlocked draft in an outbox counts as left by a killed command.
+/// The age of an unlocked draft in an outbox that a killed command left.
 pub const DRAFT_AGE: Duration = Duration::from_secs(600);
-/// How many directory levels below an inbox recovery searches for a copy that is also staged.
+/// The number of directory levels below an inbox in which recovery searches for a copy that is also staged.
 pub const INBOX_DEPTH: usize = 8;
 /// How often a waiting command checks whether the router has ended, and whether its own reader has ended.
 pub const TAKE_OVER: Duration = Duration::from_secs(2);
-/// How long the background processes of an ended command may be silent before its output counts as complete.
+/// The silence of background processes of an ended command after which its output is complete.
 pub const LEFT_RUNNING: Duration = Duration::from_secs(2);
 /// The longest subject in characters, as in the schema.
 pub const SUBJECT: usize = 1000;
-/// How long a program waits for its own suspension, which may arrive a moment later.
+/// The time that a program waits for its own suspension, because the signal can arrive later.
 pub const SUSPENDING: Duration = Duration::from_millis(50);
 /// How often such a program looks whether all output was shown before.
 pub const SETTLING: usize = 10;
-/// How many warnings are kept while a command has the terminal.
+/// The number of warnings that are kept while a command has the terminal.
 pub const KEPT_WARNINGS: usize = 20;
-/// How many invalid lines of a command's output are reported one by one.
+/// The number of invalid lines of a command's output that are reported one by one.
 pub const WRONG_LINES: usize = 20;
-/// How many characters of a message `follow` shows on its line.
+/// The number of characters of a message on a line of `follow`.
 pub const FOLLOW_CHARS: usize = 400;
-/// How many characters of a subject or body the router repeats in its own subjects.
+/// The number of characters of a subject or body in the router's own subjects.
 pub const TITLE: usize = 80;
-/// How many items a list in a sentence names; of the others it has the number.
+/// The number of items of a list in a sentence; the others are counted.
 pub const IN_SENTENCE: usize = 5;
-/// How many bytes of a delivered file a listing reads: all short fields, and the start of the body.
+/// The number of bytes of a delivered file that a listing reads: all short fields, and the start of the body.
 pub const HEAD_BYTES: u64 = 32 << 10;
 /// The default number of messages that `inbox` shows, newest first.
 pub const INBOX_SHOWN: usize = 50;
-/// How many similar names an error suggests.
+/// The number of similar names in an error.
 pub const SUGGESTIONS: usize = 3;
-/// How many messages an ack names that tells the router what was read in a read-only inbox.
+/// The number of messages in an ack about messages that were read in a read-only inbox.
 pub const SEEN_REFS: usize = 100;
-/// How many problems of one message are reported.
+/// The number of problems that are reported for one message.
 pub const PROBLEMS: usize = 20;
 /// The largest corrected example of a problem, as JSON without spaces.
 pub const EXAMPLE_BYTES: usize = 2 << 10;
 const _: () = assert!(PROBLEMS * EXAMPLE_BYTES < MESSAGE_BYTES as usize);
 
-/// How many characters of a body the MCP tool `fetch_inbox` shows before it explains how to get the rest.
+/// The number of characters of a body that the MCP tool `fetch_inbox` shows before it explains how to get the rest.
 pub const BODY_SHOWN: usize = 4000;
-/// How many characters of all bodies it shows together. Clients cut longer results, or keep them from the model.
+/// The number of characters of all bodies together. Clients cut longer results, or do not give them to the model.
 pub const BODIES_SHOWN: usize = 16_000;
 const _: () = assert!(BODY_SHOWN <= BODIES_SHOWN);
-/// How many characters of any other field it shows.
+/// The number of characters of any other field that it shows.
 pub const FIELD_SHOWN: usize = 300;
-/// How many characters of each body `get_thread` shows.
+/// The number of characters of each body that `get_thread` shows.
 pub const THREAD_BODY_SHOWN: usize = 1000;
 /// The most messages that an MCP tool shows.
 pub const TOOL_MESSAGES: usize = 50;
@@ -338,23 +339,23 @@ pub const TOOL_WAIT: Duration = Duration::from_secs(30);
 pub const TOOL_WAIT_MOST: Duration = Duration::from_secs(50);
 const _: () = assert!(TOOL_WAIT.as_secs() <= TOOL_WAIT_MOST.as_secs() && TOOL_WAIT_MOST.as_secs() < 60);
 
-/// How long a command of git may take when mailbag asks for a fact.
+/// The time limit of a git command that mailbag runs.
 pub const GIT_TIME: Duration = Duration::from_secs(10);
-/// How many bytes such a command may print.
+/// The largest output of such a command, in bytes.
 pub const GIT_BYTES: u64 = 64 << 20;
 /// The most rooms of a user in the record of rooms.
 pub const CREATED_ROOMS: usize = 1000;
 /// The bytes of a room that a hook may read. A room of usual size needs less than a hundredth.
 pub const HOOK_READS: u64 = 128 << 20;
-/// How long a hook of git may take in total. After it, the commit passes.
+/// The time limit of a git hook in total. After it, the commit passes.
 pub const GUARD_TIME: Duration = Duration::from_secs(5);
 /// The most directory entries that one search for hard links reads.
 pub const HARD_LINK_NAMES: usize = 20_000;
-/// How many files of other agents the guard names one by one.
+/// The number of files of other agents that the guard lists one by one.
 pub const GUARD_LINES: usize = 10;
-/// How long the guard remembers that it told a session something.
+/// The time that the guard remembers a notice to a session.
 pub const TOLD: Duration = Duration::from_secs(86_400);
-/// How much of that it remembers.
+/// The number of notices that it remembers.
 pub const TOLD_ENTRIES: usize = 500;
-/// How long it waits for another process that remembers something.
+/// The time that it waits for another process that records a notice.
 pub const TOLD_WAIT: Duration = Duration::from_millis(50);

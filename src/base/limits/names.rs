@@ -7,13 +7,13 @@ use std::time::Duration;
 pub const SESSION_KEY: usize = 256;
 const _: () = assert!(SESSION_KEY > NAME + 1 + SESSION_ID);
 
-/// How long a session that starts waits for another process that changes the registry.
+/// The time that a starting session waits for another process that changes the registry.
 pub const NAME_WAIT: Duration = Duration::from_secs(2);
 const _: () = assert!(NAME_WAIT.as_secs() < super::HOOK_TIME.as_secs());
 
-/// How long the name of an ended session is kept for it, while the pool has other names.
+/// The time that the name of an ended session is kept for it while the pool has other names.
 pub const NAME_KEPT: Duration = Duration::from_secs(86_400);
-/// For how many agents a session start searches the log for open threads.
+/// The number of agents for which a session start searches the log for open threads.
 pub const NAMES_SEARCHED: usize = 2;
 /// How often a session that starts tries another name, because a session took the name in this moment.
 pub const NAMES_TRIED: usize = 16;

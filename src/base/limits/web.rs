@@ -4,13 +4,14 @@ use std::time::Duration;
 
 /// The largest number of open connections of the page. A further one takes the place of the oldest one that has not entered.
 pub const WEB_CONNECTIONS: usize = 128;
-/// How many streams of events the page serves. Further requests for one are refused.
+/// The number of event streams that the page serves. Further requests are rejected.
 pub const WEB_STREAMS: usize = 32;
-/// How many threads read the room for requests, beside one for each stream of events. Other requests wait.
+/// The number of threads that read the room for requests, in addition to one for each event stream. Other requests
+/// wait.
 pub const WEB_THREADS: usize = 8;
-/// How long a client may take for the head of a request, also between two requests of a connection.
+/// The time limit for the head of a request, and between two requests of a connection.
 pub const WEB_HEAD: Duration = Duration::from_secs(5);
-/// How long a form may take, with what it does.
+/// The time limit of a form, with its action.
 pub const WEB_FORM: Duration = Duration::from_secs(60);
 /// The largest body of a request: a message of the largest size, with the escapes of a form.
 pub const WEB_BODY_BYTES: usize = 3 * super::MESSAGE_BYTES_MOST as usize + (64 << 10);
@@ -24,9 +25,9 @@ pub const WEB_ENTERED: Duration = Duration::from_secs(30 * 24 * 3600);
 pub const WEB_BROWSERS: usize = 64;
 /// The largest file with the state of a page: [`WEB_BROWSERS`] entries of less than 256 bytes.
 pub const WEB_STATE_BYTES: u64 = 64 << 10;
-/// How long streams of events are silent at most.
+/// The longest silence of an event stream.
 pub const WEB_BEAT: Duration = Duration::from_secs(15);
-/// How long the page waits between two looks at a room whose log gives no file events.
+/// The interval at which the page reads a room without file events of the log.
 pub const WEB_LOOK: Duration = Duration::from_secs(2);
 /// The largest number of records in one part of a stream of events.
 pub const WEB_STREAM_RECORDS: usize = 64;
@@ -34,15 +35,15 @@ pub const WEB_STREAM_RECORDS: usize = 64;
 pub const FOLLOWED_BYTES: usize = 256 << 10;
 /// The KiB of unread events of all streams together; more only for a single record.
 pub const WEB_STREAM_KIB: u32 = 32 << 10;
-/// How many entries of the timeline a page shows first, and loads at once.
+/// The number of timeline entries that a page shows first, and loads in one step.
 pub const PAGE_ENTRIES: usize = 50;
-/// How many records are read for one part of the timeline.
+/// The number of records that are read for one part of the timeline.
 pub const PAGE_RECORDS: u64 = 20_000;
-/// How many characters of a body the timeline shows.
+/// The number of characters of a body in the timeline.
 pub const PAGE_PREVIEW: usize = 400;
 /// The longest text of an approval that the page displays. A longer one is decided in a terminal.
 pub const PAGE_SOURCE: usize = 256 << 10;
-/// How many results of a search the page shows.
+/// The number of search results on the page.
 pub const PAGE_FOUND: usize = 200;
 /// The time between two guesses of a password that come from one source.
 pub const GUESS_PACE: Duration = Duration::from_millis(250);
@@ -50,5 +51,5 @@ pub const GUESS_PACE: Duration = Duration::from_millis(250);
 pub const GUESS_WAIT: Duration = Duration::from_secs(20);
 /// The largest number of sources with waiting guesses.
 pub const GUESS_SOURCES: usize = 1024;
-/// How many messages or events an answer for programs has.
+/// The number of messages or events in an answer for programs.
 pub const API_MESSAGES: usize = 1000;

@@ -1,4 +1,4 @@
-//! The limits of the files that tell people what happened.
+//! The limits of the files that show events to people.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ pub const WORKLOG: Duration = Duration::from_secs(1);
 pub const WORKLOG_PAUSE: u32 = 40;
 /// A worklog of at most this size is current whenever a router ends. The status block of a larger one may be older.
 pub const WORKLOG_SMALL: u64 = 1 << 20;
-/// How many bytes of log without an entry the router reads at most again after its start.
+/// The largest number of log bytes without an entry that the router reads again after its start.
 pub const WORKLOG_BEHIND: u64 = 256 << 10;
 /// The longest text of an entry, in characters.
 pub const WORKLOG_TEXT: usize = 300;
@@ -25,7 +25,7 @@ pub const WORKLOG_LINE: u64 = 16 << 10;
 pub const DIGEST: usize = 100;
 /// The most messages in `MAILBOX.md` and in each file of `queue/`.
 pub const LISTED: usize = 200;
-/// How many older messages the router looks up for these files at once.
+/// The number of older messages that the router looks up for these files in one step.
 pub const LOOKUPS: usize = 1000;
 /// The longest `worklog_path`.
 pub const WORKLOG_PATH: usize = 1000;
