@@ -168,7 +168,6 @@ fn is_temporary(source: &io::Error) -> bool {
         libc::ENOTDIR,
         libc::ELOOP,
         libc::ESTALE,
-        libc::ENFILE,
     ];
     source.raw_os_error().is_some_and(|n| PASSING.contains(&n))
 }

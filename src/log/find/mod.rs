@@ -56,7 +56,7 @@ pub struct Finder {
 }
 
 /// The largest distance of two numbers at which reading on costs less than a new search.
-const NEAR: u64 = 64;
+const CLOSE_NUMBERS: u64 = 64;
 
 impl Finder {
     /// Nothing is read yet.
@@ -68,7 +68,7 @@ impl Finder {
     /// of the gap.
     pub fn from_seq(&mut self, seq: u64) -> Result<Option<Line>> {
         let mut lines = match self.last.take() {
-            Some((last, lines)) if last < seq && seq - last <= NEAR => lines,
+            Some((last, lines)) if last < seq && seq - last <= CLOSE_NUMBERS => lines,
             _ => log::read(&self.room, first(&self.room, &|head| head.seq >= seq)?)?,
         };
         while let Some(line) = lines.next().transpose()? {
