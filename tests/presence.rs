@@ -4,6 +4,7 @@ mod choosing;
 mod state;
 mod roster;
 mod topics;
+mod waiting;
 mod who;
 
 use crate::world::World;

@@ -5,6 +5,7 @@ mod closing;
 mod important;
 mod numbers;
 mod seen;
+mod superseded;
 mod timing;
 
 use crate::town::{PATIENCE, so_within};

@@ -10,7 +10,7 @@ use crate::message::reference::{Fit, Reference};
 use crate::message::status::Status;
 use crate::query::identity::{self, Who};
 use crate::room::Room;
-use crate::router::{AckClaims, failed_wakes, judge_ack};
+use crate::router::{AckClaims, SUPERSEDED_BY, failed_wakes, judge_ack};
 use serde_json::{Map, json};
 
 /// An ack to send.
@@ -22,6 +22,8 @@ pub struct Ack {
     pub status: Status,
     /// A note.
     pub note: Option<String>,
+    /// A reference to the message that supersedes them.
+    pub superseded_by: Option<String>,
 }
 
 /// An ack that was written to the sender's outbox.
@@ -41,7 +43,12 @@ pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Acked> {
     let state = state::committed(&room.dir)?;
     let (messages, refs) = look_up(room, &state, (&agent, ack.status), ack.refs)?;
     let status = ack.status.as_str();
-    let fields = json!({"id": "judged", "from": &*agent, "type": "ack", "refs": refs, "status": status});
+    let mut fields = json!({"id": "judged", "from": &*agent, "type": "ack", "refs": refs, "status": status});
+    let metadata: Vec<(String, String)> =
+        ack.superseded_by.map(|by| (SUPERSEDED_BY.to_owned(), by)).into_iter().collect();
+    for (name, by) in &metadata {
+        fields["metadata"] = json!({name: by});
+    }
     let judged = Message::from_fields(fields.as_object().cloned().unwrap_or_else(Map::new));
     if let Some(message) = judged {
         let (mut before, mut searches) = (AckClaims::new(), SearchLimiter::default());
@@ -53,6 +60,7 @@ pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Acked> {
         body: ack.note,
         raw_refs: refs,
         status: Some(status.into()),
+        metadata,
         ..Draft::default()
     };
     Ok(Acked { sent: send::send(room, who, draft)?, messages })

@@ -3,9 +3,11 @@
 use super::trust;
 use crate::base::error::{Error, Problem, Result};
 use crate::disk::{Barrier, Durability, layout};
+use crate::log::state::{self, OpenQuestion};
 use crate::query::identity;
 use crate::room::registry::{Agent, Registry, Status, Wake};
 use crate::room::{Room, inbox};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -119,6 +121,23 @@ pub fn set(room: &Room, name: &str, fields: &Fields) -> Result<Agent> {
 /// Retires an agent: it keeps its name and mail, but nobody can write to it.
 pub fn retire(room: &Room, name: &str) -> Result<Agent> {
     edit(room, name, |registry, id| registry.retire(id).map_err(Error::Rejected))
+}
+
+/// What a retired agent leaves.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LeftByAgent {
+    /// The number of its unread messages.
+    pub unread: usize,
+    /// The open questions that it asked, or that were asked of it.
+    pub questions: Vec<OpenQuestion>,
+}
+
+/// What this agent leaves when it is retired.
+pub fn left_by(room: &Room, id: &str) -> Result<LeftByAgent> {
+    let unread = inbox::unread(&room.dir, id)?.len();
+    let mut questions = state::committed(&room.dir)?.questions();
+    questions.retain(|question| question.from == id || question.of.iter().any(|of| of == id));
+    Ok(LeftByAgent { unread, questions })
 }
 
 /// Sets an agent's status for the process that runs it. A retired agent stays retired.

@@ -115,6 +115,6 @@ fn send_again(room: &Room, who: &Who, number: String) -> Result<String> {
 
 fn dismiss(room: &Room, who: &Who, number: &str) -> Result<()> {
     let refs = vec![number.to_owned()];
-    let acked = ack::ack(room, who, Ack { refs, status: Status::Abandoned, note: None })?;
+    let acked = ack::ack(room, who, Ack { refs, status: Status::Abandoned, note: None, superseded_by: None })?;
     delivery(room, acked.sent, limits::WRITER_WAIT).map(drop)
 }

@@ -308,7 +308,7 @@ impl Asked {
     /// Withdraws the question.
     pub fn withdraw(&self, who: &Who) -> Result<()> {
         let refs = vec![self.approval.clone()];
-        ack::ack(&self.room, who, Ack { refs, status: Status::Withdrawn, note: None }).map(drop)
+        ack::ack(&self.room, who, Ack { refs, status: Status::Withdrawn, note: None, superseded_by: None }).map(drop)
     }
 
     /// Reads what the log says meanwhile: the outcome, if there is one. If the router rejected the message, that is an error.

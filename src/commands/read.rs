@@ -11,6 +11,7 @@ use crate::message::reference::{Chosen, Fit, Reference, choose};
 use crate::message::status::Status;
 use crate::query::identity::{self, Who};
 use crate::query::inbox::{self, Holding, Mail};
+use crate::query::trace::{self, Recipient};
 use crate::room::Room;
 use std::ffi::OsStr;
 
@@ -61,12 +62,27 @@ fn archived(room: &Room, agent: &str, name: &str) -> Result<Mail> {
     let viewer = identity::own_viewer(room, agent)?;
     let past = lookup::one_of(&room.dir, &viewer, name)?;
     match viewer.received(&past) {
-        true => Ok(Mail::of_past(agent, past)),
+        true => closed(room, agent, Mail::of_past(agent, past)),
         false => Err(Error::NotFound {
             what: format!("{agent} is the sender of {}, not a recipient", past.name()),
             cure: format!("`mailbag thread '#{}'` shows it", past.seq),
         }),
     }
+}
+
+/// The message with how its copy was closed, because it may have been replaced.
+fn closed(room: &Room, agent: &str, mut mail: Mail) -> Result<Mail> {
+    let Some(seq) = mail.seq else { return Ok(mail) };
+    let trace = trace::trace(room, Some(agent), &format!("#{seq}"))?;
+    let is_own = |one: &&Recipient| one.agent == agent || one.now.as_deref() == Some(agent);
+    let steps = trace.recipients.iter().find(is_own).map(|one| one.statuses.as_slice()).unwrap_or_default();
+    if let Some(step) = steps.iter().find(|step| step.status.is_closed()) {
+        let note = step.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
+        let closed = format!("{}{note}", step.status.as_str());
+        mail.content["delivery"]["closed"] = closed.as_str().into();
+        mail.closed = Some(closed);
+    }
+    Ok(mail)
 }
 
 /// Moves shown messages to `seen/`. A message that was moved meanwhile is fine. A failed move does not stop the others.

@@ -98,6 +98,11 @@ impl Message {
         &self.addresses
     }
 
+    /// Returns true if its sender wrote recipients into `to`.
+    pub fn has_recipients(&self) -> bool {
+        !self.addresses.is_empty() && !self.by_mention
+    }
+
     /// Are the addresses mentions in the body? Then an unknown name is not an error.
     pub fn by_mention(&self) -> bool {
         self.by_mention

@@ -88,6 +88,11 @@ impl Status {
         self.rank() == 6
     }
 
+    /// Returns true if an ack with this status moves an unread copy out of its inbox.
+    pub fn leaves_inbox(self) -> bool {
+        matches!(self, Status::Seen | Status::Withdrawn | Status::Superseded)
+    }
+
     /// Returns true if a recipient whose copy has this status owes no reply any longer. A message that wants an answer is
     /// settled when the copy is closed, another one when it is acknowledged. Urgent mail is not settled by its expiry.
     pub fn settles(self, wants_answer: bool, urgent: bool) -> bool {
@@ -112,6 +117,9 @@ pub struct Receipt {
     pub agent: Arc<str>,
     /// The records of the messages, in order.
     pub seqs: Vec<u64>,
+    /// The record of the message that supersedes them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<u64>,
 }
 
 #[cfg(test)]

@@ -40,6 +40,8 @@ pub struct View<'a> {
     pub change: Option<Cow<'a, str>>,
     /// Does the sender expect a response?
     pub requires_response: bool,
+    /// How the copy was closed, if that is known.
+    pub closed: Option<&'a str>,
     /// Agents with a copy. `None` for a copy in an inbox, which does not know the others.
     pub copies: Option<&'a [Arc<str>]>,
     /// Recipients as the sender wrote them.
@@ -103,6 +105,7 @@ impl<'a> From<&'a Mail> for View<'a> {
             copies: None,
             addressed: words(fields.and_then(|fields| fields.get("addressed_to").or_else(|| fields.get("to")))),
             fields,
+            closed: mail.closed.as_deref(),
             invalid,
         }
     }
@@ -127,6 +130,7 @@ impl<'a> From<&'a LoggedMessage> for View<'a> {
             copies: Some(&past.recipients),
             addressed: words(past.message.get("to")),
             fields,
+            closed: None,
             invalid: None,
         }
     }
@@ -150,6 +154,7 @@ impl<'a> From<&'a Entry> for View<'a> {
             copies: Some(&entry.to),
             addressed: entry.addressed_to.iter().map(String::as_str).collect(),
             fields: None,
+            closed: None,
             invalid: None,
         }
     }

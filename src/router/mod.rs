@@ -19,7 +19,7 @@ mod upkeep;
 pub mod watcher;
 
 pub use parts::Tally;
-pub use steps::ack::{Claimed as AckClaims, failed_wakes, judge as judge_ack};
+pub use steps::ack::{Claimed as AckClaims, SUPERSEDED_BY, failed_wakes, judge as judge_ack};
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Class, Error, Result};

@@ -1,6 +1,6 @@
 //! `mailbag ack`: sets the status of messages.
 
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
 use crate::commands::ack::{self, Ack};
@@ -13,6 +13,7 @@ Examples:
   mailbag ack 42 43 --state actioned --as bob   # bob has done what was asked
   mailbag ack 42 --state resolved --note 'merged' --as bob
   mailbag ack msg_7 --state withdrawn --as alice
+  mailbag ack msg_7 --state superseded --by 44 --as alice
 
 A recipient can set acknowledged, actioned, resolved or abandoned, and seen, which
 marks a message as read. The sender can set superseded or withdrawn, which removes
@@ -31,6 +32,9 @@ pub(crate) struct Args {
     /// New status
     #[arg(long, value_name = "STATE", default_value = "acknowledged", value_parser = states(), ignore_case = true)]
     state: String,
+    /// Message that replaces a superseded one
+    #[arg(long, value_name = "ID")]
+    by: Option<String>,
     /// Reason or comment
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
@@ -46,7 +50,11 @@ fn states() -> PossibleValuesParser {
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let status = Status::of_ack(&args.state).unwrap_or(Status::Acknowledged);
-    set(Ack { refs: args.ids, status, note: args.note }, &args.identity, cx)
+    if args.by.is_some() && status != Status::Superseded {
+        let what = "--by names the message that replaces a superseded one".to_owned();
+        return Err(Error::Usage { what, cure: "add `--state superseded`".to_owned() });
+    }
+    set(Ack { refs: args.ids, status, note: args.note, superseded_by: args.by }, &args.identity, cx)
 }
 
 /// Sends an ack.

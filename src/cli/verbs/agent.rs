@@ -2,10 +2,12 @@
 
 use crate::base::error::Result;
 use crate::base::sanitize;
+use crate::base::text::count_of;
 use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::cli::show::table;
 use crate::commands::agent::{self, Fields, Filter};
+use crate::log::state::OpenQuestion;
 use crate::room::Room;
 use crate::room::registry::{Agent, Status, Wake};
 use clap::Subcommand;
@@ -160,10 +162,14 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         Verb::Show { id } => show(&agent::show(&room, &id)?, &room, cx)?,
         Verb::Set { id, fields } => {
             let agent = agent::set(&room, &id, &fields.into())?;
-            changed("changed", &agent, cx)?;
+            if agent.is_retired() {
+                retired("changed", &agent, &room, cx)?;
+            } else {
+                changed("changed", &agent, cx)?;
+            }
             note_unless_trusted(&agent, &room, cx)?;
         }
-        Verb::Retire { id } => changed("retired", &agent::retire(&room, &id)?, cx)?,
+        Verb::Retire { id } => retired("retired", &agent::retire(&room, &id)?, &room, cx)?,
         Verb::Remove { id, force } => changed("removed", &agent::remove(&room, &id, force)?, cx)?,
     }
     Ok(Exit::Ok)
@@ -208,6 +214,24 @@ fn show(agent: &Agent, room: &Room, cx: &mut Context) -> Result<()> {
 
 fn changed(verb: &str, agent: &Agent, cx: &mut Context) -> Result<()> {
     cx.out.show(agent, |out| out.done(format!("{verb} {}", agent.id)))
+}
+
+/// Reports what a retired agent leaves, because no agent reads or answers it any longer.
+fn retired(verb: &str, agent: &Agent, room: &Room, cx: &mut Context) -> Result<()> {
+    let left = agent::left_by(room, &agent.id)?;
+    let serde_json::Value::Object(mut fields) = agent.to_value() else { return Ok(()) };
+    fields.insert("left".into(), serde_json::to_value(&left).unwrap_or_default());
+    cx.out.show(&fields, |out| {
+        out.done(format!("{verb} {}", agent.id))?;
+        if left.unread > 0 {
+            let count = count_of(left.unread, "unread message");
+            out.line(format!("{count}: `mailbag inbox --as {}` shows the mail", agent.id))?;
+        }
+        for OpenQuestion { seq, from, of, text, .. } in &left.questions {
+            out.line(sanitize::line(&format!("open question #{seq}: {from} asks {}: {text}", of.join(", "))))?;
+        }
+        Ok(())
+    })
 }
 
 fn parse_status(word: &str) -> Result<Status, String> {

@@ -31,5 +31,6 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    ack::set(Ack { refs: args.items, status: Status::Abandoned, note: args.note }, &args.identity, cx)
+    let ack = Ack { refs: args.items, status: Status::Abandoned, note: args.note, superseded_by: None };
+    ack::set(ack, &args.identity, cx)
 }

@@ -112,6 +112,7 @@ fn facts(view: &View<'_>) -> Vec<(&'static str, String)> {
     facts.extend(
         view.change.as_ref().map(|change| (if view.kind == DECISION { DECISION } else { "claim" }, change.to_string())),
     );
+    facts.extend(view.closed.map(|closed| ("closed", closed.to_owned())));
     facts.extend(view.subject.map(|subject| ("subject", subject.to_owned())));
     let names = || view.attachments().map(Attachment::name).collect::<Vec<_>>().join(", ");
     facts.extend(view.facts().into_iter().map(|(name, value)| match name {

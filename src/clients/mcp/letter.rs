@@ -79,6 +79,7 @@ impl Letter {
         let attached = attachments(room, view, &mut body)?;
         letter.body = Body::cut(&body, part.from, part.most);
         letter.facts.extend(to(view).map(|to| ("to", to)));
+        letter.facts.extend(view.closed.map(|closed| ("closed", Value::from(closed))));
         letter.facts.extend(view.requires_response.then(|| ("wants_answer", Value::Bool(true))));
         letter.facts.extend((!attached.is_empty()).then(|| ("attached", json!(attached))));
         let facts = view.facts().into_iter().filter(|(field, value)| says(field, value));

@@ -3,9 +3,9 @@
 use super::clock::Shift;
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::message::id;
 use crate::message::record::Record;
 use crate::message::status_line::fraction;
+use crate::message::{Message, REPORTS, id};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
 use std::borrow::Cow;
@@ -151,6 +151,12 @@ impl WorkReport {
         WorkReport::of_fields(&serde_json::from_str(record.message.as_ref()?.get()).ok()?, at)
     }
 
+    /// The report in a message. `None` if the message is not a report.
+    pub fn of_message(message: &Message, at: Stamp) -> Option<WorkReport> {
+        let is_report = REPORTS.contains(&message.kind());
+        if is_report { WorkReport::of_fields(message.fields(), at) } else { None }
+    }
+
     /// The report in the fields of a message. A commit does not change what the sender said about its work.
     fn of_fields(fields: &Map<String, Value>, at: Stamp) -> Option<WorkReport> {
         if Commit::of_fields(fields, at).is_some() {
@@ -190,5 +196,6 @@ fn waiting_for(metadata: &Value) -> Vec<String> {
         Some(Value::Array(many)) => many.iter().filter_map(Value::as_str).collect(),
         _ => Vec::new(),
     };
-    names.into_iter().filter(|name| id::is_name(name)).take(limits::WAITING_FOR).map(str::to_owned).collect()
+    let names = names.into_iter().map(|name| name.strip_prefix('@').unwrap_or(name));
+    names.filter(|name| id::is_name(name)).take(limits::WAITING_FOR).map(str::to_owned).collect()
 }

@@ -149,7 +149,7 @@ impl Approvals {
         }
     }
 
-    /// Closes the approvals whose messages their asker withdraws with an ack.
+    /// Closes the approvals whose messages their asker withdraws or supersedes with an ack.
     pub fn withdraw(&mut self, receipts: &[Receipt], record: Source<'_>) {
         for name in self.withdrawn(receipts, record.from) {
             self.changed = record.seq;
@@ -157,9 +157,10 @@ impl Approvals {
         }
     }
 
-    /// The open approvals of an asker that these receipts withdraw.
+    /// The open approvals of an asker that these receipts withdraw or supersede.
     pub fn withdrawn(&self, receipts: &[Receipt], from: &str) -> Vec<String> {
-        let withdrawn = receipts.iter().filter(|receipt| receipt.status == Status::Withdrawn);
+        let is_gone = |receipt: &&Receipt| [Status::Withdrawn, Status::Superseded].contains(&receipt.status);
+        let withdrawn = receipts.iter().filter(is_gone);
         let seqs: Vec<u64> = withdrawn.flat_map(|receipt| receipt.seqs.iter().copied()).collect();
         let is_named = |open: &&Approval| *open.from == *from && seqs.contains(&open.seq);
         self.open.iter().filter(is_named).map(|open| open.approval.clone()).collect()

@@ -270,7 +270,7 @@ impl State {
     }
 
     fn advance(&mut self, receipts: &[Receipt], left: bool) {
-        for Receipt { status, agent, seqs } in receipts {
+        for Receipt { status, agent, seqs, .. } in receipts {
             let left = left && *status != Status::Announced;
             for &seq in seqs {
                 if id::tag_of(agent).is_none() {

@@ -50,6 +50,9 @@ pub struct Mail {
     pub file: PathBuf,
     /// Whether it was read before.
     pub seen: bool,
+    /// How the copy was closed, such as `superseded: replaced by #12`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub closed: Option<String>,
     /// Why the file can't be shown as a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
@@ -94,6 +97,7 @@ impl Mail {
             requires_response: past.requires_response,
             file: layout::below(&layout::seen(agent), name.as_ref()),
             seen: true,
+            closed: None,
             problem: None,
             unfinished: false,
             name: name.into(),
@@ -308,6 +312,7 @@ impl Mail {
             requires_response: content.get("requires_response").and_then(Value::as_bool).unwrap_or_default(),
             file: directory.join(name),
             seen: false,
+            closed: None,
             problem: None,
             unfinished: false,
             name: name.to_owned(),

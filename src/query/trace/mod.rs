@@ -245,7 +245,10 @@ impl<'a> Tracing<'a> {
         for receipt in receipts.iter().filter(|receipt| receipt.seqs.contains(&self.meant.seq)) {
             for agent in self.called(&receipt.agent) {
                 let (at, by) = (Some(at.to_owned()), by.map(str::to_owned));
-                let step = Step { status: receipt.status, at, by, note: note.clone() };
+                let replaced = receipt.by.map(|seq| format!("replaced by #{seq}"));
+                let note: Vec<&str> = replaced.as_deref().into_iter().chain(note.as_deref()).collect();
+                let note = (!note.is_empty()).then(|| note.join(": "));
+                let step = Step { status: receipt.status, at, by, note };
                 self.steps.entry(agent).or_default().push(step);
             }
         }

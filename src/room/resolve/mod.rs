@@ -47,6 +47,8 @@ pub enum Via {
     Claim,
     /// As a party of an approval.
     Decision,
+    /// Because it waits for the sender.
+    Waiting,
     /// By `all`.
     All,
     /// By a mention in the body.
@@ -58,7 +60,7 @@ pub enum Via {
 }
 
 impl Via {
-    const ALL: [Via; 14] = [
+    const ALL: [Via; 15] = [
         Via::Direct,
         Via::Alias,
         Via::Role,
@@ -69,6 +71,7 @@ impl Via {
         Via::Owner,
         Via::Claim,
         Via::Decision,
+        Via::Waiting,
         Via::All,
         Via::Mention,
         Via::Link,
@@ -88,6 +91,7 @@ impl Via {
             Via::Owner => "owner",
             Via::Claim => "claim",
             Via::Decision => "decision",
+            Via::Waiting => "waiting",
             Via::All => "all",
             Via::Mention => "mention",
             Via::Link => "link",

@@ -98,7 +98,7 @@ impl Receipts {
             for place in [layout::inbox(&agent), layout::taken(&agent)] {
                 room.sub(place).iter().for_each(|dir| storage.sync(dir));
             }
-            receipts.push(Receipt { status, agent, seqs });
+            receipts.push(Receipt { status, agent, seqs, by: None });
         }
         self.since = None;
         receipts
@@ -106,7 +106,7 @@ impl Receipts {
 
     /// The record could not be committed: the receipts are for the next batch.
     pub(crate) fn unstage(&mut self, receipts: Vec<Receipt>) {
-        for Receipt { status, agent, seqs } in receipts {
+        for Receipt { status, agent, seqs, .. } in receipts {
             self.observed.insert((agent, status as u8), (status, seqs));
             self.since = Some(Instant::now());
         }

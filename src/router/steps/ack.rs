@@ -3,7 +3,7 @@
 use crate::base::error::{Problem, Result};
 use crate::base::limits;
 use crate::disk::Dir;
-use crate::log::lookup::{self, LoggedMessage, SearchLimiter, Viewer};
+use crate::log::lookup::{self, LocatedMessage, LoggedMessage, SearchLimiter, Unresolved, Viewer};
 use crate::log::state::State;
 use crate::message::reference::Reference;
 use crate::message::status::{Receipt, Status};
@@ -11,6 +11,9 @@ use crate::message::{Message, id};
 use crate::room::registry::Registry;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+
+/// The entry of an ack's `metadata` that names the message which supersedes those in `refs`.
+pub const SUPERSEDED_BY: &str = "superseded_by";
 
 /// The statuses that acks of the present batch have set.
 pub type Claimed = HashMap<(Arc<str>, u64), Status>;
@@ -30,6 +33,10 @@ pub fn judge(
     let references: Vec<String> = ack.references().map(str::to_owned).collect();
     let viewer = Viewer::only(agent).formerly(registry.former(agent));
     let found = lookup::find(room, Some(state), &viewer, &references, pace)?;
+    let by = match replacement(ack, status).map(|by| lookup::find(room, Some(state), &viewer, &[by.to_owned()], pace)) {
+        Some(found) => replaced_by(found?.pop(), &viewer, ack, &mut problems),
+        None => None,
+    };
     for (n, (reference, meant)) in references.iter().zip(found).enumerate() {
         let is_dismissed = failed_wakes(state, agent, status, reference).next().is_some();
         let advanced = match meant {
@@ -41,7 +48,7 @@ pub fn judge(
         };
         match advanced {
             Err(_) if is_dismissed => {}
-            Ok((seq, agents)) => agents.into_iter().for_each(|agent| add(&mut receipts, status, agent, seq)),
+            Ok((seq, agents)) => agents.into_iter().for_each(|agent| add(&mut receipts, status, by, agent, seq)),
             Err(problem) => problems.push(problem.at(format!("/refs/{n}"))),
         }
     }
@@ -106,10 +113,33 @@ fn may_advance(
     Ok(may)
 }
 
-fn add(receipts: &mut Vec<Receipt>, status: Status, agent: Arc<str>, seq: u64) {
+/// The reference to the message that supersedes those of an ack.
+fn replacement(ack: &Message, status: Status) -> Option<&str> {
+    let by = ack.fields().get("metadata")?.get(SUPERSEDED_BY)?.as_str();
+    by.filter(|_| status == Status::Superseded)
+}
+
+/// The record of that message. A reference that cannot be resolved is a problem.
+fn replaced_by(
+    found: Option<std::result::Result<LocatedMessage, Unresolved>>,
+    viewer: &Viewer,
+    ack: &Message,
+    problems: &mut Vec<Problem>,
+) -> Option<u64> {
+    match found? {
+        Ok((meant, _)) => Some(meant.seq),
+        Err(unclear) => {
+            let reference = replacement(ack, Status::Superseded).unwrap_or_default();
+            problems.push(unclear.problem(viewer, reference).at(format!("/metadata/{SUPERSEDED_BY}")));
+            None
+        }
+    }
+}
+
+fn add(receipts: &mut Vec<Receipt>, status: Status, by: Option<u64>, agent: Arc<str>, seq: u64) {
     match receipts.iter_mut().find(|receipt| receipt.agent == agent) {
         Some(receipt) if receipt.seqs.contains(&seq) => {}
         Some(receipt) => receipt.seqs.push(seq),
-        None => receipts.push(Receipt { status, agent, seqs: vec![seq] }),
+        None => receipts.push(Receipt { status, agent, seqs: vec![seq], by }),
     }
 }

@@ -1,5 +1,6 @@
-//! Step 9: what a message changes besides the mail. Subscriptions go into the registry, and messages that were withdrawn, or
-//! seen by a reader who cannot move them, leave the inboxes. Made again after a kill, an effect gives the same result.
+//! Step 9: what a message changes besides the mail. Subscriptions go into the registry, and messages that were withdrawn or
+//! superseded, or seen by a reader who cannot move them, leave the inboxes. Made again after a kill, an effect gives the same
+//! result.
 
 use super::deliver::Delivered;
 use crate::base::clock::Stamp;
@@ -52,7 +53,7 @@ pub(in crate::router) fn effects(
             pending.clear(&what);
         }
         match open.and_then(|open| Some((&open.from, open.act.as_ref()?))) {
-            Some((_, Act::Ack(acked))) if acked.iter().any(moves) => {
+            Some((_, Act::Ack(acked))) if acked.iter().any(|receipt| receipt.status.leaves_inbox()) => {
                 if let Err(e) = take_out(config, storage, state, receipts, acked) {
                     pending.failed(INBOX, e.to_string());
                     progress.failed(seq);
@@ -90,12 +91,7 @@ fn pass_on(storage: &mut Storage, state: &State, (seq, renamed): (u64, &Renamed)
     storage.pass_on(renamed, Stamp::from_micros(until))
 }
 
-/// Does this status move an unread copy out of its inbox?
-fn moves(receipt: &Receipt) -> bool {
-    matches!(receipt.status, Status::Withdrawn | Status::Seen)
-}
-
-/// Moves messages that were withdrawn, or seen, out of the inboxes in which they are unread.
+/// Moves messages that were withdrawn, superseded or seen out of the inboxes in which they are unread.
 fn take_out(
     config: &Config,
     storage: &mut Storage,
@@ -103,7 +99,7 @@ fn take_out(
     receipts: &mut Receipts,
     acked: &[Receipt],
 ) -> Result<()> {
-    for Receipt { status, agent, seqs } in acked.iter().filter(|receipt| moves(receipt)) {
+    for Receipt { status, agent, seqs, .. } in acked.iter().filter(|receipt| receipt.status.leaves_inbox()) {
         for (at, seq) in state.mailboxes.unread(agent).filter(|(_, seq)| seqs.contains(seq)) {
             if let Some(name) = inbox::find(config.dir(), agent, at)? {
                 match status {

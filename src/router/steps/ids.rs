@@ -3,6 +3,7 @@
 use super::letter::{Letter, Rejection, Ruling};
 use crate::base::error::Problem;
 use crate::base::hash::Hash;
+use crate::message::gap::LostMessage;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -46,6 +47,16 @@ impl Ids {
         let known = self.0.entry((letter.agent.clone(), id.to_owned())).or_default();
         *known = known.or(accepted);
     }
+}
+
+/// Judges a message with the id of a delivered message that the log has lost.
+pub(super) fn judge_lost(lost: &LostMessage, digest: &Hash) -> Ruling {
+    let LostMessage { seq, id, .. } = lost;
+    if lost.digest == *digest {
+        return Ruling::Duplicate { of: *seq, id: id.clone(), digest: *digest };
+    }
+    let what = format!("the id {id:?} was used before, by the delivered message {seq}, with other content");
+    reused(what, id)
 }
 
 /// Rejects a message whose id was used before for other content.

@@ -28,4 +28,5 @@ pub(super) mod retire;
 pub(super) mod stage;
 mod streams;
 mod unreached;
+mod waiting;
 mod whole;

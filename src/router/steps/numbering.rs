@@ -185,7 +185,7 @@ impl Streams<'_> {
             Some(Act::Ack(receipts)) => receipts.as_slice(),
             _ => &[],
         };
-        for Receipt { status, agent, seqs } in record.receipts.iter().chain(acked) {
+        for Receipt { status, agent, seqs, .. } in record.receipts.iter().chain(acked) {
             let mut by_link: BTreeMap<Arc<str>, Vec<u64>> = BTreeMap::new();
             for (tag, origin) in seqs.iter().filter_map(|seq| self.origin(*seq)) {
                 by_link.entry(tag).or_default().push(origin);

@@ -11,6 +11,7 @@ use super::letter::{Letter, Rejection, Ruling, Verdict};
 use super::owners::Owners;
 use super::retries::Retries;
 use super::streams::Streams;
+use super::waiting::Waiting;
 use super::{ack, border, compose, link_changes, unreached};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
@@ -19,7 +20,6 @@ use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Dir, layout};
 use crate::log::state::State;
 use crate::log::{self, find};
-use crate::message::gap::LostMessage;
 use crate::message::record::{Act, Event, Group, Record};
 use crate::message::{LINK, Message};
 use crate::room::resolve::{self, Recipient};
@@ -57,6 +57,7 @@ pub(in crate::router) fn resolve(
         channels: NewChannels::default(),
         retries: Retries::new(config, state),
         unreached: Vec::new(),
+        waiting: Waiting::default(),
         notices: Vec::new(),
     };
     let mut ruled = judge.review(leases, &letters);
@@ -180,6 +181,8 @@ struct Judge<'a> {
     channels: NewChannels,
     /// Rejected messages that were sent again.
     retries: Retries<'a>,
+    /// The agents that wait for others.
+    waiting: Waiting,
     /// The addresses of the last message that reach no agent.
     unreached: Vec<Problem>,
     /// Messages of the router's own that follow from the last message.
@@ -245,7 +248,7 @@ impl Judge<'_> {
             let Some(line) = log::read_live(self.config.dir(), place)? else { continue };
             let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { continue };
             if let Some(lost) = record.gap.as_ref().and_then(|gap| gap.message(agent, id)) {
-                return Ok(Some(judge_lost(lost, digest)));
+                return Ok(Some(ids::judge_lost(lost, digest)));
             }
             let is_it = record.event == Event::Accepted
                 && record.from.as_deref() == Some(agent)
@@ -317,6 +320,9 @@ impl Judge<'_> {
         } else {
             self.disputes.judge(agent, &message, &mut to).map(Ok)
         };
+        if effect.is_none() {
+            self.waiting.judge(self.config, self.state, &message, &mut to);
+        }
         match effect.transpose() {
             Ok(effect) => Ok(Ruling::Accept { message, digest, to, enclosed, act, effect: effect.map(Box::new) }),
             Err(problems) => Ok(reject(problems)),
@@ -334,16 +340,6 @@ impl Judge<'_> {
         self.unreached = resolved.unreached;
         Ok(groups(resolved.recipients))
     }
-}
-
-/// Judges a message with the id of a delivered message that the log has lost.
-fn judge_lost(lost: &LostMessage, digest: &Hash) -> Ruling {
-    let LostMessage { seq, id, .. } = lost;
-    if lost.digest == *digest {
-        return Ruling::Duplicate { of: *seq, id: id.clone(), digest: *digest };
-    }
-    let what = format!("the id {id:?} was used before, by the delivered message {seq}, with other content");
-    ids::reused(what, id)
 }
 
 fn groups(recipients: Vec<Recipient>) -> Vec<Group> {

@@ -68,7 +68,8 @@ pub(super) fn acknowledge(mut call: Call<'_>) -> Result<Shown> {
     let who = call.session.agent(&room, "acknowledge_message")?;
     // A message that the caller was told of just now may not be in the log yet.
     let before = route(&room);
-    let acked = ack::ack(&room, &who, Ack { refs: vec![id.clone()], status, note })?;
+    let ack = Ack { refs: vec![id.clone()], status, note, superseded_by: None };
+    let acked = ack::ack(&room, &who, ack)?;
     let mut spoken = None;
     for message in &acked.messages {
         if let Err(e) = call.receipts.spoken_of(&room, &who.name, message) {
