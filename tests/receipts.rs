@@ -3,6 +3,7 @@
 mod acks;
 mod closing;
 mod important;
+mod loops;
 mod numbers;
 mod seen;
 mod superseded;

@@ -34,6 +34,8 @@ impl Copies {
     pub fn new(record: &Record, message: &Message) -> Copies {
         let Record { seq, at, .. } = record;
         let (fields, now, addressed_to) = (message.fields(), Value::from(at.as_str()), addressed_to(message));
+        let later = record.announce_after.as_ref().map(|at| format!("    \"announce_after\": \"{at}\",\n"));
+        let later = later.unwrap_or_default();
         let head = HEAD.iter().map(|name| (*name, fields.get(*name).unwrap_or(&now)));
         let others = fields.iter().map(|(name, value)| (name.as_str(), value));
         let others = others.filter(|(name, _)| !HEAD.contains(name) && !["to", "addressed_to"].contains(name));
@@ -42,7 +44,7 @@ impl Copies {
         Copies {
             before_to: ["{\n", &inner(head), ",\n  \"to\": "].concat(),
             before_via: format!(
-                ",\n  \"delivery\": {{\n    \"seq\": {seq},\n    \"accepted_at\": \"{at}\",\n    \"via\": "
+                ",\n  \"delivery\": {{\n    \"seq\": {seq},\n    \"accepted_at\": \"{at}\",\n{later}    \"via\": "
             ),
             behind: [&outcome(record), "\n  },\n", &inner(others.into_iter()), "\n}\n"].concat(),
         }

@@ -19,6 +19,7 @@ pub mod dialects;
 pub mod envelope;
 pub mod gap;
 mod hash;
+mod head;
 pub mod id;
 pub mod link;
 pub mod mentions;

@@ -3,16 +3,15 @@
 use super::carried::{Acked, Arrived, Carried, Enclosed, LinkChange};
 use super::gap::Gap;
 use super::hash::{hex_hash, hex_hash_option};
+pub use super::head::Head;
 use super::id::tag_of;
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::hash::{Hash, NO_HASH};
-use crate::message::answer::Shared;
 use crate::message::claim::Change;
 use crate::message::decision::Step;
 use crate::message::status::Receipt;
 use crate::message::waking::Waking;
-use crate::message::{DEFAULT_CHANNEL, Message, QUESTION, ROUTER_TYPES, URGENT};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -137,6 +136,9 @@ pub struct Record {
     /// The time of the first notice about a missing acknowledgement, RFC 3339, UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_by: Option<String>,
+    /// When its copies may be announced without request, RFC 3339, UTC. Mail of a loop is announced later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub announce_after: Option<String>,
     /// The router's action (types `subscribe`, `unsubscribe` and `ack`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub act: Option<Act>,
@@ -219,6 +221,7 @@ impl Record {
             expires_at: None,
             answer_by: None,
             ack_by: None,
+            announce_after: None,
             act: None,
             ownership: None,
             decision: None,
@@ -283,61 +286,6 @@ impl Record {
         let mut line = serde_json::to_vec(self).expect("a record has no keys or numbers that JSON lacks");
         line.push(b'\n');
         line
-    }
-}
-
-/// The fields of an accepted message that the state needs.
-#[derive(Debug, Deserialize)]
-pub struct Head<'a> {
-    #[serde(borrow, default)]
-    channel: Option<Cow<'a, str>>,
-    #[serde(borrow, default, rename = "type")]
-    kind: Cow<'a, str>,
-    #[serde(borrow, default)]
-    priority: Cow<'a, str>,
-    #[serde(borrow, default)]
-    thread_id: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    in_reply_to: Option<Cow<'a, str>>,
-    #[serde(default)]
-    requires_response: bool,
-}
-
-impl<'a> Head<'a> {
-    /// The head of this message.
-    pub fn of(message: &'a Message) -> Head<'a> {
-        let (channel, kind) = (Some(message.channel().into()), message.kind().into());
-        let text = |field| message.text(field).map(Cow::Borrowed);
-        let (thread_id, in_reply_to) = (text("thread_id"), text("in_reply_to"));
-        let (priority, requires_response) = (message.priority().into(), message.wants_answer());
-        Head { channel, kind, priority, thread_id, in_reply_to, requires_response }
-    }
-
-    /// What the message shares with its answers.
-    pub fn shares(&self) -> Shared {
-        let [thread, correlation] = [&self.thread_id, &self.in_reply_to].map(|text| text.as_deref().map(str::to_owned));
-        Shared { thread, correlation }
-    }
-
-    /// Returns true for a message with the highest priority.
-    pub fn is_urgent(&self) -> bool {
-        self.priority == URGENT
-    }
-
-    /// The message's type.
-    pub fn kind(&self) -> &str {
-        &self.kind
-    }
-
-    /// Does its sender want an answer?
-    pub fn wants_answer(&self) -> bool {
-        self.requires_response || self.kind == QUESTION
-    }
-
-    /// The channel and the type. `None` for a message to the router only.
-    pub fn shown(self) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
-        let shown = !ROUTER_TYPES.contains(&&*self.kind);
-        shown.then(|| (self.channel.unwrap_or(Cow::Borrowed(DEFAULT_CHANNEL)), self.kind))
     }
 }
 

@@ -41,7 +41,7 @@ use steps::pickup::Pickup;
 use steps::stage::Stage;
 use steps::{check, deliver, effects, read, resolve, retire};
 use upkeep::deadlines::{Deadlines, Keep};
-use upkeep::{receipts, reload, stale, strays};
+use upkeep::{loops, receipts, reload, stale, strays};
 
 /// The router of one room. Only the holder of the room's lock can have one.
 pub struct Router {
@@ -162,6 +162,7 @@ impl Router {
         let delivered = deliver::deliver(config, storage, state, progress, pending, committed)?;
         let view = View { config, state, is_idle: false };
         projections.apply(delivered.accepted(), &view, (pending, notices));
+        loops::report(state, notices);
         let effected = effects::effects(config, storage, state, progress, receipts, pending, delivered);
         Ok(retire::retire(storage, state, progress, pending, effected))
     }
@@ -315,6 +316,7 @@ impl Router {
         if self.is_held() {
             return;
         }
+        loops::report(self.journal.state(), &mut self.notices);
         strays::tell_of_strays(&self.config, &mut self.intake, self.journal.state(), &mut self.notices);
     }
 

@@ -1,4 +1,4 @@
-//! The limits of commands that wait for a running router.
+//! The limits of commands that wait for a running router, and of loops of agents that answer each other without content.
 
 use std::time::Duration;
 
@@ -12,3 +12,22 @@ pub const ROUTER_LOOK: Duration = Duration::from_millis(4);
 pub const REACHED: usize = 100;
 /// The most requests for a pass that a scan of an outbox keeps.
 pub const PASS_REQUESTS: usize = 1000;
+
+/// The longest text of a message that can be an acknowledgement without content, in characters.
+pub const LOOP_TEXT: usize = 240;
+/// How many such messages may answer each other before their announcements are delayed.
+pub const LOOP_MESSAGES: u32 = 8;
+/// How many times a sender may send the same text to the same recipients before its announcements are delayed.
+pub const LOOP_REPEATS: u32 = 3;
+/// How long after a message, or after its delayed announcement, another message continues its chain.
+pub const LOOP_WINDOW: Duration = Duration::from_secs(5 * 60);
+/// The first delay of an announcement. Each further message of the loop doubles it.
+pub const LOOP_DELAY: Duration = Duration::from_secs(30);
+/// The longest delay of an announcement.
+pub const LOOP_DELAY_MOST: Duration = Duration::from_secs(15 * 60);
+/// How many agents and texts of a chain are remembered.
+pub const LOOP_MEMORY: usize = 16;
+/// How many recipients a message may have that continues a chain without a reference.
+pub const LOOP_RECIPIENTS: usize = 3;
+/// How many agents are remembered. With more, all are forgotten.
+pub const LOOP_AGENTS: usize = 10_000;

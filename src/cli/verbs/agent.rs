@@ -7,7 +7,6 @@ use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::cli::show::table;
 use crate::commands::agent::{self, Fields, Filter};
-use crate::log::state::OpenQuestion;
 use crate::room::Room;
 use crate::room::registry::{Agent, Status, Wake};
 use clap::Subcommand;
@@ -227,8 +226,9 @@ fn retired(verb: &str, agent: &Agent, room: &Room, cx: &mut Context) -> Result<(
             let count = count_of(left.unread, "unread message");
             out.line(format!("{count}: `mailbag inbox --as {}` shows the mail", agent.id))?;
         }
-        for OpenQuestion { seq, from, of, text, .. } in &left.questions {
-            out.line(sanitize::line(&format!("open question #{seq}: {from} asks {}: {text}", of.join(", "))))?;
+        for one in &left.questions {
+            let text = format!("open question #{}: {} asks {}: {}", one.seq, one.from, one.of.join(", "), one.text);
+            out.line(sanitize::line(&text))?;
         }
         Ok(())
     })

@@ -210,11 +210,29 @@ fn find(room: &Room, agent: &str, again: bool) -> Result<Option<Found>> {
     let mut mails: Vec<Mail> = mailbox::heads(room, agent, &names)?;
     let unfinished = mails.iter().any(|mail| mail.unfinished);
     mails.retain(|mail| should_announce(mail, agent));
-    if mails.is_empty() && !unfinished && unread.is_exact && unread.number > limits::LISTED_AGAIN {
+    let all = mails.len();
+    mails.retain(|mail| delay(mail).is_none());
+    let is_delayed = mails.len() < all;
+    if mails.is_empty() && !is_delayed && !unfinished && unread.is_exact && unread.number > limits::LISTED_AGAIN {
         look.iter().for_each(|look| look.keep(room, agent));
     }
     let found = Found { unread, announced, mails };
     Ok(Some(found).filter(|found| !found.mails.is_empty()))
+}
+
+/// How long the announcement of mail is still delayed, because it is part of a loop.
+fn delay(mail: &Mail) -> Option<Duration> {
+    let left = mail.announce_after.as_deref().and_then(Stamp::parse)?.micros() - Stamp::now().micros();
+    u64::try_from(left).ok().filter(|left| *left > 0).map(Duration::from_micros)
+}
+
+/// How long until mail can be announced whose announcement is delayed. `None` if there is no such mail.
+pub fn until_announced(room: &Room, agent: &str) -> Result<Option<Duration>> {
+    let Newest { mut names, .. } = Newest::of(room, agent)?;
+    let announced = inbox::announced(&room.dir, agent, &names)?;
+    names.retain(|name| !announced.contains(name));
+    let mails = mailbox::heads(room, agent, &names)?;
+    Ok(mails.iter().filter(|mail| should_announce(mail, agent)).filter_map(delay).min())
 }
 
 fn should_announce(mail: &Mail, agent: &str) -> bool {

@@ -193,7 +193,7 @@ impl Scheduler {
             return Ok(None);
         };
         if briefing::unannounced(&self.room, agent)? == 0 {
-            return Ok(None);
+            return briefing::until_announced(&self.room, agent);
         }
         let lease = sessions::of(&self.room, agent)?;
         if let Some(left) = lease.as_ref().and_then(|lease| at_work(&self.room, lease, limits::BUSY)) {

@@ -1,6 +1,7 @@
 //! Messages that want a reply: what each is known by, and the one that a reply answers.
 
-use super::{OVERDUE, OVERDUE_AT_LAST, State, Timed, renames};
+use super::{EXPIRED, LOOP, OVERDUE, OVERDUE_AT_LAST, State, Timed, UNREACHED, renames};
+use crate::base::clock::Stamp;
 use crate::message::answer::{Asked, Reply, Shared};
 use crate::message::record::{Group, Record};
 use crate::message::status::Status;
@@ -70,6 +71,19 @@ fn missing(record: &Record) -> Vec<Arc<str>> {
 }
 
 impl State {
+    /// Notes the subject of a notice, and updates the deadline of the message concerned.
+    pub(super) fn note_notice(&mut self, about: &str, at: Stamp) {
+        let (what, of) = about.split_once(' ').unwrap_or_default();
+        match (what, of.parse().ok()) {
+            (EXPIRED, Some(seq)) => self.timers.expired(seq),
+            (OVERDUE, Some(seq)) => self.timers.notified(seq, at, false),
+            (OVERDUE_AT_LAST, Some(seq)) => self.timers.notified(seq, at, true),
+            (UNREACHED, _) => {}
+            (LOOP, Some(seq)) => self.loops.reported(seq),
+            _ => drop(self.notices.insert(about.to_owned())),
+        }
+    }
+
     /// The message that a notice passes on, unless no reply to it is missing.
     pub(super) fn passed_on(&self, record: &Record) -> Option<PassedOn> {
         let (what, seq) = record.about.as_deref()?.split_once(' ')?;

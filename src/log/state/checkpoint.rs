@@ -6,8 +6,8 @@
 use super::items::Item;
 use super::mailboxes::{Mailboxes, Sizes};
 use super::{
-    Activity, Approvals, Claims, Counts, Disputes, Gaps, Ids, Items, Links, Open, PartialClaim, State, Timed, Timers,
-    Wakes,
+    Activity, Approvals, Claims, Counts, Disputes, Gaps, Ids, Items, Links, Loops, Open, PartialClaim, State, Timed,
+    Timers, Wakes,
 };
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -49,6 +49,7 @@ struct Head {
     items: (Vec<Item>, u64),
     wakes: Wakes,
     links: Links,
+    loops: Loops,
     gaps: Gaps,
     #[serde(default)]
     begun: BTreeMap<String, PartialClaim>,
@@ -93,6 +94,7 @@ impl State {
             items: self.items.saved(),
             wakes: self.wakes.clone(),
             links: self.links.clone(),
+            loops: self.loops.clone(),
             gaps: self.gaps.clone(),
             begun: self.begun.clone(),
             last_entry: self.last_entry,
@@ -165,6 +167,7 @@ fn read(file: &[u8]) -> Option<State> {
         items: Items::of(head.items),
         wakes: head.wakes,
         links: head.links,
+        loops: head.loops,
         gaps: head.gaps,
         begun: head.begun,
         last_entry: head.last_entry,

@@ -86,5 +86,6 @@ impl State {
         self.items.shift(shift, seq);
         self.wakes.shift(shift);
         self.links.shift(shift);
+        self.loops.forget_times();
     }
 }

@@ -12,6 +12,7 @@ pub mod disputes;
 mod ids;
 pub mod items;
 mod links;
+mod loops;
 mod mailboxes;
 mod open;
 mod questions;
@@ -31,6 +32,7 @@ pub use gaps::{AcceptedGap, Gaps};
 pub use ids::Ids;
 pub use items::Items;
 pub use links::{Incoming, Link, Links, Outgoing, Waiting};
+pub use loops::{LOOP, Loops};
 pub use mailboxes::Mailboxes;
 pub use open::{Delivery, Open, Place, Renamed};
 pub use questions::OpenQuestion;
@@ -120,6 +122,8 @@ pub struct State {
     pub wakes: Wakes,
     /// The streams to and from other rooms.
     pub links: Links,
+    /// Agents that answer each other without content.
+    pub loops: Loops,
     /// Lost records that a person has accepted as lost.
     pub gaps: Gaps,
     /// Picked-up files whose lines are routed in several batches, with the progress of each.
@@ -184,6 +188,7 @@ impl Default for State {
             items: Items::default(),
             wakes: Wakes::default(),
             links: Links::default(),
+            loops: Loops::default(),
             gaps: Gaps::default(),
             begun: BTreeMap::new(),
             last_entry: 0,
@@ -238,6 +243,7 @@ impl State {
                 if let Some(head) = head {
                     self.timers.extend(Timed::of(&record, &head, time, stamp, at));
                     self.items.extend(Item::of(&record, Some(&head), None, time));
+                    self.loops.apply(&record, &head, time);
                     self.shown(&record, head, message, time);
                 }
                 self.open_up(record, stamp, at, None);
@@ -308,18 +314,6 @@ impl State {
         if let Some(step) = &record.decision {
             self.approvals.apply(step, source, &record.to, record.digest.as_ref());
             self.disputes.apply(step, source, &record.to);
-        }
-    }
-
-    // Notes the subject of a notice, and updates the deadline of the message concerned.
-    fn note_notice(&mut self, about: &str, at: Stamp) {
-        let (what, of) = about.split_once(' ').unwrap_or_default();
-        match (what, of.parse().ok()) {
-            (EXPIRED, Some(seq)) => self.timers.expired(seq),
-            (OVERDUE, Some(seq)) => self.timers.notified(seq, at, false),
-            (OVERDUE_AT_LAST, Some(seq)) => self.timers.notified(seq, at, true),
-            (UNREACHED, _) => {}
-            _ => drop(self.notices.insert(about.to_owned())),
         }
     }
 

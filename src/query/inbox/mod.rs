@@ -53,6 +53,9 @@ pub struct Mail {
     /// How the copy was closed, such as `superseded: replaced by #12`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub closed: Option<String>,
+    /// Before this time it is not announced without request.
+    #[serde(skip)]
+    pub announce_after: Option<String>,
     /// Why the file can't be shown as a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
@@ -98,6 +101,7 @@ impl Mail {
             file: layout::below(&layout::seen(agent), name.as_ref()),
             seen: true,
             closed: None,
+            announce_after: None,
             problem: None,
             unfinished: false,
             name: name.into(),
@@ -312,6 +316,7 @@ impl Mail {
             requires_response: content.get("requires_response").and_then(Value::as_bool).unwrap_or_default(),
             file: directory.join(name),
             seen: false,
+            announce_after: delivery("announce_after").and_then(Value::as_str).map(str::to_owned),
             closed: None,
             problem: None,
             unfinished: false,

@@ -318,11 +318,9 @@ impl Judge<'_> {
         } else if let Err(problem) = self.decisions.check_option(agent, &message) {
             Some(Err(vec![*problem]))
         } else {
+            self.waiting.judge(self.config, self.state, &message, &mut to);
             self.disputes.judge(agent, &message, &mut to).map(Ok)
         };
-        if effect.is_none() {
-            self.waiting.judge(self.config, self.state, &message, &mut to);
-        }
         match effect.transpose() {
             Ok(effect) => Ok(Ruling::Accept { message, digest, to, enclosed, act, effect: effect.map(Box::new) }),
             Err(problems) => Ok(reject(problems)),

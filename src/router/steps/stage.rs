@@ -9,7 +9,7 @@ use crate::base::error::{Error, Result};
 use crate::disk::{failpoint, layout};
 use crate::log::state::State;
 use crate::message::copy::Copies;
-use crate::message::record::{Event, Group, Record};
+use crate::message::record::{Event, Group, Head, Record};
 use crate::message::{self, Message, id};
 use crate::room::owners::Readers;
 use crate::room::resolve::Via;
@@ -196,6 +196,10 @@ impl Stage<'_> {
         record.answers = self.state.answered_by(message, &record.to);
         if record.to.is_empty() || message.kind() == "ack" {
             return;
+        }
+        if self.config.settings().loop_hops > 0 {
+            let delay = self.state.loops.delay(message.from(), &record.to, &Head::of(message), time);
+            record.announce_after = delay.map(|at| at.to_string());
         }
         let expires = message.text("expires_at").and_then(Stamp::parse);
         record.expires_at = expires.map(|at| at.to_string());

@@ -1,0 +1,209 @@
+//! Loops: agents that answer each other without content, repeat themselves, or pass messages around in a circle. They are
+//! recognized by their structure: who answers whom, the length of the text, and repetition.
+//!
+//! Such mail is delivered like any other. Only its announcements are delayed, and the human is notified once for each loop.
+
+use super::REPORTS;
+use crate::base::clock::Stamp;
+use crate::base::hash::hash;
+use crate::base::limits;
+use crate::message::record::{Group, Head, Record};
+use crate::message::{APPROVAL, DECISION, ESCALATION, MILESTONE, id, is_acted_on};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// The subject of the notice about a loop: this word and the record of the first delayed message.
+pub const LOOP: &str = "loop";
+
+/// The chains that reached agents, and what agents said.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loops {
+    /// The newest chain of messages that reached each agent.
+    heard: BTreeMap<Arc<str>, Chain>,
+    /// The last texts of each sender.
+    said: BTreeMap<Arc<str>, VecDeque<Said>>,
+    /// Loops of which the human was not notified, by their first delayed message.
+    found: BTreeMap<u64, Vec<Arc<str>>>,
+}
+
+/// Messages of which each follows the one before.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Chain {
+    /// The time until which another message continues it, in microseconds since 1970.
+    until: i64,
+    /// How many messages without content have come back to an agent of the chain.
+    hops: u32,
+    is_reported: bool,
+    senders: VecDeque<Arc<str>>,
+    texts: VecDeque<u64>,
+}
+
+/// A text that an agent has sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Said {
+    /// The text and the recipients.
+    digest: u64,
+    until: i64,
+    times: u32,
+    is_reported: bool,
+}
+
+/// A message as it can be part of a loop.
+struct Talk<'a> {
+    from: &'a str,
+    to: Vec<&'a Arc<str>>,
+    text: u64,
+    /// True if it can be an acknowledgement without content.
+    is_light: bool,
+    /// True if it names a message, or goes to few agents.
+    is_linked: bool,
+}
+
+/// Types of messages that are no talk: reports, and messages that change something or tell of a change.
+const NO_TALK: [&str; 10] = [
+    "thinking",
+    "tool_call",
+    "tool_result",
+    "announcement",
+    "alert",
+    "error",
+    MILESTONE,
+    APPROVAL,
+    DECISION,
+    ESCALATION,
+];
+/// Types of messages with content, however short they are.
+const WORK: [&str; 5] = ["task", "request", "handoff", "proposal", "objection"];
+
+impl<'a> Talk<'a> {
+    /// The message of an agent to agents of this room. `None` if it can be part of no loop.
+    fn of(from: &'a str, to: &'a [Group], head: &Head<'_>) -> Option<Talk<'a>> {
+        let kind = head.kind();
+        let to: Vec<&Arc<str>> =
+            to.iter().flat_map(|group| &group.agents).filter(|to| is_agent(to) && ***to != *from).collect();
+        let is_other = NO_TALK.contains(&kind) || REPORTS.contains(&kind) || is_acted_on(kind) || kind.contains('.');
+        if to.is_empty() || !is_agent(from) || is_other || head.is_urgent() {
+            return None;
+        }
+        let text = head.text();
+        let is_short = text.chars().nth(limits::LOOP_TEXT).is_none();
+        let is_light = is_short && !head.wants_answer() && !head.has_attachments() && !WORK.contains(&kind);
+        let is_linked = head.is_linked() || to.len() <= limits::LOOP_RECIPIENTS;
+        let words: String = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+        Some(Talk { from, to, text: digest(&words), is_light, is_linked })
+    }
+
+    /// The text with its recipients.
+    fn said(&self) -> u64 {
+        let to: Vec<&str> = self.to.iter().map(|to| &***to).collect();
+        digest(&format!("{} {}", self.text, to.join(" ")))
+    }
+}
+
+fn is_agent(name: &str) -> bool {
+    name != id::HUMAN && name != id::MAILBAG && id::tag_of(name).is_none()
+}
+
+fn digest(text: &str) -> u64 {
+    hash(text.as_bytes()).iter().take(8).fold(0, |all, byte| all << 8 | u64::from(*byte))
+}
+
+impl Loops {
+    /// Until when the announcement of a message is delayed. `None` if it is part of no loop.
+    pub fn delay(&self, from: &str, to: &[Group], head: &Head<'_>, now: Stamp) -> Option<Stamp> {
+        let talk = Talk::of(from, to, head)?;
+        let of_chain = self.continued(&talk, now).hops.checked_sub(limits::LOOP_MESSAGES);
+        let of_text = (self.times(&talk, now) + 1).checked_sub(limits::LOOP_REPEATS + 1);
+        let over = of_chain.max(of_text)?;
+        let delay = limits::LOOP_DELAY.saturating_mul(2u32.saturating_pow(over)).min(limits::LOOP_DELAY_MOST);
+        Some(now.after(delay))
+    }
+
+    /// The chain with this message.
+    fn continued(&self, talk: &Talk<'_>, now: Stamp) -> Chain {
+        let before = self.heard.get(talk.from).filter(|chain| chain.until >= now.micros());
+        let Some(before) = before else { return Chain::default() };
+        let is_repeated = before.texts.contains(&talk.text);
+        if !talk.is_linked || !talk.is_light && !is_repeated {
+            return Chain::default();
+        }
+        let comes_back = talk.to.iter().any(|to| before.senders.contains(*to));
+        Chain { hops: before.hops + u32::from(comes_back), ..before.clone() }
+    }
+
+    /// How many times the sender has sent this text to these recipients before.
+    fn times(&self, talk: &Talk<'_>, now: Stamp) -> u32 {
+        let said = self.said.get(talk.from).into_iter().flatten();
+        let digest = talk.said();
+        said.filter(|said| said.digest == digest && said.until >= now.micros())
+            .map(|said| said.times)
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// Takes in an accepted message. Its record says until when its announcement is delayed.
+    pub(super) fn apply(&mut self, record: &Record, head: &Head<'_>, now: Stamp) {
+        let Some(from) = &record.from else { return };
+        if **from == *id::HUMAN {
+            let to = record.to.iter().flat_map(|group| &group.agents);
+            to.for_each(|agent| drop(self.heard.remove(agent)));
+            return;
+        }
+        let Some(talk) = Talk::of(from, &record.to, head) else { return };
+        if self.heard.len().max(self.said.len()) >= limits::LOOP_AGENTS {
+            (self.heard, self.said) = (BTreeMap::new(), BTreeMap::new());
+        }
+        let delayed = record.announce_after.as_deref().and_then(Stamp::parse);
+        let until = delayed.unwrap_or(now).max(now).after(limits::LOOP_WINDOW).micros();
+        let (mut chain, times) = (self.continued(&talk, now), self.times(&talk, now));
+        let is_reported = chain.is_reported || self.is_reported(&talk);
+        if delayed.is_some() && !is_reported {
+            let mut agents: Vec<Arc<str>> =
+                chain.senders.iter().chain([from]).chain(talk.to.iter().copied()).cloned().collect();
+            agents.sort();
+            agents.dedup();
+            self.found.insert(record.seq, agents);
+        }
+        chain.until = until;
+        chain.is_reported = delayed.is_some();
+        remember(&mut chain.senders, from.clone());
+        remember(&mut chain.texts, talk.text);
+        let said = Said { digest: talk.said(), until, times: times + 1, is_reported: delayed.is_some() };
+        let own = self.said.entry(from.clone()).or_default();
+        own.retain(|one| one.digest != said.digest);
+        remember(own, said);
+        for to in talk.to {
+            self.heard.insert(to.clone(), chain.clone());
+        }
+    }
+
+    fn is_reported(&self, talk: &Talk<'_>) -> bool {
+        let digest = talk.said();
+        self.said.get(talk.from).into_iter().flatten().any(|said| said.digest == digest && said.is_reported)
+    }
+
+    /// The loops of which the human was not notified: the first delayed message, and the agents.
+    pub fn found(&self) -> impl Iterator<Item = (u64, &[Arc<str>])> {
+        self.found.iter().map(|(seq, agents)| (*seq, agents.as_slice()))
+    }
+
+    /// The human was notified of a loop.
+    pub(super) fn reported(&mut self, seq: u64) {
+        self.found.remove(&seq);
+    }
+
+    /// Forgets all times, because the clock was changed.
+    pub(super) fn forget_times(&mut self) {
+        (self.heard, self.said) = (BTreeMap::new(), BTreeMap::new());
+    }
+}
+
+/// Adds to a list of which only the newest are kept, each once.
+fn remember<T: PartialEq>(list: &mut VecDeque<T>, new: T) {
+    list.retain(|one| *one != new);
+    list.push_back(new);
+    if list.len() > limits::LOOP_MEMORY {
+        list.pop_front();
+    }
+}

@@ -1,0 +1,91 @@
+//! The head of an accepted message: the fields that the state needs, without a copy.
+
+use super::answer::Shared;
+use super::{DEFAULT_CHANNEL, Message, QUESTION, ROUTER_TYPES, URGENT};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use std::borrow::Cow;
+
+/// The fields of an accepted message that the state needs.
+#[derive(Debug, Deserialize)]
+pub struct Head<'a> {
+    #[serde(borrow, default)]
+    channel: Option<Cow<'a, str>>,
+    #[serde(borrow, default, rename = "type")]
+    kind: Cow<'a, str>,
+    #[serde(borrow, default)]
+    priority: Cow<'a, str>,
+    #[serde(borrow, default)]
+    thread_id: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    in_reply_to: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    subject: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    body: Option<Cow<'a, str>>,
+    #[serde(default)]
+    attachments: Option<IgnoredAny>,
+    #[serde(default)]
+    requires_response: bool,
+}
+
+impl<'a> Head<'a> {
+    /// The head of this message.
+    pub fn of(message: &'a Message) -> Head<'a> {
+        let (channel, kind) = (Some(message.channel().into()), message.kind().into());
+        let text = |field| message.text(field).map(Cow::Borrowed);
+        Head {
+            channel,
+            kind,
+            priority: message.priority().into(),
+            thread_id: text("thread_id"),
+            in_reply_to: text("in_reply_to"),
+            subject: text("subject"),
+            body: text("body"),
+            attachments: message.fields().get("attachments").map(|_| IgnoredAny),
+            requires_response: message.wants_answer(),
+        }
+    }
+
+    /// The subject and the body.
+    pub fn text(&self) -> String {
+        [&self.subject, &self.body].into_iter().flatten().map(|text| &**text).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Does the message have attachments?
+    pub fn has_attachments(&self) -> bool {
+        self.attachments.is_some()
+    }
+
+    /// Does the message belong to a thread, or name a message that it answers?
+    pub fn is_linked(&self) -> bool {
+        self.thread_id.is_some() || self.in_reply_to.is_some()
+    }
+
+    /// What the message shares with its answers.
+    pub fn shares(&self) -> Shared {
+        let [thread, correlation] = [&self.thread_id, &self.in_reply_to].map(|text| text.as_deref().map(str::to_owned));
+        Shared { thread, correlation }
+    }
+
+    /// Returns true for a message with the highest priority.
+    pub fn is_urgent(&self) -> bool {
+        self.priority == URGENT
+    }
+
+    /// The message's type.
+    pub fn kind(&self) -> &str {
+        &self.kind
+    }
+
+    /// Does its sender want an answer?
+    pub fn wants_answer(&self) -> bool {
+        self.requires_response || self.kind == QUESTION
+    }
+
+    /// The channel and the type. `None` for a message to the router only.
+    pub fn shown(self) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
+        let shown = !ROUTER_TYPES.contains(&&*self.kind);
+        shown.then(|| (self.channel.unwrap_or(Cow::Borrowed(DEFAULT_CHANNEL)), self.kind))
+    }
+}
