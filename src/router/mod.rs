@@ -117,7 +117,7 @@ impl Router {
         let state = journal.state();
         let picked_up = Pickup { config, intake, storage, state, links, notices, pending }.run();
         let letters = read::read(intake, storage, picked_up);
-        let checked = check::check(config.registry(), letters);
+        let checked = check::check(config, letters);
         let addressed = resolve::resolve(config, intake, state, notices, pending, (leases, gates), checked)?;
         let mut staged = Stage { config, storage, state, progress, pending }.run(addressed);
         intake.leave(staged.take_late(), config.settings(), state);

@@ -57,6 +57,19 @@ fn urgent_mail_whose_times_both_pass_before_a_router_looks_reaches_both() {
 }
 
 #[test]
+fn urgent_mail_that_was_dropped_in_time_and_expired_while_no_router_ran_reaches_both() {
+    // P360
+    let world = room();
+    drop_at(&world, 0, "alice", urgent("p0", json!("bob"), 5));
+    pass(&world, 60);
+    all_know(&world, "alice/p0");
+    assert_eq!((world.inbox("bob").len(), world.names("inbox/bob/expired").len()), (0, 1));
+    drop_at(&world, 61, "alice", urgent("late", json!("bob"), 5));
+    pass(&world, 61);
+    assert_eq!(world.names("rejected/alice").len(), 2, "mail that is dropped too late is rejected");
+}
+
+#[test]
 fn urgent_mail_that_expires_after_its_supervisor_was_notified_reaches_the_human() {
     // P360
     let world = room();

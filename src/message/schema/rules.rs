@@ -48,6 +48,9 @@ fn check_sender(fields: &Fields, sender: &Sender) -> Option<Problem> {
     Some(Problem::new("spoofed_sender", what).at("/from").fix(fix).example(json!(sender.id)))
 }
 
+/// The code of a message that has expired before it was dropped.
+pub const EXPIRED_ALREADY: &str = "expired_already";
+
 /// Outcomes in `metadata` prove something only if the router alone can write them.
 fn check_reserved(fields: &Fields) -> Option<Problem> {
     let metadata = field(fields, "metadata")?.as_object()?;
@@ -63,7 +66,7 @@ fn check_expiry(fields: &Fields, now: Stamp) -> Option<Problem> {
     (expires <= now).then(|| {
         let what = format!("expires_at is in the past: it is {expires}, and the time is {now}");
         let fix = "give a later time with a zone (without a zone it is read as UTC), or omit the field";
-        Problem::new("expired_already", what).at("/expires_at").fix(fix)
+        Problem::new(EXPIRED_ALREADY, what).at("/expires_at").fix(fix)
     })
 }
 

@@ -154,6 +154,11 @@ impl Life {
                 }
             }
             if options.once {
+                // Mail that has just arrived can have expired.
+                self.router.keep_deadlines();
+                if !self.router.is_idle() {
+                    continue;
+                }
                 self.router.tell_of_strays();
                 look_for_stale(&mut self.router)?;
                 self.requests.answer(&mut self.router)?;

@@ -75,6 +75,8 @@ fn pass_with(room: &Room, lock: Lock, recovered: impl FnOnce() -> Result<()>) ->
     while !router.is_idle() {
         router.route()?;
     }
+    // Mail that has just arrived can have expired.
+    router.keep_deadlines();
     router.tell_of_strays();
     while !router.is_idle() {
         router.route()?;

@@ -5,11 +5,13 @@ use super::read::Letters;
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
+use crate::disk::layout;
 use crate::message::dialects::{self, Converted};
-use crate::message::{id, schema};
+use crate::message::schema::EXPIRED_ALREADY;
+use crate::message::{URGENT, id, schema};
 use crate::room::registry::Registry;
 use crate::room::resolve;
-use crate::router::parts::Unranked;
+use crate::router::parts::{Config, Unranked};
 use serde_json::{Map, Value};
 
 /// Step 4: each a message, or every problem that it has.
@@ -17,9 +19,9 @@ use serde_json::{Map, Value};
 pub(in crate::router) struct Checked(Vec<Letter<Verdict>>);
 
 /// Checks dialect, schema and rules. Finds all problems of a message, not only the first.
-pub(in crate::router) fn check(registry: &Registry, letters: Letters) -> Checked {
+pub(in crate::router) fn check(config: &Config, letters: Letters) -> Checked {
     let now = Stamp::now();
-    Checked(letters.into_inner().into_iter().map(|letter| check_one(letter, registry, now)).collect())
+    Checked(letters.into_inner().into_iter().map(|letter| check_one(letter, config, now)).collect())
 }
 
 impl Checked {
@@ -28,7 +30,8 @@ impl Checked {
     }
 }
 
-fn check_one(letter: Letter<Read>, registry: &Registry, now: Stamp) -> Letter<Verdict> {
+fn check_one(letter: Letter<Read>, config: &Config, now: Stamp) -> Letter<Verdict> {
+    let registry = config.registry();
     let (letter, content) = letter.split();
     let value = match content {
         Ok(Value::Null) if letter.arrival.is_some() => return letter.with(Ok(None)),
@@ -40,7 +43,18 @@ fn check_one(letter: Letter<Read>, registry: &Registry, now: Stamp) -> Letter<Ve
     let name = registry.agent(&letter.agent).and_then(|agent| agent.name.as_deref());
     // Kept for a rejection, which names wrong recipients together with all other problems.
     let recipients = recipients(&value);
-    let verdict = match schema::check_as(value, &letter.agent, name.as_slice(), now) {
+    let expiring = ["expires_at", "routing"].iter().any(|field| value.get(field).is_some()).then(|| value.clone());
+    let mut checked = schema::check_as(value, &letter.agent, name.as_slice(), now);
+    // Urgent mail that expired while no router ran is accepted, so that it is escalated like other mail that expires.
+    if let Err(problems) = &checked
+        && problems.iter().all(|problem| problem.code == EXPIRED_ALREADY)
+        && let Some((value, dropped)) = expiring.zip(dropped_at(config, letter.claim.as_deref()))
+        && let Ok(message) = schema::check_as(value, &letter.agent, name.as_slice(), dropped.min(now))
+        && message.priority() == URGENT
+    {
+        checked = Ok(message);
+    }
+    let verdict = match checked {
         Ok(message) => {
             let digest = message.digest();
             Ok(Some((Box::new(message), digest)))
@@ -52,6 +66,12 @@ fn check_one(letter: Letter<Read>, registry: &Registry, now: Stamp) -> Letter<Ve
         }
     };
     letter.with(verdict)
+}
+
+/// The time of the last write to a picked-up file.
+pub(super) fn dropped_at(config: &Config, claim: Option<&str>) -> Option<Stamp> {
+    let meta = config.dir().sub(layout::CLAIM).ok()?.stat(claim?).ok()??;
+    Some(Stamp::from_micros((meta.modified / 1_000).try_into().ok()?))
 }
 
 /// The fields of a message that name its recipients, in any dialect.

@@ -1,7 +1,7 @@
 //! Step 5: is it new, and who gets it?
 
 use super::channels::NewChannels;
-use super::check::Checked;
+use super::check::{Checked, dropped_at};
 use super::crowd::Crowd;
 use super::decisions::{Decisions, Dropped};
 use super::disputes::Disagreements;
@@ -311,7 +311,7 @@ impl Judge<'_> {
         } else if message.is_about_claims() {
             Some(self.crowd.owners.judge(agent, &message, &mut to))
         } else if message.is_about_approvals() {
-            let at = self.dropped_at(letter.claim.as_deref());
+            let at = dropped_at(self.config, letter.claim.as_deref());
             let judged = self.decisions.judge(&Dropped { agent, message: &message, at }, &mut to)?;
             self.notices.append(&mut self.decisions.notices);
             Some(judged)
@@ -325,12 +325,6 @@ impl Judge<'_> {
             Ok(effect) => Ok(Ruling::Accept { message, digest, to, enclosed, act, effect: effect.map(Box::new) }),
             Err(problems) => Ok(reject(problems)),
         }
-    }
-
-    /// When the file was written last.
-    fn dropped_at(&self, claim: Option<&str>) -> Option<Stamp> {
-        let meta = self.config.dir().sub(layout::CLAIM).ok()?.stat(claim?).ok()??;
-        Some(Stamp::from_micros((meta.modified / 1_000).try_into().ok()?))
     }
 
     fn address(&mut self, agent: &str, message: &Message) -> Result<Vec<Group>, Vec<Problem>> {
