@@ -8,6 +8,7 @@ use super::kind::{Ask, Client};
 use crate::base::error::{Error, Result};
 use crate::commands::init;
 use crate::disk::{Dir, layout, machine};
+use crate::room::actor::require_person;
 use crate::room::created::forget_room;
 use crate::room::{self, Removal, Room};
 use serde::Serialize;
@@ -19,6 +20,8 @@ pub struct Request<'a> {
     pub clients: &'a [Client],
     /// Is the set-up to be undone?
     pub undo: bool,
+    /// Do permission requests go to the human, where the client has a hook for that?
+    pub approvals: bool,
     /// The program to call; by default this one.
     pub program: Option<&'a Path>,
     /// The room that `--room` or `MAILBAG_ROOM` names.
@@ -36,7 +39,7 @@ pub struct Up {
     pub room: RoomStep,
     /// The clients.
     pub clients: Vec<ClientStep>,
-    /// The commands that the person types next, each in a terminal of its own.
+    /// The commands that the person types next, each in a terminal of its own, or one command for two terminals.
     pub next: Vec<String>,
 }
 
@@ -84,6 +87,9 @@ pub struct ClientStep {
     pub notes: Vec<String>,
     /// The test of the hook. `None` if no file changed.
     pub proof: Option<HookTest>,
+    /// Why nothing was done for this client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
 }
 
 /// A step that was done.
@@ -98,22 +104,34 @@ pub enum Done<'a> {
 pub fn look(asked: &Request<'_>) -> Result<Up> {
     let homes = install::homes(asked.from)?;
     let clients = clients(asked);
+    check_approvals(asked, &clients)?;
     let room = if asked.undo { leaving(asked, &homes)? } else { wanted(asked, &homes)? };
     let mut up = Up { project: homes.project.clone(), room, clients: Vec::new(), next: Vec::new() };
-    let mut known: Vec<PathBuf> = Vec::new();
+    let (mut known, mut first_error): (Vec<PathBuf>, _) = (Vec::new(), None);
     for client in &clients {
         let mut step = ClientStep::new(*client, asked, &homes);
-        if !step.for_user {
-            let plan = plan(*client, asked, &clients, &up.room)?;
-            (step.asks, step.notes) = (plan.asks, plan.notes);
-            // Several clients share a file, which is changed once.
-            step.files = plan.files.into_iter().filter(|file| !known.contains(&file.path)).collect();
-            known.extend(step.files.iter().map(|file| file.path.clone()));
+        let plan = if step.for_user { Ok(None) } else { plan(*client, asked, &clients, &up.room).map(Some) };
+        match plan {
+            Ok(None) => {}
+            Ok(Some(plan)) => {
+                (step.asks, step.notes) = (plan.asks, plan.notes);
+                // Several clients share a file, which is changed once.
+                step.files = plan.files.into_iter().filter(|file| !known.contains(&file.path)).collect();
+                known.extend(step.files.iter().map(|file| file.path.clone()));
+            }
+            Err(e) => {
+                step.trouble = Some(trouble(&e, *client, asked));
+                first_error = first_error.or(Some(e));
+            }
         }
-        if step.files.is_empty() && is_gone(*client, asked, &homes) {
+        if step.files.is_empty() && step.trouble.is_none() && is_gone(*client, asked, &homes) {
             continue;
         }
         up.clients.push(step);
+    }
+    // Without a client that can be set up, nothing is changed.
+    if let Some(e) = first_error.filter(|_| up.clients.iter().all(|step| step.trouble.is_some())) {
+        return Err(e);
     }
     if !asked.undo {
         up.next = next(&up.clients);
@@ -128,9 +146,10 @@ impl Up {
             || self.clients.iter().any(|client| !client.files.is_empty())
     }
 
-    /// Did every hook that was tested pass?
+    /// Was everything done, and did every hook that was tested pass?
     pub fn passed(&self) -> bool {
-        self.clients.iter().all(|client| client.proof.as_ref().is_none_or(|proof| proof.ok))
+        let passed = |step: &ClientStep| step.trouble.is_none() && step.proof.as_ref().is_none_or(|proof| proof.ok);
+        self.clients.iter().all(passed)
     }
 
     /// Does the steps, and reports each when it is done.
@@ -140,7 +159,7 @@ impl Up {
             tell(Done::Room(&self.room))?;
         }
         let all: Vec<Client> = self.clients.iter().map(|step| step.client).collect();
-        for step in self.clients.iter_mut().filter(|step| !step.for_user) {
+        for step in self.clients.iter_mut().filter(|step| !step.for_user && step.trouble.is_none()) {
             // Planned again: the steps before may have changed a shared file.
             let plan = plan(step.client, asked, &all, &self.room)?;
             plan.apply()?;
@@ -182,6 +201,7 @@ impl ClientStep {
             asks: Vec::new(),
             notes: Vec::new(),
             proof: None,
+            trouble: None,
         }
     }
 }
@@ -200,13 +220,41 @@ fn is_gone(client: Client, asked: &Request<'_>, homes: &Homes) -> bool {
     asked.undo && asked.clients.is_empty() && !install::status(client, Scope::Project, homes).is_installed()
 }
 
+/// Fails if approvals are asked for and no client has a hook for them, or if the caller is not the person.
+fn check_approvals(asked: &Request<'_>, clients: &[Client]) -> Result<()> {
+    if !asked.approvals {
+        return Ok(());
+    }
+    if clients.iter().all(|client| client.approval_event().is_none()) {
+        return Err(Error::Usage {
+            what: "no client here has a hook that can answer a permission request".into(),
+            cure: "run `mailbag up` without --approvals, or with --client claude or codex".into(),
+        });
+    }
+    require_person("install approvals by mail")
+}
+
+/// Why a client is left out, and what the person does about it.
+fn trouble(e: &Error, client: Client, asked: &Request<'_>) -> String {
+    let undo = if asked.undo { " --undo" } else { "" };
+    let again = format!("run `mailbag up{undo} --client {}`", client.as_str());
+    match e {
+        Error::State { path, line, what, .. } => {
+            let line = line.map(|line| format!(" line {line}")).unwrap_or_default();
+            format!("{}{line}: {what}; correct the file, and then {again}", path.display())
+        }
+        e => format!("{e}; then {again}"),
+    }
+}
+
 fn plan(client: Client, asked: &Request<'_>, all: &[Client], room: &RoomStep) -> Result<Plan> {
     let request = install::Request {
         client,
         scope: Scope::Project,
         agent: None,
         for_up: Some(&room.path),
-        approvals: false,
+        // A hook that an earlier run installed stays without it.
+        approvals: asked.approvals && client.approval_event().is_some(),
         program: asked.program,
         room: asked.room,
         from: asked.from,
@@ -292,12 +340,8 @@ fn leaving(asked: &Request<'_>, homes: &Homes) -> Result<RoomStep> {
     })
 }
 
-/// The commands for the first two sessions: of two clients, or twice the same.
+/// The commands for the first two sessions: of two clients, or one command for both.
 fn next(steps: &[ClientStep]) -> Vec<String> {
-    let programs: Vec<&str> = steps.iter().map(|step| step.client.facts().program).collect();
-    match programs[..] {
-        [] => Vec::new(),
-        [only] => vec![only.to_owned(); 2],
-        [one, other, ..] => vec![one.to_owned(), other.to_owned()],
-    }
+    let usable = steps.iter().filter(|step| step.trouble.is_none());
+    usable.take(2).map(|step| step.client.facts().program.to_owned()).collect()
 }

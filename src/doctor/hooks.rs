@@ -15,6 +15,9 @@ pub(super) fn look(examined: &Examined<'_>, request: &Request<'_>, findings: &mu
         ours.iter().for_each(|fired| errors(client, fired, findings));
         let installed = installed(client, request);
         installed.iter().for_each(|status| can_run(status, findings));
+        if !installed.is_empty() {
+            shut_out(client, request, findings);
+        }
         last_run(client, &installed, &ours, findings);
     }
     decision_key(examined, findings);
@@ -69,6 +72,14 @@ fn can_run(status: &Status, findings: &mut Vec<Finding>) {
             client => client.as_str(),
         };
         findings.push(Finding::new("hooks_not_trusted", Severity::Warning, what, cure));
+    }
+}
+
+fn shut_out(client: Client, request: &Request<'_>, findings: &mut Vec<Finding>) {
+    let Ok(homes) = install::homes(request.from) else { return };
+    if let Some((what, file)) = install::shut_out(client, &homes) {
+        let cure = format!("grep -n run_shell_command {}", quoted(file.display().to_string()));
+        findings.push(Finding::new("commands_shut_out", Severity::Warning, what, cure));
     }
 }
 

@@ -76,6 +76,28 @@ fn gemini_cli_gets_no_rule_for_a_command_because_it_would_reject_all_others() {
 }
 
 #[test]
+fn a_person_s_own_rule_that_makes_gemini_cli_reject_all_commands_is_reported() {
+    // P428
+    for file in [".gemini/settings.json", "home/.gemini/settings.json"] {
+        let desk = Desk::new();
+        desk.write(file, r#"{"tools": {"allowed": ["write_file", "run_shell_command(git status)"]}}"#);
+        let ran = desk.run(&["install", "gemini"]);
+        let warning = "the rule “run_shell_command(git status)” in ";
+        assert!(ran.code == 0 && ran.err.contains(warning) && ran.err.contains("reject all other"), "{file}: {ran:?}");
+        let findings = |desk: &Desk| {
+            let found: Value = serde_json::from_str(&desk.run(&["doctor", "--json"]).out).expect("JSON");
+            let all = found["findings"].as_array().cloned().expect("findings");
+            all.into_iter().filter(|one| one["code"] == "commands_shut_out").collect::<Vec<_>>()
+        };
+        let found = findings(&desk);
+        assert!(found.len() == 1 && found[0]["what"].to_string().contains(file), "{found:?}");
+        let settings = desk.text(file).replace("run_shell_command(git status)", "read_file");
+        desk.write(file, settings);
+        assert_eq!(findings(&desk), Vec::<Value>::new(), "{file}");
+    }
+}
+
+#[test]
 fn qwen_code_may_use_the_tools_alone_because_a_rule_for_a_command_allows_more() {
     // P194
     let desk = Desk::new();

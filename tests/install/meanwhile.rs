@@ -1,6 +1,6 @@
 //! What the person, or the client itself, did to the files between installing and taking out.
 
-use super::{Desk, client, commands, fixtures, meaning, place, read_fixture};
+use super::{Desk, backups, client, commands, fixtures, meaning, place, read_fixture};
 use serde_json::{Value, json};
 use std::fs;
 
@@ -29,7 +29,7 @@ fn a_line_that_was_changed_meanwhile_stays_changed_and_all_else_is_as_before() {
             assert!(!after.contains("mailbag"), "{fixture}: {after}");
         } else {
             assert_eq!(after, change(&before), "{fixture}");
-            assert!(!desk.is_there(&format!("{}.before-mailbag", place(fixture))), "{fixture}");
+            assert!(backups(&desk.world).is_empty(), "{fixture}");
         }
     }
 }
@@ -158,7 +158,9 @@ fn a_link_stays_a_link_and_a_private_file_stays_private() {
     assert!(desk.text("dotfiles/claude.json").contains("UserPromptSubmit"));
     let mode = |path: &std::path::Path| path.metadata().expect("a file").permissions().mode() & 0o7777;
     assert_eq!(mode(&real), 0o600);
-    assert_eq!(mode(&desk.path(".claude/settings.json.before-mailbag")), 0o600);
+    let backups = backups(&desk.world);
+    let backup = backups.iter().find(|path| path.ends_with("settings.json.before-mailbag")).expect("a backup");
+    assert_eq!(mode(backup), 0o600);
     desk.ok(&["uninstall", "claude"]);
     assert!(link.symlink_metadata().expect("a link").is_symlink());
     assert_eq!(mode(&real), 0o600);

@@ -1,6 +1,6 @@
 //! What goes into settings of every kind, and that it goes out again.
 
-use super::{Desk, client, commands, fixtures, meaning, place, read_fixture};
+use super::{Desk, backups, client, commands, fixtures, meaning, place, read_fixture};
 use serde_json::Value;
 
 const CLAUDE: [&str; 7] =
@@ -144,7 +144,7 @@ fn a_project_without_settings_gets_them_and_is_left_without_them() {
         let before = desk.files();
         let said = desk.ok(&["install", client]);
         assert!(said.contains("created ") && !said.contains("changed "), "{said}");
-        assert!(!desk.files().iter().any(|(path, _)| path.to_string_lossy().ends_with(".before-mailbag")));
+        assert!(backups(&desk.world).is_empty());
         let said = desk.ok(&["uninstall", client]);
         assert!(said.contains("removed "), "{said}");
         assert_eq!(names(&desk.files()), names(&before), "{client}");

@@ -71,6 +71,17 @@ fn at_home(world: &World) -> impl FnOnce(&mut assert_cmd::Command) {
     }
 }
 
+/// The backups of files that were changed. None of them is in the project.
+pub(crate) fn backups(world: &World) -> Vec<PathBuf> {
+    let is_backup = |path: &Path| path.to_string_lossy().ends_with(".before-mailbag");
+    let of = |top: &Path| {
+        let files = walkdir::WalkDir::new(top).into_iter().flatten().map(walkdir::DirEntry::into_path);
+        files.filter(|path| is_backup(path)).collect::<Vec<_>>()
+    };
+    assert_eq!(of(world.path()), Vec::<PathBuf>::new(), "a backup in the project");
+    of(world.trust())
+}
+
 impl Desk {
     fn new() -> Desk {
         let world = World::with(&["bob"]);

@@ -91,7 +91,6 @@ fn a_link_that_leads_out_of_the_project_is_not_followed() {
         (".mcp.json", "claude"),
         (".codex", "codex"),
         ("GEMINI.md", "gemini"),
-        ("AGENTS.md.before-mailbag", "codex"),
     ] {
         let desk = Desk::new();
         let outside = tempfile::tempdir().expect("a directory");

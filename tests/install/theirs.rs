@@ -1,6 +1,6 @@
 //! What a person put under our name before: it stays, and is there again when ours goes.
 
-use super::{Desk, meaning};
+use super::{Desk, backups, meaning};
 use serde_json::json;
 
 /// A project whose owner has made use of mailbag by hand.
@@ -52,10 +52,10 @@ fn a_server_that_says_what_ours_would_say_is_its_maker_s_too() {
     let text = json!({"mcpServers": {"mailbag": {"command": desk.program, "args": ["mcp"]}}}).to_string();
     desk.write(".mcp.json", &text);
     let said = desk.ok(&["install", "claude"]);
-    assert!(said.contains("kept ") && desk.is_there(".mcp.json.before-mailbag"), "{said}");
+    assert!(said.contains("kept ") && backups(&desk.world).len() == 1, "{said}");
     desk.ok(&["uninstall", "claude"]);
     assert_eq!(desk.text(".mcp.json"), text);
-    assert!(!desk.is_there(".mcp.json.before-mailbag"));
+    assert!(backups(&desk.world).is_empty());
 }
 
 #[test]

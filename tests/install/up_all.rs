@@ -1,7 +1,7 @@
 //! `mailbag up` beside settings of all clients at once, as people have them.
 
-use super::read_fixture;
 use super::up::Fresh;
+use super::{backups, read_fixture};
 use std::path::PathBuf;
 
 /// Clients, by their programs.
@@ -46,6 +46,7 @@ pub(crate) fn lived_in() -> Fresh {
 
 #[test]
 fn all_clients_at_once_are_plugged_in_and_out_to_the_byte() {
+    // P426
     let fresh = lived_in();
     let before = fresh.files();
     let said = fresh.ok(&["up"]);
@@ -58,15 +59,16 @@ fn all_clients_at_once_are_plugged_in_and_out_to_the_byte() {
         assert!(fresh.text(file).contains("mailbag"), "{file}");
     }
     assert!(fresh.ok(&["up"]).starts_with("nothing to do"));
+    assert!(backups(&fresh.world).len() > OWN.len());
     fresh.ok(&["up", "--undo"]);
+    assert!(backups(&fresh.world).is_empty());
     assert!(fresh.files() == before);
 }
 
 /// Somebody changes a word in each file that a person may edit.
 pub(crate) fn changed_by_somebody(fresh: &Fresh) {
     for (path, bytes) in fresh.files() {
-        let is_backup = path.to_string_lossy().ends_with(".before-mailbag");
-        if path.is_file() && !path.starts_with(fresh.at(".mailbag")) && !is_backup {
+        if path.is_file() && !path.starts_with(fresh.at(".mailbag")) {
             std::fs::write(&path, changed(&bytes)).expect("a file");
         }
     }

@@ -76,14 +76,54 @@ fn a_client_that_is_installed_for_the_user_needs_nothing_in_the_project() {
 }
 
 #[test]
-fn a_mistake_in_one_file_stops_everything_before_the_first_change() {
+fn a_mistake_in_the_settings_of_one_client_leaves_out_this_client_alone() {
+    // P427
     let fresh = Fresh::with(&CLIENTS).lived_in();
     fresh.write(".gemini/settings.json", "{ oops");
     let before = fresh.files();
-    let said = fresh.run(&["up"]).fails(1, &["up"]);
-    assert!(said.contains(".gemini/settings.json line 1") && said.contains("nothing was changed"), "{said}");
-    assert!(fresh.files() == before);
-    fresh.ok(&["up", "--client", "claude", "--client", "codex"]);
+    let alone = fresh.run(&["up", "--client", "gemini"]).fails(1, &["up"]);
+    assert!(alone.contains(".gemini/settings.json line 1") && alone.contains("nothing was changed"), "{alone}");
+    assert!(fresh.files() == before, "without a client there is nothing to do");
+    for again in [false, true] {
+        let ran = fresh.run(&["up"]);
+        assert!(ran.code == 1 && ran.err.contains("Gemini CLI was left out: "), "again {again}: {ran:?}");
+        assert!(ran.err.contains(".gemini/settings.json line 1"), "{ran:?}");
+        assert!(ran.err.contains("run `mailbag up --client gemini`"), "{ran:?}");
+        assert!(ran.out.contains("Claude Code") && !ran.out.contains("Gemini CLI"), "{ran:?}");
+    }
+    assert_eq!(fresh.text(".gemini/settings.json"), "{ oops");
+    assert!(fresh.at(".codex/hooks.json").is_file() && fresh.text(".claude/settings.json").contains("mailbag"));
+    fresh.write(".gemini/settings.json", "{}");
+    fresh.ok(&["up", "--client", "gemini"]);
+    assert!(fresh.text(".gemini/settings.json").contains("mailbag"));
+}
+
+#[test]
+fn with_approvals_each_client_that_can_ask_by_mail_does_and_a_second_run_keeps_it() {
+    // P183
+    let fresh = Fresh::with(&CLIENTS);
+    fresh.ok(&["up", "--approvals"]);
+    for file in [".claude/settings.json", ".codex/hooks.json"] {
+        assert!(fresh.text(file).contains("PermissionRequest"), "{file}");
+    }
+    assert!(fresh.text(".gemini/settings.json").contains("mailbag"));
+    assert!(fresh.ok(&["up"]).starts_with("nothing to do"));
+    assert!(fresh.text(".claude/settings.json").contains("PermissionRequest"));
+    let said = fresh.run(&["up", "--approvals", "--client", "gemini"]).fails(2, &["up"]);
+    assert!(said.contains("no client here has a hook"), "{said}");
+    let fresh = Fresh::with(&CLIENTS);
+    let before = fresh.files();
+    let agent = fresh.run_in("", &["up", "--approvals"], |command| {
+        command.env("CLAUDE_CODE_SESSION_ID", "s1").env_remove("MAILBAG_TEST_ANCESTRY");
+    });
+    assert!(agent.code != 0 && fresh.files() == before, "{agent:?}");
+}
+
+#[test]
+fn one_client_is_named_once_for_two_terminals() {
+    let said = Fresh::with(&["gemini"]).ok(&["up"]);
+    assert!(said.contains("Next, in two terminals, in ") && said.matches("\n  gemini\n").count() == 1, "{said}");
+    assert_eq!(said.lines().last(), Some("  gemini"), "{said}");
 }
 
 #[test]

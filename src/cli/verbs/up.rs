@@ -19,13 +19,15 @@ const EXAMPLES: &str = "\
 Examples:
   mailbag up                  # make a room, and plug in each installed client
   mailbag up --client codex   # plug in this client only
+  mailbag up --approvals      # and answer permission requests by mail
   mailbag up --dry-run        # show each change, and write nothing
   mailbag up --undo           # take everything out again
 
 Makes the room of this project if there is none, and adds mailbag to each client
 whose program is on the PATH, as `mailbag install CLIENT` does: only to files of
 this project, and to nothing that is not its own. It starts nothing. A second run
-changes nothing.
+changes nothing. A client with a mistake in its settings is left out, and the exit
+status is 1.
 
 `--undo` restores each file. It removes the room only if this command made the room,
 and no agent or person has added anything to it since.";
@@ -37,6 +39,9 @@ pub(crate) struct Args {
     /// Client, installed or not; repeatable; default: each one whose program is on the PATH
     #[arg(long = "client", value_name = "NAME", value_parser = names())]
     clients: Vec<Client>,
+    /// Permission requests of Claude Code and Codex become approvals to the human
+    #[arg(long, conflicts_with = "undo")]
+    approvals: bool,
     /// Preview of the changes, without writing
     #[arg(long)]
     dry_run: bool,
@@ -67,6 +72,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let asked = Request {
         clients: &args.clients,
         undo: args.undo,
+        approvals: args.approvals,
         program: args.command.as_deref(),
         room: room.as_deref(),
         from: &from,
@@ -88,6 +94,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         cx.out.json(&Report { up: &up, undo: args.undo, dry_run: args.dry_run, changed })?;
         return Ok(exit);
     }
+    troubles(&up, cx)?;
     if !changed {
         idle(&up, args.undo, cx)?;
         // The first run showed the next steps.
@@ -164,7 +171,8 @@ fn preview(up: &Up, cx: &mut Context) -> Result<()> {
 
 /// Says that nothing was to be done, and why.
 fn idle(up: &Up, undo: bool, cx: &mut Context) -> Result<()> {
-    let names = up.clients.iter().map(|client| client.client.name()).collect::<Vec<_>>();
+    let done = up.clients.iter().filter(|client| client.trouble.is_none());
+    let names = done.map(|client| client.client.name()).collect::<Vec<_>>();
     let what = match (undo, up.room.change) {
         (true, RoomChange::Kept) => {
             let why = up.room.why.as_deref().unwrap_or_default();
@@ -201,9 +209,21 @@ fn rest(up: &Up, cx: &mut Context) -> Result<()> {
         cx.out.done("  mailbag up")?;
         return cx.out.flush();
     }
-    cx.out.done(format!("\nNext, each in a terminal of its own, in {place}:"))?;
+    let terminals = if up.next.len() > 1 { "each in a terminal of its own" } else { "in two terminals" };
+    cx.out.done(format!("\nNext, {terminals}, in {place}:"))?;
     up.next.iter().try_for_each(|line| cx.out.done(format!("  {line}")))?;
     cx.out.flush()
+}
+
+/// Names each client that was left out, with the reason.
+fn troubles(up: &Up, cx: &mut Context) -> Result<()> {
+    cx.out.flush()?;
+    for client in &up.clients {
+        if let Some(trouble) = &client.trouble {
+            cx.out.warn(&format!("{} was left out: {}", client.client.name(), sanitize::line(trouble)));
+        }
+    }
+    Ok(())
 }
 
 fn notes(up: &Up, cx: &mut Context) -> Result<()> {

@@ -8,6 +8,7 @@ use crate::clients::kind::{Allow, Client};
 use crate::clients::mcp;
 use crate::disk::UserFile;
 use serde_json::{Map, Value, json};
+use std::path::PathBuf;
 
 /// The commands that read and write mail and claims. None of them runs a program, decides for the person, changes who is
 /// registered, or edits settings.
@@ -58,12 +59,24 @@ pub(super) fn would_replace_theirs(client: Client, scope: Scope, homes: &Homes) 
         && !list(Scope::Project).iter().any(|rule| ours.contains(rule))
 }
 
+/// A rule of the person's own that makes a client reject all other shell commands, and so those of mailbag, with its file.
+pub(super) fn exclusive(client: Client, homes: &Homes) -> Option<(String, PathBuf)> {
+    let Allow::List { exclusive: Some(begin), .. } = client.facts().allow else { return None };
+    // The list of a project replaces that of the user.
+    let scopes = [Scope::Project, Scope::User];
+    let (rules, scope) = scopes.into_iter().find_map(|scope| Some((listed_in(client, scope, homes)?, scope)))?;
+    let rule = rules.into_iter().find(|rule| rule.starts_with(begin))?;
+    let target = client.targets(scope, homes).into_iter().find(|target| target.parts.contains(&Part::Allow))?;
+    Some((rule, target.path))
+}
+
 /// The rules in a client's file. An unreadable file is reported elsewhere.
 fn listed_in(client: Client, scope: Scope, homes: &Homes) -> Option<Vec<String>> {
     let target = client.targets(scope, homes).into_iter().find(|target| target.parts.contains(&Part::Allow))?;
     let Format::Json(dialect) = target.format else { return None };
     let file = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES).ok()?;
-    Some(listed(&Json::read(text(&file).ok()??, dialect).ok()?, client))
+    let json = Json::read(text(&file).ok()??, dialect).ok()?;
+    look(&json.value(), &place(client)).map(|_| listed(&json, client))
 }
 
 /// The keys of the list.

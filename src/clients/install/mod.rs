@@ -31,6 +31,7 @@ pub use clients::{Homes, Scope};
 pub(super) use hook_test::HookCall;
 pub use hook_test::{DRY_RUN, HookTest};
 pub(super) use notes::NAME;
+pub use notes::shut_out;
 pub(super) use program::program;
 pub use removal::{Extent, uninstall, uninstall_among};
 pub use status::{Hooks, Status, status};
@@ -225,7 +226,6 @@ fn put(
     let original = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES)?;
     let backup = UserFile::read(&layout::backup(&target.path), limits::CLIENT_FILE_BYTES)?;
     check_inside(&original, from.project)?;
-    check_inside(&backup, from.project)?;
     let before = text(&original)?;
     let ours = from.ours(target, client, before.unwrap_or_default(), text(&backup)?);
     let after = edit(&ours, before.unwrap_or_default(), client, wanted).map_err(|wrong| refused(&original, wrong))?;

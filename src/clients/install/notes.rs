@@ -7,7 +7,7 @@ use crate::clients::kind::{Ask, Client};
 use crate::disk::layout;
 use crate::room::{self, Room, signature};
 use similar::TextDiff;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The program's name.
 pub(in crate::clients) const NAME: &str = "mailbag";
@@ -81,6 +81,7 @@ pub(super) fn on_install(
             asked.client.name()
         ));
     }
+    notes.extend(shut_out(asked.client, homes).map(|(what, _)| what));
     if asked.for_up.is_some() {
         return notes;
     }
@@ -90,6 +91,18 @@ pub(super) fn on_install(
         codex(asked.scope, homes, room.ok(), &mut notes);
     }
     notes
+}
+
+/// A rule of the person's own that keeps agents from all commands of mailbag, and its file.
+pub fn shut_out(client: Client, homes: &Homes) -> Option<(String, PathBuf)> {
+    let (rule, file) = allow::exclusive(client, homes)?;
+    let name = client.name();
+    let what = format!(
+        "the rule “{rule}” in {} makes {name} reject all other shell commands, and so those of mailbag; remove it from \
+         tools.allowed, and {name} asks before each command",
+        file.display()
+    );
+    Some((what, file))
 }
 
 /// The note about a room that sessions here would not use. `mailbag up` makes the room first.

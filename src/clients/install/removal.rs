@@ -71,7 +71,7 @@ fn take_out(
 ) -> Result<Option<Changing>> {
     let original = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES)?;
     let backup = UserFile::read(&layout::backup(&target.path), limits::CLIENT_FILE_BYTES)?;
-    let is_inside = || check_inside(&original, project).and_then(|()| check_inside(&backup, project));
+    let is_inside = || check_inside(&original, project);
     let is_own = |name: &str| client.facts().directories.contains(&name);
     let has_remains = original.has_remains(is_own)? || backup.has_remains(|_| false)?;
     let Some(now) = text(&original)? else {

@@ -51,6 +51,7 @@ pub(super) static FACTS: Facts = Facts {
         command: Some("Bash(mailbag *:*)"),
         tool: "mcp__mailbag__*",
         replaces: false,
+        exclusive: None,
     },
     asks: &[
         ask(

@@ -64,7 +64,7 @@ pub(super) static FACTS: Facts = Facts {
         ),
         Can::Partly("in the terminal; `codex exec` never asks"),
         Can::Partly(
-            "only a session that is loaded: open in a terminal, or for about a minute after that in Codex's daemon. After Esc, \
+            "not before the first prompt, and only a session that is loaded: open in a terminal, or for about a minute after that in Codex's daemon. After Esc, \
              Codex holds messages until the person types; the next prompt announces the mail",
         ),
         Can::Yes,

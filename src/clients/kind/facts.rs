@@ -233,6 +233,8 @@ pub enum Allow {
         tool: &'static str,
         /// Does the list of a project replace that of the user?
         replaces: bool,
+        /// The beginning of a rule that makes the client reject all other shell commands.
+        exclusive: Option<&'static str>,
     },
 }
 

@@ -48,6 +48,7 @@ pub(super) static FACTS: Facts = Facts {
         command: None,
         tool: "mcp_mailbag_*",
         replaces: true,
+        exclusive: Some("run_shell_command("),
     },
     asks: &[ask(About::Folder, "Do you trust the files in this folder?", "Trust folder")],
     notes: &[RESTART],

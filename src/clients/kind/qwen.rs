@@ -43,7 +43,13 @@ pub(super) static FACTS: Facts = Facts {
     wake: WakeBy::Socket { path: "QWEN_CODE_MESSAGING_SOCKET", token: "QWEN_CODE_MESSAGING_TOKEN" },
     turns: Turns::Unknown,
     trust: TrustRecord::FoldersIfEnabled,
-    allow: Allow::List { at: &["permissions", "allow"], command: None, tool: "mcp__mailbag__*", replaces: false },
+    allow: Allow::List {
+        at: &["permissions", "allow"],
+        command: None,
+        tool: "mcp__mailbag__*",
+        replaces: false,
+        exclusive: None,
+    },
     asks: &[ask(
         About::Server,
         "Untrusted MCP server in .qwen/settings.json: mailbag",

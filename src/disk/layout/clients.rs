@@ -1,5 +1,6 @@
 //! The configuration files of agent clients, in a project and for a user. These are the only paths outside a room.
 
+use crate::base::hash::{hash, hex};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -20,11 +21,14 @@ pub fn of_client(directory: &Path, name: impl AsRef<Path>) -> PathBuf {
     directory.join(name)
 }
 
-/// The backup of a file's original content, in the same directory.
+/// The backup of a file's original content, in the user's state directory. It is never in a repository, where it could be
+/// committed. Without a state directory it is beside the file.
 pub fn backup(file: &Path) -> PathBuf {
     let mut name = file.file_name().map(OsString::from).unwrap_or_default();
     name.push(".before-mailbag");
-    file.with_file_name(name)
+    let Some(state) = state_directory() else { return file.with_file_name(name) };
+    let digest = hex(&hash(file.as_os_str().as_encoded_bytes()));
+    state.join("originals").join(digest.get(..32).unwrap_or(&digest)).join(name)
 }
 
 /// The variable that sets the directory for recorded consent.
