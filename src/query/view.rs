@@ -2,7 +2,10 @@
 
 use super::history::LoggedMessage;
 use super::inbox::Mail;
+use super::pending;
 use super::timeline::Entry;
+use crate::base::clock::Stamp;
+use crate::base::limits;
 use crate::base::text::to_the_second;
 use crate::message::{FIELDS, ROUTER_TYPES, id, unknown};
 use serde_json::{Map, Value};
@@ -181,6 +184,11 @@ impl<'a> View<'a> {
         to_the_second(self.accepted_at)
     }
 
+    /// The age of a message in an inbox that is not fresh, because its text may be outdated.
+    pub fn age(&self) -> Option<String> {
+        if self.copies.is_some() { None } else { age_if_old(self.accepted_at) }
+    }
+
     /// What it changes about claims or approvals, and the subject, or else the first line of the body. For a file that is not a message: its name and the reason.
     pub fn about(&self) -> Cow<'a, str> {
         match &self.invalid {
@@ -244,6 +252,13 @@ impl<'a> View<'a> {
             }
         })
     }
+}
+
+/// The age of a message that was accepted more than ten minutes ago.
+pub fn age_if_old(accepted_at: &str) -> Option<String> {
+    let (accepted, now) = (Stamp::parse(accepted_at)?, Stamp::now());
+    let is_fresh = accepted.is_within(limits::BRIEFING_FRESH, now) || accepted > now;
+    if is_fresh { None } else { Some(format!("{} old", pending::age(accepted_at))) }
 }
 
 /// A value of a field in one line: lists of texts with commas, everything else but texts as JSON.

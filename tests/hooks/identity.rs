@@ -50,7 +50,9 @@ fn a_session_that_gets_no_name_hears_once_how_to_join() {
     let world = room().settings("session_names = false\n");
     mail(&world, "hello", &[]);
     let how = told(&world, &of("s1", "SessionStart-startup"));
-    assert!(how.contains("mailbag join NAME --session s1 --client claude"), "{how}");
+    // P429
+    assert!(how.contains("`mailbag join NAME`") && !how.contains("s1"), "{how}");
+    assert!(how.contains("`mailbag read` shows mail, `mailbag reply ID TEXT` answers"), "{how}");
     assert_eq!(how.lines().count(), 1);
     assert_eq!(told(&world, &of("s1", "UserPromptSubmit")), "");
     world.ok(&["join", "alice", "--session", "s1", "--client", "claude"]);
@@ -132,7 +134,7 @@ fn a_session_that_is_taken_up_again_hears_who_has_its_name_by_then() {
     world.ok(&["join", "alice", "--session", "s2", "--client", "codex"]);
     let start = told(&world, &of("s1", "SessionStart-resume"));
     assert!(start.contains("no longer alice: codex session s2"), "{start}");
-    assert!(start.contains("mailbag join NAME --session s1"), "{start}");
+    assert!(start.contains("`mailbag join NAME`"), "{start}");
     let next = told(&world, &of("s1", "UserPromptSubmit"));
     assert!(next.contains("this session is alder") && !next.contains("alice"), "once: {next}");
 }

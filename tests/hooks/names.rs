@@ -59,11 +59,12 @@ pub(super) fn in_session(world: &World, session: &str, args: &[&str]) -> crate::
 
 #[test]
 fn two_sessions_in_one_directory_get_a_name_each_and_their_own_mail() {
-    // P190
+    // P190, P429
     let world = room();
     let first = told(&world, "s1", "SessionStart-startup");
     assert!(first.contains("mailbag: this session is alder in "), "{first}");
-    assert!(first.contains("`mailbag join NAME --session s1 --client claude` changes it"), "{first}");
+    assert!(first.contains("`mailbag join NAME` changes it; `mailbag read` shows mail, "), "{first}");
+    assert!(first.ends_with("`mailbag reply ID TEXT` answers") && !first.contains("s1"), "{first}");
     assert_eq!(first.lines().count(), 1, "{first}");
     assert!(told(&world, "s2", "SessionStart-startup").contains("this session is aspen in "));
     assert_eq!(registered(&world, "alder")["session"], "claude:s1");

@@ -269,7 +269,9 @@ fn a_room_may_come_later() {
     let world = World::empty();
     let client = Client::of(&world, "bob");
     for tool in ["fetch_inbox", "list_agents"] {
-        assert!(client.fails(tool, json!({})).contains("mailbag init"));
+        let said = client.fails(tool, json!({}));
+        // P430
+        assert!(said.contains("`mailbag init` (for the human)"), "{said}");
     }
     world.ok(&["init"]);
     world.ok(&["agent", "add", "bob"]);

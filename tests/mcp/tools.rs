@@ -2,6 +2,7 @@
 
 use super::{Client, began, came};
 use crate::world::World;
+use mailbag::base::clock::Stamp;
 use serde_json::{Value, json};
 
 /// Alice, two engineers and their room, and a client of alice's.
@@ -9,6 +10,28 @@ fn room() -> (World, Client) {
     let world = World::with(&["alice"]).agent("bob", &["--role", "engineer"]).agent("carol", &["--role", "engineer"]);
     let client = Client::of(&world, "alice");
     (world, client)
+}
+
+#[test]
+fn old_mail_is_returned_with_its_age() {
+    // P429
+    let world = World::with(&["alice", "bob"]);
+    let then = Stamp::from_micros(Stamp::now().micros() - 3 * 86_400_000_000).to_string();
+    let sent = world.run_with(&["send", "alice", "Deploy the old one", "--as", "bob"], |program| {
+        program.env("MAILBAG_TEST_NOW", &then);
+    });
+    assert_eq!(sent.code, 0, "{sent:?}");
+    world.send("bob", "alice", "Deploy now");
+    for args in [&["wait", "--as", "alice", "--all"][..], &["follow", "--as", "alice", "--idle", "300ms"]] {
+        let shown = world.ok(args);
+        assert!(shown.contains("(3d old)") && shown.matches(" old)").count() == 1, "{args:?}: {shown}");
+    }
+    let (text, data) = Client::of(&world, "alice").call("fetch_inbox", json!({}));
+    assert!(text.contains(", 3d old\n") && text.matches(" old\n").count() == 1, "{text}");
+    let messages = data["messages"].as_array().expect("messages");
+    let ages: Vec<&Value> = messages.iter().filter_map(|message| message.get("age")).collect();
+    assert_eq!((messages.len(), ages), (2, vec![&json!("3d old")]), "{data}");
+    assert!(world.ok(&["read", "--as", "alice"]).contains("(3d old)"));
 }
 
 #[test]

@@ -86,7 +86,8 @@ fn as_line(view: &View<'_>) -> String {
         (Some(change), true) => change.to_string(),
         (None, _) => about,
     };
-    let cells = [&*view.time(), &view.number(), view.from, view.kind, view.priority, &about];
+    let time = view.age().map_or_else(|| view.time(), |age| format!("{} ({age})", view.time()));
+    let cells = [&*time, &view.number(), view.from, view.kind, view.priority, &about];
     cells.map(|cell| sanitize::line(cell)).join("  ")
 }
 

@@ -88,6 +88,6 @@ fn no_session() -> Error {
     let variables = session_variables().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
     Error::Usage {
         what: format!("cannot identify this session: none of {variables} is set"),
-        cure: "give --session ID (the hook prints it at the start of the session), or set MAILBAG_AGENT".into(),
+        cure: "give --session ID, the id that the client gives the session, or set MAILBAG_AGENT".into(),
     }
 }

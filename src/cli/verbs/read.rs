@@ -105,7 +105,7 @@ fn facts(view: &View<'_>) -> Vec<(&'static str, String)> {
     let mut facts = vec![
         ("from", view.from.to_owned()),
         ("to", format!("{}{via}", view.addressed.join(", "))),
-        ("at", view.time()),
+        ("at", view.age().map_or_else(|| view.time(), |age| format!("{} ({age})", view.time()))),
         ("id", format!("{}{seq}", view.id)),
         ("type", view.kind.to_owned()),
     ];

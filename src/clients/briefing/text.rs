@@ -1,12 +1,11 @@
 //! Formats mail in one line: sender, type, subject, id.
 
 use super::newest::Unread;
-use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::base::sanitize::brief;
 use crate::message::id;
 use crate::query::inbox::{Mail, PLACED_DIRECTLY};
-use crate::query::pending;
+use crate::query::view::age_if_old;
 use std::collections::BTreeMap;
 
 /// Characters reserved for the digest after the lines.
@@ -115,15 +114,8 @@ fn line(alike: &Alike) -> String {
     let about = about(mail).map(|about| format!(", “{about}”")).unwrap_or_default();
     let wanted = if mail.requires_response && mail.kind != "question" { ", answer expected" } else { "" };
     let newest = if alike.times > 1 { "newest " } else { "" };
-    let age = age_if_old(mail).map(|age| format!(", {age} old")).unwrap_or_default();
+    let age = age_if_old(&mail.accepted_at).map(|age| format!(", {age}")).unwrap_or_default();
     format!("{times}{priority}{kind} from {from}{about}{wanted}, {newest}{}{age}", reference(mail))
-}
-
-/// The age of a message that is not fresh, because its text may be outdated.
-fn age_if_old(mail: &Mail) -> Option<String> {
-    let accepted = Stamp::parse(&mail.accepted_at)?;
-    let is_fresh = accepted.is_within(limits::BRIEFING_FRESH, Stamp::now());
-    (!is_fresh && accepted < Stamp::now()).then(|| pending::age(&mail.accepted_at))
 }
 
 /// A reference for commands: the id, or if the id is long, the record number.

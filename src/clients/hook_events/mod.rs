@@ -233,6 +233,11 @@ fn announce(room: &Room, moment: Moment, hearer: Hearer<'_>, bound: Bound) -> Re
     let told = briefing.as_ref().map(|briefing| briefing.text.clone()).filter(|text| !text.is_empty());
     let hint = briefing.as_ref().and_then(|briefing| reading::hint(room, hearer, briefing));
     let context = briefing.as_ref().and_then(|briefing| briefing.context.clone());
+    // A session that hears its name, and of no mail, also has to know how to read and answer mail.
+    let news = match (news, &hint) {
+        (Some(news), None) => Some(format!("{news}; {}", reading::commands(hearer.caller))),
+        (news, _) => news,
+    };
     let text: Vec<String> = [news, told, hint, context].into_iter().flatten().collect();
     let text = (!text.is_empty()).then(|| text.join("\n"));
     Ok(Reply { agent: Some(lease.agent), text, briefing, ..Reply::default() })
@@ -247,15 +252,16 @@ fn report_loss(loss: Loss, caller: Caller) -> Reply {
 
 /// The command by which a session identifies itself.
 fn join_command(caller: &Caller) -> Option<String> {
-    let session = caller.session.as_deref()?;
-    Some(format!("`mailbag join NAME --session {session} --client {}`", caller.client))
+    // The commands of a client's session are recognised by their environment or their process.
+    caller.session.as_ref().map(|_| "`mailbag join NAME`".to_owned())
 }
 
 fn how_to_join(room: &Room, caller: &Caller) -> Reply {
     let Some(join) = join_command(caller) else { return Reply::default() };
     let text = format!(
-        "mailbag: this session is unidentified in {}, so it gets no mail. Run {join}; `mailbag agent list` shows the names.",
+        "mailbag: this session is unidentified in {}, so it gets no mail. Run {join}; `mailbag agent list` shows the names. Then {}.",
         sanitize::line(&room.dir.path().to_string_lossy()),
+        reading::commands(caller),
     );
     Reply { text: Some(text), ..Reply::default() }
 }

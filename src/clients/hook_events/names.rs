@@ -62,7 +62,11 @@ fn holder(room: &Room, caller: &Caller, named: Option<&Who>) -> Option<Lease> {
 
 fn line(room: &Room, caller: &Caller, agent: &str, holder: Option<&Lease>) -> String {
     let path = room.dir.path().to_string_lossy();
-    let rename = join_command(caller).map(|join| format!("; {join} changes it")).unwrap_or_default();
+    // A person who gives this session the name of the other one has to know its id.
+    let id = caller.session.as_ref().filter(|_| holder.is_some());
+    let join = id.map(|id| format!("`mailbag join NAME --session {id} --client {}`", caller.client));
+    let join = join.or_else(|| join_command(caller));
+    let rename = join.map(|join| format!("; {join} changes it")).unwrap_or_default();
     let why = holder.map(|lease| format!("{} is held by {}, so ", lease.agent, lease.holder())).unwrap_or_default();
     sanitize::line(&format!("mailbag: {why}this session is {agent} in {path}{rename}")).into_owned()
 }

@@ -5,7 +5,7 @@ use crate::clients::briefing::{Briefing, Hearer};
 use crate::clients::install::has_tools::has_tools;
 use crate::clients::kind::Client;
 use crate::room::Room;
-use crate::room::sessions::first_time;
+use crate::room::sessions::{Caller, first_time};
 
 /// What sessions remember of it.
 const TOPIC: &str = "how to read";
@@ -19,9 +19,20 @@ pub(in crate::clients) fn hint(room: &Room, hearer: Hearer<'_>, briefing: &Brief
     if !is_new && !hearer.forgot {
         return None;
     }
-    let client = Client::parse(&caller.client).ok();
-    let has_tools = client.zip(caller.directory.as_deref()).is_some_and(|(client, at)| has_tools(client, at));
-    let (read, reply) = if has_tools { ("`fetch_inbox` or ", "`reply_message` or ") } else { ("", "") };
+    let (read, reply) = tools(caller);
     let text = format!("{read}`mailbag read {newest}` shows it, {reply}`mailbag reply {newest} TEXT` answers");
     (text.chars().count() <= limits::BRIEFING_HINT).then_some(text)
+}
+
+/// The commands or the tools that read and answer mail, for a session without mail.
+pub(super) fn commands(caller: &Caller) -> String {
+    let (read, reply) = tools(caller);
+    format!("{read}`mailbag read` shows mail, {reply}`mailbag reply ID TEXT` answers")
+}
+
+/// What comes before the commands that read and answer, if the client has the tools.
+fn tools(caller: &Caller) -> (&'static str, &'static str) {
+    let client = Client::parse(&caller.client).ok();
+    let has_tools = client.zip(caller.directory.as_deref()).is_some_and(|(client, at)| has_tools(client, at));
+    if has_tools { ("`fetch_inbox` or ", "`reply_message` or ") } else { ("", "") }
 }

@@ -17,6 +17,8 @@ pub(super) struct Letter {
     name: String,
     seq: Option<u64>,
     at: String,
+    /// Its age, if it is an old message in an inbox.
+    age: Option<String>,
     from: String,
     kind: String,
     subject: Option<String>,
@@ -63,6 +65,7 @@ impl Letter {
             name: sanitize::line(&view.name()).into_owned(),
             seq: view.seq,
             at: sanitize::line(&view.time()).into_owned(),
+            age: view.age(),
             from: sanitize::line(view.from).into_owned(),
             kind: sanitize::line(view.kind).into_owned(),
             subject: view.subject.map(|text| sanitize::line(text).into_owned()),
@@ -98,6 +101,7 @@ impl Letter {
             true => self.name.clone(),
             false => format!("{} {} from {}, {}", self.name, self.kind, self.from, self.at),
         };
+        text.extend(self.age.iter().flat_map(|age| [", ", age]));
         if let Some(subject) = &self.subject {
             text += &format!(": {subject}");
         }
@@ -132,6 +136,7 @@ impl Letter {
         let fields = [("at", &self.at), ("from", &self.from), ("type", &self.kind)];
         let fields = fields.into_iter().chain(self.subject.as_ref().map(|subject| ("subject", subject)));
         data.extend(fields.filter(|(_, text)| !text.is_empty()).map(|(field, text)| (field.into(), json!(text))));
+        data.extend(self.age.iter().map(|age| ("age".to_owned(), json!(age))));
         data.extend(self.facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
         if !self.body.text.is_empty() {
             data.insert("body".into(), json!(self.body.text));

@@ -11,6 +11,7 @@ mod receipts;
 mod server;
 mod session;
 mod wire;
+mod words;
 
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;

@@ -5,6 +5,7 @@ use super::calls::{self, Call, Shown, Stop};
 use super::receipts::Receipts;
 use super::session::Session;
 use super::wire::Came;
+use super::words;
 use crate::base::error::{Error, nearest};
 use crate::base::{limits, sanitize};
 use crate::room::sessions::Caller;
@@ -172,7 +173,7 @@ async fn end(mut ended: watch::Receiver<bool>) {
 
 /// What the model can mend is told to the model; the protocol's own errors may stay with the client.
 fn error(what: &str) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(sanitize::block(what))])
+    CallToolResult::error(vec![ContentBlock::text(words::of_tools(&sanitize::block(what)))])
 }
 
 fn too_many() -> Error {
@@ -190,5 +191,5 @@ fn unknown(name: &str) -> ErrorData {
         false => format!("did you mean {}?", near.join(" or ")),
     };
     let what = Error::NotFound { what: format!("there is no tool {}", crate::message::address::quoted(name)), cure };
-    ErrorData::invalid_params(what.to_string(), None)
+    ErrorData::invalid_params(words::of_tools(&what.to_string()), None)
 }

@@ -5,6 +5,7 @@ use super::{Caller, Held, Lease, Named, all};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
+use crate::base::text::to_the_second;
 use crate::room::Room;
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +33,7 @@ pub struct Loss {
 impl std::fmt::Display for Loss {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Loss { agent, holder, at } = self;
-        write!(f, "this session is no longer {agent}: {holder} took it over at {at}")
+        write!(f, "this session is no longer {agent}: {holder} took it over at {}", to_the_second(at))
     }
 }
 

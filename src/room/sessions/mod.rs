@@ -184,9 +184,17 @@ impl Lease {
 
     /// A description of the holder.
     pub fn holder(&self) -> String {
-        let session = self.session.as_deref().map(|id| format!(" session {id}")).unwrap_or_default();
+        let session = self.session.as_deref().map(|id| format!(" session {}", shortened(id))).unwrap_or_default();
         let process = self.process.map(|process| format!(" (process {})", process.pid)).unwrap_or_default();
         format!("{}{session}{process}", self.client)
+    }
+}
+
+/// The beginning of a long session id, which people and models tell from others by it.
+fn shortened(id: &str) -> String {
+    match id.char_indices().nth(limits::SESSION_SHOWN) {
+        Some((end, _)) => format!("{}…", &id[..end]),
+        None => id.to_owned(),
     }
 }
 
