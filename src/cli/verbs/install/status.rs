@@ -48,7 +48,7 @@ fn show(all: &[Status], git: Option<&git_hooks::Status>, out: &mut Output) -> Re
     for client in all.iter().filter(|status| status.hooks != Hooks::Absent).map(|status| status.client) {
         let why = client.facts().abilities.iter().find(|ability| ability.what == What::Wake).map(|ability| ability.can);
         if let (WakeBy::Queue, Some(Can::Partly(why))) = (client.facts().wake, why) {
-            out.line(format!("note: {} is woken {why}", client.name()))?;
+            out.line(format!("note: waking sessions of {}: {why}", client.name()))?;
         }
     }
     if let Some(git) = git.filter(|git| !git.missing.is_empty()) {
