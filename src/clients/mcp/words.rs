@@ -31,14 +31,14 @@ pub(super) fn of_tools(text: &str) -> String {
     let (mut done, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once("`mailbag ") {
         let Some((command, behind)) = after.split_once('`') else { break };
-        let is_asked = before.ends_with("run ");
-        let before = before.strip_suffix("run ").unwrap_or(before);
-        done += before;
+        let (lead, is_asked) = before.strip_suffix("run ").map_or((before, false), |lead| (lead, true));
         done += &match tool(command) {
-            Some(tool) if is_asked => format!("call {tool}"),
-            Some(tool) => tool.to_owned(),
-            None if is_asked => format!("ask the human to run `mailbag {command}`"),
-            None => format!("`mailbag {command}` (for the human)"),
+            Some(tool) if is_asked => format!("{lead}call {tool}"),
+            Some(tool) => format!("{lead}{tool}"),
+            // It says already who runs the command.
+            None if lead.ends_with("a person can ") => format!("{before}`mailbag {command}`"),
+            None if is_asked => format!("{lead}ask the human to run `mailbag {command}`"),
+            None => format!("{lead}`mailbag {command}` (for the human)"),
         };
         rest = behind;
     }
@@ -60,6 +60,7 @@ mod tests {
             ("no agent is called x; run `mailbag agent list`", "no agent is called x; call list_agents"),
             ("it is bob's; `mailbag handoff` gives it", "it is bob's; claim_work gives it"),
             ("there is no room; run `mailbag init`", "there is no room; ask the human to run `mailbag init`"),
+            ("a person can run `mailbag trust .`", "a person can run `mailbag trust .`"),
             ("`mailbag status` shows why", "`mailbag status` (for the human) shows why"),
             ("`mailbag claimsx` and `mailbag read 2`", "`mailbag claimsx` (for the human) and fetch_inbox"),
             ("no command here, and `mailbag read", "no command here, and `mailbag read"),
