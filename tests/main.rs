@@ -47,6 +47,7 @@ mod skipping;
 mod soak;
 mod surroundings;
 mod sweep;
+mod suggestions;
 mod tidy;
 mod town;
 mod trust;

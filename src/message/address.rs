@@ -62,7 +62,10 @@ impl Address {
     /// Classifies a text by its form. A text of no valid form gives a problem with the code `bad_address` and no
     /// position.
     pub fn parse(text: &str) -> Result<Address, Problem> {
-        shape(text).map_err(|problem| if problem.fix.is_empty() { mended(problem, text) } else { problem })
+        shape(text).map_err(|problem| {
+            let several = parts(text);
+            if problem.fix.is_empty() || several.len() > 1 { mended(problem, &several) } else { problem }
+        })
     }
 }
 
@@ -146,8 +149,11 @@ fn word_of(text: &str, word: &str, other: fn(String) -> Address) -> Result<Addre
         return name(text, role, "a role").map(Address::Any);
     }
     if with_at && word.contains(['*', '?', '[', '{', '#', ':', '@']) {
-        let fix = format!("write it without the @: {}", quoted(word));
-        return Err(bad(format!("{} has an @ before a text that is not a name", quoted(text))).fix(fix));
+        let problem = bad(format!("{} has an @ before a text that is not a name", quoted(text)));
+        return Err(match shape(word) {
+            Ok(_) => problem.fix(format!("write it without the @: {}", quoted(word))).example(json!(word)),
+            Err(_) => problem,
+        });
     }
     name(text, word, "an agent").map(other)
 }
@@ -223,15 +229,25 @@ fn bad(what: String) -> Problem {
     Problem::new("bad_address", what)
 }
 
+/// The addresses in a text that was meant as one or several: in a list, or with words and punctuation between them.
+fn parts(text: &str) -> Vec<String> {
+    if let Ok(list) = serde_json::from_str::<Vec<String>>(text) {
+        return list;
+    }
+    let words = text.split([',', ';', ' ', '&', '+']).map(str::trim);
+    words.filter(|word| !word.is_empty() && !word.eq_ignore_ascii_case("and")).map(str::to_owned).collect()
+}
+
 /// Suggests a correction of common mistakes: several addresses in one string, or spaces around an address.
-fn mended(problem: Problem, text: &str) -> Problem {
-    let parts: Vec<&str> = text.split([',', ';', ' ']).map(str::trim).filter(|p| !p.is_empty()).collect();
-    let whole = parts.iter().all(|p| shape(p).is_ok());
-    match parts.as_slice() {
+fn mended(problem: Problem, parts: &[String]) -> Problem {
+    const MOST: usize = 20;
+    let whole = parts.iter().all(|part| shape(part).is_ok());
+    match parts {
         [one] if whole => problem.fix(format!("write {} without spaces around it", quoted(one))).example(json!(one)),
-        [_, _, ..] if whole && parts.len() <= 20 => {
-            problem.fix("write several addresses as an array").example(json!(parts))
+        [_, _, ..] if whole && parts.len() <= MOST => {
+            problem.fix(format!("write several addresses as an array: {}", json!(parts))).example(json!(parts))
         }
+        _ if !problem.fix.is_empty() => problem,
         _ => problem.fix("run `mailbag agent list` to list the registered agents"),
     }
 }

@@ -313,6 +313,8 @@ pub const PROBLEMS: usize = 20;
 /// The largest corrected example of a problem, as JSON without spaces.
 pub const EXAMPLE_BYTES: usize = 2 << 10;
 const _: () = assert!(PROBLEMS * EXAMPLE_BYTES < MESSAGE_BYTES as usize);
+/// The time of expiry in an example, from now.
+pub const EXAMPLE_EXPIRY: Duration = Duration::from_secs(60 * 60);
 
 /// The number of characters of a body that the MCP tool `fetch_inbox` shows before it explains how to get the rest.
 pub const BODY_SHOWN: usize = 4000;

@@ -36,7 +36,8 @@ pub fn spell(fields: Map<String, Value>) -> Converted {
     }
     let word = type_word(&fields).unwrap_or_default().to_owned();
     let kind = table::value("type", &word, TYPES).map_or_else(|| word.clone(), str::to_owned);
-    let mut conversion = Conversion { word, kind, ..Conversion::default() };
+    let corrected = table::with_right_names(&fields, &kind);
+    let mut conversion = Conversion { word, kind, corrected, ..Conversion::default() };
     for (key, value) in fields {
         conversion.convert(key, value);
     }
@@ -112,6 +113,8 @@ struct Conversion {
     /// The fields of a status line.
     line: Map<String, Value>,
     recipients: Recipients,
+    /// The message with the right names, if some are rejected.
+    corrected: Option<Value>,
 }
 
 impl Conversion {
@@ -310,7 +313,8 @@ impl Conversion {
         let remark = if remark.is_empty() { "; put data of your own in metadata" } else { remark };
         let joint = if remark.starts_with(';') { "" } else { "; " };
         let fix = format!("write {field} instead{joint}{remark}");
-        self.problems.push(Problem::new("misnamed_field", what).at(format!("/{}", pointer_segment(key))).fix(fix));
+        let problem = Problem::new("misnamed_field", what).at(format!("/{}", pointer_segment(key))).fix(fix);
+        self.problems.push(self.corrected.clone().map_or(problem.clone(), |message| problem.example(message)));
     }
 
     fn reject(&mut self, place: String, wanted: &str) {

@@ -3,6 +3,7 @@
 
 use crate::message::FIELDS;
 use crate::message::status::Status;
+use serde_json::{Map, Value};
 
 /// How the value of a field is converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -205,6 +206,22 @@ pub(super) fn meaning(name: &str, kind: &str) -> Option<Meaning> {
         return Some(Meaning::Instead(field, remark));
     }
     near(&folded, kind).map(|field| Meaning::Instead(field, ""))
+}
+
+/// The message with the fields that rejected names stand for, unless it has these fields already. `None` if no name is
+/// rejected.
+pub(super) fn with_right_names(fields: &Map<String, Value>, kind: &str) -> Option<Value> {
+    let right_name = |key: &str| match meaning(key, kind) {
+        Some(Meaning::Instead(field, _)) => Some(field),
+        _ => None,
+    };
+    let mut corrected = fields.clone();
+    let wrong: Vec<(&String, &str)> = fields.keys().filter_map(|key| Some((key, right_name(key)?))).collect();
+    for (key, field) in &wrong {
+        let value = corrected.shift_remove(*key).unwrap_or_default();
+        corrected.entry(*field).or_insert(value);
+    }
+    (!wrong.is_empty()).then_some(Value::Object(corrected))
 }
 
 fn has_meaning(field: &str, kind: &str) -> bool {

@@ -41,7 +41,12 @@ fn check_options(options: &[String]) -> Option<Problem> {
     let lower: Vec<String> = options.iter().map(|option| skeleton(option)).collect();
     let problem = |n: usize, what: String| {
         let fix = "give options that differ visibly, not only in letter case";
-        Some(Problem::new("bad_options", what).at(format!("/options/{n}")).fix(fix).example(json!(decision::OPTIONS)))
+        Some(
+            Problem::new("bad_options", what)
+                .at(format!("/options/{n}"))
+                .fix(fix)
+                .example(json!(format!("option {}", n + 1))),
+        )
     };
     for (n, option) in lower.iter().enumerate() {
         if option.is_empty() {

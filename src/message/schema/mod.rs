@@ -8,6 +8,7 @@ mod not_json;
 mod outputs;
 mod parse;
 mod parsed;
+mod repair;
 mod rules;
 mod words;
 
@@ -47,7 +48,30 @@ pub fn check_as(value: Value, sender: &str, also: &[&str], now: Stamp) -> Result
         fill_in(&mut fields, sender);
         return Message::from_fields(fields).ok_or_else(|| vec![not_an_object(&Value::Null)]);
     }
+    problems.iter_mut().for_each(|problem| fit_example(problem, sender, now));
     Err(in_the_senders_words(problems, &origins))
+}
+
+/// Some examples depend on the sender or the time, or are whole messages.
+fn fit_example(problem: &mut Problem, sender: &str, now: Stamp) {
+    match (problem.code.as_str(), problem.place.as_str()) {
+        ("wrong_type", "/from") => {
+            problem.fix = format!("omit from, or write {sender:?}");
+            problem.example = Some(json!(sender));
+        }
+        (code, "/expires_at") => {
+            let later = json!(now.after(limits::EXAMPLE_EXPIRY).to_string());
+            if code != "expired_already" {
+                problem.fix = format!("write a later time, such as {later}");
+            }
+            problem.example = Some(later);
+        }
+        ("misnamed_field", _) => {
+            let is_accepted = |message: &Value| check(message.clone(), sender, now).is_ok();
+            problem.example = problem.example.take().filter(is_accepted);
+        }
+        _ => {}
+    }
 }
 
 /// The schema of messages, as text.
@@ -148,11 +172,16 @@ fn not_an_object(value: &Value) -> Problem {
         let problem =
             Problem::new("not_one_message", "the file contains a list, but a file must contain one message").fix(fix);
         let first = items.iter().find(|item| item.is_object());
-        return problem.example(first.cloned().unwrap_or_else(not_json::least));
+        return problem.example(first.cloned().map_or_else(repair::least, repair::accepted_or_least));
+    }
+    if let Some(message) = value.as_str().and_then(repair::object) {
+        let problem = Problem::new("not_one_message", "the file contains a message inside of a string");
+        let fix = "write the object itself, without quotes around it and without backslashes before its quotes";
+        return problem.fix(fix).example(repair::accepted_or_least(message));
     }
     Problem::new("not_one_message", format!("the file contains {}, not an object", words::kind_of(value)))
         .fix("write one JSON object")
-        .example(value.as_str().map_or_else(not_json::least, |text| json!({"to": "bob", "body": text})))
+        .example(repair::accepted_or_least(json!({"to": "bob", "body": value.as_str()})))
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! Explanations for a file that is not JSON: the position of the error, and the usual cause.
 
 use super::parsed::{DEPTH, Parsed, Rejection};
+use super::repair::{self, least};
 use super::words::quoted;
 use crate::base::error::Problem;
 use serde_json::error::Category;
@@ -80,7 +81,8 @@ pub(super) fn explain(text: &str, error: &serde_json::Error) -> Parsed {
         return Parsed::Unfinished(truncated(text, "before the JSON is complete"));
     }
     let here = &text[at..];
-    let problem = by_what_was_said(&said, here, &text[..at])
+    let problem = repair::describe(text)
+        .or_else(|| by_what_was_said(&said, here, &text[..at]))
         .or_else(|| by_what_stands_there(text, here))
         .unwrap_or_else(|| plain(&said));
     let place = format!("line {} column {}", error.line(), error.column());
@@ -150,18 +152,14 @@ fn by_what_stands_there(text: &str, here: &str) -> Option<Problem> {
             not_json("this is Python syntax, not JSON: single quotes, or True, False, None", fix).example(least()),
         );
     }
-    if starts(&["//", "/*", "#"]) {
+    if starts(&["//", "/*"]) || here.starts_with('#') && text.contains('{') {
         return Some(not_json("JSON does not allow comments", "remove the comment"));
-    }
-    if text.trim_start().starts_with("```") || here.starts_with("```") {
-        return Some(not_json("there is a Markdown fence around the JSON", "remove the ``` lines").example(least()));
     }
     if here.starts_with("undefined") {
         return Some(not_json("undefined is not JSON", "write null or omit the field"));
     }
     if !text.trim_start().starts_with(['{', '[', '"']) {
-        let fix = "write one JSON object, for example with jq -n --arg body \"$text\" '{to: \"bob\", body: $body}'";
-        return Some(not_json("the file is not JSON: it begins with neither { nor [", fix).example(least()));
+        return Some(repair::prose(text));
     }
     None
 }
@@ -187,11 +185,6 @@ fn truncated(good: &str, how: &str) -> Problem {
     Problem::new("truncated", format!("the file ends {how}"))
         .at(end_of(good))
         .fix("write the complete file; if its writer was interrupted, write it again under another name")
-}
-
-/// The smallest valid message, as an example.
-pub(super) fn least() -> serde_json::Value {
-    json!({"to": "bob", "body": "hi"})
 }
 
 /// The line and column after `text`.

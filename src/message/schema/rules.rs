@@ -118,7 +118,8 @@ fn check_content(fields: &Fields) -> Option<Problem> {
     }
     let what = "the message has no content: body, subject, attachments and metadata are missing or empty";
     let fix = format!("put the text in body{}", did_you_mean(fields, &["body", "subject", "attachments", "metadata"]));
-    let to = field(fields, "to").cloned().unwrap_or_else(|| json!("bob"));
+    let is_list = |to: &&Value| to.as_array().is_some_and(|all| !all.is_empty() && all.iter().all(Value::is_string));
+    let to = field(fields, "to").filter(|to| to.is_string() || is_list(to)).cloned().unwrap_or_else(|| json!("bob"));
     Some(Problem::new("no_content", what).fix(fix).example(json!({"to": to, "body": "hi"})))
 }
 

@@ -26,7 +26,19 @@ pub(super) fn of_message(error: &ValidationError) -> Option<Problem> {
         (_, _, Kind::OneOfNotValid { .. } | Kind::OneOfMultipleValid { .. }) => return None,
         _ => of_field(field, value, error, message_field(field)),
     };
-    Some(problem.at(place))
+    Some(of_item(problem, &place).at(place))
+}
+
+/// The example of a list becomes the example of one item, if an item is wrong.
+fn of_item(problem: Problem, place: &str) -> Problem {
+    let is_item = place.rsplit('/').next().is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+    match &problem.example {
+        Some(Value::Array(items)) if is_item && !items.is_empty() => {
+            let item = items[0].clone();
+            problem.fix(format!("write an item such as {item}")).example(item)
+        }
+        _ => problem,
+    }
 }
 
 /// The problem for an error of the registry schema.
@@ -176,6 +188,13 @@ fn message_field(field: &str) -> Expected {
         "lease" => ("a duration such as 2h", json!("2h")),
         "wait" => ("true or false", json!(true)),
         "of" => ("the id of the agent whose claims are released", json!("alice")),
+        "options" => ("a list of 2 to 20 texts", json!(["yes", "no"])),
+        "deadline" => ("a duration, or a time", json!("30m")),
+        "on_deadline" => ("an option other than the first, deny or escalate", json!("deny")),
+        "option" => ("one of the options", json!("yes")),
+        "digest" | "key" => ("64 hexadecimal digits in lower case", json!("5a".repeat(32))),
+        "signature" => ("text: required in an approval, otherwise a signature", json!("required")),
+        "link" => ("the tag of the other room", json!("po")),
         "body" => ("text", json!("hi")),
         "subject" => ("text", json!("Port of the test server")),
         _ => ("text", json!("review")),

@@ -1,0 +1,133 @@
+//! Each suggestion in a rejection works when it is pasted.
+
+use mailbag::base::clock::Stamp;
+use mailbag::base::error::Problem;
+use mailbag::message::address::Address;
+use mailbag::message::schema::{self, Parsed};
+use serde_json::{Value, json};
+use std::fs;
+
+fn now() -> Stamp {
+    Stamp::parse("2026-11-21T10:30:00Z").expect("a time")
+}
+
+fn problems(bytes: &[u8], sender: &str) -> Vec<Problem> {
+    match schema::parse(bytes) {
+        Parsed::Value(value) => schema::check(value, sender, now()).err().unwrap_or_default(),
+        Parsed::Unfinished(problem) | Parsed::Bad(problem) => vec![problem],
+    }
+}
+
+/// Whether an example is a whole message, and not the value of a field.
+fn is_message(example: &Value) -> bool {
+    ["to", "type", "body"].iter().any(|field| example.get(field).is_some())
+}
+
+/// The message with this value at a place.
+fn pasted(mut message: Value, place: &str, value: &Value) -> Value {
+    match message.pointer_mut(place) {
+        Some(there) => *there = value.clone(),
+        None => message[&place[1..]] = value.clone(),
+    }
+    message
+}
+
+/// Pastes the suggestion of each problem, and gives the number of them.
+fn paste(name: &str, bytes: &[u8], sender: &str) -> usize {
+    let mut count = 0;
+    for problem in problems(bytes, sender) {
+        let Some(example) = &problem.example else { continue };
+        count += 1;
+        if is_message(example) {
+            let wrong = problems(example.to_string().as_bytes(), sender);
+            assert!(wrong.is_empty(), "{name}: {problem:#?} suggests {example}: {wrong:#?}");
+            continue;
+        }
+        let message = serde_json::from_slice(bytes).expect("JSON, since one field is wrong");
+        let message = pasted(message, &problem.place, example);
+        let again = problems(message.to_string().as_bytes(), sender);
+        let is_left = again.iter().any(|other| other.place == problem.place);
+        assert!(!is_left, "{name}: {problem:#?} suggests {example}: {again:#?}");
+    }
+    count
+}
+
+#[test]
+fn each_suggestion_works_when_it_is_pasted() {
+    // P388
+    let mut count = 0;
+    for file in fs::read_dir("fixtures/messages/invalid").expect("a folder").flatten() {
+        let name = file.file_name().into_string().expect("a name");
+        if name.ends_with(".expected.json") {
+            continue;
+        }
+        let expected = fs::read(file.path().with_extension("expected.json")).expect("an expectation");
+        let expected: Value = serde_json::from_slice(&expected).expect("JSON");
+        let bytes = fs::read(file.path()).expect("a fixture");
+        count += paste(&name, &bytes, expected["sender"].as_str().expect("a sender"));
+    }
+    assert!(count > 60, "{count} suggestions");
+}
+
+#[test]
+fn a_file_that_is_nearly_json_is_understood() {
+    let meant = json!({"to": "bob", "body": "say \"hi\""});
+    let plain = r#"{"to": "bob", "body": "say \"hi\""}"#;
+    let simple = r#"{"to": "bob", "body": "hi"}"#;
+    let numbered = |joint: &str| {
+        format!("     1{joint}{{\n     2{joint}  \"to\": \"bob\",\n     3{joint}  \"body\": \"hi\"\n     4{joint}}}\n")
+    };
+    let hi = json!({"to": "bob", "body": "hi"});
+    for (text, what, example) in [
+        (numbered("\t"), "number", hi.clone()),
+        (numbered("→"), "number", hi.clone()),
+        (format!("     1\t```json\n     2\t{simple}\n     3\t```\n"), "number", hi.clone()),
+        (format!("Here it is:\n```json\n{plain}\n```\n"), "fence", meant.clone()),
+        (simple.replace('"', "\u{201d}"), "typographic", hi.clone()),
+        (
+            "{\u{201c}to\u{201d}: \u{201c}bob\u{201d}, \u{201c}body\u{201d}: \u{201c}it\u{2019}s me\u{201d}}"
+                .to_owned(),
+            "typographic",
+            json!({"to": "bob", "body": "it's me"}),
+        ),
+        (simple.replace('"', "\\\""), "escaped", hi.clone()),
+        (json!(plain).to_string(), "inside of a string", meant),
+        (
+            "# Report\n\n- all tests pass\n".to_owned(),
+            "Markdown",
+            json!({"to": "bob", "body": "# Report\n\n- all tests pass"}),
+        ),
+        ("All tests pass".to_owned(), "neither { nor [", json!({"to": "bob", "body": "All tests pass"})),
+    ] {
+        let problem = problems(text.as_bytes(), "alice").pop().expect("it is not JSON");
+        assert!(problem.what.contains(what), "{text}: {problem:#?}");
+        assert_eq!(problem.example, Some(example), "{text}");
+        paste("a text", text.as_bytes(), "alice");
+    }
+}
+
+#[test]
+fn several_addresses_in_one_text_are_suggested_as_an_array() {
+    for text in [
+        "@bob, @carol",
+        "bob,carol",
+        "bob; carol",
+        "@bob @carol",
+        "bob and carol",
+        "@bob & @carol",
+        "[\"bob\", \"carol\"]",
+        "@bob, all_engineers, #auth-module",
+        " bob ",
+        "@bob*",
+        "@#auth-module",
+        "@@bob",
+    ] {
+        let problem = Address::parse(text).expect_err(text);
+        let example = problem.example.clone().unwrap_or_else(|| panic!("{text}: {problem:#?}"));
+        let all = example.as_array().cloned().unwrap_or_else(|| vec![example]);
+        for one in &all {
+            Address::parse(one.as_str().expect("a text")).unwrap_or_else(|e| panic!("{text}: {one}: {e:#?}"));
+        }
+        assert_eq!(all.len() > 1, text.contains("carol") || text.contains("engineers"), "{text}: {all:?}");
+    }
+}
