@@ -250,3 +250,21 @@ fn a_call_of_its_session_is_a_sign_of_life() {
     assert_eq!(seen(&world)["presence"], "online");
     assert!(seen(&world)["last_seen"].is_string());
 }
+
+#[test]
+fn sessions_take_their_names_from_the_names_of_the_room() {
+    // P404
+    let world = World::with(&["alice"]).agent("bob", &["--name", "Douro"]);
+    let world = world.settings("names = [\"Sintra\", \"Douro\", \"Tejo\"]\n");
+    let named = |session: &str| {
+        let (code, out, err) = in_session(&world, session, &["join"]);
+        assert_eq!(code, 0, "{err}");
+        out
+    };
+    assert!(named("s1").starts_with("this session is Sintra;"), "the first name of the room");
+    assert!(named("s2").starts_with("this session is Tejo;"), "bob is called Douro");
+    assert!(named("s3").starts_with("this session is Sintra2;"), "no name is left");
+    assert_eq!(who_am_i(&world, "s1"), "Sintra", "a session keeps its name");
+    world.ok(&["send", "@sintra", "hi", "--as", "alice"]);
+    assert_eq!(world.bodies("Sintra"), ["hi"]);
+}

@@ -1,7 +1,7 @@
 //! Gives a session without a name the next free one of the pool.
 //!
 //! The pool is the registered agents of the session's role, if it has a role, and then agents that are registered for
-//! sessions: their names are in `names.txt`. An agent that a person registered without that role is never taken, because
+//! sessions, with the names of the setting `names`, or of `names.txt` if a room does not set it. An agent that a person registered without that role is never taken, because
 //! it may belong to a program that has only not written yet.
 
 use super::agent::{self, make_boxes, save};
@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// The names, in this order.
+/// The names of rooms that do not set `names`, in this order.
 const POOL: &str = include_str!("names.txt");
 
 /// The variable that gives sessions without a name a role.
@@ -152,6 +152,8 @@ struct Choice {
 /// What decides whether a name is free.
 struct Pool<'r> {
     room: &'r Room,
+    /// The names for new agents, in this order.
+    names: Vec<String>,
     leases: BTreeMap<String, Lease>,
     /// Agents whose session runs.
     live: BTreeSet<String>,
@@ -171,7 +173,9 @@ impl<'r> Pool<'r> {
         let needs_claims = registry.agents().iter().any(|agent| agent.session.is_some() || agent.role.is_some());
         let claims = if needs_claims { claims::owners(room)? } else { Claims::default() };
         let calls = Calls::of(&room.dir);
-        Ok(Pool { room, leases, live, claims, calls, searched: 0, refused: BTreeSet::new() })
+        let names =
+            if settings.has_own_names() { settings.names.clone() } else { POOL.lines().map(str::to_owned).collect() };
+        Ok(Pool { room, names, leases, live, claims, calls, searched: 0, refused: BTreeSet::new() })
     }
 
     fn choose(&mut self, registry: &Registry, caller: &Caller, role: Option<&str>) -> Result<Choice> {
@@ -192,16 +196,16 @@ impl<'r> Pool<'r> {
                 return Ok(Choice { name: agent.id.to_string(), origin: Origin::Left });
             }
         }
-        let is_new = |name: &&str| !self.refused.contains(*name) && is_unused(self.room, registry, name);
-        if let Some(name) = POOL.lines().find(is_new) {
-            return Ok(Choice { name: name.to_owned(), origin: Origin::New });
+        let is_new = |name: &&String| !self.refused.contains(*name) && is_unused(self.room, registry, name);
+        if let Some(name) = self.names.iter().find(is_new) {
+            return Ok(Choice { name: name.clone(), origin: Origin::New });
         }
         for agent in left {
             if self.is_free(agent)? {
                 return Ok(Choice { name: agent.id.to_string(), origin: Origin::Left });
             }
         }
-        let numbered = (2u64..).flat_map(|n| POOL.lines().map(move |name| format!("{name}{n}")));
+        let numbered = (2u64..).flat_map(|n| self.names.iter().map(move |name| format!("{name}{n}")));
         let mut free = numbered.filter(|name| !self.refused.contains(name) && is_unused(self.room, registry, name));
         free.next().map(|name| Choice { name, origin: Origin::New }).ok_or_else(|| Error::Busy {
             what: "every name is in use".into(),

@@ -22,6 +22,20 @@ fn who_sends_something_is_online_then_idle_then_offline() {
     assert!(bob["oldest_unread"].as_str().is_some_and(|at| at.starts_with("2026-01-05T10:00:00")), "{bob}");
 }
 
+/// P405: who can do what, and when each was active last.
+#[test]
+fn who_and_the_roster_show_capabilities_and_the_last_activity() {
+    let world = World::new().agent("alice", &["--capability", "has-telegram", "--capability", "rust"]);
+    run_at(&world, "10:00", &["send", "human", "hi", "--as", "alice"]);
+    let can = json!(["has-telegram", "rust"]);
+    let roster = in_roster(&world.read("roster.json"), "alice");
+    assert_eq!((&seen_at(&world, "10:30", "alice")["capabilities"], &roster["capabilities"]), (&can, &can));
+    assert!(roster["last_seen"].as_str().is_some_and(|at| at.starts_with("2026-01-05T10:00:00")), "{roster}");
+    let text = world.ok(&["who"]);
+    let line = text.lines().find(|line| line.contains("alice")).unwrap_or_default();
+    assert!(line.contains("can has-telegram, rust") && line.contains("seen "), "{text}");
+}
+
 /// P424: a session whose client was killed is offline, whatever it did a moment ago.
 #[test]
 fn a_killed_session_is_offline_at_once() {

@@ -13,6 +13,7 @@ fn the_status_block_shows_what_agents_do_own_and_wait_for() {
     echo(&world, "bob", r#"{"type":"claim","claims":["src/auth/login.rs"],"wait":true}"#);
     pass(&world);
     let text = worklog(&world);
+    assert!(text.contains("| agent | capabilities | last activity | does | owns | waits for |"), "{text}");
     let row = |agent: &str| text.lines().find(|line| line.starts_with(&format!("| {agent} |"))).unwrap_or_default();
     assert!(row("alice").contains(r"| src/auth/\*\* |"), "{text}");
     assert!(row("bob").contains("| progress 40 %: Parser (2026-") || row("bob").contains("| progress 40 %: Parser ("));
@@ -35,4 +36,25 @@ fn only_the_status_changes_and_the_entries_stay() {
         assert!(now.contains(&format!("status: step {n} (")), "{now}");
         assert_eq!(entries_of(&now), entries_of(&before));
     }
+}
+
+#[test]
+fn the_status_block_shows_capabilities_and_the_time_of_the_last_activity() {
+    // P163
+    let world = room(&["alice", "bob"]);
+    world.ok(&["agent", "set", "bob", "--capability", "has-telegram", "--capability", "rust"]);
+    echo(&world, "alice", r#"{"to":"bob","body":"prose"}"#);
+    pass(&world);
+    let text = worklog(&world);
+    let cells = |agent: &str| -> Vec<String> {
+        let line = text.lines().find(|line| line.starts_with(&format!("| {agent} |"))).unwrap_or_default();
+        line.split(" | ").map(|cell| cell.trim_matches(['|', ' ']).to_owned()).collect()
+    };
+    let at = world.json(&["list"])[0]["accepted_at"].as_str().expect("a time").to_owned();
+    assert_eq!(cells("alice")[..3], ["alice", "", &format!("{}Z", &at[..16])], "{text}");
+    assert_eq!(cells("bob")[..3], ["bob", "has-telegram; rust", ""], "{text}");
+    world.ok(&["read", "--as", "bob"]);
+    pass(&world);
+    let text = worklog(&world);
+    assert!(text.contains("| bob | has-telegram; rust | 20"), "reading mail is an activity: {text}");
 }

@@ -2,7 +2,7 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
-use crate::base::sanitize;
+use crate::base::{limits, sanitize};
 use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::cli::show::table;
@@ -15,8 +15,8 @@ Examples:
   mailbag who
   mailbag who --json | jq -r '.agents[] | select(.presence == \"online\").id'
 
-Columns: presence (status in the registry), id, display name or role, last sign of
-life, unread messages with the age of the oldest and the last wake, last reported
+Columns: presence (status in the registry), id, display name or role, capabilities,
+last sign of life, unread messages with the age of the oldest and the last wake, last reported
 activity, last commit, claims.
 
 online   a sign of life within 5 minutes, or waiting or watching now
@@ -54,7 +54,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let remote = all.remote.iter().map(|one| {
         let known_as = one.name.as_deref().or(one.role.as_deref()).unwrap_or_default();
         let heard = one.heard.as_deref().map_or("never heard".to_owned(), |heard| format!("heard {}", ago(heard, now)));
-        let cells = ["remote", &one.id, known_as, &heard];
+        let cells = ["remote", &one.id, known_as, "", &heard];
         cells.map(|cell| sanitize::line(cell).into_owned()).to_vec()
     });
     let rows: Vec<Vec<String>> = all.roster.agents.iter().map(|agent| row(agent, now)).chain(remote).collect();
@@ -73,8 +73,8 @@ fn row(agent: &Present, now: Stamp) -> Vec<String> {
     let doing = agent.doing.as_ref().map(|doing| told(doing, now)).unwrap_or_default();
     let commit = agent.commit.as_ref().map(|commit| committed(commit, now)).unwrap_or_default();
     let presence = format!("{}{declared}", agent.presence.as_str());
-    let owns = owned(agent);
-    let cells = [&*presence, &agent.id, known_as, &seen, &unread, &doing, &commit, &owns];
+    let (owns, can) = (owned(agent), capabilities(agent));
+    let cells = [&*presence, &agent.id, known_as, &can, &seen, &unread, &doing, &commit, &owns];
     cells.map(|cell| sanitize::line(cell).into_owned()).to_vec()
 }
 
@@ -83,6 +83,16 @@ fn woken(agent: &Present, now: Stamp) -> String {
         Some(Wake { failed: Some(why), at, .. }) => format!(", wake failed {}: {why}", ago(at, now)),
         Some(Wake { step, at, .. }) => format!(", wake {} {}", step.as_str(), ago(at, now)),
         None => String::new(),
+    }
+}
+
+fn capabilities(agent: &Present) -> String {
+    let all = &agent.capabilities;
+    let shown = all[..all.len().min(limits::IN_SENTENCE)].join(", ");
+    match all.len().saturating_sub(limits::IN_SENTENCE) {
+        _ if all.is_empty() => String::new(),
+        0 => format!("can {shown}"),
+        more => format!("can {shown}, {more} more"),
     }
 }
 

@@ -102,7 +102,8 @@ pub(super) const KEYS: &[Key] = &[
     },
     Key {
         key: "names",
-        doc: "display names that `mailbag agent add --name auto` assigns, in this order",
+        doc: "names that sessions get if this is set, and display names that `mailbag agent add --name auto` assigns, in \
+              this order",
         read: |value, settings| {
             settings.names = pool(value).ok_or_else(|| {
                 format!(

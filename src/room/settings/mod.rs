@@ -232,6 +232,11 @@ impl Settings {
         }
     }
 
+    /// Returns true if `settings.toml` has names of its own.
+    pub fn has_own_names(&self) -> bool {
+        self.given.contains(&"names")
+    }
+
     /// Every setting with its current value and the source of the value.
     pub fn listing(&self) -> Vec<Setting> {
         let source = |key| if self.given.contains(&key) { "settings.toml" } else { "default" };

@@ -66,6 +66,9 @@ pub struct Present {
     /// Its role.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
+    /// Its capabilities.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub capabilities: Vec<String>,
     /// What is observed.
     pub presence: Presence,
     /// What the registry says.
@@ -224,6 +227,7 @@ impl<'a> Signs<'a> {
             id: agent.id.clone(),
             name: agent.name.clone(),
             role: agent.role.clone(),
+            capabilities: agent.capabilities.clone(),
             presence: self.presence(now),
             declared: (agent.status != Status::Unknown).then(|| agent.status.as_str()),
             last_seen: seen.map(|seen| seen.to_string()),

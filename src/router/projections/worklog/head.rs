@@ -91,7 +91,7 @@ fn questions(text: &mut String, state: &State) {
     }
 }
 
-/// A table of the agents that have reported, that own something or that wait for something.
+/// A table of the agents with capabilities, with activity, or with work that they own or wait for.
 fn status(text: &mut String, registry: &Registry, state: &State) {
     let waits = state.waits();
     let mut work: HashMap<&str, Work> = HashMap::new();
@@ -102,10 +102,12 @@ fn status(text: &mut String, registry: &Registry, state: &State) {
         work.entry(agent).or_default().waits = waits.iter().map(Wait::to_string).collect();
     }
     let agents = || registry.agents().iter().filter(|agent| !agent.is_retired());
-    let row = |agent: &Agent| row(agent, state.activity.doing(&agent.id), work.remove(&*agent.id).unwrap_or_default());
-    let rows: Vec<[String; 4]> = agents().filter_map(row).take(limits::WORKLOG_AGENTS).collect();
+    let row = |agent: &Agent| row(agent, state, work.remove(&*agent.id).unwrap_or_default());
+    let rows: Vec<[String; 6]> = agents().filter_map(row).take(limits::WORKLOG_AGENTS).collect();
     if !rows.is_empty() {
-        text.push_str("| agent | does | owns | waits for |\n|---|---|---|---|\n");
+        text.push_str(
+            "| agent | capabilities | last activity | does | owns | waits for |\n|---|---|---|---|---|---|\n",
+        );
     }
     for row in &rows {
         let _ = writeln!(text, "| {} |", row.join(" | "));
@@ -124,12 +126,21 @@ struct Work {
     waits: Vec<String>,
 }
 
-fn row(agent: &Agent, doing: Option<&WorkReport>, work: Work) -> Option<[String; 4]> {
+fn row(agent: &Agent, state: &State, work: Work) -> Option<[String; 6]> {
+    let doing = state.activity.doing(&agent.id);
     let blocked = doing.into_iter().flat_map(|doing| doing.waiting_for.iter().cloned());
     let (owns, waits) = (listed(work.owns), listed(blocked.chain(work.waits).collect()));
     let name = agent.name.as_ref().map_or_else(|| agent.id.to_string(), |name| format!("{} ({name})", agent.id));
-    let row = [markdown::brief(&name, limits::WORKLOG_TEXT), doing.map(does).unwrap_or_default(), owns, waits];
+    let active = state.last_seen(&agent.id).map(to_the_minute).unwrap_or_default();
+    let (name, can) = (markdown::brief(&name, limits::WORKLOG_TEXT), listed(agent.capabilities.clone()));
+    let row = [name, can, active, doing.map(does).unwrap_or_default(), owns, waits];
     row[1..].iter().any(|cell| !cell.is_empty()).then_some(row)
+}
+
+/// The time without its seconds: the file then changes at most once a minute because of the activity of an agent.
+fn to_the_minute(at: Stamp) -> String {
+    let text = at.to_string();
+    text.get(..16).map_or(text.clone(), |minute| format!("{minute}Z"))
 }
 
 fn does(doing: &WorkReport) -> String {
