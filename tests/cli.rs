@@ -50,6 +50,12 @@ fn a_room_is_found_from_below_and_a_missing_one_is_told() {
     let said = nowhere.fails(3, &["status"]);
     assert!(said.contains("no room") && said.contains("mailbag init"), "{said}");
     nowhere.program(&["status"]).env("MAILBAG_ROOM", world.room("")).assert().success();
+    let named = |first: &str| {
+        let mut status = nowhere.program(&["status"]);
+        status.env("MAILBAG_ROOM", first).env("MAOS_MESSAGE_DIR", world.room("")).assert()
+    };
+    named("").success();
+    named("/nowhere").failure();
 }
 
 #[test]

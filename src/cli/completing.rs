@@ -159,7 +159,7 @@ fn names(room: &Room, directory: &Path) -> Vec<String> {
 }
 
 fn look() -> Option<(Room, Registry)> {
-    let asked = option("--room").or_else(|| std::env::var("MAILBAG_ROOM").ok()).map(PathBuf::from);
+    let asked = option("--room").map(PathBuf::from).or_else(room::named_by_environment);
     let place = room::find(asked.as_deref(), &std::env::current_dir().ok()?).ok()?;
     let room = Room::open(&place).ok()?;
     let registry = room.registry().ok()?;

@@ -16,8 +16,8 @@ use std::time::Duration;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Global options")]
 pub(super) struct Global {
-    /// Room directory; default: .mailbag here or in the nearest parent directory
-    #[arg(long, global = true, value_name = "DIR", env = "MAILBAG_ROOM", hide_env_values = true)]
+    /// Room directory; default: MAILBAG_ROOM, MAOS_MESSAGE_DIR, or .mailbag here or in the nearest parent directory
+    #[arg(long, global = true, value_name = "DIR")]
     pub(super) room: Option<PathBuf>,
     /// JSON for output and errors
     #[arg(long, global = true)]
@@ -83,7 +83,8 @@ pub(super) struct Context {
 
 impl Context {
     pub(super) fn new(global: &Global) -> Context {
-        let asked = global.room.clone().filter(|room| !room.as_os_str().is_empty());
+        let given = global.room.clone().filter(|room| !room.as_os_str().is_empty());
+        let asked = given.or_else(room::named_by_environment);
         Context {
             asked,
             noticed: Cell::new(false),

@@ -79,7 +79,7 @@ fn cure(request: &Request<'_>, other: &Path) -> String {
     let found = room::find(None, request.from).ok();
     let is_found = found.is_some_and(|found| room::identity(&found) == room::identity(other));
     if request.room.is_some() && is_found {
-        return "unset MAILBAG_ROOM".into();
+        return format!("unset {}", room::ROOM_VARIABLES.join(" "));
     }
     format!("export MAILBAG_ROOM={}", shell(other))
 }

@@ -8,7 +8,7 @@ use crate::disk::machine::{self, Environment};
 use crate::disk::{Dir, layout};
 use crate::query::identity::VARIABLES;
 use crate::room::inbox::taken::MessageLease;
-use crate::room::{self, Room};
+use crate::room::{self, ROOM_VARIABLES, Room};
 use rustix::fs::FileType;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -31,12 +31,15 @@ pub(super) fn look(examined: &Examined<'_>, request: &Request<'_>, findings: &mu
 fn processes(examined: &Examined<'_>, findings: &mut Vec<Finding>) {
     let Some(registry) = &examined.registry else { return };
     let own = room::identity(examined.room.dir.path());
-    let all = machine::processes(&[VARIABLES[0], VARIABLES[1], "MAILBAG_ROOM"]);
+    let all = machine::processes(&[VARIABLES[0], VARIABLES[1], ROOM_VARIABLES[0], ROOM_VARIABLES[1]]);
     let mut by_agent: BTreeMap<&str, Vec<&Environment>> = BTreeMap::new();
     for process in &all {
         let Some(name) = process.variables[0].as_deref().or(process.variables[1].as_deref()) else { continue };
         let Some(agent) = registry.find(name) else { continue };
-        let place = process.variables[2].as_deref().map(|place| process.directory.join(place));
+        let place = process.variables[2]
+            .as_deref()
+            .or(process.variables[3].as_deref())
+            .map(|place| process.directory.join(place));
         let is_here = || room::find(place.as_deref(), &process.directory).is_ok_and(|at| room::identity(&at) == own);
         if is_here() {
             by_agent.entry(&*agent.id).or_default().push(process);

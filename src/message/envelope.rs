@@ -31,6 +31,8 @@ static PLACES: LazyLock<[Finder<'static>; 2]> = LazyLock::new(|| ["\"message\":"
 pub struct Envelope {
     /// The number of its record.
     pub seq: u64,
+    /// The id of its message.
+    pub id: String,
     /// The accept time of its record.
     pub at: String,
     /// What happened: the type of a message, or `claim.`, `approval.` or `charter.` with a word.
@@ -96,7 +98,8 @@ impl Envelope {
         let mut whole: Map<String, Value> = body.map(|body| ("body".to_owned(), body.into())).into_iter().collect();
         whole.extend(metadata.into_iter().flatten());
         whole.extend(payload);
-        Some(Envelope { seq: record.seq, at: record.at.clone(), kind, actor, session, subject, payload: whole, links })
+        let (seq, at, id) = (record.seq, record.at.clone(), record.id.clone().unwrap_or_default());
+        Some(Envelope { seq, id, at, kind, actor, session, subject, payload: whole, links })
     }
 
     /// What it says, for a line: subject and body, else the fields of the payload.

@@ -4,6 +4,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::log::find;
 use crate::log::{self, Position};
+use crate::message::dialects::PAYLOAD_FIELD;
 pub use crate::message::envelope::Envelope;
 use crate::message::record::Record;
 use crate::query::follow::Follower;
@@ -15,8 +16,12 @@ use std::sync::Arc;
 /// An event, as programs get it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Event {
-    /// Stable and unique: the room's id and the number of the record.
+    /// The id that its writer gave it, unique for each actor.
     pub event_id: String,
+    /// The number of its record, unique in the room.
+    pub seq: u64,
+    /// The room's id.
+    pub room: String,
     /// The type of the message, or `claim.`, `approval.` or `charter.` with a word.
     pub event_type: String,
     /// The session that the message names in `metadata.session_id`.
@@ -27,10 +32,10 @@ pub struct Event {
     pub timestamp: String,
     /// The subject of the message.
     pub subject: Option<String>,
-    /// The body and the metadata of the message, and the fields of the change.
+    /// The payload as it was written: the body and the metadata of the message, and the fields of the change.
     pub payload: Map<String, Value>,
-    /// The messages to which it refers.
-    pub links: Vec<String>,
+    /// The links as they were written, and the message that it answers.
+    pub links: Vec<Value>,
 }
 
 /// Which events are wanted.
@@ -91,8 +96,47 @@ impl Events {
 
     /// The event as programs get it.
     pub fn event(&self, envelope: Envelope) -> Event {
-        let Envelope { seq, at, kind, actor, session, subject, payload, links } = envelope;
-        let event_id = format!("{}:{seq}", self.id);
-        Event { event_id, event_type: kind, session_id: session, actor, timestamp: at, subject, payload, links }
+        let Envelope { seq, id, at, kind, actor, session, subject, mut payload, links } = envelope;
+        let links = links_as_written(&mut payload, links);
+        let payload = payload_as_written(payload);
+        Event {
+            event_id: id,
+            seq,
+            room: self.id.clone(),
+            event_type: kind,
+            session_id: session,
+            actor,
+            timestamp: at,
+            subject,
+            payload,
+            links,
+        }
     }
+}
+
+/// The links of the writer, which can be more than references to messages, and then the other references.
+fn links_as_written(payload: &mut Map<String, Value>, references: Vec<String>) -> Vec<Value> {
+    let mut links = match payload.get_mut("links").map(Value::take) {
+        Some(Value::Array(links)) => links,
+        Some(other) => {
+            payload.insert("links".into(), other);
+            return references.into_iter().map(Value::from).collect();
+        }
+        None => Vec::new(),
+    };
+    payload.shift_remove("links");
+    for reference in references {
+        let is_it = |link: &Value| link.as_str().or_else(|| link.get("id")?.as_str()) == Some(&reference);
+        if !links.iter().any(is_it) {
+            links.push(reference.into());
+        }
+    }
+    links
+}
+
+/// The payload with the body under the name that the writer gave it.
+fn payload_as_written(mut payload: Map<String, Value>) -> Map<String, Value> {
+    let Some(Value::String(field)) = payload.shift_remove(PAYLOAD_FIELD) else { return payload };
+    let is_body = |(key, value)| if key == "body" { (field.clone(), value) } else { (key, value) };
+    payload.into_iter().map(is_body).collect()
 }

@@ -1,7 +1,7 @@
 //! Decides whether an agent or a person runs this process. Every command and page that only a person may use asks here.
 
 use super::sessions::{self, HOLD, KNOWN, KnownClient, SHELLS};
-use super::{Room, find};
+use super::{Room, find, named_by_environment};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::sanitize;
@@ -219,7 +219,7 @@ fn shown(parent: &ParentProcess) -> String {
 /// The evidence that a hook recorded a parent as an agent's session, in a room of a directory in which this process or a
 /// parent works.
 fn recorded_parent(parents: &[ParentProcess]) -> Option<Evidence> {
-    let named = std::env::var_os("MAILBAG_ROOM").filter(|room| !room.is_empty()).map(PathBuf::from);
+    let named = named_by_environment();
     let directories: BTreeSet<PathBuf> =
         parents.iter().filter_map(|parent| parent.directory.clone()).chain(machine::directory()).collect();
     let rooms = directories.iter().filter_map(|directory| find(None, directory).ok()).chain(named);

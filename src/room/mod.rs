@@ -40,7 +40,10 @@ mod whole;
 pub use begun::Removal;
 pub use lock::{Holder, Lock, Locking, Mode};
 pub use near::{Near, identity, near};
-pub use open::{FoundRoom, Made, Room, below, check_not_a_link, default_place, find, find_room, is_room};
+pub use open::{
+    FoundRoom, Made, ROOM_VARIABLES, Room, below, check_not_a_link, default_place, find, find_room, is_room,
+    named_by_environment,
+};
 pub use place::CopiedRoom;
 pub use progress::StalledRouter;
 pub use turn::{PausedRoom, Turn, pause};

@@ -219,6 +219,15 @@ pub fn find(asked: Option<&Path>, from: &Path) -> Result<PathBuf> {
     find_room(asked, from).map(|found| found.path)
 }
 
+/// The environment variables that name the room, the first one before the other.
+pub const ROOM_VARIABLES: [&str; 2] = ["MAILBAG_ROOM", "MAOS_MESSAGE_DIR"];
+
+/// The room that the environment names.
+pub fn named_by_environment() -> Option<PathBuf> {
+    let named = ROOM_VARIABLES.iter().filter_map(std::env::var_os).find(|room| !room.is_empty());
+    named.map(PathBuf::from)
+}
+
 /// Finds the room: the requested path, otherwise `.mailbag` in this directory or the nearest parent directory. In a
 /// linked git worktree the main worktree's room takes precedence, so that sessions in several worktrees share one room.
 pub fn find_room(asked: Option<&Path>, from: &Path) -> Result<FoundRoom> {

@@ -42,7 +42,7 @@ def ask(to, file, timeout, out):
 
 
 def request(role, file, timeout, out):
-    answer = mailbag.request_from_role(role or None, text(file), float(timeout))
+    answer = mailbag.request_from_role(role or None, "Help", text(file), timeout=float(timeout))
     put(out, answer.body)
     answer.done()
 
@@ -58,8 +58,23 @@ def ack(status):
 
 
 def share(file, category, to, note):
-    shared = mailbag.share_artifact(file, category, to, note or None)
+    say(mailbag.share_file(file, category, to, note or None))
+
+
+def artifact(category, filename, file):
+    say(mailbag.share_artifact(category, filename, text(file)))
+
+
+def say(shared):
     print(shared.path, shared.sha256, shared.id, sep="\n")
+
+
+def maos():
+    """The methods of other helpers of this kind."""
+    print(mailbag.send_message(to_agent="bob", message_type="question", subject="Ports", body="which port?", priority="high"))
+    mailbag.share_artifact(category="research", filename="a.md", content="x")
+    mailbag.broadcast_to_role(role_name="engineer", message_type="announcement", subject="Freeze", body="at noon")
+    print(json.dumps(mailbag.get_agents_by_role()), [mail.body for mail in mailbag.read_messages("alert")])
 
 
 def mentions(*files):
@@ -73,10 +88,10 @@ verbs = {
     "send": lambda to, file: print(mailbag.send(to, text(file))),
     "wait": lambda timeout, sender: print(mailbag.wait(float(timeout), sender=sender).body),
     "wait_by_program": lambda timeout: print(mailbag.wait(float(timeout), program=True).body),
-    "broadcast": lambda role, body: print(mailbag.broadcast_to_role(role or None, body)),
+    "broadcast": lambda role, type, subject, body: print(mailbag.broadcast_to_role(role or None, type, subject, body)),
     "route": mailbag.route,
     "echo": echo, "stop_at": stop_at, "answer": answer, "ask": ask, "request": request, "refusals": refusals,
-    "ack": ack, "mentions": mentions, "share": share,
+    "ack": ack, "mentions": mentions, "share": share, "artifact": artifact, "maos": maos,
 }
 try:
     verbs[verb](*words)

@@ -43,7 +43,7 @@ drop) for file in "$@"; do dropped=$(mailbag_drop "$file") && printf '%s\n' "${d
 send) mailbag_send "$1" - <"$2" ;;
 wait) file=$(mailbag_wait "$1" from="$2") || status=$? ;;
 wait_by_program) file=$(mailbag_wait "$1" --program) || status=$? ;;
-broadcast) mailbag_broadcast_to_role "$1" "$2" ;;
+broadcast) mailbag_broadcast_to_role "$@" ;;
 route) mailbag_route ;;
 echo) mailbag_each echo_one "$1" ;;
 stop_at) mailbag_each stop_at_one "$1" ;;
@@ -64,13 +64,14 @@ ask)
     ;;
 request)
     # The body is an argument here, and so is without the line ends at its end.
-    file=$(mailbag_request_from_role "$1" "$(cat "$2")" "$3") || status=$?
+    file=$(mailbag_request_from_role "$1" Help "$(cat "$2")" "$3") || status=$?
     [ "$status" != 0 ] || body_into "$file" "$4"
     [ -z "$file" ] || mailbag_done "$file"
     ;;
 ack) mailbag_each ack_one "$1" ;;
 mentions) between= && for file in "$@"; do mentions_of "$file"; done ;;
-share) mailbag_share_artifact "$@" ;;
+share) mailbag_share_file "$@" ;;
+artifact) mailbag_share_artifact "$1" "$2" - <"$3" ;;
 esac
 case $verb in
 wait | wait_by_program) [ "$status" != 0 ] || printf '%s\n' "$(mailbag_text "$file" body)" ;;

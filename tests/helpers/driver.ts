@@ -14,7 +14,7 @@ const verbs: Record<string, (...words: string[]) => unknown> = {
   send: (to, file) => say(mailbag.send(to!, text(file!))),
   wait: async (timeout, sender) => say((await mailbag.wait(Number(timeout), { sender: sender! })).body),
   wait_by_program: async (timeout) => say((await mailbag.wait(Number(timeout), { program: true })).body),
-  broadcast: (role, body) => say(mailbag.broadcastToRole(role || null, body)),
+  broadcast: (role, type, subject, body) => say(mailbag.broadcastToRole(role || null, type!, subject!, body!)),
   route: () => mailbag.route(),
   echo(directory) {
     let number = 0;
@@ -42,7 +42,7 @@ const verbs: Record<string, (...words: string[]) => unknown> = {
     say(id);
   },
   async request(role, file, timeout, out) {
-    const answer = await mailbag.requestFromRole(role || null, text(file!), Number(timeout));
+    const answer = await mailbag.requestFromRole(role || null, "Help", text(file!), Number(timeout));
     fs.writeFileSync(out!, answer.body);
     answer.done();
   },
@@ -58,7 +58,11 @@ const verbs: Record<string, (...words: string[]) => unknown> = {
     for (const file of files) say(JSON.stringify(mailbag.parseMentions(text(file))));
   },
   share(file, category, to, note) {
-    const shared = mailbag.shareArtifact(file!, category!, to!, note ? { note } : {});
+    const shared = mailbag.shareFile(file!, category!, to!, note ? { note } : {});
+    say(shared.path, shared.sha256, shared.id);
+  },
+  artifact(category, filename, file) {
+    const shared = mailbag.shareArtifact(category!, filename!, text(file!));
     say(shared.path, shared.sha256, shared.id);
   },
 };

@@ -6,7 +6,29 @@ use serde_json::json;
 use sha2::Digest;
 use std::fs;
 
-in_each!(a_file_is_shared_and_announced_with_its_digest, the_context_may_be_elsewhere);
+in_each!(
+    a_file_is_shared_and_announced_with_its_digest,
+    the_context_may_be_elsewhere,
+    a_content_is_shared_under_a_category_and_a_file_name
+);
+
+fn a_content_is_shared_under_a_category_and_a_file_name(tongue: Tongue) {
+    let town = town();
+    let content = "# \"Ports\"\nserver: 8080";
+    let source = file(&town, "source", content);
+    let shared = tongue.ok(&town, "alice", &["artifact", "research", "ports.md", &source]);
+    assert_eq!(shared[0], "research/ports.md");
+    assert_eq!(fs::read_to_string(town.room("context/research/ports.md")).expect("a file"), content);
+    let mail = town.wait_for_mail("bob", 1).remove(0);
+    assert_eq!(
+        (&mail["subject"], &mail["attachments"][0]["sha256"]),
+        (&json!("research: ports.md"), &json!(shared[1]))
+    );
+    for name in ["../up.md", "..", ""] {
+        let (fault, said) = tongue.fails(tongue.command(&town, "alice", &["artifact", "research", name, &source]));
+        assert!(fault == Fault::Other && said.contains("is not a file name"), "{name}: {said}");
+    }
+}
 
 fn a_file_is_shared_and_announced_with_its_digest(tongue: Tongue) {
     let town = town();

@@ -30,7 +30,8 @@ fn an_argument_is_never_run() {
     let town = town();
     for shell in SHELLS {
         for seconds in ["x[$(touch run)]", "a=1,$(touch run)", "1 + 1", "-1", "1s"] {
-            let script = format!(". ./mailbag.sh; mailbag_request_from_role tester hello '{seconds}'; echo ended $?");
+            let script =
+                format!(". ./mailbag.sh; mailbag_request_from_role tester Help hello '{seconds}'; echo ended $?");
             let Some(output) = run(&town, shell, &["-c", &script]) else { break };
             assert!(!town.path().join("run").exists(), "{shell} ran {seconds:?}");
             let said = text(&output.stderr);

@@ -76,13 +76,14 @@ fn rungs(trace: &Value) -> Vec<String> {
 
 fn a_role_is_told_and_one_of_it_is_asked(tongue: Tongue) {
     let town = town();
-    tongue.ok(&town, "alice", &["broadcast", "engineer", "freeze at noon"]);
+    tongue.ok(&town, "alice", &["broadcast", "engineer", "announcement", "Freeze", "freeze at noon"]);
     for reader in ["bob", "carol"] {
         let mail = town.wait_for_mail(reader, 1).remove(0);
-        assert_eq!((&mail["body"], &mail["type"]), (&json!("freeze at noon"), &json!("broadcast")));
+        assert_eq!((&mail["body"], &mail["type"]), (&json!("freeze at noon"), &json!("announcement")));
+        assert_eq!(mail["subject"], "Freeze");
     }
     // One's own role, and without oneself.
-    let mut own = tongue.command(&town, "bob", &["broadcast", "", "among us"]);
+    let mut own = tongue.command(&town, "bob", &["broadcast", "", "message", "Us", "among us"]);
     assert!(own.env("MAOS_AGENT_ROLE", "engineer").output().expect("it starts").status.success());
     town.wait_for_bodies("carol", &["freeze at noon", "among us"]);
     assert_eq!(town.count("bob"), 1);
@@ -93,6 +94,7 @@ fn a_role_is_told_and_one_of_it_is_asked(tongue: Tongue) {
     // Bob has less to read. He knows only files, and answers by number.
     let request = town.wait_for_mail("bob", 2).remove(1);
     assert_eq!((&request["requires_response"], &request["type"]), (&json!(true), &json!("request")));
+    assert_eq!(request["subject"], "Help");
     town.mail("bob", "chat.json", json!({"to": "alice", "body": "something else"}));
     town.wait_for_mail("alice", 1);
     let seq = request["delivery"]["seq"].to_string();
@@ -186,4 +188,18 @@ fn route_leaves_the_work_to_a_router_that_runs(tongue: Tongue) {
     tongue.ok(&town, "alice", &["send", "bob", &file(&town, "text", "hello")]);
     tongue.ok(&town, "alice", &["route"]);
     assert_eq!(town.wait_for_mail("bob", 1)[0]["body"], "hello");
+}
+
+#[test]
+fn the_python_helper_has_the_methods_and_parameters_of_other_helpers_of_this_kind() {
+    let town = town();
+    town.mail("bob", "x.json", json!({"to": "alice", "type": "alert", "body": "the build is red"}));
+    town.wait_for_mail("alice", 1);
+    let said = Tongue::Python.ok(&town, "alice", &["maos"]);
+    assert_eq!(said[1], r#"{"writer": 1, "engineer": 2} ['the build is red']"#);
+    let mail = town.wait_for_mail("bob", 3);
+    let told = |field: &str| mail.iter().map(|mail| mail[field].clone()).collect::<Vec<_>>();
+    assert_eq!(told("type"), ["question", "announcement", "announcement"]);
+    assert_eq!(told("subject"), ["Ports", "research: a.md", "Freeze"]);
+    assert_eq!((&mail[0]["priority"], &mail[2]["body"], town.count("alice")), (&json!("high"), &json!("at noon"), 1));
 }

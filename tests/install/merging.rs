@@ -186,12 +186,15 @@ fn the_servers_are_what_the_clients_want() {
     assert_eq!(meaning(&desk.text("opencode.json"))["mcp"]["mailbag"], words);
     let config: toml::Table = desk.text(".codex/config.toml").parse().expect("TOML");
     let mut server = serde_json::to_value(&config["mcp_servers"]["mailbag"]).expect("JSON");
-    assert_eq!(server.as_object_mut().expect("a table").remove("env_vars"), Some(serde_json::json!(["MAILBAG_ROOM"])));
+    assert_eq!(
+        server.as_object_mut().expect("a table").remove("env_vars"),
+        Some(serde_json::json!(["MAILBAG_ROOM", "MAOS_MESSAGE_DIR"]))
+    );
     assert_eq!(server, wanted);
     desk.ok(&["install", "codex"]);
     let config: toml::Table = desk.text(".codex/config.toml").parse().expect("TOML");
     let passed = config["mcp_servers"]["mailbag"]["env_vars"].as_array().map(Vec::len);
-    assert_eq!(passed, Some(3), "the room and who the agent is, under both names");
+    assert_eq!(passed, Some(4), "the room and the agent, each under both names");
 }
 
 #[test]

@@ -166,3 +166,33 @@ fn a_router_that_is_killed_again_and_again_keeps_the_order_of_each_sender() {
         }
     }
 }
+
+#[test]
+fn beside_ids_of_other_forms_messages_are_in_the_order_of_their_acceptance() {
+    // P53, P403
+    let world = World::with(&["alice", "bob"]);
+    let ulids = ["01KB0000000000000000000009", "01KB0000000000000000000001"];
+    let mut wanted = Vec::new();
+    for (n, ulid) in ulids.iter().enumerate() {
+        world.drop_file(
+            "alice",
+            &format!("{ulid}.json"),
+            json!({"id": ulid, "to": "bob", "body": "x", "thread_id": "t"}).to_string(),
+        );
+        world.ok(&["run", "--once"]);
+        wanted.push((*ulid).to_owned());
+        let args = ["send", "-q", "bob", "y", "--thread", "t", "--as", if n == 0 { "human" } else { "alice" }];
+        wanted.push(world.ok(&args).trim().to_owned());
+    }
+    let ids = |list: &serde_json::Value| -> Vec<String> {
+        let ids = list.as_array().into_iter().flatten().filter_map(|one| one["id"].as_str());
+        ids.map(str::to_owned).collect()
+    };
+    assert_eq!(ids(&world.json(&["list"])), wanted);
+    assert_eq!(ids(&world.json(&["thread", "t"])), wanted);
+    assert_eq!(ids(&world.json(&["inbox", "bob"])), wanted);
+    let conversation = fs::read_to_string(world.room("channels/main/messages.ndjson")).expect("a conversation");
+    let lines: serde_json::Value =
+        conversation.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON")).collect();
+    assert_eq!(ids(&lines), wanted);
+}

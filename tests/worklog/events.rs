@@ -14,12 +14,12 @@ fn events(world: &World, args: &[&str]) -> Vec<Value> {
 
 #[test]
 fn dropped_events_come_back_in_the_envelope_and_with_stable_ids() {
-    // P167
+    // P167, P402
     let world = World::with(&["alice", "bob"]);
     echo(
         &world,
         "alice",
-        r#"{"event_id":"e1","event_type":"decision.recorded","session_id":"s7","actor":"alice","subject":"Port","payload":{"text":"8080","choice":8080},"links":["m1"]}"#,
+        r#"{"event_id":"e1","event_type":"decision.recorded","session_id":"s7","actor":"alice","subject":"Port","payload":{"text":"8080","choice":8080},"links":["https://x.example/1","m1"]}"#,
     );
     pass(&world);
     echo(&world, "bob", r#"{"type":"milestone","body":"It works","refs":["alice/e1"],"metadata":{"session_id":"s8"}}"#);
@@ -31,8 +31,8 @@ fn dropped_events_come_back_in_the_envelope_and_with_stable_ids() {
     let log = world.json(&["list"]);
     let (seq, at) = (&log[0]["seq"], &log[0]["accepted_at"]);
     let wanted = json!({
-        "event_id": format!("{room}:{seq}"), "event_type": "decision.recorded", "session_id": "s7", "actor": "alice",
-        "timestamp": at, "subject": "Port", "payload": {"body": "8080", "choice": 8080}, "links": ["m1"],
+        "event_id": "e1", "seq": seq, "room": room, "event_type": "decision.recorded", "session_id": "s7", "actor": "alice",
+        "timestamp": at, "subject": "Port", "payload": {"text": "8080", "choice": 8080}, "links": ["https://x.example/1", "m1"],
     });
     assert_eq!(seen[0], wanted);
     assert_eq!((&seen[1]["session_id"], &seen[1]["links"]), (&json!("s8"), &json!(["alice/e1"])));

@@ -26,8 +26,8 @@ of the charter, and messages of the types task.claimed, task.completed,
 handoff.posted, proposal.created, proposal.amended, objection.raised,
 decision.recorded and escalation.requested.
 
---json prints one object a line: event_id, event_type, session_id, actor, timestamp,
-subject, payload, links. An event_id never changes.";
+--json prints one object a line: event_id, seq, room, event_type, session_id, actor,
+timestamp, subject, payload, links. The event_id is the id that the writer gave.";
 
 /// Show what happened
 #[derive(Debug, clap::Args)]

@@ -28,7 +28,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 /// The sections of the first page that `--help` does not have.
 const MORE: &str = r#".SH ENVIRONMENT
 .TP
-\fBMAILBAG_ROOM\fR
+\fBMAILBAG_ROOM\fR, \fBMAOS_MESSAGE_DIR\fR
 Room directory, if \fB\-\-room\fR is not given.
 .TP
 \fBMAILBAG_AGENT\fR, \fBMAOS_AGENT_ID\fR

@@ -28,6 +28,7 @@ import re
 import shutil
 import stat
 import subprocess
+import tempfile
 import threading
 import time
 import uuid
@@ -36,7 +37,8 @@ from typing import Any, Callable, Dict, Iterator, List, Mapping, NamedTuple, Opt
 
 __all__ = [
     "Artifact", "Mail", "Mailbag", "MailbagError", "Refused", "Timeout",
-    "Mentions", "ack", "broadcast_to_role", "drop", "inbox", "parse_mentions", "reply", "request_from_role", "route", "send", "share_artifact", "wait",
+    "Mentions", "ack", "broadcast_to_role", "drop", "get_agents_by_role", "inbox", "parse_mentions", "read_messages", "reply",
+    "request_from_role", "route", "send", "send_message", "share_artifact", "share_file", "wait",
 ]  # fmt: skip
 
 POLL_SECONDS = 0.15
@@ -140,6 +142,9 @@ class Artifact:
 
     def __init__(self, path: str, file: Path, sha256: str, id: str) -> None:
         self.path, self.file, self.sha256, self.id = path, file, sha256, id
+
+    def __fspath__(self) -> str:
+        return str(self.file)
 
     def __repr__(self) -> str:
         return f"Artifact(path={self.path!r}, sha256={self.sha256!r}, id={self.id!r})"
@@ -251,17 +256,36 @@ class Mailbag:
         reference = mail.reference if isinstance(mail, Mail) else mail
         return self.send(None, None, type="ack", refs=[reference], status=status)
 
-    def broadcast_to_role(self, role: Optional[str], body: Optional[str] = None, **fields: Any) -> str:
-        """Sends to all agents of a role except yourself. None means your own role."""
-        return self.send(f"all_{self._role(role)}", body, **{"type": "broadcast", **fields})
+    def send_message(self, to_agent: Recipients, message_type: str, subject: str, body: str, **fields: Any) -> str:
+        """Sends a message and returns its id, as `send` does."""
+        return self.send(to_agent, body, type=message_type, subject=subject, **fields)
+
+    def read_messages(self, message_type: Optional[str] = None) -> List[Mail]:
+        """The unread messages, oldest first, all or those of a type. They stay unread until `done()`."""
+        return [mail for mail in self._unread() if message_type is None or mail.type == message_type]
+
+    def get_agents_by_role(self) -> Dict[str, int]:
+        """The number of agents of each role."""
+        counts: Dict[str, int] = {}
+        for agent in _agents(self.room):
+            role = agent.get("role")
+            if isinstance(role, str) and agent.get("status") != "retired":
+                counts[role] = counts.get(role, 0) + 1
+        return counts
+
+    def broadcast_to_role(
+        self, role_name: Optional[str], message_type: str, subject: str, body: str, **fields: Any
+    ) -> str:
+        """Sends to all agents of a role except yourself. None means your own role. Returns the id of the message."""
+        return self.send(f"all_{self._role(role_name)}", body, type=message_type, subject=subject, **fields)
 
     def request_from_role(
-        self, role: Optional[str], body: str, timeout: Optional[float] = 300.0, **fields: Any
+        self, role_name: Optional[str], subject: str, body: str, *, timeout: Optional[float] = 300.0, **fields: Any
     ) -> Mail:
         """Asks one agent of a role and returns its answer, which stays unread until `done()`. Raises `Refused` if the
         router rejects the request, and `Timeout`. A later answer arrives as normal mail."""
-        fields = {"type": "request", "requires_response": True, **fields}
-        id = self.send(f"any_{self._role(role)}", body, **fields)
+        fields = {"type": "request", "subject": subject, "requires_response": True, **fields}
+        id = self.send(f"any_{self._role(role_name)}", body, **fields)
         answer = self.wait(timeout, where=lambda mail: self._answers(mail, id))
         if answer.is_refusal:
             answer.done()
@@ -269,6 +293,23 @@ class Mailbag:
         return answer
 
     def share_artifact(
+        self,
+        category: str,
+        filename: str,
+        content: Union[str, bytes],
+        to: Recipients = "all",
+        note: Optional[str] = None,
+        media_type: Optional[str] = None,
+    ) -> Artifact:
+        """Writes `content` to `context/<category>/<filename>` and announces it, as `share_file` does."""
+        if filename in ("", ".", "..") or Path(filename).name != filename:
+            raise MailbagError(f"cannot share {filename!r}: it is not a file name")
+        with tempfile.TemporaryDirectory() as scratch:
+            file = Path(scratch) / filename
+            file.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+            return self.share_file(file, category, to, note, media_type)
+
+    def share_file(
         self,
         file: Union[str, Path],
         category: str,
@@ -379,21 +420,52 @@ def ack(mail: Union[Mail, str], status: str = "acknowledged") -> str:
     return Mailbag().ack(mail, status)
 
 
-def broadcast_to_role(role: Optional[str], body: Optional[str] = None, **fields: Any) -> str:
+def send_message(to_agent: Recipients, message_type: str, subject: str, body: str, **fields: Any) -> str:
+    """See `Mailbag.send_message`."""
+    return Mailbag().send_message(to_agent, message_type, subject, body, **fields)
+
+
+def read_messages(message_type: Optional[str] = None) -> List[Mail]:
+    """See `Mailbag.read_messages`."""
+    return Mailbag().read_messages(message_type)
+
+
+def get_agents_by_role() -> Dict[str, int]:
+    """See `Mailbag.get_agents_by_role`."""
+    return Mailbag().get_agents_by_role()
+
+
+def broadcast_to_role(
+    role_name: Optional[str], message_type: str, subject: str, body: str, **fields: Any
+) -> str:
     """See `Mailbag.broadcast_to_role`."""
-    return Mailbag().broadcast_to_role(role, body, **fields)
+    return Mailbag().broadcast_to_role(role_name, message_type, subject, body, **fields)
 
 
-def request_from_role(role: Optional[str], body: str, timeout: Optional[float] = 300.0, **fields: Any) -> Mail:
+def request_from_role(
+    role_name: Optional[str], subject: str, body: str, *, timeout: Optional[float] = 300.0, **fields: Any
+) -> Mail:
     """See `Mailbag.request_from_role`."""
-    return Mailbag().request_from_role(role, body, timeout, **fields)
+    return Mailbag().request_from_role(role_name, subject, body, timeout=timeout, **fields)
 
 
 def share_artifact(
-    file: Union[str, Path], category: str, to: Recipients = "all", note: Optional[str] = None, **options: Any
+    category: str,
+    filename: str,
+    content: Union[str, bytes],
+    to: Recipients = "all",
+    note: Optional[str] = None,
+    **options: Any,
 ) -> Artifact:
     """See `Mailbag.share_artifact`."""
-    return Mailbag().share_artifact(file, category, to, note, **options)
+    return Mailbag().share_artifact(category, filename, content, to, note, **options)
+
+
+def share_file(
+    file: Union[str, Path], category: str, to: Recipients = "all", note: Optional[str] = None, **options: Any
+) -> Artifact:
+    """See `Mailbag.share_file`."""
+    return Mailbag().share_file(file, category, to, note, **options)
 
 
 def route() -> None:
@@ -526,11 +598,7 @@ def _agent(room: Path, asked: Optional[str]) -> str:
     name = asked or os.environ.get("MAILBAG_AGENT") or os.environ.get("MAOS_AGENT_ID")
     if not name:
         raise MailbagError("no agent name given; set MAILBAG_AGENT")
-    try:
-        agents = json.loads((room / "registry.json").read_bytes()).get("agents", [])
-    except (OSError, ValueError, AttributeError, RecursionError):
-        agents = []
-    known = [agent for agent in agents if isinstance(agent, dict)] if isinstance(agents, list) else []
+    known = _agents(room)
     if any(agent.get("id") == name for agent in known):
         return name
     for agent in known:
@@ -540,6 +608,15 @@ def _agent(room: Path, asked: Optional[str]) -> str:
     if _NAME.match(name) and (is_open or (room / "outbox" / name).is_dir()):
         return name
     raise MailbagError(f"no agent is called {name!r} in {room}; `mailbag agent add NAME` registers one")
+
+
+def _agents(room: Path) -> List[Dict[str, Any]]:
+    """The agents in the registry."""
+    try:
+        agents = json.loads((room / "registry.json").read_bytes()).get("agents", [])
+    except (OSError, ValueError, AttributeError, RecursionError):
+        agents = []
+    return [agent for agent in agents if isinstance(agent, dict)] if isinstance(agents, list) else []
 
 
 def _settings(room: Path) -> str:

@@ -21,9 +21,13 @@
 #   mailbag_wait [SECONDS] [--program] [FIELD=TEXT]...    waits for the oldest unread matching file; polls every 200 ms;
 #                                                         --program runs `mailbag wait`, which also delivers mail
 #   mailbag_ack FILE [STATUS]                             acknowledged, actioned, resolved, superseded, abandoned
-#   mailbag_share_artifact FILE CATEGORY [TO] [NOTE]      copies a file into the room's context and announces it
-#   mailbag_broadcast_to_role ROLE BODY [FIELD…]          sends to all agents of a role
-#   mailbag_request_from_role ROLE BODY [SECONDS]         asks one agent of a role, prints the file of its answer
+#   mailbag_share_artifact CATEGORY FILENAME CONTENT [TO] [NOTE]
+#                                                         writes a file into the room's context and announces it; CONTENT
+#                                                         - is standard input
+#   mailbag_share_file FILE CATEGORY [TO] [NOTE]          copies a file into the room's context and announces it
+#   mailbag_broadcast_to_role ROLE TYPE SUBJECT BODY [FIELD…]
+#                                                         sends to all agents of a role
+#   mailbag_request_from_role ROLE SUBJECT BODY [SECONDS] asks one agent of a role, prints the file of its answer
 #   mailbag_drop FILE                                     writes a message file to the outbox unchanged, prints its
 #                                                         path; - is standard input
 #   mailbag_mentions BODY                                 the mentions in a body, as @name or @tag:name, one per line
@@ -656,19 +660,18 @@ mailbag_role() (
 )
 
 mailbag_broadcast_to_role() (
-    [ $# -ge 2 ] || mailbag_fail 2 "usage: mailbag_broadcast_to_role ROLE BODY [FIELD]..."
+    [ $# -ge 4 ] || mailbag_fail 2 "usage: mailbag_broadcast_to_role ROLE TYPE SUBJECT BODY [FIELD]..."
     role=$(mailbag_role "$1") || exit
-    body=$2
-    shift 2
-    case " $*" in *" type="*) ;; *) set -- type=broadcast "$@" ;; esac
-    mailbag_send "all_$role" "$body" "$@"
+    type=$2 subject=$3 body=$4
+    shift 4
+    mailbag_send "all_$role" "$body" type="$type" subject="$subject" "$@"
 )
 
 mailbag_request_from_role() (
-    [ $# -ge 2 ] || mailbag_fail 2 "usage: mailbag_request_from_role ROLE BODY [SECONDS]"
-    seconds=$(mailbag_seconds "${3:-300}") || exit
+    [ $# -ge 3 ] || mailbag_fail 2 "usage: mailbag_request_from_role ROLE SUBJECT BODY [SECONDS]"
+    seconds=$(mailbag_seconds "${4:-300}") || exit
     role=$(mailbag_role "$1") && me=$(mailbag_me) || exit
-    id=$(mailbag_send "any_$role" "$2" type=request requires_response:=true) || exit
+    id=$(mailbag_send "any_$role" "$3" type=request subject="$2" requires_response:=true) || exit
     until=$(($(date +%s) + seconds))
     while :; do
         list=$(mailbag_inbox) || exit
@@ -756,8 +759,22 @@ mailbag_media_type() (
 
 # Prints the path below the context, the digest and the id of the announcement, one per line.
 mailbag_share_artifact() (
+    [ $# -ge 3 ] || mailbag_fail 2 "usage: mailbag_share_artifact CATEGORY FILENAME CONTENT [TO] [NOTE]"
+    case $2 in
+    '' | . | .. | */*) mailbag_fail 2 "cannot share $2: it is not a file name" ;;
+    esac
+    scratch=$(mktemp -d) || exit
+    trap 'rm -rf -- "$scratch"' EXIT
+    case $3 in
+    -) cat >"$scratch/$2" ;;
+    *) printf %s "$3" >"$scratch/$2" ;;
+    esac || exit
+    mailbag_share_file "$scratch/$2" "$1" "${4:-all}" "${5:-}"
+)
+
+mailbag_share_file() (
     LC_ALL=C
-    [ $# -ge 2 ] || mailbag_fail 2 "usage: mailbag_share_artifact FILE CATEGORY [TO] [NOTE]"
+    [ $# -ge 2 ] || mailbag_fail 2 "usage: mailbag_share_file FILE CATEGORY [TO] [NOTE]"
     file=$1 category=$2 name=${1##*/}
     case $category in
     '' | [!A-Za-z0-9]* | *[!A-Za-z0-9._-]*) mailbag_fail 2 "$category is not a valid category; use a name such as research" ;;

@@ -23,6 +23,7 @@
 import { execFile } from "node:child_process";
 import { createHash, randomUUID } from "node:crypto";
 import * as fs from "node:fs";
+import * as os from "node:os";
 import * as path from "node:path";
 
 export const POLL_MS = 150;
@@ -250,17 +251,19 @@ export class Mailbag {
     return this.send(null, null, { type: "ack", refs: [reference], status });
   }
 
-  /** Sends to all agents of a role except yourself. null means your own role. */
-  broadcastToRole(role: string | null, body?: string | null, fields: Fields = {}): string {
-    return this.send(`all_${this.roleOr(role)}`, body, { type: "broadcast", ...fields });
+  /** Sends to all agents of a role except yourself. null means your own role. Returns the id of the message. */
+  broadcastToRole(role: string | null, type: string, subject: string, body: string, fields: Fields = {}): string {
+    return this.send(`all_${this.roleOr(role)}`, body, { type, subject, ...fields });
   }
 
   /**
    * Asks one agent of a role and returns its answer, which stays unread until `done()`. Throws `Refused` if the router
    * rejects the request, and `Timeout`. A later answer arrives as normal mail.
    */
-  async requestFromRole(role: string | null, body: string, timeout = 300, fields: Fields = {}): Promise<Mail> {
-    const asked = { type: "request", requires_response: true, ...fields };
+  async requestFromRole(
+    role: string | null, subject: string, body: string, timeout = 300, fields: Fields = {},
+  ): Promise<Mail> {
+    const asked = { type: "request", subject, requires_response: true, ...fields };
     const id = this.send(`any_${this.roleOr(role)}`, body, asked);
     const answer = await this.wait(timeout, { where: (mail) => this.answers(mail, id) });
     if (!answer.isRefusal) return answer;
@@ -268,11 +271,31 @@ export class Mailbag {
     throw new Refused(answer);
   }
 
+  /** Writes `content` to `context/<category>/<filename>` and announces it, as `shareFile` does. */
+  shareArtifact(
+    category: string,
+    filename: string,
+    content: string | Uint8Array,
+    to: Recipients = "all",
+    options: { note?: string; mediaType?: string } = {},
+  ): Artifact {
+    if (["", ".", ".."].includes(filename) || path.basename(filename) !== filename) {
+      throw new MailbagError(`cannot share ${JSON.stringify(filename)}: it is not a file name`);
+    }
+    const scratch = fs.mkdtempSync(path.join(os.tmpdir(), "mailbag-"));
+    try {
+      fs.writeFileSync(path.join(scratch, filename), content);
+      return this.shareFile(path.join(scratch, filename), category, to, options);
+    } finally {
+      fs.rmSync(scratch, { recursive: true, force: true });
+    }
+  }
+
   /**
    * Copies a regular file to `context/<category>/` and announces it with its digest. Never overwrites a file: if another
    * file has the name, the copy gets a number.
    */
-  shareArtifact(
+  shareFile(
     file: string,
     category: string,
     to: Recipients = "all",
@@ -393,22 +416,35 @@ export function ack(mail: Mail | string, status: AckStatus = "acknowledged"): st
 }
 
 /** See `Mailbag.broadcastToRole`. */
-export function broadcastToRole(role: string | null, body?: string | null, fields: Fields = {}): string {
-  return new Mailbag().broadcastToRole(role, body, fields);
+export function broadcastToRole(
+  role: string | null, type: string, subject: string, body: string, fields: Fields = {},
+): string {
+  return new Mailbag().broadcastToRole(role, type, subject, body, fields);
 }
 
 /** See `Mailbag.requestFromRole`. */
 export async function requestFromRole(
-  role: string | null, body: string, timeout = 300, fields: Fields = {},
+  role: string | null, subject: string, body: string, timeout = 300, fields: Fields = {},
 ): Promise<Mail> {
-  return new Mailbag().requestFromRole(role, body, timeout, fields);
+  return new Mailbag().requestFromRole(role, subject, body, timeout, fields);
 }
 
 /** See `Mailbag.shareArtifact`. */
 export function shareArtifact(
+  category: string,
+  filename: string,
+  content: string | Uint8Array,
+  to: Recipients = "all",
+  options: { note?: string; mediaType?: string } = {},
+): Artifact {
+  return new Mailbag().shareArtifact(category, filename, content, to, options);
+}
+
+/** See `Mailbag.shareFile`. */
+export function shareFile(
   file: string, category: string, to: Recipients = "all", options: { note?: string; mediaType?: string } = {},
 ): Artifact {
-  return new Mailbag().shareArtifact(file, category, to, options);
+  return new Mailbag().shareFile(file, category, to, options);
 }
 
 /** See `Mailbag.route`. */

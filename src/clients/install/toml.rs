@@ -3,12 +3,13 @@
 use super::clients::Wanted;
 use super::json::Wrong;
 use super::servers::{foreign, is_ours};
+use crate::room::ROOM_VARIABLES;
 use toml_edit::{Array, DocumentMut, Item, Table, Value};
 
 const SERVERS: &str = "mcp_servers";
 const NAME: &str = "mailbag";
 /// Environment variables to pass on: the room and, if the agent is not fixed, the agent.
-const PASSED: [&str; 3] = ["MAILBAG_ROOM", "MAILBAG_AGENT", "MAOS_AGENT_ID"];
+const PASSED: [&str; 4] = ["MAILBAG_ROOM", "MAOS_MESSAGE_DIR", "MAILBAG_AGENT", "MAOS_AGENT_ID"];
 
 /// Adds our MCP server to a file's text.
 pub(super) fn put(text: &str, wanted: &Wanted) -> Result<String, Wrong> {
@@ -146,7 +147,7 @@ fn table(wanted: &Wanted) -> Table {
     table["command"] = toml_edit::value(wanted.program.as_str());
     table["args"] = toml_edit::value(Array::from_iter(["mcp"]));
     // Codex passes on only the listed variables.
-    let passed = PASSED.iter().filter(|name| wanted.agent.is_none() || **name == PASSED[0]);
+    let passed = PASSED.iter().filter(|name| wanted.agent.is_none() || ROOM_VARIABLES.contains(name));
     table["env_vars"] = toml_edit::value(Array::from_iter(passed.copied()));
     if let Some(agent) = &wanted.agent {
         let mut env = toml_edit::InlineTable::new();

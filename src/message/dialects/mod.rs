@@ -8,7 +8,7 @@
 mod recipients;
 mod table;
 
-pub use table::published;
+pub use table::{PAYLOAD_FIELD, published};
 
 use crate::base::error::Problem;
 use crate::message::reference::Reference;
@@ -217,6 +217,13 @@ impl Conversion {
     }
 
     fn payload(&mut self, mut map: Map<String, Value>, place: &str) {
+        if !map.contains_key("body")
+            && let Some(field) =
+                ["text", "content"].into_iter().find(|field| map.get(*field).is_some_and(Value::is_string))
+        {
+            let inner = format!("{place}/{field}");
+            self.metadata.push((PAYLOAD_FIELD.to_owned(), Value::from(field), inner));
+        }
         self.put_texts(&mut map, &["text", "body", "content"], place);
         for (key, value) in map {
             let inner = format!("{place}/{}", pointer_segment(&key));

@@ -21,7 +21,7 @@ pub(super) enum Reading {
     /// `metadata.content`.
     Content,
     /// Text becomes the body. Of an object, `text`, `body` or `content` becomes the body, `subject` the subject, and
-    /// the rest goes into `metadata`. A list goes to `metadata.payload`.
+    /// the rest goes into `metadata`, with the field of the body in [`PAYLOAD_FIELD`]. A list goes to `metadata.payload`.
     Payload,
     /// References, single or as `{id}`. If one item is not a reference, such as a URL, all items are also kept in
     /// `metadata.links`.
@@ -31,6 +31,9 @@ pub(super) enum Reading {
     Routing,
 }
 use Reading::*;
+
+/// The entry of `metadata` with the name that the body had in `payload`, if it is another name.
+pub const PAYLOAD_FIELD: &str = "payload_field";
 
 /// Other names of a field.
 pub(super) struct Spelling {
@@ -85,7 +88,8 @@ const SPELLINGS: &[Spelling] = &[
         "body",
         Payload,
         &["payload"],
-        "of an object its `text`, `body` or `content`, its `subject`, the rest goes to `metadata`",
+        "of an object its `text`, `body` or `content`, its `subject`, the rest goes to `metadata`, with the name of the \
+         body in `payload_field` if it is not `body`",
     ),
     same("thread_id", &["conversation_id", "conversation", "thread"]),
     same("in_reply_to", &["correlation_id", "in_response_to"]),
