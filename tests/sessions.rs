@@ -265,6 +265,6 @@ fn sessions_take_their_names_from_the_names_of_the_room() {
     assert!(named("s2").starts_with("this session is Tejo;"), "bob is called Douro");
     assert!(named("s3").starts_with("this session is Sintra2;"), "no name is left");
     assert_eq!(who_am_i(&world, "s1"), "Sintra", "a session keeps its name");
-    world.ok(&["send", "@sintra", "hi", "--as", "alice"]);
+    world.ok(&["send", "@Sintra", "hi", "--as", "alice"]);
     assert_eq!(world.bodies("Sintra"), ["hi"]);
 }

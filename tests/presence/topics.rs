@@ -32,7 +32,9 @@ fn who_no_longer_follows_it_gets_nothing_more() {
     world.ok(&["topic", "unsubscribe", "ports", "--as", "bob"]);
     world.drop_file("carol", "x.json", json!({"type": "unsubscribe", "topic": "ports"}).to_string());
     world.ok(&["run", "--once"]);
-    world.send("alice", "#ports", "8080 is taken");
+    assert!(
+        world.fails(3, &["send", "#ports", "8080 is taken", "--as", "alice"]).contains("no agent subscribes to #ports")
+    );
     assert_eq!((world.inbox("bob").len(), world.inbox("carol").len()), (0, 0));
     assert_eq!(world.json(&["topic", "list"]), json!([]));
     assert!(world.run(&["topic", "list"]).err.contains("no topics with subscribers"));
