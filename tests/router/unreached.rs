@@ -92,7 +92,8 @@ fn a_misspelled_mention_beside_a_correct_one_is_reported() {
     // P400
     let world = room();
     drop_and_route(&world, &json!({"body": "@bob and @carlo: please look at `@property` and a@b.example."}));
-    assert_eq!(world.inbox("bob").len(), 1);
+    drop_and_route(&world, &json!({"body": "@bob: the @Override is wrong"}));
+    assert_eq!(world.inbox("bob").len(), 2, "a word that resembles no name is no mention");
     let notices = notices(&world);
     assert_eq!(notices.len(), 1, "{notices:?}");
     let body = notices[0]["body"].as_str().unwrap_or_default();

@@ -4,7 +4,7 @@
 
 use super::expand::{Expansion, best_first, role_named};
 use super::{Availability, Resolved, resolve_all};
-use crate::base::error::Problem;
+use crate::base::error::{Problem, nearest};
 use crate::message::address::{Address, quoted};
 use crate::message::{MILESTONE, Message, may_go_to_channel_alone};
 use crate::room::registry::Registry;
@@ -29,8 +29,8 @@ pub fn resolve_message(
     let mut resolved = resolve_all(registry, sender, message.addresses(), by_mention, standing)?;
     if resolved.recipients.is_empty() && by_mention && !needs_none {
         let problem = Problem::new("no_recipient", "no agent that the body mentions is registered").at("/body");
-        let near = resolved.unreached.first().map(|problem| problem.fix.as_str()).unwrap_or_default();
-        return Err(vec![problem.fix(format!("{near}; or name the recipients in `to`"))]);
+        let near = resolved.unreached.first().map(|problem| format!("{}; or ", problem.fix)).unwrap_or_default();
+        return Err(vec![problem.fix(format!("{near}name the recipients in `to`; `mailbag agent list` shows them"))]);
     }
     if needs_none && by_mention {
         // A name in the text of a report need not be an address.
@@ -42,14 +42,15 @@ pub fn resolve_message(
 }
 
 impl Expansion<'_, '_> {
-    /// Why an address or a mention reaches no agent. `None` for an invalid address, which is rejected.
+    /// Why an address or a mention reaches no agent. `None` for an invalid address, which is rejected, and for a word that
+    /// resembles no name.
     pub(super) fn explain_unreached(&self, text: &str, mention: bool) -> Option<Problem> {
         if !mention {
             return Address::parse(text).ok().map(|address| self.why_unreached(&address));
         }
         match self.mentioned(text) {
             Some(address) => Some(self.why_unreached(&address)),
-            None => Some(self.unknown_mention(text)),
+            None => self.misspelled_mention(text),
         }
     }
 
@@ -106,11 +107,17 @@ impl Expansion<'_, '_> {
         Problem::new("no_subscriber", format!("no agent subscribes to #{topic}")).fix(fix)
     }
 
-    fn unknown_mention(&self, text: &str) -> Problem {
+    /// A name that resembles none need not be meant as a mention.
+    fn misspelled_mention(&self, text: &str) -> Option<Problem> {
         let handle = text.strip_prefix('@').unwrap_or(text);
         let handle = handle.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
+        let roles = self.registry.roles();
+        let fix = match nearest(handle, roles.keys().copied()).first() {
+            Some(role) => format!("did you mean @{role}?"),
+            None => self.registry.did_you_mean(handle),
+        };
         let what = format!("no agent is called {}, so this mention reaches no agent", quoted(&format!("@{handle}")));
-        Problem::new("unknown_mention", what).fix(self.registry.did_you_mean(handle))
+        fix.starts_with("did you mean").then(|| Problem::new("unknown_mention", what).fix(fix))
     }
 }
 
