@@ -1,5 +1,5 @@
 //! Differences between operating systems: the best calls on Linux, and portable variants with the same guarantees
-//! elsewhere. A Linux build with the feature `portable` uses these variants, so that tests run them.
+//! elsewhere. A Linux build without the feature `native` uses these variants, so that tests run them.
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -22,7 +22,7 @@ pub enum ReadLease {
 
 /// Opens a path below a directory. A symbolic link anywhere in the path is an error.
 pub(super) fn open_beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Result<OwnedFd> {
-    #[cfg(all(target_os = "linux", not(feature = "portable")))]
+    #[cfg(all(target_os = "linux", feature = "native"))]
     {
         use rustix::fs::ResolveFlags;
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
@@ -49,7 +49,7 @@ fn open_step_by_step(dir: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Result
 /// Renames a file, never over another file. On a file system without this guarantee it checks first. The rename is
 /// still atomic, but a file that appears after the check is lost.
 pub(super) fn rename_no_replace(from: BorrowedFd<'_>, name: &Path, to: BorrowedFd<'_>, new: &Path) -> Result<()> {
-    #[cfg(any(all(target_os = "linux", not(feature = "portable")), target_vendor = "apple"))]
+    #[cfg(any(all(target_os = "linux", feature = "native"), target_vendor = "apple"))]
     match rustix::fs::renameat_with(from, name, to, new, rustix::fs::RenameFlags::NOREPLACE) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
         done => return done,
@@ -94,13 +94,13 @@ pub(super) fn forget(fd: BorrowedFd<'_>) -> Result<()> {
 }
 
 /// Is there a call that makes a whole file system durable?
-pub const CAN_SYNC_ALL: bool = cfg!(all(target_os = "linux", not(feature = "portable")));
+pub const CAN_SYNC_ALL: bool = cfg!(all(target_os = "linux", feature = "native"));
 
 /// Makes everything on the file system of `fd` durable. Only where [`CAN_SYNC_ALL`].
 pub(super) fn sync_all(fd: BorrowedFd<'_>) -> std::io::Result<()> {
-    #[cfg(all(target_os = "linux", not(feature = "portable")))]
+    #[cfg(all(target_os = "linux", feature = "native"))]
     return Ok(rustix::fs::syncfs(fd)?);
-    #[cfg(not(all(target_os = "linux", not(feature = "portable"))))]
+    #[cfg(not(all(target_os = "linux", feature = "native")))]
     {
         let _ = fd;
         Err(std::io::ErrorKind::Unsupported.into())
@@ -152,7 +152,7 @@ pub(super) fn events_work(_: BorrowedFd<'_>) -> bool {
 }
 
 /// Asks for a read lease to find out whether a writer has the file open, and releases it immediately.
-#[cfg(all(target_os = "linux", not(feature = "portable")))]
+#[cfg(all(target_os = "linux", feature = "native"))]
 pub(super) fn lease(file: &File) -> ReadLease {
     catch_lease_breaks();
     // SAFETY: fcntl with F_SETLEASE takes an open descriptor and an integer, and touches no memory of ours.
@@ -168,14 +168,14 @@ pub(super) fn lease(file: &File) -> ReadLease {
     }
 }
 
-#[cfg(not(all(target_os = "linux", not(feature = "portable"))))]
+#[cfg(not(all(target_os = "linux", feature = "native")))]
 pub(super) fn lease(file: &File) -> ReadLease {
     let _ = file.as_raw_fd();
     ReadLease::Unknown
 }
 
 /// If a writer opens the file during the lease, the system sends SIGIO, which ends a process by default.
-#[cfg(all(target_os = "linux", not(feature = "portable")))]
+#[cfg(all(target_os = "linux", feature = "native"))]
 fn catch_lease_breaks() {
     use std::sync::atomic::AtomicBool;
     use std::sync::{Arc, Once};

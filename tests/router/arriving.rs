@@ -67,7 +67,7 @@ fn python_s_slow_pieces_arrive_whole_and_never_before_the_file_is_closed() {
 }
 
 #[test]
-#[cfg(all(target_os = "linux", not(feature = "portable")))] // Other systems can't tell.
+#[cfg(all(target_os = "linux", feature = "native"))] // Other systems can't tell.
 fn a_whole_message_whose_writer_still_holds_it_open_waits_and_holds_up_nobody() {
     let town = alice_and_bob().run();
     let mut held = fs::File::create(town.room("outbox/alice/held.json")).expect("an outbox");
@@ -81,7 +81,7 @@ fn a_whole_message_whose_writer_still_holds_it_open_waits_and_holds_up_nobody() 
 }
 
 #[test]
-#[cfg(all(target_os = "linux", not(feature = "portable")))] // Other systems can't tell.
+#[cfg(all(target_os = "linux", feature = "native"))] // Other systems can't tell.
 fn a_file_is_taken_after_its_writer_has_closed_it_even_if_no_event_tells_of_that() {
     // P3
     let town = alice_and_bob().run();
