@@ -96,9 +96,8 @@ fn is_canonical(key: &str, value: &Value) -> bool {
 /// Returns true if a name has no meaning in any type of message.
 fn may_be_own(key: &str) -> bool {
     // The fields of these types are known under their own names only.
-    ["", "ack", "claim", "release", "approval", "decision", "subscribe", "link", "pin"]
-        .iter()
-        .all(|kind| table::meaning(key, kind).is_none())
+    let kinds = ["", "ack", "claim", "release", "approval", "decision", "subscribe", "link", "pin"];
+    kinds.iter().all(|kind| table::meaning(key, kind).is_none())
 }
 
 #[derive(Default)]
@@ -159,9 +158,7 @@ impl Conversion {
                 self.metadata.push(("routing".into(), Value::String(word), place));
             }
             (Reading::Content | Reading::Payload, _) => self.reject(place, "text, an object or a list"),
-            (Reading::Routing, _) => {
-                self.reject(place, &format!("an object, or one of the words {}", ROUTES.join(", ")))
-            }
+            (Reading::Routing, _) => self.reject(place, &format!("an object, or one of {}", ROUTES.join(", "))),
         }
     }
 
@@ -217,12 +214,9 @@ impl Conversion {
     }
 
     fn payload(&mut self, mut map: Map<String, Value>, place: &str) {
-        if !map.contains_key("body")
-            && let Some(field) =
-                ["text", "content"].into_iter().find(|field| map.get(*field).is_some_and(Value::is_string))
-        {
-            let inner = format!("{place}/{field}");
-            self.metadata.push((PAYLOAD_FIELD.to_owned(), Value::from(field), inner));
+        let other = ["text", "content"].into_iter().find(|field| map.get(*field).is_some_and(Value::is_string));
+        if let Some(field) = other.filter(|_| !map.contains_key("body")) {
+            self.metadata.push((PAYLOAD_FIELD.to_owned(), field.into(), format!("{place}/{field}")));
         }
         self.put_texts(&mut map, &["text", "body", "content"], place);
         for (key, value) in map {

@@ -5,12 +5,14 @@
 
 use super::{Hint, Place, Wake, add, start};
 use crate::base::error::{Error, Result};
-use crate::disk::{Dir, layout};
+use crate::disk::Dir;
 use notify::event::{AccessKind, AccessMode, CreateKind, ModifyKind, RenameMode};
 use notify::{Event, EventKind, EventKindMask, RecommendedWatcher, Watcher as _};
+use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The kinds of events that matter. Opening and reading do not: the router's own reads would wake it.
 const KINDS: EventKindMask = EventKindMask::CREATE
@@ -31,31 +33,38 @@ pub(super) enum Signal {
     NewFile(Hint),
 }
 
+/// The watched directories, by their path when they were added.
+#[derive(Default)]
+struct Places(Mutex<HashMap<PathBuf, Place>>);
+
 /// The watches of one router.
 pub(super) struct Events {
     room: Dir,
     watcher: RecommendedWatcher,
+    places: Arc<Places>,
     root: PathBuf,
 }
 
 impl Events {
     pub(super) fn new(room: &Dir, sender: &Sender<Signal>) -> Result<Events> {
-        // Events have the path as it was watched, so the real path is watched, and removed from each event.
+        // An absolute path stays valid when the router's working directory changes.
         let root = room.path().canonicalize().unwrap_or_else(|_| room.path().to_path_buf());
-        let (cut, sender) = (root.clone(), sender.clone());
+        let (places, sender) = (Arc::new(Places::default()), sender.clone());
+        let known = places.clone();
         let handler = move |event: notify::Result<Event>| {
-            for signal in read(&cut, event) {
+            for signal in known.read(event) {
                 // The receiver is gone only after the router has ended.
                 let _ = sender.send(signal);
             }
         };
-        Ok(Events { room: room.clone(), watcher: start(&root, KINDS, handler)?, root })
+        Ok(Events { room: room.clone(), watcher: start(&root, KINDS, handler)?, places, root })
     }
 
     pub(super) fn add(&mut self, place: &Place) -> Result<()> {
         let path = self.root.join(place.below());
         // A directory that was removed and made again has a new inode, which the old watch does not cover.
         let _ = self.watcher.unwatch(&path);
+        self.places.0.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone(), place.clone());
         match add(&mut self.watcher, &path) {
             Err(e) if e.errno() == Some(libc::ENOENT) => self.explain_missing(place),
             added => added,
@@ -74,77 +83,62 @@ impl Events {
     }
 }
 
-fn read(root: &Path, event: notify::Result<Event>) -> Vec<Signal> {
-    let event = match event {
-        Ok(event) if !event.need_rescan() => event,
-        _ => return vec![Signal::Wake(Wake::Hint(Hint::Everything))],
-    };
-    let (mut came, mut went) = (Vec::new(), Vec::new());
-    match event.kind {
-        EventKind::Modify(ModifyKind::Name(RenameMode::Both)) => {
-            went.extend(event.paths.first());
-            came.extend(event.paths.last());
+impl Places {
+    fn read(&self, event: notify::Result<Event>) -> Vec<Signal> {
+        let event = match event {
+            Ok(event) if !event.need_rescan() => event,
+            _ => return vec![Signal::Wake(Wake::Hint(Hint::Everything))],
+        };
+        let (mut came, mut went) = (Vec::new(), Vec::new());
+        match event.kind {
+            EventKind::Modify(ModifyKind::Name(RenameMode::Both)) => {
+                went.extend(event.paths.first());
+                came.extend(event.paths.last());
+            }
+            // The event does not say in which direction.
+            EventKind::Modify(ModifyKind::Name(RenameMode::Any)) | EventKind::Any => {
+                went.extend(&event.paths);
+                came.extend(&event.paths);
+            }
+            EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => went.extend(&event.paths),
+            EventKind::Access(AccessKind::Close(AccessMode::Write)) | EventKind::Create(_) | EventKind::Modify(_) => {
+                came.extend(&event.paths);
+            }
+            _ => {}
         }
-        // The event does not say in which direction.
-        EventKind::Modify(ModifyKind::Name(RenameMode::Any)) | EventKind::Any => {
-            went.extend(&event.paths);
-            came.extend(&event.paths);
-        }
-        EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => went.extend(&event.paths),
-        EventKind::Access(AccessKind::Close(AccessMode::Write)) | EventKind::Create(_) | EventKind::Modify(_) => {
-            came.extend(&event.paths);
-        }
-        _ => {}
+        let is_open = HAS_CLOSE && event.kind == EventKind::Create(CreateKind::File);
+        let went = went.into_iter().filter_map(|path| self.hint(path, Place::went)).map(Wake::Hint).map(Signal::Wake);
+        let came = came.into_iter().filter_map(|path| self.hint(path, Place::came));
+        let came = came.filter_map(|hint| match hint {
+            Hint::File(..) if is_open => Some(Signal::NewFile(hint)),
+            // Another event follows when the file is closed.
+            Hint::Request(..) if is_open => None,
+            hint => Some(Signal::Wake(Wake::Hint(hint))),
+        });
+        went.chain(came).collect()
     }
-    let is_open = HAS_CLOSE && event.kind == EventKind::Create(CreateKind::File);
-    let went = went.into_iter().filter_map(|path| hint(root, path, Place::went)).map(Wake::Hint).map(Signal::Wake);
-    let came = came.into_iter().filter_map(|path| hint(root, path, Place::came));
-    let came = came.filter_map(|hint| match hint {
-        Hint::File(..) if is_open => Some(Signal::NewFile(hint)),
-        // Another event follows when the file is closed.
-        Hint::Request(..) if is_open => None,
-        hint => Some(Signal::Wake(Wake::Hint(hint))),
-    });
-    went.chain(came).collect()
-}
 
-fn hint(root: &Path, path: &Path, direction: fn(&Place, &OsStr) -> Option<Hint>) -> Option<Hint> {
-    let (place, name) = split(root, path)?;
-    direction(&place, name)
-}
-
-/// The watched directory that a path is in, and its name there.
-fn split<'p>(root: &Path, path: &'p Path) -> Option<(Place, &'p OsStr)> {
-    let name = path.file_name()?;
-    let parts: Option<Vec<&str>> = path
-        .parent()?
-        .strip_prefix(root)
-        .ok()?
-        .components()
-        .map(|part| match part {
-            Component::Normal(part) => part.to_str(),
-            _ => None,
-        })
-        .collect();
-    let place = match *parts? {
-        [] => Place::Room,
-        [layout::OUTBOXES] => Place::Outboxes,
-        [layout::OUTBOXES, agent] => Place::Outbox(agent.to_owned()),
-        [layout::INBOXES] => Place::Inboxes,
-        [layout::INBOXES, agent] => Place::Inbox(agent.to_owned()),
-        [layout::INBOXES, agent, layout::TAKEN] => Place::Taken(agent.to_owned()),
-        _ => return None,
-    };
-    Some((place, name))
+    fn hint(&self, path: &Path, direction: fn(&Place, &OsStr) -> Option<Hint>) -> Option<Hint> {
+        let places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        direction(places.get(path.parent()?)?, path.file_name()?)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::disk::layout;
     use notify::event::{Flag, RemoveKind};
 
+    fn places() -> Places {
+        let agents = ["bob".into(), "old".into(), layout::link_id("po")];
+        let all = agents.iter().flat_map(|agent| [Place::Outbox(agent.clone()), Place::Inbox(agent.clone())]);
+        let all = all.chain([Place::Room, Place::Outboxes, Place::Inboxes]);
+        Places(Mutex::new(all.map(|place| (Path::new("/room").join(place.below()), place)).collect()))
+    }
+
     fn hints(kind: EventKind, path: &str) -> Vec<Hint> {
-        let signals = read(Path::new("/room"), Ok(Event::new(kind).add_path(path.into())));
+        let signals = places().read(Ok(Event::new(kind).add_path(path.into())));
         let hints = signals.into_iter().map(|signal| match signal {
             Signal::Wake(Wake::Hint(hint)) | Signal::NewFile(hint) => hint,
             Signal::Wake(wake) => panic!("{wake:?}"),
@@ -162,6 +156,9 @@ mod tests {
         assert_eq!(hints(EventKind::Access(AccessKind::Open(AccessMode::Any)), "/room/outbox/bob/x.json"), []);
         assert!(!KINDS.intersects(EventKindMask::ACCESS_OPEN | EventKindMask::ACCESS_CLOSE_NOWRITE));
         assert_eq!(hints(closed, "/room/outbox/bob/.x.json.tmp"), []);
+        let item = vec![Hint::File(layout::link_id("po"), "000000000001.json".into())];
+        let renamed = EventKind::Modify(ModifyKind::Name(RenameMode::To));
+        assert_eq!(hints(renamed, "/room/links/po/in/000000000001.json"), item);
     }
 
     #[test]
@@ -175,7 +172,7 @@ mod tests {
     #[test]
     fn an_overflow_without_a_path_means_look_everywhere() {
         let overflow = Event::new(EventKind::Other).set_flag(Flag::Rescan);
-        assert_eq!(read(Path::new("/room"), Ok(overflow)), [Signal::Wake(Wake::Hint(Hint::Everything))]);
+        assert_eq!(places().read(Ok(overflow)), [Signal::Wake(Wake::Hint(Hint::Everything))]);
     }
 
     #[test]
