@@ -5,7 +5,7 @@
 //!
 //! [`up`] sets up a project, [`install`] edits a client's settings and [`git_hooks`] the hooks of a repository, [`hooks`],
 //! [`hook_events`] and [`mcp`] answer a client's calls, [`briefing`] announces mail, [`wake`], [`rewake`] and [`idle`] wake idle
-//! agents, with what [`activity`] knows of their turns,
+//! agents, with what `activity` knows of their turns,
 //! [`session_watch`] notices the end of a client, [`exec`] runs any command
 //! as an agent, and [`bindings`] are the helper files for other languages.
 //!

@@ -1,4 +1,4 @@
-//! Dialects: other spellings of a message, and their conversion to the canonical form by the [`table`].
+//! Dialects: other spellings of a message, and their conversion to the canonical form by the module `table`.
 //!
 //! If two fields have the same meaning and the same value, one is dropped. With different values the message is
 //! rejected. A value without a canonical field goes into `metadata`, so that nothing of the message is lost. `null` is
