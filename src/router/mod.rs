@@ -340,6 +340,14 @@ impl Router {
         self.deadlines.keep(Keep { config, storage, journal, progress, receipts, notices, pending });
     }
 
+    /// Does what became due by the mail of this pass. Mail that failed for a temporary reason is tried again first: it can
+    /// be a decision that was made in time.
+    fn keep_new_deadlines(&mut self) {
+        if self.pending.is_empty() {
+            self.keep_deadlines();
+        }
+    }
+
     /// A file left this agent's inbox, or its directory of leased copies.
     fn left(&mut self, agent: &str, name: &OsStr) {
         receipts::left(&self.config, self.journal.state(), &mut self.receipts, agent, name);

@@ -155,7 +155,7 @@ impl Life {
             }
             if options.once {
                 // Mail that has just arrived can have expired.
-                self.router.keep_deadlines();
+                self.router.keep_new_deadlines();
                 if !self.router.is_idle() {
                     continue;
                 }

@@ -76,7 +76,7 @@ fn pass_with(room: &Room, lock: Lock, recovered: impl FnOnce() -> Result<()>) ->
         router.route()?;
     }
     // Mail that has just arrived can have expired.
-    router.keep_deadlines();
+    router.keep_new_deadlines();
     router.tell_of_strays();
     while !router.is_idle() {
         router.route()?;
