@@ -117,7 +117,7 @@ fn nothing_is_left(town: &Town, ledger: &Ledger) {
     town.verify();
     let status = town.status();
     let counts = json!({"accepted": ledger.messages, "refused": ledger.refused, "duplicates": ledger.duplicates,
-        "copies": ledger.copies()});
+        "copies": ledger.copies(), "decisions": 0});
     assert_eq!(status["counts"], counts);
     for part in ["blocked", "undelivered", "waiting", "unregistered", "problems"] {
         assert_eq!(status[part], json!([]), "{part}");
