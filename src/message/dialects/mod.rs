@@ -21,7 +21,7 @@ use table::{Meaning, ROUTED, ROUTES, Reading};
 
 /// A message in canonical form.
 pub struct Converted {
-    /// Its fields in the order in which they were sent.
+    /// Its fields in the sent order.
     pub fields: Map<String, Value>,
     /// The canonical fields that came from a dialect, and their original positions as JSON pointers.
     pub origins: Vec<(&'static str, String)>,
@@ -49,13 +49,7 @@ pub fn spell(fields: Map<String, Value>) -> Converted {
 
 /// The canonical field that a name means, for the fields that exist in messages of every type.
 pub fn field_of(name: &str) -> Option<&'static str> {
-    if let Some(field) = FIELDS.iter().find(|field| **field == name) {
-        return Some(field);
-    }
-    match table::meaning(name, "")? {
-        Meaning::Field(field, _) => Some(field),
-        Meaning::Instead(..) => None,
-    }
+    FIELDS.iter().find(|field| **field == name).copied().or_else(|| table::field(name))
 }
 
 /// The canonical type of a message in any dialect.
@@ -66,7 +60,7 @@ pub fn type_of(message: &Value) -> Option<&str> {
 
 /// The word for the type, as it was sent.
 fn type_word(fields: &Map<String, Value>) -> Option<&str> {
-    let is_type = |key: &str| key == "type" || matches!(table::meaning(key, ""), Some(Meaning::Field("type", _)));
+    let is_type = |key: &str| key == "type" || table::field(key) == Some("type");
     fields.iter().find(|(key, value)| value.is_string() && is_type(key))?.1.as_str()
 }
 
@@ -89,15 +83,8 @@ fn is_canonical(key: &str, value: &Value) -> bool {
         "attachments" => !value.as_array().is_some_and(|attachments| attachments.iter().any(has_null)),
         "refs" => !value.as_array().is_some_and(|refs| refs.iter().any(Value::is_number)),
         key if FIELDS.contains(&key) => true,
-        _ => !ROUTERS_OWN.contains(&key) && !status_line::FIELDS.contains(&key) && may_be_own(key),
+        _ => !ROUTERS_OWN.contains(&key) && !status_line::FIELDS.contains(&key) && !table::has_any_meaning(key),
     }
-}
-
-/// Returns true if a name has no meaning in any type of message.
-fn may_be_own(key: &str) -> bool {
-    // The fields of these types are known under their own names only.
-    let kinds = ["", "ack", "claim", "release", "approval", "decision", "subscribe", "link", "pin"];
-    kinds.iter().all(|kind| table::meaning(key, kind).is_none())
 }
 
 #[derive(Default)]
@@ -267,7 +254,7 @@ impl Conversion {
         }
     }
 
-    /// Adds what a status line says.
+    /// Adds the fields of a status line.
     fn add_report(&mut self) {
         if self.line.is_empty() && !status_line::is_line(&self.word) {
             return;

@@ -4,6 +4,8 @@
 use crate::message::FIELDS;
 use crate::message::status::Status;
 use serde_json::{Map, Value};
+use std::collections::HashMap;
+use std::sync::LazyLock;
 
 /// How the value of a field is converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,12 +18,12 @@ pub(super) enum Reading {
     Recipient,
     /// Further recipients.
     Copies,
-    /// Text becomes the body. Of an object, `text` or `body` becomes the body, and the rest goes to `metadata.content`.
-    /// Of a list of text blocks, the texts become the body; a list with other blocks is also kept in
+    /// Text becomes the body. In an object, `text` or `body` becomes the body, and the rest becomes `metadata.content`.
+    /// In a list of text blocks, the texts become the body; a list with other blocks is also kept in
     /// `metadata.content`.
     Content,
     /// Text becomes the body. Of an object, `text`, `body` or `content` becomes the body, `subject` the subject, and
-    /// the rest goes into `metadata`, with the field of the body in [`PAYLOAD_FIELD`]. A list goes to `metadata.payload`.
+    /// the rest goes into `metadata`, with the field of the body in [`PAYLOAD_FIELD`]. A list becomes `metadata.payload`.
     Payload,
     /// References, single or as `{id}`. If one item is not a reference, such as a URL, all items are also kept in
     /// `metadata.links`.
@@ -191,25 +193,56 @@ pub(super) enum Meaning {
     Instead(&'static str, &'static str),
 }
 
+/// The fields, each with its folded name.
+static FOLDED_FIELDS: LazyLock<Vec<(String, &'static str)>> =
+    LazyLock::new(|| FIELDS.iter().map(|field| (fold(field), *field)).collect());
+
+/// The meanings of all other names, by the folded name.
+static MEANINGS: LazyLock<HashMap<String, Meaning>> = LazyLock::new(|| {
+    let mut meanings = HashMap::new();
+    for (names, field, remark) in REJECTED {
+        meanings.extend(names.iter().map(|name| (fold(name), Meaning::Instead(field, remark))));
+    }
+    for Spelling { field, reading, names, .. } in SPELLINGS {
+        meanings.extend(names.iter().map(|name| (fold(name), Meaning::Field(field, *reading))));
+    }
+    meanings
+});
+
 /// The meaning of a name in a message of this type. `None` for a name of the sender's own.
 pub(super) fn meaning(name: &str, kind: &str) -> Option<Meaning> {
+    find_meaning(name, |field| has_meaning(field, kind))
+}
+
+/// Returns true if a name has a meaning in messages of any type.
+pub(super) fn has_any_meaning(name: &str) -> bool {
+    find_meaning(name, |_| true).is_some()
+}
+
+/// The field that a name means in messages of every type. `None` for a rejected name.
+pub(super) fn field(name: &str) -> Option<&'static str> {
+    match known(&folded(name)?, |field| has_meaning(field, ""))? {
+        Meaning::Field(field, _) => Some(field),
+        Meaning::Instead(..) => None,
+    }
+}
+
+fn find_meaning(name: &str, has_meaning: impl Fn(&str) -> bool) -> Option<Meaning> {
+    let folded = folded(name)?;
+    known(&folded, &has_meaning).or_else(|| near(&folded, has_meaning).map(|field| Meaning::Instead(field, "")))
+}
+
+/// The folded name. `None` for a name that is always the sender's own.
+fn folded(name: &str) -> Option<String> {
     const LONGEST: usize = 40;
-    if name.len() > LONGEST || ["x-", "x_", "_"].iter().any(|start| name.starts_with(start)) {
-        return None;
-    }
-    let folded = fold(name);
-    let is_it = |other: &&str| fold(other) == folded;
-    let field = FIELDS.iter().find(|field| is_it(field)).filter(|field| has_meaning(field, kind));
-    if let Some(field) = field {
-        return Some(Meaning::Field(field, Same));
-    }
-    if let Some(spelling) = SPELLINGS.iter().find(|spelling| spelling.names.iter().any(&is_it)) {
-        return Some(Meaning::Field(spelling.field, spelling.reading));
-    }
-    if let Some((_, field, remark)) = REJECTED.iter().find(|(names, ..)| names.iter().any(&is_it)) {
-        return Some(Meaning::Instead(field, remark));
-    }
-    near(&folded, kind).map(|field| Meaning::Instead(field, ""))
+    let is_own = name.len() > LONGEST || ["x-", "x_", "_"].iter().any(|start| name.starts_with(start));
+    if is_own { None } else { Some(fold(name)) }
+}
+
+/// The meaning of a name that is a field or in the table.
+fn known(folded: &str, has_meaning: impl Fn(&str) -> bool) -> Option<Meaning> {
+    let field = FOLDED_FIELDS.iter().find(|(known, _)| known == folded).filter(|(_, field)| has_meaning(field));
+    field.map(|(_, field)| Meaning::Field(field, Same)).or_else(|| MEANINGS.get(folded).copied())
 }
 
 /// The message with the fields that rejected names stand for, unless it has these fields already. `None` if no name is
@@ -232,23 +265,23 @@ fn has_meaning(field: &str, kind: &str) -> bool {
     OF_TYPES.iter().find(|(name, _)| *name == field).is_none_or(|(_, kinds)| kinds.contains(&kind))
 }
 
-/// The field of at least four letters from which a name differs in one letter, or in two from one of at least eleven.
-fn near(folded: &str, kind: &str) -> Option<&'static str> {
+/// The field with a similar name: at most one other letter in a field of four to ten letters, two in a longer field.
+fn near(folded: &str, has_meaning: impl Fn(&str) -> bool) -> Option<&'static str> {
     const SHORTEST: usize = 4;
     const LONG: usize = 11;
     if OTHER_WORDS.contains(&folded) {
         return None;
     }
-    let is_near = |field: &&&'static str| {
-        let field = fold(field);
+    let is_near = |field: &str| {
         let most = if field.len() < LONG { 1 } else { 2 };
         // A plural or singular is a word of its own.
         field.len() >= SHORTEST
             && folded.len().abs_diff(field.len()) <= most
             && folded.trim_end_matches('s') != field.trim_end_matches('s')
-            && strsim::osa_distance(folded, &field) <= most
+            && strsim::osa_distance(folded, field) <= most
     };
-    FIELDS.iter().filter(|field| has_meaning(field, kind)).find(is_near).copied()
+    let mut fields = FOLDED_FIELDS.iter().filter(|(_, field)| has_meaning(field));
+    fields.find(|(known, _)| is_near(known)).map(|(_, field)| *field)
 }
 
 /// A name without letter case, `-` and `_`.
