@@ -1,12 +1,12 @@
-//! Which message answers another one. This is the only definition: the router records the result as `answers`, and
-//! deadlines, the list of open items, threads and `mailbag ask` use what it recorded.
+//! Answers to messages. This is the only definition: the router records the result as `answers`, and deadlines, the list
+//! of open items, threads and `mailbag ask` use the record.
 
 use super::Message;
 use super::reference::{Fit, Reference};
 use super::types::{APPROVAL, CLAIM_TYPES, ESCALATION, MILESTONE, QUESTION, ROUTER_TYPES, is_session_event};
 use std::sync::Arc;
 
-/// What identifies a message to its answers.
+/// The identification of a message for its answers.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
     /// Its record.
@@ -15,11 +15,11 @@ pub struct Asked<'a> {
     pub from: &'a Arc<str>,
     /// Its id.
     pub id: &'a str,
-    /// What it shares with its answers.
+    /// The thread and the reference that its answers can share.
     pub shares: &'a Shared,
 }
 
-/// What a message shares with its answers.
+/// The thread and the reference of a message that its answers can share.
 #[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Shared {
     /// Its thread.
@@ -30,7 +30,16 @@ pub struct Shared {
     pub correlation: Option<String>,
 }
 
-/// What connects a message to the one that it answers.
+/// A text or a number that connects a reply to a message.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Name {
+    /// An id, a thread or a correlation id.
+    Text(String),
+    /// The number of a record.
+    Seq(u64),
+}
+
+/// The connections of a reply.
 pub struct Reply<'a> {
     names: Option<Reference>,
     thread: Option<&'a str>,
@@ -77,16 +86,40 @@ impl<'a> Reply<'a> {
         let is_connected = names.is_some() || thread.is_some() || correlation.is_some() || !refs.is_empty();
         is_connected.then_some(Reply { names, thread, correlation, refs })
     }
+
+    /// The names of the messages that it can answer by `in_reply_to`.
+    pub fn names(&self) -> Vec<Name> {
+        self.names.iter().flat_map(names_of).collect()
+    }
+
+    /// The names of the messages that it can answer because it shares something with them.
+    pub fn shared_names(&self) -> Vec<Name> {
+        let texts = self.thread.into_iter().chain(self.correlation).map(|text| Name::Text(text.to_owned()));
+        texts.chain(self.refs.iter().flat_map(names_of)).collect()
+    }
+}
+
+fn names_of(reference: &Reference) -> impl Iterator<Item = Name> {
+    let id = reference.id().map(|id| Name::Text(id.to_owned()));
+    id.into_iter().chain(reference.seq().map(Name::Seq))
 }
 
 impl Asked<'_> {
+    /// The names that its answers can use.
+    pub fn names(&self) -> impl Iterator<Item = Name> {
+        let Shared { thread, correlation } = self.shares;
+        let texts = [Some(self.id), thread.as_deref(), correlation.as_deref()];
+        let texts = texts.into_iter().flatten().map(|text| Name::Text(text.to_owned()));
+        texts.chain([Name::Seq(self.seq)])
+    }
+
     /// Returns true if a reply names this message in `in_reply_to`.
     pub fn is_named_by(&self, reply: &Reply<'_>) -> bool {
         reply.names.as_ref().is_some_and(|name| self.has_name(name))
     }
 
     /// Returns true if a reply shares the thread or the correlation id of this message, or names it in `refs`. This counts
-    /// only for a reply that goes to the sender of this message.
+    /// only for a reply to the sender of this message.
     pub fn is_shared_by(&self, reply: &Reply<'_>) -> bool {
         let Shared { thread, correlation } = self.shares;
         let is_same_thread = |name: &str| name == self.id || thread.as_deref() == Some(name);

@@ -1,13 +1,45 @@
-//! Messages that want a reply: what each is known by, and the one that a reply answers.
+//! Messages that want a reply: their names, and the search for the message that a reply answers.
 
 use super::{EXPIRED, LOOP, OVERDUE, OVERDUE_AT_LAST, State, Timed, UNREACHED, renames};
 use crate::base::clock::Stamp;
-use crate::message::answer::{Asked, Reply, Shared};
+use crate::message::answer::{Asked, Name, Reply, Shared};
 use crate::message::record::{Group, Record};
 use crate::message::status::Status;
 use crate::message::{Message, id};
 use serde::{Deserialize, Serialize};
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+
+/// Finds messages that want a reply by the names that replies use.
+#[derive(Debug, Clone, Default)]
+pub(super) struct AskedIndex(HashMap<Name, BTreeSet<u64>>);
+
+impl AskedIndex {
+    /// Adds a message.
+    pub(super) fn add(&mut self, asked: Asked<'_>) {
+        for name in asked.names() {
+            self.0.entry(name).or_default().insert(asked.seq);
+        }
+    }
+
+    /// Removes a message.
+    pub(super) fn remove(&mut self, asked: Asked<'_>) {
+        for name in asked.names() {
+            if let Some(seqs) = self.0.get_mut(&name) {
+                seqs.remove(&asked.seq);
+                if seqs.is_empty() {
+                    self.0.remove(&name);
+                }
+            }
+        }
+    }
+
+    /// The first message with one of these names that fulfils the condition.
+    pub(super) fn first(&self, names: &[Name], holds: impl Fn(u64) -> bool) -> Option<u64> {
+        let seqs = names.iter().filter_map(|name| self.0.get(name));
+        seqs.filter_map(|seqs| seqs.iter().copied().find(|seq| holds(*seq))).min()
+    }
+}
 
 /// A message that an escalation passes on, until no reply to it is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,14 +49,14 @@ pub struct PassedOn {
     from: Arc<str>,
     id: String,
     shares: Shared,
-    /// The agents whose reply is missing.
+    /// The agents that have not replied.
     pub of: Vec<Arc<str>>,
     answer: bool,
     urgent: bool,
 }
 
 impl PassedOn {
-    /// The message of a deadline. The record of the escalation says whose reply is missing.
+    /// The message of a deadline. The record of the escalation lists the agents that have not replied.
     pub(super) fn of(timed: &Timed, record: &Record) -> PassedOn {
         let Timed { seq, from, id, shares, urgent, wanted, .. } = timed;
         let answer = wanted.as_ref().is_some_and(|wanted| wanted.answer);
@@ -37,7 +69,7 @@ impl PassedOn {
         PassedOn { of: missing(record), ..self.clone() }
     }
 
-    /// What identifies the message.
+    /// The message's identification.
     pub(super) fn asked(&self) -> Asked<'_> {
         Asked { seq: self.seq, from: &self.from, id: &self.id, shares: &self.shares }
     }
@@ -93,16 +125,23 @@ impl State {
     }
 
     /// The record of the message that another message to these recipients answers, if its sender owes a reply to it. A
-    /// message that is named goes before those that share something with the reply, and of these the oldest one counts.
+    /// named message has precedence over messages that share a thread or reference with the reply. The oldest one counts.
     pub fn answered_by(&self, message: &Message, to: &[Group]) -> Option<u64> {
         let reply = Reply::of(message)?;
-        let owed = || self.timers.owed_by(message.from()).chain(self.items.owed_by(message.from()));
-        let named = owed().filter(|asked| asked.is_named_by(&reply)).map(|asked| asked.seq).min();
         let goes_to_asker = |asked: &Asked<'_>| {
             let asker = self.holder(asked.from);
             to.iter().flat_map(|group| &group.agents).any(|to| id::answers_for(asker, to))
         };
-        let shared = || owed().filter(|asked| asked.is_shared_by(&reply) && goes_to_asker(asked));
-        named.or_else(|| shared().map(|asked| asked.seq).min())
+        let named = self.first_owed(message.from(), &reply.names(), &|asked| asked.is_named_by(&reply));
+        named.or_else(|| {
+            let is_meant = |asked: &Asked<'_>| asked.is_shared_by(&reply) && goes_to_asker(asked);
+            self.first_owed(message.from(), &reply.shared_names(), &is_meant)
+        })
+    }
+
+    /// The first message with one of these names that the agent has to answer and that fulfils the condition.
+    fn first_owed(&self, agent: &str, names: &[Name], is_meant: &dyn Fn(&Asked<'_>) -> bool) -> Option<u64> {
+        let timed = self.timers.first_owed(agent, names, is_meant);
+        timed.into_iter().chain(self.items.first_owed(agent, names, is_meant)).min()
     }
 }

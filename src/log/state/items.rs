@@ -1,12 +1,12 @@
 //! Open items: messages that somebody has to act on, until it did. Questions, escalations and rejections; approvals and offers
 //! have a state of their own.
 
-use super::answers::PassedOn;
+use super::answers::{AskedIndex, PassedOn};
 use super::clock::Shift;
 use super::renames;
 use crate::base::clock::Stamp;
 use crate::base::{limits, sanitize};
-use crate::message::answer::{Asked, Shared};
+use crate::message::answer::{Asked, Name, Shared};
 use crate::message::claim::rfc3339;
 use crate::message::record::{Event, Head, Record};
 use crate::message::status::Status;
@@ -46,7 +46,7 @@ pub struct Item {
     pub since: i64,
     /// What it is about, in one line.
     pub title: String,
-    /// What it shares with its answers.
+    /// The thread and the reference that its answers can share.
     pub shares: Shared,
     /// The message that it passes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,6 +59,10 @@ pub struct Items {
     open: BTreeMap<u64, Item>,
     /// The items that one agent causes, which are bounded.
     of_cause: BTreeMap<Arc<str>, BTreeSet<u64>>,
+    /// The open escalations of each message that is passed on.
+    escalations: BTreeMap<u64, BTreeSet<u64>>,
+    asked: AskedIndex,
+    passed_on: AskedIndex,
     changed: u64,
 }
 
@@ -82,6 +86,11 @@ impl Items {
         let own = self.of_cause.entry(cause(&item).clone()).or_default();
         own.insert(item.seq);
         let oldest = own.first().copied().filter(|_| own.len() > limits::ITEMS_OF_AGENT);
+        self.asked.add(item.asked());
+        if let Some(about) = &item.about {
+            self.passed_on.add(about.asked());
+            self.escalations.entry(about.seq).or_default().insert(item.seq);
+        }
         self.open.insert(item.seq, item);
         oldest.into_iter().for_each(|seq| self.remove(seq));
     }
@@ -109,17 +118,28 @@ impl Items {
         self.changed
     }
 
-    /// The messages to which an agent owes a reply, or whose escalations name it.
-    pub(super) fn owed_by(&self, agent: &str) -> impl Iterator<Item = Asked<'_>> {
-        let owes = move |of: &[Arc<str>]| of.iter().any(|of| id::answers_for(agent, of));
-        let own = self.open.values().filter(move |item| owes(&item.of)).map(Item::asked);
-        let passed_on = self.open.values().filter_map(|item| item.about.as_ref());
-        own.chain(passed_on.filter(move |one| owes(&one.of)).map(PassedOn::asked))
+    /// The first message with one of these names that the agent has to answer, or with an escalation that names the agent. It
+    /// fulfils the condition.
+    pub(super) fn first_owed(&self, agent: &str, names: &[Name], is_meant: &dyn Fn(&Asked<'_>) -> bool) -> Option<u64> {
+        let owes = |of: &[Arc<str>]| of.iter().any(|of| id::answers_for(agent, of));
+        let own = self
+            .asked
+            .first(names, |seq| self.open.get(&seq).is_some_and(|item| owes(&item.of) && is_meant(&item.asked())));
+        let passed_on = self
+            .passed_on
+            .first(names, |seq| self.passed_on_as(seq).any(|one| owes(&one.of) && is_meant(&one.asked())));
+        own.into_iter().chain(passed_on).min()
     }
 
     /// The message of this record that an open escalation passes on.
     pub(super) fn passed_on(&self, seq: u64) -> Option<&PassedOn> {
-        self.open.values().filter_map(|item| item.about.as_ref()).find(|one| one.seq == seq)
+        self.passed_on_as(seq).next()
+    }
+
+    /// The message of this record, as each open escalation passes it on.
+    fn passed_on_as(&self, seq: u64) -> impl Iterator<Item = &PassedOn> {
+        let escalations = self.escalations.get(&seq).into_iter().flatten();
+        escalations.filter_map(|escalation| self.open.get(escalation)?.about.as_ref())
     }
 
     /// Records in `at` that an agent answered a message.
@@ -145,17 +165,16 @@ impl Items {
 
     /// Closes the escalations of a message when no reply to it is missing.
     fn settle(&mut self, seq: u64, by: &str, status: Option<Status>, at: u64) {
-        let escalations = self.open.values_mut().filter_map(|item| Some((item.seq, item.about.as_mut()?)));
-        let mut settled = Vec::new();
-        for (escalation, passed_on) in escalations.filter(|(_, passed_on)| passed_on.seq == seq) {
+        for escalation in self.escalations.get(&seq).cloned().unwrap_or_default() {
+            let item = self.open.get_mut(&escalation);
+            let Some(passed_on) = item.and_then(|item| item.about.as_mut()) else { continue };
             if passed_on.settle(by, status) {
                 self.changed = at;
             }
             if passed_on.of.is_empty() {
-                settled.push(escalation);
+                self.remove(escalation);
             }
         }
-        settled.into_iter().for_each(|seq| self.remove(seq));
     }
 
     /// Records in `at` that what one agent has to do is for another.
@@ -191,6 +210,16 @@ impl Items {
             own.remove(&seq);
             if own.is_empty() {
                 self.of_cause.remove(cause(&item));
+            }
+        }
+        self.asked.remove(item.asked());
+        if let Some(about) = &item.about
+            && let Some(escalations) = self.escalations.get_mut(&about.seq)
+        {
+            escalations.remove(&seq);
+            if escalations.is_empty() {
+                self.escalations.remove(&about.seq);
+                self.passed_on.remove(about.asked());
             }
         }
     }

@@ -2,11 +2,12 @@
 //!
 //! An entry is removed when the log records that its deadline has passed, or that no answer is missing any more.
 
+use super::answers::AskedIndex;
 use super::clock::Shift;
 use super::renames;
 use crate::base::clock::Stamp;
 use crate::log::Position;
-use crate::message::answer::{Asked, Shared};
+use crate::message::answer::{Asked, Name, Shared};
 use crate::message::id;
 use crate::message::record::{Head, Record};
 use crate::message::status::Status;
@@ -27,7 +28,7 @@ pub struct Timed {
     pub from: Arc<str>,
     /// Its id.
     pub id: String,
-    /// What it shares with its answers.
+    /// The thread and the reference that its answers can share.
     pub shares: Shared,
     /// True for urgent mail, which must not expire in silence.
     pub urgent: bool,
@@ -85,6 +86,7 @@ impl Timed {
 pub struct Timers {
     timed: BTreeMap<u64, Timed>,
     due: BTreeSet<(i64, u64)>,
+    asked: AskedIndex,
 }
 
 impl Timers {
@@ -98,6 +100,7 @@ impl Timers {
     /// Adds a message.
     pub fn insert(&mut self, timed: Timed) {
         self.line_up(&timed);
+        self.asked.add(timed.asked());
         self.timed.insert(timed.seq, timed);
     }
 
@@ -145,10 +148,13 @@ impl Timers {
         self.timed.get(&seq)
     }
 
-    /// The messages to which an agent owes a reply.
-    pub(super) fn owed_by(&self, agent: &str) -> impl Iterator<Item = Asked<'_>> {
+    /// The first message with one of these names that the agent has to answer and that fulfils the condition.
+    pub(super) fn first_owed(&self, agent: &str, names: &[Name], is_meant: &dyn Fn(&Asked<'_>) -> bool) -> Option<u64> {
         let owes = |wanted: &Wanted| wanted.of.iter().any(|of| id::answers_for(agent, of));
-        self.timed.values().filter(move |timed| timed.wanted.as_ref().is_some_and(owes)).map(Timed::asked)
+        self.asked.first(names, |seq| {
+            let timed = self.timed.get(&seq).filter(|timed| timed.wanted.as_ref().is_some_and(owes));
+            timed.is_some_and(|timed| is_meant(&timed.asked()))
+        })
     }
 
     /// Records an answer.
@@ -206,6 +212,8 @@ impl Timers {
         if timed.expires.is_some() || timed.wanted.is_some() {
             self.line_up(&timed);
             self.timed.insert(seq, timed);
+        } else {
+            self.asked.remove(timed.asked());
         }
     }
 }
