@@ -25,7 +25,7 @@ struct Socket {
     token: String,
 }
 
-/// Starts the process for the session of this event, if its client can be woken so. The process ends at once if another one
+/// Starts the process for the session of this event, if its client can be woken so. The process ends immediately if another one
 /// waits already.
 pub fn ensure(room: &Room, client: Client, event: &Event, agent: &str) -> Result<()> {
     if !matches!(event.kind, Kind::Announce(_) | Kind::Renew) || !can_be_woken(room, client, agent)? {
@@ -43,7 +43,7 @@ pub fn ensure(room: &Room, client: Client, event: &Event, agent: &str) -> Result
 fn can_be_woken(room: &Room, client: Client, agent: &str) -> Result<bool> {
     match client.facts().wake {
         WakeBy::Socket { .. } => Ok(socket(client).is_some()),
-        // Without a sign of the end of the session, the process would wait for ever.
+        // Without a sign of the end of the session, the process would never end.
         WakeBy::Queue => Ok(sessions::of(room, agent)?.is_some_and(|lease| lease.shows_its_end())),
         WakeBy::Hook | WakeBy::Plugin | WakeBy::Nothing => Ok(false),
     }
@@ -79,10 +79,9 @@ pub fn wait(room: &Room, client: Client, agent: &str) -> Result<()> {
 
 /// Gives Codex the text for the session of this agent.
 fn queue(room: &Room, agent: &str, briefing: &Briefing) -> Result<()> {
-    let (lease, before) = (sessions::of(room, agent)?, codex::last_call(room, agent));
+    let lease = sessions::of(room, agent)?;
     let argv = program::fill(&codex::ARGV.map(String::from), room, agent, &briefing.text, 0, lease.as_ref());
-    let ran = program::run(&argv, room, agent, limits::WAKE_WITHIN, || {});
-    let ran = codex::confirm(ran, room, agent, before.as_deref());
+    let ran = codex::queue(&argv, room, agent, limits::WAKE_WITHIN, || {});
     if ran.is_well() {
         return Ok(());
     }

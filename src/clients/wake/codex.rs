@@ -16,19 +16,25 @@ pub(super) fn is_queue(argv: &[String]) -> bool {
 }
 
 /// Runs the command, and waits until the session shows that it has the message.
-pub(super) fn queue(argv: &[String], room: &Room, agent: &str, within: Duration, started: impl FnOnce()) -> Ran {
+pub(in crate::clients) fn queue(
+    argv: &[String],
+    room: &Room,
+    agent: &str,
+    within: Duration,
+    started: impl FnOnce(),
+) -> Ran {
     let before = last_call(room, agent);
     let ran = program::run(argv, room, agent, within, started);
     confirm(ran, room, agent, before.as_deref())
 }
 
 /// The last call of the agent's session, apart from its background process.
-pub(in crate::clients) fn last_call(room: &Room, agent: &str) -> Option<String> {
+fn last_call(room: &Room, agent: &str) -> Option<String> {
     sessions::of(room, agent).ok().flatten().filter(|lease| lease.event != IDLE).map(|lease| lease.last)
 }
 
 /// The result of the command. It fails if the session calls no hook after it, because then Codex holds the message.
-pub(in crate::clients) fn confirm(ran: Ran, room: &Room, agent: &str, before: Option<&str>) -> Ran {
+fn confirm(ran: Ran, room: &Room, agent: &str, before: Option<&str>) -> Ran {
     let until = Instant::now() + limits::WAKE_REACTION;
     while ran.is_well() && Instant::now() < until {
         if last_call(room, agent).is_some_and(|last| Some(&*last) != before) {
