@@ -46,8 +46,8 @@ pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Acked> {
     let mut fields = json!({"id": "judged", "from": &*agent, "type": "ack", "refs": refs, "status": status});
     let metadata: Vec<(String, String)> =
         ack.superseded_by.map(|by| (SUPERSEDED_BY.to_owned(), by)).into_iter().collect();
-    for (name, by) in &metadata {
-        fields["metadata"] = json!({name: by});
+    if !metadata.is_empty() {
+        fields["metadata"] = metadata.iter().map(|(name, by)| (name.clone(), json!(by))).collect();
     }
     let judged = Message::from_fields(fields.as_object().cloned().unwrap_or_else(Map::new));
     if let Some(message) = judged {

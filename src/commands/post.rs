@@ -57,7 +57,7 @@ impl Posted {
 
     /// A line for each address that reached no agent.
     pub fn lines_about_unreached(&self) -> impl Iterator<Item = String> {
-        self.unreached.iter().map(|problem| format!("{}; {}", problem.what, problem.fix))
+        lines_about(&self.unreached)
     }
 
     /// The recipients, and how each will receive the message.
@@ -102,6 +102,11 @@ pub fn delivery(room: &Room, sent: Sent, within: Duration) -> Result<Posted> {
 pub fn delivery_after(room: &Room, sent: Sent, passed: Result<Passed>, within: Duration) -> Result<Posted> {
     let outcome = delivered(room, &sent, passed, within)?;
     Ok(posted(room, sent, outcome))
+}
+
+/// A line for each address that reached no agent.
+pub fn lines_about(unreached: &[Problem]) -> impl Iterator<Item = String> {
+    unreached.iter().map(|problem| format!("{}; {}", problem.what, problem.fix))
 }
 
 /// A message that the router accepted or rejected.

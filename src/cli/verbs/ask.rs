@@ -10,6 +10,7 @@ use crate::cli::context::{Context, Identity};
 use crate::cli::show::waiting;
 use crate::commands::approval;
 use crate::commands::ask::{self, Question, Reply};
+use crate::commands::post::lines_about;
 use crate::commands::read as reading;
 use crate::commands::send::Draft;
 use crate::commands::wait::{Waited, Waiter, deadline};
@@ -96,8 +97,8 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let draft = drafted(args.words, args.thread, args.fields, cx)?;
     let mut question = ask::ask(&room, &who, &asker, draft)?;
     cx.out.did(question.sent.written(), "do not ask again; `mailbag wait` shows the answer");
-    for problem in &question.sent.unreached {
-        cx.out.warn(&format!("{}; {}", problem.what, problem.fix));
+    for line in lines_about(&question.sent.unreached) {
+        cx.out.warn(&line);
     }
     // A caller that ends this command early knows the id of the question.
     cx.out.note(&format!("asked {}: {}", question.asked().join(", "), question.sent.id));
