@@ -47,22 +47,22 @@ impl<'a> Head<'a> {
         }
     }
 
-    /// The subject and the body.
-    pub fn text(&self) -> String {
-        [&self.subject, &self.body].into_iter().flatten().map(|text| &**text).collect::<Vec<_>>().join("\n")
+    /// The subject and the body, as far as the message has them.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        [&self.subject, &self.body].into_iter().flatten().map(|text| &**text)
     }
 
-    /// Does the message have attachments?
+    /// Returns true if the message has attachments.
     pub fn has_attachments(&self) -> bool {
         self.attachments.is_some()
     }
 
-    /// Does the message belong to a thread, or name a message that it answers?
+    /// Returns true if the message belongs to a thread, or names a message that it answers.
     pub fn is_linked(&self) -> bool {
         self.thread_id.is_some() || self.in_reply_to.is_some()
     }
 
-    /// What the message shares with its answers.
+    /// The thread and the reference that its answers can share.
     pub fn shares(&self) -> Shared {
         let [thread, correlation] = [&self.thread_id, &self.in_reply_to].map(|text| text.as_deref().map(str::to_owned));
         Shared { thread, correlation }
@@ -78,7 +78,7 @@ impl<'a> Head<'a> {
         &self.kind
     }
 
-    /// Does its sender want an answer?
+    /// Returns true if its sender wants an answer.
     pub fn wants_answer(&self) -> bool {
         self.requires_response || self.kind == QUESTION
     }

@@ -1,11 +1,10 @@
 //! Loops: agents that answer each other without content, repeat themselves, or pass messages around in a circle. They are
-//! recognized by their structure: who answers whom, the length of the text, and repetition.
+//! recognized by their structure: sender and recipients, length of the text, and repetition.
 //!
 //! Such mail is delivered like any other. Only its announcements are delayed, and the human is notified once for each loop.
 
 use super::REPORTS;
 use crate::base::clock::Stamp;
-use crate::base::hash::hash;
 use crate::base::limits;
 use crate::message::record::{Group, Head, Record};
 use crate::message::{APPROVAL, DECISION, ESCALATION, MILESTONE, id, is_acted_on};
@@ -23,16 +22,16 @@ pub struct Loops {
     heard: BTreeMap<Arc<str>, Chain>,
     /// The last texts of each sender.
     said: BTreeMap<Arc<str>, VecDeque<Said>>,
-    /// Loops of which the human was not notified, by their first delayed message.
+    /// Loops that were not reported to the human, by their first delayed message.
     found: BTreeMap<u64, Vec<Arc<str>>>,
 }
 
-/// Messages of which each follows the one before.
+/// Messages that follow each other.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Chain {
     /// The time until which another message continues it, in microseconds since 1970.
     until: i64,
-    /// How many messages without content have come back to an agent of the chain.
+    /// The number of messages without content that came back to an agent of the chain.
     hops: u32,
     is_reported: bool,
     senders: VecDeque<Arc<str>>,
@@ -56,11 +55,11 @@ struct Talk<'a> {
     text: u64,
     /// True if it can be an acknowledgement without content.
     is_light: bool,
-    /// True if it names a message, or goes to few agents.
+    /// True if it names a message, or has few recipients.
     is_linked: bool,
 }
 
-/// Types of messages that are no talk: reports, and messages that change something or tell of a change.
+/// Types that are not part of loops: reports, and messages that make or report a change.
 const NO_TALK: [&str; 10] = [
     "thinking",
     "tool_call",
@@ -86,18 +85,17 @@ impl<'a> Talk<'a> {
         if to.is_empty() || !is_agent(from) || is_other || head.is_urgent() {
             return None;
         }
-        let text = head.text();
-        let is_short = text.chars().nth(limits::LOOP_TEXT).is_none();
+        let is_short = is_short(head.texts());
         let is_light = is_short && !head.wants_answer() && !head.has_attachments() && !WORK.contains(&kind);
         let is_linked = head.is_linked() || to.len() <= limits::LOOP_RECIPIENTS;
-        let words: String = text.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
-        Some(Talk { from, to, text: digest(&words), is_light, is_linked })
+        let letters = head.texts().flat_map(str::chars).filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase);
+        Some(Talk { from, to, text: digest(letters.map(u64::from)), is_light, is_linked })
     }
 
     /// The text with its recipients.
     fn said(&self) -> u64 {
-        let to: Vec<&str> = self.to.iter().map(|to| &***to).collect();
-        digest(&format!("{} {}", self.text, to.join(" ")))
+        let names = self.to.iter().flat_map(|to| to.bytes().map(u64::from).chain([0]));
+        digest([self.text].into_iter().chain(names))
     }
 }
 
@@ -105,12 +103,19 @@ fn is_agent(name: &str) -> bool {
     name != id::HUMAN && name != id::MAILBAG && id::tag_of(name).is_none()
 }
 
-fn digest(text: &str) -> u64 {
-    hash(text.as_bytes()).iter().take(8).fold(0, |all, byte| all << 8 | u64::from(*byte))
+/// Returns true if the texts, one below the other, are no longer than an acknowledgement without content.
+fn is_short<'t>(texts: impl Iterator<Item = &'t str>) -> bool {
+    let lengths = texts.map(|text| 1 + text.chars().take(limits::LOOP_TEXT + 1).count());
+    lengths.sum::<usize>() <= limits::LOOP_TEXT + 1
+}
+
+/// The FNV-1a hash of these numbers. It is not a protection: each message in the log needs it at each start.
+fn digest(numbers: impl Iterator<Item = u64>) -> u64 {
+    numbers.fold(0xcbf2_9ce4_8422_2325, |hash, number| (hash ^ number).wrapping_mul(0x0100_0000_01b3))
 }
 
 impl Loops {
-    /// Until when the announcement of a message is delayed. `None` if it is part of no loop.
+    /// The time of a delayed announcement. `None` if the message is not part of a loop.
     pub fn delay(&self, from: &str, to: &[Group], head: &Head<'_>, now: Stamp) -> Option<Stamp> {
         let talk = Talk::of(from, to, head)?;
         let of_chain = self.continued(&talk, now).hops.checked_sub(limits::LOOP_MESSAGES);
@@ -132,7 +137,7 @@ impl Loops {
         Chain { hops: before.hops + u32::from(comes_back), ..before.clone() }
     }
 
-    /// How many times the sender has sent this text to these recipients before.
+    /// The number of earlier messages of the sender with this text to these recipients.
     fn times(&self, talk: &Talk<'_>, now: Stamp) -> u32 {
         let said = self.said.get(talk.from).into_iter().flatten();
         let digest = talk.said();
@@ -183,7 +188,7 @@ impl Loops {
         self.said.get(talk.from).into_iter().flatten().any(|said| said.digest == digest && said.is_reported)
     }
 
-    /// The loops of which the human was not notified: the first delayed message, and the agents.
+    /// The loops that were not reported to the human: the first delayed message, and the agents.
     pub fn found(&self) -> impl Iterator<Item = (u64, &[Arc<str>])> {
         self.found.iter().map(|(seq, agents)| (*seq, agents.as_slice()))
     }
@@ -199,7 +204,7 @@ impl Loops {
     }
 }
 
-/// Adds to a list of which only the newest are kept, each once.
+/// Adds to a list that keeps only the newest entries, each once.
 fn remember<T: PartialEq>(list: &mut VecDeque<T>, new: T) {
     list.retain(|one| *one != new);
     list.push_back(new);
