@@ -41,7 +41,7 @@ impl Availability for Stand {
     }
 }
 
-/// P382: the cases whose names contain `other-case`
+/// P382: the cases with `other-case` in their names
 #[test]
 fn cases() {
     let mut files: Vec<_> = std::fs::read_dir("fixtures/addresses").unwrap().map(|e| e.unwrap().path()).collect();

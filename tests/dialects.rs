@@ -1,4 +1,4 @@
-//! Other forms of a message: what is read, what contradicts itself, and what is rejected. The cases are in
+//! Other forms of a message: accepted, contradictory and rejected ones. The cases are in
 //! `fixtures/messages/valid/spelling_*` and beside them.
 
 use mailbag::base::clock::Stamp;
@@ -13,7 +13,7 @@ fn check(value: Value) -> Result<Message, Vec<Problem>> {
     schema::check(value, "alice", Stamp::parse("2026-11-21T10:30:00Z").expect("a time"))
 }
 
-/// A word in `routing` repeats what the recipients say, or contradicts them.
+/// A word in `routing` repeats the recipients, or contradicts them.
 #[test]
 fn routing_may_be_a_word_that_fits_the_recipients() {
     // P384

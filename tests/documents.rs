@@ -48,7 +48,7 @@ fn play(document: &Value, end: &str) -> usize {
     steps.len()
 }
 
-/// A message has the fields that it should have: those that the step names, or all of the dropped message.
+/// A message has the right fields: the fields of the step, or all fields of the dropped message.
 fn arrives(message: &Value, step: &Value) {
     let wanted = step.get("arrives").unwrap_or(&step["message"]).as_object().expect("an object");
     for (field, value) in wanted.iter().filter(|(field, _)| !["to", "from", "ref"].contains(&field.as_str())) {

@@ -1,4 +1,4 @@
-//! What the files of a client show about the turns of a session. No hook reports an interrupted turn in Claude Code, or an
+//! Turns of a session, as the files of its client show them. No hook reports an interrupted turn in Claude Code, or an
 //! error of the model's server in Codex.
 
 use super::install::homes;

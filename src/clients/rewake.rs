@@ -130,7 +130,7 @@ impl IdleWait {
         self.waiter.end_by(signal)
     }
 
-    /// How long the session still counts as working; `None` if it is idle.
+    /// The time after which a working session can be idle. `None` if it is idle now.
     fn at_work(&self, lease: &Lease) -> Result<Option<Duration>> {
         // A message that is queued in Codex waits for the end of the turn, and a hook announces mail earlier.
         let most = if lease.client == sessions::CODEX { limits::BUSY } else { limits::WAITER_BUSY };

@@ -20,7 +20,7 @@ pub struct Request<'a> {
     pub clients: &'a [Client],
     /// Is the set-up to be undone?
     pub undo: bool,
-    /// Do permission requests go to the human, where the client has a hook for that?
+    /// Whether the human answers permission requests, if the client has a hook for that.
     pub approvals: bool,
     /// The program to call; by default this one.
     pub program: Option<&'a Path>,
@@ -146,7 +146,7 @@ impl Up {
             || self.clients.iter().any(|client| !client.files.is_empty())
     }
 
-    /// Was everything done, and did every hook that was tested pass?
+    /// Returns true if everything was done, and every tested hook passed.
     pub fn passed(&self) -> bool {
         let passed = |step: &ClientStep| step.trouble.is_none() && step.proof.as_ref().is_none_or(|proof| proof.ok);
         self.clients.iter().all(passed)
@@ -234,7 +234,7 @@ fn check_approvals(asked: &Request<'_>, clients: &[Client]) -> Result<()> {
     require_person("install approvals by mail")
 }
 
-/// Why a client is left out, and what the person does about it.
+/// The reason for leaving out a client, and the command that tries it again.
 fn trouble(e: &Error, client: Client, asked: &Request<'_>) -> String {
     let undo = if asked.undo { " --undo" } else { "" };
     let again = format!("run `mailbag up{undo} --client {}`", client.as_str());

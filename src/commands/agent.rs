@@ -123,7 +123,7 @@ pub fn retire(room: &Room, name: &str) -> Result<Agent> {
     edit(room, name, |registry, id| registry.retire(id).map_err(Error::Rejected))
 }
 
-/// What a retired agent leaves.
+/// The unread mail and the open questions of a retired agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LeftByAgent {
     /// The number of its unread messages.
@@ -132,7 +132,7 @@ pub struct LeftByAgent {
     pub questions: Vec<OpenQuestion>,
 }
 
-/// What this agent leaves when it is retired.
+/// The unread mail and the open questions of this agent.
 pub fn left_by(room: &Room, id: &str) -> Result<LeftByAgent> {
     let unread = inbox::unread(&room.dir, id)?.len();
     let mut questions = state::committed(&room.dir)?.questions();

@@ -159,7 +159,7 @@ fn pointed(from: &Path, file: &Path, prefix: &str) -> Option<PathBuf> {
 }
 
 /// Returns true if the repository has this linked worktree. Anyone can make a `.git` file that names another repository, so
-/// the repository must name the worktree too. A worktree that was moved, or that is seen under another mount point, is
+/// the repository must also name the worktree. A worktree that was moved, or that is seen under another mount point, is
 /// not at the path that the repository knows.
 fn is_linked(place: &Path, git: &Path, common: &Path) -> bool {
     let back = std::fs::read_to_string(git.join("gitdir")).unwrap_or_default();

@@ -92,7 +92,7 @@ impl<'m, I: Iterator<Item = (&'m str, &'m Value)>> Serialize for Fields<I> {
     }
 }
 
-/// What the sender wrote into `to`, or the mentions that took its place.
+/// The sender's value of `to`, or else the mentions.
 fn addressed_to(message: &Message) -> Value {
     match message.fields().get("to") {
         Some(to) => to.clone(),

@@ -67,7 +67,7 @@ impl Envelope {
         if is_possible { Envelope::entry(record) } else { None }
     }
 
-    /// The event of a record for which the worklog has an entry. This is the only definition of such a record.
+    /// The event of a record with an entry in the worklog. This is the only definition of such a record.
     pub fn entry(record: &Record) -> Option<Envelope> {
         Envelope::of(record).filter(Envelope::is_for_worklog)
     }

@@ -93,7 +93,7 @@ impl Status {
         matches!(self, Status::Seen | Status::Withdrawn | Status::Superseded)
     }
 
-    /// Returns true if a recipient whose copy has this status owes no reply any longer. A message that wants an answer is
+    /// Returns true if a recipient with a copy in this status no longer owes a reply. A message that wants an answer is
     /// settled when the copy is closed, another one when it is acknowledged. Urgent mail is not settled by its expiry.
     pub fn settles(self, wants_answer: bool, urgent: bool) -> bool {
         let least = if wants_answer { Status::Resolved } else { Status::Acknowledged };

@@ -52,7 +52,7 @@ pub const TYPES: &[&str] = &[
     "decision.recorded",
     "escalation.requested",
 ];
-/// Types by which an agent reports on its work.
+/// Types of reports about an agent's work.
 pub const REPORTS: [&str; 5] = ["status", "progress", "blocked", "completed", "agent_complete"];
 /// Types that the router acts on.
 pub const ROUTER_TYPES: &[&str] = &["ack", "subscribe", "unsubscribe", LINK, PIN];

@@ -57,7 +57,7 @@ pub fn count(room: &Room, state: Option<&State>, agent: &str) -> Count {
     list.map_or(Count { items: 0, oldest: None }, |list| list.count())
 }
 
-/// How many questions are open by this state, if there is one.
+/// The number of open questions in this state, and the oldest.
 pub fn questions(state: Option<&State>) -> Count {
     let questions = state.map(State::questions).unwrap_or_default();
     Count { items: questions.len(), oldest: questions.into_iter().map(|question| question.at).min() }

@@ -8,7 +8,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-/// What a stand-in for `codex` runs after it has written down its arguments: the hook of the turn that begins.
+/// The hook of the next turn, which a stand-in for `codex` runs after it has recorded its arguments.
 const BEGINS: &str = "printf '{\"hook_event_name\":\"UserPromptSubmit\",\"session_id\":\"%s\"}' \"$3\" | \"$PROGRAM\" hook codex --as alice";
 
 /// A room, and Codex with a session of alice in memory.

@@ -1,4 +1,4 @@
-//! Agents that wait for another one, and what a retired agent leaves.
+//! Agents that wait for another one, and the report about a retired agent.
 
 use crate::world::World;
 use serde_json::json;

@@ -36,7 +36,7 @@ fn who_and_the_roster_show_capabilities_and_the_last_activity() {
     assert!(line.contains("can has-telegram, rust") && line.contains("seen "), "{text}");
 }
 
-/// P424: a session whose client was killed is offline, whatever it did a moment ago.
+/// P424: a session with a killed client is offline, even if it has just called.
 #[test]
 fn a_killed_session_is_offline_at_once() {
     let world = World::with(&["alice", "bob"]);

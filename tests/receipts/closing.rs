@@ -1,4 +1,4 @@
-//! Open items close: what each message closes, and which message answers another one.
+//! Open items close: the items that each message closes, and the definition of an answer.
 
 use super::from_mailbag;
 use crate::approvals::{drop_at, pass, run_at, say, time};
@@ -11,7 +11,7 @@ fn room() -> World {
     world.settings("answer_within = \"10m\"\n")
 }
 
-/// What an agent has to act on at this time: each item's kind and title.
+/// The open items of an agent at this time: kind and title.
 fn pending(world: &World, minutes: u64, agent: &str) -> Vec<String> {
     let list = run_at(world, minutes, &["pending", "--as", agent, "--json"]);
     let items = serde_json::from_str::<Value>(&list).expect("JSON")["items"].clone();

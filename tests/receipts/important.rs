@@ -15,7 +15,7 @@ fn urgent(id: &str, to: Value, expires: u64) -> Value {
     json!({"id": id, "to": to, "body": "fire", "priority": "urgent", "expires_at": time(expires)})
 }
 
-/// The names of the messages about which an agent got an escalation.
+/// The names of the messages in an agent's escalations.
 fn escalated(world: &World, agent: &str) -> Vec<String> {
     let name = |mail: Value| mail["in_reply_to"].as_str().unwrap_or_default().to_owned();
     from_mailbag(world, agent, "escalation").into_iter().map(name).collect()
@@ -48,7 +48,7 @@ fn urgent_mail_that_expires_before_its_deadline_is_escalated_when_it_expires() {
 }
 
 #[test]
-fn urgent_mail_whose_times_both_pass_before_a_router_looks_reaches_both() {
+fn urgent_mail_reaches_both_if_both_times_pass_before_a_router_looks() {
     // P360
     let world = room();
     say(&world, 0, "alice", urgent("p0", json!("bob"), 5));

@@ -17,7 +17,7 @@ fn say_all(world: &World, minutes: u64, messages: impl IntoIterator<Item = (&'st
     }
 }
 
-/// How many of the copies of an agent are announced later, and how many it has.
+/// The number of an agent's copies that are announced later, and of all its copies.
 fn delayed(world: &World, agent: &str) -> (usize, usize) {
     let mail = world.inbox(agent);
     let is_delayed = |mail: &&Value| mail["delivery"]["announce_after"].is_string();

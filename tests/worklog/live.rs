@@ -1,4 +1,4 @@
-//! The worklog of a router that keeps running is the one that is made again from the log, after random traffic.
+//! The worklog of a router that keeps running equals a worklog that is made again from the log, after random traffic.
 
 use super::{kept, pass, room, worklog};
 use crate::world::World;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::time::Duration;
 
-/// Messages with an entry, messages without one, and messages after which the router writes one by itself.
+/// Messages with an entry, messages without one, and messages that cause an entry of the router.
 fn messages() -> Vec<(&'static str, Value)> {
     let urgent = json!({"to": "bob", "body": "fire", "priority": "urgent"});
     let mut expiring = urgent.clone();

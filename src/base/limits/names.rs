@@ -22,5 +22,5 @@ pub const NAMES_TRIED: usize = 16;
 pub const LINEAGE: usize = 256;
 /// The longest name of a process that is shown.
 pub const PROCESS_NAME: usize = 40;
-/// How many characters of a session's id are shown to people and models.
+/// The number of characters of a session's id that people and models see.
 pub const SESSION_SHOWN: usize = 8;

@@ -15,19 +15,19 @@ pub const PASS_REQUESTS: usize = 1000;
 
 /// The longest text of a message that can be an acknowledgement without content, in characters.
 pub const LOOP_TEXT: usize = 240;
-/// How many such messages may answer each other before their announcements are delayed.
+/// The number of such messages that may answer each other before their announcements are delayed.
 pub const LOOP_MESSAGES: u32 = 8;
-/// How many times a sender may send the same text to the same recipients before its announcements are delayed.
+/// The number of equal texts to the same recipients before the sender's announcements are delayed.
 pub const LOOP_REPEATS: u32 = 3;
-/// How long after a message, or after its delayed announcement, another message continues its chain.
+/// The time after a message, or after its delayed announcement, until its chain ends.
 pub const LOOP_WINDOW: Duration = Duration::from_secs(5 * 60);
 /// The first delay of an announcement. Each further message of the loop doubles it.
 pub const LOOP_DELAY: Duration = Duration::from_secs(30);
 /// The longest delay of an announcement.
 pub const LOOP_DELAY_MOST: Duration = Duration::from_secs(15 * 60);
-/// How many agents and texts of a chain are remembered.
+/// The number of remembered agents and texts of a chain.
 pub const LOOP_MEMORY: usize = 16;
-/// How many recipients a message may have that continues a chain without a reference.
+/// The largest number of recipients of a message that continues a chain without a reference.
 pub const LOOP_RECIPIENTS: usize = 3;
-/// How many agents are remembered. With more, all are forgotten.
+/// The number of remembered agents. With more, all are forgotten.
 pub const LOOP_AGENTS: usize = 10_000;

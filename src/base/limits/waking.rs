@@ -10,7 +10,7 @@ pub const WAITER_RENEWS: Duration = Duration::from_secs(5 * 60);
 const _: () = assert!(WAITER_RENEWS.as_secs() < SESSION_LEASE.as_secs());
 /// The default shortest interval between two wakes of an agent.
 pub const WAKE_EVERY: Duration = Duration::from_secs(60);
-/// How many replies in a conversation may wake an agent without delay in this many times its `every`.
+/// The number of replies in a conversation that wake an agent without delay, within this many times its `every`.
 pub const WAKE_ANSWERS: u32 = 10;
 /// The time after a message in which a reply continues the exchange of two agents.
 pub const EXCHANGE: Duration = Duration::from_secs(10 * 60);
@@ -38,13 +38,13 @@ pub const WAITER_HANDOVER: Duration = Duration::from_secs(6);
 const _: () = assert!(WAITER_HANDOVER.as_secs() > 2 * WAITER_CHECK.as_secs());
 /// The time limit for a client to read a line that wakes its session.
 pub const WAKE_SOCKET: Duration = Duration::from_secs(5);
-/// How long after its client took a message a session may show no sign of it. After that, the client holds the message.
+/// The time limit for a sign of a session after its client took a message. After it, the client holds the message.
 pub const WAKE_REACTION: Duration = Duration::from_secs(10);
-/// How often a background waiter with mail checks whether its session, which called lately, still works.
+/// The interval at which a background waiter with mail checks a session that called recently.
 pub const WAITER_LOOK: Duration = Duration::from_millis(400);
-/// How many bytes at the end of a session's transcript show how its last turn ended.
+/// The number of bytes at the end of a transcript that show the end of the last turn.
 pub const TRANSCRIPT_END: u64 = 64 << 10;
-/// How long an agent that was woken once more may still leave its mail unread before the human is told.
+/// The time limit for an agent to read its mail after the second wake, before the human is notified.
 pub const WAKE_AGAIN: Duration = Duration::from_secs(10 * 60);
 /// The number of messages in the record of a wake.
 pub const WAKE_MESSAGES: usize = 100;

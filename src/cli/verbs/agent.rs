@@ -215,7 +215,7 @@ fn changed(verb: &str, agent: &Agent, cx: &mut Context) -> Result<()> {
     cx.out.show(agent, |out| out.done(format!("{verb} {}", agent.id)))
 }
 
-/// Reports what a retired agent leaves, because no agent reads or answers it any longer.
+/// Reports the mail and the questions of a retired agent, because no agent reads or answers them.
 fn retired(verb: &str, agent: &Agent, room: &Room, cx: &mut Context) -> Result<()> {
     let left = agent::left_by(room, &agent.id)?;
     let serde_json::Value::Object(mut fields) = agent.to_value() else { return Ok(()) };

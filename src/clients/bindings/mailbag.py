@@ -261,7 +261,7 @@ class Mailbag:
         return self.send(to_agent, body, type=message_type, subject=subject, **fields)
 
     def read_messages(self, message_type: Optional[str] = None) -> List[Mail]:
-        """The unread messages, oldest first, all or those of a type. They stay unread until `done()`."""
+        """The unread messages of a type, or all, oldest first. They stay unread until `done()`."""
         return [mail for mail in self._unread() if message_type is None or mail.type == message_type]
 
     def get_agents_by_role(self) -> Dict[str, int]:

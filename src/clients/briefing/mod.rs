@@ -220,13 +220,13 @@ fn find(room: &Room, agent: &str, again: bool) -> Result<Option<Found>> {
     Ok(Some(found).filter(|found| !found.mails.is_empty()))
 }
 
-/// How long the announcement of mail is still delayed, because it is part of a loop.
+/// The remaining delay of an announcement. `None` for mail that is not part of a loop.
 fn delay(mail: &Mail) -> Option<Duration> {
     let left = mail.announce_after.as_deref().and_then(Stamp::parse)?.micros() - Stamp::now().micros();
     u64::try_from(left).ok().filter(|left| *left > 0).map(Duration::from_micros)
 }
 
-/// How long until mail can be announced whose announcement is delayed. `None` if there is no such mail.
+/// The time until the next delayed announcement. `None` without delayed mail.
 pub fn until_announced(room: &Room, agent: &str) -> Result<Option<Duration>> {
     let Newest { mut names, .. } = Newest::of(room, agent)?;
     let announced = inbox::announced(&room.dir, agent, &names)?;

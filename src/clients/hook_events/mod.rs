@@ -35,7 +35,7 @@ pub struct Event {
     pub session: Option<String>,
     /// The session's working directory.
     pub directory: Option<PathBuf>,
-    /// The file in which the client writes down the session.
+    /// The client's transcript of the session.
     pub transcript: Option<PathBuf>,
     /// Whether this session follows another one in the same process.
     pub follows: bool,

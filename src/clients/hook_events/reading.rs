@@ -30,7 +30,7 @@ pub(super) fn commands(caller: &Caller) -> String {
     format!("{read}`mailbag read` shows mail, {reply}`mailbag reply ID TEXT` answers")
 }
 
-/// What comes before the commands that read and answer, if the client has the tools.
+/// The tools that read and answer, as a prefix of the commands. Empty if the client does not have them.
 fn tools(caller: &Caller) -> (&'static str, &'static str) {
     let client = Client::parse(&caller.client).ok();
     let has_tools = client.zip(caller.directory.as_deref()).is_some_and(|(client, at)| has_tools(client, at));

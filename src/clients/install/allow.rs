@@ -59,10 +59,10 @@ pub(super) fn would_replace_theirs(client: Client, scope: Scope, homes: &Homes) 
         && !list(Scope::Project).iter().any(|rule| ours.contains(rule))
 }
 
-/// A rule of the person's own that makes a client reject all other shell commands, and so those of mailbag, with its file.
+/// A rule of the person that makes a client reject all other shell commands, including mailbag, with its file.
 pub(super) fn exclusive(client: Client, homes: &Homes) -> Option<(String, PathBuf)> {
     let Allow::List { exclusive: Some(begin), .. } = client.facts().allow else { return None };
-    // The list of a project replaces that of the user.
+    // A project's list replaces the user's list.
     let scopes = [Scope::Project, Scope::User];
     let (rules, scope) = scopes.into_iter().find_map(|scope| Some((listed_in(client, scope, homes)?, scope)))?;
     let rule = rules.into_iter().find(|rule| rule.starts_with(begin))?;

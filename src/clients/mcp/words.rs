@@ -1,7 +1,7 @@
 //! Errors in the words of the tools: a client may have no shell, so a command that an error suggests becomes a tool, or is left
 //! to the human.
 
-/// The tool that does what a command does. The first one that fits counts.
+/// The tool for each command. The first match counts.
 const TOOLS: [(&str, &str); 21] = [
     ("agent add", "register_agent"),
     ("agent list", "list_agents"),

@@ -55,7 +55,7 @@ pub struct Finder {
     last: Option<(u64, Lines)>,
 }
 
-/// The largest distance of two numbers at which reading on costs less than a new search.
+/// The largest distance of two numbers with a sequential read. A larger distance starts a new search.
 const CLOSE_NUMBERS: u64 = 64;
 
 impl Finder {

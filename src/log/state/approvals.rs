@@ -149,7 +149,7 @@ impl Approvals {
         }
     }
 
-    /// Closes the approvals whose messages their asker withdraws or supersedes with an ack.
+    /// Closes the approvals that their asker withdraws or supersedes with an ack.
     pub fn withdraw(&mut self, receipts: &[Receipt], record: Source<'_>) {
         for name in self.withdrawn(receipts, record.from) {
             self.changed = record.seq;

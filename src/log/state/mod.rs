@@ -128,7 +128,7 @@ pub struct State {
     pub gaps: Gaps,
     /// Picked-up files whose lines are routed in several batches, with the progress of each.
     pub begun: BTreeMap<String, PartialClaim>,
-    /// The last record for which the worklog has an entry.
+    /// The last record with an entry in the worklog.
     pub last_entry: u64,
     /// The position of the last line.
     pub last: Position,

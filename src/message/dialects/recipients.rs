@@ -6,7 +6,7 @@ use crate::message::goes_to_all;
 use crate::message::mentions::mentions;
 use serde_json::{Value, json};
 
-/// What other fields than `to` say about the recipients. Places are JSON pointers.
+/// The recipients in other fields than `to`. Places are JSON pointers.
 #[derive(Default)]
 pub(super) struct Recipients {
     /// Where `null` names no recipient, which means all agents.
@@ -38,7 +38,7 @@ impl Recipients {
         None
     }
 
-    /// The new value of `to` and where it comes from; `None` if it stays as it is.
+    /// The new value of `to` and its place in the message. `None` if `to` does not change.
     pub(super) fn merge(
         self,
         to: Option<&Value>,

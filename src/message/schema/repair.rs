@@ -4,10 +4,10 @@ use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use serde_json::{Value, json};
 
-/// How many mistakes of these kinds one file can have, such as a fence with line numbers.
+/// The largest number of such mistakes in one file, such as a fence with line numbers.
 const MOST: usize = 3;
 
-/// A mistake: what it is, how to correct it, and the corrected text.
+/// A mistake: its description, the correction, and the corrected text.
 struct Mistake {
     what: &'static str,
     fix: &'static str,

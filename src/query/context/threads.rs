@@ -67,7 +67,7 @@ struct Collected {
     is_addressed: bool,
 }
 
-/// What the end of the log says about the threads and decisions of an agent.
+/// The threads and decisions of an agent in the end of the log.
 #[derive(Default)]
 struct Found {
     threads: Vec<Collected>,
@@ -75,7 +75,7 @@ struct Found {
     places: HashMap<String, usize>,
     /// The messages that an ack or a decision closed.
     closed: HashSet<u64>,
-    /// The messages to which the agent owes no answer.
+    /// The messages that the agent need not answer.
     settled: HashSet<u64>,
     decisions: Vec<Said>,
     /// The record and the question of each approval.
@@ -187,7 +187,7 @@ impl Found {
     }
 }
 
-/// Does its sender expect an answer?
+/// Returns true if its sender expects an answer.
 fn wants_answer(past: &LoggedMessage) -> bool {
     past.requires_response || [QUESTION, APPROVAL].contains(&&*past.kind)
 }

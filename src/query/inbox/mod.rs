@@ -222,7 +222,7 @@ struct Files<'r> {
 }
 
 impl Files<'_> {
-    /// `None` if there is no such directory.
+    /// `None` if the directory does not exist.
     fn open(room: &Room, directory: PathBuf) -> Result<Option<Files<'_>>> {
         match room.dir.sub(&directory) {
             Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
@@ -291,7 +291,7 @@ impl Files<'_> {
 }
 
 impl Mail {
-    /// Mail of a sender that nobody knows: no agent has a name with these words.
+    /// Mail of an unknown sender: no agent has a name with these words.
     fn not_checked(self) -> Mail {
         Mail { from: format!("{} (sender not checked)", self.from), ..self }
     }

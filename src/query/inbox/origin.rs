@@ -15,14 +15,14 @@ use serde_json::Value;
 /// The problem of a file that the router did not deliver.
 pub const PLACED_DIRECTLY: &str = "placed here directly, sender unknown";
 
-/// Who wrote a file in an inbox.
+/// The writer of a file in an inbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Origin {
     /// The router: it is the copy of a record.
     Router,
     /// A hook has no reads left to find out.
     NotChecked,
-    /// Somebody else, or nobody knows, for this reason.
+    /// Another writer, or an unknown one, for this reason.
     Other(String),
 }
 

@@ -34,7 +34,7 @@ pub(super) fn newest(
 pub(super) fn search(room: &Room, names: BTreeSet<String>) -> Result<Vec<LoggedMessage>> {
     enum Found {
         Named(Box<LoggedMessage>),
-        /// The hashes of what the message at this position answers.
+        /// The hashes of the references of the message at this position.
         Reply(Vec<u64>, Position),
     }
     // Several messages can name one that is not in the log, as a correlation id.
@@ -104,11 +104,11 @@ struct MessageFields<'a> {
 
 /// The part of the sieve that searches for names.
 const NAMES: usize = 0;
-/// Texts of which the line of every reply contains one.
+/// Texts in lines of replies. Each such line contains at least one.
 const ANSWERS: [&str; 2] = [NAMED, RECORDED];
-/// Comes before the message that a reply names.
+/// The text before the message that a reply names.
 const NAMED: &str = "\"in_reply_to\":\"";
-/// Comes before the number of the record that a reply answers.
+/// The text before the number of the answered record.
 const RECORDED: &str = "\"answers\":";
 
 /// A reply link from one message to another: the hashes of their ids. The answered one can also be a number.

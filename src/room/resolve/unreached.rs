@@ -10,7 +10,7 @@ use crate::message::{MILESTONE, Message, may_go_to_channel_alone};
 use crate::room::registry::Registry;
 use std::collections::BTreeSet;
 
-/// The code of a group of which the sender is the only member.
+/// The code of a group with the sender as the only member.
 const ONLY_SENDER: &str = "only_sender";
 /// The code of the address `all` in a room without other agents.
 const ALONE: &str = "no_other_agent";

@@ -1,4 +1,4 @@
-//! The lock by which a client shows that it has a session in memory. Codex has one lock file for each session. It holds the
+//! The lock of a client on a session that it has in memory. Codex has one lock file for each session. It holds the
 //! lock in its terminal program or in its daemon, and unloads a session without a terminal after about a minute.
 
 use super::CODEX;
@@ -15,7 +15,7 @@ const LOCKS: &str = "thread-writer-locks";
 pub struct SessionLock {
     directory: PathBuf,
     file: String,
-    /// The PID namespace in which it was seen. Another namespace may have other files.
+    /// The PID namespace of the observer. Another namespace may have other files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     namespace: Option<u64>,
 }

@@ -149,7 +149,7 @@ impl Lease {
         self.process.is_some_and(|process| process.lives() == Some(false)) || is_unloaded()
     }
 
-    /// Returns true if the end of its session can be seen, also if the session is killed.
+    /// Returns true if the end of its session can be seen, even if the session is killed.
     pub fn shows_its_end(&self) -> bool {
         self.process.is_some() || self.lock.is_some()
     }
@@ -190,7 +190,7 @@ impl Lease {
     }
 }
 
-/// The beginning of a long session id, which people and models tell from others by it.
+/// The beginning of a long session id. It is enough to distinguish sessions.
 fn shortened(id: &str) -> String {
     match id.char_indices().nth(limits::SESSION_SHOWN) {
         Some((end, _)) => format!("{}…", &id[..end]),

@@ -12,7 +12,7 @@ use crate::room::registry::Registry;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// The entry of an ack's `metadata` that names the message which supersedes those in `refs`.
+/// The entry of an ack's `metadata` with the message that supersedes the messages in `refs`.
 pub const SUPERSEDED_BY: &str = "superseded_by";
 
 /// The statuses that acks of the present batch have set.
@@ -113,7 +113,7 @@ fn may_advance(
     Ok(may)
 }
 
-/// The reference to the message that supersedes those of an ack.
+/// The reference to the message that supersedes the messages of an ack.
 fn replacement(ack: &Message, status: Status) -> Option<&str> {
     let by = ack.fields().get("metadata")?.get(SUPERSEDED_BY)?.as_str();
     by.filter(|_| status == Status::Superseded)

@@ -1,4 +1,4 @@
-//! What the router writes: the explanation of a rejection, bounces and notices.
+//! Texts of the router: explanations of rejections, bounces and notices.
 
 use super::letter::{Rejection, Source};
 use crate::base::clock::Stamp;

@@ -1,4 +1,4 @@
-//! Who is there and how much each has to read, for `any_<role>`, and who owns which work.
+//! Availability of agents and their unread mail, for `any_<role>`, and the owners of work.
 
 use super::owners::Owners;
 use crate::base::clock::Stamp;

@@ -1,4 +1,4 @@
-//! Step 9: what a message changes besides the mail. Subscriptions go into the registry, and messages that were withdrawn or
+//! Step 9: effects of a message besides delivery. Subscriptions change the registry, and messages that were withdrawn or
 //! superseded, or seen by a reader who cannot move them, leave the inboxes. Made again after a kill, an effect gives the same
 //! result.
 
@@ -91,7 +91,7 @@ fn pass_on(storage: &mut Storage, state: &State, (seq, renamed): (u64, &Renamed)
     storage.pass_on(renamed, Stamp::from_micros(until))
 }
 
-/// Moves messages that were withdrawn, superseded or seen out of the inboxes in which they are unread.
+/// Moves withdrawn, superseded and seen messages out of inboxes with unread copies.
 fn take_out(
     config: &Config,
     storage: &mut Storage,

@@ -25,13 +25,13 @@ pub(super) struct Letter<T> {
     pub(super) arrival: Option<Box<Arrival>>,
     /// The rejection after which it was sent again.
     pub(super) retries: Option<u64>,
-    /// For a message of the router's own: the message from which it follows, if the state does not show later that it is
+    /// For a message of the router's own: its cause, if the state does not show later that it is
     /// missing. Both are recorded together.
     pub(super) follows: Option<Cause>,
     pub(super) content: T,
 }
 
-/// The message from which a message of the router's own follows.
+/// The cause of a message of the router's own: another message.
 pub(super) struct Cause {
     /// Its file in `spool/claim`.
     pub(super) claim: String,

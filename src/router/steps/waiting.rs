@@ -10,7 +10,7 @@ use crate::router::parts::Config;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The reports in the state, and those of the batch.
+/// The reports in the state and in the batch.
 #[derive(Default)]
 pub(super) struct Waiting {
     batch: HashMap<Arc<str>, WorkReport>,

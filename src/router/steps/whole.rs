@@ -12,7 +12,7 @@ pub(super) struct Left {
     pub(super) own: HashSet<String>,
 }
 
-/// What is staged together or not at all: the lines of a file and what follows from them, and the messages of the router
+/// Letters that are staged together or not at all: the lines of a file with their consequences, and messages of the router
 /// with one subject.
 pub(super) struct Whole {
     pub(super) claim: Option<String>,
@@ -38,7 +38,7 @@ impl Left {
     }
 }
 
-/// Returns false for a message of the router's own if the message from which it follows is not in this batch. It follows
+/// Returns false for a message of the router's own if its cause is not in this batch. It follows
 /// again when that message is judged again.
 pub(super) fn has_cause<'r>(letter: &Letter<Ruling>, mut batch: impl Iterator<Item = &'r Record>) -> bool {
     letter.follows.as_ref().is_none_or(|cause| {

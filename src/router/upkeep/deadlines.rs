@@ -87,7 +87,7 @@ impl Keep<'_> {
         Ok(())
     }
 
-    /// Moves unread copies out of the inboxes, and returns the agents whose copies expired. `None` if a copy has to be
+    /// Moves unread copies out of the inboxes, and returns the owners of expired copies. `None` if a copy has to be
     /// delivered first.
     fn expire(&mut self, timed: &Timed) -> Result<Option<Vec<Arc<str>>>> {
         let name = layout::delivered(Stamp::from_micros(timed.at), &timed.from, &timed.id);
@@ -115,7 +115,7 @@ impl Keep<'_> {
         Ok(Some(unread))
     }
 
-    /// Notifies the sender of a message that expired unread, or the human of an urgent one whose sender is gone.
+    /// Notifies the sender of a message that expired unread, or the human if an urgent message's sender is gone.
     fn report_expiry(&mut self, timed: &Timed, unread: &[Arc<str>], escalated: &[Arc<str>]) -> Result<()> {
         let mut to = self.now(&timed.from);
         let is_gone = self.config.registry().agent(&to).is_none_or(Agent::is_retired);

@@ -1,4 +1,4 @@
-//! What the router does beside the mail: receipts, deadlines, loops, reloads of the configuration, stale agents, and stray
+//! Work of the router beside the mail: receipts, deadlines, loops, reloads of the configuration, stale agents, and stray
 //! files.
 
 pub(super) mod deadlines;

@@ -1,6 +1,6 @@
 //! The events of a room, as hints for the router.
 //!
-//! Known of `notify`: an overflow or an error comes without a path, and a file written right after its directory was
+//! Limits of `notify`: an overflow or an error has no path, and a file written right after its directory was
 //! made gives no event. After a move of the room, events keep the old path, and no directory can be added.
 
 use super::{Hint, Place, Wake, add, start};
@@ -25,7 +25,7 @@ const KINDS: EventKindMask = EventKindMask::CREATE
 const WRITTEN: EventKindMask = if HAS_CLOSE { EventKindMask::ACCESS_CLOSE } else { EventKindMask::MODIFY_DATA };
 const HAS_CLOSE: bool = cfg!(target_os = "linux");
 
-/// What the watcher's thread sends to the router.
+/// A message of the watcher's thread to the router.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Signal {
     Wake(Wake),
@@ -95,7 +95,7 @@ impl Places {
                 went.extend(event.paths.first());
                 came.extend(event.paths.last());
             }
-            // The event does not say in which direction.
+            // The event does not say the direction.
             EventKind::Modify(ModifyKind::Name(RenameMode::Any)) | EventKind::Any => {
                 went.extend(&event.paths);
                 came.extend(&event.paths);

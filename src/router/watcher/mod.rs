@@ -139,7 +139,7 @@ impl Caller {
 pub struct Notice {
     sender: Sender<Signal>,
     signals: Receiver<Signal>,
-    /// New files that may still be open, and when to look at those that nobody closed.
+    /// New files that may still be open, each with the time of the next look.
     new_files: VecDeque<(Instant, Hint)>,
     /// None for a router that only calls wake.
     events: Option<Events>,
@@ -218,7 +218,7 @@ impl Notice {
         }
     }
 
-    /// Waits for a wake, at most this long, and returns all that are there. A new file that is still open is no wake.
+    /// Waits for a wake, at most this long, and returns all that are there. A new file that is still open wakes no router.
     pub fn wait(&mut self, patience: Duration) -> Vec<Wake> {
         let end = Instant::now() + patience;
         let mut woken = Vec::new();
@@ -263,7 +263,7 @@ fn start(path: &Path, kinds: EventKindMask, handler: impl EventHandler) -> Resul
     RecommendedWatcher::new(handler, config).map_err(|e| cannot(path, e))
 }
 
-/// Watches one directory, and not what a link in its place leads to.
+/// Watches one directory, and not the target of a link in its place.
 fn add(watcher: &mut RecommendedWatcher, path: &Path) -> Result<()> {
     let config = WatchPathConfig::new(RecursiveMode::NonRecursive).with_dereference_symlinks(false);
     watcher.watch_with(path, config).map_err(|e| cannot(path, e))

@@ -87,7 +87,7 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Fails if somebody replaced the log since the router read it: without the router's log, its own lines look foreign.
+    /// Fails if another program replaced the log after the router read it: without the router's log, its own lines look foreign.
     pub(super) fn check_log(&self) -> Result<()> {
         match find::by_seq(self.room, self.state.seq)? {
             None if self.state.seq == 0 => Ok(()),
