@@ -367,6 +367,11 @@ impl Meta {
         (self.device, self.inode) == (other.device, other.inode)
     }
 
+    /// Do both describe the same content of the same file? A rename in between does not matter.
+    pub fn has_content_of(&self, other: &Meta) -> bool {
+        self.is_same_file(other) && (self.size, self.modified) == (other.size, other.modified)
+    }
+
     // The types of the fields differ between systems.
     #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
     pub(super) fn new(stat: &Stat) -> Meta {

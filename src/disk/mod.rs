@@ -50,4 +50,5 @@ pub use locks::{LockFile, is_locked};
 pub use orphans::Orphans;
 pub use outside::UserFile;
 pub use own::UserDirectory;
+pub use pinned::SharedText;
 pub use system::{CAN_SYNC_ALL, ReadLease};

@@ -1,6 +1,7 @@
-//! A file of the room's people with a beginning that changes, and with lines after it that only grow.
+//! Files that the router writes for people, who may write to them too.
 
-use super::{Dir, file_meta, system};
+use super::system::{self, ReadLease};
+use super::{Dir, Meta, file_meta};
 use crate::base::error::{Doing, Error, Result};
 use rustix::fs::{FileType, Mode, OFlags};
 use std::ffi::{OsStr, OsString};
@@ -9,6 +10,16 @@ use std::io::{Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
+
+/// The new content of a file to which other programs may write.
+pub struct SharedText<'a> {
+    /// Its first bytes.
+    pub head: &'a [u8],
+    /// What follows: a file, from this byte on.
+    pub rest: Option<(&'a mut File, u64)>,
+    /// Must a power cut leave the old file or the complete new file?
+    pub is_durable: bool,
+}
 
 impl Dir {
     /// The directory that contains this one, wherever it was moved. `None` at the top of the file system. New files in it
@@ -22,30 +33,58 @@ impl Dir {
         Ok((!is_top).then_some(above))
     }
 
-    /// As [`Dir::show`], with the part of another file from a byte on after these bytes. With `is_durable`, no power cut
-    /// leaves a part of the new file under the name.
-    pub fn show_before(
-        &self,
-        name: &OsStr,
-        head: &[u8],
-        (rest, from): (&mut File, u64),
-        is_durable: bool,
-    ) -> Result<()> {
+    /// Replaces a file to which other programs may write, in one step. The file must still be as in `before`, or be missing:
+    /// otherwise it stays, and the result is `None`. Returns the metadata of the new file; a later write by another program
+    /// changes them. Only one process at a time may call it.
+    ///
+    /// Returns an error while a program has the file open for writing. Its write would be lost, as is a write of a program
+    /// that opens the file in the last microseconds before the replacement.
+    pub fn put_shared(&self, name: &OsStr, text: SharedText<'_>, before: Option<&Meta>) -> Result<Option<Meta>> {
         let temporary = [OsStr::new("."), name, OsStr::new(".tmp")].into_iter().collect::<OsString>();
         self.remove(&temporary)?;
-        let mut file = self.create(&temporary, head)?;
-        let written = rest.seek(SeekFrom::Start(from)).and_then(|_| std::io::copy(rest, &mut file));
-        let done = written.doing_in("write", self.path(), &temporary).and_then(|_| {
+        let mut file = self.create(&temporary, text.head)?;
+        let written = match text.rest {
+            Some((rest, from)) => {
+                rest.seek(SeekFrom::Start(from)).and_then(|_| std::io::copy(rest, &mut file)).map(drop)
+            }
+            None => Ok(()),
+        };
+        let done = written.doing_in("write", self.path(), &temporary).and_then(|()| {
             self.keep_permissions(Path::new(name), &file)?;
-            if is_durable {
+            if text.is_durable {
                 system::sync_data(file.as_fd()).doing_in("sync", self.path(), &temporary)?;
             }
-            rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing_in("replace", self.path(), name)
+            let draft = file_meta(&file).doing_in("look at", self.path(), &temporary)?;
+            // Whoever sees the name finds a file that nobody writes.
+            drop(file);
+            if !self.is_free(name, before)? {
+                return Ok(None);
+            }
+            rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing_in("replace", self.path(), name)?;
+            // The rename changed one of the times. Another program may have written since.
+            let left = self.stat(name)?.filter(|left| left.has_content_of(&draft));
+            Ok(Some(left.unwrap_or(draft)))
         });
-        if done.is_err() {
+        if !matches!(done, Ok(Some(_))) {
             let _ = self.remove(&temporary);
         }
         done
+    }
+
+    /// Is the file missing, or as it was, and not open for writing?
+    fn is_free(&self, name: &OsStr, before: Option<&Meta>) -> Result<bool> {
+        let Some(now) = self.stat(name)? else { return Ok(true) };
+        if Some(&now) != before {
+            return Ok(false);
+        }
+        if now.kind == FileType::RegularFile && system::lease(&self.look(name)?) == ReadLease::Writer {
+            let what = format!(
+                "a program has {} open for writing, so the router does not replace it",
+                self.at(name).display()
+            );
+            return Err(Error::Busy { what, cure: "close it there".into() });
+        }
+        Ok(true)
     }
 
     /// Adds bytes to the end of a regular file. If the write fails halfway, the added part is removed. A kill can leave a
@@ -72,5 +111,53 @@ impl Dir {
         };
         let what = format!("{} {what}, so the router does not write it", self.at(name).display());
         Err(Error::Busy { what, cure: "move it to another place, and the router makes the file".into() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(head: &str) -> SharedText<'_> {
+        SharedText { head: head.as_bytes(), rest: None, is_durable: false }
+    }
+
+    #[test]
+    fn a_shared_file_is_replaced_only_as_it_was_judged() -> Result<()> {
+        let temporary = tempfile::tempdir().expect("a directory");
+        let (path, dir) = (temporary.path().join("x"), Dir::open(temporary.path())?);
+        let name = OsStr::new("x");
+        let read = || std::fs::read_to_string(&path).expect("a text");
+        let first = dir.put_shared(name, text("one"), None)?.expect("it is written");
+        assert_eq!((read(), dir.stat(name)?), ("one".into(), Some(first)));
+        std::fs::write(&path, "by hand").expect("it is written");
+        assert_eq!(dir.put_shared(name, text("two"), Some(&first))?, None);
+        assert_eq!(dir.put_shared(name, text("two"), None)?, None);
+        assert_eq!((read(), dir.list()?.count()), ("by hand".into(), 1), "no draft is left");
+        let judged = dir.stat(name)?;
+        let second = dir.put_shared(name, text("two"), judged.as_ref())?;
+        assert_eq!((read(), dir.stat(name)?), ("two".into(), second));
+        std::fs::remove_file(&path).expect("it is there");
+        assert!(
+            dir.put_shared(name, text("three"), second.as_ref())?.is_some(),
+            "a missing file has no text of others"
+        );
+        Ok(())
+    }
+
+    #[test]
+    #[cfg(all(target_os = "linux", feature = "native"))]
+    fn a_shared_file_that_is_open_for_writing_stays() -> Result<()> {
+        let temporary = tempfile::tempdir().expect("a directory");
+        let (path, dir) = (temporary.path().join("x"), Dir::open(temporary.path())?);
+        let mut writer = File::create(&path).expect("it is made");
+        let judged = dir.stat("x")?;
+        let refused = dir.put_shared(OsStr::new("x"), text("new"), judged.as_ref()).expect_err("it is open");
+        assert!(refused.to_string().contains("open for writing"), "{refused}");
+        writer.write_all(b"whole").expect("it is written");
+        drop(writer);
+        let judged = dir.stat("x")?;
+        assert!(dir.put_shared(OsStr::new("x"), text("new"), judged.as_ref())?.is_some());
+        Ok(())
     }
 }

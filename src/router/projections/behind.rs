@@ -3,7 +3,7 @@
 use super::foreign::{MadeFile, check_json, digest, is_checked_json};
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::disk::Meta;
+use crate::disk::{Meta, SharedText};
 use crate::router::projections::{Accepted, Cause, Projection, Report, View};
 use rustix::fs::FileType;
 use std::time::{Duration, Instant};
@@ -103,10 +103,10 @@ impl<C: Content> Behind<C> {
 
     /// Keeps text of others in the file, so that the file can be overwritten. Returns false if it has to stay until the
     /// human is notified.
-    fn release(&self, view: &View<'_>, report: &mut Report<'_>) -> Result<bool> {
+    fn release(&self, there: Option<Meta>, view: &View<'_>, report: &mut Report<'_>) -> Result<bool> {
         let room = view.config.dir();
-        let Some(meta) = room.stat(C::NAME)?.filter(|meta| meta.kind == FileType::RegularFile) else { return Ok(true) };
-        if self.left == Some(meta) {
+        let is_regular = there.is_some_and(|there| there.kind == FileType::RegularFile);
+        if !is_regular || self.left == there {
             return Ok(true);
         }
         let bytes = room.read(C::NAME, limits::CLAIMS_BYTES)?.unwrap_or_default();
@@ -119,22 +119,22 @@ impl<C: Content> Behind<C> {
 
     fn show(&mut self, view: &View<'_>, report: &mut Report<'_>) {
         let (room, begun) = (view.config.dir(), Instant::now());
-        let shown = self.release(view, report).and_then(|is_free| {
-            if is_free {
-                room.show(C::NAME, &check_json(C::text(view)))?;
+        let shown = room.stat(C::NAME).and_then(|there| {
+            if !self.release(there, view, report)? {
+                return Ok(None);
             }
-            Ok(is_free)
+            let text = SharedText { head: &check_json(C::text(view)), rest: None, is_durable: false };
+            room.put_shared(C::NAME.as_ref(), text, there.as_ref())
         });
         match shown {
             // The notice is recorded first. Its record is a change, so the file is written after it.
-            Ok(false) => {
+            Ok(None) => {
                 self.due = Some(Instant::now() + limits::CLAIMS);
                 return;
             }
-            Ok(true) => {
+            Ok(left) => {
                 report.written(C::NAME);
-                self.upto = Some(C::upto(view));
-                self.left = room.stat(C::NAME).ok().flatten();
+                (self.upto, self.left) = (Some(C::upto(view)), left);
             }
             Err(e) => report.failed(C::NAME.to_owned(), &e),
         }

@@ -11,7 +11,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::text::{count, count_of, listed, to_the_second};
 use crate::base::{limits, markdown};
-use crate::disk::{Dir, Meta, layout};
+use crate::disk::{Dir, Meta, SharedText, layout};
 use crate::log::lookup::LoggedMessage;
 use crate::log::state::State;
 use crate::log::{self, Position, find};
@@ -101,7 +101,8 @@ impl Projection for Mailbox {
         let queues = agents.map(|agent| (layout::queue(&agent.id), Some(&*agent.id)));
         let all = mailbox.then(|| (layout::MAILBOX.into(), None)).into_iter().chain(queues);
         for (name, agent) in all.collect::<Vec<(OsString, Option<&str>)>>() {
-            if let Err(e) = self.release(&name, agent, view, report) {
+            let there = stat(view.config.dir(), &name);
+            if let Err(e) = self.release((&name, agent), there, view, report) {
                 report.failed(layout::MAILBOX.to_owned(), &e);
             }
         }
@@ -127,7 +128,10 @@ impl Mailbox {
                 report.written(layout::MAILBOX);
                 self.due = (!is_whole).then(|| Instant::now() + limits::WORKLOG);
             }
-            Err(e) => report.failed(layout::MAILBOX.to_owned(), &e),
+            Err(e) => {
+                report.failed(layout::MAILBOX.to_owned(), &e);
+                self.due = Some(Instant::now() + limits::WORKLOG);
+            }
         }
         let pause: Duration = begun.elapsed() * limits::WORKLOG_PAUSE;
         self.next = Some(Instant::now() + limits::WORKLOG.max(pause));
@@ -227,28 +231,32 @@ impl Mailbox {
         if self.written.get(&name).is_some_and(|(before, _)| *before == text) {
             return Ok(true);
         }
-        if !self.release(&name, agent, view, report)? {
+        let there = room.stat(Path::new(&name))?;
+        if !self.release((&name, agent), there, view, report)? {
             return Ok(false);
         }
         let (dir, file) = parts(room, &name, true)?;
         // A part of it would pass for the text of others.
-        if view.config.is_durable() {
-            dir.replace(&file, &text)?;
-        } else {
-            dir.show(&file, &text)?;
+        let shared = SharedText { head: &text, rest: None, is_durable: view.config.is_durable() };
+        let left = dir.put_shared(&file, shared, there.as_ref())?;
+        let is_written = left.is_some();
+        if is_written {
+            self.written.insert(name, (text, left));
         }
-        let left = stat(room, &name);
-        self.written.insert(name, (text, left));
-        Ok(true)
+        Ok(is_written)
     }
 
     /// Takes the text of others from a file, so that the file can be overwritten. Returns false if it has to stay until the
     /// human is notified.
-    fn release(&mut self, name: &OsStr, agent: Option<&str>, view: &View<'_>, report: &mut Report<'_>) -> Result<bool> {
+    fn release(
+        &mut self,
+        (name, agent): (&OsStr, Option<&str>),
+        there: Option<Meta>,
+        view: &View<'_>,
+        report: &mut Report<'_>,
+    ) -> Result<bool> {
         let (room, shown) = (view.config.dir(), name.to_string_lossy());
-        let Some(meta) = room.stat(Path::new(name))?.filter(|meta| meta.kind == FileType::RegularFile) else {
-            return Ok(true);
-        };
+        let Some(meta) = there.filter(|there| there.kind == FileType::RegularFile) else { return Ok(true) };
         if self.written.get(name).is_some_and(|(_, left)| *left == Some(meta)) {
             return Ok(true);
         }

@@ -4,7 +4,7 @@ use super::{Present, roster};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::disk::{Dir, Meta, layout};
+use crate::disk::{Dir, Meta, SharedText, layout};
 use crate::log::state::State;
 use crate::room::registry::Registry;
 use crate::room::sessions::Calls;
@@ -96,8 +96,10 @@ impl Written {
             let mut text = serde_json::to_vec_pretty(&roster).expect("a roster has only text keys");
             text.push(b'\n');
             self.agents = None;
-            room.show(layout::ROSTER, &text)?;
-            (self.agents, self.left) = (Some(roster.agents), room.stat(layout::ROSTER)?);
+            let there = room.stat(layout::ROSTER)?;
+            let text = SharedText { head: &text, rest: None, is_durable: false };
+            self.left = room.put_shared(layout::ROSTER.as_ref(), text, there.as_ref())?;
+            self.agents = self.left.map(|_| roster.agents);
         }
         let new = state.channels.keys().filter(|channel| !self.linked.contains(*channel));
         let mut done = Ok(());

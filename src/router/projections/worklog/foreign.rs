@@ -5,7 +5,7 @@ use super::{Target, entry};
 use crate::base::error::{Doing, Error, Result};
 use crate::base::hash::{hash_stream, hex};
 use crate::base::limits;
-use crate::disk::{Dir, Draft};
+use crate::disk::{Dir, Draft, Meta, file_meta};
 use crate::router::projections::Report;
 use crate::router::projections::foreign::MadeFile;
 use std::ffi::OsStr;
@@ -22,6 +22,8 @@ const ADVICE: &str = "To add an entry, run `mailbag milestone TEXT`, or write\n\
 pub(super) struct Existing {
     file: File,
     path: PathBuf,
+    /// Its metadata before it was read.
+    pub(super) meta: Meta,
     /// Its first bytes.
     begin: Vec<u8>,
 }
@@ -40,8 +42,9 @@ impl Existing {
     pub(super) fn open(dir: &Dir, name: &OsStr) -> Result<Option<Existing>> {
         let Some(file) = dir.look_regular(name)? else { return Ok(None) };
         let (path, mut begin) = (dir.at(name), Vec::new());
+        let meta = file_meta(&file).doing("look at", &path)?;
         (&file).take(limits::WORKLOG_HEAD as u64).read_to_end(&mut begin).doing("read", &path)?;
-        Ok(Some(Existing { file, path, begin }))
+        Ok(Some(Existing { file, path, meta, begin }))
     }
 
     /// Compares it with the entries that it should have. A kill or a power cut can have left only the first of them.

@@ -15,10 +15,10 @@ mod head;
 mod note;
 mod place;
 
-use crate::base::error::Result;
+use crate::base::error::{Doing, Result};
 use crate::base::hash::{hash, hex};
 use crate::base::limits;
-use crate::disk::{Dir, Draft, layout};
+use crate::disk::{Dir, Draft, SharedText, file_meta, layout};
 use crate::log;
 use crate::log::Position;
 use crate::log::owners::Upto;
@@ -30,6 +30,7 @@ use foreign::{Existing, Found};
 use note::Note;
 use std::collections::VecDeque;
 use std::ffi::OsString;
+use std::fs::File;
 use std::io::BufWriter;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -111,6 +112,10 @@ impl<'a> Target<'a> {
         let id = view.state.room.as_deref().unwrap_or("-");
         let (state, registry, is_durable) = (view.state, view.config.registry(), view.config.is_durable());
         Ok(Target { dir, name, path, room, id, state, registry, is_durable })
+    }
+
+    fn text<'t>(&self, head: &'t [u8], rest: (&'t mut File, u64)) -> SharedText<'t> {
+        SharedText { head, rest: Some(rest), is_durable: self.is_durable }
     }
 
     fn head(&self, decisions: &[String]) -> (Vec<u8>, String) {
@@ -203,7 +208,11 @@ impl Worklog {
         if replaces {
             let begun = Instant::now();
             let Some(mut file) = target.dir.look_regular(&target.name)? else { return self.retry() };
-            target.dir.show_before(&target.name, &head, (&mut file, note.entries_at), target.is_durable)?;
+            let there = file_meta(&file).doing("look at", target.dir.at(&target.name))?;
+            let text = target.text(&head, (&mut file, note.entries_at));
+            if there.size != size || target.dir.put_shared(&target.name, text, Some(&there))?.is_none() {
+                return self.retry();
+            }
             size = size - note.entries_at + head.len() as u64;
             (note.entries_at, note.head) = (head.len() as u64, hash);
             self.next_head = Some(Instant::now() + pause(begun));
@@ -243,8 +252,9 @@ impl Worklog {
         }
         let decisions: Vec<String> = decisions.into();
         let (head, hash) = target.head(&decisions);
-        target.dir.show_before(&target.name, &head, (&mut entries, 0), target.is_durable)?;
-        let Some(meta) = target.dir.stat(&target.name)? else { return self.retry() };
+        let text = target.text(&head, (&mut entries, 0));
+        let before = there.as_ref().map(|there| &there.meta);
+        let Some(meta) = target.dir.put_shared(&target.name, text, before)? else { return self.retry() };
         let note = Note::new(target.path, &meta, (head.len() as u64, hash), Upto::of(target.state), decisions);
         self.wrote(target, note, Some(meta.size), true)
     }
