@@ -11,7 +11,11 @@ use std::path::Path;
 
 /// Counts what stands in the conversation of a room in which nothing waits any more.
 pub(crate) fn check(room: &Path, letters: &[Letter], setting: &Setting, figures: &mut Figures) -> io::Result<()> {
-    let bytes = fs::read(room.join("channels/main/messages.ndjson"))?;
+    // A conversation that is missing shows no letter, and each of them counts as lost.
+    let bytes = match fs::read(room.join("channels/main/messages.ndjson")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        bytes => bytes?,
+    };
     let text = String::from_utf8_lossy(&bytes);
     let (mut shown, mut before): (HashMap<String, usize>, u64) = (HashMap::new(), 0);
     for line in text.split_inclusive('\n') {
