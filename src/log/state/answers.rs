@@ -1,4 +1,4 @@
-//! Messages that want a reply: their names, and the search for the message that a reply answers.
+//! The message that a reply answers, and escalations that pass a message on until it is answered.
 
 use super::{EXPIRED, LOOP, OVERDUE, OVERDUE_AT_LAST, State, Timed, UNREACHED, renames};
 use crate::base::clock::Stamp;
@@ -7,39 +7,7 @@ use crate::message::record::{Group, Record};
 use crate::message::status::Status;
 use crate::message::{Message, id};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-
-/// Finds messages that want a reply by the names that replies use.
-#[derive(Debug, Clone, Default)]
-pub(super) struct AskedIndex(HashMap<Name, BTreeSet<u64>>);
-
-impl AskedIndex {
-    /// Adds a message.
-    pub(super) fn add(&mut self, asked: Asked<'_>) {
-        for name in asked.names() {
-            self.0.entry(name).or_default().insert(asked.seq);
-        }
-    }
-
-    /// Removes a message.
-    pub(super) fn remove(&mut self, asked: Asked<'_>) {
-        for name in asked.names() {
-            if let Some(seqs) = self.0.get_mut(&name) {
-                seqs.remove(&asked.seq);
-                if seqs.is_empty() {
-                    self.0.remove(&name);
-                }
-            }
-        }
-    }
-
-    /// The first message with one of these names that fulfils the condition.
-    pub(super) fn first(&self, names: &[Name], holds: impl Fn(u64) -> bool) -> Option<u64> {
-        let seqs = names.iter().filter_map(|name| self.0.get(name));
-        seqs.filter_map(|seqs| seqs.iter().copied().find(|seq| holds(*seq))).min()
-    }
-}
 
 /// A message that an escalation passes on, until no reply to it is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

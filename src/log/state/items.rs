@@ -1,7 +1,8 @@
 //! Open items: messages that somebody has to act on, until it did. Questions, escalations and rejections; approvals and offers
 //! have a state of their own.
 
-use super::answers::{AskedIndex, PassedOn};
+use super::answers::PassedOn;
+use super::asked_index::AskedIndex;
 use super::clock::Shift;
 use super::renames;
 use crate::base::clock::Stamp;

@@ -2,7 +2,7 @@
 //!
 //! An entry is removed when the log records that its deadline has passed, or that no answer is missing any more.
 
-use super::answers::AskedIndex;
+use super::asked_index::AskedIndex;
 use super::clock::Shift;
 use super::renames;
 use crate::base::clock::Stamp;

@@ -30,7 +30,6 @@ use foreign::{Existing, Found};
 use note::Note;
 use std::collections::VecDeque;
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::BufWriter;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -112,10 +111,6 @@ impl<'a> Target<'a> {
         let id = view.state.room.as_deref().unwrap_or("-");
         let (state, registry, is_durable) = (view.state, view.config.registry(), view.config.is_durable());
         Ok(Target { dir, name, path, room, id, state, registry, is_durable })
-    }
-
-    fn text<'t>(&self, head: &'t [u8], rest: (&'t mut File, u64)) -> SharedText<'t> {
-        SharedText { head, rest: Some(rest), is_durable: self.is_durable }
     }
 
     fn head(&self, decisions: &[String]) -> (Vec<u8>, String) {
@@ -209,7 +204,8 @@ impl Worklog {
             let begun = Instant::now();
             let Some(mut file) = target.dir.look_regular(&target.name)? else { return self.retry() };
             let there = file_meta(&file).doing("look at", target.dir.at(&target.name))?;
-            let text = target.text(&head, (&mut file, note.entries_at));
+            let rest = Some((&mut file, note.entries_at));
+            let text = SharedText { head: &head, rest, is_durable: target.is_durable };
             if there.size != size || target.dir.put_shared(&target.name, text, Some(&there))?.is_none() {
                 return self.retry();
             }
@@ -252,7 +248,7 @@ impl Worklog {
         }
         let decisions: Vec<String> = decisions.into();
         let (head, hash) = target.head(&decisions);
-        let text = target.text(&head, (&mut entries, 0));
+        let text = SharedText { head: &head, rest: Some((&mut entries, 0)), is_durable: target.is_durable };
         let before = there.as_ref().map(|there| &there.meta);
         let Some(meta) = target.dir.put_shared(&target.name, text, before)? else { return self.retry() };
         let note = Note::new(target.path, &meta, (head.len() as u64, hash), Upto::of(target.state), decisions);

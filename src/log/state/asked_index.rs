@@ -1,0 +1,35 @@
+//! An index of the messages that want a reply.
+
+use crate::message::answer::{Asked, Name};
+use std::collections::{BTreeSet, HashMap};
+
+/// Finds messages that want a reply by the names that replies use.
+#[derive(Debug, Clone, Default)]
+pub(super) struct AskedIndex(HashMap<Name, BTreeSet<u64>>);
+
+impl AskedIndex {
+    /// Adds a message.
+    pub(super) fn add(&mut self, asked: Asked<'_>) {
+        for name in asked.names() {
+            self.0.entry(name).or_default().insert(asked.seq);
+        }
+    }
+
+    /// Removes a message.
+    pub(super) fn remove(&mut self, asked: Asked<'_>) {
+        for name in asked.names() {
+            if let Some(seqs) = self.0.get_mut(&name) {
+                seqs.remove(&asked.seq);
+                if seqs.is_empty() {
+                    self.0.remove(&name);
+                }
+            }
+        }
+    }
+
+    /// The first message with one of these names that fulfils the condition.
+    pub(super) fn first(&self, names: &[Name], holds: impl Fn(u64) -> bool) -> Option<u64> {
+        let seqs = names.iter().filter_map(|name| self.0.get(name));
+        seqs.filter_map(|seqs| seqs.iter().copied().find(|seq| holds(*seq))).min()
+    }
+}
