@@ -23,8 +23,20 @@ struct Flood {
 }
 
 const FLOODS: [Flood; 2] = [
-    Flood { name: "one file of 1,000 lines to all of 202", agents: 200, file: "ndjson", files: 1, lines: 1000 },
-    Flood { name: "20 messages to all of 10,000", agents: 10_000, file: "json", files: 20, lines: 1 },
+    Flood {
+        name: "one file of 1,000 lines to all of 202",
+        agents: 200,
+        file: "ndjson",
+        files: 1,
+        lines: 1000,
+    },
+    Flood {
+        name: "20 messages to all of 10,000",
+        agents: 10_000,
+        file: "json",
+        files: 20,
+        lines: 1,
+    },
 ];
 
 /// Ends the router when it is dropped.
@@ -61,12 +73,25 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
 
 fn measure(room: &Path, flood: &Flood, mode: &str) -> Result<(Vec<Duration>, Duration)> {
     let agents = (0..flood.agents).map(|n| json!({"id": format!("a{n}")}));
-    let agents: Vec<_> = agents.chain(["mallory", "alice"].map(|id| json!({"id": id}))).collect();
+    let agents: Vec<_> = agents
+        .chain(["mallory", "alice"].map(|id| json!({"id": id})))
+        .collect();
     fs::create_dir_all(room.join("outbox/mallory"))?;
-    fs::write(room.join("registry.json"), json!({"version": 1, "agents": agents}).to_string())?;
-    fs::write(room.join("settings.toml"), format!("durability = \"{mode}\"\nsender_budget = 0\ncopies_budget = 0\n"))?;
+    fs::write(
+        room.join("registry.json"),
+        json!({"version": 1, "agents": agents}).to_string(),
+    )?;
+    fs::write(
+        room.join("settings.toml"),
+        format!("durability = \"{mode}\"\nsender_budget = 0\ncopies_budget = 0\n"),
+    )?;
     let mut command = Command::new(PROGRAM);
-    command.arg("run").arg("--room").arg(room).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .arg("run")
+        .arg("--room")
+        .arg(room)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     let _router = Router(command.spawn()?);
     // It watches once a message comes through; the first has made all directories.
     wait_for(room, "first")?;
@@ -77,12 +102,18 @@ fn measure(room: &Path, flood: &Flood, mode: &str) -> Result<(Vec<Duration>, Dur
     let start = Instant::now();
     for n in 0..flood.files {
         let outbox = room.join("outbox/mallory");
-        fs::rename(outbox.join(format!(".{n}")), outbox.join(format!("{n}.{}", flood.file)))?;
+        fs::rename(
+            outbox.join(format!(".{n}")),
+            outbox.join(format!("{n}.{}", flood.file)),
+        )?;
     }
     let sent = || fs::read_dir(room.join("sent/mallory")).map_or(0, Iterator::count);
     let mut waits = Vec::new();
     while sent() < flood.files {
-        ensure!(start.elapsed() < Duration::from_secs(600), "the flood has no end");
+        ensure!(
+            start.elapsed() < Duration::from_secs(600),
+            "the flood has no end"
+        );
         waits.push(wait_for(room, &format!("n{}", waits.len()))?);
         sleep(EVERY);
     }
@@ -94,19 +125,31 @@ fn wait_for(room: &Path, id: &str) -> Result<Duration> {
     let (outbox, inbox) = (room.join("outbox/alice"), room.join("inbox/human"));
     let ready = Instant::now();
     while !outbox.is_dir() {
-        ensure!(ready.elapsed() < Duration::from_secs(120), "the router makes no outbox");
+        ensure!(
+            ready.elapsed() < Duration::from_secs(120),
+            "the router makes no outbox"
+        );
         sleep(GLANCE);
     }
     let start = Instant::now();
-    fs::write(outbox.join(".draft"), json!({"to": "human", "id": id, "body": "honest"}).to_string())?;
+    fs::write(
+        outbox.join(".draft"),
+        json!({"to": "human", "id": id, "body": "honest"}).to_string(),
+    )?;
     fs::rename(outbox.join(".draft"), outbox.join(format!("{id}.json")))?;
     let end = format!("-alice-{id}.json");
     loop {
         let names = fs::read_dir(&inbox).into_iter().flatten().flatten();
-        if names.map(|entry| entry.file_name()).any(|name| name.to_string_lossy().ends_with(&end)) {
+        if names
+            .map(|entry| entry.file_name())
+            .any(|name| name.to_string_lossy().ends_with(&end))
+        {
             return Ok(start.elapsed());
         }
-        ensure!(start.elapsed() < Duration::from_secs(120), "an honest message did not come");
+        ensure!(
+            start.elapsed() < Duration::from_secs(120),
+            "an honest message did not come"
+        );
         sleep(GLANCE);
     }
 }

@@ -11,16 +11,28 @@ use std::time::{Duration, Instant};
 /// `drop ROOM AGENTS one|all|spread|far PER_SECOND COUNT FROM`: drops messages at a steady rate, numbered from FROM, and
 /// afterwards prints for each the monotonic time just before its `close`, which is what makes it a message.
 pub(crate) fn drop_steadily(args: &[String]) -> Result<()> {
-    let [room, agents, traffic, per_second, count, from] = args else { bail!("drop: six words are wanted") };
+    let [room, agents, traffic, per_second, count, from] = args else {
+        bail!("drop: six words are wanted")
+    };
     let traffic = match traffic.as_str() {
         "one" => Traffic::ToOne,
         "all" => Traffic::ToAll,
         "far" => Traffic::ToFar,
         _ => Traffic::Spread,
     };
-    let (load, room) = (Load { agents: agents.parse()?, traffic }, PathBuf::from(room));
+    let (load, room) = (
+        Load {
+            agents: agents.parse()?,
+            traffic,
+        },
+        PathBuf::from(room),
+    );
     let between = Duration::from_secs_f64(1.0 / per_second.parse::<f64>()?);
-    let (start, count, from) = (Instant::now(), count.parse::<u32>()?, from.parse::<usize>()?);
+    let (start, count, from) = (
+        Instant::now(),
+        count.parse::<u32>()?,
+        from.parse::<usize>()?,
+    );
     let mut times = Vec::new();
     for number in 0..count {
         let (path, text) = load.message(&room, from + usize::try_from(number)?);
@@ -58,14 +70,18 @@ pub(crate) fn disturb(args: &[String]) -> Result<()> {
             file.rewind()?;
         }
         file.write_all(&piece)?;
-        std::thread::sleep((start + Duration::from_millis(40) * number).saturating_duration_since(Instant::now()));
+        std::thread::sleep(
+            (start + Duration::from_millis(40) * number).saturating_duration_since(Instant::now()),
+        );
     }
     Ok(())
 }
 
 /// `write-sync-rename FILE TEXT`: the floor of `mailbag send`: writes a file beside its place, syncs it, renames it.
 pub(crate) fn write_sync_rename(args: &[String]) -> Result<()> {
-    let [path, text] = args else { bail!("write-sync-rename: FILE and TEXT are wanted") };
+    let [path, text] = args else {
+        bail!("write-sync-rename: FILE and TEXT are wanted")
+    };
     let temporary = Path::new(path).with_extension("tmp");
     let mut file = File::create_new(&temporary)?;
     file.write_all(text.as_bytes())?;
@@ -77,7 +93,9 @@ pub(crate) fn write_sync_rename(args: &[String]) -> Result<()> {
 /// `answer-hook ROOM AGENT`: the floor of a hook: reads what the client says, lists the mail and what was told, and
 /// renews a lease.
 pub(crate) fn answer_hook(args: &[String]) -> Result<()> {
-    let [room, agent] = args else { bail!("answer-hook: ROOM and AGENT are wanted") };
+    let [room, agent] = args else {
+        bail!("answer-hook: ROOM and AGENT are wanted")
+    };
     std::io::read_to_string(std::io::stdin())?;
     let inbox = Path::new(room).join("inbox").join(agent);
     for directory in [inbox.clone(), inbox.join(".announced")] {

@@ -26,14 +26,20 @@ pub(crate) struct Load {
 impl Load {
     /// How many copies each message becomes.
     pub(crate) fn fan_out(self) -> usize {
-        if self.traffic == Traffic::ToAll { self.agents - 1 } else { 1 }
+        if self.traffic == Traffic::ToAll {
+            self.agents - 1
+        } else {
+            1
+        }
     }
 
     /// How many agents write.
     pub(crate) fn senders(self) -> usize {
         match self.traffic {
             Traffic::Spread => self.agents,
-            Traffic::ToOne | Traffic::ToAll | Traffic::ToFar => self.agents.saturating_sub(1).clamp(1, 10),
+            Traffic::ToOne | Traffic::ToAll | Traffic::ToFar => {
+                self.agents.saturating_sub(1).clamp(1, 10)
+            }
         }
     }
 
@@ -53,7 +59,12 @@ impl Load {
             Traffic::Spread => agent((sender + 1) % self.agents),
         };
         let text = text(number, &to);
-        (room.join("outbox").join(agent(sender)).join(format!("{number:06}.json")), text)
+        (
+            room.join("outbox")
+                .join(agent(sender))
+                .join(format!("{number:06}.json")),
+            text,
+        )
     }
 }
 
@@ -64,7 +75,12 @@ pub(crate) fn agent(number: usize) -> String {
 
 /// The number of the message that a delivered file's name ends with.
 pub(crate) fn number_in(delivered: &str) -> Option<usize> {
-    delivered.strip_suffix(".json")?.rsplit_once("-m")?.1.parse().ok()
+    delivered
+        .strip_suffix(".json")?
+        .rsplit_once("-m")?
+        .1
+        .parse()
+        .ok()
 }
 
 /// How the sizes are mixed, in words.
@@ -80,7 +96,12 @@ fn text(number: usize, to: &str) -> String {
     let head = format!(
         "{{\"id\":\"m{number:06}\",\"to\":\"{to}\",\"type\":\"request\",\"subject\":\"Please look at the parser\",\"body\":\""
     );
-    const WORDS: &str = "The build of the parser fails on the second input, since a comment may now end a line. ";
-    let body: String = WORDS.chars().cycle().take(size - head.len() - "\"}\n".len()).collect();
+    const WORDS: &str =
+        "The build of the parser fails on the second input, since a comment may now end a line. ";
+    let body: String = WORDS
+        .chars()
+        .cycle()
+        .take(size - head.len() - "\"}\n".len())
+        .collect();
     format!("{head}{body}\"}}\n")
 }

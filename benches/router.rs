@@ -45,5 +45,7 @@ fn main() -> anyhow::Result<()> {
 
 #[cfg(not(target_os = "linux"))]
 fn main() {
-    println!("the benchmark needs Linux: the floor is made of inotify, leases, renameat2 and syncfs");
+    println!(
+        "the benchmark needs Linux: the floor is made of inotify, leases, renameat2 and syncfs"
+    );
 }

@@ -58,14 +58,25 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     let work = parent.join(format!("worklog-{}", std::process::id()));
     fs::create_dir_all(&work)?;
     cleanup::remember(Undo::Remove(work.clone()));
-    let programs =
-        Programs { mailbag, floor_options: Vec::new(), own: std::env::current_exe()?, said: work.join("said") };
+    let programs = Programs {
+        mailbag,
+        floor_options: Vec::new(),
+        own: std::env::current_exe()?,
+        said: work.join("said"),
+    };
     println!("load {}", fs::read_to_string("/proc/loadavg")?.trim());
-    println!("{:<24} {:>12} {:>12} {:>8}   median ratio", "events", "off us/msg", "on us/msg", "ratio");
+    println!(
+        "{:<24} {:>12} {:>12} {:>8}   median ratio",
+        "events", "off us/msg", "on us/msg", "ratio"
+    );
     for (name, every, lines) in CASES {
         let mut took: Vec<[f64; 2]> = Vec::new();
         for pair in 0..=pairs {
-            let order = if pair % 2 == 0 { [false, true] } else { [true, false] };
+            let order = if pair % 2 == 0 {
+                [false, true]
+            } else {
+                [true, false]
+            };
             let mut of_pair = [0.0; 2];
             for on in order {
                 of_pair[usize::from(on)] = one(&programs, &work, (every, lines), on)?;
@@ -75,25 +86,49 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         }
         let mut ratios: Vec<f64> = took.iter().map(|[off, on]| on / off).collect();
         ratios.sort_by(f64::total_cmp);
-        let (middle, low, high) = (ratios[ratios.len() / 2], ratios[0], ratios[ratios.len() - 1]);
+        let (middle, low, high) = (
+            ratios[ratios.len() / 2],
+            ratios[0],
+            ratios[ratios.len() - 1],
+        );
         let lowest = |n: usize| took.iter().map(|one| one[n]).fold(f64::INFINITY, f64::min);
         let (off, on) = (lowest(0), lowest(1));
-        println!("{name:<24} {off:>12.1} {on:>12.1} {:>8.3}   {middle:.3} ({low:.3}-{high:.3})", on / off);
+        println!(
+            "{name:<24} {off:>12.1} {on:>12.1} {:>8.3}   {middle:.3} ({low:.3}-{high:.3})",
+            on / off
+        );
     }
     Ok(())
 }
 
 /// The processor time of one run, in microseconds a message.
-fn one(programs: &Programs, work: &Path, (every, in_file): (usize, usize), on: bool) -> Result<f64> {
+fn one(
+    programs: &Programs,
+    work: &Path,
+    (every, in_file): (usize, usize),
+    on: bool,
+) -> Result<f64> {
     let home = tempfile::tempdir_in(work)?;
     let room = home.path().join("room");
     fs::create_dir_all(&room)?;
-    let agents: Vec<_> = (0..=SENDERS).map(|n| json!({"id": format!("a{n}")})).collect();
-    fs::write(room.join("registry.json"), json!({"version": 1, "agents": agents}).to_string())?;
+    let agents: Vec<_> = (0..=SENDERS)
+        .map(|n| json!({"id": format!("a{n}")}))
+        .collect();
+    fs::write(
+        room.join("registry.json"),
+        json!({"version": 1, "agents": agents}).to_string(),
+    )?;
     let settings = "durability = \"process\"\nsender_budget = 0\ncopies_budget = 0\n";
-    fs::write(room.join("settings.toml"), format!("{settings}worklog = {on}\n"))?;
-    programs.start(programs.mailbag(&["init", "--quiet", &room.display().to_string()]))?.wait()?;
-    let body = "The build of the parser fails on the second input, since a comment may now end a line. ".repeat(6);
+    fs::write(
+        room.join("settings.toml"),
+        format!("{settings}worklog = {on}\n"),
+    )?;
+    programs
+        .start(programs.mailbag(&["init", "--quiet", &room.display().to_string()]))?
+        .wait()?;
+    let body =
+        "The build of the parser fails on the second input, since a comment may now end a line. "
+            .repeat(6);
     for file in 0..MESSAGES / in_file {
         let sender = file % SENDERS;
         let mut lines = String::new();
@@ -108,11 +143,21 @@ fn one(programs: &Programs, work: &Path, (every, in_file): (usize, usize), on: b
         }
         let outbox = room.join(format!("outbox/a{sender}"));
         fs::create_dir_all(&outbox)?;
-        let name = if in_file == 1 { format!("{file:05}.json") } else { format!("{file:05}.ndjson") };
+        let name = if in_file == 1 {
+            format!("{file:05}.json")
+        } else {
+            format!("{file:05}.ndjson")
+        };
         fs::write(outbox.join(name), lines)?;
     }
     rustix::fs::sync();
-    let command = programs.mailbag(&["run", "--once", "--quiet", "--room", &room.display().to_string()]);
+    let command = programs.mailbag(&[
+        "run",
+        "--once",
+        "--quiet",
+        "--room",
+        &room.display().to_string(),
+    ]);
     let usage = programs.start(command)?.wait()?;
     if on && every > 0 {
         let worklog = fs::read_to_string(home.path().join("WORKLOG.md"))?;

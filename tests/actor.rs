@@ -47,7 +47,11 @@ print(open(ours).read())
 /// A world with an open approval `d`, and a directory `bin` with programs.
 fn asked() -> World {
     let world = World::with(&["alice", "bob"]);
-    world.drop_file("alice", "a.json", approval("d", json!("human"), json!({})).to_string());
+    world.drop_file(
+        "alice",
+        "a.json",
+        approval("d", json!("human"), json!({})).to_string(),
+    );
     world.ok(&["run", "--once"]);
     world
 }
@@ -63,21 +67,41 @@ fn in_terminal(world: &World, name: &str, script: &str) -> Option<(i32, String)>
     let path = std::env::var("PATH").unwrap_or_default();
     let trust = world.trust().display();
     let clean = format!("env -i PATH='{path}' MAILBAG_TRUST_DIR={trust} MAILBAG_TEST_KEEPS=all");
-    let ours = format!("{} --room {}", program.get_program().to_string_lossy(), world.room("").display());
-    let script = script.replace("MAILBAG ", &format!("{ours} ")).replace("CLEAN", &clean);
+    let ours = format!(
+        "{} --room {}",
+        program.get_program().to_string_lossy(),
+        world.room("").display()
+    );
+    let script = script
+        .replace("MAILBAG ", &format!("{ours} "))
+        .replace("CLEAN", &clean);
     let script = script.replace("DIGEST", &world.digest("human", "d"));
     let mut driver = Command::new("python3");
-    driver.args(["-c", TERMINAL, name, "sh", "-c", &script]).current_dir(world.path()).env_clear();
-    driver.env("PATH", path).env("MAILBAG_TRUST_DIR", world.trust()).env("MAILBAG_TEST_KEEPS", "all");
-    let output = driver.output().map_err(|e| skip(format_args!("python3 does not start: {e}"))).ok()?;
+    driver
+        .args(["-c", TERMINAL, name, "sh", "-c", &script])
+        .current_dir(world.path())
+        .env_clear();
+    driver
+        .env("PATH", path)
+        .env("MAILBAG_TRUST_DIR", world.trust())
+        .env("MAILBAG_TEST_KEEPS", "all");
+    let output = driver
+        .output()
+        .map_err(|e| skip(format_args!("python3 does not start: {e}")))
+        .ok()?;
     Some(serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}")))
 }
 
 /// Checks that a script in a terminal does not decide `d`, and names this evidence.
 #[track_caller]
 fn rejected(world: &World, script: &str, evidence: &str) {
-    let Some((_, shown)) = in_terminal(world, "xterm", script) else { return };
-    assert!(shown.contains("only a person can") && shown.contains(evidence), "{script}: {shown}");
+    let Some((_, shown)) = in_terminal(world, "xterm", script) else {
+        return;
+    };
+    assert!(
+        shown.contains("only a person can") && shown.contains(evidence),
+        "{script}: {shown}"
+    );
     assert_eq!(steps(world), ["ask"], "{script}: {shown}");
 }
 
@@ -85,8 +109,14 @@ fn rejected(world: &World, script: &str, evidence: &str) {
 fn script(world: &World, name: &str, text: &str) {
     let path = world.path().join(name);
     let program = world.bare(&[]);
-    let ours = format!("{} --room {} ", program.get_program().to_string_lossy(), world.room("").display());
-    let text = text.replace("MAILBAG ", &ours).replace("DIGEST", &world.digest("human", "d"));
+    let ours = format!(
+        "{} --room {} ",
+        program.get_program().to_string_lossy(),
+        world.room("").display()
+    );
+    let text = text
+        .replace("MAILBAG ", &ours)
+        .replace("DIGEST", &world.digest("human", "d"));
     std::fs::write(&path, format!("#!/bin/sh\n{text}\n")).expect("a program");
     std::fs::set_permissions(path, PermissionsExt::from_mode(0o755)).expect("permissions");
 }
@@ -96,10 +126,16 @@ const DECIDE: &str = "MAILBAG decide d yes --as human --digest DIGEST";
 #[test]
 fn a_person_at_a_terminal_decides_also_with_a_pipe() {
     let world = asked();
-    let Some((status, shown)) = in_terminal(&world, "xterm", "MAILBAG pending | cat") else { return };
+    let Some((status, shown)) = in_terminal(&world, "xterm", "MAILBAG pending | cat") else {
+        return;
+    };
     assert!(status == 0 && shown.contains("Deploy?"), "{shown}");
-    let (status, shown) =
-        in_terminal(&world, "xterm", "MAILBAG decide d yes --digest DIGEST | cat").expect("a terminal");
+    let (status, shown) = in_terminal(
+        &world,
+        "xterm",
+        "MAILBAG decide d yes --digest DIGEST | cat",
+    )
+    .expect("a terminal");
     assert!(status == 0 && shown.contains("decided"), "{shown}");
     assert_eq!(steps(&world), ["ask", "decide"]);
 }
@@ -108,12 +144,20 @@ fn a_person_at_a_terminal_decides_also_with_a_pipe() {
 fn each_variable_of_a_client_makes_the_caller_an_agent_even_if_it_is_empty() {
     // P135
     let world = asked();
-    for (variable, client) in KNOWN.iter().flat_map(mailbag::room::sessions::KnownClient::variables) {
+    for (variable, client) in KNOWN
+        .iter()
+        .flat_map(mailbag::room::sessions::KnownClient::variables)
+    {
         let said = world.run_with(&["decide", "d", "yes", "--as", "human"], |command| {
             command.env(variable, "");
         });
         let said = said.fails(2, &["decide"]);
-        assert!(said.contains(&format!("the environment has {variable}, which {client} sets")), "{said}");
+        assert!(
+            said.contains(&format!(
+                "the environment has {variable}, which {client} sets"
+            )),
+            "{said}"
+        );
     }
     assert_eq!(steps(&world), ["ask"]);
 }
@@ -123,9 +167,21 @@ fn a_command_below_exec_is_an_agent_with_a_cleared_environment_a_terminal_and_no
     // P135
     let world = asked();
     let exec = "MAILBAG exec --id t --role x --";
-    rejected(&world, &format!("{exec} {DECIDE}"), "the environment has MAILBAG_HOLD, which mailbag exec sets");
-    rejected(&world, &format!("{exec} CLEAN {DECIDE}"), "the parent process");
-    rejected(&world, &format!("{exec} CLEAN script -qec '{DECIDE}' /dev/null | cat"), "starts programs for agents");
+    rejected(
+        &world,
+        &format!("{exec} {DECIDE}"),
+        "the environment has MAILBAG_HOLD, which mailbag exec sets",
+    );
+    rejected(
+        &world,
+        &format!("{exec} CLEAN {DECIDE}"),
+        "the parent process",
+    );
+    rejected(
+        &world,
+        &format!("{exec} CLEAN script -qec '{DECIDE}' /dev/null | cat"),
+        "starts programs for agents",
+    );
     let detached = format!(
         "{exec} sh -c \"CLEAN setsid -f script -qec '{DECIDE}; echo done' out >/dev/null; \
          until grep -q done out; do :; done\" | cat; cat out"
@@ -141,7 +197,11 @@ fn a_command_below_a_client_is_an_agent_whatever_started_the_client() {
     rejected(&world, "CLEAN ./claude", "(claude) is a program of claude");
     script(&world, "gemini", &hidden);
     std::fs::copy("/bin/sh", world.path().join("node")).expect("a shell under another name");
-    rejected(&world, "CLEAN ./node ./gemini --yolo", "(node) is a program of gemini");
+    rejected(
+        &world,
+        "CLEAN ./node ./gemini --yolo",
+        "(node) is a program of gemini",
+    );
 }
 
 #[test]
@@ -151,7 +211,9 @@ fn a_command_below_a_process_that_a_hook_recorded_is_an_agent() {
     script(
         &world,
         "tool",
-        &format!("echo '{hook}' | MAILBAG_AGENT=bob MAILBAG hook claude >hooked\n env -i PATH=\"$PATH\" {DECIDE}"),
+        &format!(
+            "echo '{hook}' | MAILBAG_AGENT=bob MAILBAG hook claude >hooked\n env -i PATH=\"$PATH\" {DECIDE}"
+        ),
     );
     rejected(&world, "./tool", "(tool) is the session of bob");
 }
@@ -159,10 +221,21 @@ fn a_command_below_a_process_that_a_hook_recorded_is_an_agent() {
 #[test]
 fn a_caller_with_hidden_parents_or_without_a_terminal_is_unknown() {
     let world = asked();
-    rejected(&world, &format!("setsid -w {DECIDE}"), "no controlling terminal");
-    rejected(&world, &format!("CI=true {DECIDE}"), "the environment has CI");
+    rejected(
+        &world,
+        &format!("setsid -w {DECIDE}"),
+        "no controlling terminal",
+    );
+    rejected(
+        &world,
+        &format!("CI=true {DECIDE}"),
+        "the environment has CI",
+    );
     if let Some((_, shown)) = in_terminal(&world, "", DECIDE) {
-        assert!(shown.contains("has ended") && steps(&world) == ["ask"], "{shown}");
+        assert!(
+            shown.contains("has ended") && steps(&world) == ["ask"],
+            "{shown}"
+        );
     }
     match rustix::process::geteuid().is_root() {
         true => rejected(
@@ -176,26 +249,84 @@ fn a_caller_with_hidden_parents_or_without_a_terminal_is_unknown() {
 
 /// The actions that only a person may take, as arguments, each with a part of the error.
 const ACTIONS: [(&[&str], &str); 21] = [
-    (&["decide", "d", "yes", "--as", "human"], "only a person can"),
-    (&["reply", "alice/d", "go", "--type", "decision", "--as", "human"], "only a person can"),
+    (
+        &["decide", "d", "yes", "--as", "human"],
+        "only a person can",
+    ),
+    (
+        &[
+            "reply", "alice/d", "go", "--type", "decision", "--as", "human",
+        ],
+        "only a person can",
+    ),
     (&["trust", "--yes"], "only a person can change consent"),
-    (&["trust", "--decision-key"], "only a person can pin the decision key"),
+    (
+        &["trust", "--decision-key"],
+        "only a person can pin the decision key",
+    ),
     (&["trust", "--revoke"], "only a person can change consent"),
-    (&["link", "add", "po", "host:/srv/po", "--carrier", "ssh"], "only a person can change or test links"),
-    (&["link", "add", "po", "--carrier", "none"], "only a person can change or test links"),
-    (&["link", "remove", "far", "--bounce"], "only a person can change or test links"),
-    (&["link", "rebind", "far", "--yes"], "only a person can change or test links"),
-    (&["link", "test", "far"], "only a person can change or test links"),
+    (
+        &["link", "add", "po", "host:/srv/po", "--carrier", "ssh"],
+        "only a person can change or test links",
+    ),
+    (
+        &["link", "add", "po", "--carrier", "none"],
+        "only a person can change or test links",
+    ),
+    (
+        &["link", "remove", "far", "--bounce"],
+        "only a person can change or test links",
+    ),
+    (
+        &["link", "rebind", "far", "--yes"],
+        "only a person can change or test links",
+    ),
+    (
+        &["link", "test", "far"],
+        "only a person can change or test links",
+    ),
     (&["web", "--json"], "only a person can open the page"),
-    (&["join", "bob", "--session", "s9", "--take-over"], "only a person can take over the name of a live session"),
-    (&["release", "--of", "bob", "--as", "human"], "only a person can"),
-    (&["send", "alice", "x", "--attach", "/etc/passwd", "--as", "bob"], "cannot attach"),
-    (&["share", "/etc/passwd", "--category", "x", "--as", "bob"], "cannot attach"),
-    (&["rejected", "drop", "--all", "--yes"], "only a person can change the rejected files of alice"),
-    (&["rejected", "retry", "--all"], "only a person can change the rejected files of alice"),
-    (&["agent", "set", "bob", "--wake", "[\"true\"]"], "only a person can set a program that wakes an agent"),
+    (
+        &["join", "bob", "--session", "s9", "--take-over"],
+        "only a person can take over the name of a live session",
+    ),
+    (
+        &["release", "--of", "bob", "--as", "human"],
+        "only a person can",
+    ),
+    (
+        &[
+            "send",
+            "alice",
+            "x",
+            "--attach",
+            "/etc/passwd",
+            "--as",
+            "bob",
+        ],
+        "cannot attach",
+    ),
+    (
+        &["share", "/etc/passwd", "--category", "x", "--as", "bob"],
+        "cannot attach",
+    ),
+    (
+        &["rejected", "drop", "--all", "--yes"],
+        "only a person can change the rejected files of alice",
+    ),
+    (
+        &["rejected", "retry", "--all"],
+        "only a person can change the rejected files of alice",
+    ),
+    (
+        &["agent", "set", "bob", "--wake", "[\"true\"]"],
+        "only a person can set a program that wakes an agent",
+    ),
     (&["charter", "init"], "only a person can write the charter"),
-    (&["install", "claude", "--approvals"], "only a person can install approvals by mail"),
+    (
+        &["install", "claude", "--approvals"],
+        "only a person can install approvals by mail",
+    ),
     (&["service", "install"], "only a person can change services"),
 ];
 
@@ -214,10 +345,19 @@ fn ready() -> World {
 
 /// The files of a room that show an action.
 fn traces(world: &World) -> Vec<Value> {
-    let text = |below: &str| Value::from(std::fs::read_to_string(world.room(below)).unwrap_or_default());
+    let text =
+        |below: &str| Value::from(std::fs::read_to_string(world.room(below)).unwrap_or_default());
     let names = |below: &str| json!(world.names(below));
-    let mut traces = vec![text("settings.toml"), text("charter.md"), names("inbox/alice"), names("rejected/alice")];
-    traces.extend([world.read("sessions/bob.json")["session"].clone(), world.read("registry.json")]);
+    let mut traces = vec![
+        text("settings.toml"),
+        text("charter.md"),
+        names("inbox/alice"),
+        names("rejected/alice"),
+    ];
+    traces.extend([
+        world.read("sessions/bob.json")["session"].clone(),
+        world.read("registry.json"),
+    ]);
     traces.push(json!(world.ok(&["trust", "--list"])));
     traces
 }
@@ -228,16 +368,24 @@ fn no_action_of_a_person_is_open_to_an_agent_or_an_unknown_caller() {
     let world = ready();
     let before = traces(&world);
     for (args, error) in ACTIONS {
-        for (variable, value) in
-            [("CLAUDE_CODE_SESSION_ID", "s7"), ("MAILBAG_TEST_ANCESTRY", "agent"), ("MAILBAG_TEST_ANCESTRY", "unknown")]
-        {
+        for (variable, value) in [
+            ("CLAUDE_CODE_SESSION_ID", "s7"),
+            ("MAILBAG_TEST_ANCESTRY", "agent"),
+            ("MAILBAG_TEST_ANCESTRY", "unknown"),
+        ] {
             let ran = world.run_with(args, |command| {
                 command.env(variable, value);
             });
-            assert!(ran.code == 2 && ran.err.contains(error), "{args:?} with {variable}={value}: {ran:?}");
+            assert!(
+                ran.code == 2 && ran.err.contains(error),
+                "{args:?} with {variable}={value}: {ran:?}"
+            );
         }
     }
-    assert_eq!((traces(&world), steps(&world)), (before, vec!["ask".to_owned()]));
+    assert_eq!(
+        (traces(&world), steps(&world)),
+        (before, vec!["ask".to_owned()])
+    );
 }
 
 #[test]
@@ -245,15 +393,27 @@ fn no_action_of_a_person_is_open_below_exec_with_a_cleared_environment_and_a_ter
     // P135
     let world = ready();
     let before = traces(&world);
-    let quoted =
-        |args: &[&str]| args.iter().map(|word| format!("\"{}\" ", word.replace('"', "\\\""))).collect::<String>();
+    let quoted = |args: &[&str]| {
+        args.iter()
+            .map(|word| format!("\"{}\" ", word.replace('"', "\\\"")))
+            .collect::<String>()
+    };
     let line = |(args, _): &(&[&str], &str)| format!("MAILBAG {}; echo status=$?\n", quoted(args));
-    script(&world, "actions", &ACTIONS.iter().map(line).collect::<String>());
+    script(
+        &world,
+        "actions",
+        &ACTIONS.iter().map(line).collect::<String>(),
+    );
     let run = "MAILBAG exec --id t --role x -- CLEAN script -qec ./actions /dev/null";
-    let Some((_, shown)) = in_terminal(&world, "xterm", run) else { return };
+    let Some((_, shown)) = in_terminal(&world, "xterm", run) else {
+        return;
+    };
     assert_eq!(shown.matches("status=2").count(), ACTIONS.len(), "{shown}");
     for (args, error) in ACTIONS {
-        assert!(shown.replace("\r\n", "\n").contains(error), "{args:?}: {shown}");
+        assert!(
+            shown.replace("\r\n", "\n").contains(error),
+            "{args:?}: {shown}"
+        );
     }
     assert_eq!(traces(&world)[..5], before[..5], "{shown}");
     assert_eq!(steps(&world), ["ask"]);
@@ -262,9 +422,11 @@ fn no_action_of_a_person_is_open_below_exec_with_a_cleared_environment_and_a_ter
 #[test]
 fn an_unknown_caller_reads_and_sends_also_as_human() {
     let world = asked();
-    for args in
-        [&["send", "alice", "hello", "--as", "human"][..], &["inbox", "--as", "human"], &["pending", "--as", "human"]]
-    {
+    for args in [
+        &["send", "alice", "hello", "--as", "human"][..],
+        &["inbox", "--as", "human"],
+        &["pending", "--as", "human"],
+    ] {
         world
             .run_with(args, |command| {
                 command.env("MAILBAG_TEST_ANCESTRY", "unknown");
@@ -274,7 +436,11 @@ fn an_unknown_caller_reads_and_sends_also_as_human() {
     let unnamed = world.run_with(&["inbox"], |command| {
         command.env("MAILBAG_TEST_ANCESTRY", "unknown");
     });
-    assert!(unnamed.fails(2, &["inbox"]).contains("unidentified session"));
+    assert!(
+        unnamed
+            .fails(2, &["inbox"])
+            .contains("unidentified session")
+    );
 }
 
 #[test]
@@ -283,14 +449,22 @@ fn exec_takes_its_ended_orphans_from_the_process_table() {
     let run = "MAILBAG exec --id t --role x -- sh -c 'setsid -f sh -c \"echo \\$\\$ >first\"; \
                for i in $(seq 600); do [ -s first ] && [ ! -d /proc/$(cat first) ] && break; sleep 0.1; done; \
                [ -d /proc/$(cat first) ] || echo gone'";
-    let Some((status, shown)) = in_terminal(&world, "xterm", run) else { return };
+    let Some((status, shown)) = in_terminal(&world, "xterm", run) else {
+        return;
+    };
     assert!(status == 0 && shown.contains("gone"), "{shown}");
 }
 
 #[test]
 fn no_tool_of_the_server_does_what_only_a_person_may() {
-    let tools: Value = serde_json::from_str(include_str!("../src/clients/mcp/tools.json")).expect("JSON");
-    let names: Vec<&str> = tools.as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
+    let tools: Value =
+        serde_json::from_str(include_str!("../src/clients/mcp/tools.json")).expect("JSON");
+    let names: Vec<&str> = tools
+        .as_array()
+        .expect("tools")
+        .iter()
+        .filter_map(|tool| tool["name"].as_str())
+        .collect();
     let own = [
         "register_agent",
         "list_agents",
@@ -304,22 +478,36 @@ fn no_tool_of_the_server_does_what_only_a_person_may() {
         "claim_work",
         "list_claims",
     ];
-    assert_eq!(names.iter().find(|name| !own.contains(name)), None, "a new tool: does it act as the person?");
+    assert_eq!(
+        names.iter().find(|name| !own.contains(name)),
+        None,
+        "a new tool: does it act as the person?"
+    );
 }
 
 #[test]
 fn the_page_has_no_form_for_consent_links_settings_or_names() {
     let routes = include_str!("../src/web/routes.rs");
-    let forms: Vec<&str> =
-        routes.split("post(forms::").skip(1).filter_map(|rest| rest.split_once(')')).map(|(name, _)| name).collect();
+    let forms: Vec<&str> = routes
+        .split("post(forms::")
+        .skip(1)
+        .filter_map(|rest| rest.split_once(')'))
+        .map(|(name, _)| name)
+        .collect();
     let own = ["send_again", "send", "answer", "enter"];
-    assert_eq!(forms.iter().find(|name| !own.contains(name)), None, "a new form: may a person do that on the page?");
+    assert_eq!(
+        forms.iter().find(|name| !own.contains(name)),
+        None,
+        "a new form: may a person do that on the page?"
+    );
 }
 
 #[test]
 fn the_table_of_ways_around_a_person_explains_each_of_its_cells() {
     let text = include_str!("../docs/security.md");
-    let (_, section) = text.split_once("## Who may act as the person?").expect("the section");
+    let (_, section) = text
+        .split_once("## Who may act as the person?")
+        .expect("the section");
     let (section, _) = section.split_once("\n## ").expect("the next section");
     let rows: Vec<Vec<&str>> = section
         .lines()
@@ -327,7 +515,11 @@ fn the_table_of_ways_around_a_person_explains_each_of_its_cells() {
         .map(|line| line.trim_matches('|').split(" | ").map(str::trim).collect())
         .collect();
     let ways = rows.iter().filter(|row| row.len() == 13);
-    let meanings: Vec<&str> = rows.iter().filter(|row| row.len() == 3).map(|row| row[0]).collect();
+    let meanings: Vec<&str> = rows
+        .iter()
+        .filter(|row| row.len() == 3)
+        .map(|row| row[0])
+        .collect();
     let actions: Vec<&Vec<&str>> = ways.skip(1).collect();
     assert!(actions.len() >= 14, "{}", actions.len());
     for action in actions {

@@ -19,9 +19,15 @@ fn backup(world: &World, name: &str) -> String {
 fn held(room: &Path, agent: &str) -> Vec<String> {
     let inbox = room.join("inbox").join(agent);
     let directories = [inbox.clone(), inbox.join("seen"), inbox.join("taken")];
-    let entries = directories.iter().filter_map(|directory| fs::read_dir(directory).ok()).flatten().flatten();
+    let entries = directories
+        .iter()
+        .filter_map(|directory| fs::read_dir(directory).ok())
+        .flatten()
+        .flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let mut names: Vec<String> = names.filter(|name| name.ends_with(".json") && !name.starts_with('.')).collect();
+    let mut names: Vec<String> = names
+        .filter(|name| name.ends_with(".json") && !name.starts_with('.'))
+        .collect();
     names.sort();
     names
 }
@@ -34,14 +40,25 @@ fn a_room_is_copied_and_can_be_used() {
     world.send("alice", "bob", "unread");
     let to = world.path().join("copy");
     let report = world.json(&["backup", &to.display().to_string()]);
-    let files = walkdir::WalkDir::new(&to).into_iter().flatten().filter(|entry| entry.file_type().is_file());
-    let made: Vec<_> = files.filter(|entry| entry.file_name() != "turn.lock").collect();
+    let files = walkdir::WalkDir::new(&to)
+        .into_iter()
+        .flatten()
+        .filter(|entry| entry.file_type().is_file());
+    let made: Vec<_> = files
+        .filter(|entry| entry.file_name() != "turn.lock")
+        .collect();
     assert_eq!(report["files"], made.len(), "{made:#?}");
-    assert_eq!((&report["left"], held(&to, "bob").len()), (&serde_json::json!([]), 2));
+    assert_eq!(
+        (&report["left"], held(&to, "bob").len()),
+        (&serde_json::json!([]), 2)
+    );
     let room = to.display().to_string();
     world.ok(&["--room", &room, "log", "verify"]);
     world.ok(&["--room", &room, "send", "bob", "further", "--as", "alice"]);
-    assert_eq!((held(&to, "bob").len(), held(&world.room(""), "bob").len()), (3, 2));
+    assert_eq!(
+        (held(&to, "bob").len(), held(&world.room(""), "bob").len()),
+        (3, 2)
+    );
 }
 
 // P92
@@ -55,21 +72,32 @@ fn a_copy_of_a_room_in_use_lacks_nothing_and_repeats_nothing() {
         scope.spawn(|| {
             for n in 0.. {
                 // Without a bound the copies grow with the time that each of them takes.
-                wait("the router", || over.load(Relaxed) || world.names("outbox/alice").len() < 20);
+                wait("the router", || {
+                    over.load(Relaxed) || world.names("outbox/alice").len() < 20
+                });
                 if over.load(Relaxed) {
                     break;
                 }
-                let hidden = world.drop_file("alice", &format!(".{n}"), format!(r#"{{"to": "bob", "body": "{n}"}}"#));
+                let hidden = world.drop_file(
+                    "alice",
+                    &format!(".{n}"),
+                    format!(r#"{{"to": "bob", "body": "{n}"}}"#),
+                );
                 fs::rename(&hidden, hidden.with_file_name(format!("{n}.json"))).expect("a drop");
                 // A recipient reads every other.
                 if let Some(name) = world.names("inbox/bob").first().filter(|_| n % 2 == 0) {
                     fs::create_dir_all(world.room("inbox/bob/seen")).expect("a directory");
-                    let _ = fs::rename(world.room("inbox/bob").join(name), world.room("inbox/bob/seen").join(name));
+                    let _ = fs::rename(
+                        world.room("inbox/bob").join(name),
+                        world.room("inbox/bob/seen").join(name),
+                    );
                 }
             }
         });
         for copy in 0..4 {
-            wait("more mail", || held(&world.room(""), "bob").len() > 20 * copy);
+            wait("more mail", || {
+                held(&world.room(""), "bob").len() > 20 * copy
+            });
             let to = backup(&world, &format!("copy-{copy}"));
             check(&world, Path::new(&to));
         }
@@ -91,17 +119,31 @@ fn check(world: &World, copy: &Path) {
     world.ok(&["--room", &room, "run", "--once"]);
     world.ok(&["--room", &room, "log", "verify"]);
     let log = world.ok(&["--room", &room, "log", "--json"]);
-    let accepted = log.lines().filter(|line| line.contains(r#""event":"accepted""#)).count();
+    let accepted = log
+        .lines()
+        .filter(|line| line.contains(r#""event":"accepted""#))
+        .count();
     let names = held(copy, "bob");
     let distinct: BTreeSet<&String> = names.iter().collect();
-    assert_eq!((names.len(), distinct.len()), (accepted, accepted), "{room}");
+    assert_eq!(
+        (names.len(), distinct.len()),
+        (accepted, accepted),
+        "{room}"
+    );
     let bodies: BTreeSet<String> = names.iter().map(|name| body(copy, name)).collect();
-    assert_eq!(bodies.len(), accepted, "a message came twice to the copy {room}");
+    assert_eq!(
+        bodies.len(),
+        accepted,
+        "a message came twice to the copy {room}"
+    );
 }
 
 fn body(room: &Path, name: &str) -> String {
     let places = ["inbox/bob", "inbox/bob/seen"].map(|below| room.join(below).join(name));
-    let bytes = places.iter().find_map(|path| fs::read(path).ok()).expect("the message");
+    let bytes = places
+        .iter()
+        .find_map(|path| fs::read(path).ok())
+        .expect("the message");
     let mail: serde_json::Value = serde_json::from_slice(&bytes).expect("a message");
     mail["body"].as_str().unwrap_or_default().to_owned()
 }
@@ -111,9 +153,20 @@ fn a_directory_with_something_in_it_and_one_in_the_room_are_refused() {
     let world = World::with(&["alice"]);
     fs::create_dir_all(world.path().join("used")).expect("a directory");
     fs::write(world.path().join("used/file"), "mine").expect("a file");
-    assert!(world.fails(2, &["backup", "used"]).contains("it is not empty"));
-    assert!(world.fails(2, &["backup", ".mailbag/context/copy"]).contains("inside the room"));
-    assert_eq!(fs::read_to_string(world.path().join("used/file")).expect("the file"), "mine");
+    assert!(
+        world
+            .fails(2, &["backup", "used"])
+            .contains("it is not empty")
+    );
+    assert!(
+        world
+            .fails(2, &["backup", ".mailbag/context/copy"])
+            .contains("inside the room")
+    );
+    assert_eq!(
+        fs::read_to_string(world.path().join("used/file")).expect("the file"),
+        "mine"
+    );
 }
 
 // P93
@@ -121,10 +174,19 @@ fn a_directory_with_something_in_it_and_one_in_the_room_are_refused() {
 fn a_copy_is_told_from_its_room_until_it_is_adopted() {
     let world = World::with(&["alice"]);
     let room = backup(&world, "copy");
-    let says = |words: &str| world.run(&["--room", &room, "doctor", "--json"]).out.contains(words);
+    let says = |words: &str| {
+        world
+            .run(&["--room", &room, "doctor", "--json"])
+            .out
+            .contains(words)
+    };
     assert!(says("room_copied") && says("is a copy of") && says("--adopt"));
     let router = world.router(&["--room", &room]);
-    assert!(router.log().contains("this room is a copy of"), "{}", router.log());
+    assert!(
+        router.log().contains("this room is a copy of"),
+        "{}",
+        router.log()
+    );
     drop(router);
     assert!(!world.ok(&["doctor"]).contains("copy of"));
     world.ok(&["init", "--adopt", &room]);
@@ -137,13 +199,30 @@ fn an_incomplete_copy_is_rejected_with_the_reason() {
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "hello");
     let part = world.path().join("part");
-    let parts = ["registry.json", "inbox", "log", "outbox", "rejected", "sent", "spool", "context"];
+    let parts = [
+        "registry.json",
+        "inbox",
+        "log",
+        "outbox",
+        "rejected",
+        "sent",
+        "spool",
+        "context",
+    ];
     for kept in [&parts[1..2], &parts[2..3], &parts[5..6], &parts[..6]] {
         let _ = fs::remove_dir_all(&part);
         for name in kept {
-            fs::create_dir_all(part.join(name).parent().expect("a directory")).expect("a directory");
+            fs::create_dir_all(part.join(name).parent().expect("a directory"))
+                .expect("a directory");
             let (from, to) = (world.room(name), part.join(name));
-            assert!(std::process::Command::new("cp").arg("-a").args([from, to]).status().expect("cp").success());
+            assert!(
+                std::process::Command::new("cp")
+                    .arg("-a")
+                    .args([from, to])
+                    .status()
+                    .expect("cp")
+                    .success()
+            );
         }
         for args in [&["init", "part"][..], &["run", "--once", "--room", "part"]] {
             let said = world.fails(1, args);
@@ -163,7 +242,11 @@ fn a_copy_with_the_log_of_another_room_or_without_records_is_not_adopted() {
     world.send("alice", "bob", "hello");
     for wrong in ["spool/room", "log/0000000001.ndjson", "registry.json"] {
         let to = backup(&world, &format!("copy of {}", wrong.replace('/', "-")));
-        let segment = fs::read_dir(Path::new(&to).join("log")).expect("a log").flatten().next().expect("a segment");
+        let segment = fs::read_dir(Path::new(&to).join("log"))
+            .expect("a log")
+            .flatten()
+            .next()
+            .expect("a segment");
         match wrong {
             "spool/room" => fs::write(Path::new(&to).join(wrong), "01a\n").expect("a file"),
             "registry.json" => fs::remove_file(Path::new(&to).join(wrong)).expect("a file"),
@@ -171,7 +254,10 @@ fn a_copy_with_the_log_of_another_room_or_without_records_is_not_adopted() {
         }
         let said = world.fails(1, &["init", "--adopt", &to]);
         assert!(said.contains(&to), "{said}");
-        assert_eq!(fs::read(Path::new(&to).join("spool/place")).ok(), fs::read(world.room("spool/place")).ok());
+        assert_eq!(
+            fs::read(Path::new(&to).join("spool/place")).ok(),
+            fs::read(world.room("spool/place")).ok()
+        );
     }
 }
 
@@ -183,19 +269,34 @@ fn a_room_that_was_moved_is_no_copy() {
     fs::rename(from, &to).expect("a move");
     let room = to.display().to_string();
     world.ok(&["--room", &room, "run", "--once"]);
-    assert!(!world.run(&["--room", &room, "doctor"]).out.contains("copy of"));
+    assert!(
+        !world
+            .run(&["--room", &room, "doctor"])
+            .out
+            .contains("copy of")
+    );
 }
 
 #[test]
 fn what_is_still_being_written_and_what_is_no_file_is_left_out_and_told() {
     let world = World::with(&["alice"]);
     let half = world.drop_file("alice", "half.json", r#"{"to": "hu"#);
-    let _writer = fs::File::options().append(true).open(half).expect("a writer");
+    let _writer = fs::File::options()
+        .append(true)
+        .open(half)
+        .expect("a writer");
     std::os::unix::fs::symlink("/etc/hostname", world.room("context/link")).expect("a link");
     let report = world.json(&["backup", "copy"]);
-    let left: Vec<&str> =
-        report["left"].as_array().expect("a list").iter().filter_map(|one| one["path"].as_str()).collect();
-    assert_eq!(left.iter().collect::<BTreeSet<_>>(), ["context/link", "outbox/alice/half.json"].iter().collect());
+    let left: Vec<&str> = report["left"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|one| one["path"].as_str())
+        .collect();
+    assert_eq!(
+        left.iter().collect::<BTreeSet<_>>(),
+        ["context/link", "outbox/alice/half.json"].iter().collect()
+    );
 }
 
 // P92
@@ -204,7 +305,10 @@ fn a_room_that_is_held_still_is_not_changed_and_its_router_can_be_ended() {
     let world = World::with(&["alice", "bob"]);
     let mut router = world.router(&[]);
     let held = ["spool/turn.wanted", "spool/turn.lock"].map(|name| {
-        let lock = fs::File::options().append(true).open(world.room(name)).expect("a lock");
+        let lock = fs::File::options()
+            .append(true)
+            .open(world.room(name))
+            .expect("a lock");
         lock.lock().expect("the router gives it up between batches");
         lock
     });
@@ -212,8 +316,18 @@ fn a_room_that_is_held_still_is_not_changed_and_its_router_can_be_ended() {
     world.drop_file("alice", "late.json", r#"{"to": "bob", "body": "late"}"#);
     router.signal(rustix::process::Signal::TERM);
     assert_eq!(router.ended(), 75);
-    assert!(router.log().contains("a backup has paused the room"), "{}", router.log());
-    assert_eq!((world.names("outbox/alice").len(), world.names("inbox/bob").len()), (1, 0));
+    assert!(
+        router.log().contains("a backup has paused the room"),
+        "{}",
+        router.log()
+    );
+    assert_eq!(
+        (
+            world.names("outbox/alice").len(),
+            world.names("inbox/bob").len()
+        ),
+        (1, 0)
+    );
     assert_eq!(fs::read_dir(world.room("log")).expect("a log").count(), log);
     drop(held);
     world.ok(&["run", "--once"]);
@@ -229,7 +343,11 @@ fn a_copy_can_be_read_by_its_owner_alone() {
     fs::set_permissions(&to, fs::Permissions::from_mode(0o755)).expect("permissions");
     backup(&world, "copy");
     for entry in walkdir::WalkDir::new(&to) {
-        let meta = entry.as_ref().expect("an entry").metadata().expect("its permissions");
+        let meta = entry
+            .as_ref()
+            .expect("an entry")
+            .metadata()
+            .expect("its permissions");
         let mode = if meta.is_dir() { 0o700 } else { 0o600 };
         assert_eq!(meta.mode() & 0o7777, mode, "{entry:?}");
     }
@@ -251,10 +369,18 @@ fn a_copy_that_root_makes_belongs_to_the_owner_of_the_room() {
     let to = backup(&world, "copy");
     for entry in walkdir::WalkDir::new(to) {
         let entry = entry.expect("an entry");
-        assert_eq!(entry.metadata().expect("its owner").uid(), 65534, "{entry:?}");
+        assert_eq!(
+            entry.metadata().expect("its owner").uid(),
+            65534,
+            "{entry:?}"
+        );
     }
     let strange = world.path().join("strange");
     fs::create_dir(&strange).expect("a directory");
     chown(&strange, Some(65533), None).expect("root may");
-    assert!(world.fails(2, &["backup", "strange"]).contains("belongs to another user"));
+    assert!(
+        world
+            .fails(2, &["backup", "strange"])
+            .contains("belongs to another user")
+    );
 }

@@ -13,22 +13,44 @@ use std::fs;
 #[track_caller]
 pub(crate) fn is_refused(town: &Town, sender: &str, original: &str, code: &str) -> Value {
     let wanted = |refusal: &Value| refusal["file"] == original;
-    town.wait(&format!("a refusal of {original:?}"), || town.refusals(sender).iter().any(wanted));
-    let refusal = town.refusals(sender).into_iter().find(wanted).expect("it was there");
+    town.wait(&format!("a refusal of {original:?}"), || {
+        town.refusals(sender).iter().any(wanted)
+    });
+    let refusal = town
+        .refusals(sender)
+        .into_iter()
+        .find(wanted)
+        .expect("it was there");
     assert_eq!(refusal["code"], code, "{original}: {refusal:#}");
     let first = &refusal["problems"][0];
     for word in ["what", "fix"] {
-        assert!(first[word].as_str().is_some_and(|text| !text.is_empty()), "{original}: no {word}: {refusal:#}");
+        assert!(
+            first[word].as_str().is_some_and(|text| !text.is_empty()),
+            "{original}: no {word}: {refusal:#}"
+        );
     }
-    let of_it = |mail: &Value| mail["metadata"]["file"] == original && mail["metadata"]["problems"][0]["code"] == code;
-    town.wait(&format!("a bounce of {original:?}"), || town.inbox(sender).iter().any(of_it));
-    let bounce = town.inbox(sender).into_iter().find(of_it).expect("it was there");
-    assert_eq!((&bounce["from"], &bounce["type"]), (&"mailbag".into(), &"error".into()));
+    let of_it = |mail: &Value| {
+        mail["metadata"]["file"] == original && mail["metadata"]["problems"][0]["code"] == code
+    };
+    town.wait(&format!("a bounce of {original:?}"), || {
+        town.inbox(sender).iter().any(of_it)
+    });
+    let bounce = town
+        .inbox(sender)
+        .into_iter()
+        .find(of_it)
+        .expect("it was there");
+    assert_eq!(
+        (&bounce["from"], &bounce["type"]),
+        (&"mailbag".into(), &"error".into())
+    );
     let seq = refusal["seq"].as_u64().expect("a number");
     let (kept, start) = (town.room(&format!("rejected/{sender}")), format!("{seq}~"));
     town.wait(&format!("{original:?} kept"), || {
         let names = listing(&kept);
-        names.iter().any(|name| name.starts_with(&start) && !name.ends_with(".error.json"))
+        names
+            .iter()
+            .any(|name| name.starts_with(&start) && !name.ends_with(".error.json"))
     });
     refusal
 }
@@ -40,7 +62,9 @@ pub(crate) fn nothing_else_happened(town: &Town, sender: &str, other: &str) {
     assert_eq!(town.count(other), 0, "{:#?}", town.inbox(other));
     assert_eq!(town.count("human"), 0, "{:#?}", town.inbox("human"));
     let left = |below: &str| fs::read_dir(town.room(below)).map_or(0, Iterator::count);
-    town.wait("nothing is left over", || left("spool/claim") + left("spool/stage") == 0);
+    town.wait("nothing is left over", || {
+        left("spool/claim") + left("spool/stage") == 0
+    });
     assert_eq!(left("spool/quarantine"), 0);
     town.verify();
 }

@@ -19,8 +19,14 @@ fn init_makes_a_room_and_again_changes_nothing() {
     let world = World::empty();
     let first = world.run(&["init"]);
     assert_eq!(first.code, 0);
-    assert!(first.out.contains("created the room") && first.err.contains("mailbag agent add"), "{first:?}");
-    assert_eq!(std::fs::read_to_string(world.room(".gitignore")).expect("a .gitignore"), "*\n");
+    assert!(
+        first.out.contains("created the room") && first.err.contains("mailbag agent add"),
+        "{first:?}"
+    );
+    assert_eq!(
+        std::fs::read_to_string(world.room(".gitignore")).expect("a .gitignore"),
+        "*\n"
+    );
     let before = world.everything();
     assert!(world.ok(&["init"]).contains("already a room"));
     assert_eq!(world.json(&["init"])["made"], false);
@@ -45,14 +51,28 @@ fn a_room_is_found_from_below_and_a_missing_one_is_told() {
     let world = World::with(&["alice"]);
     let below = world.path().join("src/deep");
     std::fs::create_dir_all(&below).expect("a directory");
-    world.program(&["agent", "show", "alice"]).current_dir(below).assert().success();
+    world
+        .program(&["agent", "show", "alice"])
+        .current_dir(below)
+        .assert()
+        .success();
     let nowhere = World::empty();
     let said = nowhere.fails(3, &["status"]);
-    assert!(said.contains("no room") && said.contains("mailbag init"), "{said}");
-    nowhere.program(&["status"]).env("MAILBAG_ROOM", world.room("")).assert().success();
+    assert!(
+        said.contains("no room") && said.contains("mailbag init"),
+        "{said}"
+    );
+    nowhere
+        .program(&["status"])
+        .env("MAILBAG_ROOM", world.room(""))
+        .assert()
+        .success();
     let named = |first: &str| {
         let mut status = nowhere.program(&["status"]);
-        status.env("MAILBAG_ROOM", first).env("MAOS_MESSAGE_DIR", world.room("")).assert()
+        status
+            .env("MAILBAG_ROOM", first)
+            .env("MAOS_MESSAGE_DIR", world.room(""))
+            .assert()
     };
     named("").success();
     named("/nowhere").failure();
@@ -65,7 +85,13 @@ fn mistakes_on_the_command_line_are_answered_with_what_was_meant() {
     assert!(world.fails(2, &["inbox", "--jsn"]).contains("--json"));
     let error = world.fails(2, &["sned", "--json"]);
     let error: serde_json::Value = serde_json::from_str(&error).expect("JSON");
-    assert_eq!((error["error"]["code"].as_str(), error["error"]["exit"].as_u64()), (Some("usage"), Some(2)));
+    assert_eq!(
+        (
+            error["error"]["code"].as_str(),
+            error["error"]["exit"].as_u64()
+        ),
+        (Some("usage"), Some(2))
+    );
     let error = world.fails(3, &["agent", "show", "bob", "--json"]);
     let error: serde_json::Value = serde_json::from_str(&error).expect("JSON");
     assert_eq!(error["error"]["code"], "not_found");
@@ -74,8 +100,15 @@ fn mistakes_on_the_command_line_are_answered_with_what_was_meant() {
 #[test]
 fn every_command_has_help_with_an_example() {
     fn check(command: &clap::Command) {
-        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-        assert!(help.contains("mailbag "), "`{}` has no example", command.get_name());
+        let help = command
+            .get_after_help()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        assert!(
+            help.contains("mailbag "),
+            "`{}` has no example",
+            command.get_name()
+        );
         command.get_subcommands().for_each(check);
     }
     let command = mailbag::cli::command();
@@ -89,21 +122,43 @@ fn the_man_pages_in_docs_are_up_to_date() {
     world.ok(&["man", "man"]);
     let read = |directory: &std::path::Path| {
         let entries = std::fs::read_dir(directory).expect("a directory").flatten();
-        let page =
-            |entry: std::fs::DirEntry| (entry.file_name(), std::fs::read_to_string(entry.path()).expect("a page"));
-        entries.map(page).collect::<std::collections::BTreeMap<_, _>>()
+        let page = |entry: std::fs::DirEntry| {
+            (
+                entry.file_name(),
+                std::fs::read_to_string(entry.path()).expect("a page"),
+            )
+        };
+        entries
+            .map(page)
+            .collect::<std::collections::BTreeMap<_, _>>()
     };
-    let (new, kept) = (read(&world.path().join("man")), read(std::path::Path::new("docs/man")));
-    let stale: Vec<_> = new.iter().filter(|(name, text)| kept.get(*name) != Some(text)).map(|(name, _)| name).collect();
+    let (new, kept) = (
+        read(&world.path().join("man")),
+        read(std::path::Path::new("docs/man")),
+    );
+    let stale: Vec<_> = new
+        .iter()
+        .filter(|(name, text)| kept.get(*name) != Some(text))
+        .map(|(name, _)| name)
+        .collect();
     let mend = "run `cargo run -- man docs/man`";
-    assert!(stale.is_empty() && new.len() == kept.len(), "{stale:?} in docs/man differ; {mend}");
+    assert!(
+        stale.is_empty() && new.len() == kept.len(),
+        "{stale:?} in docs/man differ; {mend}"
+    );
 }
 
 #[test]
 fn the_schemas_are_printed_as_they_are() {
     let world = World::empty();
-    assert_eq!(world.ok(&["schema"]).trim(), mailbag::message::schema::message_schema().trim());
-    assert_eq!(world.ok(&["schema", "registry"]).trim(), mailbag::message::schema::registry_schema().trim());
+    assert_eq!(
+        world.ok(&["schema"]).trim(),
+        mailbag::message::schema::message_schema().trim()
+    );
+    assert_eq!(
+        world.ok(&["schema", "registry"]).trim(),
+        mailbag::message::schema::registry_schema().trim()
+    );
 }
 
 #[test]
@@ -112,7 +167,10 @@ fn settings_say_where_each_value_comes_from() {
     let settings = world.json(&["settings"]);
     let source = |key: &str| {
         let settings = settings.as_array().expect("a list");
-        settings.iter().find(|setting| setting["key"] == key).map(|setting| setting["source"].clone())
+        settings
+            .iter()
+            .find(|setting| setting["key"] == key)
+            .map(|setting| setting["source"].clone())
     };
     assert_eq!(source("durability"), Some("settings.toml".into()));
     assert_eq!(source("admission"), Some("default".into()));
@@ -127,12 +185,36 @@ fn the_demo_shows_everything_and_leaves_nothing() {
     let world = World::empty();
     let temporary = world.path().join("tmp");
     std::fs::create_dir(&temporary).expect("a directory");
-    let run = |args: &[&str]| world.program(args).env("TMPDIR", &temporary).output().expect("the demo runs");
+    let run = |args: &[&str]| {
+        world
+            .program(args)
+            .env("TMPDIR", &temporary)
+            .output()
+            .expect("the demo runs")
+    };
     let shown = String::from_utf8(run(&["demo"]).stdout).expect("text");
-    assert!(shown.contains("all_engineers") && shown.contains("did you mean engineer_1"), "{shown}");
-    assert_eq!(std::fs::read_dir(&temporary).expect("a directory").count(), 0);
-    let kept: serde_json::Value = serde_json::from_slice(&run(&["demo", "--keep", "--json"]).stdout).expect("JSON");
-    assert!(std::path::Path::new(kept["room"].as_str().expect("a path")).join("registry.json").exists());
-    let counts = |agent: usize| kept["demo"]["inboxes"][agent]["mail"].as_array().map(Vec::len);
-    assert_eq!([0, 1, 2, 3, 4].map(counts), [Some(0), Some(4), Some(3), Some(1), Some(2)]);
+    assert!(
+        shown.contains("all_engineers") && shown.contains("did you mean engineer_1"),
+        "{shown}"
+    );
+    assert_eq!(
+        std::fs::read_dir(&temporary).expect("a directory").count(),
+        0
+    );
+    let kept: serde_json::Value =
+        serde_json::from_slice(&run(&["demo", "--keep", "--json"]).stdout).expect("JSON");
+    assert!(
+        std::path::Path::new(kept["room"].as_str().expect("a path"))
+            .join("registry.json")
+            .exists()
+    );
+    let counts = |agent: usize| {
+        kept["demo"]["inboxes"][agent]["mail"]
+            .as_array()
+            .map(Vec::len)
+    };
+    assert_eq!(
+        [0, 1, 2, 3, 4].map(counts),
+        [Some(0), Some(4), Some(3), Some(1), Some(2)]
+    );
 }

@@ -12,7 +12,14 @@ use std::process::{Command, Stdio};
 
 const NOBODY: u32 = 65534;
 /// What a container is made with, and by which users it can be.
-const NAMESPACES: [&str; 6] = ["--mount", "--pid", "--net", "--fork", "--kill-child", "--mount-proc"];
+const NAMESPACES: [&str; 6] = [
+    "--mount",
+    "--pid",
+    "--net",
+    "--fork",
+    "--kill-child",
+    "--mount-proc",
+];
 
 /// Mounts each directory of `BIND` at its place, then hides the directories of `HIDE`, and runs the rest of the words.
 const ENTER: &str = r#"
@@ -34,17 +41,33 @@ struct Container {
 impl Container {
     /// `None` where none can be made, and the test is skipped.
     fn new() -> Option<Container> {
-        let made = Command::new("unshare").args(NAMESPACES).arg("true").output();
+        let made = Command::new("unshare")
+            .args(NAMESPACES)
+            .arg("true")
+            .output();
         if !made.is_ok_and(|made| made.status.success()) {
             skip("this user can make no namespaces with `unshare`");
             return None;
         }
-        let root = tempfile::Builder::new().prefix("mailbag-container-").tempdir().expect("a directory");
-        let container = Container { root, binds: Vec::new(), hidden: Vec::new(), user: None };
-        fs::set_permissions(container.root.path(), fs::Permissions::from_mode(0o777)).expect("its own directory");
+        let root = tempfile::Builder::new()
+            .prefix("mailbag-container-")
+            .tempdir()
+            .expect("a directory");
+        let container = Container {
+            root,
+            binds: Vec::new(),
+            hidden: Vec::new(),
+            user: None,
+        };
+        fs::set_permissions(container.root.path(), fs::Permissions::from_mode(0o777))
+            .expect("its own directory");
         fs::create_dir(container.at("home")).expect("a home");
-        fs::set_permissions(container.at("home"), fs::Permissions::from_mode(0o777)).expect("its own directory");
-        copy_program(assert_cmd::cargo::cargo_bin!("mailbag"), &container.at("mailbag"));
+        fs::set_permissions(container.at("home"), fs::Permissions::from_mode(0o777))
+            .expect("its own directory");
+        copy_program(
+            assert_cmd::cargo::cargo_bin!("mailbag"),
+            &container.at("mailbag"),
+        );
         Some(container)
     }
 
@@ -67,7 +90,11 @@ impl Container {
     }
 
     fn mount(&mut self, from: &Path, name: &str, how: &str) {
-        self.binds.push(format!("{}={}={how}", from.display(), self.at(name).display()));
+        self.binds.push(format!(
+            "{}={}={how}",
+            from.display(),
+            self.at(name).display()
+        ));
     }
 
     /// A program in the container, in this directory of it.
@@ -75,18 +102,36 @@ impl Container {
         let mut command = Command::new("unshare");
         if let Some(user) = self.user {
             command = Command::new("setpriv");
-            command.args([&format!("--reuid={user}"), &format!("--regid={user}"), "--clear-groups", "unshare"]);
+            command.args([
+                &format!("--reuid={user}"),
+                &format!("--regid={user}"),
+                "--clear-groups",
+                "unshare",
+            ]);
             command.args(["--user", "--map-root-user"]);
         }
-        command.args(NAMESPACES).args(["sh", "-ec", ENTER, "sh", program]).args(args).stdin(Stdio::null());
-        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command
+            .args(NAMESPACES)
+            .args(["sh", "-ec", ENTER, "sh", program])
+            .args(args)
+            .stdin(Stdio::null());
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command
             .env("HOME", self.at("home"))
             .env("NO_COLOR", "1")
             .env("MAILBAG_TEST_ANCESTRY", "person")
             .env("MAILBAG_TEST_KEEPS", "all");
-        command.env("BIND", self.binds.join(" ")).env("WORK", self.at(directory)).current_dir("/");
-        let hidden: Vec<String> = self.hidden.iter().map(|place| place.display().to_string()).collect();
+        command
+            .env("BIND", self.binds.join(" "))
+            .env("WORK", self.at(directory))
+            .current_dir("/");
+        let hidden: Vec<String> = self
+            .hidden
+            .iter()
+            .map(|place| place.display().to_string())
+            .collect();
         command.env("HIDE", hidden.join(" "));
         command
     }
@@ -111,7 +156,11 @@ impl Container {
 fn ran(command: &mut Command) -> Ran {
     let output = command.output().expect("the container starts");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ran { code: output.status.code().unwrap_or(-1), out: text(&output.stdout), err: text(&output.stderr) }
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        out: text(&output.stdout),
+        err: text(&output.stderr),
+    }
 }
 
 /// The status of the copy of a message.
@@ -121,19 +170,35 @@ fn status(world: &World, id: &str) -> Value {
 
 #[test]
 fn a_room_on_a_bind_mount_at_another_path_is_one_room_from_both_sides() {
-    let Some(container) = Container::new() else { return };
+    let Some(container) = Container::new() else {
+        return;
+    };
     let mut town = Town::of(&["alice", "bob"]).run();
     let container = container.with(town.path(), "work");
-    assert!(!container.sh("work", &format!("ls -A {}", town.path().display())).contains(".mailbag"));
+    assert!(
+        !container
+            .sh("work", &format!("ls -A {}", town.path().display()))
+            .contains(".mailbag")
+    );
     container.ok("work", &["send", "bob", "from within", "--as", "alice"]);
     town.wait_for_bodies("bob", &["from within"]);
     // It waits inside, and is woken by an event from outside.
-    let mut waits = container.mailbag("work", &["wait", "--read", "--as", "alice", "--timeout", "50s"]);
-    let waits = waits.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut waits = container.mailbag(
+        "work",
+        &["wait", "--read", "--as", "alice", "--timeout", "50s"],
+    );
+    let waits = waits
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
     town.send("bob", "alice", "from outside");
     let waited = waits.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&waited.stdout);
-    assert!(waited.status.success() && said.contains("from outside"), "{waited:?}");
+    assert!(
+        waited.status.success() && said.contains("from outside"),
+        "{waited:?}"
+    );
     // The router is inside, and dies with the container.
     town.stop();
     town.start_by(container.mailbag("work", &["run"]));
@@ -142,7 +207,9 @@ fn a_room_on_a_bind_mount_at_another_path_is_one_room_from_both_sides() {
     town.router().signal(rustix::process::Signal::KILL);
     town.ended();
     // The kernel ends what is inside a moment after what started it.
-    town.wait("nobody is the router any more", || town.json(&["status"])["router"].is_null());
+    town.wait("nobody is the router any more", || {
+        town.json(&["status"])["router"].is_null()
+    });
     town.send("alice", "bob", "after its death");
     town.wait_for_bodies("bob", &["from within", "again", "after its death"]);
     town.verify();
@@ -150,16 +217,26 @@ fn a_room_on_a_bind_mount_at_another_path_is_one_room_from_both_sides() {
 
 #[test]
 fn where_no_events_cross_the_other_side_is_seen_within_seconds() {
-    let Some(container) = Container::new() else { return };
+    let Some(container) = Container::new() else {
+        return;
+    };
     let mut town = Town::of(&["alice", "bob"]);
     let container = container.with(town.path(), "work");
     let mut router = container.mailbag("work", &["run"]);
     router.env("MAILBAG_TEST_SILENT", "1");
     town.start_by(router);
-    town.mail("alice", "x.json", json!({"to": "bob", "body": "without an event"}));
+    town.mail(
+        "alice",
+        "x.json",
+        json!({"to": "bob", "body": "without an event"}),
+    );
     town.wait_for_bodies("bob", &["without an event"]);
     let mut waits = container.mailbag("work", &["wait", "--as", "alice", "--timeout", "50s"]);
-    let waits = waits.env("MAILBAG_TEST_SILENT", "1").stdout(Stdio::piped()).spawn().expect("it starts");
+    let waits = waits
+        .env("MAILBAG_TEST_SILENT", "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
     town.mail("bob", "y.json", json!({"to": "alice", "body": "nor here"}));
     let waited = waits.wait_with_output().expect("it ends");
     assert!(waited.status.success(), "{waited:?}");
@@ -168,41 +245,68 @@ fn where_no_events_cross_the_other_side_is_seen_within_seconds() {
 #[test]
 fn mail_in_a_read_only_inbox_is_seen_by_a_dropped_ack_and_the_router_moves_it() {
     // P247
-    let Some(container) = Container::new() else { return };
+    let Some(container) = Container::new() else {
+        return;
+    };
     let town = Town::of(&["alice", "bob"]).run();
-    let container = container.with(town.path(), "work").read_only("work/.mailbag/inbox");
+    let container = container
+        .with(town.path(), "work")
+        .read_only("work/.mailbag/inbox");
     let id = town.send("alice", "bob", "hello");
     town.wait_for_mail("bob", 1);
     let ack = json!({"type": "ack", "refs": [id], "status": "seen"}).to_string();
-    let said =
-        container.sh("work", &format!("cat .mailbag/inbox/bob/*.json; echo '{ack}' > .mailbag/outbox/bob/a.json"));
+    let said = container.sh(
+        "work",
+        &format!("cat .mailbag/inbox/bob/*.json; echo '{ack}' > .mailbag/outbox/bob/a.json"),
+    );
     assert!(said.contains("hello"), "{said}");
-    town.wait("it is read", || town.count("bob") == 0 && town.names("inbox/bob/seen").len() == 1);
+    town.wait("it is read", || {
+        town.count("bob") == 0 && town.names("inbox/bob/seen").len() == 1
+    });
     town.wait("its sender sees that", || status(&town, &id) == "seen");
     // An acknowledgement that came before takes nothing back.
     let id = town.send("alice", "bob", "and this");
     town.wait_for_mail("bob", 1);
     town.ok(&["ack", &id, "--state", "actioned", "--as", "bob"]);
     town.ok(&["ack", &id, "--state", "seen", "--as", "bob"]);
-    town.wait("it is read, too", || town.count("bob") == 0 && town.names("inbox/bob/seen").len() == 2);
+    town.wait("it is read, too", || {
+        town.count("bob") == 0 && town.names("inbox/bob/seen").len() == 2
+    });
     assert_eq!(status(&town, &id), "actioned");
     // Nobody can say so for others.
-    assert!(town.fails(65, &["ack", &id, "--state", "seen", "--as", "alice"]).contains("only who got it"));
+    assert!(
+        town.fails(65, &["ack", &id, "--state", "seen", "--as", "alice"])
+            .contains("only who got it")
+    );
     town.verify();
 }
 
 #[test]
 fn the_command_that_reads_tells_the_router_where_the_inbox_is_read_only() {
     // P247
-    let Some(container) = Container::new() else { return };
+    let Some(container) = Container::new() else {
+        return;
+    };
     let world = World::with(&["alice", "bob"]);
-    let container = container.with(world.path(), "work").read_only("work/.mailbag/inbox");
+    let container = container
+        .with(world.path(), "work")
+        .read_only("work/.mailbag/inbox");
     let ids = ["one", "two"].map(|body| world.send("alice", "bob", body));
     let shown = container.ok("work", &["read", "--all", "--as", "bob"]);
     assert!(shown.contains("one") && shown.contains("two"), "{shown}");
-    assert_eq!(world.bodies("bob"), ["one", "two"], "nobody who can has moved them yet");
+    assert_eq!(
+        world.bodies("bob"),
+        ["one", "two"],
+        "nobody who can has moved them yet"
+    );
     world.ok(&["run", "--once"]);
-    assert_eq!((world.names("inbox/bob").len(), world.names("inbox/bob/seen").len()), (0, 2));
+    assert_eq!(
+        (
+            world.names("inbox/bob").len(),
+            world.names("inbox/bob/seen").len()
+        ),
+        (0, 2)
+    );
     world.ok(&["run", "--once"]);
     assert_eq!(ids.map(|id| status(&world, &id)), ["seen", "seen"]);
     world.ok(&["log", "verify"]);
@@ -213,21 +317,48 @@ fn the_root_of_a_container_is_the_user_who_made_it() {
     if !is_root("another user") {
         return;
     }
-    let Some(mut container) = Container::new() else { return };
+    let Some(mut container) = Container::new() else {
+        return;
+    };
     container.user = Some(NOBODY);
     let mut may = Command::new("setpriv");
-    may.args(["--reuid=65534", "--regid=65534", "--clear-groups", "unshare", "--user", "--map-root-user"]);
-    if !may.args(["--mount", "true"]).output().is_ok_and(|made| made.status.success()) {
+    may.args([
+        "--reuid=65534",
+        "--regid=65534",
+        "--clear-groups",
+        "unshare",
+        "--user",
+        "--map-root-user",
+    ]);
+    if !may
+        .args(["--mount", "true"])
+        .output()
+        .is_ok_and(|made| made.status.success())
+    {
         return skip("users can make no namespaces here");
     }
     let town = Town::of(&["alice", "bob"]);
-    tool("chown", ["-R".as_ref(), "65534:65534".as_ref(), town.path().as_os_str()]);
+    tool(
+        "chown",
+        [
+            "-R".as_ref(),
+            "65534:65534".as_ref(),
+            town.path().as_os_str(),
+        ],
+    );
     let container = container.with(town.path(), "work");
     container.ok("work", &["send", "bob", "from within", "--as", "alice"]);
     assert_eq!(container.sh("work", "id -u").trim(), "0");
-    assert!(container.ok("work", &["read", "--as", "bob"]).contains("from within"));
+    assert!(
+        container
+            .ok("work", &["read", "--as", "bob"])
+            .contains("from within")
+    );
     for below in ["inbox/bob/seen", "log", "sent/alice"] {
-        for entry in fs::read_dir(town.room(below)).expect("it was made").flatten() {
+        for entry in fs::read_dir(town.room(below))
+            .expect("it was made")
+            .flatten()
+        {
             assert_eq!(entry.metadata().expect("a file").uid(), NOBODY, "{entry:?}");
         }
     }
@@ -239,43 +370,73 @@ fn a_user_of_the_rooms_group_reads_the_room_and_is_told_why_it_cannot_send() {
         return;
     }
     let world = World::empty();
-    fs::set_permissions(world.path(), fs::Permissions::from_mode(0o2750)).expect("its own directory");
+    fs::set_permissions(world.path(), fs::Permissions::from_mode(0o2750))
+        .expect("its own directory");
     tool("chown", ["0:65534".as_ref(), world.path().as_os_str()]);
     world.ok(&["init", "--group"]);
     world.ok(&["agent", "add", "alice", "bob"]);
     world.send("alice", "bob", "hello");
-    tool("chown", ["-R".as_ref(), "0:65534".as_ref(), world.room("").as_os_str()]);
+    tool(
+        "chown",
+        [
+            "-R".as_ref(),
+            "0:65534".as_ref(),
+            world.room("").as_os_str(),
+        ],
+    );
     let home = tempfile::tempdir().expect("a home");
     tool("chown", ["65533:65534".as_ref(), home.path().as_os_str()]);
     let program = world.path().join("mailbag");
     copy_program(assert_cmd::cargo::cargo_bin!("mailbag"), &program);
     let other = |args: &[&str]| {
         let mut command = Command::new("setpriv");
-        command.args(["--reuid=65533", "--regid=65534", "--clear-groups"]).arg(&program).args(args);
-        command.current_dir(world.path()).env("MAILBAG_TRUST_DIR", home.path()).env("MAILBAG_TEST_ANCESTRY", "person");
+        command
+            .args(["--reuid=65533", "--regid=65534", "--clear-groups"])
+            .arg(&program)
+            .args(args);
+        command
+            .current_dir(world.path())
+            .env("MAILBAG_TRUST_DIR", home.path())
+            .env("MAILBAG_TEST_ANCESTRY", "person");
         ran(command.env("NO_COLOR", "1"))
     };
-    assert!(other(&["list"]).fails(1, &["list"]).contains("belongs to user 0"));
+    assert!(
+        other(&["list"])
+            .fails(1, &["list"])
+            .contains("belongs to user 0")
+    );
     other(&["trust", "--yes"]).ok(&["trust"]);
     assert!(other(&["list"]).ok(&["list"]).contains("hello"));
     let sent = other(&["send", "bob", "hi", "--as", "alice"]);
-    assert!(sent.code != 0 && sent.err.contains("Permission denied"), "{sent:?}");
+    assert!(
+        sent.code != 0 && sent.err.contains("Permission denied"),
+        "{sent:?}"
+    );
 }
 
 #[test]
 fn rooms_that_two_containers_see_at_different_paths_are_linked_by_the_tag_of_each() {
     // P246
-    let (Some(one), Some(other)) = (Container::new(), Container::new()) else { return };
+    let (Some(one), Some(other)) = (Container::new(), Container::new()) else {
+        return;
+    };
     let (fit, po) = (World::with(&["alice"]), World::with(&["sintra"]));
     let one = one.with(fit.path(), "work").with(po.path(), "beside");
     let other = other.with(po.path(), "src").with(fit.path(), "neighbour");
-    for (container, directory, tag, there, known_as) in
-        [(&one, "work", "po", "beside", "fit"), (&other, "src", "fit", "neighbour", "po")]
-    {
+    for (container, directory, tag, there, known_as) in [
+        (&one, "work", "po", "beside", "fit"),
+        (&other, "src", "fit", "neighbour", "po"),
+    ] {
         let there = container.at(there).display().to_string();
-        container.ok(directory, &["link", "add", tag, &there, "--known-as", known_as]);
+        container.ok(
+            directory,
+            &["link", "add", tag, &there, "--known-as", known_as],
+        );
     }
-    one.ok("work", &["send", "po:sintra", "which port?", "--as", "alice"]);
+    one.ok(
+        "work",
+        &["send", "po:sintra", "which port?", "--as", "alice"],
+    );
     assert_eq!(po.bodies("sintra"), ["which port?"]);
     other.ok("src", &["send", "fit:alice", "8080", "--as", "sintra"]);
     assert_eq!(fit.bodies("alice"), ["8080"]);
@@ -284,12 +445,25 @@ fn rooms_that_two_containers_see_at_different_paths_are_linked_by_the_tag_of_eac
         other.ok("src", &["run", "--once"]);
     }
     let status = one.ok("work", &["link", "status"]);
-    assert!(status.contains("waiting 0") && !status.contains("problem"), "{status}");
+    assert!(
+        status.contains("waiting 0") && !status.contains("problem"),
+        "{status}"
+    );
     // A name is not enough where the path leads to another room.
     let third = World::with(&["mallory"]);
-    po.write("settings.toml", format!("[links.fit]\naddress = {:?}\nas = \"po\"\n", third.room("")));
-    fit.write("settings.toml", format!("[links.po]\naddress = {:?}\nas = \"fit\"\n", po.room("")));
+    po.write(
+        "settings.toml",
+        format!("[links.fit]\naddress = {:?}\nas = \"po\"\n", third.room("")),
+    );
+    fit.write(
+        "settings.toml",
+        format!("[links.po]\naddress = {:?}\nas = \"fit\"\n", po.room("")),
+    );
     fit.send("alice", "po:sintra", "not yet");
-    wait("it says so", || fit.run(&["link", "status"]).out.contains("has no link to this"));
+    wait("it says so", || {
+        fit.run(&["link", "status"])
+            .out
+            .contains("has no link to this")
+    });
     assert_eq!(po.bodies("sintra"), ["which port?"]);
 }

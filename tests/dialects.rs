@@ -10,7 +10,11 @@ use serde_json::{Value, json};
 use std::fs;
 
 fn check(value: Value) -> Result<Message, Vec<Problem>> {
-    schema::check(value, "alice", Stamp::parse("2026-11-21T10:30:00Z").expect("a time"))
+    schema::check(
+        value,
+        "alice",
+        Stamp::parse("2026-11-21T10:30:00Z").expect("a time"),
+    )
 }
 
 /// A word in `routing` repeats the recipients, or contradicts them.
@@ -31,10 +35,16 @@ fn routing_may_be_a_word_that_fits_the_recipients() {
         ("topic", json!("bob"), false),
     ] {
         let checked = check(json!({"to": to, "body": "x", "routing": word}));
-        let code = checked.as_ref().map_err(|problems| problems[0].code.as_str()).err();
+        let code = checked
+            .as_ref()
+            .map_err(|problems| problems[0].code.as_str())
+            .err();
         assert_eq!(code, (!fits).then_some("conflicting_fields"), "{word} {to}");
         if let Ok(message) = checked {
-            assert_eq!((&message.fields()["metadata"], &message.fields()["to"]), (&json!({"routing": word}), &to));
+            assert_eq!(
+                (&message.fields()["metadata"], &message.fields()["to"]),
+                (&json!({"routing": word}), &to)
+            );
         }
     }
 }
@@ -48,15 +58,26 @@ fn a_null_target_means_all_unless_another_field_contradicts_it() {
         (json!({"routing": null, "to": null}), Ok("all")),
         (json!({"routing": "direct"}), Err("conflicting_fields")),
         (json!({"routing": "role"}), Err("conflicting_fields")),
-        (json!({"routing": "topic", "topic": "auth"}), Err("conflicting_fields")),
+        (
+            json!({"routing": "topic", "topic": "auth"}),
+            Err("conflicting_fields"),
+        ),
         (json!({"to": "bob"}), Err("conflicting_fields")),
         (json!({"routing": {"to": "bob"}}), Err("conflicting_fields")),
     ] {
         let mut message = json!({"to_agent": null, "content": "x"});
-        message.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
-        let to = check(message.clone()).map(|message| message.fields()["to"].as_str().map(str::to_owned));
+        message
+            .as_object_mut()
+            .expect("an object")
+            .extend(more.as_object().expect("an object").clone());
+        let to = check(message.clone())
+            .map(|message| message.fields()["to"].as_str().map(str::to_owned));
         let to = to.map_err(|problems| problems[0].code.clone());
-        assert_eq!(to, becomes.map(|to| Some(to.to_owned())).map_err(str::to_owned), "{message}");
+        assert_eq!(
+            to,
+            becomes.map(|to| Some(to.to_owned())).map_err(str::to_owned),
+            "{message}"
+        );
     }
 }
 
@@ -65,16 +86,32 @@ fn the_table_of_spellings_is_published_and_true() {
     // P21, P383
     let protocol = fs::read_to_string("docs/protocol.md").expect("the protocol");
     let table = dialects::published();
-    assert!(protocol.contains(&table), "write this table to docs/protocol.md:\n{table}");
-    let rows = table.lines().filter(|row| row.starts_with("| `") && !row.contains("routing"));
+    assert!(
+        protocol.contains(&table),
+        "write this table to docs/protocol.md:\n{table}"
+    );
+    let rows = table
+        .lines()
+        .filter(|row| row.starts_with("| `") && !row.contains("routing"));
     let mut count = 0;
-    for (names, meaning) in rows.map(|row| row.trim_matches(['|', ' ']).split_once(" | ").expect("two cells")) {
+    for (names, meaning) in rows.map(|row| {
+        row.trim_matches(['|', ' '])
+            .split_once(" | ")
+            .expect("two cells")
+    }) {
         for name in names.split(' ').map(|name| name.trim_matches('`')) {
             let fields = json!({name: "bob"}).as_object().expect("an object").clone();
-            let Converted { origins, problems, .. } = dialects::spell(fields);
-            let read = origins.iter().find(|(_, place)| *place == format!("/{name}"));
-            let is_as_told = read.is_some_and(|(field, _)| meaning.starts_with(&format!("`{field}`")));
-            let is_rejected = problems.iter().any(|problem| problem.code == "misnamed_field");
+            let Converted {
+                origins, problems, ..
+            } = dialects::spell(fields);
+            let read = origins
+                .iter()
+                .find(|(_, place)| *place == format!("/{name}"));
+            let is_as_told =
+                read.is_some_and(|(field, _)| meaning.starts_with(&format!("`{field}`")));
+            let is_rejected = problems
+                .iter()
+                .any(|problem| problem.code == "misnamed_field");
             assert_eq!(
                 (is_as_told, is_rejected),
                 (!is_rejected, meaning.starts_with("rejected")),
@@ -91,13 +128,30 @@ fn a_misspelled_field_is_named_and_a_word_of_its_own_is_delivered() {
     // P383
     for (sent, hint) in [
         (json!({"to": "bob", "boddy": "x"}), "write body instead"),
-        (json!({"to": "bob", "body": "x", "subjet": "s"}), "write subject instead"),
-        (json!({"to": "bob", "body": "x", "thread-idd": "s"}), "write thread_id instead"),
-        (json!({"to": "bob", "body": "x", "require_responce": true}), "write requires_response instead"),
-        (json!({"type": "claim", "claims": ["src"], "leese": "1h"}), "write lease instead"),
+        (
+            json!({"to": "bob", "body": "x", "subjet": "s"}),
+            "write subject instead",
+        ),
+        (
+            json!({"to": "bob", "body": "x", "thread-idd": "s"}),
+            "write thread_id instead",
+        ),
+        (
+            json!({"to": "bob", "body": "x", "require_responce": true}),
+            "write requires_response instead",
+        ),
+        (
+            json!({"type": "claim", "claims": ["src"], "leese": "1h"}),
+            "write lease instead",
+        ),
     ] {
         let problems = check(sent.clone()).expect_err("a misspelled field");
-        assert!(problems.iter().any(|p| p.code == "misnamed_field" && p.fix.contains(hint)), "{sent}: {problems:#?}");
+        assert!(
+            problems
+                .iter()
+                .any(|p| p.code == "misnamed_field" && p.fix.contains(hint)),
+            "{sent}: {problems:#?}"
+        );
     }
     for own in [
         "form",
@@ -114,7 +168,8 @@ fn a_misspelled_field_is_named_and_a_word_of_its_own_is_delivered() {
         "leese",
         "agent_type",
     ] {
-        let message = check(json!({"to": "bob", "body": "x", own: "mine"})).unwrap_or_else(|p| panic!("{own}: {p:#?}"));
+        let message = check(json!({"to": "bob", "body": "x", own: "mine"}))
+            .unwrap_or_else(|p| panic!("{own}: {p:#?}"));
         assert_eq!(message.fields()[own], "mine");
     }
 }

@@ -20,7 +20,10 @@ fn the_first_session_of_the_readme_runs_as_shown() {
 
 #[test]
 fn the_project_of_the_readme_is_set_up_as_shown() {
-    run_as_shown("README.md", &section(&read("README.md"), "Set up a project"));
+    run_as_shown(
+        "README.md",
+        &section(&read("README.md"), "Set up a project"),
+    );
 }
 
 #[test]
@@ -46,7 +49,16 @@ fn the_page_about_the_page_runs_as_shown() {
 
 #[test]
 fn the_page_on_containers_runs_as_shown() {
-    let made = Command::new("bwrap").args(["--unshare-pid", "--unshare-net", "--ro-bind", "/", "/", "true"]).output();
+    let made = Command::new("bwrap")
+        .args([
+            "--unshare-pid",
+            "--unshare-net",
+            "--ro-bind",
+            "/",
+            "/",
+            "true",
+        ])
+        .output();
     if !made.is_ok_and(|made| made.status.success()) {
         return crate::world::skip("there is no bwrap, or it can make no namespaces");
     }
@@ -61,20 +73,29 @@ fn the_page_on_commands_as_agents_runs_as_shown() {
 #[test]
 fn the_clients_on_the_first_screen_of_the_protocol_work() {
     let protocol = read("docs/protocol.md");
-    let clients: Vec<&str> =
-        protocol.split("```python\n").skip(1).filter_map(|part| part.split("```").next()).collect();
+    let clients: Vec<&str> = protocol
+        .split("```python\n")
+        .skip(1)
+        .filter_map(|part| part.split("```").next())
+        .collect();
     let (send, receive) = (clients[0], clients[1].replace("alice", "bob"));
     let script = format!(
         "mailbag init -q; mailbag agent add -q alice bob\npython3 - <<'E'\n{send}E\nmailbag run --once\npython3 - <<'E'\n{receive}E\nls .mailbag/inbox/bob/*.json 2>/dev/null || ls .mailbag/inbox/bob/seen"
     );
     let printed = shell(&script);
-    assert!(matches(&lines("…\nalice hi\n…-alice-….json"), &lines(&printed)), "{printed}");
+    assert!(
+        matches(&lines("…\nalice hi\n…-alice-….json"), &lines(&printed)),
+        "{printed}"
+    );
 }
 
 #[test]
 fn ci_runs_the_readmes_test_command() {
     let readme = read("README.md");
-    let command = readme.lines().find_map(|line| line.strip_suffix("# all tests")).expect("the README's test command");
+    let command = readme
+        .lines()
+        .find_map(|line| line.strip_suffix("# all tests"))
+        .expect("the README's test command");
     let ci = read(".ci/run");
     assert!(ci.lines().any(|line| line == command.trim()), "{command}");
 }
@@ -85,7 +106,13 @@ fn links_lead_somewhere() {
     for file in documents() {
         let text = read(&file);
         for part in text.split("](").skip(1) {
-            let link = part.split(')').next().unwrap_or_default().split('#').next().unwrap_or_default();
+            let link = part
+                .split(')')
+                .next()
+                .unwrap_or_default()
+                .split('#')
+                .next()
+                .unwrap_or_default();
             let below = Path::new(&file).parent().unwrap_or(Path::new(""));
             if !link.is_empty() && !link.contains("://") && !below.join(link).exists() {
                 wrong.push(format!("{file}: {link}"));
@@ -100,10 +127,20 @@ fn every_must_is_cited_by_a_test_and_every_citation_exists() {
     let clauses = clauses();
     // A clause keeps its number, so that a new one between two others takes the next free number.
     let numbers: BTreeSet<usize> = clauses.iter().map(|(number, _)| *number).collect();
-    assert_eq!(numbers.len(), clauses.len(), "two clauses have the same number");
+    assert_eq!(
+        numbers.len(),
+        clauses.len(),
+        "two clauses have the same number"
+    );
     let cited = cited();
-    let strange: Vec<&usize> = cited.iter().filter(|number| !numbers.contains(number)).collect();
-    assert!(strange.is_empty(), "tests cite clauses that aren't there: {strange:?}");
+    let strange: Vec<&usize> = cited
+        .iter()
+        .filter(|number| !numbers.contains(number))
+        .collect();
+    assert!(
+        strange.is_empty(),
+        "tests cite clauses that aren't there: {strange:?}"
+    );
     let uncited: Vec<String> = clauses
         .iter()
         .filter(|(number, text)| text.contains("MUST") && !cited.contains(number))
@@ -117,21 +154,35 @@ fn the_protocol_has_every_code_field_and_event_of_the_source() {
     let protocol = read("docs/protocol.md");
     let named = |word: &str| protocol.contains(&format!("`{word}`"));
     let mut missing: Vec<String> = codes().into_iter().filter(|code| !named(code)).collect();
-    let schema: serde_json::Value = serde_json::from_str(mailbag::message::schema::message_schema()).expect("JSON");
+    let schema: serde_json::Value =
+        serde_json::from_str(mailbag::message::schema::message_schema()).expect("JSON");
     let fields = schema["properties"].as_object().expect("properties").keys();
     missing.extend(fields.filter(|field| !named(field)).cloned());
     let record = read("src/message/record.rs");
-    let record = record.split("pub struct Record {").nth(1).and_then(|rest| rest.split("\n}").next()).expect("Record");
+    let record = record
+        .split("pub struct Record {")
+        .nth(1)
+        .and_then(|rest| rest.split("\n}").next())
+        .expect("Record");
     let mut renamed = None;
     for line in record.lines().map(str::trim) {
-        if let Some(name) = line.strip_prefix("#[serde(rename = \"").and_then(|rest| rest.split('"').next()) {
+        if let Some(name) = line
+            .strip_prefix("#[serde(rename = \"")
+            .and_then(|rest| rest.split('"').next())
+        {
             renamed = Some(name);
-        } else if let Some(field) = line.strip_prefix("pub ").and_then(|rest| rest.split(':').next()) {
+        } else if let Some(field) = line
+            .strip_prefix("pub ")
+            .and_then(|rest| rest.split(':').next())
+        {
             let name = renamed.take().unwrap_or(field);
             missing.extend((!named(name)).then(|| name.to_owned()));
         }
     }
-    assert!(missing.is_empty(), "docs/protocol.md doesn't name: {missing:?}");
+    assert!(
+        missing.is_empty(),
+        "docs/protocol.md doesn't name: {missing:?}"
+    );
 }
 
 /// The codes with which a message is refused: those in the source, but for registries', settings' and commands' own.
@@ -153,7 +204,11 @@ fn codes() -> BTreeSet<String> {
         let text = read(&file);
         for call in ["Problem::new(", "refuse("] {
             for part in text.split(call).skip(1) {
-                let Some(code) = part.trim_start().strip_prefix('"').and_then(|rest| rest.split('"').next()) else {
+                let Some(code) = part
+                    .trim_start()
+                    .strip_prefix('"')
+                    .and_then(|rest| rest.split('"').next())
+                else {
                     continue;
                 };
                 codes.insert(code.to_owned());
@@ -175,8 +230,14 @@ fn clauses() -> Vec<(usize, String)> {
         .filter_map(|part| {
             let (number, text) = part.split_once("**")?;
             // A clause ends with its paragraph or list item.
-            let end = ["\n- ", "\n\n", "\n1. ", "\n4. "].iter().filter_map(|end| text.find(end)).min();
-            Some((number.parse().ok()?, text[..end.unwrap_or(text.len())].trim().to_owned()))
+            let end = ["\n- ", "\n\n", "\n1. ", "\n4. "]
+                .iter()
+                .filter_map(|end| text.find(end))
+                .min();
+            Some((
+                number.parse().ok()?,
+                text[..end.unwrap_or(text.len())].trim().to_owned(),
+            ))
         })
         .collect()
 }
@@ -184,12 +245,21 @@ fn clauses() -> Vec<(usize, String)> {
 /// The numbers of all clauses that tests name, as `P12`.
 fn cited() -> BTreeSet<usize> {
     let mut cited = BTreeSet::new();
-    for file in files("tests").into_iter().chain(files("src")).filter(|file| file != "tests/docs.rs") {
+    for file in files("tests")
+        .into_iter()
+        .chain(files("src"))
+        .filter(|file| file != "tests/docs.rs")
+    {
         let text = read(&file);
-        let tests =
-            if file.starts_with("src/") { text.split("\n#[cfg(test)]\n").nth(1).unwrap_or_default() } else { &text };
+        let tests = if file.starts_with("src/") {
+            text.split("\n#[cfg(test)]\n").nth(1).unwrap_or_default()
+        } else {
+            &text
+        };
         // In comments only: P0 to P3 are priorities, too.
-        let comments = tests.lines().filter(|line| line.trim_start().starts_with("//"));
+        let comments = tests
+            .lines()
+            .filter(|line| line.trim_start().starts_with("//"));
         let words = comments.flat_map(|line| line.split(|c: char| !c.is_ascii_alphanumeric()));
         cited.extend(words.filter_map(|word| word.strip_prefix('P')?.parse::<usize>().ok()));
     }
@@ -198,7 +268,10 @@ fn cited() -> BTreeSet<usize> {
 
 /// What stands below a heading.
 fn section(markdown: &str, heading: &str) -> String {
-    let below = markdown.split(&format!("\n## {heading}\n")).nth(1).unwrap_or_else(|| panic!("no {heading}"));
+    let below = markdown
+        .split(&format!("\n## {heading}\n"))
+        .nth(1)
+        .unwrap_or_else(|| panic!("no {heading}"));
     below.split("\n## ").next().unwrap_or_default().to_owned()
 }
 
@@ -206,12 +279,21 @@ fn run_as_shown(document: &str, markdown: &str) {
     let blocks = blocks(markdown);
     assert!(!blocks.is_empty(), "{document} shows nothing");
     let mark = |n: usize| format!("=== block {n} ===");
-    let script: String =
-        blocks.iter().enumerate().map(|(n, (_, code, _))| format!("echo '{}'\n{code}", mark(n))).collect();
+    let script: String = blocks
+        .iter()
+        .enumerate()
+        .map(|(n, (_, code, _))| format!("echo '{}'\n{code}", mark(n)))
+        .collect();
     let printed = shell(&script);
     for (n, (line, code, shown)) in blocks.iter().enumerate() {
-        let part = printed.split(&format!("{}\n", mark(n))).nth(1).unwrap_or_default();
-        let part = part.split(&format!("{}\n", mark(n + 1))).next().unwrap_or_default();
+        let part = printed
+            .split(&format!("{}\n", mark(n)))
+            .nth(1)
+            .unwrap_or_default();
+        let part = part
+            .split(&format!("{}\n", mark(n + 1)))
+            .next()
+            .unwrap_or_default();
         let Some(shown) = shown else { continue };
         assert!(
             matches(&lines(shown), &lines(part)),
@@ -229,7 +311,9 @@ fn blocks(markdown: &str) -> Vec<(usize, String, Option<String>)> {
             (None, Some(kind)) => open = Some((kind, n + 1, String::new())),
             (Some(_), Some("")) => match open.take() {
                 Some(("sh", at, code)) => blocks.push((at, code, None)),
-                Some(("text", _, shown)) => blocks.last_mut().expect("code above what it prints").2 = Some(shown),
+                Some(("text", _, shown)) => {
+                    blocks.last_mut().expect("code above what it prints").2 = Some(shown)
+                }
                 _ => {}
             },
             (Some((_, _, text)), _) => *text += &format!("{line}\n"),
@@ -246,7 +330,10 @@ fn shell(script: &str) -> String {
     // A home directory is no repository.
     let home = tempfile::tempdir().expect("a directory");
     let path = std::env::var("PATH").unwrap_or_default();
-    let path = format!("{}:{path}", program.parent().expect("a directory").display());
+    let path = format!(
+        "{}:{path}",
+        program.parent().expect("a directory").display()
+    );
     let output = Command::new("bash")
         .args(["-c", &format!("set -eu\nexec 2>&1\n{script}")])
         .current_dir(room.path())
@@ -260,7 +347,11 @@ fn shell(script: &str) -> String {
         .output()
         .expect("bash runs");
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{script}\nended with {}:\n{printed}", output.status);
+    assert!(
+        output.status.success(),
+        "{script}\nended with {}:\n{printed}",
+        output.status
+    );
     printed
 }
 
@@ -273,9 +364,9 @@ fn matches(shown: &[&str], printed: &[&str]) -> bool {
     match shown.split_first() {
         None => printed.is_empty(),
         Some((&"…", rest)) => (0..=printed.len()).any(|skip| matches(rest, &printed[skip..])),
-        Some((first, rest)) => {
-            printed.split_first().is_some_and(|(line, others)| fits(first, line) && matches(rest, others))
-        }
+        Some((first, rest)) => printed
+            .split_first()
+            .is_some_and(|(line, others)| fits(first, line) && matches(rest, others)),
     }
 }
 
@@ -284,20 +375,33 @@ fn fits(shown: &str, line: &str) -> bool {
     match shown.split_once('…') {
         None => shown == line,
         Some((before, rest)) => line.strip_prefix(before).is_some_and(|line| {
-            line.char_indices().map(|(at, _)| at).chain([line.len()]).any(|at| fits(rest, &line[at..]))
+            line.char_indices()
+                .map(|(at, _)| at)
+                .chain([line.len()])
+                .any(|at| fits(rest, &line[at..]))
         }),
     }
 }
 
 fn documents() -> Vec<String> {
-    let pages = files("docs").into_iter().chain(files(".github")).filter(|file| file.ends_with(".md"));
+    let pages = files("docs")
+        .into_iter()
+        .chain(files(".github"))
+        .filter(|file| file.ends_with(".md"));
     pages.chain(["README.md".to_owned()]).collect()
 }
 
 fn files(below: &str) -> Vec<String> {
-    let files = walkdir::WalkDir::new(below).sort_by_file_name().into_iter().flatten();
-    let files = files.filter(|entry| entry.file_type().is_file() && !entry.path().to_string_lossy().contains("snap"));
-    files.map(|entry| entry.path().to_string_lossy().into_owned()).collect()
+    let files = walkdir::WalkDir::new(below)
+        .sort_by_file_name()
+        .into_iter()
+        .flatten();
+    let files = files.filter(|entry| {
+        entry.file_type().is_file() && !entry.path().to_string_lossy().contains("snap")
+    });
+    files
+        .map(|entry| entry.path().to_string_lossy().into_owned())
+        .collect()
 }
 
 fn read(path: &str) -> String {

@@ -10,10 +10,14 @@ use std::fs;
 #[test]
 fn the_messages_of_each_design_document_are_delivered_and_answered_as_they_are() {
     let mut count = 0;
-    let mut files: Vec<_> = fs::read_dir("fixtures/documents").expect("a folder").flatten().collect();
+    let mut files: Vec<_> = fs::read_dir("fixtures/documents")
+        .expect("a folder")
+        .flatten()
+        .collect();
     files.sort_by_key(|file| file.file_name());
     for file in files {
-        let document: Value = serde_json::from_slice(&fs::read(file.path()).expect("a fixture")).expect("JSON");
+        let document: Value =
+            serde_json::from_slice(&fs::read(file.path()).expect("a fixture")).expect("JSON");
         for end in ["json", "ndjson"] {
             count += play(&document, end);
         }
@@ -24,21 +28,42 @@ fn the_messages_of_each_design_document_are_delivered_and_answered_as_they_are()
 /// Drops each message of a document, as a file or as a line.
 fn play(document: &Value, end: &str) -> usize {
     let world = World::new();
-    let registry = json!({"version": 1, "agents": document["agents"], "aliases": document["aliases"]});
+    let registry =
+        json!({"version": 1, "agents": document["agents"], "aliases": document["aliases"]});
     let mut registry = registry;
-    registry.as_object_mut().expect("an object").retain(|_, value| !value.is_null());
+    registry
+        .as_object_mut()
+        .expect("an object")
+        .retain(|_, value| !value.is_null());
     world.write("registry.json", registry.to_string());
-    let agents: Vec<&str> = list(&document["agents"]).iter().filter_map(|agent| agent["id"].as_str()).collect();
+    let agents: Vec<&str> = list(&document["agents"])
+        .iter()
+        .filter_map(|agent| agent["id"].as_str())
+        .collect();
     let steps = list(&document["steps"]);
     for (n, step) in steps.iter().enumerate() {
-        let (sender, message) = (step["outbox"].as_str().expect("an outbox"), &step["message"]);
-        let before: Vec<usize> = agents.iter().map(|agent| world.inbox(agent).len()).collect();
+        let (sender, message) = (
+            step["outbox"].as_str().expect("an outbox"),
+            &step["message"],
+        );
+        let before: Vec<usize> = agents
+            .iter()
+            .map(|agent| world.inbox(agent).len())
+            .collect();
         world.drop_file(sender, &format!("{n}.{end}"), format!("{message}\n"));
         world.ok(&["run", "--once"]);
-        let record = records(&world).into_iter().rev().find(|record| record["from"] == sender).expect("a record");
+        let record = records(&world)
+            .into_iter()
+            .rev()
+            .find(|record| record["from"] == sender)
+            .expect("a record");
         assert_eq!(record["event"], "accepted", "{message}: {record}");
-        let got: Vec<&str> =
-            agents.iter().zip(before).filter(|(a, n)| world.inbox(a).len() > *n).map(|(a, _)| *a).collect();
+        let got: Vec<&str> = agents
+            .iter()
+            .zip(before)
+            .filter(|(a, n)| world.inbox(a).len() > *n)
+            .map(|(a, _)| *a)
+            .collect();
         assert_eq!(json!(got), step["reaches"], "{message}");
         arrives(&record["message"], step);
         for agent in got {
@@ -50,12 +75,21 @@ fn play(document: &Value, end: &str) -> usize {
 
 /// A message has the right fields: the fields of the step, or all fields of the dropped message.
 fn arrives(message: &Value, step: &Value) {
-    let wanted = step.get("arrives").unwrap_or(&step["message"]).as_object().expect("an object");
-    for (field, value) in wanted.iter().filter(|(field, _)| !["to", "from", "ref"].contains(&field.as_str())) {
+    let wanted = step
+        .get("arrives")
+        .unwrap_or(&step["message"])
+        .as_object()
+        .expect("an object");
+    for (field, value) in wanted
+        .iter()
+        .filter(|(field, _)| !["to", "from", "ref"].contains(&field.as_str()))
+    {
         let same = match field.as_str() {
-            "metadata" => {
-                value.as_object().expect("an object").iter().all(|(name, value)| message[field][name] == *value)
-            }
+            "metadata" => value
+                .as_object()
+                .expect("an object")
+                .iter()
+                .all(|(name, value)| message[field][name] == *value),
             _ => message[field] == *value,
         };
         assert!(same, "{field} should be {value} in {message}");

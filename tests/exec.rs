@@ -36,11 +36,22 @@ impl Command {
 
     /// Starts whatever runs it.
     fn by(world: &World, mut command: std::process::Command) -> Command {
-        let file = |kind: &str| world.path().join(format!("{}.{kind}", uuid::Uuid::now_v7()));
+        let file = |kind: &str| {
+            world
+                .path()
+                .join(format!("{}.{kind}", uuid::Uuid::now_v7()))
+        };
         let (out, err) = (file("out"), file("err"));
         let open = |path| File::create(path).expect("a file for its words");
-        command.stdin(Stdio::piped()).stdout(open(&out)).stderr(open(&err));
-        Command { child: command.spawn().expect("it starts"), out, err }
+        command
+            .stdin(Stdio::piped())
+            .stdout(open(&out))
+            .stderr(open(&err));
+        Command {
+            child: command.spawn().expect("it starts"),
+            out,
+            err,
+        }
     }
 
     fn out(&self) -> String {
@@ -61,7 +72,12 @@ impl Command {
         world.wait(text, || {
             let ended = self.child.try_wait().expect("a child");
             let says = self.out().contains(text);
-            assert!(says || ended.is_none(), "it ended with {ended:?}: {}{}", self.out(), self.err());
+            assert!(
+                says || ended.is_none(),
+                "it ended with {ended:?}: {}{}",
+                self.out(),
+                self.err()
+            );
             says
         });
     }
@@ -71,7 +87,12 @@ impl Command {
     fn waits(&mut self, world: &World, agent: &str) -> Value {
         world.wait("it waits", || {
             let ended = self.child.try_wait().expect("a child");
-            assert!(ended.is_none(), "it ended with {ended:?}: {}{}", self.out(), self.err());
+            assert!(
+                ended.is_none(),
+                "it ended with {ended:?}: {}{}",
+                self.out(),
+                self.err()
+            );
             !doing(world, agent)["waiting_for"].is_null()
         });
         said(world, agent).pop().expect("it said so")
@@ -107,7 +128,9 @@ impl Drop for Command {
 /// The messages that an agent sent, as the log has them.
 fn said(world: &World, agent: &str) -> Vec<Value> {
     let text = std::fs::read_to_string(world.room("log/00000001.ndjson")).unwrap_or_default();
-    let records = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let records = text
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
     records
         .filter(|record| record["event"] == "accepted" && record["from"] == agent)
         .map(|record| {
@@ -121,7 +144,8 @@ fn said(world: &World, agent: &str) -> Vec<Value> {
 
 /// What an agent said, as `type: subject` each.
 fn words(world: &World, agent: &str) -> Vec<String> {
-    let word = |message: &Value, field: &str| message[field].as_str().unwrap_or_default().to_owned();
+    let word =
+        |message: &Value, field: &str| message[field].as_str().unwrap_or_default().to_owned();
     said(world, agent)
         .iter()
         .map(|message| format!("{}: {}", word(message, "type"), word(message, "subject")))
@@ -135,6 +159,12 @@ fn doing(world: &World, agent: &str) -> Value {
 
 /// What `mailbag who` says of an agent.
 fn present(world: &World, agent: &str) -> Value {
-    let agents = world.json(&["who"])["agents"].as_array().cloned().unwrap_or_default();
-    agents.into_iter().find(|present| present["id"] == agent).unwrap_or_default()
+    let agents = world.json(&["who"])["agents"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    agents
+        .into_iter()
+        .find(|present| present["id"] == agent)
+        .unwrap_or_default()
 }

@@ -7,7 +7,12 @@ use std::process::Command;
 fn room_of_version_1() -> World {
     let world = World::empty();
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/rooms/v1");
-    let copied = Command::new("cp").arg("-r").arg(fixture).arg(world.room("")).status().expect("cp runs");
+    let copied = Command::new("cp")
+        .arg("-r")
+        .arg(fixture)
+        .arg(world.room(""))
+        .status()
+        .expect("cp runs");
     assert!(copied.success());
     world
 }
@@ -15,10 +20,18 @@ fn room_of_version_1() -> World {
 #[test]
 fn its_log_verifies_and_its_unread_mail_is_read() {
     let world = room_of_version_1();
-    assert!(world.ok(&["log", "verify"]).contains("the log is intact: 9 records"));
+    assert!(
+        world
+            .ok(&["log", "verify"])
+            .contains("the log is intact: 9 records")
+    );
     let unread = world.inbox("agent_engineer_2_def456");
     assert_eq!(unread[0]["n"].to_string(), "12345678901234567890");
-    assert!(world.ok(&["read", "m-1", "--as", "agent_engineer_2_def456"]).contains("Which one?"));
+    assert!(
+        world
+            .ok(&["read", "m-1", "--as", "agent_engineer_2_def456"])
+            .contains("Which one?")
+    );
 }
 
 #[test]
@@ -26,16 +39,33 @@ fn mail_that_waited_in_it_is_routed_by_its_alias() {
     let world = room_of_version_1();
     world.ok(&["run", "--once"]);
     assert!(world.names("outbox/agent_engineer_1_abc123").is_empty());
-    assert!(world.bodies("planner").contains(&"not routed yet".to_owned()));
+    assert!(
+        world
+            .bodies("planner")
+            .contains(&"not routed yet".to_owned())
+    );
 }
 
 #[test]
 fn an_id_that_it_used_is_known_and_a_topic_has_its_subscribers() {
     let world = room_of_version_1();
-    let text = r##"{"id":"m-2","to":["human","#auth-module"],"body":"for the person and a topic"}"##;
+    let text =
+        r##"{"id":"m-2","to":["human","#auth-module"],"body":"for the person and a topic"}"##;
     world.drop_file("planner", "again.json", text);
-    world.drop_file("planner", "new.json", r##"{"to":"#auth-module","body":"for both"}"##);
+    world.drop_file(
+        "planner",
+        "new.json",
+        r##"{"to":"#auth-module","body":"for both"}"##,
+    );
     world.ok(&["run", "--once"]);
-    assert!(world.bodies("agent_engineer_2_def456").contains(&"for both".to_owned()));
-    assert_eq!(world.inbox("human").len(), 1, "the message that came again was not delivered again");
+    assert!(
+        world
+            .bodies("agent_engineer_2_def456")
+            .contains(&"for both".to_owned())
+    );
+    assert_eq!(
+        world.inbox("human").len(),
+        1,
+        "the message that came again was not delivered again"
+    );
 }

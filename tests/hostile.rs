@@ -15,7 +15,11 @@ mod placed;
 #[cfg(target_os = "linux")]
 mod places;
 mod showing;
-#[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 mod swaps;
 mod words;
 
@@ -29,18 +33,32 @@ fn every_test_that_the_table_of_security_names_exists() {
     let mut named = 0;
     for row in table.lines().filter(|line| line.starts_with('|')) {
         for word in row.split('`').filter(|word| is_test(word)) {
-            let (path, name) = word.trim_start_matches(':').rsplit_once("::").expect("a file and a test");
+            let (path, name) = word
+                .trim_start_matches(':')
+                .rsplit_once("::")
+                .expect("a file and a test");
             // A test of the library is below `tests` of its module.
-            let (directory, path) = path.strip_suffix("::tests").map_or(("tests", path), |path| ("src", path));
+            let (directory, path) = path
+                .strip_suffix("::tests")
+                .map_or(("tests", path), |path| ("src", path));
             let module = root.join(directory).join(path.replace("::", "/"));
-            let file = Some(module.join("mod.rs")).filter(|file| file.is_file()).unwrap_or(module.with_extension("rs"));
-            let text = fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-            assert!(text.contains(&format!("fn {name}(")), "there is no test {word}");
+            let file = Some(module.join("mod.rs"))
+                .filter(|file| file.is_file())
+                .unwrap_or(module.with_extension("rs"));
+            let text =
+                fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+            assert!(
+                text.contains(&format!("fn {name}(")),
+                "there is no test {word}"
+            );
             named += 1;
         }
     }
     assert!(named > 20, "{named}");
-    let attacks = table.split("\n## ").find(|part| part.starts_with("Attacks")).expect("the table");
+    let attacks = table
+        .split("\n## ")
+        .find(|part| part.starts_with("Attacks"))
+        .expect("the table");
     let rows = attacks.lines().filter(|line| line.starts_with('|')).skip(2);
     let untested: Vec<&str> = rows.filter(|row| !row.split('`').any(is_test)).collect();
     assert!(untested.is_empty(), "rows without a test: {untested:#?}");

@@ -40,9 +40,14 @@ impl Place {
         }
         let server = (routes == Routes::Server).then(|| Client::of(&town, "dave"));
         if routes == Routes::Server {
-            town.wait("the server routes", || town.status()["router"]["mode"] == "alongside");
+            town.wait("the server routes", || {
+                town.status()["router"]["mode"] == "alongside"
+            });
         }
-        Place { _server: server, town }
+        Place {
+            _server: server,
+            town,
+        }
     }
 
     fn ran(&self, words: &str) -> Ran {
@@ -53,16 +58,26 @@ impl Place {
 
 /// The part of a reader's output that does not depend on the time, the number of messages before, and the router.
 fn stable(ran: &Ran) -> String {
-    let words = ran.out.split_whitespace().filter(|word| !is_of_the_run(word)).collect::<Vec<_>>().join(" ");
+    let words = ran
+        .out
+        .split_whitespace()
+        .filter(|word| !is_of_the_run(word))
+        .collect::<Vec<_>>()
+        .join(" ");
     format!("{} {words}", ran.code)
 }
 
 /// Is this word a message's id, a number, a time, or the path of the room?
 fn is_of_the_run(word: &str) -> bool {
-    let is_time =
-        word.as_bytes().windows(3).any(|at| at[1] == b':' && at[0].is_ascii_digit() && at[2].is_ascii_digit());
+    let is_time = word
+        .as_bytes()
+        .windows(3)
+        .any(|at| at[1] == b':' && at[0].is_ascii_digit() && at[2].is_ascii_digit());
     let is_age = word.ends_with(['s', 'm', 'h']) && word.starts_with(|c: char| c.is_ascii_digit());
-    let is_number = word.trim_start_matches('#').bytes().all(|byte| byte.is_ascii_digit());
+    let is_number = word
+        .trim_start_matches('#')
+        .bytes()
+        .all(|byte| byte.is_ascii_digit());
     is_time || is_age || is_number || word.contains("-7") || word.contains(".mailbag")
 }
 
@@ -91,7 +106,11 @@ const PAIRS: &[Pair] = &[
     Pair {
         before: &["send bob which? --as alice --type question --thread T"],
         write: "reply 2 eighty --as bob",
-        reads: &[("inbox alice", "eighty"), ("thread T --as alice", "eighty"), ("trace 3", "alice: delivered")],
+        reads: &[
+            ("inbox alice", "eighty"),
+            ("thread T --as alice", "eighty"),
+            ("trace 3", "alice: delivered"),
+        ],
     },
     Pair {
         before: &["send bob which? --as alice --type question --requires-response"],
@@ -108,11 +127,19 @@ const PAIRS: &[Pair] = &[
         write: "claim src/a --as alice",
         reads: &[("claims", "src/a"), ("claims --mine --as alice", "src/a")],
     },
-    Pair { before: &["claim src/a --as alice"], write: "release src/a --as alice", reads: &[("claims", "")] },
+    Pair {
+        before: &["claim src/a --as alice"],
+        write: "release src/a --as alice",
+        reads: &[("claims", "")],
+    },
     Pair {
         before: &["claim src/a --as alice"],
         write: "handoff bob src/a --as alice",
-        reads: &[("claims", "bob"), ("accept --as bob", "granted"), ("claims --mine --as bob", "src/a")],
+        reads: &[
+            ("claims", "bob"),
+            ("accept --as bob", "granted"),
+            ("claims --mine --as bob", "src/a"),
+        ],
     },
     Pair {
         before: &["claim src/a --as alice", "handoff bob src/a --as alice"],
@@ -122,7 +149,11 @@ const PAIRS: &[Pair] = &[
     Pair {
         before: &[],
         write: "milestone finished --as alice",
-        reads: &[("digest", "finished"), ("events", "finished"), ("inbox bob", "finished")],
+        reads: &[
+            ("digest", "finished"),
+            ("events", "finished"),
+            ("inbox bob", "finished"),
+        ],
     },
     Pair {
         before: &[],
@@ -134,8 +165,16 @@ const PAIRS: &[Pair] = &[
         write: "topic unsubscribe ports --as bob",
         reads: &[("topic list", "")],
     },
-    Pair { before: &[], write: "send #news fresh --as alice", reads: &[("inbox carol", "fresh")] },
-    Pair { before: &[], write: "send all freeze --as alice", reads: &[("inbox dave", "freeze")] },
+    Pair {
+        before: &[],
+        write: "send #news fresh --as alice",
+        reads: &[("inbox carol", "fresh")],
+    },
+    Pair {
+        before: &[],
+        write: "send all freeze --as alice",
+        reads: &[("inbox dave", "freeze")],
+    },
     Pair {
         before: &["send bob first --as alice"],
         write: "read 2 --as bob",
@@ -158,7 +197,11 @@ fn answers(pair: &Pair, routes: Routes) -> Vec<String> {
     let mut answers = Vec::new();
     for (reader, wanted) in pair.reads {
         let ran = place.ran(reader);
-        assert!(ran.out.contains(wanted), "{reader} after {} with {routes:?}: {ran:?}", pair.write);
+        assert!(
+            ran.out.contains(wanted),
+            "{reader} after {} with {routes:?}: {ran:?}",
+            pair.write
+        );
         answers.push(stable(&ran));
     }
     answers
@@ -183,7 +226,12 @@ fn every_reader_shows_what_the_command_before_it_wrote_whoever_routes() {
 
 #[test]
 fn a_message_is_found_by_the_id_that_its_command_prints() {
-    for routes in [Routes::Commands, Routes::Daemon, Routes::Server, Routes::Poller] {
+    for routes in [
+        Routes::Commands,
+        Routes::Daemon,
+        Routes::Server,
+        Routes::Poller,
+    ] {
         let place = Place::new(routes);
         for n in 0..TRIES * 4 {
             let id = place.town.send("alice", "bob", &format!("message {n}"));
@@ -197,7 +245,12 @@ fn a_message_is_found_by_the_id_that_its_command_prints() {
 #[test]
 fn a_reader_shows_what_was_dropped_before_it_started() {
     // P255
-    for routes in [Routes::Commands, Routes::Daemon, Routes::Server, Routes::Poller] {
+    for routes in [
+        Routes::Commands,
+        Routes::Daemon,
+        Routes::Server,
+        Routes::Poller,
+    ] {
         let place = Place::new(routes);
         let town = &place.town;
         for n in 0..TRIES * 4 {
@@ -207,12 +260,22 @@ fn a_reader_shows_what_was_dropped_before_it_started() {
             match n % 3 {
                 0 => town.mail("alice", &name, json!({"to": "bob", "body": body})),
                 1 => {
-                    let draft = town.drop_file("alice", ".draft", json!({"to": "bob", "body": body}).to_string());
-                    std::fs::rename(draft, town.room(&format!("outbox/alice/{name}"))).expect("it is renamed");
+                    let draft = town.drop_file(
+                        "alice",
+                        ".draft",
+                        json!({"to": "bob", "body": body}).to_string(),
+                    );
+                    std::fs::rename(draft, town.room(&format!("outbox/alice/{name}")))
+                        .expect("it is renamed");
                 }
                 _ => {
-                    let draft = town.drop_file("carol", ".draft", json!({"to": "bob", "body": body}).to_string());
-                    std::fs::hard_link(&draft, town.room(&format!("outbox/carol/{name}"))).expect("it is linked");
+                    let draft = town.drop_file(
+                        "carol",
+                        ".draft",
+                        json!({"to": "bob", "body": body}).to_string(),
+                    );
+                    std::fs::hard_link(&draft, town.room(&format!("outbox/carol/{name}")))
+                        .expect("it is linked");
                     std::fs::remove_file(draft).expect("it is there");
                 }
             }
@@ -226,20 +289,44 @@ fn a_reader_shows_what_was_dropped_before_it_started() {
 fn tools_see_the_result_of_the_tool_before_and_of_commands() {
     for routes in [Routes::Commands, Routes::Daemon] {
         let place = Place::new(routes);
-        let (alice, bob) = (Client::of(&place.town, "alice"), Client::of(&place.town, "bob"));
+        let (alice, bob) = (
+            Client::of(&place.town, "alice"),
+            Client::of(&place.town, "bob"),
+        );
         for n in 0..TRIES * 2 {
             let body = format!("tool {n}");
             let (text, data) = alice.call("send_message", json!({"to": ["bob"], "body": body}));
             assert!(text.starts_with("sent #") && data["seq"].is_u64(), "{text}");
-            assert!(bob.text("fetch_inbox", json!({})).contains(&body), "{routes:?}, {n}");
+            assert!(
+                bob.text("fetch_inbox", json!({})).contains(&body),
+                "{routes:?}, {n}"
+            );
             let seq = data["seq"].to_string();
             alice.call("get_thread", json!({"id": seq}));
             bob.call("acknowledge_message", json!({"id": seq}));
-            assert!(place.town.ok(&["trace", &seq]).contains("acknowledged"), "{routes:?}, {n}");
-            bob.call("reply_message", json!({"id": seq, "body": format!("answer {n}")}));
-            assert!(place.town.ok(&["inbox", "alice"]).contains(&format!("answer {n}")), "{routes:?}, {n}");
-            place.town.ok(&["send", "bob", &format!("command {n}"), "--as", "carol"]);
-            assert!(bob.text("fetch_inbox", json!({})).contains(&format!("command {n}")), "{routes:?}, {n}");
+            assert!(
+                place.town.ok(&["trace", &seq]).contains("acknowledged"),
+                "{routes:?}, {n}"
+            );
+            bob.call(
+                "reply_message",
+                json!({"id": seq, "body": format!("answer {n}")}),
+            );
+            assert!(
+                place
+                    .town
+                    .ok(&["inbox", "alice"])
+                    .contains(&format!("answer {n}")),
+                "{routes:?}, {n}"
+            );
+            place
+                .town
+                .ok(&["send", "bob", &format!("command {n}"), "--as", "carol"]);
+            assert!(
+                bob.text("fetch_inbox", json!({}))
+                    .contains(&format!("command {n}")),
+                "{routes:?}, {n}"
+            );
         }
     }
 }
@@ -249,7 +336,11 @@ fn a_hook_announces_what_was_sent_just_before() {
     let place = Place::new(Routes::Daemon);
     let town = &place.town;
     for n in 0..TRIES * 2 {
-        town.mail("alice", &format!("{n}.json"), json!({"to": "bob", "body": format!("before the stop {n}")}));
+        town.mail(
+            "alice",
+            &format!("{n}.json"),
+            json!({"to": "bob", "body": format!("before the stop {n}")}),
+        );
         let event = json!({"hook_event_name": "Stop", "session_id": "s", "cwd": town.path()});
         let ran = town.pipe(&["hook", "claude", "--as", "bob"], event.to_string());
         assert!(ran.out.contains("alice"), "{n}: {ran:?}");
@@ -271,26 +362,59 @@ fn a_command_does_not_wait_long_for_a_router_that_does_not_answer() {
         (ran, begun.elapsed())
     };
     let (read, took) = timed(&["inbox", "bob"]);
-    assert!(read.out.contains("before") && took < Duration::from_secs(1), "{took:?}: {read:?}");
+    assert!(
+        read.out.contains("before") && took < Duration::from_secs(1),
+        "{took:?}: {read:?}"
+    );
     let (read, took) = timed(&["inbox", "bob", "--no-wait"]);
-    assert!(read.out.contains("before") && took < Duration::from_millis(190), "{took:?}: {read:?}");
+    assert!(
+        read.out.contains("before") && took < Duration::from_millis(190),
+        "{took:?}: {read:?}"
+    );
     let (sent, took) = timed(&["send", "bob", "later", "--as", "alice"]);
     let second = Duration::from_secs(1);
-    assert!(sent.code == 0 && took > second && took < 4 * second, "{took:?}: {sent:?}");
-    assert!(sent.out.contains("pending to bob") && sent.out.contains("do not send it again"), "{sent:?}");
-    let (sent, took) = timed(&["send", "-q", "bob", "later still", "--as", "alice", "--no-wait"]);
+    assert!(
+        sent.code == 0 && took > second && took < 4 * second,
+        "{took:?}: {sent:?}"
+    );
+    assert!(
+        sent.out.contains("pending to bob") && sent.out.contains("do not send it again"),
+        "{sent:?}"
+    );
+    let (sent, took) = timed(&[
+        "send",
+        "-q",
+        "bob",
+        "later still",
+        "--as",
+        "alice",
+        "--no-wait",
+    ]);
     assert!(sent.code == 0 && took < second, "{took:?}: {sent:?}");
-    assert!(sent.err.contains("do not send it again") && sent.out.trim().len() == 36, "{sent:?}");
+    assert!(
+        sent.err.contains("do not send it again") && sent.out.trim().len() == 36,
+        "{sent:?}"
+    );
     let (sent, _) = timed(&["ack", "2", "--as", "bob"]);
-    assert!(sent.code == 0 && sent.err.contains("do not send it again"), "{sent:?}");
+    assert!(
+        sent.code == 0 && sent.err.contains("do not send it again"),
+        "{sent:?}"
+    );
     // The exit status 0 of a claim means that it is granted.
     let (claimed, took) = timed(&["claim", "src/a", "--as", "alice"]);
-    assert!(claimed.code == 75 && took < 4 * second, "{took:?}: {claimed:?}");
+    assert!(
+        claimed.code == 75 && took < 4 * second,
+        "{took:?}: {claimed:?}"
+    );
     assert!(claimed.err.contains("do not send it again"), "{claimed:?}");
     town.router().signal(rustix::process::Signal::CONT);
     town.wait_for_bodies("bob", &["before", "later", "later still"]);
     assert!(town.ok(&["claims"]).contains("src/a"));
-    let left = |agent: &str| std::fs::read_dir(town.room(&format!("outbox/{agent}"))).expect("an outbox").count();
+    let left = |agent: &str| {
+        std::fs::read_dir(town.room(&format!("outbox/{agent}")))
+            .expect("an outbox")
+            .count()
+    };
     assert_eq!((left("alice"), left("human")), (0, 0), "no request stays");
 }
 
@@ -301,8 +425,16 @@ fn a_command_routes_itself_when_the_router_dies_while_it_waits() {
     town.router().signal(rustix::process::Signal::STOP);
     let mut send = town.bare(&["send", "bob", "orphan", "--as", "alice"]);
     send.env("MAILBAG_TEST_PROC", "/nonexistent");
-    let sending = send.stdout(std::process::Stdio::piped()).spawn().expect("the program starts");
-    let is_asked = || std::fs::read_dir(town.room("outbox/human")).expect("an outbox").count() > 0;
+    let sending = send
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let is_asked = || {
+        std::fs::read_dir(town.room("outbox/human"))
+            .expect("an outbox")
+            .count()
+            > 0
+    };
     assert!(so_within(PATIENCE, is_asked), "the command asks the router");
     town.router().signal(rustix::process::Signal::KILL);
     let out = sending.wait_with_output().expect("the program ends");
@@ -319,14 +451,22 @@ fn a_recipient_that_is_blocked_delays_no_sender() {
     town.write("inbox/bob", "no directory");
     let begun = Instant::now();
     let sent = town.json(&["send", "bob", "carol", "to both", "--as", "alice"]);
-    assert!(begun.elapsed() < Duration::from_millis(1500), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < Duration::from_millis(1500),
+        "{:?}",
+        begun.elapsed()
+    );
     let reach: BTreeMap<&str, &Value> = sent["recipients"]
         .as_array()
         .expect("a list")
         .iter()
         .map(|one| (one["agent"].as_str().unwrap_or_default(), &one["reach"]))
         .collect();
-    assert_eq!((reach["bob"], reach["carol"]), (&json!("blocked"), &json!("not_running")), "{sent}");
+    assert_eq!(
+        (reach["bob"], reach["carol"]),
+        (&json!("blocked"), &json!("not_running")),
+        "{sent}"
+    );
     assert!(town.ok(&["inbox", "carol"]).contains("to both"));
 }
 
@@ -335,7 +475,11 @@ fn a_request_for_a_pass_can_be_made_with_plain_files() {
     let place = Place::new(Routes::Daemon);
     let town = &place.town;
     for n in 0..TRIES {
-        town.mail("alice", &format!("{n}.json"), json!({"to": "bob", "body": "plain"}));
+        town.mail(
+            "alice",
+            &format!("{n}.json"),
+            json!({"to": "bob", "body": "plain"}),
+        );
         let request = town.drop_file("alice", ".pass-me", "");
         town.wait("the router removes the request", || !request.exists());
         assert_eq!(town.count("bob"), n + 1);
@@ -350,7 +494,9 @@ fn a_sender_learns_how_each_recipient_will_receive_the_message() {
     let world = World::with(&["alice", "bob", "carol", "dave", "erin"]);
     let event = |name: &str, session: &str, agent: &str| {
         let event = json!({"hook_event_name": name, "session_id": session, "cwd": world.path()});
-        world.pipe(&["hook", "claude", "--as", agent], event.to_string()).ok(&["hook"]);
+        world
+            .pipe(&["hook", "claude", "--as", agent], event.to_string())
+            .ok(&["hook"]);
     };
     event("SessionStart", "b", "bob");
     event("UserPromptSubmit", "b", "bob");
@@ -359,16 +505,28 @@ fn a_sender_learns_how_each_recipient_will_receive_the_message() {
     event("Stop", "c", "carol");
     event("SessionStart", "d", "dave");
     event("SessionEnd", "d", "dave");
-    let sent = world.json(&["send", "bob", "carol", "dave", "erin", "hello", "--as", "alice"]);
-    let reach: Vec<&str> =
-        sent["recipients"].as_array().expect("a list").iter().filter_map(|one| one["reach"].as_str()).collect();
+    let sent = world.json(&[
+        "send", "bob", "carol", "dave", "erin", "hello", "--as", "alice",
+    ]);
+    let reach: Vec<&str> = sent["recipients"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter_map(|one| one["reach"].as_str())
+        .collect();
     assert_eq!(reach, ["working", "idle", "away", "not_running"], "{sent}");
     assert!(sent["recipients"][2]["since"].is_string(), "{sent}");
     let text = world.ok(&["send", "bob", "carol", "hello", "--as", "alice"]);
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "sent #3 to bob and carol");
-    assert!(lines.contains(&"  bob: working; sees it at the next tool call"), "{text}");
-    assert!(lines.contains(&"  carol: idle; sees it at the next prompt"), "{text}");
+    assert!(
+        lines.contains(&"  bob: working; sees it at the next tool call"),
+        "{text}"
+    );
+    assert!(
+        lines.contains(&"  carol: idle; sees it at the next prompt"),
+        "{text}"
+    );
     let id = world.ok(&["send", "-q", "bob", "hello", "--as", "alice"]);
     assert_eq!(id.trim().len(), 36, "{id}");
     let reply = world.ok(&["reply", "3", "hi", "--as", "bob"]);

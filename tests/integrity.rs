@@ -25,7 +25,11 @@ fn restored() -> World {
 fn copy_log(world: &World, name: &str) {
     let to = world.path().join(name);
     fs::create_dir(&to).expect("a directory");
-    fs::copy(world.room("log/00000001.ndjson"), to.join("00000001.ndjson")).expect("copied");
+    fs::copy(
+        world.room("log/00000001.ndjson"),
+        to.join("00000001.ndjson"),
+    )
+    .expect("copied");
 }
 
 fn as_person(world: &World, args: &[&str]) -> Ran {
@@ -48,15 +52,29 @@ fn a_restored_log_stops_every_pass_and_shows_the_evidence() {
     // P90 P272
     let world = restored();
     let note = fs::read(world.room("spool/committed")).expect("a note");
-    for args in [&["run", "--once"][..], &["send", "bob", "three", "--as", "alice"]] {
+    for args in [
+        &["run", "--once"][..],
+        &["send", "bob", "three", "--as", "alice"],
+    ] {
         let said = world.fails(1, args);
-        for evidence in ["spool/committed shows record 3", "sent/alice/3~x.json", "inbox/bob/", "nothing was changed"] {
+        for evidence in [
+            "spool/committed shows record 3",
+            "sent/alice/3~x.json",
+            "inbox/bob/",
+            "nothing was changed",
+        ] {
             assert!(said.contains(evidence), "{args:?}: {said}");
         }
     }
-    assert_eq!(fs::read(world.room("spool/committed")).expect("a note"), note);
+    assert_eq!(
+        fs::read(world.room("spool/committed")).expect("a note"),
+        note
+    );
     let said = world.fails(65, &["log", "verify"]);
-    assert!(said.contains("sent/alice/3~x.json") && said.contains("accept-gap"), "{said}");
+    assert!(
+        said.contains("sent/alice/3~x.json") && said.contains("accept-gap"),
+        "{said}"
+    );
     let doctor = world.run(&["doctor"]);
     assert!(doctor.out.contains("sent/alice/3~x.json"), "{doctor:?}");
     // After the lost log is put back, the waiting message arrives, and nothing is missing.
@@ -75,7 +93,9 @@ fn each_file_alone_is_evidence_of_a_lost_record() {
         let world = restored();
         for gone in kinds.iter().filter(|kind| **kind != left) {
             let path = world.room(gone);
-            fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path)).expect("removed");
+            fs::remove_dir_all(&path)
+                .or_else(|_| fs::remove_file(&path))
+                .expect("removed");
         }
         assert!(world.fails(1, &["run", "--once"]).contains(left), "{left}");
     }
@@ -84,12 +104,22 @@ fn each_file_alone_is_evidence_of_a_lost_record() {
     copy_log(&world, "old");
     world.drop_file("alice", "wrong.json", r#"{"to":"nobody-here","body":"x"}"#);
     world.ok(&["run", "--once"]);
-    fs::rename(world.path().join("old/00000001.ndjson"), world.room("log/00000001.ndjson")).expect("moved");
+    fs::rename(
+        world.path().join("old/00000001.ndjson"),
+        world.room("log/00000001.ndjson"),
+    )
+    .expect("moved");
     for gone in ["spool/committed", "inbox", "sent"] {
         let path = world.room(gone);
-        fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path)).expect("removed");
+        fs::remove_dir_all(&path)
+            .or_else(|_| fs::remove_file(&path))
+            .expect("removed");
     }
-    assert!(world.fails(1, &["run", "--once"]).contains("rejected/alice/"));
+    assert!(
+        world
+            .fails(1, &["run", "--once"])
+            .contains("rejected/alice/")
+    );
 }
 
 #[test]
@@ -97,26 +127,61 @@ fn an_accepted_gap_gives_no_number_and_no_id_twice() {
     // P273 P274 P275
     let world = restored();
     let loss = accept(&world);
-    assert_eq!((&loss["last"], &loss["from"], &loss["to"]), (&json!(2), &json!(3), &json!(3)));
-    world.drop_file("alice", "again.json", r#"{"id":"t2","to":"bob","body":"two"}"#);
-    world.drop_file("alice", "other.json", r#"{"id":"t2","to":"bob","body":"another text"}"#);
+    assert_eq!(
+        (&loss["last"], &loss["from"], &loss["to"]),
+        (&json!(2), &json!(3), &json!(3))
+    );
+    world.drop_file(
+        "alice",
+        "again.json",
+        r#"{"id":"t2","to":"bob","body":"two"}"#,
+    );
+    world.drop_file(
+        "alice",
+        "other.json",
+        r#"{"id":"t2","to":"bob","body":"another text"}"#,
+    );
     world.send("alice", "bob", "three");
     assert_eq!(world.bodies("bob"), ["one", "two", "three"]);
-    let seqs: Vec<u64> = world.inbox("bob").iter().filter_map(|mail| mail["delivery"]["seq"].as_u64()).collect();
+    let seqs: Vec<u64> = world
+        .inbox("bob")
+        .iter()
+        .filter_map(|mail| mail["delivery"]["seq"].as_u64())
+        .collect();
     assert!(seqs.is_sorted_by(|a, b| a < b), "{seqs:?}");
     // The other text under the same id is rejected. The router sends no other notice.
-    let told: Vec<String> =
-        world.inbox("alice").iter().filter_map(|mail| mail["subject"].as_str().map(str::to_owned)).collect();
+    let told: Vec<String> = world
+        .inbox("alice")
+        .iter()
+        .filter_map(|mail| mail["subject"].as_str().map(str::to_owned))
+        .collect();
     assert_eq!(told, ["refused: id reused"]);
-    assert!(world.inbox("human").is_empty(), "{:?}", world.inbox("human"));
+    assert!(
+        world.inbox("human").is_empty(),
+        "{:?}",
+        world.inbox("human")
+    );
     let verified = world.json(&["log", "verify"]);
-    assert_eq!((&verified["gaps"][0]["from"], &verified["gaps"][0]["to"]), (&json!(3), &json!(3)));
+    assert_eq!(
+        (&verified["gaps"][0]["from"], &verified["gaps"][0]["to"]),
+        (&json!(3), &json!(3))
+    );
     let said = world.ok(&["log", "verify"]);
-    assert!(!said.contains("intact") && said.contains("lost records 3 to 3"), "{said}");
-    assert!(world.ok(&["log", "--event", "gap"]).contains("human gave up the lost records 3 to 3"));
+    assert!(
+        !said.contains("intact") && said.contains("lost records 3 to 3"),
+        "{said}"
+    );
+    assert!(
+        world
+            .ok(&["log", "--event", "gap"])
+            .contains("human gave up the lost records 3 to 3")
+    );
     // Nothing is left to accept.
     let said = as_person(&world, &["log", "accept-gap", "--yes"]);
-    assert!(said.fails(3, &["accept-gap"]).contains("has lost no record"));
+    assert!(
+        said.fails(3, &["accept-gap"])
+            .contains("has lost no record")
+    );
 }
 
 #[test]
@@ -125,12 +190,15 @@ fn lines_of_a_file_that_were_delivered_are_not_delivered_again() {
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "one");
     copy_log(&world, "old");
-    let lines =
-        "{\"id\":\"l1\",\"to\":\"bob\",\"body\":\"l1\"}\n{\"id\":\"l2\",\"to\":\"nobody-here\",\"body\":\"l2\"}\n";
+    let lines = "{\"id\":\"l1\",\"to\":\"bob\",\"body\":\"l1\"}\n{\"id\":\"l2\",\"to\":\"nobody-here\",\"body\":\"l2\"}\n";
     world.drop_file("alice", "lines.ndjson", lines);
     world.ok(&["run", "--once"]);
     fs::remove_dir_all(world.room("inbox/bob")).expect("removed");
-    fs::rename(world.path().join("old/00000001.ndjson"), world.room("log/00000001.ndjson")).expect("moved");
+    fs::rename(
+        world.path().join("old/00000001.ndjson"),
+        world.room("log/00000001.ndjson"),
+    )
+    .expect("moved");
     accept(&world);
     // The rejected line has not used up its id.
     world.drop_file("alice", "again.ndjson", lines.replace("nobody-here", "bob"));
@@ -142,11 +210,18 @@ fn lines_of_a_file_that_were_delivered_are_not_delivered_again() {
 fn only_a_person_accepts_a_gap() {
     // P273
     let world = restored();
-    for (ancestry, says) in [("agent", "the caller is an agent"), ("unknown", "the caller is unknown")] {
+    for (ancestry, says) in [
+        ("agent", "the caller is an agent"),
+        ("unknown", "the caller is unknown"),
+    ] {
         let ran = run_as(&world, &["log", "accept-gap", "--yes"], ancestry);
         assert!(ran.fails(2, &["accept-gap"]).contains(says));
     }
-    assert!(world.fails(1, &["run", "--once"]).contains("spool/committed"));
+    assert!(
+        world
+            .fails(1, &["run", "--once"])
+            .contains("spool/committed")
+    );
 }
 
 #[test]
@@ -154,10 +229,17 @@ fn a_live_router_writes_to_no_other_log_than_its_own() {
     // P344
     let accidents: [(&str, Accident); 7] = [
         ("replaced by a copy", |world| {
-            fs::rename(world.path().join("kept/00000001.ndjson"), world.room("log/00000001.ndjson")).expect("moved");
+            fs::rename(
+                world.path().join("kept/00000001.ndjson"),
+                world.room("log/00000001.ndjson"),
+            )
+            .expect("moved");
         }),
         ("shortened", |world| {
-            let log = fs::OpenOptions::new().write(true).open(world.room("log/00000001.ndjson")).expect("the log");
+            let log = fs::OpenOptions::new()
+                .write(true)
+                .open(world.room("log/00000001.ndjson"))
+                .expect("the log");
             log.set_len(300).expect("cut");
         }),
         ("extended", |world| {
@@ -172,12 +254,22 @@ fn a_live_router_writes_to_no_other_log_than_its_own() {
             fs::write(&log, bytes).expect("written");
         }),
         ("rotated", |world| {
-            fs::rename(world.room("log/00000001.ndjson"), world.room("log/00000001.ndjson.1")).expect("moved");
+            fs::rename(
+                world.room("log/00000001.ndjson"),
+                world.room("log/00000001.ndjson.1"),
+            )
+            .expect("moved");
         }),
         ("a newer segment", |world| {
-            fs::copy(world.path().join("kept/00000001.ndjson"), world.room("log/00000002.ndjson")).expect("copied");
+            fs::copy(
+                world.path().join("kept/00000001.ndjson"),
+                world.room("log/00000002.ndjson"),
+            )
+            .expect("copied");
         }),
-        ("the directory exchanged", |world| exchange(&world.room("log"), &world.path().join("kept"))),
+        ("the directory exchanged", |world| {
+            exchange(&world.room("log"), &world.path().join("kept"))
+        }),
     ];
     for (what, happen) in accidents {
         let world = World::with(&["alice", "bob"]);
@@ -187,7 +279,13 @@ fn a_live_router_writes_to_no_other_log_than_its_own() {
         happen(&world);
         world.drop_file("alice", "x.json", r#"{"id":"t2","to":"bob","body":"two"}"#);
         assert_eq!(router.ended(), 1, "{what}");
-        assert!(router.log().contains("the room changed while the router was running"), "{what}: {}", router.log());
+        assert!(
+            router
+                .log()
+                .contains("the room changed while the router was running"),
+            "{what}: {}",
+            router.log()
+        );
         assert_eq!(world.bodies("bob"), ["one"], "{what}");
     }
 }
@@ -199,11 +297,19 @@ fn a_segment_that_was_replaced_by_its_copy_loses_nothing() {
     world.send("alice", "bob", "one");
     let mut router = world.router(&[]);
     copy_log(&world, "kept");
-    fs::rename(world.path().join("kept/00000001.ndjson"), world.room("log/00000001.ndjson")).expect("moved");
+    fs::rename(
+        world.path().join("kept/00000001.ndjson"),
+        world.room("log/00000001.ndjson"),
+    )
+    .expect("moved");
     world.drop_file("alice", "x.json", r#"{"id":"t2","to":"bob","body":"two"}"#);
     assert_eq!(router.ended(), 1);
     world.ok(&["run", "--once"]);
-    world.drop_file("alice", "again.json", r#"{"id":"t2","to":"bob","body":"two"}"#);
+    world.drop_file(
+        "alice",
+        "again.json",
+        r#"{"id":"t2","to":"bob","body":"two"}"#,
+    );
     world.ok(&["run", "--once"]);
     assert_eq!(world.bodies("bob"), ["one", "two"]);
     assert!(world.ok(&["log", "verify"]).contains("intact"));
@@ -225,7 +331,9 @@ fn the_same_content_is_the_same_log() {
         .set_modified(std::time::SystemTime::now())
         .expect("a time");
     world.drop_file("alice", "x.json", r#"{"to":"bob","body":"two"}"#);
-    world.wait("the second message", || world.bodies("bob") == ["one", "two"]);
+    world.wait("the second message", || {
+        world.bodies("bob") == ["one", "two"]
+    });
     assert_eq!(router.end(), 0);
 }
 
@@ -241,7 +349,9 @@ fn without_stable_inodes_length_and_last_line_decide() {
     };
     let mut router = start();
     world.drop_file("alice", "x.json", r#"{"to":"bob","body":"two"}"#);
-    world.wait("the second message", || world.bodies("bob") == ["one", "two"]);
+    world.wait("the second message", || {
+        world.bodies("bob") == ["one", "two"]
+    });
     copy_log(&world, "kept");
     let log = world.room("log/00000001.ndjson");
     // The router's own file still has a name.
@@ -250,7 +360,10 @@ fn without_stable_inodes_length_and_last_line_decide() {
     world.drop_file("alice", "y.json", r#"{"to":"bob","body":"three"}"#);
     assert_eq!(router.ended(), 1);
     assert_eq!(world.bodies("bob"), ["one", "two"]);
-    assert_eq!(fs::read(&log).expect("the log"), fs::read(world.path().join("own")).expect("the router's file"));
+    assert_eq!(
+        fs::read(&log).expect("the log"),
+        fs::read(world.path().join("own")).expect("the router's file")
+    );
     drop(start());
 }
 
@@ -266,18 +379,30 @@ fn a_second_router_with_a_lock_that_does_not_work_is_rejected() {
     exchange(&lock, &world.path().join("lock"));
     let log = fs::read(world.room("log/00000001.ndjson")).expect("the log");
     let said = world.fails(75, &["run", "--once"]);
-    assert!(said.contains(&format!("process {}", first.pid())) && said.contains("lock"), "{said}");
-    assert_eq!(fs::read(world.room("log/00000001.ndjson")).expect("the log"), log);
+    assert!(
+        said.contains(&format!("process {}", first.pid())) && said.contains("lock"),
+        "{said}"
+    );
+    assert_eq!(
+        fs::read(world.room("log/00000001.ndjson")).expect("the log"),
+        log
+    );
     // The first router continues with the right lock, and stops after another one has written to it.
     exchange(&lock, &world.path().join("lock"));
     world.drop_file("alice", "x.json", r#"{"to":"bob","body":"two"}"#);
-    world.wait("the second message", || world.bodies("bob") == ["one", "two"]);
+    world.wait("the second message", || {
+        world.bodies("bob") == ["one", "two"]
+    });
     let mut other = world.read("spool/lock");
     other["token"] = json!("of another router");
     fs::write(&lock, other.to_string()).expect("written");
     world.drop_file("alice", "y.json", r#"{"to":"bob","body":"three"}"#);
     assert_eq!(first.ended(), 1);
-    assert!(first.log().contains("another router has written to"), "{}", first.log());
+    assert!(
+        first.log().contains("another router has written to"),
+        "{}",
+        first.log()
+    );
     assert_eq!(world.bodies("bob"), ["one", "two"]);
 }
 
@@ -293,19 +418,28 @@ fn a_router_on_another_machine_shows_that_it_runs() {
     fs::write(&lock, far.to_string() + "\n").expect("written");
     let run = || {
         world.run_with(&["run", "--once"], |command| {
-            command.env("MAILBAG_TEST_SILENT", "1").env("MAILBAG_TEST_BEAT_MS", "200");
+            command
+                .env("MAILBAG_TEST_SILENT", "1")
+                .env("MAILBAG_TEST_BEAT_MS", "200");
         })
     };
     let said = std::thread::scope(|scope| {
         let second = scope.spawn(run);
-        let file = fs::OpenOptions::new().write(true).open(&lock).expect("the lock");
+        let file = fs::OpenOptions::new()
+            .write(true)
+            .open(&lock)
+            .expect("the lock");
         while !second.is_finished() {
-            file.write_all_at(far.to_string().as_bytes(), 0).expect("written");
+            file.write_all_at(far.to_string().as_bytes(), 0)
+                .expect("written");
             std::thread::yield_now();
         }
         second.join().expect("it ends")
     });
-    assert!(said.fails(75, &["run"]).contains("its lock has no effect on this process"));
+    assert!(
+        said.fails(75, &["run"])
+            .contains("its lock has no effect on this process")
+    );
     // A router that was killed there writes no more.
     assert_eq!(run().code, 0);
 }
@@ -320,6 +454,9 @@ fn a_line_of_a_delivered_message_is_not_reported_as_lost() {
     world.ok(&["run", "--once"]);
     let told = world.inbox("human").pop().expect("a notice");
     let body = told["body"].as_str().unwrap_or_default();
-    assert!(body.contains("was delivered before, and need not be sent again"), "{body}");
+    assert!(
+        body.contains("was delivered before, and need not be sent again"),
+        "{body}"
+    );
     assert!(!body.contains("To send"), "{body}");
 }

@@ -23,18 +23,39 @@ const ALLOWED: &[&str] = &[
 #[test]
 fn every_dependency_has_a_licence_that_may_be_used() {
     let host = run("rustc", &["-vV"]);
-    let host = host.lines().find_map(|line| line.strip_prefix("host: ")).expect("rustc says its host");
-    let metadata =
-        run(env!("CARGO"), &["metadata", "--offline", "--locked", "--format-version=1", "--filter-platform", host]);
+    let host = host
+        .lines()
+        .find_map(|line| line.strip_prefix("host: "))
+        .expect("rustc says its host");
+    let metadata = run(
+        env!("CARGO"),
+        &[
+            "metadata",
+            "--offline",
+            "--locked",
+            "--format-version=1",
+            "--filter-platform",
+            host,
+        ],
+    );
     let metadata: Value = serde_json::from_str(&metadata).expect("cargo prints JSON");
     let packages = metadata["packages"].as_array().expect("a list");
     assert!(packages.len() > 20, "only {} packages", packages.len());
     let refused: Vec<String> = packages
         .iter()
         .filter(|package| !package["license"].as_str().is_some_and(is_allowed))
-        .map(|package| format!("{} {}: {}", package["name"], package["version"], package["license"]))
+        .map(|package| {
+            format!(
+                "{} {}: {}",
+                package["name"], package["version"], package["license"]
+            )
+        })
         .collect();
-    assert!(refused.is_empty(), "licences that are not on the list:\n{}", refused.join("\n"));
+    assert!(
+        refused.is_empty(),
+        "licences that are not on the list:\n{}",
+        refused.join("\n")
+    );
 }
 
 #[test]
@@ -42,7 +63,11 @@ fn the_packages_have_the_text_of_every_licence() {
     let Ok(printed) = Command::new("python3").arg("packaging/licences").output() else {
         return crate::world::skip("there is no python3");
     };
-    assert!(printed.status.success(), "{}", String::from_utf8_lossy(&printed.stderr));
+    assert!(
+        printed.status.success(),
+        "{}",
+        String::from_utf8_lossy(&printed.stderr)
+    );
     let text = String::from_utf8(printed.stdout).expect("it prints UTF-8");
     for part in [
         "serde_json 1.",
@@ -53,29 +78,55 @@ fn the_packages_have_the_text_of_every_licence() {
     ] {
         assert!(text.contains(part), "{part} is missing");
     }
-    assert!(!text.contains("GNU GENERAL PUBLIC LICENSE"), "a licence that is not used");
+    assert!(
+        !text.contains("GNU GENERAL PUBLIC LICENSE"),
+        "a licence that is not used"
+    );
 }
 
 #[test]
 fn expressions_are_read_as_spdx_has_them() {
-    for allowed in ["MIT", "MIT/Apache-2.0", "GPL-3.0 OR MIT", "(MIT OR GPL-3.0) AND Unicode-3.0", "MIT AND ISC"] {
+    for allowed in [
+        "MIT",
+        "MIT/Apache-2.0",
+        "GPL-3.0 OR MIT",
+        "(MIT OR GPL-3.0) AND Unicode-3.0",
+        "MIT AND ISC",
+    ] {
         assert!(is_allowed(allowed), "{allowed}");
     }
     let llvm = "Apache-2.0 WITH LLVM-exception OR GPL-2.0";
     assert!(is_allowed(llvm));
-    for refused in ["", "GPL-3.0", "MIT AND GPL-3.0", "(MIT OR ISC) AND GPL-3.0", "MIT WITH odd-exception", "MIT OR"] {
+    for refused in [
+        "",
+        "GPL-3.0",
+        "MIT AND GPL-3.0",
+        "(MIT OR ISC) AND GPL-3.0",
+        "MIT WITH odd-exception",
+        "MIT OR",
+    ] {
         assert!(!is_allowed(refused), "{refused}");
     }
 }
 
 fn run(program: &str, arguments: &[&str]) -> String {
-    let output = Command::new(program).args(arguments).output().expect("it starts");
-    assert!(output.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .expect("it starts");
+    assert!(
+        output.status.success(),
+        "{program} {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout).expect("it prints UTF-8")
 }
 
 fn is_allowed(expression: &str) -> bool {
-    let spaced = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
+    let spaced = expression
+        .replace('/', " OR ")
+        .replace('(', " ( ")
+        .replace(')', " ) ");
     let words: Vec<&str> = spaced.split_whitespace().collect();
     let mut rest = words.as_slice();
     any_of(&mut rest) == Some(true) && rest.is_empty()

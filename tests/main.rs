@@ -43,7 +43,11 @@ mod sandbox;
 mod service;
 mod sessions;
 mod skipping;
-#[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 mod soak;
 mod surroundings;
 mod sweep;

@@ -18,25 +18,41 @@ fn at(time: &str) -> String {
 /// Runs the program at that time, which must succeed.
 #[track_caller]
 fn run_at(world: &World, time: &str, args: &[&str]) -> String {
-    let output = world.program(args).env("MAILBAG_TEST_NOW", at(time)).output().expect("the program runs");
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let output = world
+        .program(args)
+        .env("MAILBAG_TEST_NOW", at(time))
+        .output()
+        .expect("the program runs");
+    assert!(
+        output.status.success(),
+        "{args:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 /// How `who` shows one agent at that time.
 #[track_caller]
 fn seen_at(world: &World, time: &str, agent: &str) -> Value {
-    let roster: Value = serde_json::from_str(&run_at(world, time, &["who", "--json"])).expect("JSON");
+    let roster: Value =
+        serde_json::from_str(&run_at(world, time, &["who", "--json"])).expect("JSON");
     in_roster(&roster, agent)
 }
 
 /// One agent of a roster.
 fn in_roster(roster: &Value, agent: &str) -> Value {
     let mut agents = roster["agents"].as_array().into_iter().flatten();
-    agents.find(|one| one["id"] == agent).cloned().unwrap_or_default()
+    agents
+        .find(|one| one["id"] == agent)
+        .cloned()
+        .unwrap_or_default()
 }
 
 /// What the human was told of who is stale.
 fn alerts(world: &World) -> Vec<Value> {
-    world.inbox("human").into_iter().filter(|mail| mail["type"] == "alert").collect()
+    world
+        .inbox("human")
+        .into_iter()
+        .filter(|mail| mail["type"] == "alert")
+        .collect()
 }

@@ -15,11 +15,17 @@ fn once(world: &World) -> String {
 /// The codes with which the one refused file of alice was refused.
 fn codes(world: &World) -> Vec<String> {
     let names = world.names("rejected/alice");
-    let explanation = names.iter().find(|name| name.ends_with(".error.json")).expect("an explanation");
+    let explanation = names
+        .iter()
+        .find(|name| name.ends_with(".error.json"))
+        .expect("an explanation");
     let explained = world.read(&format!("rejected/alice/{explanation}"));
     assert_eq!(explained["code"], explained["problems"][0]["code"]);
     let problems = explained["problems"].as_array().expect("problems");
-    problems.iter().map(|problem| problem["code"].as_str().expect("a code").to_owned()).collect()
+    problems
+        .iter()
+        .map(|problem| problem["code"].as_str().expect("a code").to_owned())
+        .collect()
 }
 
 /// What a file with this content is refused with.
@@ -40,10 +46,19 @@ fn names_that_begin_with_a_dot_or_end_otherwise_are_left_alone_and_all_others_ta
         world.drop_file("alice", left, r#"{"to":"bob","body":"left"}"#);
     }
     let long = format!("{}.json", "n".repeat(250));
-    let names: [&[u8]; 5] =
-        [b"a\nb.json", b"\xff\xfe.json", long.as_bytes(), b"10:30 engineer_*~1.5.json", b"-rf.json"];
+    let names: [&[u8]; 5] = [
+        b"a\nb.json",
+        b"\xff\xfe.json",
+        long.as_bytes(),
+        b"10:30 engineer_*~1.5.json",
+        b"-rf.json",
+    ];
     for name in names {
-        fs::write(outbox.join(std::ffi::OsStr::from_bytes(name)), r#"{"to":"bob","body":"taken"}"#).expect("a file");
+        fs::write(
+            outbox.join(std::ffi::OsStr::from_bytes(name)),
+            r#"{"to":"bob","body":"taken"}"#,
+        )
+        .expect("a file");
     }
     once(&world);
     assert_eq!(world.bodies("bob"), ["taken"; 5]);
@@ -57,7 +72,8 @@ fn a_file_that_is_open_for_writing_is_not_taken_even_if_it_is_whole() {
     // P3
     let world = World::with(&["alice", "bob"]);
     let mut file = fs::File::create(world.room("outbox/alice/x.json")).expect("a file");
-    file.write_all(br#"{"to":"bob","body":"whole"}"#).expect("written");
+    file.write_all(br#"{"to":"bob","body":"whole"}"#)
+        .expect("written");
     once(&world);
     assert!(world.inbox("bob").is_empty());
     drop(file);
@@ -73,12 +89,20 @@ fn an_unfinished_file_waits_and_is_refused_once_it_has_stood_still() {
     world.drop_file("alice", "slow.json", r#"{"to":"bob","#);
     world.drop_file("alice", "never.json", r#"{"to":"bob","#);
     world.drop_file("bob", "other.json", r#"{"to":"alice","body":"meanwhile"}"#);
-    world.wait("the other message is there", || !world.inbox("alice").is_empty());
+    world.wait("the other message is there", || {
+        !world.inbox("alice").is_empty()
+    });
     assert_eq!(world.names("rejected/alice").len(), 0);
     world.drop_file("alice", "slow.json", r#"{"to":"bob","body":"done"}"#);
-    world.wait("the finished file is there", || world.bodies("bob") == ["done"]);
-    world.wait("the other one is refused", || !world.names("rejected/alice").is_empty());
-    world.wait("it is explained", || world.names("rejected/alice").len() == 2);
+    world.wait("the finished file is there", || {
+        world.bodies("bob") == ["done"]
+    });
+    world.wait("the other one is refused", || {
+        !world.names("rejected/alice").is_empty()
+    });
+    world.wait("it is explained", || {
+        world.names("rejected/alice").len() == 2
+    });
     assert_eq!(codes(&world), ["truncated"]);
 }
 
@@ -111,12 +135,17 @@ fn what_was_delivered_stays_as_it_was_read() {
 #[test]
 fn what_is_no_regular_file_is_refused_and_not_followed() {
     // P8
-    for (make, code) in
-        [("ln -s ../../secret.json x.json", "symlink"), ("mkdir x.json", "not_a_file"), ("mkfifo x.json", "not_a_file")]
-    {
+    for (make, code) in [
+        ("ln -s ../../secret.json x.json", "symlink"),
+        ("mkdir x.json", "not_a_file"),
+        ("mkfifo x.json", "not_a_file"),
+    ] {
         let world = World::with(&["alice", "bob"]);
         world.write("secret.json", r#"{"to":"bob","body":"secret"}"#);
-        let made = Command::new("sh").args(["-c", make]).current_dir(world.room("outbox/alice")).status();
+        let made = Command::new("sh")
+            .args(["-c", make])
+            .current_dir(world.room("outbox/alice"))
+            .status();
         assert!(made.expect("sh runs").success());
         once(&world);
         assert_eq!(codes(&world), [code], "{make}");
@@ -147,7 +176,11 @@ fn an_unregistered_outbox_keeps_its_files_and_the_human_hears_of_it_once() {
     assert!(file.exists());
     let heard = world.inbox("human");
     assert_eq!(heard.len(), 1, "{heard:?}");
-    assert!(heard[0]["body"].as_str().is_some_and(|body| body.contains("mailbag agent add dave")));
+    assert!(
+        heard[0]["body"]
+            .as_str()
+            .is_some_and(|body| body.contains("mailbag agent add dave"))
+    );
     world.ok(&["agent", "add", "dave"]);
     once(&world);
     assert_eq!(world.bodies("bob"), ["early"]);
@@ -169,19 +202,31 @@ fn an_owner_that_the_registry_names_is_asked_for() {
 #[test]
 fn a_file_is_one_object_in_plain_json() {
     // P12
-    let deep = format!(r#"{{"to":"bob","body":"x","metadata":{}1{}}}"#, "{\"a\":".repeat(112), "}".repeat(112));
+    let deep = format!(
+        r#"{{"to":"bob","body":"x","metadata":{}1{}}}"#,
+        "{\"a\":".repeat(112),
+        "}".repeat(112)
+    );
     let cases: [(&[u8], &str); 8] = [
         (b"\xef\xbb\xbf{\"to\":\"bob\",\"body\":\"hi\"}", "bom"),
         (br#"{"to":"bob","body":"a","body":"b"}"#, "duplicate_key"),
         (br#"{"to":"bob","body":"a","metadata":{"n":NaN}}"#, "nan"),
         (br#"{"to":"bob","body":"\ud800"}"#, "lone_surrogate"),
         (deep.as_bytes(), "too_deep"),
-        (br#"{"to":"bob","body":"a","metadata":{"n":1e999}}"#, "number_out_of_range"),
+        (
+            br#"{"to":"bob","body":"a","metadata":{"n":1e999}}"#,
+            "number_out_of_range",
+        ),
         (br#"[{"to":"bob","body":"a"}]"#, "not_one_message"),
         (b"{\"to\":\"bob\",\"body\":\"\xff\"}", "invalid_utf8"),
     ];
     for (content, code) in cases {
-        assert_eq!(refused(content), [code], "{}", String::from_utf8_lossy(content));
+        assert_eq!(
+            refused(content),
+            [code],
+            "{}",
+            String::from_utf8_lossy(content)
+        );
     }
 }
 
@@ -189,8 +234,7 @@ fn a_file_is_one_object_in_plain_json() {
 fn a_copy_is_the_message_with_what_was_left_out_and_where_it_came_from() {
     // P13, P15, P17, P28
     let world = World::with(&["alice", "bob"]);
-    let sent =
-        r#"{"to":["bob","alice"],"body":"hi","mine":{"n":12345678901234567890.10},"delivery":"x","addressed_to":"y"}"#;
+    let sent = r#"{"to":["bob","alice"],"body":"hi","mine":{"n":12345678901234567890.10},"delivery":"x","addressed_to":"y"}"#;
     world.drop_file("alice", "x.json", sent);
     once(&world);
     let name = &world.names("inbox/bob")[0];
@@ -198,22 +242,42 @@ fn a_copy_is_the_message_with_what_was_left_out_and_where_it_came_from() {
     assert!(text.contains("12345678901234567890.10"), "{text}");
     let copy = &world.inbox("bob")[0];
     assert_eq!(copy["id"].as_str().map(str::len), Some(36));
-    assert_eq!((&copy["from"], &copy["type"], &copy["to"]), (&json!("alice"), &json!("message"), &json!("bob")));
+    assert_eq!(
+        (&copy["from"], &copy["type"], &copy["to"]),
+        (&json!("alice"), &json!("message"), &json!("bob"))
+    );
     assert_eq!(copy["addressed_to"], json!(["bob", "alice"]));
     assert_eq!(copy["timestamp"], copy["delivery"]["accepted_at"]);
-    assert_eq!((&copy["delivery"]["seq"], &copy["delivery"]["via"]), (&json!(2), &json!("direct")));
+    assert_eq!(
+        (&copy["delivery"]["seq"], &copy["delivery"]["via"]),
+        (&json!(2), &json!("direct"))
+    );
     assert_eq!(world.inbox("alice")[0]["to"], "alice");
 }
 
 #[test]
 fn refusals_name_everything_that_is_wrong() {
     // P14, P16, P20, P21
-    assert_eq!(refused(r#"{"to":"bob","body":"hi","from":"bob"}"#), ["spoofed_sender"]);
+    assert_eq!(
+        refused(r#"{"to":"bob","body":"hi","from":"bob"}"#),
+        ["spoofed_sender"]
+    );
     assert_eq!(refused(r#"{"to":"bob","body":7}"#), ["wrong_type"]);
-    assert_eq!(refused(r#"{"to":"bob","body":"a","content":"b"}"#), ["conflicting_fields"]);
+    assert_eq!(
+        refused(r#"{"to":"bob","body":"a","content":"b"}"#),
+        ["conflicting_fields"]
+    );
     let all = refused(r#"{"to":"bbo","from":"bob","type":"massage","priority":"P9","body":"hi"}"#);
-    for code in ["spoofed_sender", "unknown_type", "bad_value", "unknown_recipient"] {
-        assert!(all.iter().any(|one| one == code), "{code} is not in {all:?}");
+    for code in [
+        "spoofed_sender",
+        "unknown_type",
+        "bad_value",
+        "unknown_recipient",
+    ] {
+        assert!(
+            all.iter().any(|one| one == code),
+            "{code} is not in {all:?}"
+        );
     }
 }
 
@@ -228,8 +292,16 @@ fn an_id_counts_once_and_a_refusal_uses_up_none() {
         once(&world);
     }
     assert_eq!(world.bodies("bob"), ["hi"]);
-    world.drop_file("bob", "x.json", r#"{"id":"m-1","to":"bob","body":"of another sender"}"#);
-    world.drop_file("alice", "other.json", r#"{"id":"m-1","to":"bob","body":"other"}"#);
+    world.drop_file(
+        "bob",
+        "x.json",
+        r#"{"id":"m-1","to":"bob","body":"of another sender"}"#,
+    );
+    world.drop_file(
+        "alice",
+        "other.json",
+        r#"{"id":"m-1","to":"bob","body":"other"}"#,
+    );
     once(&world);
     assert_eq!(world.bodies("bob"), ["hi", "of another sender"]);
     let last = world.inbox("alice").pop().expect("a bounce");
@@ -253,8 +325,14 @@ for line in open(sys.argv[1]):
     if r['event'] == 'accepted':
         m = r['message']
         print(r['digest'] == hashlib.sha256(json.dumps(m, sort_keys=True, separators=(',', ':'), ensure_ascii=False).encode()).hexdigest())";
-    let done = Command::new("python3").args(["-c", script]).arg(world.room("log/00000001.ndjson")).output();
-    assert_eq!(String::from_utf8_lossy(&done.expect("python3 runs").stdout), "True\n");
+    let done = Command::new("python3")
+        .args(["-c", script])
+        .arg(world.room("log/00000001.ndjson"))
+        .output();
+    assert_eq!(
+        String::from_utf8_lossy(&done.expect("python3 runs").stdout),
+        "True\n"
+    );
 }
 
 #[test]
@@ -262,17 +340,31 @@ fn recipients_are_worked_out_once_whole_and_each_gets_one_copy() {
     // P23, P24, P25, P26, P27
     let world = World::with(&["alice", "bob", "old"]).agent("eng", &["--role", "engineer"]);
     world.ok(&["agent", "retire", "old"]);
-    world.drop_file("alice", "1.json", r#"{"to":["all","bob","all_engineers","eng*"],"body":"one each"}"#);
-    world.drop_file("alice", "2.json", r#"{"to":["bob","all_testers"],"body":"nobody"}"#);
+    world.drop_file(
+        "alice",
+        "1.json",
+        r#"{"to":["all","bob","all_engineers","eng*"],"body":"one each"}"#,
+    );
+    world.drop_file(
+        "alice",
+        "2.json",
+        r#"{"to":["bob","all_testers"],"body":"nobody"}"#,
+    );
     world.drop_file("alice", "3.json", r#"{"to":["bob","old"],"body":"nobody"}"#);
     once(&world);
-    assert_eq!((world.bodies("bob"), world.bodies("eng")), (vec!["one each".to_owned()], vec!["one each".to_owned()]));
+    assert_eq!(
+        (world.bodies("bob"), world.bodies("eng")),
+        (vec!["one each".to_owned()], vec!["one each".to_owned()])
+    );
     assert!(world.inbox("old").is_empty() && world.inbox("human").is_empty());
     world.ok(&["agent", "add", "late", "--role", "engineer"]);
     once(&world);
     assert!(world.inbox("late").is_empty());
-    let bounced: Vec<Value> =
-        world.inbox("alice").iter().map(|m| m["metadata"]["problems"][0]["code"].clone()).collect();
+    let bounced: Vec<Value> = world
+        .inbox("alice")
+        .iter()
+        .map(|m| m["metadata"]["problems"][0]["code"].clone())
+        .collect();
     assert_eq!(bounced, ["empty_role", "retired_recipient"]);
 }
 
@@ -280,7 +372,14 @@ fn recipients_are_worked_out_once_whole_and_each_gets_one_copy() {
 fn names_in_an_inbox_are_in_the_order_of_acceptance_whatever_senders_say() {
     // P29
     let world = World::with(&["alice", "bob"]);
-    for (n, time) in ["2099-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "2026-11-21T10:30:00"].iter().enumerate() {
+    for (n, time) in [
+        "2099-01-01T00:00:00Z",
+        "1970-01-01T00:00:00Z",
+        "2026-11-21T10:30:00",
+    ]
+    .iter()
+    .enumerate()
+    {
         let message = format!(r#"{{"id":"m-{n}","to":"bob","body":"{n}","timestamp":"{time}"}}"#);
         world.drop_file("alice", "x.json", message);
         once(&world);
@@ -288,7 +387,10 @@ fn names_in_an_inbox_are_in_the_order_of_acceptance_whatever_senders_say() {
     assert_eq!(world.bodies("bob"), ["0", "1", "2"]);
     for (n, name) in world.names("inbox/bob").iter().enumerate() {
         let (stamp, rest) = name.split_at(23);
-        assert!(stamp.ends_with('Z') && stamp.as_bytes()[8] == b'T' && stamp.as_bytes()[15] == b'.', "{name}");
+        assert!(
+            stamp.ends_with('Z') && stamp.as_bytes()[8] == b'T' && stamp.as_bytes()[15] == b'.',
+            "{name}"
+        );
         assert_eq!(rest, format!("-alice-m-{n}.json"));
     }
 }
@@ -299,7 +401,8 @@ fn a_file_that_its_reader_took_does_not_come_back() {
     let world = World::with(&["alice", "bob"]);
     world.drop_file("alice", "x.json", r#"{"to":"bob","body":"hi"}"#);
     once(&world);
-    fs::remove_file(world.room(&format!("inbox/bob/{}", world.names("inbox/bob")[0]))).expect("its reader may");
+    fs::remove_file(world.room(&format!("inbox/bob/{}", world.names("inbox/bob")[0])))
+        .expect("its reader may");
     once(&world);
     assert!(world.inbox("bob").is_empty());
 }
@@ -312,7 +415,10 @@ fn a_refused_file_is_kept_with_the_reason_and_its_sender_is_told_once() {
     world.drop_file("alice", "y.json", r#"{"type":"ack","body":"hi"}"#);
     once(&world);
     once(&world);
-    assert_eq!(world.names("rejected/alice"), ["2~x.error.json", "2~x.json", "3~y.error.json", "3~y.json"]);
+    assert_eq!(
+        world.names("rejected/alice"),
+        ["2~x.error.json", "2~x.json", "3~y.error.json", "3~y.json"]
+    );
     let explained = world.read("rejected/alice/2~x.error.json");
     assert_eq!(
         (&explained["agent"], &explained["file"], &explained["seq"]),

@@ -17,19 +17,37 @@ use serde_json::Value;
 fn rungs(world: &World, id: &str, agent: &str) -> Vec<String> {
     let trace = world.json(&["trace", id]);
     let recipients = trace["recipients"].as_array().cloned().unwrap_or_default();
-    let recipient = recipients.into_iter().find(|recipient| recipient["agent"] == agent).unwrap_or_default();
+    let recipient = recipients
+        .into_iter()
+        .find(|recipient| recipient["agent"] == agent)
+        .unwrap_or_default();
     let steps = recipient["rungs"].as_array().cloned().unwrap_or_default();
-    steps.iter().map(|step| step["rung"].as_str().unwrap_or_default().to_owned()).collect()
+    steps
+        .iter()
+        .map(|step| step["rung"].as_str().unwrap_or_default().to_owned())
+        .collect()
 }
 
 /// Waits until the copy has come this far.
 #[track_caller]
 fn wait_for_rung(world: &World, id: &str, agent: &str, rung: &str) {
-    let has = || rungs(world, id, agent).iter().any(|reached| reached == rung);
-    assert!(so_within(PATIENCE, has), "{agent} never came to {rung}: {:?}", rungs(world, id, agent));
+    let has = || {
+        rungs(world, id, agent)
+            .iter()
+            .any(|reached| reached == rung)
+    };
+    assert!(
+        so_within(PATIENCE, has),
+        "{agent} never came to {rung}: {:?}",
+        rungs(world, id, agent)
+    );
 }
 
 /// What mailbag wrote to somebody, of this type.
 fn from_mailbag(world: &World, agent: &str, kind: &str) -> Vec<Value> {
-    world.inbox(agent).into_iter().filter(|mail| mail["from"] == "mailbag" && mail["type"] == kind).collect()
+    world
+        .inbox(agent)
+        .into_iter()
+        .filter(|mail| mail["from"] == "mailbag" && mail["type"] == kind)
+        .collect()
 }

@@ -18,7 +18,11 @@ fn lose_the_end(world: &World) {
     let path = world.room("log/00000001.ndjson");
     let mut bytes = fs::read(&path).expect("the log");
     let text = String::from_utf8(bytes.clone()).expect("text");
-    let last = text.rmatch_indices("\"count\":").next().map(|(at, _)| at).expect("a batch");
+    let last = text
+        .rmatch_indices("\"count\":")
+        .next()
+        .map(|(at, _)| at)
+        .expect("a batch");
     let begin = text[..last].rfind('\n').map_or(0, |at| at + 1);
     bytes[begin..].fill(0);
     fs::write(path, bytes).expect("written");
@@ -45,24 +49,42 @@ fn an_end_of_the_log_that_a_routed_original_follows_from_is_not_set_aside() {
     let before = all_that_counts(&world);
     let said = world.fails(1, &["run", "--once"]);
     assert!(
-        said.contains("sent/alice/") && said.contains("committed") && said.contains("nothing was changed"),
+        said.contains("sent/alice/")
+            && said.contains("committed")
+            && said.contains("nothing was changed"),
         "{said}"
     );
     assert_eq!(all_that_counts(&world), before);
     // Each other file is evidence as well.
-    let kept = fs::read_dir(world.room("sent/alice")).expect("a directory").flatten().map(|entry| entry.path());
+    let kept = fs::read_dir(world.room("sent/alice"))
+        .expect("a directory")
+        .flatten()
+        .map(|entry| entry.path());
     let last = kept.max().expect("an original");
     fs::rename(&last, world.path().join("aside")).expect("moved");
     let said = world.fails(1, &["run", "--once"]);
-    assert!(said.contains("spool/committed") && said.contains("inbox/bob/"), "{said}");
+    assert!(
+        said.contains("spool/committed") && said.contains("inbox/bob/"),
+        "{said}"
+    );
     fs::remove_dir_all(world.room("inbox/bob")).expect("an inbox");
     let said = world.fails(1, &["run", "--once"]);
-    assert!(said.contains("spool/committed") && said.contains("mailbag log accept-gap"), "{said}");
+    assert!(
+        said.contains("spool/committed") && said.contains("mailbag log accept-gap"),
+        "{said}"
+    );
     // A person can give the batch up.
-    world.run_with(&["log", "accept-gap", "--yes"], as_person).ok(&["accept-gap"]);
+    world
+        .run_with(&["log", "accept-gap", "--yes"], as_person)
+        .ok(&["accept-gap"]);
     world.ok(&["run", "--once"]);
     assert!(world.inbox("bob").is_empty());
-    assert!(fs::read_dir(world.room("spool/quarantine")).expect("a directory").count() == 1);
+    assert!(
+        fs::read_dir(world.room("spool/quarantine"))
+            .expect("a directory")
+            .count()
+            == 1
+    );
 }
 
 #[test]
@@ -74,7 +96,10 @@ fn an_end_of_the_log_that_nothing_follows_from_is_set_aside() {
     bytes.extend([0; 500]);
     fs::write(&log, bytes).expect("written");
     world.ok(&["run", "--once"]);
-    assert_eq!(world.bodies("bob"), ["number 0", "number 1", "number 2", "last"]);
+    assert_eq!(
+        world.bodies("bob"),
+        ["number 0", "number 1", "number 2", "last"]
+    );
     world.ok(&["log", "verify"]);
 }
 
@@ -93,7 +118,10 @@ fn a_room_that_is_refused_keeps_its_damaged_log_where_it_stands() {
 #[track_caller]
 fn is_rolled_back(world: &World, args: &[&str], names: &str) {
     let said = world.fails(65, &[&["log", "verify"], args].concat());
-    assert!(said.contains("the log ends at record") && said.contains(names), "{said}");
+    assert!(
+        said.contains("the log ends at record") && said.contains(names),
+        "{said}"
+    );
 }
 
 #[test]
@@ -109,7 +137,11 @@ fn a_log_that_was_emptied_removed_or_rolled_back_is_not_whole() {
     is_rolled_back(&world, &[], "sent/alice/");
     // The first batch alone is a log in itself: only what followed from the others tells.
     fs::create_dir(world.room("log")).expect("a directory");
-    let second = whole.match_indices("\"count\":").nth(1).map(|(at, _)| at).expect("two batches");
+    let second = whole
+        .match_indices("\"count\":")
+        .nth(1)
+        .map(|(at, _)| at)
+        .expect("two batches");
     let rolled = &whole[..whole[..second].rfind('\n').expect("a line") + 1];
     fs::write(log(&world), rolled).expect("written");
     is_rolled_back(&world, &[], "sent/alice/");
@@ -126,8 +158,19 @@ fn a_head_that_was_kept_tells_a_log_that_was_replaced_as_a_whole() {
     let early = world.ok(&["log", "head"]);
     let words: Vec<&str> = early.split_whitespace().collect();
     let json = world.json(&["log", "head"]);
-    assert_eq!((words[0], words[1]), (&*json["seq"].to_string(), json["hash"].as_str().expect("a hash")));
-    assert_eq!(words[2], fs::read_to_string(world.room("spool/room")).expect("an id").trim());
+    assert_eq!(
+        (words[0], words[1]),
+        (
+            &*json["seq"].to_string(),
+            json["hash"].as_str().expect("a hash")
+        )
+    );
+    assert_eq!(
+        words[2],
+        fs::read_to_string(world.room("spool/room"))
+            .expect("an id")
+            .trim()
+    );
     world.send("alice", "bob", "more");
     let head = world.ok(&["log", "head"]);
     for kept in [&early, &head, &json.to_string()] {
@@ -141,7 +184,9 @@ fn a_head_that_was_kept_tells_a_log_that_was_replaced_as_a_whole() {
     fs::write(&path, rolled).expect("written");
     for evidence in ["sent", "inbox", "spool/committed"] {
         let path = world.room(evidence);
-        fs::remove_dir_all(&path).or_else(|_| fs::remove_file(&path)).expect("removed");
+        fs::remove_dir_all(&path)
+            .or_else(|_| fs::remove_file(&path))
+            .expect("removed");
     }
     world.ok(&["log", "verify"]);
     world.ok(&["log", "verify", "--head", &early]);
@@ -151,7 +196,11 @@ fn a_head_that_was_kept_tells_a_log_that_was_replaced_as_a_whole() {
     assert!(said.contains("differs from the one"), "{said}");
     let said = used().fails(65, &["log", "verify", "--head", &head]);
     assert!(said.contains("the head is of room"), "{said}");
-    assert!(world.fails(65, &["log", "verify", "--head", "x"]).contains("mailbag log head"));
+    assert!(
+        world
+            .fails(65, &["log", "verify", "--head", "x"])
+            .contains("mailbag log head")
+    );
 }
 
 #[test]
@@ -162,7 +211,11 @@ fn a_log_that_ends_before_its_checkpoint_stops_the_router_and_is_not_whole() {
     let early = fs::read_to_string(&path).expect("the log");
     let bodies = "x".repeat(200_000);
     for n in 0..8 {
-        world.drop_file("alice", &format!("{n}.json"), format!(r#"{{"to":"bob","body":"{bodies}"}}"#));
+        world.drop_file(
+            "alice",
+            &format!("{n}.json"),
+            format!(r#"{{"to":"bob","body":"{bodies}"}}"#),
+        );
     }
     world.ok(&["run", "--once"]);
     // Reading that much makes the next start write one.
@@ -173,7 +226,10 @@ fn a_log_that_ends_before_its_checkpoint_stops_the_router_and_is_not_whole() {
     is_rolled_back(&world, &[], "spool/checkpoint");
     let before = all_that_counts(&world);
     let said = world.fails(1, &["run", "--once"]);
-    assert!(said.contains("spool/checkpoint shows record") && said.contains("nothing was changed"), "{said}");
+    assert!(
+        said.contains("spool/checkpoint shows record") && said.contains("nothing was changed"),
+        "{said}"
+    );
     assert_eq!(all_that_counts(&world), before);
 }
 
@@ -181,12 +237,21 @@ fn a_log_that_ends_before_its_checkpoint_stops_the_router_and_is_not_whole() {
 fn a_command_that_makes_the_pass_reads_the_end_of_the_log_alone() {
     let world = World::with(&["alice", "bob"]);
     for n in 0..100 {
-        world.drop_file("alice", &format!("{n}.json"), r#"{"to":"bob","body":"hello"}"#);
+        world.drop_file(
+            "alice",
+            &format!("{n}.json"),
+            r#"{"to":"bob","body":"hello"}"#,
+        );
     }
     world.ok(&["run", "--once"]);
     let checkpoint = world.room("spool/checkpoint");
     assert!(!checkpoint.exists());
-    let written = || fs::metadata(&checkpoint).expect("a checkpoint").modified().expect("a time");
+    let written = || {
+        fs::metadata(&checkpoint)
+            .expect("a checkpoint")
+            .modified()
+            .expect("a time")
+    };
     world.send("alice", "bob", "the first that reads all of it");
     let first = written();
     world.send("alice", "bob", "the next one reads what came since");

@@ -13,7 +13,9 @@ const SOON: Duration = Duration::from_secs(8);
 
 /// Can this machine make such a sandbox for this user?
 fn can_be_made() -> bool {
-    let made = Command::new("unshare").args(["--mount", "--pid", "--fork", "--mount-proc", "true"]).output();
+    let made = Command::new("unshare")
+        .args(["--mount", "--pid", "--fork", "--mount-proc", "true"])
+        .output();
     let can = made.is_ok_and(|made| made.status.success());
     if !can {
         skip("this user can make no namespaces with `unshare`");
@@ -26,11 +28,29 @@ fn inside(world: &World, read_only: &[&str], args: &[&str]) -> Command {
     let program = world.bare(args);
     let mut sandbox = Command::new("unshare");
     // What runs in it ends with it: a sandbox that lives on would keep the mounts of other tests.
-    sandbox.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-ec"]);
+    sandbox.args([
+        "--mount",
+        "--pid",
+        "--fork",
+        "--kill-child",
+        "--mount-proc",
+        "sh",
+        "-ec",
+    ]);
     sandbox.arg("for d in $READ_ONLY; do mount --bind $d $d; mount -o remount,bind,ro $d; done; \"$@\"; exit $?");
-    sandbox.arg("sh").arg(program.get_program()).args(program.get_args()).current_dir(world.path());
-    let paths: Vec<String> = read_only.iter().map(|below| world.room(below).display().to_string()).collect();
-    sandbox.env("READ_ONLY", paths.join(" ")).env("NO_COLOR", "1").stdin(Stdio::null());
+    sandbox
+        .arg("sh")
+        .arg(program.get_program())
+        .args(program.get_args())
+        .current_dir(world.path());
+    let paths: Vec<String> = read_only
+        .iter()
+        .map(|below| world.room(below).display().to_string())
+        .collect();
+    sandbox
+        .env("READ_ONLY", paths.join(" "))
+        .env("NO_COLOR", "1")
+        .stdin(Stdio::null());
     for (name, value) in program.get_envs() {
         match value {
             Some(value) => sandbox.env(name, value),
@@ -48,7 +68,11 @@ fn run(command: &mut Command) -> Ran {
     let took = begun.elapsed();
     assert!(took < SOON, "it took {took:?}: {output:?}");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ran { code: output.status.code().unwrap_or(-1), out: text(&output.stdout), err: text(&output.stderr) }
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        out: text(&output.stdout),
+        err: text(&output.stderr),
+    }
 }
 
 #[track_caller]
@@ -63,7 +87,12 @@ fn no_command_in_another_namespace_waits_for_a_router_outside_that_routes() {
         return;
     }
     let town = Town::of(&["alice", "bob"]).run();
-    let seq = |mail: &Value| mail["delivery"]["seq"].as_u64().map(|seq| seq.to_string()).unwrap_or_default();
+    let seq = |mail: &Value| {
+        mail["delivery"]["seq"]
+            .as_u64()
+            .map(|seq| seq.to_string())
+            .unwrap_or_default()
+    };
     let sent = run_inside(&town, &["send", "bob", "from within", "--as", "alice"]);
     assert_eq!((sent.code, sent.err.as_str()), (0, ""));
     let mail = town.wait_for_mail("bob", 1).remove(0);
@@ -81,9 +110,17 @@ fn no_command_in_another_namespace_waits_for_a_router_outside_that_routes() {
         let wanted = if args[0] == "wait" { 4 } else { 0 };
         assert_eq!(ran.code, wanted, "{args:?}: {}", ran.err);
         assert!(!ran.err.contains("cannot deliver"), "{args:?}: {}", ran.err);
-        assert!(args[0] != "read" || ran.out.contains("from within"), "{}", ran.out);
+        assert!(
+            args[0] != "read" || ran.out.contains("from within"),
+            "{}",
+            ran.out
+        );
     }
-    assert_eq!(town.names("inbox/bob/seen").len(), 1, "what was shown was read");
+    assert_eq!(
+        town.names("inbox/bob/seen").len(),
+        1,
+        "what was shown was read"
+    );
     town.is_alive("alice", "bob");
 }
 
@@ -112,11 +149,24 @@ fn the_agent_of_a_session_outside_is_not_free_in_another_namespace() {
     }
     let world = World::with(&["alice"]);
     let mut join = world.program(&["join", "alice"]);
-    assert!(join.env("CLAUDE_CODE_SESSION_ID", "s1").output().expect("it runs").status.success());
-    assert!(world.read("sessions/alice.json")["process"]["pid"].is_number(), "its process is known");
+    assert!(
+        join.env("CLAUDE_CODE_SESSION_ID", "s1")
+            .output()
+            .expect("it runs")
+            .status
+            .success()
+    );
+    assert!(
+        world.read("sessions/alice.json")["process"]["pid"].is_number(),
+        "its process is known"
+    );
     let second = run(inside(&world, &[], &["join", "alice"]).env("CLAUDE_CODE_SESSION_ID", "s2"));
     assert_eq!(second.code, 75, "{}", second.err);
-    assert!(second.err.contains("held by claude session s1"), "{}", second.err);
+    assert!(
+        second.err.contains("held by claude session s1"),
+        "{}",
+        second.err
+    );
 }
 
 #[test]
@@ -129,8 +179,13 @@ fn what_one_took_in_a_namespace_is_not_its_namesake_s_in_another() {
     // In each, the program has the same number, and so has whoever has run it.
     let take = || run_inside(&world, &["take", "--as", "bob", "--lease", "1ms", "--json"]);
     let (first, second) = (take(), take());
-    let holder = |ran: &Ran| serde_json::from_str::<Value>(&ran.out).expect("JSON")["lease"]["holder"].clone();
-    assert!(first.code == 0 && second.code == 0 && holder(&first) != holder(&second), "{first:?} {second:?}");
+    let holder = |ran: &Ran| {
+        serde_json::from_str::<Value>(&ran.out).expect("JSON")["lease"]["holder"].clone()
+    };
+    assert!(
+        first.code == 0 && second.code == 0 && holder(&first) != holder(&second),
+        "{first:?} {second:?}"
+    );
 }
 
 #[test]
@@ -144,16 +199,32 @@ fn where_all_but_its_own_directories_is_read_only_an_agent_has_its_mail() {
         std::fs::create_dir_all(town.room(below)).expect("the room");
     }
     town.start(&[]);
-    let sent = run(&mut inside(&town, &own, &["send", "bob", "from within", "--as", "alice"]));
+    let sent = run(&mut inside(
+        &town,
+        &own,
+        &["send", "bob", "from within", "--as", "alice"],
+    ));
     assert_eq!((sent.code, sent.err.as_str()), (0, ""));
     town.wait_for_bodies("bob", &["from within"]);
     let read = run(&mut inside(&town, &own, &["read", "--as", "bob"]));
     assert_eq!((read.code, read.err.as_str()), (0, ""));
-    assert!(read.out.contains("from within") && town.count("bob") == 0, "{}", read.out);
+    assert!(
+        read.out.contains("from within") && town.count("bob") == 0,
+        "{}",
+        read.out
+    );
     town.stop();
-    let alone = run(&mut inside(&town, &own, &["send", "bob", "later", "--as", "alice"]));
+    let alone = run(&mut inside(
+        &town,
+        &own,
+        &["send", "bob", "later", "--as", "alice"],
+    ));
     assert_eq!(alone.code, 0, "it is kept: {}", alone.err);
-    assert!(alone.err.contains("mailbag run") && alone.err.contains("no router is running"), "{}", alone.err);
+    assert!(
+        alone.err.contains("mailbag run") && alone.err.contains("no router is running"),
+        "{}",
+        alone.err
+    );
     town.start(&[]);
     town.wait_for_bodies("bob", &["later"]);
 }
@@ -165,7 +236,11 @@ fn what_cannot_be_marked_as_read_is_shown_and_stays_unread() {
     }
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "hello");
-    let read = run(&mut inside(&world, &["inbox", "outbox"], &["read", "--as", "bob"]));
+    let read = run(&mut inside(
+        &world,
+        &["inbox", "outbox"],
+        &["read", "--as", "bob"],
+    ));
     assert!(read.code != 0 && read.out.contains("hello"), "{read:?}");
     assert!(read.err.contains("mark as"), "{}", read.err);
     assert_eq!(world.bodies("bob"), ["hello"]);
@@ -181,29 +256,57 @@ fn a_pass_that_does_not_end_keeps_a_command_for_no_longer_than_a_second() {
     held.lock().expect("nobody routes");
     let begun = Instant::now();
     let read = world.run(&["read", "--as", "bob"]);
-    assert!(begun.elapsed() < SOON && begun.elapsed() > Duration::from_secs(1), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < SOON && begun.elapsed() > Duration::from_secs(1),
+        "{:?}",
+        begun.elapsed()
+    );
     assert!(read.code == 0 && read.out.contains("before"), "{read:?}");
-    let hint = if cfg!(target_os = "linux") { format!("process {} holds", std::process::id()) } else { "holds".into() };
-    assert!(read.err.contains("another command is routing") && read.err.contains(&hint), "{}", read.err);
+    let hint = if cfg!(target_os = "linux") {
+        format!("process {} holds", std::process::id())
+    } else {
+        "holds".into()
+    };
+    assert!(
+        read.err.contains("another command is routing") && read.err.contains(&hint),
+        "{}",
+        read.err
+    );
 }
 
 #[test]
 fn what_was_not_printed_is_not_read() {
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "hello");
-    let full = || File::options().write(true).open("/dev/full").expect("a full device").into();
+    let full = || {
+        File::options()
+            .write(true)
+            .open("/dev/full")
+            .expect("a full device")
+            .into()
+    };
     let unread = || {
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);
         Stdio::from(writer)
     };
     for what in ["a full disk", "a pipe that nobody reads"] {
-        for args in
-            [&["read", "--as", "bob"][..], &["read", "--all", "--json", "--as", "bob"], &["take", "--as", "bob"]]
-        {
+        for args in [
+            &["read", "--as", "bob"][..],
+            &["read", "--all", "--json", "--as", "bob"],
+            &["take", "--as", "bob"],
+        ] {
             let mut command = world.bare(args);
-            command.stdout(if what == "a full disk" { full() } else { unread() });
-            let output = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().and_then(|c| c.wait_with_output());
+            command.stdout(if what == "a full disk" {
+                full()
+            } else {
+                unread()
+            });
+            let output = command
+                .stdin(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .and_then(|c| c.wait_with_output());
             output.expect("it runs");
             assert_eq!(world.bodies("bob"), ["hello"], "{what}: {args:?}");
         }
@@ -215,13 +318,23 @@ fn what_comes_after_its_client_was_killed_is_not_read() {
     let world = World::with(&["alice", "bob"]);
     let (reader, writer) = std::io::pipe().expect("a pipe");
     let mut wait = world.bare(&["wait", "--read", "--as", "bob", "--timeout", "1m"]);
-    let mut wait = wait.stdin(Stdio::null()).stdout(writer).stderr(Stdio::null()).spawn().expect("it starts");
-    world.wait("it waits", || world.json(&["status"])["router"]["mode"] == "alongside");
+    let mut wait = wait
+        .stdin(Stdio::null())
+        .stdout(writer)
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    world.wait("it waits", || {
+        world.json(&["status"])["router"]["mode"] == "alongside"
+    });
     drop(reader);
     world.send("alice", "bob", "hello");
     world.wait("it ends", || wait.try_wait().expect("a child").is_some());
     assert_eq!(world.bodies("bob"), ["hello"]);
-    assert!(world.names("inbox/bob/.announced").is_empty(), "and it is told again");
+    assert!(
+        world.names("inbox/bob/.announced").is_empty(),
+        "and it is told again"
+    );
 }
 
 #[test]
@@ -237,7 +350,11 @@ fn a_command_that_may_not_write_says_where_and_what_to_do() {
     ] {
         let ran = run(&mut inside(&world, &[read_only], args));
         let says = |part: &str| ran.err.contains(part);
-        assert!(ran.code != 0 && says(&format!("/{read_only}/")) && says("Read-only"), "{}", ran.err);
+        assert!(
+            ran.code != 0 && says(&format!("/{read_only}/")) && says("Read-only"),
+            "{}",
+            ran.err
+        );
         assert!(says("allow it to write to the whole room"), "{}", ran.err);
     }
 }

@@ -29,19 +29,40 @@ struct Home {
 
 impl Home {
     fn of(world: World, systemctl: &str) -> Home {
-        let home = world.write("../home/.keep", "").parent().expect("a home").to_path_buf();
+        let home = world
+            .write("../home/.keep", "")
+            .parent()
+            .expect("a home")
+            .to_path_buf();
         let program = world.write("../bin/systemctl", systemctl);
         fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).expect("a mode");
-        let path = format!("{}:/usr/bin:/bin", program.parent().expect("a directory").display());
+        let path = format!(
+            "{}:/usr/bin:/bin",
+            program.parent().expect("a directory").display()
+        );
         Home { world, home, path }
     }
 
     fn run(&self, code: i32, args: &[&str]) -> Value {
-        let mut command = self.world.program(&[&["service"], args, &["--json"]].concat());
-        command.env("HOME", &self.home).env("PATH", &self.path).env_remove("XDG_CONFIG_HOME");
+        let mut command = self
+            .world
+            .program(&[&["service"], args, &["--json"]].concat());
+        command
+            .env("HOME", &self.home)
+            .env("PATH", &self.path)
+            .env_remove("XDG_CONFIG_HOME");
         let output = command.output().expect("the program runs");
-        let text = if code == 0 { &output.stdout } else { &output.stderr };
-        assert_eq!(output.status.code(), Some(code), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        let text = if code == 0 {
+            &output.stdout
+        } else {
+            &output.stderr
+        };
+        assert_eq!(
+            output.status.code(),
+            Some(code),
+            "{args:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         serde_json::from_slice(text).expect("JSON")
     }
 
@@ -55,28 +76,50 @@ impl Home {
 fn a_service_is_installed_shown_and_removed_to_the_byte() {
     let home = Home::of(World::new(), SYSTEMCTL);
     let planned = home.run(0, &["install", "--dry-run"]);
-    assert!(!home.home.join(".config").exists() && home.asked().is_empty(), "a plan changes nothing");
+    assert!(
+        !home.home.join(".config").exists() && home.asked().is_empty(),
+        "a plan changes nothing"
+    );
     assert_eq!(home.run(0, &["status"])["installed"], false);
     let done = home.run(0, &["install"]);
     let file = PathBuf::from(done["file"].as_str().expect("a path"));
     let unit = fs::read_to_string(&file).expect("the unit");
     assert_eq!(
         (unit.as_str(), done["changed"].clone()),
-        (planned["content"].as_str().expect("text"), Value::Bool(true))
+        (
+            planned["content"].as_str().expect("text"),
+            Value::Bool(true)
+        )
     );
     let name = done["service"].as_str().expect("a name");
-    assert!(unit.contains("Type=notify\n") && unit.contains("Restart=on-failure\n"), "{unit}");
-    assert!(home.asked().contains(&format!("enable {name}")) && home.asked().contains(&format!("restart {name}")));
+    assert!(
+        unit.contains("Type=notify\n") && unit.contains("Restart=on-failure\n"),
+        "{unit}"
+    );
+    assert!(
+        home.asked().contains(&format!("enable {name}"))
+            && home.asked().contains(&format!("restart {name}"))
+    );
     let status = home.run(0, &["status"]);
-    assert_eq!((&status["installed"], &status["current"]), (&Value::Bool(true), &Value::Bool(true)));
+    assert_eq!(
+        (&status["installed"], &status["current"]),
+        (&Value::Bool(true), &Value::Bool(true))
+    );
     assert_eq!(
         (&status["running"]["pid"], &status["running"]["since"]),
         (&77.into(), &"2026-01-05T10:00:00.000000Z".into())
     );
-    assert_eq!(home.run(0, &["install"])["changed"], false, "a second run changes nothing");
+    assert_eq!(
+        home.run(0, &["install"])["changed"],
+        false,
+        "a second run changes nothing"
+    );
     assert_eq!(home.run(0, &["uninstall"])["changed"], true);
     assert!(home.asked().contains(&format!("disable --now {name}")));
-    assert!(!home.home.join(".config").exists(), "the directories that it made are gone");
+    assert!(
+        !home.home.join(".config").exists(),
+        "the directories that it made are gone"
+    );
     assert_eq!(home.run(0, &["uninstall"])["changed"], false);
 }
 
@@ -88,32 +131,55 @@ fn a_unit_that_somebody_changed_stays_and_a_stopped_installation_is_finished() {
     let unit = fs::read_to_string(&file).expect("the unit");
     fs::write(&file, unit.clone() + "# mine\n").expect("a file");
     for verb in ["install", "uninstall"] {
-        assert!(home.run(1, &[verb])["error"]["what"].as_str().is_some_and(|what| what.contains("changed by hand")));
+        assert!(
+            home.run(1, &[verb])["error"]["what"]
+                .as_str()
+                .is_some_and(|what| what.contains("changed by hand"))
+        );
     }
-    assert_eq!(fs::read_to_string(&file).expect("the unit"), unit.clone() + "# mine\n");
+    assert_eq!(
+        fs::read_to_string(&file).expect("the unit"),
+        unit.clone() + "# mine\n"
+    );
     assert_eq!(home.run(0, &["status"])["current"], false);
     // As if it was killed between the file and the start.
     fs::write(&file, unit).expect("a file");
     fs::remove_file(home.home.join("running")).expect("it ran");
     assert_eq!(home.run(0, &["install"])["changed"], true);
     home.run(0, &["uninstall"]);
-    assert!(home.home.join(".config/systemd/user").exists(), "a directory that was there stays");
+    assert!(
+        home.home.join(".config/systemd/user").exists(),
+        "a directory that was there stays"
+    );
 }
 
 #[test]
 fn without_systemd_it_says_what_to_do_and_writes_nothing() {
-    let home = Home::of(World::new(), "#!/bin/sh\necho 'Failed to connect to bus: No medium found' >&2; exit 1\n");
+    let home = Home::of(
+        World::new(),
+        "#!/bin/sh\necho 'Failed to connect to bus: No medium found' >&2; exit 1\n",
+    );
     let error = home.run(3, &["install"])["error"].to_string();
-    assert!(error.contains("No medium found") && error.contains("nohup mailbag run &"), "{error}");
+    assert!(
+        error.contains("No medium found") && error.contains("nohup mailbag run &"),
+        "{error}"
+    );
     assert!(!home.home.join(".config").exists());
-    assert!(home.run(0, &["status"])["problem"].as_str().is_some_and(|why| why.contains("No medium found")));
+    assert!(
+        home.run(0, &["status"])["problem"]
+            .as_str()
+            .is_some_and(|why| why.contains("No medium found"))
+    );
 }
 
 #[test]
 fn a_session_of_a_client_installs_no_service() {
     let home = Home::of(World::new(), SYSTEMCTL);
     let mut command = home.world.program(&["service", "install"]);
-    command.env("HOME", &home.home).env("PATH", &home.path).env("CLAUDE_CODE_SESSION_ID", "s1");
+    command
+        .env("HOME", &home.home)
+        .env("PATH", &home.path)
+        .env("CLAUDE_CODE_SESSION_ID", "s1");
     let output = command.output().expect("the program runs");
     assert_eq!((output.status.code(), home.asked().len()), (Some(2), 0));
 }
@@ -128,7 +194,15 @@ fn difficult() -> World {
 
 fn planned(world: &World, manager: &str) -> Value {
     let room = world.path().join("my 100% $HOME \"q\" \\ dir/.mailbag");
-    world.json(&["--room", room.to_str().expect("text"), "service", "install", "--dry-run", "--manager", manager])
+    world.json(&[
+        "--room",
+        room.to_str().expect("text"),
+        "service",
+        "install",
+        "--dry-run",
+        "--manager",
+        manager,
+    ])
 }
 
 #[test]
@@ -136,10 +210,19 @@ fn systemd_accepts_the_unit_of_a_room_with_a_difficult_name() {
     let world = difficult();
     let unit = planned(&world, "systemd");
     let name = unit["service"].as_str().expect("a name");
-    assert!(name.starts_with("mailbag-my-100---HOME--q----dir-") && name.len() < 80, "{name}");
-    let file = world.write(&format!("../{name}"), unit["content"].as_str().expect("text"));
+    assert!(
+        name.starts_with("mailbag-my-100---HOME--q----dir-") && name.len() < 80,
+        "{name}"
+    );
+    let file = world.write(
+        &format!("../{name}"),
+        unit["content"].as_str().expect("text"),
+    );
     let mut verify = std::process::Command::new("systemd-analyze");
-    verify.args(["verify", "--user", "--man=no"]).arg(&file).env("XDG_RUNTIME_DIR", world.path());
+    verify
+        .args(["verify", "--user", "--man=no"])
+        .arg(&file)
+        .env("XDG_RUNTIME_DIR", world.path());
     match verify.output() {
         Err(e) => skip(format_args!("systemd-analyze does not start: {e}")),
         Ok(output) => {
@@ -155,11 +238,20 @@ fn the_property_list_of_macos_has_the_paths_as_they_are() {
     let list = planned(&world, "launchd");
     let read = "import plistlib, sys; p = plistlib.loads(sys.argv[1].encode()); print(p['Label'], p['KeepAlive']['SuccessfulExit']); print(p['ProgramArguments'][2])";
     let mut python = std::process::Command::new("python3");
-    let output = match python.args(["-c", read, list["content"].as_str().expect("text")]).output() {
+    let output = match python
+        .args(["-c", read, list["content"].as_str().expect("text")])
+        .output()
+    {
         Err(e) => return skip(format_args!("python3 does not start: {e}")),
         Ok(output) => output,
     };
     let room = list["room"].as_str().expect("a path");
     let said = String::from_utf8_lossy(&output.stdout);
-    assert_eq!(said, format!("{} False\n{room}\n", list["service"].as_str().expect("a name")));
+    assert_eq!(
+        said,
+        format!(
+            "{} False\n{room}\n",
+            list["service"].as_str().expect("a name")
+        )
+    );
 }

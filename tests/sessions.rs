@@ -19,10 +19,16 @@ fn in_session(world: &World, session: &str, args: &[&str]) -> (i32, String, Stri
 /// The same at that time of one day.
 fn at(world: &World, session: &str, time: &str, args: &[&str]) -> (i32, String, String) {
     let mut program = world.program(args);
-    program.env("CLAUDE_CODE_SESSION_ID", session).env("MAILBAG_TEST_NOW", format!("2026-01-05T{time}:00Z"));
+    program
+        .env("CLAUDE_CODE_SESSION_ID", session)
+        .env("MAILBAG_TEST_NOW", format!("2026-01-05T{time}:00Z"));
     let output = program.output().expect("the program runs");
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    (output.status.code().unwrap_or(-1), text(output.stdout), text(output.stderr))
+    (
+        output.status.code().unwrap_or(-1),
+        text(output.stdout),
+        text(output.stderr),
+    )
 }
 
 fn who_am_i(world: &World, session: &str) -> String {
@@ -37,7 +43,11 @@ fn who_am_i(world: &World, session: &str) -> String {
 fn a_session_that_joined_needs_no_as() {
     let world = room();
     let (code, out, err) = in_session(&world, "s1", &["join", "alice"]);
-    assert_eq!((code, out.as_str()), (0, "this session is alice; 0 unread messages\n"), "{err}");
+    assert_eq!(
+        (code, out.as_str()),
+        (0, "this session is alice; 0 unread messages\n"),
+        "{err}"
+    );
     assert_eq!(who_am_i(&world, "s1"), "alice");
     let (code, _, err) = in_session(&world, "s2", &["send", "human", "who am i"]);
     assert_eq!(code, 2, "another session is nobody: {err}");
@@ -47,17 +57,35 @@ fn a_session_that_joined_needs_no_as() {
 #[test]
 fn a_session_without_an_id_is_told_how_to_give_one() {
     let complaint = room().fails(2, &["join", "alice"]);
-    assert!(complaint.contains("CLAUDE_CODE_SESSION_ID") && complaint.contains("--session"), "{complaint}");
+    assert!(
+        complaint.contains("CLAUDE_CODE_SESSION_ID") && complaint.contains("--session"),
+        "{complaint}"
+    );
     let world = room();
     world.ok(&["join", "alice", "--session", "0199-a", "--client", "codex"]);
     let lease = world.read("sessions/alice.json");
-    assert_eq!((&lease["client"], &lease["session"]), (&json!("codex"), &json!("0199-a")));
-    assert!(world.fails(2, &["join", "alice", "--session", "../x"]).contains("not a valid session id"));
+    assert_eq!(
+        (&lease["client"], &lease["session"]),
+        (&json!("codex"), &json!("0199-a"))
+    );
+    assert!(
+        world
+            .fails(2, &["join", "alice", "--session", "../x"])
+            .contains("not a valid session id")
+    );
 }
 
 /// The person gives alice to the session s2.
 fn take_over(world: &World) {
-    let args = ["join", "alice", "--session", "s2", "--client", "claude", "--take-over"];
+    let args = [
+        "join",
+        "alice",
+        "--session",
+        "s2",
+        "--client",
+        "claude",
+        "--take-over",
+    ];
     let ran = world.run_with(&args, |command| {
         command.env("MAILBAG_TEST_NOW", "2026-01-05T10:00:00Z");
     });
@@ -71,12 +99,22 @@ fn a_second_session_is_refused_with_who_holds_the_agent() {
     in_session(&world, "s1", &["join", "alice"]);
     let (code, _, err) = in_session(&world, "s2", &["join", "alice"]);
     assert_eq!(code, 75, "{err}");
-    assert!(err.contains("alice is held by claude session s1") && err.contains("--take-over"), "{err}");
+    assert!(
+        err.contains("alice is held by claude session s1") && err.contains("--take-over"),
+        "{err}"
+    );
     let (code, _, err) = in_session(&world, "s2", &["join", "alice", "--take-over"]);
-    assert!(code == 2 && err.contains("only a person can take over the name of a live session"), "{err}");
+    assert!(
+        code == 2 && err.contains("only a person can take over the name of a live session"),
+        "{err}"
+    );
     take_over(&world);
     assert_eq!(who_am_i(&world, "s2"), "alice");
-    assert_eq!(in_session(&world, "s1", &["send", "human", "still me?"]).0, 75, "the first is nobody any more");
+    assert_eq!(
+        in_session(&world, "s1", &["send", "human", "still me?"]).0,
+        75,
+        "the first is nobody any more"
+    );
 }
 
 #[test]
@@ -85,7 +123,11 @@ fn a_lease_lapses_when_no_call_renews_it() {
     let world = room().settings("session_lease = \"10m\"\n");
     at(&world, "s1", "10:00", &["join", "alice"]);
     at(&world, "s1", "10:08", &["inbox"]);
-    assert_eq!(at(&world, "s2", "10:17", &["join", "alice"]).0, 75, "renewed nine minutes ago");
+    assert_eq!(
+        at(&world, "s2", "10:17", &["join", "alice"]).0,
+        75,
+        "renewed nine minutes ago"
+    );
     assert_eq!(at(&world, "s2", "10:18", &["join", "alice"]).0, 0);
 }
 
@@ -108,7 +150,11 @@ fn a_session_has_one_agent_at_a_time() {
     in_session(&world, "s1", &["join", "alice"]);
     in_session(&world, "s1", &["join", "bob"]);
     assert_eq!(who_am_i(&world, "s1"), "bob");
-    assert_eq!(in_session(&world, "s2", &["join", "alice"]).0, 0, "alice is free again");
+    assert_eq!(
+        in_session(&world, "s2", &["join", "alice"]).0,
+        0,
+        "alice is free again"
+    );
 }
 
 #[test]
@@ -118,9 +164,19 @@ fn a_new_agent_is_registered_only_with_its_role() {
     assert_eq!(code, 3, "a typing error makes no agent: {err}");
     assert!(err.contains("alice"), "{err}");
     let (code, out, _) = in_session(&world, "s1", &["join", "carol", "--role", "tester"]);
-    assert_eq!((code, out.as_str()), (0, "this session is carol, newly registered; 0 unread messages\n"));
+    assert_eq!(
+        (code, out.as_str()),
+        (
+            0,
+            "this session is carol, newly registered; 0 unread messages\n"
+        )
+    );
     assert_eq!(world.json(&["agent", "show", "carol"])["role"], "tester");
-    assert_eq!(in_session(&world, "s2", &["join", "carol", "--role", "baker"]).0, 2, "carol is no baker");
+    assert_eq!(
+        in_session(&world, "s2", &["join", "carol", "--role", "baker"]).0,
+        2,
+        "carol is no baker"
+    );
 }
 
 #[test]
@@ -129,15 +185,34 @@ fn what_a_session_joined_as_counts_before_the_variable_and_after_as() {
     let world = room();
     let said = |args: &[&str]| {
         let mut program = world.program(args);
-        program.env("MAILBAG_AGENT", "bob").env("CLAUDE_CODE_SESSION_ID", "s1").output().expect("the program runs")
+        program
+            .env("MAILBAG_AGENT", "bob")
+            .env("CLAUDE_CODE_SESSION_ID", "s1")
+            .output()
+            .expect("the program runs")
     };
-    assert!(said(&["send", "human", "as the variable says"]).status.success());
+    assert!(
+        said(&["send", "human", "as the variable says"])
+            .status
+            .success()
+    );
     let join = said(&["join", "alice"]);
     let err = String::from_utf8_lossy(&join.stderr).into_owned();
-    assert!(join.status.success() && err.contains("MAILBAG_AGENT names bob"), "{err}");
+    assert!(
+        join.status.success() && err.contains("MAILBAG_AGENT names bob"),
+        "{err}"
+    );
     assert!(said(&["send", "human", "as it joined"]).status.success());
-    assert!(said(&["send", "human", "as it says now", "--as", "bob"]).status.success());
-    let from: Vec<String> = world.inbox("human").iter().map(|mail| mail["from"].to_string()).collect();
+    assert!(
+        said(&["send", "human", "as it says now", "--as", "bob"])
+            .status
+            .success()
+    );
+    let from: Vec<String> = world
+        .inbox("human")
+        .iter()
+        .map(|mail| mail["from"].to_string())
+        .collect();
     assert_eq!(from, ["\"bob\"", "\"alice\"", "\"bob\""]);
 }
 
@@ -146,7 +221,9 @@ fn a_command_that_runs_as_an_agent_inside_of_a_session_is_that_agent() {
     let world = World::with(&["alice", "bob", "carol"]);
     in_session(&world, "s1", &["join", "alice"]);
     let program = world.bare(&[]).get_program().to_string_lossy().into_owned();
-    let args = ["exec", "--id", "bob", "--", &program, "send", "carol", "who am i"];
+    let args = [
+        "exec", "--id", "bob", "--", &program, "send", "carol", "who am i",
+    ];
     let (code, _, err) = in_session(&world, "s1", &args);
     assert_eq!(code, 0, "{err}");
     assert_eq!(world.inbox("carol")[0]["from"], "bob");
@@ -158,16 +235,30 @@ fn an_agent_is_not_free_while_something_of_its_session_lives() {
     let world = room().settings("session_lease = \"1s\"\n");
     at(&world, "s1", "10:00", &["join", "alice"]);
     let mut wait = world.bare(&["wait", "--timeout", "1h"]);
-    wait.env("CLAUDE_CODE_SESSION_ID", "s1").env("MAILBAG_TEST_NOW", "2026-01-05T10:00:00Z");
-    let mut wait = wait.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("the program starts");
+    wait.env("CLAUDE_CODE_SESSION_ID", "s1")
+        .env("MAILBAG_TEST_NOW", "2026-01-05T10:00:00Z");
+    let mut wait = wait
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the program starts");
     let holds = world.room("sessions/holds");
-    world.wait("it waits", || std::fs::read_dir(&holds).is_ok_and(|holds| holds.count() == 1));
+    world.wait("it waits", || {
+        std::fs::read_dir(&holds).is_ok_and(|holds| holds.count() == 1)
+    });
     let (code, _, err) = at(&world, "s2", "11:00", &["join", "alice"]);
-    assert!(code == 75 && err.contains("alice is held by claude session s1"), "{err}");
+    assert!(
+        code == 75 && err.contains("alice is held by claude session s1"),
+        "{err}"
+    );
     wait.kill().and_then(|()| wait.wait()).expect("it ends");
     let (code, _, err) = at(&world, "s2", "11:00", &["join", "alice"]);
     assert_eq!(code, 0, "what was killed holds nothing: {err}");
-    assert_eq!(std::fs::read_dir(&holds).expect("a directory").count(), 0, "and it was cleared away");
+    assert_eq!(
+        std::fs::read_dir(&holds).expect("a directory").count(),
+        0,
+        "and it was cleared away"
+    );
 }
 
 #[test]
@@ -184,7 +275,10 @@ fn a_session_whose_agent_was_taken_over_hears_so() {
     let told = world.inbox("alice");
     assert_eq!((told.len(), told[0]["from"].as_str()), (1, Some("human")));
     let body = told[0]["body"].as_str().unwrap_or_default();
-    assert!(body.starts_with("claude session s1") && body.contains("is no longer alice"), "{body}");
+    assert!(
+        body.starts_with("claude session s1") && body.contains("is no longer alice"),
+        "{body}"
+    );
     in_session(&world, "s1", &["join", "bob"]);
     assert_eq!(who_am_i(&world, "s1"), "bob");
 }
@@ -194,11 +288,17 @@ fn torn_and_foreign_leases_are_passed_over() {
     // P81
     let world = room();
     world.write("sessions/alice.json", "{\"agent\":\"ali");
-    world.write("sessions/bob.json", r#"{"agent":"alice","client":"x","session":"s1","since":"","last":""}"#);
+    world.write(
+        "sessions/bob.json",
+        r#"{"agent":"alice","client":"x","session":"s1","since":"","last":""}"#,
+    );
     world.write("sessions/notes.txt", "mine");
     assert_eq!(in_session(&world, "s1", &["join", "alice"]).0, 0);
     assert_eq!(who_am_i(&world, "s1"), "alice");
-    assert_eq!(std::fs::read_to_string(world.room("sessions/notes.txt")).expect("it is left alone"), "mine");
+    assert_eq!(
+        std::fs::read_to_string(world.room("sessions/notes.txt")).expect("it is left alone"),
+        "mine"
+    );
 }
 
 #[test]
@@ -206,8 +306,11 @@ fn leases_can_be_deleted_at_any_time_and_no_mail_depends_on_them() {
     // P81
     let world = room();
     let hook = |event: &str| {
-        let input = json!({"hook_event_name": event, "session_id": "s1", "source": "startup"}).to_string();
-        world.pipe(&["hook", "claude", "--as", "alice"], input).ok(&["hook"])
+        let input =
+            json!({"hook_event_name": event, "session_id": "s1", "source": "startup"}).to_string();
+        world
+            .pipe(&["hook", "claude", "--as", "alice"], input)
+            .ok(&["hook"])
     };
     hook("SessionStart");
     std::fs::remove_dir_all(world.room("sessions")).expect("anybody may");
@@ -217,7 +320,11 @@ fn leases_can_be_deleted_at_any_time_and_no_mail_depends_on_them() {
     assert_eq!(world.read("sessions/alice.json")["session"], "s1");
     in_session(&world, "s2", &["join", "bob"]);
     std::fs::remove_file(world.room("sessions/bob.json")).expect("anybody may");
-    assert_eq!(in_session(&world, "s2", &["inbox"]).0, 2, "who joined has to join again");
+    assert_eq!(
+        in_session(&world, "s2", &["inbox"]).0,
+        2,
+        "who joined has to join again"
+    );
     assert_eq!(in_session(&world, "s2", &["join", "bob"]).0, 0);
 }
 
@@ -229,9 +336,17 @@ fn a_lease_is_changed_by_one_at_a_time() {
     let held = std::fs::File::open(lock).expect("a file");
     held.lock().expect("nobody else has it");
     let mut join = world.bare(&["join", "alice", "--session", "s1"]);
-    let mut join = join.stdout(Stdio::null()).spawn().expect("the program starts");
-    let ended = so_within(Duration::from_millis(500), || join.try_wait().expect("a child").is_some());
-    assert!(!ended && !world.room("sessions/alice.json").exists(), "it waits for the lock");
+    let mut join = join
+        .stdout(Stdio::null())
+        .spawn()
+        .expect("the program starts");
+    let ended = so_within(Duration::from_millis(500), || {
+        join.try_wait().expect("a child").is_some()
+    });
+    assert!(
+        !ended && !world.room("sessions/alice.json").exists(),
+        "it waits for the lock"
+    );
     held.unlock().expect("it is ours");
     assert!(join.wait().expect("it ends").success());
     assert_eq!(world.read("sessions/alice.json")["session"], "s1");
@@ -243,7 +358,10 @@ fn a_call_of_its_session_is_a_sign_of_life() {
     let seen = |world: &World| {
         let roster = world.json(&["who"]);
         let agents = roster["agents"].as_array().cloned().unwrap_or_default();
-        agents.into_iter().find(|one| one["id"] == "alice").unwrap_or_default()
+        agents
+            .into_iter()
+            .find(|one| one["id"] == "alice")
+            .unwrap_or_default()
     };
     assert_eq!(seen(&world)["presence"], "offline");
     world.ok(&["join", "alice", "--session", "s1"]);
@@ -261,9 +379,18 @@ fn sessions_take_their_names_from_the_names_of_the_room() {
         assert_eq!(code, 0, "{err}");
         out
     };
-    assert!(named("s1").starts_with("this session is Sintra;"), "the first name of the room");
-    assert!(named("s2").starts_with("this session is Tejo;"), "bob is called Douro");
-    assert!(named("s3").starts_with("this session is Sintra2;"), "no name is left");
+    assert!(
+        named("s1").starts_with("this session is Sintra;"),
+        "the first name of the room"
+    );
+    assert!(
+        named("s2").starts_with("this session is Tejo;"),
+        "bob is called Douro"
+    );
+    assert!(
+        named("s3").starts_with("this session is Sintra2;"),
+        "no name is left"
+    );
     assert_eq!(who_am_i(&world, "s1"), "Sintra", "a session keeps its name");
     world.ok(&["send", "@Sintra", "hi", "--as", "alice"]);
     assert_eq!(world.bodies("Sintra"), ["hi"]);

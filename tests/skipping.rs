@@ -15,17 +15,33 @@ fn a_skipped_test() {
 fn the_switch_turns_a_skipped_test_into_a_failure() {
     let run = |value: Option<&str>| {
         let mut tests = Command::new(std::env::current_exe().expect("the test binary"));
-        tests.args(["--exact", "skipping::a_skipped_test", "--ignored", "--nocapture"]);
-        tests.env_remove("MAILBAG_TEST_ALL").envs(value.map(|value| ("MAILBAG_TEST_ALL", value)));
+        tests.args([
+            "--exact",
+            "skipping::a_skipped_test",
+            "--ignored",
+            "--nocapture",
+        ]);
+        tests
+            .env_remove("MAILBAG_TEST_ALL")
+            .envs(value.map(|value| ("MAILBAG_TEST_ALL", value)));
         let output = tests.output().expect("the test binary runs");
-        (output.status.success(), String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned())
+        (
+            output.status.success(),
+            String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned(),
+        )
     };
     for value in [None, Some("0"), Some("")] {
         let (passed, printed) = run(value);
-        assert!(passed && printed.contains("skipped: for the test of the switch"), "{value:?}: {printed}");
+        assert!(
+            passed && printed.contains("skipped: for the test of the switch"),
+            "{value:?}: {printed}"
+        );
     }
     let (passed, printed) = run(Some("1"));
-    assert!(!passed && printed.contains("MAILBAG_TEST_ALL=1 is set: for the test of the switch"), "{printed}");
+    assert!(
+        !passed && printed.contains("MAILBAG_TEST_ALL=1 is set: for the test of the switch"),
+        "{printed}"
+    );
 }
 
 /// Tests that need a failpoint are not even built without the feature, so this one is skipped in their place.
@@ -38,8 +54,16 @@ fn tests_with_failpoints() {
 #[test]
 fn tests_are_skipped_in_one_way_and_ci_skips_none() {
     let mut wrong = Vec::new();
-    let sources = walkdir::WalkDir::new("tests").sort_by_file_name().into_iter().flatten();
-    for source in sources.filter(|entry| entry.path().extension().is_some_and(|ending| ending == "rs")) {
+    let sources = walkdir::WalkDir::new("tests")
+        .sort_by_file_name()
+        .into_iter()
+        .flatten();
+    for source in sources.filter(|entry| {
+        entry
+            .path()
+            .extension()
+            .is_some_and(|ending| ending == "rs")
+    }) {
         let path = source.path().display().to_string();
         if ["tests/world.rs", "tests/skipping.rs"].contains(&path.as_str()) {
             continue;
@@ -51,7 +75,14 @@ fn tests_are_skipped_in_one_way_and_ci_skips_none() {
             }
         }
     }
-    assert!(wrong.is_empty(), "call `world::skip` instead:\n{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "call `world::skip` instead:\n{}",
+        wrong.join("\n")
+    );
     let ci = fs::read_to_string(".ci/run").expect(".ci/run");
-    assert!(ci.contains("export MAILBAG_TEST_ALL="), ".ci/run does not set the switch");
+    assert!(
+        ci.contains("export MAILBAG_TEST_ALL="),
+        ".ci/run does not set the switch"
+    );
 }

@@ -13,14 +13,18 @@ fn now() -> Stamp {
 
 fn problems(bytes: &[u8], sender: &str) -> Vec<Problem> {
     match schema::parse(bytes) {
-        Parsed::Value(value) => schema::check(value, sender, now()).err().unwrap_or_default(),
+        Parsed::Value(value) => schema::check(value, sender, now())
+            .err()
+            .unwrap_or_default(),
         Parsed::Unfinished(problem) | Parsed::Bad(problem) => vec![problem],
     }
 }
 
 /// Whether an example is a whole message, and not the value of a field.
 fn is_message(example: &Value) -> bool {
-    ["to", "type", "body"].iter().any(|field| example.get(field).is_some())
+    ["to", "type", "body"]
+        .iter()
+        .any(|field| example.get(field).is_some())
 }
 
 /// The message with this value at a place.
@@ -36,18 +40,26 @@ fn pasted(mut message: Value, place: &str, value: &Value) -> Value {
 fn paste(name: &str, bytes: &[u8], sender: &str) -> usize {
     let mut count = 0;
     for problem in problems(bytes, sender) {
-        let Some(example) = &problem.example else { continue };
+        let Some(example) = &problem.example else {
+            continue;
+        };
         count += 1;
         if is_message(example) {
             let wrong = problems(example.to_string().as_bytes(), sender);
-            assert!(wrong.is_empty(), "{name}: {problem:#?} suggests {example}: {wrong:#?}");
+            assert!(
+                wrong.is_empty(),
+                "{name}: {problem:#?} suggests {example}: {wrong:#?}"
+            );
             continue;
         }
         let message = serde_json::from_slice(bytes).expect("JSON, since one field is wrong");
         let message = pasted(message, &problem.place, example);
         let again = problems(message.to_string().as_bytes(), sender);
         let is_left = again.iter().any(|other| other.place == problem.place);
-        assert!(!is_left, "{name}: {problem:#?} suggests {example}: {again:#?}");
+        assert!(
+            !is_left,
+            "{name}: {problem:#?} suggests {example}: {again:#?}"
+        );
     }
     count
 }
@@ -56,15 +68,23 @@ fn paste(name: &str, bytes: &[u8], sender: &str) -> usize {
 fn each_suggestion_works_when_it_is_pasted() {
     // P388
     let mut count = 0;
-    for file in fs::read_dir("fixtures/messages/invalid").expect("a folder").flatten() {
+    for file in fs::read_dir("fixtures/messages/invalid")
+        .expect("a folder")
+        .flatten()
+    {
         let name = file.file_name().into_string().expect("a name");
         if name.ends_with(".expected.json") {
             continue;
         }
-        let expected = fs::read(file.path().with_extension("expected.json")).expect("an expectation");
+        let expected =
+            fs::read(file.path().with_extension("expected.json")).expect("an expectation");
         let expected: Value = serde_json::from_slice(&expected).expect("JSON");
         let bytes = fs::read(file.path()).expect("a fixture");
-        count += paste(&name, &bytes, expected["sender"].as_str().expect("a sender"));
+        count += paste(
+            &name,
+            &bytes,
+            expected["sender"].as_str().expect("a sender"),
+        );
     }
     assert!(count > 60, "{count} suggestions");
 }
@@ -75,7 +95,9 @@ fn a_file_that_is_nearly_json_is_understood() {
     let plain = r#"{"to": "bob", "body": "say \"hi\""}"#;
     let simple = r#"{"to": "bob", "body": "hi"}"#;
     let numbered = |joint: &str| {
-        format!("     1{joint}{{\n     2{joint}  \"to\": \"bob\",\n     3{joint}  \"body\": \"hi\"\n     4{joint}}}\n")
+        format!(
+            "     1{joint}{{\n     2{joint}  \"to\": \"bob\",\n     3{joint}  \"body\": \"hi\"\n     4{joint}}}\n"
+        )
     };
     let hi = json!({"to": "bob", "body": "hi"});
     for (text, what, example) in [
@@ -123,11 +145,19 @@ fn several_addresses_in_one_text_are_suggested_as_an_array() {
         "@@bob",
     ] {
         let problem = Address::parse(text).expect_err(text);
-        let example = problem.example.clone().unwrap_or_else(|| panic!("{text}: {problem:#?}"));
+        let example = problem
+            .example
+            .clone()
+            .unwrap_or_else(|| panic!("{text}: {problem:#?}"));
         let all = example.as_array().cloned().unwrap_or_else(|| vec![example]);
         for one in &all {
-            Address::parse(one.as_str().expect("a text")).unwrap_or_else(|e| panic!("{text}: {one}: {e:#?}"));
+            Address::parse(one.as_str().expect("a text"))
+                .unwrap_or_else(|e| panic!("{text}: {one}: {e:#?}"));
         }
-        assert_eq!(all.len() > 1, text.contains("carol") || text.contains("engineers"), "{text}: {all:?}");
+        assert_eq!(
+            all.len() > 1,
+            text.contains("carol") || text.contains("engineers"),
+            "{text}: {all:?}"
+        );
     }
 }

@@ -6,7 +6,10 @@ use std::process::{Command, Stdio};
 
 /// What takes no byte, as a full disk does.
 fn full() -> File {
-    File::options().write(true).open("/dev/full").expect("the system has it")
+    File::options()
+        .write(true)
+        .open("/dev/full")
+        .expect("the system has it")
 }
 
 #[test]
@@ -23,13 +26,21 @@ fn a_router_goes_on_where_its_log_can_t_be_written() {
         let mut router = command.spawn().expect("it starts");
         world.drop_file("alice", "x.json", r#"{"to":"bob","body":"hi"}"#);
         world.drop_file("alice", "y.json", "{}");
-        wait("it is delivered", || world.inbox("bob").len() == 1 && world.names("rejected/alice").len() == 2);
+        wait("it is delivered", || {
+            world.inbox("bob").len() == 1 && world.names("rejected/alice").len() == 2
+        });
         fs::remove_dir_all(world.room("rejected/alice")).expect("removed");
         fs::remove_dir_all(world.room("inbox/bob")).expect("read");
         let pid = rustix::process::Pid::from_child(&router);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");
         assert_eq!(router.wait().expect("it ends").code(), Some(0), "{format}");
-        assert_eq!(fs::read_dir(world.room("spool/claim")).expect("a directory").count(), 0, "{format}");
+        assert_eq!(
+            fs::read_dir(world.room("spool/claim"))
+                .expect("a directory")
+                .count(),
+            0,
+            "{format}"
+        );
     }
 }
 
@@ -68,7 +79,15 @@ fn no_command_panics_where_nothing_can_be_said() {
         &["wait", "--as", "bob", "--timeout", "10ms"],
         &["follow", "--as", "bob", "--timeout", "10ms"],
         &["mcp", "--as", "bob"],
-        &["exec", "--id", "carol", "--", "sh", "-c", "echo x; echo y >&2"],
+        &[
+            "exec",
+            "--id",
+            "carol",
+            "--",
+            "sh",
+            "-c",
+            "echo x; echo y >&2",
+        ],
         &["nonsense"],
         &["--help"],
         &["log", "--nonsense"],
@@ -77,13 +96,32 @@ fn no_command_panics_where_nothing_can_be_said() {
     world.send("alice", "bob", "hi");
     for args in COMMANDS {
         for (out, err) in [(true, true), (true, false), (false, true)] {
-            let sink = |is_full| if is_full { Stdio::from(full()) } else { Stdio::null() };
-            let status = world.bare(args).stdin(Stdio::null()).stdout(sink(out)).stderr(sink(err)).status();
+            let sink = |is_full| {
+                if is_full {
+                    Stdio::from(full())
+                } else {
+                    Stdio::null()
+                }
+            };
+            let status = world
+                .bare(args)
+                .stdin(Stdio::null())
+                .stdout(sink(out))
+                .stderr(sink(err))
+                .status();
             let code = status.expect("it runs").code();
-            assert!(code.is_some_and(|code| code != 101), "{args:?} ended with {code:?}, full: {out} and {err}");
+            assert!(
+                code.is_some_and(|code| code != 101),
+                "{args:?} ended with {code:?}, full: {out} and {err}"
+            );
         }
     }
-    assert_eq!(fs::read_dir(world.room("spool/claim")).expect("a directory").count(), 0);
+    assert_eq!(
+        fs::read_dir(world.room("spool/claim"))
+            .expect("a directory")
+            .count(),
+        0
+    );
 }
 
 /// A library that sets the clock of a program to so many seconds from 1970; `None` where none can be compiled.
@@ -92,11 +130,18 @@ fn clock(world: &World, seconds: i64) -> Option<std::path::PathBuf> {
         int clock_gettime(clockid_t id, struct timespec *t) {\n\
         if (id != CLOCK_REALTIME) return syscall(SYS_clock_gettime, id, t);\n\
         t->tv_sec = SECONDS; t->tv_nsec = 5; return 0; }\n";
-    let (c, library) = (world.path().join("clock.c"), world.path().join(format!("clock{seconds}.so")));
+    let (c, library) = (
+        world.path().join("clock.c"),
+        world.path().join(format!("clock{seconds}.so")),
+    );
     fs::write(&c, source).expect("written");
     let mut cc = Command::new("cc");
-    cc.args(["-shared", "-fPIC", &format!("-DSECONDS={seconds}LL"), "-o"]).arg(&library).arg(&c);
-    cc.status().is_ok_and(|status| status.success()).then_some(library)
+    cc.args(["-shared", "-fPIC", &format!("-DSECONDS={seconds}LL"), "-o"])
+        .arg(&library)
+        .arg(&c);
+    cc.status()
+        .is_ok_and(|status| status.success())
+        .then_some(library)
 }
 
 #[test]
@@ -105,8 +150,18 @@ fn a_clock_before_1970_or_after_9999_keeps_no_mail_and_no_order() {
     let world = World::with(&["alice", "bob"]);
     let (year, mut sent) = (31_557_600, Vec::new());
     // There and back: no name may sort before an earlier one.
-    for seconds in [-9 * year, 0, 40 * year, 8_000 * year, 9_000 * year, -1, 50 * year] {
-        let Some(library) = clock(&world, seconds) else { return skip("cc compiles no library") };
+    for seconds in [
+        -9 * year,
+        0,
+        40 * year,
+        8_000 * year,
+        9_000 * year,
+        -1,
+        50 * year,
+    ] {
+        let Some(library) = clock(&world, seconds) else {
+            return skip("cc compiles no library");
+        };
         let body = format!("at {seconds}");
         let ran = |args: &[&str]| {
             world
@@ -116,7 +171,14 @@ fn a_clock_before_1970_or_after_9999_keeps_no_mail_and_no_order() {
                 .ok(args)
         };
         ran(&["send", "bob", &body, "--as", "alice"]);
-        for args in [&["status"][..], &["inbox", "bob"], &["who"], &["log", "verify"], &["trace", "1"], &["doctor"]] {
+        for args in [
+            &["status"][..],
+            &["inbox", "bob"],
+            &["who"],
+            &["log", "verify"],
+            &["trace", "1"],
+            &["doctor"],
+        ] {
             let ran = world.run_with(args, |command| {
                 command.env("LD_PRELOAD", &library);
             });

@@ -35,7 +35,12 @@ impl Deref for Town {
 impl Town {
     /// A room of these agents; the router does not run yet.
     pub(crate) fn of(agents: &[&str]) -> Town {
-        Town::with(&agents.iter().map(|id| json!({"id": id})).collect::<Vec<_>>())
+        Town::with(
+            &agents
+                .iter()
+                .map(|id| json!({"id": id}))
+                .collect::<Vec<_>>(),
+        )
     }
 
     /// A room of agents with all that the registry says of them.
@@ -46,7 +51,10 @@ impl Town {
     /// The same in a world of one's own, which has no room yet.
     pub(crate) fn on(world: World, agents: &[Value]) -> Town {
         world.ok(&["init"]);
-        let town = Town { world, router: None };
+        let town = Town {
+            world,
+            router: None,
+        };
         town.register(agents);
         if agents.iter().any(|agent| agent.get("wake").is_some()) {
             // Whoever writes such a test agrees to the program in it.
@@ -72,7 +80,10 @@ impl Town {
 
     /// Writes the registry as a careful editor does.
     pub(crate) fn register(&self, agents: &[Value]) {
-        self.place("registry.json", json!({"agents": agents}).to_string().as_bytes());
+        self.place(
+            "registry.json",
+            json!({"agents": agents}).to_string().as_bytes(),
+        );
     }
 
     /// Puts a file into the room in one step, over what is there.
@@ -131,14 +142,19 @@ impl Town {
     pub(crate) fn wait(&self, what: &str, is_so: impl FnMut() -> bool) {
         if !so_within(PATIENCE, is_so) {
             let waiting = fs::read_to_string(self.room("spool/waiting.json")).unwrap_or_default();
-            panic!("never came: {what}\nthe router says:\n{}\nwaiting: {waiting}", self.words());
+            panic!(
+                "never came: {what}\nthe router says:\n{}\nwaiting: {waiting}",
+                self.words()
+            );
         }
     }
 
     /// Waits until an inbox has this much mail, and returns it.
     #[track_caller]
     pub(crate) fn wait_for_mail(&self, agent: &str, count: usize) -> Vec<Value> {
-        self.wait(&format!("{count} messages for {agent}"), || self.count(agent) >= count);
+        self.wait(&format!("{count} messages for {agent}"), || {
+            self.count(agent) >= count
+        });
         let mail = self.inbox(agent);
         assert_eq!(mail.len(), count, "{agent} has {mail:#?}");
         mail
@@ -162,18 +178,28 @@ impl Town {
     /// Every refusal of an agent's files: what its `.error.json` says.
     pub(crate) fn refusals(&self, agent: &str) -> Vec<Value> {
         let directory = format!("rejected/{agent}");
-        let explained = self.names(&directory).into_iter().filter(|name| name.ends_with(".error.json"));
-        explained.map(|name| self.read(&format!("{directory}/{name}"))).collect()
+        let explained = self
+            .names(&directory)
+            .into_iter()
+            .filter(|name| name.ends_with(".error.json"));
+        explained
+            .map(|name| self.read(&format!("{directory}/{name}")))
+            .collect()
     }
 
     /// Waits until an agent's files were refused so many times, and gives the codes in the order of the refusals.
     #[track_caller]
     pub(crate) fn wait_for_refusals(&self, agent: &str, count: usize) -> Vec<String> {
-        self.wait(&format!("{count} refusals for {agent}"), || self.refusals(agent).len() >= count);
+        self.wait(&format!("{count} refusals for {agent}"), || {
+            self.refusals(agent).len() >= count
+        });
         let mut refusals = self.refusals(agent);
         assert_eq!(refusals.len(), count, "{refusals:#?}");
         refusals.sort_by_key(|refusal| refusal["seq"].as_u64());
-        refusals.iter().map(|refusal| refusal["code"].as_str().unwrap_or_default().to_owned()).collect()
+        refusals
+            .iter()
+            .map(|refusal| refusal["code"].as_str().unwrap_or_default().to_owned())
+            .collect()
     }
 
     /// What `mailbag status --json` says.
@@ -186,7 +212,9 @@ impl Town {
     pub(crate) fn wait_for_reason(&self, reason: &str) {
         self.wait(&format!("status says {reason:?}"), || {
             let status = self.status();
-            [&status["blocked"], &status["problems"]].iter().any(|part| part.to_string().contains(reason))
+            [&status["blocked"], &status["problems"]]
+                .iter()
+                .any(|part| part.to_string().contains(reason))
         });
     }
 
@@ -200,10 +228,17 @@ impl Town {
     #[track_caller]
     pub(crate) fn is_alive(&self, from: &str, to: &str) {
         let token = uuid::Uuid::now_v7().to_string();
-        self.mail(from, &format!("{token}.json"), json!({"to": to, "body": token}));
+        self.mail(
+            from,
+            &format!("{token}.json"),
+            json!({"to": to, "body": token}),
+        );
         let inbox = format!("inbox/{to}");
-        let find =
-            || self.names(&inbox).into_iter().find(|name| self.read(&format!("{inbox}/{name}"))["body"] == *token);
+        let find = || {
+            self.names(&inbox)
+                .into_iter()
+                .find(|name| self.read(&format!("{inbox}/{name}"))["body"] == *token)
+        };
         self.wait("a good message after the others", || find().is_some());
         fs::remove_file(self.room(&inbox).join(find().expect("it came"))).expect("it stands there");
     }
@@ -235,8 +270,9 @@ pub(crate) fn so_within(time: Duration, mut is_so: impl FnMut() -> bool) -> bool
 /// The names in a directory as they may be shown, in order; none if there is no such directory.
 pub(crate) fn listing(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    let mut names: Vec<String> =
-        entries.map(|entry| String::from_utf8_lossy(entry.file_name().as_bytes()).into_owned()).collect();
+    let mut names: Vec<String> = entries
+        .map(|entry| String::from_utf8_lossy(entry.file_name().as_bytes()).into_owned())
+        .collect();
     names.sort();
     names
 }
@@ -254,8 +290,15 @@ pub(crate) fn is_root(test: &str) -> bool {
 /// Runs a program of the system; it has to succeed.
 #[track_caller]
 pub(crate) fn tool<'a>(program: &str, arguments: impl IntoIterator<Item = &'a OsStr>) {
-    let output = Command::new(program).args(arguments).output().unwrap_or_else(|e| panic!("{program}: {e}"));
-    assert!(output.status.success(), "{program}: {}", String::from_utf8_lossy(&output.stderr));
+    let output = Command::new(program)
+        .args(arguments)
+        .output()
+        .unwrap_or_else(|e| panic!("{program}: {e}"));
+    assert!(
+        output.status.success(),
+        "{program}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 /// Copies a program, to be run by somebody else. A process of its own does so: while this one had the copy open for writing,
@@ -267,12 +310,21 @@ pub(crate) fn copy_program(from: impl AsRef<OsStr>, to: &Path) {
 /// Lets two files or directories change places, in one step.
 pub(crate) fn exchange(one: &Path, other: &Path) {
     use rustix::fs::{CWD, RenameFlags, renameat_with};
-    renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).expect("both are there, on one file system");
+    renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE)
+        .expect("both are there, on one file system");
 }
 
 /// A Python program that runs beside the test; `None` where there is no Python, and the test is skipped.
 pub(crate) fn python(script: &str, arguments: &[&Path]) -> Option<Child> {
     let mut command = Command::new("python3");
-    command.arg("-c").arg(script).args(arguments).stdin(Stdio::null()).stdout(Stdio::null());
-    command.spawn().map_err(|e| skip(format_args!("python3 does not start: {e}"))).ok()
+    command
+        .arg("-c")
+        .arg(script)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null());
+    command
+        .spawn()
+        .map_err(|e| skip(format_args!("python3 does not start: {e}")))
+        .ok()
 }

@@ -18,7 +18,9 @@ fn alarm(words: &[&str]) -> Value {
 
 /// A room where bob is woken like this, and a router that runs.
 fn town(wake: Value) -> Town {
-    Town::with(&[json!({"id": "alice"}), json!({"id": "bob", "wake": wake})]).quick().run()
+    Town::with(&[json!({"id": "alice"}), json!({"id": "bob", "wake": wake})])
+        .quick()
+        .run()
 }
 
 /// What the alarm was given so far, a line for each time that it rang.
@@ -30,14 +32,20 @@ fn rung(world: &World) -> Vec<String> {
 /// Waits until the alarm rang that often, and gives what it was given.
 #[track_caller]
 fn wait_for(town: &Town, times: usize) -> Vec<String> {
-    town.wait(&format!("bob is woken {times} times"), || rung(town).len() >= times);
+    town.wait(&format!("bob is woken {times} times"), || {
+        rung(town).len() >= times
+    });
     rung(town)
 }
 
 /// The alarm does not ring for what came up to now: bob is woken by a last message, and only by that.
 #[track_caller]
 fn only_the_last_wakes(town: &Town) {
-    town.mail("alice", "last.json", json!({"to": "bob", "body": "the last"}));
+    town.mail(
+        "alice",
+        "last.json",
+        json!({"to": "bob", "body": "the last"}),
+    );
     let rung = wait_for(town, 1);
     assert!(rung.len() == 1 && rung[0].contains("the last"), "{rung:?}");
 }
@@ -55,7 +63,9 @@ fn mail_that_comes_together_wakes_once_and_tells_what_it_is() {
     }
     let rung = wait_for(&town, 1);
     assert!(rung[0].starts_with("bob|3|mailbag: 3 unread:"), "{rung:?}");
-    town.wait("the log has what it printed", || town.words().contains("woke bob") && town.words().contains("rang"));
+    town.wait("the log has what it printed", || {
+        town.words().contains("woke bob") && town.words().contains("rang")
+    });
     let announced = town.names("inbox/bob/.announced");
     assert_eq!(announced.len(), 3, "who got the text has been told");
 }
@@ -64,9 +74,17 @@ fn mail_that_comes_together_wakes_once_and_tells_what_it_is() {
 fn low_priority_and_acks_wake_nobody() {
     // P87
     let town = town(alarm(&["{text}"]));
-    town.mail("bob", "q.json", json!({"id": "q", "to": "alice", "body": "which port?"}));
+    town.mail(
+        "bob",
+        "q.json",
+        json!({"id": "q", "to": "alice", "body": "which port?"}),
+    );
     town.wait_for_mail("alice", 1);
-    town.mail("alice", "a.json", json!({"to": "bob", "body": "by the way", "priority": "low"}));
+    town.mail(
+        "alice",
+        "a.json",
+        json!({"to": "bob", "body": "by the way", "priority": "low"}),
+    );
     town.mail(
         "alice",
         "b.json",
@@ -80,7 +98,11 @@ fn low_priority_and_acks_wake_nobody() {
 fn who_reads_it_meanwhile_is_not_woken() {
     // P87
     let town = town(alarm(&["{text}"]));
-    town.mail("alice", "a.json", json!({"to": "bob", "body": "read at once"}));
+    town.mail(
+        "alice",
+        "a.json",
+        json!({"to": "bob", "body": "read at once"}),
+    );
     town.wait_for_mail("bob", 1);
     town.ok(&["read", "--as", "bob"]);
     only_the_last_wakes(&town);
@@ -91,13 +113,22 @@ fn who_is_at_work_is_told_by_its_hook_and_not_woken() {
     // P87
     let town = town(alarm(&["{text}"]));
     let hook = |event: &str| {
-        let input = json!({"hook_event_name": event, "session_id": "s1", "source": "startup"}).to_string();
+        let input =
+            json!({"hook_event_name": event, "session_id": "s1", "source": "startup"}).to_string();
         town.pipe(&["hook", "claude", "--as", "bob"], input).out
     };
     hook("UserPromptSubmit");
-    town.mail("alice", "a.json", json!({"to": "bob", "body": "in the middle of it"}));
+    town.mail(
+        "alice",
+        "a.json",
+        json!({"to": "bob", "body": "in the middle of it"}),
+    );
     town.wait_for_mail("bob", 1);
-    assert!(!so_within(Duration::from_secs(3), || !rung(&town).is_empty()), "{:?}", rung(&town));
+    assert!(
+        !so_within(Duration::from_secs(3), || !rung(&town).is_empty()),
+        "{:?}",
+        rung(&town)
+    );
     assert!(hook("PostToolBatch").contains("in the middle of it"));
     hook("Stop");
     only_the_last_wakes(&town);
@@ -108,19 +139,28 @@ fn a_program_that_fails_leaves_its_mail_untold_and_the_trouble_in_the_log() {
     // P87
     let town = town(json!({"argv": ["sh", "-c", "echo no such bell; exit 3", "sh", "{text}"]}));
     town.mail("alice", "a.json", json!({"to": "bob", "body": "hello"}));
-    town.wait("the log tells", || town.words().contains("cannot wake bob") && town.words().contains("no such bell"));
-    town.wait("nobody was told", || town.names("inbox/bob/.announced").is_empty());
+    town.wait("the log tells", || {
+        town.words().contains("cannot wake bob") && town.words().contains("no such bell")
+    });
+    town.wait("nobody was told", || {
+        town.names("inbox/bob/.announced").is_empty()
+    });
 }
 
 #[test]
 fn a_program_that_hangs_is_ended_with_what_it_started() {
     // P86
-    let town = town(json!({"argv": ["sh", "-c", "sleep 600 & echo $! > pid; wait"], "within": "1s"}));
+    let town =
+        town(json!({"argv": ["sh", "-c", "sleep 600 & echo $! > pid; wait"], "within": "1s"}));
     town.mail("alice", "a.json", json!({"to": "bob", "body": "hello"}));
-    town.wait("the log tells", || town.words().contains("it was killed after 1s"));
+    town.wait("the log tells", || {
+        town.words().contains("it was killed after 1s")
+    });
     let pid = std::fs::read_to_string(town.path().join("pid")).expect("it was started");
     let stat = format!("/proc/{}/stat", pid.trim());
-    town.wait("the child is gone", || !std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z")));
+    town.wait("the child is gone", || {
+        !std::fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z"))
+    });
 }
 
 #[test]
@@ -134,10 +174,17 @@ fn a_program_that_is_not_there_is_told_and_stops_nothing() {
 #[test]
 fn mail_that_came_while_no_router_ran_wakes_when_one_does() {
     // P85
-    let mut town = Town::with(&[json!({"id": "alice"}), json!({"id": "bob", "wake": alarm(&["{text}"])})]).quick();
+    let mut town = Town::with(&[
+        json!({"id": "alice"}),
+        json!({"id": "bob", "wake": alarm(&["{text}"])}),
+    ])
+    .quick();
     town.send("alice", "bob", "from before");
     assert_eq!(town.bodies("bob"), ["from before"]);
-    assert!(rung(&town).is_empty(), "a command that sends starts no programs");
+    assert!(
+        rung(&town).is_empty(),
+        "a command that sends starts no programs"
+    );
     town.start(&[]);
     assert!(wait_for(&town, 1)[0].contains("from before"));
 }
@@ -145,21 +192,39 @@ fn mail_that_came_while_no_router_ran_wakes_when_one_does() {
 #[test]
 fn what_only_sends_reads_tells_or_waits_starts_no_programs() {
     // P85
-    let mut town = Town::with(&[json!({"id": "alice"}), json!({"id": "bob", "wake": alarm(&["{text}"])})]).quick();
+    let mut town = Town::with(&[
+        json!({"id": "alice"}),
+        json!({"id": "bob", "wake": alarm(&["{text}"])}),
+    ])
+    .quick();
     town.send("alice", "bob", "first");
-    let looks: [&[&str]; 4] =
-        [&["inbox", "bob"], &["read", "--as", "bob"], &["search", "first", "--as", "bob"], &["run", "--once"]];
+    let looks: [&[&str]; 4] = [
+        &["inbox", "bob"],
+        &["read", "--as", "bob"],
+        &["search", "first", "--as", "bob"],
+        &["run", "--once"],
+    ];
     for look in looks {
         town.ok(look);
     }
     town.send("alice", "bob", "second");
     let stop = json!({"hook_event_name": "Stop", "session_id": "s1"}).to_string();
-    assert!(town.pipe(&["hook", "claude", "--as", "bob"], stop).out.contains("second"));
+    assert!(
+        town.pipe(&["hook", "claude", "--as", "bob"], stop)
+            .out
+            .contains("second")
+    );
     // It routes for longer than a router waits for more before it wakes somebody.
-    let wait = town.bare(&["wait", "--as", "alice", "--timeout", "4s"]).stderr(Stdio::null()).spawn();
+    let wait = town
+        .bare(&["wait", "--as", "alice", "--timeout", "4s"])
+        .stderr(Stdio::null())
+        .spawn();
     town.mail("alice", "third.json", json!({"to": "bob", "body": "third"}));
     town.wait_for_mail("bob", 2);
-    assert_eq!(wait.expect("it starts").wait().expect("it ends").code(), Some(4));
+    assert_eq!(
+        wait.expect("it starts").wait().expect("it ends").code(),
+        Some(4)
+    );
     assert!(rung(&town).is_empty(), "{:?}", rung(&town));
     town.start(&[]);
     assert!(wait_for(&town, 1)[0].contains("third"));
@@ -167,7 +232,10 @@ fn what_only_sends_reads_tells_or_waits_starts_no_programs() {
 
 /// A room where bob is a session of Codex that idles, and a stand-in for `codex` that writes down what it was given.
 fn town_of_codex() -> Town {
-    town_of_codex_with(json!({"by": "codex"}), &format!("{BEGINS}\nprintf '%s|' \"$@\" >> woken; echo >> woken"))
+    town_of_codex_with(
+        json!({"by": "codex"}),
+        &format!("{BEGINS}\nprintf '%s|' \"$@\" >> woken; echo >> woken"),
+    )
 }
 
 /// The hooks of the turn that begins when Codex has the message.
@@ -177,39 +245,63 @@ done";
 
 /// The same, with this way to wake it, and this stand-in.
 fn town_of_codex_with(wake: Value, script: &str) -> Town {
-    let mut town =
-        Town::with(&[json!({"id": "alice"}), json!({"id": "carol"}), json!({"id": "bob", "wake": wake})]).quick();
+    let mut town = Town::with(&[
+        json!({"id": "alice"}),
+        json!({"id": "carol"}),
+        json!({"id": "bob", "wake": wake}),
+    ])
+    .quick();
     let codex = town.write("../bin/codex", format!("#!/bin/sh\n{script}\n"));
-    std::fs::set_permissions(&codex, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("a mode");
+    std::fs::set_permissions(&codex, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("a mode");
     for event in ["SessionStart", "UserPromptSubmit", "Stop"] {
         fire(&town, event);
     }
     let path = std::env::var("PATH").expect("a PATH");
     let mut router = town.bare(&["run"]);
     router.env("PROGRAM", assert_cmd::cargo::cargo_bin!("mailbag"));
-    router.env("PATH", format!("{}:{path}", codex.parent().expect("a directory").display()));
+    router.env(
+        "PATH",
+        format!("{}:{path}", codex.parent().expect("a directory").display()),
+    );
     town.start_by(router);
     town
 }
 
 /// Fires a hook of bob's session of Codex.
 fn fire(world: &World, event: &str) {
-    let input = json!({"hook_event_name": event, "session_id": "s1", "source": "startup"}).to_string();
+    let input =
+        json!({"hook_event_name": event, "session_id": "s1", "source": "startup"}).to_string();
     world.pipe(&["hook", "codex", "--as", "bob"], input);
 }
 
 #[test]
 fn a_session_that_codex_cannot_wake_is_woken_as_the_registry_says_and_status_says_so() {
     // P149
-    let bell = json!(["sh", "-c", "printf 'bell|%s|' \"$1\" >> woken; echo >> woken", "sh", "{text}"]);
+    let bell = json!([
+        "sh",
+        "-c",
+        "printf 'bell|%s|' \"$1\" >> woken; echo >> woken",
+        "sh",
+        "{text}"
+    ]);
     let wake = json!({"by": "codex", "else": bell, "every": "1s"});
     let town = town_of_codex_with(wake, "echo 'codex|' >> woken; exit 1");
     let unloaded = || town.json(&["status"])["unloaded"].clone();
     assert_eq!(unloaded(), json!([]), "its session has just called");
-    town.mail("alice", "a.json", json!({"id": "m1", "to": "bob", "body": "to a thread that is not loaded"}));
+    town.mail(
+        "alice",
+        "a.json",
+        json!({"id": "m1", "to": "bob", "body": "to a thread that is not loaded"}),
+    );
     let rung = wait_for(&town, 2);
-    assert!(rung[0] == "codex|" && rung[1].starts_with("bell|mailbag: 1 unread"), "{rung:?}");
-    town.wait("the mail is announced", || town.names("inbox/bob/.announced").len() == 1);
+    assert!(
+        rung[0] == "codex|" && rung[1].starts_with("bell|mailbag: 1 unread"),
+        "{rung:?}"
+    );
+    town.wait("the mail is announced", || {
+        town.names("inbox/bob/.announced").len() == 1
+    });
     // Its end is known, so Codex is not asked.
     fire(&town, "SessionEnd");
     let one = unloaded()[0].clone();
@@ -219,9 +311,16 @@ fn a_session_that_codex_cannot_wake_is_woken_as_the_registry_says_and_status_say
         "{one}"
     );
     let said = town.ok(&["status"]);
-    assert!(said.contains("not loaded") && said.contains("sh is started instead"), "{said}");
+    assert!(
+        said.contains("not loaded") && said.contains("sh is started instead"),
+        "{said}"
+    );
     assert!(said.contains("-> codex resume s1"), "{said}");
-    town.mail("alice", "b.json", json!({"to": "bob", "body": "to a session that has ended"}));
+    town.mail(
+        "alice",
+        "b.json",
+        json!({"to": "bob", "body": "to a session that has ended"}),
+    );
     assert!(wait_for(&town, 3)[2].starts_with("bell|"));
     assert_eq!(town.json(&["pending", "--as", "human"])["items"], json!([]));
 }
@@ -230,46 +329,101 @@ fn a_session_that_codex_cannot_wake_is_woken_as_the_registry_says_and_status_say
 fn mail_of_a_running_exchange_wakes_codex_at_once_and_other_mail_once_a_minute() {
     // P101
     let town = town_of_codex();
-    town.mail("alice", "a.json", json!({"to": "bob", "body": "which port?"}));
+    town.mail(
+        "alice",
+        "a.json",
+        json!({"to": "bob", "body": "which port?"}),
+    );
     assert!(wait_for(&town, 1)[0].starts_with("queue|--thread|s1|--message|mailbag: 1 unread"));
-    town.mail("bob", "b.json", json!({"id": "asked", "to": "alice", "body": "of which server?"}));
-    town.mail("carol", "c.json", json!({"to": "bob", "body": "something else"}));
-    assert!(!so_within(Duration::from_secs(3), || rung(&town).len() > 1), "{:?}", rung(&town));
-    town.mail("alice", "d.json", json!({"to": "bob", "in_reply_to": "asked", "body": "of the test server"}));
+    town.mail(
+        "bob",
+        "b.json",
+        json!({"id": "asked", "to": "alice", "body": "of which server?"}),
+    );
+    town.mail(
+        "carol",
+        "c.json",
+        json!({"to": "bob", "body": "something else"}),
+    );
+    assert!(
+        !so_within(Duration::from_secs(3), || rung(&town).len() > 1),
+        "{:?}",
+        rung(&town)
+    );
+    town.mail(
+        "alice",
+        "d.json",
+        json!({"to": "bob", "in_reply_to": "asked", "body": "of the test server"}),
+    );
     let rung = wait_for(&town, 2);
     // bob wrote to alice just now, so her mail needs no reference.
-    town.mail("alice", "e.json", json!({"to": "bob", "body": "and a second question"}));
+    town.mail(
+        "alice",
+        "e.json",
+        json!({"to": "bob", "body": "and a second question"}),
+    );
     wait_for(&town, 3);
     // A line of its own, though the text has several.
     let text = std::fs::read_to_string(town.path().join("woken")).expect("it was woken");
-    assert!(text.contains("of the test server") && text.contains("something else"), "{rung:?}");
+    assert!(
+        text.contains("of the test server") && text.contains("something else"),
+        "{rung:?}"
+    );
 }
 
 #[test]
 fn a_conversation_without_end_wakes_ten_times_and_then_once_a_minute() {
     // P101
     let town = town_of_codex();
-    let answers = || rung(&town).iter().filter(|line| line.contains("queue|")).count();
+    let answers = || {
+        rung(&town)
+            .iter()
+            .filter(|line| line.contains("queue|"))
+            .count()
+    };
     for n in 1..=10 {
         let message = json!({"to": "bob", "thread_id": "endless", "body": format!("answer {n}")});
         town.mail("alice", &format!("{n}.json"), message);
         town.wait(&format!("bob is woken {n} times"), || answers() == n);
     }
-    town.mail("alice", "11.json", json!({"to": "bob", "thread_id": "endless", "body": "answer 11"}));
-    assert!(!so_within(Duration::from_secs(3), || answers() > 10), "{:?}", rung(&town));
+    town.mail(
+        "alice",
+        "11.json",
+        json!({"to": "bob", "thread_id": "endless", "body": "answer 11"}),
+    );
+    assert!(
+        !so_within(Duration::from_secs(3), || answers() > 10),
+        "{:?}",
+        rung(&town)
+    );
 }
 
 #[test]
 fn a_message_that_codex_takes_and_holds_is_a_failed_wake() {
     // P422
-    let town = town_of_codex_with(json!({"by": "codex"}), "printf '%s|' \"$@\" >> woken; echo >> woken");
-    town.mail("alice", "a.json", json!({"id": "m1", "to": "bob", "body": "are you there?"}));
+    let town = town_of_codex_with(
+        json!({"by": "codex"}),
+        "printf '%s|' \"$@\" >> woken; echo >> woken",
+    );
+    town.mail(
+        "alice",
+        "a.json",
+        json!({"id": "m1", "to": "bob", "body": "are you there?"}),
+    );
     wait_for(&town, 1);
-    town.wait("the log has the failure", || town.ok(&["trace", "alice/m1"]).contains("wake failed"));
+    town.wait("the log has the failure", || {
+        town.ok(&["trace", "alice/m1"]).contains("wake failed")
+    });
     let trace = town.ok(&["trace", "alice/m1"]);
-    assert!(trace.contains("Codex holds messages for this session") && !trace.contains("succeeded"), "{trace}");
+    assert!(
+        trace.contains("Codex holds messages for this session") && !trace.contains("succeeded"),
+        "{trace}"
+    );
     assert!(town.ok(&["who"]).contains("wake failed"));
-    assert!(town.names("inbox/bob/.announced").is_empty(), "the next prompt announces it");
+    assert!(
+        town.names("inbox/bob/.announced").is_empty(),
+        "the next prompt announces it"
+    );
 }
 
 #[test]
@@ -278,19 +432,35 @@ fn codex_is_not_asked_to_wake_a_session_that_the_person_interrupted() {
     let town = town_of_codex();
     fire(&town, "UserPromptSubmit");
     fire(&town, "Interrupt");
-    town.mail("alice", "a.json", json!({"id": "m1", "to": "bob", "body": "are you there?"}));
-    town.wait("the log has the failure", || town.ok(&["trace", "alice/m1"]).contains("wake failed"));
+    town.mail(
+        "alice",
+        "a.json",
+        json!({"id": "m1", "to": "bob", "body": "are you there?"}),
+    );
+    town.wait("the log has the failure", || {
+        town.ok(&["trace", "alice/m1"]).contains("wake failed")
+    });
     assert!(rung(&town).is_empty(), "{:?}", rung(&town));
     let pending = town.json(&["pending", "--as", "human"])["items"].to_string();
-    assert!(pending.contains("type a prompt in its terminal"), "{pending}");
+    assert!(
+        pending.contains("type a prompt in its terminal"),
+        "{pending}"
+    );
 }
 
 #[test]
 fn arguments_reach_the_program_as_they_are_and_no_shell_reads_them() {
     // P86
     let town = town(json!({"argv": ["printf", "%s", "{text}{no}{agent}"]}));
-    town.mail("alice", "a.json", json!({"to": "bob", "body": "$(touch pwned) `touch pwned` {agent}; touch pwned"}));
-    town.wait("the log has it", || town.words().contains("$(touch pwned) `touch pwned` {agent}; touch pwned"));
+    town.mail(
+        "alice",
+        "a.json",
+        json!({"to": "bob", "body": "$(touch pwned) `touch pwned` {agent}; touch pwned"}),
+    );
+    town.wait("the log has it", || {
+        town.words()
+            .contains("$(touch pwned) `touch pwned` {agent}; touch pwned")
+    });
     assert!(town.words().contains("{no}bob"), "{}", town.words());
     assert!(!town.path().join("pwned").exists());
 }
@@ -302,14 +472,20 @@ fn the_registry_says_how_and_refuses_what_is_no_way() {
         ("codex", json!({"by": "codex"})),
         ("nobody", json!({"by": "nobody"})),
         (r#"["bell","{text}"]"#, json!({"argv": ["bell", "{text}"]})),
-        (r#"{"argv":["bell"],"every":"5m","mine":1}"#, json!({"argv": ["bell"], "every": "5m", "mine": 1})),
+        (
+            r#"{"argv":["bell"],"every":"5m","mine":1}"#,
+            json!({"argv": ["bell"], "every": "5m", "mine": 1}),
+        ),
     ] {
         world.ok(&["agent", "set", "bob", "--wake", how]);
         assert_eq!(world.json(&["agent", "show", "bob"])["wake"], wake, "{how}");
     }
     let otherwise = r#"{"by":"codex","else":["bell"]}"#;
     world.ok(&["agent", "set", "bob", "--wake", otherwise]);
-    assert_eq!(world.json(&["trust"])["programs"][1]["program"], json!(["bell"]));
+    assert_eq!(
+        world.json(&["trust"])["programs"][1]["program"],
+        json!(["bell"])
+    );
     for wrong in [
         r#"{"by":"claude","else":["bell"]}"#,
         "emacs",
@@ -320,7 +496,13 @@ fn the_registry_says_how_and_refuses_what_is_no_way() {
     ] {
         world.fails(2, &["agent", "set", "bob", "--wake", wrong]);
     }
-    world.write("registry.json", r#"{"version":1,"agents":[{"id":"bob","wake":{"by":"smoke"}}]}"#);
+    world.write(
+        "registry.json",
+        r#"{"version":1,"agents":[{"id":"bob","wake":{"by":"smoke"}}]}"#,
+    );
     let complaint = world.fails(1, &["agent", "list"]);
-    assert!(complaint.contains("/agents/0/wake") && complaint.contains("claude, codex, nobody"), "{complaint}");
+    assert!(
+        complaint.contains("/agents/0/wake") && complaint.contains("claude, codex, nobody"),
+        "{complaint}"
+    );
 }

@@ -41,8 +41,16 @@ pub(crate) struct Ran {
 impl World {
     /// A world without a room.
     pub(crate) fn empty() -> World {
-        let directory = |prefix| tempfile::Builder::new().prefix(prefix).tempdir().expect("a temporary directory");
-        World { dir: directory("mailbag-test-"), trust: directory("mailbag-trust-") }
+        let directory = |prefix| {
+            tempfile::Builder::new()
+                .prefix(prefix)
+                .tempdir()
+                .expect("a temporary directory")
+        };
+        World {
+            dir: directory("mailbag-test-"),
+            trust: directory("mailbag-trust-"),
+        }
     }
 
     /// A world with a room in which nobody but the human is registered.
@@ -102,15 +110,21 @@ impl World {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin!("mailbag"));
         command.args(args).current_dir(self.path());
         let foreign = |name: &str| {
-            let ours = ["MAILBAG_", "MAOS_", "CLAUDE", "CODEX_", "GEMINI_", "QWEN_", "OPENCODE", "COPILOT_", "KIMI_"]
-                .iter()
-                .any(|p| name.starts_with(p));
+            let ours = [
+                "MAILBAG_", "MAOS_", "CLAUDE", "CODEX_", "GEMINI_", "QWEN_", "OPENCODE",
+                "COPILOT_", "KIMI_",
+            ]
+            .iter()
+            .any(|p| name.starts_with(p));
             ours && !name.starts_with("MAILBAG_TEST_")
         };
         for (name, _) in std::env::vars().filter(|(name, _)| foreign(name)) {
             command.env_remove(name);
         }
-        command.env("NO_COLOR", "1").env("MAILBAG_TRUST_DIR", self.trust()).env("MAILBAG_TEST_HOME", self.trust());
+        command
+            .env("NO_COLOR", "1")
+            .env("MAILBAG_TRUST_DIR", self.trust())
+            .env("MAILBAG_TEST_HOME", self.trust());
         command.env_remove("NOTIFY_SOCKET");
         command.env("XDG_STATE_HOME", self.trust());
         // The tester can be an agent, or have no terminal.
@@ -131,7 +145,11 @@ impl World {
     }
 
     /// Runs the program with nothing on standard input, and with what is done to the command before.
-    pub(crate) fn run_with(&self, args: &[&str], with: impl FnOnce(&mut assert_cmd::Command)) -> Ran {
+    pub(crate) fn run_with(
+        &self,
+        args: &[&str],
+        with: impl FnOnce(&mut assert_cmd::Command),
+    ) -> Ran {
         let mut command = self.program(args);
         with(&mut command);
         Ran::of(command.write_stdin("").timeout(DEADLINE))
@@ -170,11 +188,17 @@ impl World {
     ) -> std::process::Output {
         let mut bare = self.bare(&[]);
         with(&mut bare);
-        let quoted = args.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''")));
-        let line: Vec<String> =
-            [bare.get_program().to_str().expect("plain").to_owned()].into_iter().chain(quoted).collect();
+        let quoted = args
+            .iter()
+            .map(|word| format!("'{}'", word.replace('\'', "'\\''")));
+        let line: Vec<String> = [bare.get_program().to_str().expect("plain").to_owned()]
+            .into_iter()
+            .chain(quoted)
+            .collect();
         let mut terminal = Command::new("script");
-        terminal.args(["-qec", &line.join(" "), "/dev/null"]).current_dir(self.path());
+        terminal
+            .args(["-qec", &line.join(" "), "/dev/null"])
+            .current_dir(self.path());
         for (name, value) in bare.get_envs() {
             match value {
                 Some(value) => terminal.env(name, value),
@@ -182,13 +206,25 @@ impl World {
             };
         }
         let mut command = assert_cmd::Command::from_std(terminal);
-        command.write_stdin(typed).timeout(DEADLINE).output().expect("script of util-linux")
+        command
+            .write_stdin(typed)
+            .timeout(DEADLINE)
+            .output()
+            .expect("script of util-linux")
     }
 
     /// Decides an open approval as a program does: with the digest of the text that it has read.
     pub(crate) fn decide(&self, agent: &str, approval: &str, option: &str, more: &[&str]) -> Ran {
         let digest = self.digest(agent, approval);
-        self.run(&[&["decide", "--as", agent, approval, option, "--digest", &digest], more].concat())
+        self.run(
+            &[
+                &[
+                    "decide", "--as", agent, approval, option, "--digest", &digest,
+                ],
+                more,
+            ]
+            .concat(),
+        )
     }
 
     /// The digest of an approval in the agent's list; zeros if it is not there.
@@ -196,23 +232,36 @@ impl World {
         self.run(&["run", "--once"]);
         let items = self.json(&["pending", "--as", agent])["items"].clone();
         let is_it = |item: &&Value| {
-            let (seq, message) = (item["seq"].to_string(), item["message"].as_str().unwrap_or_default());
-            approval.trim_start_matches('#') == seq || message == approval || message.ends_with(&format!("/{approval}"))
+            let (seq, message) = (
+                item["seq"].to_string(),
+                item["message"].as_str().unwrap_or_default(),
+            );
+            approval.trim_start_matches('#') == seq
+                || message == approval
+                || message.ends_with(&format!("/{approval}"))
         };
-        let digest = items.as_array().into_iter().flatten().find(is_it).and_then(|item| item["digest"].as_str());
+        let digest = items
+            .as_array()
+            .into_iter()
+            .flatten()
+            .find(is_it)
+            .and_then(|item| item["digest"].as_str());
         digest.map_or_else(|| "0".repeat(64), str::to_owned)
     }
 
     /// Sends a message and gives its id.
     #[track_caller]
     pub(crate) fn send(&self, from: &str, to: &str, body: &str) -> String {
-        self.ok(&["send", "-q", to, body, "--as", from]).trim().to_owned()
+        self.ok(&["send", "-q", to, body, "--as", from])
+            .trim()
+            .to_owned()
     }
 
     /// Writes a file below the room, its directories included.
     pub(crate) fn write(&self, below: &str, text: impl AsRef<[u8]>) -> PathBuf {
         let path = self.room(below);
-        std::fs::create_dir_all(path.parent().expect("a file is in a directory")).expect("a directory");
+        std::fs::create_dir_all(path.parent().expect("a file is in a directory"))
+            .expect("a directory");
         std::fs::write(&path, text).expect("a file");
         path
     }
@@ -224,9 +273,15 @@ impl World {
 
     /// The names of the message files in a directory of the room, sorted; none if there is no directory.
     pub(crate) fn names(&self, below: &str) -> Vec<String> {
-        let Ok(entries) = std::fs::read_dir(self.room(below)) else { return Vec::new() };
-        let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-        let mut names: Vec<String> = names.filter(|name| name.ends_with(".json") && !name.starts_with('.')).collect();
+        let Ok(entries) = std::fs::read_dir(self.room(below)) else {
+            return Vec::new();
+        };
+        let names = entries
+            .flatten()
+            .filter_map(|entry| entry.file_name().into_string().ok());
+        let mut names: Vec<String> = names
+            .filter(|name| name.ends_with(".json") && !name.starts_with('.'))
+            .collect();
         names.sort();
         names
     }
@@ -234,12 +289,18 @@ impl World {
     /// The messages in an inbox, oldest first, without asking the program.
     pub(crate) fn inbox(&self, agent: &str) -> Vec<Value> {
         let below = format!("inbox/{agent}");
-        self.names(&below).iter().map(|name| self.read(&format!("{below}/{name}"))).collect()
+        self.names(&below)
+            .iter()
+            .map(|name| self.read(&format!("{below}/{name}")))
+            .collect()
     }
 
     /// The bodies of the messages in an inbox, oldest first.
     pub(crate) fn bodies(&self, agent: &str) -> Vec<String> {
-        self.inbox(agent).iter().map(|mail| mail["body"].as_str().unwrap_or_default().to_owned()).collect()
+        self.inbox(agent)
+            .iter()
+            .map(|mail| mail["body"].as_str().unwrap_or_default().to_owned())
+            .collect()
     }
 
     /// A JSON file below the room.
@@ -250,8 +311,18 @@ impl World {
 
     /// Every file and directory of the world with its content, to see that nothing changed.
     pub(crate) fn everything(&self) -> Vec<(PathBuf, Vec<u8>)> {
-        let entries = walkdir::WalkDir::new(self.path()).sort_by_file_name().into_iter().flatten();
-        entries.map(|entry| (entry.path().to_path_buf(), std::fs::read(entry.path()).unwrap_or_default())).collect()
+        let entries = walkdir::WalkDir::new(self.path())
+            .sort_by_file_name()
+            .into_iter()
+            .flatten();
+        entries
+            .map(|entry| {
+                (
+                    entry.path().to_path_buf(),
+                    std::fs::read(entry.path()).unwrap_or_default(),
+                )
+            })
+            .collect()
     }
 
     /// Waits until something is so.
@@ -269,10 +340,18 @@ impl World {
     /// Starts a router by a command of one's own and waits until it watches.
     #[track_caller]
     pub(crate) fn router_by(&self, mut command: Command) -> Router {
-        let log = self.path().join(format!("router-{}.log", uuid::Uuid::now_v7()));
+        let log = self
+            .path()
+            .join(format!("router-{}.log", uuid::Uuid::now_v7()));
         let stderr = std::fs::File::create(&log).expect("a file for the router's log");
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
-        let mut router = Router { child: command.spawn().expect("the program starts"), log };
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(stderr);
+        let mut router = Router {
+            child: command.spawn().expect("the program starts"),
+            log,
+        };
         wait("the router watches", || {
             if let Ok(Some(status)) = router.child.try_wait() {
                 panic!("the router ended with {status}: {}", router.log());
@@ -287,7 +366,11 @@ impl Ran {
     fn of(command: &mut assert_cmd::Command) -> Ran {
         let output = command.output().expect("the program runs");
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Ran { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+        Ran {
+            code: output.status.code().unwrap_or(-1),
+            out: text(output.stdout),
+            err: text(output.stderr),
+        }
     }
 
     /// The output of a run that succeeded.
@@ -359,7 +442,10 @@ impl Drop for Router {
 #[track_caller]
 pub(crate) fn skip(reason: impl std::fmt::Display) {
     let all = std::env::var_os("MAILBAG_TEST_ALL").is_some_and(|value| value == "1");
-    assert!(!all, "skipped, although MAILBAG_TEST_ALL=1 is set: {reason}");
+    assert!(
+        !all,
+        "skipped, although MAILBAG_TEST_ALL=1 is set: {reason}"
+    );
     println!("skipped: {reason}");
 }
 

@@ -29,8 +29,10 @@ const WORDS: &str = "the parser fails on second input since a comment may now en
     race condition between two writers lock file stale index corrupted rebuilt from log Größe größer über façade naïve \
     thanks agreed objection proposal decision recorded handoff done blocked waiting need answer before noon token";
 
-const KINDS: [&str; 10] =
-    ["message", "message", "message", "request", "question", "answer", "status", "task", "review", "handoff"];
+const KINDS: [&str; 10] = [
+    "message", "message", "message", "request", "question", "answer", "status", "task", "review",
+    "handoff",
+];
 
 /// Small, quick and the same every time: what the messages say needs no more.
 struct Dice(u64);
@@ -67,16 +69,27 @@ struct Maker {
 /// Makes the room.
 pub(super) fn room(path: &Path, messages: u64) -> Result<()> {
     let (room, _) = Room::init(path)?;
-    let agents: Vec<Value> = (0..AGENTS).map(|n| json!({"id": agent(n), "role": "engineer"})).collect();
-    room.dir
-        .replace(layout::REGISTRY, json!({"version": 1, "agents": agents, "aliases": {}}).to_string().as_bytes())?;
+    let agents: Vec<Value> = (0..AGENTS)
+        .map(|n| json!({"id": agent(n), "role": "engineer"}))
+        .collect();
+    room.dir.replace(
+        layout::REGISTRY,
+        json!({"version": 1, "agents": agents, "aliases": {}})
+            .to_string()
+            .as_bytes(),
+    )?;
     let span = DAYS * 86_400_000_000;
     let mut maker = Maker {
         log: Log::open(&room.dir, Tip::NONE)?,
         tip: Tip::NONE,
         dice: Dice(0x9e37_79b9_7f4a_7c15),
         words: WORDS.split_whitespace().collect(),
-        threads: (0..OPEN_THREADS).map(|n| Thread { name: format!("start-{n}"), last: None }).collect(),
+        threads: (0..OPEN_THREADS)
+            .map(|n| Thread {
+                name: format!("start-{n}"),
+                last: None,
+            })
+            .collect(),
         seq: 0,
         batch: 0,
         at: Stamp::now().micros() - span,
@@ -122,7 +135,11 @@ impl Maker {
         let count = u32::try_from(records.len())?;
         for (n, record) in records.iter_mut().enumerate() {
             self.seq += 1;
-            self.at += if record.event == Event::Accepted { self.step } else { 1 };
+            self.at += if record.event == Event::Accepted {
+                self.step
+            } else {
+                1
+            };
             (record.seq, record.batch, record.prev) = (self.seq, self.batch, self.prev);
             record.at = Stamp::from_micros(self.at).to_string();
             record.count = (n == 0).then_some(count);
@@ -133,26 +150,57 @@ impl Maker {
         }
         // Goes on to the next segment when this one is full.
         let start = self.log.end()?;
-        let place = |bytes| Position { offset: start.offset + bytes, ..start };
-        self.tip = Tip { at: place(last), end: place(lines.len() as u64), seq: self.seq, hash: self.prev };
+        let place = |bytes| Position {
+            offset: start.offset + bytes,
+            ..start
+        };
+        self.tip = Tip {
+            at: place(last),
+            end: place(lines.len() as u64),
+            seq: self.seq,
+            hash: self.prev,
+        };
         Ok(self.log.append(&lines)?)
     }
 
     fn message(&mut self) -> Result<Record> {
         let sender = self.dice.roll(AGENTS);
-        let others = if self.dice.roll(20) == 0 { 5 } else { 1 + self.dice.roll(8) / 7 };
-        let to: Vec<String> = (1..=others).map(|n| agent((sender + n * (1 + self.dice.roll(8))) % AGENTS)).collect();
+        let others = if self.dice.roll(20) == 0 {
+            5
+        } else {
+            1 + self.dice.roll(8) / 7
+        };
+        let to: Vec<String> = (1..=others)
+            .map(|n| agent((sender + n * (1 + self.dice.roll(8))) % AGENTS))
+            .collect();
         let from = agent(sender);
         let millis = u64::try_from(self.at / 1000)?;
         let mut random = [0; 10];
-        random.iter_mut().for_each(|byte| *byte = self.dice.roll(256) as u8);
-        let id = uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid().to_string();
+        random
+            .iter_mut()
+            .for_each(|byte| *byte = self.dice.roll(256) as u8);
+        let id = uuid::Builder::from_unix_timestamp_millis(millis, &random)
+            .into_uuid()
+            .to_string();
         let mut fields = Map::new();
         fields.insert("id".into(), id.clone().into());
-        fields.insert("timestamp".into(), Stamp::from_micros(self.at).to_string().into());
+        fields.insert(
+            "timestamp".into(),
+            Stamp::from_micros(self.at).to_string().into(),
+        );
         fields.insert("from".into(), from.clone().into());
-        fields.insert("to".into(), if to.len() == 1 { json!(to[0]) } else { json!(to) });
-        fields.insert("type".into(), KINDS[self.dice.roll(KINDS.len() as u64) as usize].into());
+        fields.insert(
+            "to".into(),
+            if to.len() == 1 {
+                json!(to[0])
+            } else {
+                json!(to)
+            },
+        );
+        fields.insert(
+            "type".into(),
+            KINDS[self.dice.roll(KINDS.len() as u64) as usize].into(),
+        );
         if self.dice.roll(10) < 6 {
             self.join_thread(&mut fields, &from, &id);
         }
@@ -167,22 +215,42 @@ impl Maker {
         }
         fields.insert("body".into(), body.into());
         if self.dice.roll(5) == 0 {
-            fields.insert("metadata".into(), json!({"file": "src/parser.rs", "line": self.dice.roll(900)}));
+            fields.insert(
+                "metadata".into(),
+                json!({"file": "src/parser.rs", "line": self.dice.roll(900)}),
+            );
         }
         self.number += 1;
         self.record(fields, &from, id, to)
     }
 
-    fn record(&self, fields: Map<String, Value>, from: &str, id: String, to: Vec<String>) -> Result<Record> {
+    fn record(
+        &self,
+        fields: Map<String, Value>,
+        from: &str,
+        id: String,
+        to: Vec<String>,
+    ) -> Result<Record> {
         let mut record = Record::new(Event::Accepted);
-        record.claim = Some(layout::claim(self.number, from, OsStr::new(&format!("{id}.json"))));
+        record.claim = Some(layout::claim(
+            self.number,
+            from,
+            OsStr::new(&format!("{id}.json")),
+        ));
         record.from = Some(from.into());
         let mut agents: Vec<_> = to.iter().map(|agent| agent.as_str().into()).collect();
         agents.sort();
         agents.dedup();
-        record.to = vec![Group { via: "direct".into(), agents }];
+        record.to = vec![Group {
+            via: "direct".into(),
+            agents,
+        }];
         record.message = Some(to_raw_value(&fields)?);
-        record.digest = Some(Message::from_fields(fields).context("it has all that a message needs")?.digest());
+        record.digest = Some(
+            Message::from_fields(fields)
+                .context("it has all that a message needs")?
+                .digest(),
+        );
         record.id = Some(id);
         Ok(record)
     }
@@ -196,13 +264,17 @@ impl Maker {
             fields.insert("in_reply_to".into(), format!("{from}/{id}").into());
         }
         if ends {
-            *thread = Thread { name: id.to_owned(), last: None };
+            *thread = Thread {
+                name: id.to_owned(),
+                last: None,
+            };
         }
     }
 
     fn text(&mut self, words: u64) -> String {
-        let picked: Vec<&str> =
-            (0..words).map(|_| self.words[self.dice.roll(self.words.len() as u64) as usize]).collect();
+        let picked: Vec<&str> = (0..words)
+            .map(|_| self.words[self.dice.roll(self.words.len() as u64) as usize])
+            .collect();
         picked.join(" ")
     }
 }

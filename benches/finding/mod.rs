@@ -44,15 +44,23 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         }
     }
     let _guard = cleanup::Guard::new()?;
-    let work = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("finding-{}", std::process::id()));
+    let work =
+        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("finding-{}", std::process::id()));
     fs::create_dir_all(&work)?;
     cleanup::remember(Undo::Remove(work.clone()));
     let room = kept.unwrap_or_else(|| work.join("room"));
     if !room.join("registry.json").exists() {
-        println!("making a log of {messages} messages in {} …", room.display());
+        println!(
+            "making a log of {messages} messages in {} …",
+            room.display()
+        );
         make::room(&room, messages)?;
     }
-    let programs =
-        Programs { mailbag, floor_options: Vec::new(), own: std::env::current_exe()?, said: work.join("said") };
+    let programs = Programs {
+        mailbag,
+        floor_options: Vec::new(),
+        own: std::env::current_exe()?,
+        said: work.join("said"),
+    };
     Bench::new(programs, room, pairs)?.run()
 }

@@ -82,7 +82,11 @@ impl Relay {
             stage: directory("spool/stage")?,
             log: openat(CWD, &log, flags, Mode::from_raw_mode(0o644))?,
             power,
-            by_name: names.iter().enumerate().map(|(at, name)| (name.clone(), at)).collect(),
+            by_name: names
+                .iter()
+                .enumerate()
+                .map(|(at, name)| (name.clone(), at))
+                .collect(),
             names,
             claim_number: 0,
             seq: 0,
@@ -136,9 +140,18 @@ impl Relay {
     fn claim_and_read(&mut self, intake: &mut Intake) -> Result<Vec<Letter>> {
         let (mut letters, mut bytes, mut copies) = (Vec::new(), 0, 0);
         let mut buffer = Vec::new();
-        while letters.len() < limits::BATCH_MESSAGES && bytes < limits::BATCH_BYTES && copies < limits::BATCH_COPIES {
-            let Some(candidate) = intake.next(self.outboxes.parent.as_fd(), &self.names)? else { break };
-            let outbox = self.outboxes.get_or_take(candidate.agent, candidate.outbox.as_ref(), &self.names)?;
+        while letters.len() < limits::BATCH_MESSAGES
+            && bytes < limits::BATCH_BYTES
+            && copies < limits::BATCH_COPIES
+        {
+            let Some(candidate) = intake.next(self.outboxes.parent.as_fd(), &self.names)? else {
+                break;
+            };
+            let outbox = self.outboxes.get_or_take(
+                candidate.agent,
+                candidate.outbox.as_ref(),
+                &self.names,
+            )?;
             if let Some(letter) = self.claim_one(candidate, &outbox, &mut buffer, intake)? {
                 bytes += buffer.len() as u64;
                 copies += letter.recipients.len();
@@ -155,32 +168,58 @@ impl Relay {
         buffer: &mut Vec<u8>,
         intake: &mut Intake,
     ) -> Result<Option<Letter>> {
-        let Candidate { agent: sender, name, .. } = candidate;
-        let Some(opened) = calls::open_message(outbox.as_fd(), &name)? else { return Ok(None) };
+        let Candidate {
+            agent: sender,
+            name,
+            ..
+        } = candidate;
+        let Some(opened) = calls::open_message(outbox.as_fd(), &name)? else {
+            return Ok(None);
+        };
         if !calls::is_finished(&opened.fd)? {
             intake.again(sender, name);
             return Ok(None);
         }
         calls::read_whole(&opened, buffer)?;
-        let message: Map<String, Value> = serde_json::from_slice(buffer).with_context(|| name.clone())?;
+        let message: Map<String, Value> =
+            serde_json::from_slice(buffer).with_context(|| name.clone())?;
         self.claim_number += 1;
         let claim = format!("{:08}~{}~{name}", self.claim_number, self.names[sender]);
-        calls::rename(outbox.as_fd(), &name, self.claims.as_fd(), &claim).with_context(|| claim.clone())?;
-        ensure!(calls::claimed_is(self.claims.as_fd(), &claim, opened.inode)?, "{claim}: another file");
+        calls::rename(outbox.as_fd(), &name, self.claims.as_fd(), &claim)
+            .with_context(|| claim.clone())?;
+        ensure!(
+            calls::claimed_is(self.claims.as_fd(), &claim, opened.inode)?,
+            "{claim}: another file"
+        );
         let recipients = self.recipients(sender, message.get("to").unwrap_or(&Value::Null))?;
-        Ok(Some(Letter { sender, name, claim, message, recipients, seq: 0, delivered_name: String::new() }))
+        Ok(Some(Letter {
+            sender,
+            name,
+            claim,
+            message,
+            recipients,
+            seq: 0,
+            delivered_name: String::new(),
+        }))
     }
 
     /// The recipients are the names in the message; `all` is every inbox but the sender's and the human's.
     fn recipients(&self, sender: usize, to: &Value) -> Result<Vec<usize>> {
         match to {
-            Value::String(all) if all == "all" => {
-                Ok((0..self.names.len()).filter(|&agent| agent != sender && self.names[agent] != "human").collect())
-            }
+            Value::String(all) if all == "all" => Ok((0..self.names.len())
+                .filter(|&agent| agent != sender && self.names[agent] != "human")
+                .collect()),
             Value::String(name) => Ok(vec![*self.by_name.get(name).with_context(|| name.clone())?]),
             Value::Array(names) => {
-                let known = |name: &Value| name.as_str().and_then(|name| self.by_name.get(name)).copied();
-                names.iter().map(|name| known(name).with_context(|| name.to_string())).collect()
+                let known = |name: &Value| {
+                    name.as_str()
+                        .and_then(|name| self.by_name.get(name))
+                        .copied()
+                };
+                names
+                    .iter()
+                    .map(|name| known(name).with_context(|| name.to_string()))
+                    .collect()
             }
             other => anyhow::bail!("to: {other}"),
         }
@@ -194,14 +233,24 @@ impl Relay {
             self.last = self.last.next();
             letter.seq = self.seq;
             let from = &self.names[letter.sender];
-            let id = letter.message.get("id").and_then(Value::as_str).unwrap_or("none");
+            let id = letter
+                .message
+                .get("id")
+                .and_then(Value::as_str)
+                .unwrap_or("none");
             letter.delivered_name = format!("{}-{from}-{id}.json", self.last.file_name());
             record(&mut log, &letter.message, letter.recipients.len());
-            let mut copies = Copies::new(std::mem::take(&mut letter.message), from, self.seq, self.last);
+            let mut copies = Copies::new(
+                std::mem::take(&mut letter.message),
+                from,
+                self.seq,
+                self.last,
+            );
             for &recipient in &letter.recipients {
                 let recipient = &self.names[recipient];
                 staged_name(&mut name, letter.seq, recipient);
-                let file = calls::stage(self.stage.as_fd(), &name, copies.for_recipient(recipient))?;
+                let file =
+                    calls::stage(self.stage.as_fd(), &name, copies.for_recipient(recipient))?;
                 if keep {
                     staged.push(file);
                 }
@@ -229,8 +278,13 @@ impl Relay {
             for &recipient in &letter.recipients {
                 let inbox = self.inboxes.get(recipient, &self.names)?;
                 staged_name(&mut name, letter.seq, &self.names[recipient]);
-                calls::rename(self.stage.as_fd(), &name, inbox.as_fd(), &letter.delivered_name)
-                    .with_context(|| format!("{name} to {}", letter.delivered_name))?;
+                calls::rename(
+                    self.stage.as_fd(),
+                    &name,
+                    inbox.as_fd(),
+                    &letter.delivered_name,
+                )
+                .with_context(|| format!("{name} to {}", letter.delivered_name))?;
             }
             let sent = self.sents.get(letter.sender, &self.names)?;
             name.clear();
@@ -249,7 +303,11 @@ fn staged_name(name: &mut String, seq: u64, recipient: &str) {
 
 impl Handles {
     fn new(parent: OwnedFd, agents: usize) -> Handles {
-        Handles { parent, opened: vec![None; agents], used: Vec::new() }
+        Handles {
+            parent,
+            opened: vec![None; agents],
+            used: Vec::new(),
+        }
     }
 
     /// The agent's directory, opened if this batch has not yet.
@@ -258,14 +316,20 @@ impl Handles {
     }
 
     /// The agent's directory: this batch's, or else the one that the scan holds open, or else opened now.
-    fn get_or_take(&mut self, agent: usize, held: Option<&Rc<OwnedFd>>, names: &[String]) -> Result<Rc<OwnedFd>> {
+    fn get_or_take(
+        &mut self,
+        agent: usize,
+        held: Option<&Rc<OwnedFd>>,
+        names: &[String],
+    ) -> Result<Rc<OwnedFd>> {
         if let Some(directory) = &self.opened[agent] {
             return Ok(Rc::clone(directory));
         }
         let directory = match held {
             Some(directory) => Rc::clone(directory),
             None => Rc::new(
-                calls::open_directory(self.parent.as_fd(), &names[agent]).with_context(|| names[agent].clone())?,
+                calls::open_directory(self.parent.as_fd(), &names[agent])
+                    .with_context(|| names[agent].clone())?,
             ),
         };
         self.opened[agent] = Some(Rc::clone(&directory));
@@ -281,7 +345,9 @@ impl Handles {
     }
 
     fn opened(&self) -> impl Iterator<Item = &Rc<OwnedFd>> {
-        self.used.iter().filter_map(|&agent| self.opened[agent].as_ref())
+        self.used
+            .iter()
+            .filter_map(|&agent| self.opened[agent].as_ref())
     }
 }
 
@@ -289,8 +355,14 @@ impl Unsynced {
     /// Keeps the handles of what was just moved into, unless they are so many that everything is synced at once anyway.
     fn after(inboxes: &Handles, sents: &Handles) -> Unsynced {
         if inboxes.used.len() + sents.used.len() > limits::SYNC_ONE_BY_ONE {
-            return Unsynced { directories: Vec::new(), too_many: true };
+            return Unsynced {
+                directories: Vec::new(),
+                too_many: true,
+            };
         }
-        Unsynced { directories: inboxes.opened().chain(sents.opened()).cloned().collect(), too_many: false }
+        Unsynced {
+            directories: inboxes.opened().chain(sents.opened()).cloned().collect(),
+            too_many: false,
+        }
     }
 }

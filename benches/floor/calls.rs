@@ -36,14 +36,22 @@ pub(super) fn open_message(outbox: BorrowedFd<'_>, name: &str) -> io::Result<Opt
     if fs::FileType::from_raw_mode(stat.st_mode) != fs::FileType::RegularFile {
         return Ok(None);
     }
-    Ok(Some(Opened { fd, inode: stat.st_ino, size: usize::try_from(stat.st_size).unwrap_or(usize::MAX) }))
+    Ok(Some(Opened {
+        fd,
+        inode: stat.st_ino,
+        size: usize::try_from(stat.st_size).unwrap_or(usize::MAX),
+    }))
 }
 
 /// `fcntl(F_SETLEASE, F_RDLCK)`, `fcntl(F_SETLEASE, F_UNLCK)`: whether nobody holds the file open for writing.
 pub(super) fn is_finished(fd: &OwnedFd) -> io::Result<bool> {
     if set_lease(fd, libc::F_RDLCK) == -1 {
         let error = io::Error::last_os_error();
-        return if error.raw_os_error() == Some(libc::EAGAIN) { Ok(false) } else { Err(error) };
+        return if error.raw_os_error() == Some(libc::EAGAIN) {
+            Ok(false)
+        } else {
+            Err(error)
+        };
     }
     if set_lease(fd, libc::F_UNLCK) == -1 {
         return Err(io::Error::last_os_error());
@@ -51,7 +59,10 @@ pub(super) fn is_finished(fd: &OwnedFd) -> io::Result<bool> {
     Ok(true)
 }
 
-#[allow(unsafe_code, reason = "rustix has no leases; fcntl with an integer argument touches no memory")]
+#[allow(
+    unsafe_code,
+    reason = "rustix has no leases; fcntl with an integer argument touches no memory"
+)]
 fn set_lease(fd: &OwnedFd, kind: libc::c_int) -> libc::c_int {
     // SAFETY: the descriptor is open for as long as it is borrowed, and F_SETLEASE takes a plain integer.
     unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETLEASE, kind) }
@@ -66,13 +77,29 @@ pub(super) fn read_whole(message: &Opened, buffer: &mut Vec<u8>) -> io::Result<(
 }
 
 /// `renameat2(RENAME_NOREPLACE)`: the three moves of a message: outbox to claim, stage to inbox, claim to sent.
-pub(super) fn rename(from: BorrowedFd<'_>, old: &str, to: BorrowedFd<'_>, new: &str) -> io::Result<()> {
-    Ok(fs::renameat_with(from, old, to, new, RenameFlags::NOREPLACE)?)
+pub(super) fn rename(
+    from: BorrowedFd<'_>,
+    old: &str,
+    to: BorrowedFd<'_>,
+    new: &str,
+) -> io::Result<()> {
+    Ok(fs::renameat_with(
+        from,
+        old,
+        to,
+        new,
+        RenameFlags::NOREPLACE,
+    )?)
 }
 
 /// `statx`: that the file claimed is the file that was read, and not one put in its place since.
 pub(super) fn claimed_is(claims: BorrowedFd<'_>, name: &str, inode: u64) -> io::Result<bool> {
-    let stat = fs::statx(claims, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS)?;
+    let stat = fs::statx(
+        claims,
+        name,
+        AtFlags::SYMLINK_NOFOLLOW,
+        StatxFlags::BASIC_STATS,
+    )?;
     Ok(stat.stx_ino == inode)
 }
 
@@ -108,5 +135,9 @@ pub(super) fn commit(log: BorrowedFd<'_>) -> io::Result<()> {
 /// One `write` of everything; a short one is an error, since a retry would be a second call that is not in the count.
 fn write_once(fd: BorrowedFd<'_>, bytes: &[u8]) -> io::Result<()> {
     let written = rustix::io::write(fd, bytes)?;
-    if written == bytes.len() { Ok(()) } else { Err(io::Error::from(io::ErrorKind::WriteZero)) }
+    if written == bytes.len() {
+        Ok(())
+    } else {
+        Err(io::Error::from(io::ErrorKind::WriteZero))
+    }
 }

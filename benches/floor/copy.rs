@@ -19,14 +19,28 @@ pub(super) struct Copies {
 
 impl Copies {
     /// The message, pretty-printed, with the fields that the router adds.
-    pub(super) fn new(mut message: Map<String, Value>, from: &str, seq: u64, accepted: Stamp) -> Copies {
+    pub(super) fn new(
+        mut message: Map<String, Value>,
+        from: &str,
+        seq: u64,
+        accepted: Stamp,
+    ) -> Copies {
         let to = message.shift_remove("to").unwrap_or_default();
         message.insert("from".into(), from.into());
         message.insert("timestamp".into(), accepted.to_string().into());
         message.insert("addressed_to".into(), to);
-        let delivery = [("seq", seq.into()), ("accepted_at", accepted.to_string().into()), ("via", "direct".into())];
-        message
-            .insert("delivery".into(), delivery.into_iter().map(|(k, v): (&str, Value)| (k.to_owned(), v)).collect());
+        let delivery = [
+            ("seq", seq.into()),
+            ("accepted_at", accepted.to_string().into()),
+            ("via", "direct".into()),
+        ];
+        message.insert(
+            "delivery".into(),
+            delivery
+                .into_iter()
+                .map(|(k, v): (&str, Value)| (k.to_owned(), v))
+                .collect(),
+        );
         let mut bytes = Vec::with_capacity(1024);
         // Writing to memory can't fail, and a map of strings can't be refused.
         let _ = serde_json::to_writer_pretty(&mut bytes, &message);
@@ -50,7 +64,8 @@ pub(super) fn record(log: &mut Vec<u8>, message: &Map<String, Value>, recipients
     let _ = log.write_all(b"{\"message\":");
     let _ = serde_json::to_writer(&mut *log, message);
     let _ = log.write_all(b",\"rest\":\"");
-    let mut rest = RECORD_BESIDE + recipients * RECORD_PER_RECIPIENT - "{\"message\":,\"rest\":\"\"}\n".len();
+    let mut rest =
+        RECORD_BESIDE + recipients * RECORD_PER_RECIPIENT - "{\"message\":,\"rest\":\"\"}\n".len();
     while rest > 0 {
         let part = rest.min(FILLER.len());
         log.extend_from_slice(&FILLER[..part]);

@@ -29,17 +29,31 @@ pub(super) struct Intake {
 impl Intake {
     /// Starts with a scan of every outbox.
     pub(super) fn new(agents: usize) -> Intake {
-        let waiting =
-            (0..agents).map(|agent| Outbox { agent, opened: None, names: Vec::new(), ended: false }).collect();
+        let waiting = (0..agents)
+            .map(|agent| Outbox {
+                agent,
+                opened: None,
+                names: Vec::new(),
+                ended: false,
+            })
+            .collect();
         Intake {
             noticed: VecDeque::new(),
             unfinished: Vec::new(),
-            scan: Scan { waiting, turn: 0, buffer: Box::new([MaybeUninit::uninit(); 32 << 10]) },
+            scan: Scan {
+                waiting,
+                turn: 0,
+                buffer: Box::new([MaybeUninit::uninit(); 32 << 10]),
+            },
         }
     }
 
     /// The next candidate that is here now.
-    pub(super) fn next(&mut self, outboxes: BorrowedFd<'_>, names: &[String]) -> Result<Option<Candidate>> {
+    pub(super) fn next(
+        &mut self,
+        outboxes: BorrowedFd<'_>,
+        names: &[String],
+    ) -> Result<Option<Candidate>> {
         match self.noticed.pop_front() {
             Some(candidate) => Ok(Some(candidate)),
             None => self.scan.next(outboxes, names),
@@ -48,12 +62,20 @@ impl Intake {
 
     /// Takes note of a file that an event named.
     pub(super) fn note(&mut self, agent: usize, name: String) {
-        self.noticed.push_back(Candidate { agent, name, outbox: None });
+        self.noticed.push_back(Candidate {
+            agent,
+            name,
+            outbox: None,
+        });
     }
 
     /// Looks at a file again after the next wait: the event that it was closed comes before its writer counts as gone.
     pub(super) fn again(&mut self, agent: usize, name: String) {
-        self.unfinished.push(Candidate { agent, name, outbox: None });
+        self.unfinished.push(Candidate {
+            agent,
+            name,
+            outbox: None,
+        });
     }
 }
 
@@ -80,7 +102,8 @@ impl Scan {
                 Some(directory) => Rc::clone(directory),
                 None => {
                     let name = &names[outbox.agent];
-                    let opened = calls::open_directory(outboxes, name).with_context(|| format!("outbox/{name}"))?;
+                    let opened = calls::open_directory(outboxes, name)
+                        .with_context(|| format!("outbox/{name}"))?;
                     Rc::clone(outbox.opened.insert(Rc::new(opened)))
                 }
             };
@@ -93,7 +116,11 @@ impl Scan {
                 }
                 continue;
             };
-            let candidate = Candidate { agent: outbox.agent, name, outbox: Some(directory) };
+            let candidate = Candidate {
+                agent: outbox.agent,
+                name,
+                outbox: Some(directory),
+            };
             self.turn += 1;
             if self.turn.is_multiple_of(limits::TURN) {
                 self.waiting.push_back(outbox);
@@ -107,7 +134,11 @@ impl Scan {
 }
 
 /// `getdents64`, once: adds the names of one buffer full; false at the end of the directory.
-fn list(directory: &OwnedFd, buffer: &mut [MaybeUninit<u8>], names: &mut Vec<String>) -> Result<bool> {
+fn list(
+    directory: &OwnedFd,
+    buffer: &mut [MaybeUninit<u8>],
+    names: &mut Vec<String>,
+) -> Result<bool> {
     let mut entries = RawDir::new(directory, buffer);
     let mut any = false;
     while let Some(entry) = entries.next() {
@@ -142,8 +173,11 @@ impl Notice {
         let inotify = inotify::init(inotify::CreateFlags::CLOEXEC)?;
         let mut agents = HashMap::new();
         for (agent, name) in names.iter().enumerate() {
-            let flags = inotify::WatchFlags::CLOSE_WRITE | inotify::WatchFlags::MOVED_TO | inotify::WatchFlags::ONLYDIR;
-            let watch = inotify::add_watch(&inotify, outboxes.join(name), flags).context("inotify_add_watch")?;
+            let flags = inotify::WatchFlags::CLOSE_WRITE
+                | inotify::WatchFlags::MOVED_TO
+                | inotify::WatchFlags::ONLYDIR;
+            let watch = inotify::add_watch(&inotify, outboxes.join(name), flags)
+                .context("inotify_add_watch")?;
             agents.insert(watch, agent);
         }
         Ok(Notice { inotify, agents })
@@ -153,9 +187,16 @@ impl Notice {
     /// longer than the router does for them.
     pub(super) fn wait(&self, buffer: &mut [MaybeUninit<u8>], intake: &mut Intake) -> Result<()> {
         if !intake.unfinished.is_empty() {
-            let pause = Timespec { tv_sec: 0, tv_nsec: i64::from(limits::OPEN_FIRST.subsec_nanos()) };
+            let pause = Timespec {
+                tv_sec: 0,
+                tv_nsec: i64::from(limits::OPEN_FIRST.subsec_nanos()),
+            };
             // A signal ends the pause early, which is harmless: the files are looked at again.
-            let events = poll(&mut [PollFd::new(&self.inotify, PollFlags::IN)], Some(&pause)).unwrap_or(0);
+            let events = poll(
+                &mut [PollFd::new(&self.inotify, PollFlags::IN)],
+                Some(&pause),
+            )
+            .unwrap_or(0);
             intake.noticed.extend(intake.unfinished.drain(..));
             if events == 0 {
                 return Ok(());
@@ -165,9 +206,10 @@ impl Notice {
         loop {
             match events.next() {
                 Ok(event) => {
-                    if let (Some(&agent), Some(name)) =
-                        (self.agents.get(&event.wd()), event.file_name().and_then(wanted))
-                    {
+                    if let (Some(&agent), Some(name)) = (
+                        self.agents.get(&event.wd()),
+                        event.file_name().and_then(wanted),
+                    ) {
                         intake.note(agent, name);
                     }
                 }

@@ -37,7 +37,13 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
     // Opening for writing what we hold a lease on sends SIGIO, which kills by default.
     signal_hook::flag::register(signal_hook::consts::SIGIO, Arc::new(AtomicBool::new(false)))?;
     let most = getrlimit(Resource::Nofile).maximum;
-    setrlimit(Resource::Nofile, Rlimit { current: most, maximum: most })?;
+    setrlimit(
+        Resource::Nofile,
+        Rlimit {
+            current: most,
+            maximum: most,
+        },
+    )?;
 
     let mut relay = Relay::open(&room, power.then_some(one_by_one))?;
     let mut intake = Intake::new(relay.names().len());

@@ -45,13 +45,20 @@ impl Case {
             _ => format!("agents={}", self.load.agents),
         };
         let beside = if self.beside { "beside" } else { "alone" };
-        format!("{} {} {} {size} {beside}", self.name, self.disk, self.mode.word())
+        format!(
+            "{} {} {} {size} {beside}",
+            self.name,
+            self.disk,
+            self.mode.word()
+        )
     }
 
     /// Is it asked for by these words? Each has to be one of the label's.
     pub(crate) fn is_asked_for(&self, words: &[String]) -> bool {
         let label = self.label();
-        words.iter().all(|word| label.split(' ').any(|of_label| of_label == word))
+        words
+            .iter()
+            .all(|word| label.split(' ').any(|of_label| of_label == word))
     }
 
     /// Is it each agent's first message that is routed? Everywhere else the directories that it makes are there.
@@ -62,13 +69,17 @@ impl Case {
     /// What that metric is judged by in this case.
     pub(crate) fn target(&self, metric: &str) -> Option<Target> {
         match (self.name, metric) {
-            ("throughput", "messages/s") if self.mode == Mode::Power => Some(Target::RatioAtLeast(0.8)),
+            ("throughput", "messages/s") if self.mode == Mode::Power => {
+                Some(Target::RatioAtLeast(0.8))
+            }
             ("throughput", "messages/s") => Some(Target::RatioAtLeast(0.7)),
             ("throughput", "cpu us/message") => Some(Target::RatioAtMost(1.6)),
             ("latency", "p50 ms") => Some(Target::RatioAtMost(1.25)),
             ("waiting", "peak MiB") => Some(Target::AtMost(150.0)),
             ("hook", "peak MiB") => Some(Target::AtMost(30.0)),
-            (_, "peak MiB") if (1000..=1001).contains(&self.load.agents) => Some(Target::AtMost(60.0)),
+            (_, "peak MiB") if (1000..=1001).contains(&self.load.agents) => {
+                Some(Target::AtMost(60.0))
+            }
             ("startup", "ready ms" | "first ready ms" | "pass ms") => Some(Target::AtMost(1000.0)),
             ("idle", "cpu %") => Some(Target::AtMost(1.0)),
             ("hook", _) => Some(Target::AtMost(20.0)),
@@ -83,7 +94,11 @@ pub(crate) fn all(quick: bool) -> Vec<Case> {
     let share = if quick { 10 } else { 1 };
     let mut cases = Vec::new();
     for beside in [false, true] {
-        for (disk, mode) in [(Kind::Ext4, Mode::Power), (Kind::Ext4, Mode::Process), (Kind::Tmpfs, Mode::Process)] {
+        for (disk, mode) in [
+            (Kind::Ext4, Mode::Power),
+            (Kind::Ext4, Mode::Process),
+            (Kind::Tmpfs, Mode::Process),
+        ] {
             // On tmpfs nothing is written out, so nobody else's writing can matter.
             if beside && disk == Kind::Tmpfs {
                 continue;
@@ -107,22 +122,54 @@ fn by_fan_out(fan_out: u32, disk: Kind, mode: Mode, beside: bool, share: usize) 
     // a message stays short whatever its fan-out; the copies come to some 80,000. Latency is measured well below what
     // the floor can do, at no more than 5,000 copies a second, or it would be that of the queue in front of it.
     let (load, messages, per_second) = match fan_out {
-        1 => (Load { agents: 11, traffic: Traffic::ToOne }, 20_000, 200),
+        1 => (
+            Load {
+                agents: 11,
+                traffic: Traffic::ToOne,
+            },
+            20_000,
+            200,
+        ),
         _ => (
-            Load { agents: fan_out as usize + 1, traffic: Traffic::ToAll },
+            Load {
+                agents: fan_out as usize + 1,
+                traffic: Traffic::ToAll,
+            },
             80_000 / fan_out as usize,
             (5000 / fan_out).min(200),
         ),
     };
-    let throughput =
-        Case { name: "throughput", measure: Measure::Throughput, disk, mode, load, messages: messages / share, beside };
-    let dropped = if share == 1 { (per_second * 5).max(100) } else { per_second.max(10) };
+    let throughput = Case {
+        name: "throughput",
+        measure: Measure::Throughput,
+        disk,
+        mode,
+        load,
+        messages: messages / share,
+        beside,
+    };
+    let dropped = if share == 1 {
+        (per_second * 5).max(100)
+    } else {
+        per_second.max(10)
+    };
     let measure = Measure::Latency(f64::from(per_second));
-    [throughput, Case { name: "latency", measure, messages: dropped as usize, ..throughput }]
+    [
+        throughput,
+        Case {
+            name: "latency",
+            measure,
+            messages: dropped as usize,
+            ..throughput
+        },
+    ]
 }
 
 fn by_agents(agents: usize, mode: Mode, share: usize) -> [Case; 3] {
-    let load = Load { agents, traffic: Traffic::ToOne };
+    let load = Load {
+        agents,
+        traffic: Traffic::ToOne,
+    };
     let registered = Case {
         name: "growth-registered",
         measure: Measure::Throughput,
@@ -132,18 +179,33 @@ fn by_agents(agents: usize, mode: Mode, share: usize) -> [Case; 3] {
         messages: 20_000 / share,
         beside: false,
     };
-    let load = Load { agents, traffic: Traffic::Spread };
-    let spread = Case { name: "growth-spread", load, ..registered };
+    let load = Load {
+        agents,
+        traffic: Traffic::Spread,
+    };
+    let spread = Case {
+        name: "growth-spread",
+        load,
+        ..registered
+    };
     [
         registered,
         spread,
-        Case { name: "growth-latency", measure: Measure::Latency(200.0), messages: 1000 / share, ..spread },
+        Case {
+            name: "growth-latency",
+            measure: Measure::Latency(200.0),
+            messages: 1000 / share,
+            ..spread
+        },
     ]
 }
 
 /// The absolute limits, and the whole-process cost of sending.
 fn limits(share: usize) -> [Case; 7] {
-    let load = Load { agents: 1000, traffic: Traffic::Spread };
+    let load = Load {
+        agents: 1000,
+        traffic: Traffic::Spread,
+    };
     let startup = Case {
         name: "startup",
         measure: Measure::Startup,
@@ -153,23 +215,59 @@ fn limits(share: usize) -> [Case; 7] {
         messages: 0,
         beside: false,
     };
-    let many = Load { agents: 10_000, traffic: Traffic::Spread };
-    let waiting = Load { agents: 11, traffic: Traffic::ToOne };
-    let two = Load { agents: 2, traffic: Traffic::ToOne };
+    let many = Load {
+        agents: 10_000,
+        traffic: Traffic::Spread,
+    };
+    let waiting = Load {
+        agents: 11,
+        traffic: Traffic::ToOne,
+    };
+    let two = Load {
+        agents: 2,
+        traffic: Traffic::ToOne,
+    };
     let hook = Case {
         name: "hook",
         measure: Measure::Hook(if share == 1 { 40 } else { 5 }),
         messages: 1000,
-        load: Load { agents: 1000, traffic: Traffic::ToOne },
+        load: Load {
+            agents: 1000,
+            traffic: Traffic::ToOne,
+        },
         ..startup
     };
     [
         startup,
-        Case { name: "first-message", measure: Measure::Throughput, messages: 1000, ..startup },
-        Case { name: "waiting", measure: Measure::Throughput, load: waiting, messages: 100_000 / share, ..startup },
-        Case { name: "idle", measure: Measure::Idle(if share == 1 { 20 } else { 4 }), load: many, ..startup },
-        Case { name: "send", measure: Measure::Send(if share == 1 { 40 } else { 5 }), load: two, ..startup },
+        Case {
+            name: "first-message",
+            measure: Measure::Throughput,
+            messages: 1000,
+            ..startup
+        },
+        Case {
+            name: "waiting",
+            measure: Measure::Throughput,
+            load: waiting,
+            messages: 100_000 / share,
+            ..startup
+        },
+        Case {
+            name: "idle",
+            measure: Measure::Idle(if share == 1 { 20 } else { 4 }),
+            load: many,
+            ..startup
+        },
+        Case {
+            name: "send",
+            measure: Measure::Send(if share == 1 { 40 } else { 5 }),
+            load: two,
+            ..startup
+        },
         hook,
-        Case { messages: 100_000 / share, ..hook },
+        Case {
+            messages: 100_000 / share,
+            ..hook
+        },
     ]
 }

@@ -52,7 +52,9 @@ impl Programs {
         let mut command = match side {
             Side::Floor => {
                 let mut floor = Command::new(&self.own);
-                floor.args(["floor", "--durability", mode.word()]).args(&self.floor_options);
+                floor
+                    .args(["floor", "--durability", mode.word()])
+                    .args(&self.floor_options);
                 floor
             }
             Side::Mailbag => self.mailbag(&["run"]),
@@ -99,7 +101,11 @@ impl Programs {
         let child = command.spawn().with_context(|| format!("{command:?}"))?;
         let pid = i32::try_from(child.id())?;
         cleanup::remember(Undo::Kill(pid));
-        Ok(Running { pid, started, said: path })
+        Ok(Running {
+            pid,
+            started,
+            said: path,
+        })
     }
 
     /// Starts a router that stays, and waits until it says that it is ready; gives how long that took, too.
@@ -114,12 +120,19 @@ impl Programs {
         while Instant::now() < deadline {
             if system::readable(socket.as_fd(), Duration::from_millis(100))? {
                 let length = socket.recv(&mut message)?;
-                if message[..length].split(|&b| b == b'\n').any(|line| line == b"READY=1") {
+                if message[..length]
+                    .split(|&b| b == b'\n')
+                    .any(|line| line == b"READY=1")
+                {
                     let took = running.started.elapsed();
                     return Ok((running, took));
                 }
             }
-            ensure!(!running.has_ended()?, "ended before it was ready: {}", running.words());
+            ensure!(
+                !running.has_ended()?,
+                "ended before it was ready: {}",
+                running.words()
+            );
         }
         bail!("not ready after {PATIENCE:?}: {}", running.words())
     }
@@ -149,7 +162,11 @@ impl Running {
     /// Waits until it ends by itself, with success.
     pub(crate) fn wait(self) -> Result<Usage> {
         let (usage, status) = self.end()?;
-        ensure!(status == 0, "ended with wait status {status}: {}", self.words());
+        ensure!(
+            status == 0,
+            "ended with wait status {status}: {}",
+            self.words()
+        );
         Ok(usage)
     }
 
@@ -161,16 +178,34 @@ impl Running {
     }
 
     fn end(&self) -> Result<(Usage, i32)> {
-        let pidfd = pidfd_open(Pid::from_raw(self.pid).context("no pid")?, PidfdFlags::empty())?;
-        ensure!(system::readable(pidfd.as_fd(), PATIENCE)?, "still running after {PATIENCE:?}: {}", self.words());
+        let pidfd = pidfd_open(
+            Pid::from_raw(self.pid).context("no pid")?,
+            PidfdFlags::empty(),
+        )?;
+        ensure!(
+            system::readable(pidfd.as_fd(), PATIENCE)?,
+            "still running after {PATIENCE:?}: {}",
+            self.words()
+        );
         let wall = self.started.elapsed();
         let ended = system::reap(self.pid)?;
         cleanup::forget(&Undo::Kill(self.pid));
-        Ok((Usage { wall, user: ended.user, system: ended.system, peak: ended.peak }, ended.status))
+        Ok((
+            Usage {
+                wall,
+                user: ended.user,
+                system: ended.system,
+                peak: ended.peak,
+            },
+            ended.status,
+        ))
     }
 
     fn has_ended(&self) -> Result<bool> {
-        let pidfd = pidfd_open(Pid::from_raw(self.pid).context("no pid")?, PidfdFlags::empty())?;
+        let pidfd = pidfd_open(
+            Pid::from_raw(self.pid).context("no pid")?,
+            PidfdFlags::empty(),
+        )?;
         system::readable(pidfd.as_fd(), Duration::ZERO)
     }
 

@@ -31,7 +31,9 @@ pub(crate) fn forget(undo: &Undo) {
 }
 
 fn list() -> std::sync::MutexGuard<'static, Vec<Undo>> {
-    TO_UNDO.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    TO_UNDO
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
 /// Undoes everything when it goes out of scope.
@@ -79,7 +81,12 @@ fn undo_all() {
 /// Unmounts; a process that has just been killed may hold it for a moment more.
 pub(crate) fn unmount(path: &Path) {
     for _ in 0..20 {
-        if Command::new("umount").arg(path).stderr(std::process::Stdio::null()).status().is_ok_and(|s| s.success()) {
+        if Command::new("umount")
+            .arg(path)
+            .stderr(std::process::Stdio::null())
+            .status()
+            .is_ok_and(|s| s.success())
+        {
             return;
         }
         std::thread::sleep(Duration::from_millis(100));

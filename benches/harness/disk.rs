@@ -41,7 +41,10 @@ impl Disk {
     pub(crate) fn new(work: PathBuf) -> Result<Disk> {
         fs::create_dir_all(work.join("mount")).with_context(|| work.display().to_string())?;
         cleanup::remember(Undo::Remove(work.clone()));
-        Ok(Disk { work, mounts: rustix::process::geteuid().is_root() })
+        Ok(Disk {
+            work,
+            mounts: rustix::process::geteuid().is_root(),
+        })
     }
 
     /// A file beside the mount.
@@ -64,9 +67,9 @@ impl Disk {
         }
         cleanup::remember(Undo::Unmount(mount.clone()));
         match kind {
-            Kind::Tmpfs => {
-                run(Command::new("mount").args(["-t", "tmpfs", "-o", "size=8G,nr_inodes=2m", "bench"]).arg(&mount))?
-            }
+            Kind::Tmpfs => run(Command::new("mount")
+                .args(["-t", "tmpfs", "-o", "size=8G,nr_inodes=2m", "bench"])
+                .arg(&mount))?,
             Kind::Ext4 => {
                 let image = self.work.join("image");
                 if !image.exists() {
@@ -75,8 +78,13 @@ impl Disk {
                 // The blocks of the image that were once written are kept (nodiscard), so that only the first run pays
                 // for them; and nothing is left for the kernel to initialise while a run is measured.
                 let options = "nodiscard,lazy_itable_init=0,lazy_journal_init=0";
-                run(Command::new("mkfs.ext4").args(["-q", "-F", "-E", options, "-N", INODES]).arg(&image))?;
-                run(Command::new("mount").args(["-o", "loop"]).arg(&image).arg(&mount))?;
+                run(Command::new("mkfs.ext4")
+                    .args(["-q", "-F", "-E", options, "-N", INODES])
+                    .arg(&image))?;
+                run(Command::new("mount")
+                    .args(["-o", "loop"])
+                    .arg(&image)
+                    .arg(&mount))?;
             }
         }
         Ok(mount)
@@ -86,7 +94,10 @@ impl Disk {
     pub(crate) fn clear(&self) {
         let mount = self.work.join("mount");
         let undo = Undo::Unmount(mount.clone());
-        if self.mounts && fs::read_to_string("/proc/mounts").is_ok_and(|all| all.contains(&*mount.to_string_lossy())) {
+        if self.mounts
+            && fs::read_to_string("/proc/mounts")
+                .is_ok_and(|all| all.contains(&*mount.to_string_lossy()))
+        {
             cleanup::unmount(&mount);
         } else if !self.mounts {
             let _ = fs::remove_dir_all(mount.join("fresh"));
@@ -103,6 +114,10 @@ pub(crate) fn settle(path: &Path) -> Result<()> {
 
 fn run(command: &mut Command) -> Result<()> {
     let output = command.output().with_context(|| format!("{command:?}"))?;
-    ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    ensure!(
+        output.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     Ok(())
 }

@@ -17,29 +17,69 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// Runs one side while messages are dropped at a steady rate.
-pub(super) fn run(bench: &Bench, case: &Case, side: Side, room: &Room, per_second: f64) -> Result<Samples> {
-    let (router, _) = bench.programs.start_ready(bench.programs.router(side, &room.path, case.mode, false))?;
+pub(super) fn run(
+    bench: &Bench,
+    case: &Case,
+    side: Side,
+    room: &Room,
+    per_second: f64,
+) -> Result<Samples> {
+    let (router, _) = bench
+        .programs
+        .start_ready(bench.programs.router(side, &room.path, case.mode, false))?;
     let mut seen = Seen::watch(&room.path, case.load, case.messages)?;
     let before = router.cpu()?;
-    let (agents, rate, count) = (case.load.agents.to_string(), per_second.to_string(), case.messages.to_string());
+    let (agents, rate, count) = (
+        case.load.agents.to_string(),
+        per_second.to_string(),
+        case.messages.to_string(),
+    );
     let path = room.path.to_str().context("room path")?;
-    let words = ["drop", path, &agents, helpers::word(case.load.traffic), &rate, &count, "0"];
-    let dropping = bench.programs.helper(&words).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
-    let patience = Duration::from_secs_f64(case.messages as f64 / per_second) + Duration::from_secs(30);
+    let words = [
+        "drop",
+        path,
+        &agents,
+        helpers::word(case.load.traffic),
+        &rate,
+        &count,
+        "0",
+    ];
+    let dropping = bench
+        .programs
+        .helper(&words)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let patience =
+        Duration::from_secs_f64(case.messages as f64 / per_second) + Duration::from_secs(30);
     seen.until(case.messages, patience)?;
     let output = dropping.wait_with_output()?;
     ensure!(output.status.success(), "the dropping process failed");
     let cpu = router.cpu()? - before;
     let usage = router.stop()?;
-    let closed: Vec<u64> = String::from_utf8(output.stdout)?.lines().map(str::parse).collect::<Result<_, _>>()?;
-    let first = seen.first.iter().zip(&closed).map(|(&seen, &closed)| seen.saturating_sub(closed));
-    let last = seen.last.iter().zip(&closed).map(|(&seen, &closed)| seen.saturating_sub(closed));
+    let closed: Vec<u64> = String::from_utf8(output.stdout)?
+        .lines()
+        .map(str::parse)
+        .collect::<Result<_, _>>()?;
+    let first = seen
+        .first
+        .iter()
+        .zip(&closed)
+        .map(|(&seen, &closed)| seen.saturating_sub(closed));
+    let last = seen
+        .last
+        .iter()
+        .zip(&closed)
+        .map(|(&seen, &closed)| seen.saturating_sub(closed));
     let (first, last) = (milliseconds(first), milliseconds(last));
     Ok(vec![
         ("p50 ms", percentile(&last, 0.5)),
         ("p99 ms", percentile(&last, 0.99)),
         ("p50 ms, first copy", percentile(&first, 0.5)),
-        ("cpu us/message", cpu.as_secs_f64() * 1e6 / case.messages as f64),
+        (
+            "cpu us/message",
+            cpu.as_secs_f64() * 1e6 / case.messages as f64,
+        ),
         ("peak MiB", usage.peak as f64 / f64::from(1 << 20)),
     ])
 }
@@ -63,13 +103,21 @@ pub(crate) struct Seen {
 impl Seen {
     /// Watches every inbox. Only moves into it count: that is how both sides deliver.
     pub(crate) fn watch(room: &Path, load: Load, messages: usize) -> Result<Seen> {
-        let inotify = inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
+        let inotify =
+            inotify::init(inotify::CreateFlags::CLOEXEC | inotify::CreateFlags::NONBLOCK)?;
         for number in 0..load.agents {
             let inbox = room.join("inbox").join(agent(number));
-            inotify::add_watch(&inotify, &inbox, inotify::WatchFlags::MOVED_TO).context("watching the inboxes")?;
+            inotify::add_watch(&inotify, &inbox, inotify::WatchFlags::MOVED_TO)
+                .context("watching the inboxes")?;
         }
         let none = vec![0; messages];
-        Ok(Seen { inotify, first: none.clone(), last: none, copies: vec![0; messages], fan_out: load.fan_out() })
+        Ok(Seen {
+            inotify,
+            first: none.clone(),
+            last: none,
+            copies: vec![0; messages],
+            fan_out: load.fan_out(),
+        })
     }
 
     /// Takes note until every copy of the first so many messages has been seen.
@@ -78,13 +126,23 @@ impl Seen {
         let known: usize = self.copies[..messages].iter().sum();
         let (mut missing, deadline) = (messages * self.fan_out - known, Instant::now() + patience);
         while missing > 0 {
-            ensure!(Instant::now() < deadline, "{missing} copies have not come after {patience:?}");
+            ensure!(
+                Instant::now() < deadline,
+                "{missing} copies have not come after {patience:?}"
+            );
             if system::readable(self.inotify.as_fd(), Duration::from_millis(200))? {
                 missing -= self.note(&mut buffer)?;
             }
         }
-        let odd = self.copies[..messages].iter().filter(|&&copies| copies != self.fan_out).count();
-        ensure!(odd == 0, "{odd} messages came more or less often than to {} recipients", self.fan_out);
+        let odd = self.copies[..messages]
+            .iter()
+            .filter(|&&copies| copies != self.fan_out)
+            .count();
+        ensure!(
+            odd == 0,
+            "{odd} messages came more or less often than to {} recipients",
+            self.fan_out
+        );
         Ok(())
     }
 
@@ -102,9 +160,16 @@ impl Seen {
             if is_read {
                 now = system::monotonic();
             }
-            ensure!(!event.events().contains(inotify::ReadFlags::QUEUE_OVERFLOW), "events were lost while measuring");
-            let number = event.file_name().and_then(|name| number_in(name.to_str().ok()?));
-            let Some(number) = number.filter(|&number| number < self.copies.len()) else { continue };
+            ensure!(
+                !event.events().contains(inotify::ReadFlags::QUEUE_OVERFLOW),
+                "events were lost while measuring"
+            );
+            let number = event
+                .file_name()
+                .and_then(|name| number_in(name.to_str().ok()?));
+            let Some(number) = number.filter(|&number| number < self.copies.len()) else {
+                continue;
+            };
             if self.copies[number] == 0 {
                 self.first[number] = now;
             }

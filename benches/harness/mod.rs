@@ -49,7 +49,8 @@ struct Bench {
 
 /// Measures what is asked for.
 pub(crate) fn main(args: &[String]) -> Result<()> {
-    let (mut words, mut quick, mut pairs, mut floor_only, mut list) = (Vec::new(), false, None, false, false);
+    let (mut words, mut quick, mut pairs, mut floor_only, mut list) =
+        (Vec::new(), false, None, false, false);
     let (mut json, mut floor_options) = (None, Vec::new());
     let mut mailbag = PathBuf::from(env!("CARGO_BIN_EXE_mailbag"));
     let mut args = args.iter();
@@ -57,13 +58,20 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         match arg.as_str() {
             // Cargo adds this to every benchmark's arguments.
             "--bench" => {}
-            "--floor-option" => floor_options.push(args.next().context("--floor-option X")?.to_owned()),
+            "--floor-option" => {
+                floor_options.push(args.next().context("--floor-option X")?.to_owned())
+            }
             "--quick" => quick = true,
             "--floor-only" => floor_only = true,
             "--list" => list = true,
             "--pairs" => pairs = Some(args.next().context("--pairs N")?.parse()?),
             "--json" => {
-                json = Some(File::options().create(true).append(true).open(args.next().context("--json FILE")?)?)
+                json = Some(
+                    File::options()
+                        .create(true)
+                        .append(true)
+                        .open(args.next().context("--json FILE")?)?,
+                )
             }
             "--mailbag" => mailbag = std::path::absolute(args.next().context("--mailbag PATH")?)?,
             "--help" | "-h" | "help" => {
@@ -74,16 +82,34 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
             word => words.push(word.to_owned()),
         }
     }
-    let cases: Vec<Case> = cases::all(quick).into_iter().filter(|case| case.is_asked_for(&words)).collect();
+    let cases: Vec<Case> = cases::all(quick)
+        .into_iter()
+        .filter(|case| case.is_asked_for(&words))
+        .collect();
     if list || cases.is_empty() {
         cases.iter().for_each(|case| println!("{}", case.label()));
-        return if list { Ok(()) } else { bail!("no case has all of these words; see --list") };
+        return if list {
+            Ok(())
+        } else {
+            bail!("no case has all of these words; see --list")
+        };
     }
     let _guard = cleanup::Guard::new()?;
-    let work = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{}", std::process::id()));
+    let work =
+        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("bench-{}", std::process::id()));
     let disk = Disk::new(work)?;
-    let programs = Programs { mailbag, floor_options, own: std::env::current_exe()?, said: disk.beside("said") };
-    let bench = Bench { programs, disk, pairs: pairs.unwrap_or(if quick { 1 } else { 4 }), floor_only };
+    let programs = Programs {
+        mailbag,
+        floor_options,
+        own: std::env::current_exe()?,
+        said: disk.beside("said"),
+    };
+    let bench = Bench {
+        programs,
+        disk,
+        pairs: pairs.unwrap_or(if quick { 1 } else { 4 }),
+        floor_only,
+    };
     bench.run(&cases, json)
 }
 
@@ -92,7 +118,10 @@ impl Bench {
         self.print_facts();
         println!("\n{}", report::head());
         // Not counted: the first run on a new image pays for the image's blocks, whoever makes it.
-        if let Some(case) = cases.iter().find(|case| case.measure == Measure::Throughput) {
+        if let Some(case) = cases
+            .iter()
+            .find(|case| case.measure == Measure::Throughput)
+        {
             self.one(case, Side::Floor).context("warming up")?;
         }
         let (mut rows, mut failed) = (Vec::new(), Vec::new());
@@ -111,16 +140,28 @@ impl Bench {
         }
         let grown = report::growth(&rows);
         show(&grown, &mut json)?;
-        if failed.is_empty() { Ok(()) } else { bail!("{} cases failed: {}", failed.len(), failed.join("; ")) }
+        if failed.is_empty() {
+            Ok(())
+        } else {
+            bail!("{} cases failed: {}", failed.len(), failed.join("; "))
+        }
     }
 
     /// Floor, mailbag, mailbag, floor …: what changes on the machine meanwhile meets both, and so does being first.
     fn measure(&self, case: &Case) -> Result<Vec<Row>> {
         let (mut floor, mut mailbag): (Vec<Samples>, Vec<Samples>) = (Vec::new(), Vec::new());
-        let pairs = if matches!(case.measure, Measure::Idle(_)) { 1 } else { self.pairs };
+        let pairs = if matches!(case.measure, Measure::Idle(_)) {
+            1
+        } else {
+            self.pairs
+        };
         for pair in 0..pairs {
             let order = [Side::Floor, Side::Mailbag];
-            for side in if pair % 2 == 0 { order } else { [order[1], order[0]] } {
+            for side in if pair % 2 == 0 {
+                order
+            } else {
+                [order[1], order[0]]
+            } {
                 match side {
                     Side::Floor => floor.push(self.one(case, side).context("floor")?),
                     Side::Mailbag if self.floor_only => {}
@@ -128,17 +169,24 @@ impl Bench {
                 }
             }
         }
-        let metrics = floor.first().map(|run| run.iter().map(|(metric, _)| *metric).collect::<Vec<_>>());
-        Ok(metrics.unwrap_or_default().into_iter().map(|metric| Row::new(case, metric, &floor, &mailbag)).collect())
+        let metrics = floor
+            .first()
+            .map(|run| run.iter().map(|(metric, _)| *metric).collect::<Vec<_>>());
+        Ok(metrics
+            .unwrap_or_default()
+            .into_iter()
+            .map(|metric| Row::new(case, metric, &floor, &mailbag))
+            .collect())
     }
 
     fn one(&self, case: &Case, side: Side) -> Result<Samples> {
         // Whoever's room it is: beside a router, both sides of `send` and `hook` work in mailbag's.
-        let owner = if matches!(case.measure, Measure::Send(_) | Measure::Hook(_)) && !self.floor_only {
-            Side::Mailbag
-        } else {
-            side
-        };
+        let owner =
+            if matches!(case.measure, Measure::Send(_) | Measure::Hook(_)) && !self.floor_only {
+                Side::Mailbag
+            } else {
+                side
+            };
         let path = self.disk.fresh(case.disk)?.join("room");
         let mut room = Room::new(path, owner, case.mode, case.load)?;
         if case.measure == Measure::Startup {
@@ -148,7 +196,11 @@ impl Bench {
         match case.measure {
             Measure::Throughput => runs::throughput(self, case, side, &room),
             Measure::Latency(per_second) => {
-                let _disturber = if case.beside { Some(runs::Disturber::start(self, &room)?) } else { None };
+                let _disturber = if case.beside {
+                    Some(runs::Disturber::start(self, &room)?)
+                } else {
+                    None
+                };
                 latency::run(self, case, side, &room, per_second)
             }
             Measure::Idle(seconds) => runs::idle(self, case, side, &room, seconds),
@@ -160,18 +212,40 @@ impl Bench {
 
     /// What a reader of the figures has to know.
     fn print_facts(&self) {
-        let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+        let read = |path: &str| {
+            std::fs::read_to_string(path)
+                .unwrap_or_default()
+                .trim()
+                .to_owned()
+        };
         let said = |program: &str, args: &[&str]| {
-            let output = Command::new(program).args(args).output().map(|o| o.stdout).unwrap_or_default();
+            let output = Command::new(program)
+                .args(args)
+                .output()
+                .map(|o| o.stdout)
+                .unwrap_or_default();
             String::from_utf8_lossy(&output).trim().to_owned()
         };
         println!("kernel      {}", read("/proc/sys/kernel/osrelease"));
-        println!("processors  {}", std::thread::available_parallelism().map_or(0, usize::from));
+        println!(
+            "processors  {}",
+            std::thread::available_parallelism().map_or(0, usize::from)
+        );
         println!("load        {} (before)", read("/proc/loadavg"));
-        println!("commit      {}", said("git", &["describe", "--always", "--dirty"]));
+        println!(
+            "commit      {}",
+            said("git", &["describe", "--always", "--dirty"])
+        );
         println!("messages    {MIX}");
-        let disk = if self.disk.mounts() { "a fresh file system a run" } else { "NOT root: one plain directory" };
-        println!("disk        {disk}; pairs {}; a process's peak reads no lower than the harness's own", self.pairs);
+        let disk = if self.disk.mounts() {
+            "a fresh file system a run"
+        } else {
+            "NOT root: one plain directory"
+        };
+        println!(
+            "disk        {disk}; pairs {}; a process's peak reads no lower than the harness's own",
+            self.pairs
+        );
     }
 }
 

@@ -32,10 +32,21 @@ pub(crate) struct Row {
 
 impl Row {
     /// The row of one metric, from the runs of each side, which stand pair by pair.
-    pub(crate) fn new(case: &Case, metric: &'static str, floor: &[Samples], mailbag: &[Samples]) -> Row {
-        let of = |runs: &[Samples]| -> Vec<f64> { runs.iter().filter_map(|run| value(run, metric)).collect() };
+    pub(crate) fn new(
+        case: &Case,
+        metric: &'static str,
+        floor: &[Samples],
+        mailbag: &[Samples],
+    ) -> Row {
+        let of = |runs: &[Samples]| -> Vec<f64> {
+            runs.iter().filter_map(|run| value(run, metric)).collect()
+        };
         let (floor, mailbag) = (of(floor), of(mailbag));
-        let mut ratios: Vec<f64> = floor.iter().zip(&mailbag).map(|(floor, mailbag)| mailbag / floor).collect();
+        let mut ratios: Vec<f64> = floor
+            .iter()
+            .zip(&mailbag)
+            .map(|(floor, mailbag)| mailbag / floor)
+            .collect();
         ratios.sort_by(f64::total_cmp);
         Row {
             case: case.label(),
@@ -70,14 +81,19 @@ impl Row {
             Some(false) => "NOT MET",
             None => "",
         };
-        let between = self.between.map(|(low, high)| format!("{low:.2}-{high:.2}")).unwrap_or_default();
+        let between = self
+            .between
+            .map(|(low, high)| format!("{low:.2}-{high:.2}"))
+            .unwrap_or_default();
         format!(
             "{:<48} {:<24} {:>10} {:>10} {:>6} {:<11} {:<15} {verdict}",
             self.case,
             self.metric,
             number(self.floor),
             number(self.mailbag),
-            self.ratio.map(|ratio| format!("{ratio:.2}")).unwrap_or_default(),
+            self.ratio
+                .map(|ratio| format!("{ratio:.2}"))
+                .unwrap_or_default(),
             between,
             target
         )
@@ -110,7 +126,9 @@ pub(crate) fn head() -> String {
 
 /// The value of one metric in one run.
 pub(crate) fn value(run: &Samples, metric: &str) -> Option<f64> {
-    run.iter().find(|(name, _)| *name == metric).map(|(_, value)| *value)
+    run.iter()
+        .find(|(name, _)| *name == metric)
+        .map(|(_, value)| *value)
 }
 
 /// The value that as many lie below as above; of an even number, the mean of the middle two.
@@ -142,27 +160,58 @@ fn number(value: Option<f64>) -> String {
 /// How much each side's cost per message grows with the agents, from the rows of the growth cases: a row for each
 /// number of agents but the first.
 pub(crate) fn growth(rows: &[Row]) -> Vec<Row> {
-    const METRICS: [(&str, &str); 2] =
-        [("us/message", "us/message vs agents=1"), ("cpu us/message", "cpu us/message vs 1")];
+    const METRICS: [(&str, &str); 2] = [
+        ("us/message", "us/message vs agents=1"),
+        ("cpu us/message", "cpu us/message vs 1"),
+    ];
     let mut grown = Vec::new();
-    for row in rows.iter().filter(|row| row.case.starts_with("growth") && !row.case.contains("agents=1 ")) {
-        let Some((_, metric)) = METRICS.iter().find(|(metric, _)| *metric == row.metric) else { continue };
-        let first = rows.iter().find(|first| first.metric == row.metric && first.case == with_one_agent(&row.case));
+    for row in rows
+        .iter()
+        .filter(|row| row.case.starts_with("growth") && !row.case.contains("agents=1 "))
+    {
+        let Some((_, metric)) = METRICS.iter().find(|(metric, _)| *metric == row.metric) else {
+            continue;
+        };
+        let first = rows
+            .iter()
+            .find(|first| first.metric == row.metric && first.case == with_one_agent(&row.case));
         let Some(first) = first else { continue };
-        let factor = |now: Option<f64>, first: Option<f64>| now.zip(first).map(|(now, first)| now / first);
-        let (floor, mailbag) = (factor(row.floor, first.floor), factor(row.mailbag, first.mailbag));
+        let factor =
+            |now: Option<f64>, first: Option<f64>| now.zip(first).map(|(now, first)| now / first);
+        let (floor, mailbag) = (
+            factor(row.floor, first.floor),
+            factor(row.mailbag, first.mailbag),
+        );
         // Where the same few agents write, nothing may grow. Where all write, more directories are touched, and the
         // file system's own cost grows: there the floor shows how much of it is the router's.
         let alone = row.case.starts_with("growth-registered");
-        let target = if alone { Target::AtMost(1.3) } else { Target::RatioAtMost(1.3) };
+        let target = if alone {
+            Target::AtMost(1.3)
+        } else {
+            Target::RatioAtMost(1.3)
+        };
         let ratio = factor(mailbag, floor);
         let case = row.case.clone();
-        grown.push(Row { case, metric, floor, mailbag, ratio, between: None, target: Some(target) });
+        grown.push(Row {
+            case,
+            metric,
+            floor,
+            mailbag,
+            ratio,
+            between: None,
+            target: Some(target),
+        });
     }
     grown
 }
 
 fn with_one_agent(case: &str) -> String {
-    let one = |word: &str| if word.starts_with("agents=") { "agents=1".to_owned() } else { word.to_owned() };
+    let one = |word: &str| {
+        if word.starts_with("agents=") {
+            "agents=1".to_owned()
+        } else {
+            word.to_owned()
+        }
+    };
     case.split(' ').map(one).collect::<Vec<_>>().join(" ")
 }

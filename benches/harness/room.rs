@@ -18,11 +18,20 @@ pub(crate) struct Room {
 impl Room {
     /// The registry, the settings, and an outbox and inbox per agent, on an empty file system.
     pub(crate) fn new(path: PathBuf, side: Side, mode: Mode, load: Load) -> Result<Room> {
-        let agents: Vec<_> = (0..load.agents).map(|n| json!({"id": agent(n), "role": "engineer"})).collect();
+        let agents: Vec<_> = (0..load.agents)
+            .map(|n| json!({"id": agent(n), "role": "engineer"}))
+            .collect();
         let registry = json!({"version": 1, "agents": agents, "aliases": {}});
         fs::create_dir_all(&path)?;
-        fs::write(path.join("registry.json"), serde_json::to_vec_pretty(&registry)?)?;
-        let per_agent: &[&str] = if side == Side::Floor { &["outbox", "inbox", "sent"] } else { &["outbox", "inbox"] };
+        fs::write(
+            path.join("registry.json"),
+            serde_json::to_vec_pretty(&registry)?,
+        )?;
+        let per_agent: &[&str] = if side == Side::Floor {
+            &["outbox", "inbox", "sent"]
+        } else {
+            &["outbox", "inbox"]
+        };
         for directory in per_agent {
             for number in 0..load.agents {
                 fs::create_dir_all(path.join(directory).join(agent(number)))?;
@@ -33,7 +42,11 @@ impl Room {
                 fs::create_dir_all(path.join(directory))?;
             }
         }
-        let room = Room { path, load, log_before: 0 };
+        let room = Room {
+            path,
+            load,
+            log_before: 0,
+        };
         room.set_mode(mode)?;
         disk::settle(&room.path)?;
         Ok(room)
@@ -42,14 +55,26 @@ impl Room {
     /// Lets the side make what it makes in a new room, and at each agent's first message unless nobody `has_sent`, so
     /// that no measurement pays for it: one message of every sender to itself, which stays where it is delivered. All
     /// this without syncs; the room is in its case's mode again, and on disk, before anything is measured.
-    pub(crate) fn prepare(&mut self, programs: &Programs, side: Side, mode: Mode, has_sent: bool) -> Result<()> {
+    pub(crate) fn prepare(
+        &mut self,
+        programs: &Programs,
+        side: Side,
+        mode: Mode,
+        has_sent: bool,
+    ) -> Result<()> {
         self.set_mode(Mode::Process)?;
         for sender in 0..if has_sent { self.load.senders() } else { 0 } {
             let sender = agent(sender);
             let text = format!("{{\"id\":\"first\",\"to\":\"{sender}\",\"body\":\"hello, me\"}}");
-            fs::write(self.path.join("outbox").join(&sender).join("first.json"), text)?;
+            fs::write(
+                self.path.join("outbox").join(&sender).join("first.json"),
+                text,
+            )?;
         }
-        programs.start(programs.router(side, &self.path, Mode::Process, true))?.wait().context("preparing the room")?;
+        programs
+            .start(programs.router(side, &self.path, Mode::Process, true))?
+            .wait()
+            .context("preparing the room")?;
         self.set_mode(mode)?;
         self.log_before = self.log_bytes()?;
         disk::settle(&self.path)
@@ -57,7 +82,10 @@ impl Room {
 
     fn set_mode(&self, mode: Mode) -> Result<()> {
         // What is counted for budgets is measured with the rest; nobody is to be over one.
-        let text = format!("durability = \"{}\"\nsender_budget = 1000000\ncopies_budget = 1000000\n", mode.word());
+        let text = format!(
+            "durability = \"{}\"\nsender_budget = 1000000\ncopies_budget = 1000000\n",
+            mode.word()
+        );
         Ok(fs::write(self.path.join("settings.toml"), text)?)
     }
 
@@ -80,7 +108,10 @@ impl Room {
             left += messages_in(&self.path.join("outbox").join(agent(number)))?.len();
         }
         let wanted = messages * self.load.fan_out();
-        ensure!(copies == wanted && left == 0, "{copies} copies instead of {wanted}, {left} messages not routed");
+        ensure!(
+            copies == wanted && left == 0,
+            "{copies} copies instead of {wanted}, {left} messages not routed"
+        );
         let log = self.log_bytes()? - self.log_before;
         Ok((bytes as f64 / copies as f64, log as f64))
     }
@@ -98,7 +129,10 @@ fn messages_in(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory).with_context(|| directory.display().to_string())? {
         let path = entry?.path();
-        if path.file_name().is_some_and(|name| is_of_the_load(&name.to_string_lossy())) {
+        if path
+            .file_name()
+            .is_some_and(|name| is_of_the_load(&name.to_string_lossy()))
+        {
             files.push(path);
         }
     }
@@ -107,5 +141,8 @@ fn messages_in(directory: &Path) -> Result<Vec<PathBuf>> {
 
 /// Dropped as `000001.json`, delivered as `…-m000001.json`.
 fn is_of_the_load(name: &str) -> bool {
-    number_in(name).is_some() || name.strip_suffix(".json").is_some_and(|name| name.parse::<u32>().is_ok())
+    number_in(name).is_some()
+        || name
+            .strip_suffix(".json")
+            .is_some_and(|name| name.parse::<u32>().is_ok())
 }

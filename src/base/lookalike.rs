@@ -15,14 +15,17 @@ pub fn ascii_twin(c: char) -> Option<char> {
     if c.is_ascii() {
         return None;
     }
-    let known =
-        LETTERS.iter().find_map(|(letters, twins)| Some((letters.chars().position(|letter| letter == c)?, twins)));
+    let known = LETTERS.iter().find_map(|(letters, twins)| {
+        Some((letters.chars().position(|letter| letter == c)?, twins))
+    });
     if let Some((at, twins)) = known {
         return twins.chars().nth(at);
     }
     // Full-width and mathematical letters, but no accented letter, which has more than one part.
     let mut parts = std::iter::once(c).nfkd();
-    parts.next().filter(|twin| twin.is_ascii_alphanumeric() && parts.next().is_none())
+    parts
+        .next()
+        .filter(|twin| twin.is_ascii_alphanumeric() && parts.next().is_none())
 }
 
 /// A common form of texts that a person cannot distinguish: without invisible marks, letter case and extra spaces, and with
@@ -30,7 +33,11 @@ pub fn ascii_twin(c: char) -> Option<char> {
 pub fn skeleton(text: &str) -> String {
     let visible = text.chars().filter(|c| !is_mark(*c));
     let plain: String = visible.map(|c| ascii_twin(c).unwrap_or(c)).nfkc().collect();
-    plain.to_lowercase().split_whitespace().collect::<Vec<_>>().join(" ")
+    plain
+        .to_lowercase()
+        .split_whitespace()
+        .collect::<Vec<_>>()
+        .join(" ")
 }
 
 /// Marks that change no letter: joiners, and selectors of a variant.
@@ -44,13 +51,23 @@ mod tests {
 
     #[test]
     fn letters_of_other_scripts_have_twins_and_accented_letters_have_none() {
-        assert!(LETTERS.iter().all(|(letters, twins)| letters.chars().count() == twins.chars().count()));
-        for (twin, original) in
-            [("уеѕ", "yes"), ("ｎｏ", "no"), ("𝐲𝐞𝐬", "yes"), ("nο", "no"), ("YES ", "yes"), ("1\u{fe0f}", "1")]
-        {
+        assert!(
+            LETTERS
+                .iter()
+                .all(|(letters, twins)| letters.chars().count() == twins.chars().count())
+        );
+        for (twin, original) in [
+            ("уеѕ", "yes"),
+            ("ｎｏ", "no"),
+            ("𝐲𝐞𝐬", "yes"),
+            ("nο", "no"),
+            ("YES ", "yes"),
+            ("1\u{fe0f}", "1"),
+        ] {
             assert_eq!(skeleton(twin), original, "{twin}");
         }
-        for own in ["да", "нет", "größer", "naïve", "是", "ναι", "नहीं", "👍"] {
+        for own in ["да", "нет", "größer", "naïve", "是", "ναι", "नहीं", "👍"]
+        {
             assert!(!skeleton(own).is_ascii(), "{own}");
         }
     }

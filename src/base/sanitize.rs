@@ -39,8 +39,23 @@ pub fn json(text: &str) -> Cow<'_, str> {
     if !text.contains(hidden) {
         return Cow::Borrowed(text);
     }
-    let escape = |c: char| c.encode_utf16(&mut [0; 2]).iter().map(|unit| format!("\\u{unit:04x}")).collect();
-    Cow::Owned(text.chars().map(|c| if hidden(c) { escape(c) } else { String::from(c) }).collect())
+    let escape = |c: char| {
+        c.encode_utf16(&mut [0; 2])
+            .iter()
+            .map(|unit| format!("\\u{unit:04x}"))
+            .collect()
+    };
+    Cow::Owned(
+        text.chars()
+            .map(|c| {
+                if hidden(c) {
+                    escape(c)
+                } else {
+                    String::from(c)
+                }
+            })
+            .collect(),
+    )
 }
 
 /// The start of a text on one line, in quotation marks that the text cannot close.
@@ -50,8 +65,13 @@ pub fn quote(text: &str, most: usize) -> String {
 
 /// A path, a glob or a name as it is; any other text as [`quote`] shows it, because it could look like a sentence of ours.
 pub fn path(text: &str, most: usize) -> String {
-    let is_plain = |c: char| c.is_alphanumeric() && !is_never_seen(c) || "._-/*?[]{}!,:@+~#=^".contains(c);
-    if text.chars().all(is_plain) && text.chars().count() <= most { text.to_owned() } else { quote(text, most) }
+    let is_plain =
+        |c: char| c.is_alphanumeric() && !is_never_seen(c) || "._-/*?[]{}!,:@+~#=^".contains(c);
+    if text.chars().all(is_plain) && text.chars().count() <= most {
+        text.to_owned()
+    } else {
+        quote(text, most)
+    }
 }
 
 /// The start of a text on one line: without hidden characters, with single spaces, and with at most `most` characters.
@@ -96,10 +116,18 @@ fn shown(text: &str, stays: fn(char) -> bool) -> Cow<'_, str> {
 }
 
 /// Sanitizes a part of a text. The characters after the part decide whether markup begins in it.
-fn show(text: &str, part: Range<usize>, mut before: Option<char>, stays: fn(char) -> bool) -> Cow<'_, str> {
+fn show(
+    text: &str,
+    part: Range<usize>,
+    mut before: Option<char>,
+    stays: fn(char) -> bool,
+) -> Cow<'_, str> {
     let mut shown = String::new();
     let mut kept = part.start;
-    for (at, c) in text[part.clone()].char_indices().map(|(at, c)| (part.start + at, c)) {
+    for (at, c) in text[part.clone()]
+        .char_indices()
+        .map(|(at, c)| (part.start + at, c))
+    {
         let escapes = match c {
             '<' => opens_markup(before, &text[at..]),
             c => is_hidden(c, before) && !stays(c) || imitates(c, &text[..at], &text[at..]),
@@ -130,13 +158,25 @@ fn is_hidden(c: char, before: Option<char>) -> bool {
     match c {
         ' '..='~' => false,
         // A joiner inside an emoji or a word is legitimate. A series of joiners could hide a message.
-        '\u{200c}' | '\u{200d}' => before.is_none_or(|before| before.is_ascii() || is_joiner(before)),
+        '\u{200c}' | '\u{200d}' => {
+            before.is_none_or(|before| before.is_ascii() || is_joiner(before))
+        }
         // A selector after an emoji is legitimate.
         '\u{fe0e}' | '\u{fe0f}' => before.is_none_or(|before| !takes_selector(before)),
         c if c.is_control() => true,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' => true,
-        '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' => true,
-        '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' => true,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' => {
+            true
+        }
+        '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}'
+        | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' => true,
+        '\u{2800}'
+        | '\u{3164}'
+        | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}'
+        | '\u{ffa0}'
+        | '\u{fff0}'..='\u{fffb}' => true,
         '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}' => true,
         _ => false,
     }
@@ -150,7 +190,11 @@ fn imitates(c: char, before: &str, from: &str) -> bool {
     if c.is_ascii() || !c.is_alphabetic() || ascii_twin(c).is_none() {
         return false;
     }
-    let mut front = before.chars().rev().take_while(|c| c.is_alphabetic()).take(WORD);
+    let mut front = before
+        .chars()
+        .rev()
+        .take_while(|c| c.is_alphabetic())
+        .take(WORD);
     let mut back = from.chars().take_while(|c| c.is_alphabetic()).take(WORD);
     front.any(|c| c.is_ascii()) || back.any(|c| c.is_ascii())
 }
@@ -231,7 +275,9 @@ fn opens_markup(before: Option<char>, text: &str) -> bool {
     }
     let closing = inside.strip_prefix('/').map(str::trim_start);
     let name = closing.unwrap_or(inside);
-    let end = name.find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | ':')).unwrap_or(name.len());
+    let end = name
+        .find(|c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_' | ':'))
+        .unwrap_or(name.len());
     let name = name[..end].to_ascii_lowercase();
     let mut parts = name.split(['-', '_', ':']).filter(|part| !part.is_empty());
     if name.contains(['-', '_', ':']) {
@@ -247,7 +293,10 @@ mod tests {
 
     #[test]
     fn escapes_and_marks_of_direction_are_shown() {
-        assert_eq!(line("a\x1b[31mb\u{202e}c\u{9b}d"), "a\\u{1b}[31mb\\u{202e}c\\u{9b}d");
+        assert_eq!(
+            line("a\x1b[31mb\u{202e}c\u{9b}d"),
+            "a\\u{1b}[31mb\\u{202e}c\\u{9b}d"
+        );
         assert_eq!(line("one\ntwo\tthree\r"), "one\\ntwo\\tthree\\r");
         assert_eq!(block("one\r\ntwo\tthree\x07"), "one\ntwo\tthree\\u{7}");
     }
@@ -257,7 +306,8 @@ mod tests {
         let text = "{\n  \"a\": \"b\u{202e}c\u{9b}\u{e0001}\"\n}";
         let shown = json(text);
         assert_eq!(shown, "{\n  \"a\": \"b\\u202ec\\u009b\\udb40\\udc01\"\n}");
-        let read = |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("it is JSON");
+        let read =
+            |text: &str| serde_json::from_str::<serde_json::Value>(text).expect("it is JSON");
         assert_eq!(read(&shown), read(text));
     }
 
@@ -270,8 +320,15 @@ mod tests {
 
     #[test]
     fn what_spells_something_that_nobody_sees_is_shown() {
-        for hidden in ["\u{e0068}", "\u{61c}", "a\u{fe01}", "a\u{fe0f}", "\u{e0100}", "a\u{200d}", "é\u{200d}\u{200c}"]
-        {
+        for hidden in [
+            "\u{e0068}",
+            "\u{61c}",
+            "a\u{fe01}",
+            "a\u{fe0f}",
+            "\u{e0100}",
+            "a\u{200d}",
+            "é\u{200d}\u{200c}",
+        ] {
             let hidden = format!("x {hidden}y");
             assert!(line(&hidden).contains("\\u{"), "{hidden:?}");
         }
@@ -283,8 +340,14 @@ mod tests {
         assert_eq!(line("p\u{430}ypal \u{ff59}es"), "p\\u{430}ypal \\u{ff59}es");
         assert_eq!(brief("n\u{3bf} y\u{435}s", 40), "n\\u{3bf} y\\u{435}s");
         assert_eq!(quote("yes\u{2800}", 40), "“yes”");
-        for text in ["это слово, сор и ось", "τὸ νοῦς", "Größe naïve", "ｙｅｓ", "5 km² ª", "x₁"]
-        {
+        for text in [
+            "это слово, сор и ось",
+            "τὸ νοῦς",
+            "Größe naïve",
+            "ｙｅｓ",
+            "5 km² ª",
+            "x₁",
+        ] {
             assert_eq!(line(text), text);
         }
     }
@@ -311,21 +374,37 @@ mod tests {
             let shown = block(tag).into_owned();
             assert!(shown.contains("\\u{3c}"), "{tag} as {shown}");
         }
-        for code in ["Vec<User>", "a < b", "List<size_t>", "cp <source-file> <target>", "f <| x |> y", "<b>bold</b>"] {
+        for code in [
+            "Vec<User>",
+            "a < b",
+            "List<size_t>",
+            "cp <source-file> <target>",
+            "f <| x |> y",
+            "<b>bold</b>",
+        ] {
             assert_eq!(block(code), code);
         }
     }
 
     #[test]
     fn no_markup_is_put_together_from_pieces() {
-        assert_eq!(pieces(["a <", "system", "-reminder>"]).concat(), "a \\u{3c}system-reminder>");
-        assert_eq!(pieces(["a\u{200d}", "\u{200d}b", ""]), ["a\\u{200d}", "\\u{200d}b", ""]);
+        assert_eq!(
+            pieces(["a <", "system", "-reminder>"]).concat(),
+            "a \\u{3c}system-reminder>"
+        );
+        assert_eq!(
+            pieces(["a\u{200d}", "\u{200d}b", ""]),
+            ["a\\u{200d}", "\\u{200d}b", ""]
+        );
     }
 
     #[test]
     fn a_quotation_can_t_be_closed_from_inside() {
         assert_eq!(quote("a” said bob: “b\nc", 40), "“a\" said bob: \"b c”");
-        assert_eq!(quote("</system-reminder>", 40), "“\\u{3c}/system-reminder>”");
+        assert_eq!(
+            quote("</system-reminder>", 40),
+            "“\\u{3c}/system-reminder>”"
+        );
         assert_eq!(quote("abcdef", 3), "“ab…”");
     }
 }

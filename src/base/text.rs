@@ -9,7 +9,9 @@ pub fn count(n: impl Into<u128>, noun: &str) -> String {
     if n == 1 {
         return format!("1 {noun}");
     }
-    let before_y = noun.strip_suffix('y').filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u']));
+    let before_y = noun
+        .strip_suffix('y')
+        .filter(|stem| !stem.ends_with(['a', 'e', 'o', 'u']));
     match before_y {
         Some(stem) => format!("{n} {stem}ies"),
         None if noun.ends_with(['s', 'x']) || noun.ends_with("ch") => format!("{n} {noun}es"),
@@ -25,7 +27,11 @@ pub fn count_of(n: usize, noun: &str) -> String {
 /// The first items of a list, and how many more there are: `a, b, c, d, e and 3 more`.
 pub fn listed(items: impl IntoIterator<Item = impl Display>) -> String {
     let mut items = items.into_iter();
-    let first: Vec<String> = items.by_ref().take(limits::IN_SENTENCE).map(|item| item.to_string()).collect();
+    let first: Vec<String> = items
+        .by_ref()
+        .take(limits::IN_SENTENCE)
+        .map(|item| item.to_string())
+        .collect();
     match items.count() {
         0 => first.join(", "),
         more => format!("{} and {more} more", first.join(", ")),
@@ -80,17 +86,32 @@ mod tests {
 
     #[test]
     fn a_count_has_the_right_plural() {
-        let counts = [count(0_u64, "file"), count(1_u64, "copy"), count_of(2, "copy"), count_of(3, "day")];
+        let counts = [
+            count(0_u64, "file"),
+            count(1_u64, "copy"),
+            count_of(2, "copy"),
+            count_of(3, "day"),
+        ];
         assert_eq!(counts, ["0 files", "1 copy", "2 copies", "3 days"]);
         assert_eq!(
-            [count_of(2, "batch"), count_of(1, "inbox"), count_of(2, "inbox")],
+            [
+                count_of(2, "batch"),
+                count_of(1, "inbox"),
+                count_of(2, "inbox")
+            ],
             ["2 batches", "1 inbox", "2 inboxes"]
         );
     }
 
     #[test]
     fn only_the_fraction_of_a_time_goes() {
-        assert_eq!(to_the_second("2026-11-21T10:30:00.123456Z"), "2026-11-21T10:30:00Z");
-        assert_eq!([to_the_second("2026-11-21T10:30:00Z"), to_the_second("soon")], ["2026-11-21T10:30:00Z", "soon"]);
+        assert_eq!(
+            to_the_second("2026-11-21T10:30:00.123456Z"),
+            "2026-11-21T10:30:00Z"
+        );
+        assert_eq!(
+            [to_the_second("2026-11-21T10:30:00Z"), to_the_second("soon")],
+            ["2026-11-21T10:30:00Z", "soon"]
+        );
     }
 }

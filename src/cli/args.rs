@@ -42,7 +42,8 @@ pub(super) struct Cli {
 impl Cli {
     /// Reads the words of a command line.
     pub(super) fn read(words: Vec<OsString>) -> Result<Cli, clap::Error> {
-        let read = |command: clap::Command| Cli::from_arg_matches(&command.try_get_matches_from(&words)?);
+        let read =
+            |command: clap::Command| Cli::from_arg_matches(&command.try_get_matches_from(&words)?);
         // Only what is printed needs the whole: the options of all commands cost more than most commands do.
         if let Some(Ok(cli)) = spoken::command(&words).and_then(alone).map(&read) {
             return Ok(cli);
@@ -66,12 +67,18 @@ pub fn command() -> clap::Command {
 }
 
 /// The commands under the headings of their groups, each with its line of help.
-pub(super) fn groups(command: &clap::Command) -> impl Iterator<Item = (&'static str, Vec<(&'static str, String)>)> {
+pub(super) fn groups(
+    command: &clap::Command,
+) -> impl Iterator<Item = (&'static str, Vec<(&'static str, String)>)> {
     let line = |name: &&'static str| {
-        let about = command.find_subcommand(name).and_then(clap::Command::get_about);
+        let about = command
+            .find_subcommand(name)
+            .and_then(clap::Command::get_about);
         (*name, about.map(ToString::to_string).unwrap_or_default())
     };
-    GROUPS.iter().map(move |(heading, names)| (*heading, names.iter().map(line).collect()))
+    GROUPS
+        .iter()
+        .map(move |(heading, names)| (*heading, names.iter().map(line).collect()))
 }
 
 /// The template of the first page of help: clap has no groups of commands.
@@ -79,7 +86,12 @@ fn page(command: &clap::Command) -> String {
     let styles = command.get_styles();
     let paint = |style: &Style, text: &str| format!("{style}{text}{style:#}");
     let mut page = "{before-help}{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
-    let width = GROUPS.iter().flat_map(|(_, names)| *names).map(|name| name.len()).max().unwrap_or(0);
+    let width = GROUPS
+        .iter()
+        .flat_map(|(_, names)| *names)
+        .map(|name| name.len())
+        .max()
+        .unwrap_or(0);
     for (heading, lines) in groups(command) {
         page += &format!("\n{}\n", paint(styles.get_header(), &format!("{heading}:")));
         for (name, about) in lines {
@@ -87,5 +99,8 @@ fn page(command: &clap::Command) -> String {
             page += &format!("  {}{blanks}  {about}\n", paint(styles.get_literal(), name));
         }
     }
-    page + &format!("\n{}\n{{options}}{{after-help}}", paint(styles.get_header(), "Options:"))
+    page + &format!(
+        "\n{}\n{{options}}{{after-help}}",
+        paint(styles.get_header(), "Options:")
+    )
 }

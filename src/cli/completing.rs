@@ -24,8 +24,12 @@ const MESSAGES: usize = 50;
 /// Answers a shell that asks for completions; `false` if none asks. An error offers nothing.
 pub(super) fn answer() -> bool {
     let here = std::env::current_dir().ok();
-    let env = CompleteEnv::with_factory(command).var(VARIABLE).bin("mailbag").completer("mailbag");
-    env.try_complete(std::env::args_os(), here.as_deref()).unwrap_or(std::env::var_os(VARIABLE).is_some())
+    let env = CompleteEnv::with_factory(command)
+        .var(VARIABLE)
+        .bin("mailbag")
+        .completer("mailbag");
+    env.try_complete(std::env::args_os(), here.as_deref())
+        .unwrap_or(std::env::var_os(VARIABLE).is_some())
 }
 
 /// The command line, with the candidates for each word.
@@ -35,13 +39,21 @@ pub(super) fn command() -> Command {
 
 fn offer(command: Command) -> Command {
     let name = command.get_name().to_owned();
-    command.mut_args(|arg| offer_values(&name, arg)).mut_subcommands(offer)
+    command
+        .mut_args(|arg| offer_values(&name, arg))
+        .mut_subcommands(offer)
 }
 
 fn offer_values(command: &str, arg: Arg) -> Arg {
-    let value = arg.get_value_names().and_then(|names| names.first()).map(|name| name.to_string()).unwrap_or_default();
+    let value = arg
+        .get_value_names()
+        .and_then(|names| names.first())
+        .map(|name| name.to_string())
+        .unwrap_or_default();
     let candidates: fn() -> Vec<String> = match (value.as_str(), arg.get_id().as_str(), command) {
-        ("AGENT", ..) | (_, "id", "show" | "set" | "retire" | "remove") | (_, "name", "join") => agents,
+        ("AGENT", ..) | (_, "id", "show" | "set" | "retire" | "remove") | (_, "name", "join") => {
+            agents
+        }
         ("ADDRESS" | "ADDRESS... BODY", ..) => addresses,
         ("ID" | "ID|THREAD", ..) => messages,
         ("SEQ|NAME", ..) => rejected,
@@ -55,25 +67,46 @@ fn offer_values(command: &str, arg: Arg) -> Arg {
         (_, "channel" | "channels", _) | ("NAME", _, "show" | "watch") => channels,
         _ => return arg,
     };
-    let plain = move || candidates().into_iter().filter(|word| is_plain(word)).map(CompletionCandidate::new).collect();
-    arg.add(ArgValueCandidates::new(move || -> Vec<CompletionCandidate> { plain() }))
+    let plain = move || {
+        candidates()
+            .into_iter()
+            .filter(|word| is_plain(word))
+            .map(CompletionCandidate::new)
+            .collect()
+    };
+    arg.add(ArgValueCandidates::new(
+        move || -> Vec<CompletionCandidate> { plain() },
+    ))
 }
 
 fn is_plain(word: &str) -> bool {
-    !word.starts_with('-') && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-#@:/".contains(&b))
+    !word.starts_with('-')
+        && word
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"._-#@:/".contains(&b))
 }
 
 fn agents() -> Vec<String> {
-    let Some((_, registry)) = look() else { return Vec::new() };
+    let Some((_, registry)) = look() else {
+        return Vec::new();
+    };
     let there = registry.agents().iter().filter(|agent| !agent.is_retired());
     there.map(|agent| agent.id.to_string()).collect()
 }
 
 fn addresses() -> Vec<String> {
     let mut all = agents();
-    all.extend(roles().into_iter().flat_map(|role| [format!("all_{role}"), format!("any_{role}")]));
+    all.extend(
+        roles()
+            .into_iter()
+            .flat_map(|role| [format!("all_{role}"), format!("any_{role}")]),
+    );
     all.extend(topics().into_iter().map(|topic| format!("#{topic}")));
-    all.extend(look().iter().flat_map(|(_, registry)| registry.lanes().iter().map(|lane| lane.address.clone())));
+    all.extend(
+        look()
+            .iter()
+            .flat_map(|(_, registry)| registry.lanes().iter().map(|lane| lane.address.clone())),
+    );
     all.push("all".into());
     all.extend(remote());
     all
@@ -81,14 +114,23 @@ fn addresses() -> Vec<String> {
 
 /// The known agents of other rooms, and their roles.
 fn remote() -> BTreeSet<String> {
-    let remote = look().and_then(|(room, _)| links::remote(&room).ok()).unwrap_or_default();
-    let role = |one: &links::Remote| Some(id::far(id::tag_of(&one.id)?, &format!("all_{}", one.role.as_ref()?)));
+    let remote = look()
+        .and_then(|(room, _)| links::remote(&room).ok())
+        .unwrap_or_default();
+    let role = |one: &links::Remote| {
+        Some(id::far(
+            id::tag_of(&one.id)?,
+            &format!("all_{}", one.role.as_ref()?),
+        ))
+    };
     let roles: Vec<String> = remote.iter().filter_map(role).collect();
     remote.into_iter().map(|one| one.id).chain(roles).collect()
 }
 
 fn tags() -> Vec<String> {
-    let links = look().and_then(|(room, _)| links::list(&room).ok()).unwrap_or_default();
+    let links = look()
+        .and_then(|(room, _)| links::list(&room).ok())
+        .unwrap_or_default();
     links.into_iter().map(|link| link.tag).collect()
 }
 
@@ -101,23 +143,36 @@ fn topics() -> Vec<String> {
 }
 
 fn of_agents(words: fn(&crate::room::registry::Agent) -> Vec<String>) -> Vec<String> {
-    let Some((_, registry)) = look() else { return Vec::new() };
+    let Some((_, registry)) = look() else {
+        return Vec::new();
+    };
     let all: BTreeSet<String> = registry.agents().iter().flat_map(words).collect();
     all.into_iter().collect()
 }
 
 fn channels() -> Vec<String> {
-    let Some((room, _)) = look() else { return Vec::new() };
-    names(&room, Path::new(layout::CHANNELS)).into_iter().filter(|name| id::is_name(name)).collect()
+    let Some((room, _)) = look() else {
+        return Vec::new();
+    };
+    names(&room, Path::new(layout::CHANNELS))
+        .into_iter()
+        .filter(|name| id::is_name(name))
+        .collect()
 }
 
 /// The unread messages of the caller by id, and its sent messages by number.
 fn messages() -> Vec<String> {
-    let Some((room, registry)) = look() else { return Vec::new() };
-    let Some(agent) = asker(&room, &registry) else { return Vec::new() };
+    let Some((room, registry)) = look() else {
+        return Vec::new();
+    };
+    let Some(agent) = asker(&room, &registry) else {
+        return Vec::new();
+    };
     let unread = inbox::newest(&room, &agent, MESSAGES, None);
-    let mut all: Vec<String> =
-        unread.into_iter().flat_map(|(heads, ..)| heads.into_iter().map(|mail| mail.id)).collect();
+    let mut all: Vec<String> = unread
+        .into_iter()
+        .flat_map(|(heads, ..)| heads.into_iter().map(|mail| mail.id))
+        .collect();
     all.reverse();
     all.extend(numbers(&room, &layout::sent(&agent)));
     all
@@ -125,13 +180,21 @@ fn messages() -> Vec<String> {
 
 /// What the caller owns or waits for.
 fn subjects() -> Vec<String> {
-    let Some(list) = claims() else { return Vec::new() };
+    let Some(list) = claims() else {
+        return Vec::new();
+    };
     let waiting = list.waiting.into_iter().flat_map(|one| one.subjects);
-    list.claims.into_iter().map(|one| one.subject).chain(waiting).collect()
+    list.claims
+        .into_iter()
+        .map(|one| one.subject)
+        .chain(waiting)
+        .collect()
 }
 
 fn offers() -> Vec<String> {
-    claims().map(|list| list.offers.iter().map(|one| one.seq.to_string()).collect()).unwrap_or_default()
+    claims()
+        .map(|list| list.offers.iter().map(|one| one.seq.to_string()).collect())
+        .unwrap_or_default()
 }
 
 fn claims() -> Option<List> {
@@ -141,25 +204,45 @@ fn claims() -> Option<List> {
 }
 
 fn rejected() -> Vec<String> {
-    let Some((room, _)) = look() else { return Vec::new() };
+    let Some((room, _)) = look() else {
+        return Vec::new();
+    };
     let agents = names(&room, Path::new(layout::REJECTED));
-    agents.iter().flat_map(|agent| numbers(&room, &layout::rejected(agent))).collect()
+    agents
+        .iter()
+        .flat_map(|agent| numbers(&room, &layout::rejected(agent)))
+        .collect()
 }
 
 fn numbers(room: &Room, directory: &Path) -> Vec<String> {
-    let mut numbers: Vec<u64> = names(room, directory).iter().filter_map(|name| layout::read_retired(name)).collect();
+    let mut numbers: Vec<u64> = names(room, directory)
+        .iter()
+        .filter_map(|name| layout::read_retired(name))
+        .collect();
     numbers.sort_unstable();
     numbers.dedup();
-    numbers.iter().rev().take(MESSAGES).map(u64::to_string).collect()
+    numbers
+        .iter()
+        .rev()
+        .take(MESSAGES)
+        .map(u64::to_string)
+        .collect()
 }
 
 fn names(room: &Room, directory: &Path) -> Vec<String> {
-    let Ok(listing) = room.dir.sub(directory).and_then(|dir| dir.list()) else { return Vec::new() };
-    listing.flatten().filter_map(|entry| entry.name.into_string().ok()).collect()
+    let Ok(listing) = room.dir.sub(directory).and_then(|dir| dir.list()) else {
+        return Vec::new();
+    };
+    listing
+        .flatten()
+        .filter_map(|entry| entry.name.into_string().ok())
+        .collect()
 }
 
 fn look() -> Option<(Room, Registry)> {
-    let asked = option("--room").map(PathBuf::from).or_else(room::named_by_environment);
+    let asked = option("--room")
+        .map(PathBuf::from)
+        .or_else(room::named_by_environment);
     let place = room::find(asked.as_deref(), &std::env::current_dir().ok()?).ok()?;
     let room = Room::open(&place).ok()?;
     let registry = room.registry().ok()?;
@@ -168,7 +251,9 @@ fn look() -> Option<(Room, Registry)> {
 
 fn asker(room: &Room, registry: &Registry) -> Option<String> {
     let who = identity::who(option("--as").as_deref(), || Ok(room.clone())).ok()?;
-    who.in_registry(registry).ok().map(|agent| agent.id.to_string())
+    who.in_registry(registry)
+        .ok()
+        .map(|agent| agent.id.to_string())
 }
 
 /// The value of an option in the line that is being typed.
@@ -178,5 +263,9 @@ fn option(name: &str) -> Option<String> {
         "" => words.get(n + 1).cloned(),
         rest => rest.strip_prefix('=').map(str::to_owned),
     };
-    words.iter().enumerate().find_map(behind).filter(|value| !value.is_empty())
+    words
+        .iter()
+        .enumerate()
+        .find_map(behind)
+        .filter(|value| !value.is_empty())
 }

@@ -83,7 +83,10 @@ pub(super) struct Context {
 
 impl Context {
     pub(super) fn new(global: &Global) -> Context {
-        let given = global.room.clone().filter(|room| !room.as_os_str().is_empty());
+        let given = global
+            .room
+            .clone()
+            .filter(|room| !room.as_os_str().is_empty());
         let asked = given.or_else(room::named_by_environment);
         Context {
             asked,
@@ -116,17 +119,26 @@ impl Context {
 
     /// Warns that a command that waits for mail can't deliver meanwhile.
     pub(super) fn trouble(&self, e: &crate::base::error::Error) {
-        self.out.warn(&format!("cannot deliver pending messages: {e}"));
+        self.out
+            .warn(&format!("cannot deliver pending messages: {e}"));
     }
 
     /// The longest wait of a reading command for a running router.
     pub(super) fn reader_wait(&self) -> Duration {
-        if self.no_wait { Duration::ZERO } else { limits::READER_WAIT }
+        if self.no_wait {
+            Duration::ZERO
+        } else {
+            limits::READER_WAIT
+        }
     }
 
     /// The longest wait of a writing command for a running router.
     pub(super) fn writer_wait(&self) -> Duration {
-        if self.no_wait { Duration::ZERO } else { limits::WRITER_WAIT }
+        if self.no_wait {
+            Duration::ZERO
+        } else {
+            limits::WRITER_WAIT
+        }
     }
 
     /// As [`Context::route`], but starts no pass if no message is pending.
@@ -153,10 +165,19 @@ impl Context {
         if let Some(e) = posted.failure.take() {
             return Err(e);
         }
-        if let Some(why) = posted.pending.as_ref().filter(|why| *why != post::OWNER_ROUTES) {
-            self.out.warn(&format!("pending: {why}; {WRITTEN} ({})", posted.sent.file.display()));
+        if let Some(why) = posted
+            .pending
+            .as_ref()
+            .filter(|why| *why != post::OWNER_ROUTES)
+        {
+            self.out.warn(&format!(
+                "pending: {why}; {WRITTEN} ({})",
+                posted.sent.file.display()
+            ));
         }
-        posted.lines_about_unreached().for_each(|line| self.out.warn(&line));
+        posted
+            .lines_about_unreached()
+            .for_each(|line| self.out.warn(&line));
         Ok(())
     }
 }

@@ -34,9 +34,15 @@ pub fn main() -> ExitCode {
         Err(e) => {
             show::output::usage(&e, std::env::args_os().any(|word| word == "--json"));
             // A client gives other statuses of a hook a meaning of its own.
-            let is_hook = std::env::args_os().nth(1).is_some_and(|word| word == "hook")
+            let is_hook = std::env::args_os()
+                .nth(1)
+                .is_some_and(|word| word == "hook")
                 || std::env::args_os().any(|word| word == "--rewake");
-            return if e.use_stderr() && !is_hook { Exit::Usage.into() } else { Exit::Ok.into() };
+            return if e.use_stderr() && !is_hook {
+                Exit::Usage.into()
+            } else {
+                Exit::Ok.into()
+            };
         }
     };
     let mut cx = Context::new(&cli.global);
@@ -54,7 +60,11 @@ pub fn main() -> ExitCode {
             let _ = cx.out.flush();
             let e = cx.out.behind(e);
             cx.out.error(&e);
-            if is_hook { Exit::Ok.into() } else { Exit::of(&e).into() }
+            if is_hook {
+                Exit::Ok.into()
+            } else {
+                Exit::of(&e).into()
+            }
         }
     }
 }

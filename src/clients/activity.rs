@@ -15,12 +15,16 @@ pub(super) const TRANSCRIPT: &str = "MAILBAG_TRANSCRIPT";
 
 /// Returns true if a file of the client shows that the last turn of this session has ended.
 pub(super) fn has_ended_turn(lease: &Lease) -> bool {
-    let Ok(client) = Client::parse(&lease.client) else { return false };
+    let Ok(client) = Client::parse(&lease.client) else {
+        return false;
+    };
     match client.facts().turns {
         Turns::Unknown => false,
         Turns::SessionFile => session_file(client, lease).unwrap_or_default(),
         Turns::Transcript { ends, begins } => {
-            let transcript = std::env::var_os(TRANSCRIPT).filter(|path| !path.is_empty()).map(PathBuf::from);
+            let transcript = std::env::var_os(TRANSCRIPT)
+                .filter(|path| !path.is_empty())
+                .map(PathBuf::from);
             let last = transcript.and_then(|path| last_event(&path, &[ends, begins].concat()));
             last.is_some_and(|event| ends.contains(&&*event))
         }
@@ -31,7 +35,12 @@ pub(super) fn has_ended_turn(lease: &Lease) -> bool {
 fn session_file(client: Client, lease: &Lease) -> Option<bool> {
     let homes = homes(lease.directory.as_deref()?).ok()?;
     let files = Dir::open(&layout::of_client(&client.directory(&homes), "sessions")).ok()?;
-    let file = files.read(format!("{}.json", lease.process?.pid), limits::SESSION_BYTES).ok()??;
+    let file = files
+        .read(
+            format!("{}.json", lease.process?.pid),
+            limits::SESSION_BYTES,
+        )
+        .ok()??;
     let file: Value = serde_json::from_slice(&file).ok()?;
     let is_ours = file["sessionId"].as_str() == lease.session.as_deref();
     let changed = Stamp::from_micros(file["statusUpdatedAt"].as_i64()?.checked_mul(1_000)?);
@@ -40,8 +49,13 @@ fn session_file(client: Client, lease: &Lease) -> Option<bool> {
 
 /// The last of these events in a transcript with one JSON object in each line.
 fn last_event(path: &Path, events: &[&str]) -> Option<String> {
-    let end = Dir::open(path.parent()?).ok()?.read_end(path.file_name()?, limits::TRANSCRIPT_END).ok()?;
-    let lines = end.rsplit(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice::<Value>(line).ok());
+    let end = Dir::open(path.parent()?)
+        .ok()?
+        .read_end(path.file_name()?, limits::TRANSCRIPT_END)
+        .ok()?;
+    let lines = end
+        .rsplit(|byte| *byte == b'\n')
+        .filter_map(|line| serde_json::from_slice::<Value>(line).ok());
     let mut kinds = lines.filter_map(|line| Some(line["payload"]["type"].as_str()?.to_owned()));
     kinds.find(|kind| events.contains(&&**kind))
 }
@@ -54,13 +68,17 @@ mod tests {
     fn the_last_event_of_a_transcript_shows_whether_its_turn_has_ended() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("rollout.jsonl");
-        let line = |kind: &str| format!("{{\"type\":\"event_msg\",\"payload\":{{\"type\":\"{kind}\"}}}}\n");
+        let line = |kind: &str| {
+            format!("{{\"type\":\"event_msg\",\"payload\":{{\"type\":\"{kind}\"}}}}\n")
+        };
         let events = ["task_started", "task_complete"];
         assert_eq!(last_event(&path, &events), None);
         let long = line(&"x".repeat(2 * limits::TRANSCRIPT_END as usize));
-        std::fs::write(&path, long + &line("task_complete") + &line("token_count")).expect("a transcript");
+        std::fs::write(&path, long + &line("task_complete") + &line("token_count"))
+            .expect("a transcript");
         assert_eq!(last_event(&path, &events).as_deref(), Some("task_complete"));
-        let begun = line("task_complete") + &line("task_started") + "{\"type\":\"event_msg\",\"payl";
+        let begun =
+            line("task_complete") + &line("task_started") + "{\"type\":\"event_msg\",\"payl";
         std::fs::write(&path, begun).expect("a transcript");
         assert_eq!(last_event(&path, &events).as_deref(), Some("task_started"));
     }

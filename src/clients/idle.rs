@@ -28,15 +28,28 @@ struct Socket {
 /// Starts the process for the session of this event, if its client can be woken so. The process ends immediately if another one
 /// waits already.
 pub fn ensure(room: &Room, client: Client, event: &Event, agent: &str) -> Result<()> {
-    if !matches!(event.kind, Kind::Announce(_) | Kind::Renew) || !can_be_woken(room, client, agent)? {
+    if !matches!(event.kind, Kind::Announce(_) | Kind::Renew) || !can_be_woken(room, client, agent)?
+    {
         return Ok(());
     }
     let program = std::env::current_exe().doing("find", "this program")?;
     let mut waiter = Command::new(&program);
-    waiter.arg("--room").arg(room.dir.path()).args(["hook", client.as_str(), "--idle", agent]);
-    waiter.envs(event.transcript.iter().map(|path| (activity::TRANSCRIPT, path)));
+    waiter
+        .arg("--room")
+        .arg(room.dir.path())
+        .args(["hook", client.as_str(), "--idle", agent]);
+    waiter.envs(
+        event
+            .transcript
+            .iter()
+            .map(|path| (activity::TRANSCRIPT, path)),
+    );
     // The client would wait for pipes to close, and may kill the group of its hook.
-    waiter.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    waiter
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0);
     waiter.spawn().doing("start", &program).map(drop)
 }
 
@@ -54,7 +67,9 @@ pub fn wait(room: &Room, client: Client, agent: &str) -> Result<()> {
     if !can_be_woken(room, client, agent)? {
         return Ok(());
     }
-    let Some(mut wait) = IdleWait::of_agent(room, agent)? else { return Ok(()) };
+    let Some(mut wait) = IdleWait::of_agent(room, agent)? else {
+        return Ok(());
+    };
     let briefing = match wait.wait(&|e| tracing::debug!("{e}"))? {
         Ended::Over => return Ok(()),
         Ended::Signal(signal) => return wait.end_by(signal),
@@ -64,10 +79,16 @@ pub fn wait(room: &Room, client: Client, agent: &str) -> Result<()> {
     // The hook of the turn that begins now starts the next process.
     drop(wait);
     let woken = match socket(client) {
-        Some(socket) => socket.send(session.as_deref(), &briefing.text).doing("write to", &socket.path),
+        Some(socket) => socket
+            .send(session.as_deref(), &briefing.text)
+            .doing("write to", &socket.path),
         None => queue(room, agent, &briefing),
     };
-    note(room, agent, woken.as_ref().err().map(ToString::to_string).as_deref());
+    note(
+        room,
+        agent,
+        woken.as_ref().err().map(ToString::to_string).as_deref(),
+    );
     match woken {
         Ok(()) => sessions::record_shown(room, agent, briefing.told),
         Err(_) => {
@@ -80,20 +101,37 @@ pub fn wait(room: &Room, client: Client, agent: &str) -> Result<()> {
 /// Gives Codex the text for the session of this agent.
 fn queue(room: &Room, agent: &str, briefing: &Briefing) -> Result<()> {
     let lease = sessions::of(room, agent)?;
-    let argv = program::fill(&codex::ARGV.map(String::from), room, agent, &briefing.text, 0, lease.as_ref());
+    let argv = program::fill(
+        &codex::ARGV.map(String::from),
+        room,
+        agent,
+        &briefing.text,
+        0,
+        lease.as_ref(),
+    );
     let ran = codex::queue(&argv, room, agent, limits::WAKE_WITHIN, || {});
     if ran.is_well() {
         return Ok(());
     }
     let cure = "the next prompt announces the mail".into();
-    Err(Error::Busy { what: format!("codex queue: {} {}", ran.outcome, ran.output).trim().to_owned(), cure })
+    Err(Error::Busy {
+        what: format!("codex queue: {} {}", ran.outcome, ran.output)
+            .trim()
+            .to_owned(),
+        cure,
+    })
 }
 
 /// The socket that the environment of the client's processes names.
 fn socket(client: Client) -> Option<Socket> {
-    let WakeBy::Socket { path, token } = client.facts().wake else { return None };
+    let WakeBy::Socket { path, token } = client.facts().wake else {
+        return None;
+    };
     let value = |name| std::env::var_os(name).filter(|value| !value.is_empty());
-    Some(Socket { path: value(path)?.into(), token: value(token)?.into_string().ok()? })
+    Some(Socket {
+        path: value(path)?.into(),
+        token: value(token)?.into_string().ok()?,
+    })
 }
 
 impl Socket {

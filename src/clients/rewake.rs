@@ -38,7 +38,12 @@ pub enum Ended {
 impl IdleWait {
     /// Starts to wait for the event's session. `None` if there is nothing to do: the session has no agent, the agent is woken
     /// in another way, or another process already waits for it.
-    pub fn begin(room: &Room, event: &Event, caller: Caller, named: Option<&Who>) -> Result<Option<IdleWait>> {
+    pub fn begin(
+        room: &Room,
+        event: &Event,
+        caller: Caller,
+        named: Option<&Who>,
+    ) -> Result<Option<IdleWait>> {
         if event.kind == Kind::Ignore {
             return Ok(None);
         }
@@ -46,31 +51,73 @@ impl IdleWait {
             None => bound(room, &caller, event, named)?,
             held => held,
         };
-        let Some(lease) = lease.filter(|lease| lease.is_of(&caller)) else { return Ok(None) };
+        let Some(lease) = lease.filter(|lease| lease.is_of(&caller)) else {
+            return Ok(None);
+        };
         // The waiter of a session that was replaced by this one ends in a moment.
-        let patience = if hook_events::begins(event) { limits::WAITER_HANDOVER } else { Duration::ZERO };
+        let patience = if hook_events::begins(event) {
+            limits::WAITER_HANDOVER
+        } else {
+            Duration::ZERO
+        };
         IdleWait::of(room, lease, caller, patience)
     }
 
     /// Starts to wait for the session that has this lease now.
     pub fn of_agent(room: &Room, agent: &str) -> Result<Option<IdleWait>> {
-        let Some(lease) = sessions::of(room, agent)? else { return Ok(None) };
-        let (client, session, process, directory) =
-            (lease.client.clone(), lease.session.clone(), lease.process, lease.directory.clone());
-        let patience = if is_new(&lease) { limits::WAITER_HANDOVER } else { Duration::ZERO };
-        IdleWait::of(room, lease, Caller { client, session, process, directory }, patience)
+        let Some(lease) = sessions::of(room, agent)? else {
+            return Ok(None);
+        };
+        let (client, session, process, directory) = (
+            lease.client.clone(),
+            lease.session.clone(),
+            lease.process,
+            lease.directory.clone(),
+        );
+        let patience = if is_new(&lease) {
+            limits::WAITER_HANDOVER
+        } else {
+            Duration::ZERO
+        };
+        IdleWait::of(
+            room,
+            lease,
+            Caller {
+                client,
+                session,
+                process,
+                directory,
+            },
+            patience,
+        )
     }
 
-    fn of(room: &Room, lease: Lease, caller: Caller, patience: Duration) -> Result<Option<IdleWait>> {
+    fn of(
+        room: &Room,
+        lease: Lease,
+        caller: Caller,
+        patience: Duration,
+    ) -> Result<Option<IdleWait>> {
         let registry = room.registry()?;
-        let wake = registry.agent(&lease.agent).and_then(|agent| agent.wake.as_ref());
+        let wake = registry
+            .agent(&lease.agent)
+            .and_then(|agent| agent.wake.as_ref());
         if wake.is_some_and(|wake| wake.by != By::Claude) {
             return Ok(None);
         }
-        let Some(only) = alone(room, &lease.agent, Instant::now() + patience)? else { return Ok(None) };
+        let Some(only) = alone(room, &lease.agent, Instant::now() + patience)? else {
+            return Ok(None);
+        };
         let mut waiter = Waiter::new(room, &lease.agent)?;
         waiter.holds(&lease.agent, &lease.named());
-        Ok(Some(IdleWait { room: room.clone(), caller, lease, waiter, burst: None, _only: only }))
+        Ok(Some(IdleWait {
+            room: room.clone(),
+            caller,
+            lease,
+            waiter,
+            burst: None,
+            _only: only,
+        }))
     }
 
     /// The client's id of the session, if it has one.
@@ -87,26 +134,46 @@ impl IdleWait {
     pub fn wait(&mut self, trouble: &dyn Fn(&Error)) -> Result<Ended> {
         loop {
             // Another session may have taken the agent, and hooks renew the lease.
-            let Some(lease) = sessions::of(&self.room, self.agent())?.filter(|lease| lease.is_of(&self.caller)) else {
+            let Some(lease) =
+                sessions::of(&self.room, self.agent())?.filter(|lease| lease.is_of(&self.caller))
+            else {
                 return Ok(Ended::Over);
             };
             if lease.is_gone(&self.room.dir) {
                 return Ok(Ended::Over);
             }
             let at_work = self.at_work(&lease)?;
-            let gathering = if at_work.is_none() && !lease.interrupted { self.gather()? } else { None };
-            let hearer = Hearer { caller: &self.caller, forgot: false };
+            let gathering = if at_work.is_none() && !lease.interrupted {
+                self.gather()?
+            } else {
+                None
+            };
+            let hearer = Hearer {
+                caller: &self.caller,
+                forgot: false,
+            };
             if gathering == Some(Duration::ZERO)
-                && let Some(mut briefing) =
-                    briefing::brief(&self.room, (&lease.agent, Some(hearer)), Moment::Prompt, lease.told)?
+                && let Some(mut briefing) = briefing::brief(
+                    &self.room,
+                    (&lease.agent, Some(hearer)),
+                    Moment::Prompt,
+                    lease.told,
+                )?
             {
                 let hint = reading::hint(&self.room, hearer, &briefing);
-                hint.iter().for_each(|hint| briefing.text.extend(["\n", hint]));
+                hint.iter()
+                    .for_each(|hint| briefing.text.extend(["\n", hint]));
                 return Ok(Ended::Mail(briefing));
             }
             self.lease = self.renew(lease, at_work.is_none())?;
-            let pause = at_work.or(gathering).filter(|pause| !pause.is_zero()).unwrap_or(limits::WAITER_CHECK);
-            match self.waiter.wait(Some(Instant::now() + pause.min(limits::WAITER_CHECK))) {
+            let pause = at_work
+                .or(gathering)
+                .filter(|pause| !pause.is_zero())
+                .unwrap_or(limits::WAITER_CHECK);
+            match self
+                .waiter
+                .wait(Some(Instant::now() + pause.min(limits::WAITER_CHECK)))
+            {
                 Wakeup::Signal(signal) => return Ok(Ended::Signal(signal)),
                 Wakeup::Removed(e) => return Err(e),
                 Wakeup::Trouble(e) => trouble(&e),
@@ -133,12 +200,22 @@ impl IdleWait {
     /// The time after which a working session can be idle. `None` if it is idle now.
     fn at_work(&self, lease: &Lease) -> Result<Option<Duration>> {
         // A message that is queued in Codex waits for the end of the turn, and a hook announces mail earlier.
-        let most = if lease.client == sessions::CODEX { limits::BUSY } else { limits::WAITER_BUSY };
-        let Some(left) = at_work(&self.room, lease, most) else { return Ok(None) };
+        let most = if lease.client == sessions::CODEX {
+            limits::BUSY
+        } else {
+            limits::WAITER_BUSY
+        };
+        let Some(left) = at_work(&self.room, lease, most) else {
+            return Ok(None);
+        };
         if is_new(lease) || briefing::unannounced(&self.room, &lease.agent)? == 0 {
             return Ok(Some(left));
         }
-        if activity::has_ended_turn(lease) { Ok(None) } else { Ok(Some(left.min(limits::WAITER_LOOK))) }
+        if activity::has_ended_turn(lease) {
+            Ok(None)
+        } else {
+            Ok(Some(left.min(limits::WAITER_LOOK)))
+        }
     }
 
     /// How long to wait for more mail before waking the agent; `None` if there is no mail to announce.
@@ -149,7 +226,11 @@ impl IdleWait {
             return Ok(None);
         }
         let now = Instant::now();
-        let burst = self.burst.get_or_insert(Burst { count, began: now, last: now });
+        let burst = self.burst.get_or_insert(Burst {
+            count,
+            began: now,
+            last: now,
+        });
         if burst.count != count {
             (burst.count, burst.last) = (count, now);
         }
@@ -159,10 +240,17 @@ impl IdleWait {
 
     // The session is idle but alive: the waiter renews its lease, and does not count as activity of the agent.
     fn renew(&self, lease: Lease, is_idle: bool) -> Result<Lease> {
-        let old =
-            lease.last().is_none_or(|last| !last.is_within(limits::WAITER_RENEWS, crate::base::clock::Stamp::now()));
+        let old = lease.last().is_none_or(|last| {
+            !last.is_within(limits::WAITER_RENEWS, crate::base::clock::Stamp::now())
+        });
         match is_idle && old {
-            true => sessions::bind(&self.room, &lease.agent, &self.caller, Takeover::Free, sessions::IDLE),
+            true => sessions::bind(
+                &self.room,
+                &lease.agent,
+                &self.caller,
+                Takeover::Free,
+                sessions::IDLE,
+            ),
             false => Ok(lease),
         }
     }
@@ -170,12 +258,23 @@ impl IdleWait {
 
 /// The lease of a session without one. The hook runs at the same time: it may not have bound the session yet, and it gives a
 /// name to a session without an agent.
-fn bound(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> Result<Option<Lease>> {
-    let patience = if hook_events::gives_name(event) { limits::NAME_WAIT } else { Duration::ZERO };
+fn bound(
+    room: &Room,
+    caller: &Caller,
+    event: &Event,
+    named: Option<&Who>,
+) -> Result<Option<Lease>> {
+    let patience = if hook_events::gives_name(event) {
+        limits::NAME_WAIT
+    } else {
+        Duration::ZERO
+    };
     let until = Instant::now() + patience;
     loop {
         match hook_events::bind(room, caller, event, named) {
-            Ok(None) | Err(Error::Busy { .. }) if Instant::now() < until => std::thread::sleep(limits::WAKE_QUIET),
+            Ok(None) | Err(Error::Busy { .. }) if Instant::now() < until => {
+                std::thread::sleep(limits::WAKE_QUIET)
+            }
             bound => return bound,
         }
     }

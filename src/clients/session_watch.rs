@@ -13,21 +13,35 @@ use std::process::{Command, Stdio};
 /// Starts the process for the session of this lease, if its agent owns claims, its client is known, and no process
 /// watches it yet.
 pub fn ensure(room: &Room, client: &str, lease: &Lease) -> Result<()> {
-    if lease.process.is_none() || !claims::may_own(&room.dir, &lease.agent) || sessions::is_watched(&room.dir, lease) {
+    if lease.process.is_none()
+        || !claims::may_own(&room.dir, &lease.agent)
+        || sessions::is_watched(&room.dir, lease)
+    {
         return Ok(());
     }
     let program = std::env::current_exe().doing("find", "this program")?;
     let mut watch = Command::new(&program);
-    watch.arg("--room").arg(room.dir.path()).args(["hook", client, "--watch", &lease.agent]);
+    watch
+        .arg("--room")
+        .arg(room.dir.path())
+        .args(["hook", client, "--watch", &lease.agent]);
     // The client would wait for pipes to close, and may kill the group of its hook.
-    watch.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    watch
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0);
     watch.spawn().doing("start", &program).map(drop)
 }
 
 /// Holds the lock until the client of the agent's session ends, or the session has nothing to hold it for.
 pub fn watch(room: &Room, agent: &str) -> Result<()> {
-    let Some(lease) = sessions::of(room, agent)? else { return Ok(()) };
-    let Some(client) = lease.process else { return Ok(()) };
+    let Some(lease) = sessions::of(room, agent)? else {
+        return Ok(());
+    };
+    let Some(client) = lease.process else {
+        return Ok(());
+    };
     if sessions::is_watched(&room.dir, &lease) {
         return Ok(());
     }

@@ -105,18 +105,35 @@ pub fn look(asked: &Request<'_>) -> Result<Up> {
     let homes = install::homes(asked.from)?;
     let clients = clients(asked);
     check_approvals(asked, &clients)?;
-    let room = if asked.undo { leaving(asked, &homes)? } else { wanted(asked, &homes)? };
-    let mut up = Up { project: homes.project.clone(), room, clients: Vec::new(), next: Vec::new() };
+    let room = if asked.undo {
+        leaving(asked, &homes)?
+    } else {
+        wanted(asked, &homes)?
+    };
+    let mut up = Up {
+        project: homes.project.clone(),
+        room,
+        clients: Vec::new(),
+        next: Vec::new(),
+    };
     let (mut known, mut first_error): (Vec<PathBuf>, _) = (Vec::new(), None);
     for client in &clients {
         let mut step = ClientStep::new(*client, asked, &homes);
-        let plan = if step.for_user { Ok(None) } else { plan(*client, asked, &clients, &up.room).map(Some) };
+        let plan = if step.for_user {
+            Ok(None)
+        } else {
+            plan(*client, asked, &clients, &up.room).map(Some)
+        };
         match plan {
             Ok(None) => {}
             Ok(Some(plan)) => {
                 (step.asks, step.notes) = (plan.asks, plan.notes);
                 // Several clients share a file, which is changed once.
-                step.files = plan.files.into_iter().filter(|file| !known.contains(&file.path)).collect();
+                step.files = plan
+                    .files
+                    .into_iter()
+                    .filter(|file| !known.contains(&file.path))
+                    .collect();
                 known.extend(step.files.iter().map(|file| file.path.clone()));
             }
             Err(e) => {
@@ -148,18 +165,28 @@ impl Up {
 
     /// Returns true if everything was done, and every tested hook passed.
     pub fn passed(&self) -> bool {
-        let passed = |step: &ClientStep| step.trouble.is_none() && step.proof.as_ref().is_none_or(|proof| proof.ok);
+        let passed = |step: &ClientStep| {
+            step.trouble.is_none() && step.proof.as_ref().is_none_or(|proof| proof.ok)
+        };
         self.clients.iter().all(passed)
     }
 
     /// Does the steps, and reports each when it is done.
-    pub fn apply(&mut self, asked: &Request<'_>, mut tell: impl FnMut(Done<'_>) -> Result<()>) -> Result<()> {
+    pub fn apply(
+        &mut self,
+        asked: &Request<'_>,
+        mut tell: impl FnMut(Done<'_>) -> Result<()>,
+    ) -> Result<()> {
         if !asked.undo {
             self.room.apply()?;
             tell(Done::Room(&self.room))?;
         }
         let all: Vec<Client> = self.clients.iter().map(|step| step.client).collect();
-        for step in self.clients.iter_mut().filter(|step| !step.for_user && step.trouble.is_none()) {
+        for step in self
+            .clients
+            .iter_mut()
+            .filter(|step| !step.for_user && step.trouble.is_none())
+        {
             // Planned again: the steps before may have changed a shared file.
             let plan = plan(step.client, asked, &all, &self.room)?;
             plan.apply()?;
@@ -217,7 +244,9 @@ fn clients(asked: &Request<'_>) -> Vec<Client> {
 
 /// Is this client to be undone only as far as a killed run has left something of it?
 fn is_gone(client: Client, asked: &Request<'_>, homes: &Homes) -> bool {
-    asked.undo && asked.clients.is_empty() && !install::status(client, Scope::Project, homes).is_installed()
+    asked.undo
+        && asked.clients.is_empty()
+        && !install::status(client, Scope::Project, homes).is_installed()
 }
 
 /// Fails if approvals are asked for and no client has a hook for them, or if the caller is not the person.
@@ -225,7 +254,10 @@ fn check_approvals(asked: &Request<'_>, clients: &[Client]) -> Result<()> {
     if !asked.approvals {
         return Ok(());
     }
-    if clients.iter().all(|client| client.approval_event().is_none()) {
+    if clients
+        .iter()
+        .all(|client| client.approval_event().is_none())
+    {
         return Err(Error::Usage {
             what: "no client here has a hook that can answer a permission request".into(),
             cure: "run `mailbag up` without --approvals, or with --client claude or codex".into(),
@@ -239,9 +271,14 @@ fn trouble(e: &Error, client: Client, asked: &Request<'_>) -> String {
     let undo = if asked.undo { " --undo" } else { "" };
     let again = format!("run `mailbag up{undo} --client {}`", client.as_str());
     match e {
-        Error::State { path, line, what, .. } => {
+        Error::State {
+            path, line, what, ..
+        } => {
             let line = line.map(|line| format!(" line {line}")).unwrap_or_default();
-            format!("{}{line}: {what}; correct the file, and then {again}", path.display())
+            format!(
+                "{}{line}: {what}; correct the file, and then {again}",
+                path.display()
+            )
         }
         e => format!("{e}; then {again}"),
     }
@@ -263,7 +300,15 @@ fn plan(client: Client, asked: &Request<'_>, all: &[Client], room: &RoomStep) ->
         return install::install(&request);
     }
     let is_gone = is_gone(client, asked, &install::homes(asked.from)?);
-    install::uninstall_among(&request, all, if is_gone { Extent::Remains } else { Extent::Whole })
+    install::uninstall_among(
+        &request,
+        all,
+        if is_gone {
+            Extent::Remains
+        } else {
+            Extent::Whole
+        },
+    )
 }
 
 /// The room to use: the one that commands here find, or a new one at the top of the project.
@@ -271,7 +316,11 @@ fn wanted(asked: &Request<'_>, homes: &Homes) -> Result<RoomStep> {
     let found = |path: PathBuf, why: Option<String>| {
         let room = Room::open(&path)?;
         // A killed run may have left it incomplete.
-        let change = if room.id()?.is_some() { RoomChange::Found } else { RoomChange::Made };
+        let change = if room.id()?.is_some() {
+            RoomChange::Found
+        } else {
+            RoomChange::Made
+        };
         Ok(RoomStep { path, change, why })
     };
     if let Some(path) = asked.room.map(|room| layout::of_client(asked.from, room)) {
@@ -283,31 +332,58 @@ fn wanted(asked: &Request<'_>, homes: &Homes) -> Result<RoomStep> {
     if let Ok(path) = room::find(None, asked.from) {
         let above = path.parent().filter(|above| **above != homes.project);
         let why = above.map(|above| match asked.from.starts_with(above) {
-            true => format!("found in the parent directory {}; `mailbag init` makes one here", above.display()),
-            false => format!("found in {}, the main worktree of this repository", above.display()),
+            true => format!(
+                "found in the parent directory {}; `mailbag init` makes one here",
+                above.display()
+            ),
+            false => format!(
+                "found in {}, the main worktree of this repository",
+                above.display()
+            ),
         });
         return found(path, why);
     }
-    if let Some(around) = asked.from.ancestors().find(|directory| is_complete(directory)) {
+    if let Some(around) = asked
+        .from
+        .ancestors()
+        .find(|directory| is_complete(directory))
+    {
         return Err(Error::Usage {
-            what: format!("{} is inside the room {}", asked.from.display(), around.display()),
+            what: format!(
+                "{} is inside the room {}",
+                asked.from.display(),
+                around.display()
+            ),
             cure: "change to the directory of your project, or name the room with --room".into(),
         });
     }
-    let below = room::near(asked.from).into_iter().find(|near| is_complete(&near.path));
+    let below = room::near(asked.from)
+        .into_iter()
+        .find(|near| is_complete(&near.path));
     let step = new_room(room::default_place(&homes.project))?;
-    let why = below.map(|near| format!("there is another room, {}, {}", near.path.display(), near.by));
+    let why = below.map(|near| {
+        format!(
+            "there is another room, {}, {}",
+            near.path.display(),
+            near.by
+        )
+    });
     Ok(RoomStep { why, ..step })
 }
 
 /// Is this a room, and not a directory that happens to contain `spool/`, such as `/var`?
 fn is_complete(path: &Path) -> bool {
-    Room::look(path).and_then(|room| room.id()).is_ok_and(|id| id.is_some())
+    Room::look(path)
+        .and_then(|room| room.id())
+        .is_ok_and(|id| id.is_some())
 }
 
 /// A room to be made. Fails if it cannot be, before a file of a client is changed.
 fn new_room(path: PathBuf) -> Result<RoomStep> {
-    let above = path.ancestors().skip(1).find_map(|above| Dir::open(above).ok());
+    let above = path
+        .ancestors()
+        .skip(1)
+        .find_map(|above| Dir::open(above).ok());
     match above.filter(|above| !above.is_writable()) {
         None => Ok(RoomStep { path, change: RoomChange::Made, why: None }),
         Some(above) => Err(Error::Usage {
@@ -328,10 +404,21 @@ fn leaving(asked: &Request<'_>, homes: &Homes) -> Result<RoomStep> {
     let named = asked.room.map(|room| layout::of_client(asked.from, room));
     let found = named.or_else(|| room::find(None, asked.from).ok());
     let path = found.unwrap_or_else(|| room::default_place(&homes.project));
-    let step = |change, why| RoomStep { path: path.clone(), change, why };
+    let step = |change, why| RoomStep {
+        path: path.clone(),
+        change,
+        why,
+    };
     if !asked.clients.is_empty() {
-        let change = if room::is_room(&path) { RoomChange::Kept } else { RoomChange::Absent };
-        return Ok(step(change, Some("only the named clients are undone".into())));
+        let change = if room::is_room(&path) {
+            RoomChange::Kept
+        } else {
+            RoomChange::Absent
+        };
+        return Ok(step(
+            change,
+            Some("only the named clients are undone".into()),
+        ));
     }
     Ok(match Room::removal(&path)? {
         Removal::Absent => step(RoomChange::Absent, None),
@@ -343,5 +430,8 @@ fn leaving(asked: &Request<'_>, homes: &Homes) -> Result<RoomStep> {
 /// The commands for the first two sessions: of two clients, or one command for both.
 fn next(steps: &[ClientStep]) -> Vec<String> {
     let usable = steps.iter().filter(|step| step.trouble.is_none());
-    usable.take(2).map(|step| step.client.facts().program.to_owned()).collect()
+    usable
+        .take(2)
+        .map(|step| step.client.facts().program.to_owned())
+        .collect()
 }

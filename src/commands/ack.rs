@@ -43,16 +43,30 @@ pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Acked> {
     let state = state::committed(&room.dir)?;
     let (messages, refs) = look_up(room, &state, (&agent, ack.status), ack.refs)?;
     let status = ack.status.as_str();
-    let mut fields = json!({"id": "judged", "from": &*agent, "type": "ack", "refs": refs, "status": status});
-    let metadata: Vec<(String, String)> =
-        ack.superseded_by.map(|by| (SUPERSEDED_BY.to_owned(), by)).into_iter().collect();
+    let mut fields =
+        json!({"id": "judged", "from": &*agent, "type": "ack", "refs": refs, "status": status});
+    let metadata: Vec<(String, String)> = ack
+        .superseded_by
+        .map(|by| (SUPERSEDED_BY.to_owned(), by))
+        .into_iter()
+        .collect();
     if !metadata.is_empty() {
-        fields["metadata"] = metadata.iter().map(|(name, by)| (name.clone(), json!(by))).collect();
+        fields["metadata"] = metadata
+            .iter()
+            .map(|(name, by)| (name.clone(), json!(by)))
+            .collect();
     }
     let judged = Message::from_fields(fields.as_object().cloned().unwrap_or_else(Map::new));
     if let Some(message) = judged {
         let (mut before, mut searches) = (AckClaims::new(), SearchLimiter::default());
-        let judged = judge_ack(&room.dir, (&state, &registry), &agent, &message, &mut before, &mut searches)?;
+        let judged = judge_ack(
+            &room.dir,
+            (&state, &registry),
+            &agent,
+            &message,
+            &mut before,
+            &mut searches,
+        )?;
         judged.map_err(Error::Rejected)?;
     }
     let draft = Draft {
@@ -63,7 +77,10 @@ pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Acked> {
         metadata,
         ..Draft::default()
     };
-    Ok(Acked { sent: send::send(room, who, draft)?, messages })
+    Ok(Acked {
+        sent: send::send(room, who, draft)?,
+        messages,
+    })
 }
 
 /// The messages, and the reference by which the router finds each quickly: the given one if it is complete, else the
@@ -76,20 +93,37 @@ fn look_up(
 ) -> Result<(Vec<LoggedMessage>, Vec<String>)> {
     let viewer = identity::own_viewer(room, agent)?;
     let live = log::live(&room.dir)?;
-    let found = lookup::find(&room.dir, Some(state), &viewer, &refs, &mut SearchLimiter::default())?;
+    let found = lookup::find(
+        &room.dir,
+        Some(state),
+        &viewer,
+        &refs,
+        &mut SearchLimiter::default(),
+    )?;
     let (mut messages, mut names, mut problems) = (Vec::new(), Vec::new(), Vec::new());
     for (n, (text, found)) in refs.into_iter().zip(found).enumerate() {
         match found {
             Ok((past, place)) => {
-                let fit = Reference::parse(&text).and_then(|one| one.fit(&past.from, &past.id, None));
+                let fit =
+                    Reference::parse(&text).and_then(|one| one.fit(&past.from, &past.id, None));
                 let is_enough = fit == Some(Fit::Whole) && live.contains(&place.segment);
-                names.push(if is_enough { text } else { format!("#{}", past.seq) });
+                names.push(if is_enough {
+                    text
+                } else {
+                    format!("#{}", past.seq)
+                });
                 messages.push(past);
             }
             // A failed wake has the number of a message that the human need not have got.
-            Err(_) if failed_wakes(state, agent, status, &text).next().is_some() => names.push(text),
+            Err(_) if failed_wakes(state, agent, status, &text).next().is_some() => {
+                names.push(text)
+            }
             Err(unclear) => problems.push(unclear.problem(&viewer, &text).at(format!("/refs/{n}"))),
         }
     }
-    if problems.is_empty() { Ok((messages, names)) } else { Err(Error::Rejected(problems)) }
+    if problems.is_empty() {
+        Ok((messages, names))
+    } else {
+        Err(Error::Rejected(problems))
+    }
 }

@@ -63,7 +63,10 @@ pub fn add(room: &Room, ids: &[String], fields: &Fields) -> Result<Vec<Agent>> {
         None => Vec::new(),
     }
     .into_iter();
-    let added: Vec<Agent> = ids.iter().map(|id| new_agent(id, names.next(), fields)).collect();
+    let added: Vec<Agent> = ids
+        .iter()
+        .map(|id| new_agent(id, names.next(), fields))
+        .collect();
     let registry = registry.add_all(added.clone()).map_err(Error::Rejected)?;
     trust::agree_to_set(room, fields.wake.as_ref())?;
     save(room, &registry)?;
@@ -82,8 +85,14 @@ pub fn show(room: &Room, name: &str) -> Result<Agent> {
 pub fn list(room: &Room, filter: &Filter) -> Result<Vec<Agent>> {
     let registry = room.registry()?;
     let fits = |agent: &&Agent| {
-        filter.role.as_ref().is_none_or(|role| agent.role.as_ref() == Some(role))
-            && filter.capability.as_ref().is_none_or(|capability| agent.capabilities.contains(capability))
+        filter
+            .role
+            .as_ref()
+            .is_none_or(|role| agent.role.as_ref() == Some(role))
+            && filter
+                .capability
+                .as_ref()
+                .is_none_or(|capability| agent.capabilities.contains(capability))
             && filter.status.is_none_or(|status| agent.status == status)
     };
     Ok(registry.agents().iter().filter(fits).cloned().collect())
@@ -92,7 +101,11 @@ pub fn list(room: &Room, filter: &Filter) -> Result<Vec<Agent>> {
 /// Number of agents by role, without retired agents.
 pub fn roles(room: &Room) -> Result<BTreeMap<String, usize>> {
     let registry = room.registry()?;
-    Ok(registry.roles().into_iter().map(|(role, count)| (role.to_owned(), count)).collect())
+    Ok(registry
+        .roles()
+        .into_iter()
+        .map(|(role, count)| (role.to_owned(), count))
+        .collect())
 }
 
 /// Changes an agent's fields.
@@ -120,7 +133,9 @@ pub fn set(room: &Room, name: &str, fields: &Fields) -> Result<Agent> {
 
 /// Retires an agent: it keeps its name and mail, but nobody can write to it.
 pub fn retire(room: &Room, name: &str) -> Result<Agent> {
-    edit(room, name, |registry, id| registry.retire(id).map_err(Error::Rejected))
+    edit(room, name, |registry, id| {
+        registry.retire(id).map_err(Error::Rejected)
+    })
 }
 
 /// The unread mail and the open questions of a retired agent.
@@ -142,7 +157,11 @@ pub fn left_by(room: &Room, id: &str) -> Result<LeftByAgent> {
 
 /// Sets an agent's status for the process that runs it. A retired agent stays retired.
 pub fn mark(room: &Room, id: &str, status: Status) -> Result<()> {
-    let word = if status == Status::Unknown { Value::Null } else { json!(status.as_str()) };
+    let word = if status == Status::Unknown {
+        Value::Null
+    } else {
+        json!(status.as_str())
+    };
     let changes = Map::from_iter([("status".to_owned(), word)]);
     let is_news = |agent: &Agent| !agent.is_retired() && agent.status != status;
     let _held = room.lock_registry()?;
@@ -163,7 +182,11 @@ pub fn remove(room: &Room, name: &str, force: bool) -> Result<Agent> {
         refuse_with_mail(room, &agent.id)?;
     }
     save(room, &changed)?;
-    for directory in [layout::outbox(&agent.id), layout::seen(&agent.id), layout::inbox(&agent.id)] {
+    for directory in [
+        layout::outbox(&agent.id),
+        layout::seen(&agent.id),
+        layout::inbox(&agent.id),
+    ] {
         room.dir.remove_empty(directory)?;
     }
     Ok(agent)
@@ -172,10 +195,20 @@ pub fn remove(room: &Room, name: &str, force: bool) -> Result<Agent> {
 impl Fields {
     /// As registry fields, `null` for removed ones, without the status `retired`.
     fn changes(&self) -> Map<String, Value> {
-        let text = |text: &String| if text.is_empty() { Value::Null } else { json!(text) };
+        let text = |text: &String| {
+            if text.is_empty() {
+                Value::Null
+            } else {
+                json!(text)
+            }
+        };
         let list = |list: &Vec<String>| {
             let list: Vec<&String> = list.iter().filter(|item| !item.is_empty()).collect();
-            if list.is_empty() { Value::Null } else { json!(list) }
+            if list.is_empty() {
+                Value::Null
+            } else {
+                json!(list)
+            }
         };
         let status = self.status.filter(|status| *status != Status::Retired);
         let changes = [
@@ -188,9 +221,21 @@ impl Fields {
             ("uid", self.uid.map(|uid| json!(uid))),
             ("supervisor", self.supervisor.as_ref().map(text)),
             ("wake", self.wake.as_ref().map(|wake| json!(wake.document))),
-            ("status", status.map(|s| if s == Status::Unknown { Value::Null } else { json!(s.as_str()) })),
+            (
+                "status",
+                status.map(|s| {
+                    if s == Status::Unknown {
+                        Value::Null
+                    } else {
+                        json!(s.as_str())
+                    }
+                }),
+            ),
         ];
-        changes.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?))).collect()
+        changes
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), value?)))
+            .collect()
     }
 }
 
@@ -213,11 +258,18 @@ fn new_agent(id: &str, name: Option<String>, fields: &Fields) -> Agent {
 /// The next free display names of the pool.
 fn free_names(room: &Room, registry: &Registry, count: usize) -> Result<Vec<String>> {
     let pool = room.settings()?.names;
-    let is_free = |name: &&String| registry.next_free_name(std::slice::from_ref(*name)).is_some();
+    let is_free = |name: &&String| {
+        registry
+            .next_free_name(std::slice::from_ref(*name))
+            .is_some()
+    };
     let free: Vec<String> = pool.iter().filter(is_free).take(count).cloned().collect();
     if free.len() < count {
         return Err(Error::Usage {
-            what: format!("cannot assign {count} display names: the pool has {} free", free.len()),
+            what: format!(
+                "cannot assign {count} display names: the pool has {} free",
+                free.len()
+            ),
             cure: "add names to `names` in settings.toml, or omit --name".into(),
         });
     }
@@ -225,7 +277,12 @@ fn free_names(room: &Room, registry: &Registry, count: usize) -> Result<Vec<Stri
 }
 
 /// Creates outboxes and inboxes, with one sync for all.
-pub(super) fn make_boxes(room: &Room, ids: &[String], uid: Option<u32>, survive: Durability) -> Result<()> {
+pub(super) fn make_boxes(
+    room: &Room,
+    ids: &[String],
+    uid: Option<u32>,
+    survive: Durability,
+) -> Result<()> {
     let mut barrier = Barrier::new(survive, room.dir.clone());
     for id in ids {
         for directory in [layout::outbox(id), layout::seen(id)] {
@@ -235,18 +292,26 @@ pub(super) fn make_boxes(room: &Room, ids: &[String], uid: Option<u32>, survive:
     barrier.pass()
 }
 
-fn edit(room: &Room, name: &str, change: impl FnOnce(&Registry, &str) -> Result<Registry>) -> Result<Agent> {
+fn edit(
+    room: &Room,
+    name: &str,
+    change: impl FnOnce(&Registry, &str) -> Result<Registry>,
+) -> Result<Agent> {
     let _held = room.lock_registry()?;
     let registry = room.registry()?;
     let id = identity::registered(&registry, name, None)?.id.clone();
     let changed = change(&registry, &id)?;
     save(room, &changed)?;
     room.give_to_owners(&changed)?;
-    Ok(changed.agent(&id).cloned().unwrap_or_else(|| Agent::new(&id)))
+    Ok(changed
+        .agent(&id)
+        .cloned()
+        .unwrap_or_else(|| Agent::new(&id)))
 }
 
 pub(super) fn save(room: &Room, registry: &Registry) -> Result<()> {
-    room.dir.replace(layout::REGISTRY, registry.to_json().as_bytes())
+    room.dir
+        .replace(layout::REGISTRY, registry.to_json().as_bytes())
 }
 
 fn refuse_with_mail(room: &Room, id: &str) -> Result<()> {
@@ -261,10 +326,19 @@ fn refuse_with_mail(room: &Room, id: &str) -> Result<()> {
         return Ok(());
     }
     let what = match waiting {
-        0 => format!("{id} has {unread} unread in {}", layout::inbox(id).display()),
-        _ => format!("{id} has {unread} unread and {waiting} not yet routed in {}", layout::outbox(id).display()),
+        0 => format!(
+            "{id} has {unread} unread in {}",
+            layout::inbox(id).display()
+        ),
+        _ => format!(
+            "{id} has {unread} unread and {waiting} not yet routed in {}",
+            layout::outbox(id).display()
+        ),
     };
-    let fix =
-        format!("read the mail, retire the agent with `mailbag agent retire {id}`, or pass --force (the files stay)");
-    Err(Error::Rejected(vec![Problem::new("has_mail", what).fix(fix)]))
+    let fix = format!(
+        "read the mail, retire the agent with `mailbag agent retire {id}`, or pass --force (the files stay)"
+    );
+    Err(Error::Rejected(vec![
+        Problem::new("has_mail", what).fix(fix),
+    ]))
 }

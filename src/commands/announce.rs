@@ -7,8 +7,16 @@ use std::ffi::OsStr;
 
 /// Runs `show` for messages and marks the unread ones as announced. A message that was announced before is shown again,
 /// because the agent asked for it. A failed marker does not stop the output.
-pub fn announcing(room: &Room, agent: &str, mails: &[Mail], show: impl FnOnce() -> Result<()>) -> Result<()> {
-    let unread = mails.iter().filter(|mail| !mail.seen).map(|mail| mail.name.as_os_str());
+pub fn announcing(
+    room: &Room,
+    agent: &str,
+    mails: &[Mail],
+    show: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    let unread = mails
+        .iter()
+        .filter(|mail| !mail.seen)
+        .map(|mail| mail.name.as_os_str());
     let made: Vec<&OsStr> = unread.filter(|name| mark(room, agent, name)).collect();
     show().inspect_err(|_| {
         made.into_iter().for_each(|name| retract(room, agent, name));

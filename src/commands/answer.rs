@@ -49,21 +49,35 @@ pub fn answer(room: &Room, who: &Who, item: &Item, action: Action) -> Result<Str
     }
     match action {
         Action::Decide { option, digest } => {
-            let choice = Choice { approval: number.clone(), option, note: None, digest };
+            let choice = Choice {
+                approval: number.clone(),
+                option,
+                note: None,
+                digest,
+            };
             let outcome = approval::decide(room, who, choice, limits::WRITER_WAIT)?;
             Ok(outcome.sentence(&format!("{number} of {}", item.from)))
         }
         Action::Reply(text) => {
-            let Reply { draft, .. } = reply(room, who, &number, false, Draft { body: Some(text), ..Draft::default() })?;
+            let Reply { draft, .. } = reply(
+                room,
+                who,
+                &number,
+                false,
+                Draft {
+                    body: Some(text),
+                    ..Draft::default()
+                },
+            )?;
             post(room, who, draft, limits::WRITER_WAIT, |_| Ok(()))?;
             Ok(format!("replied to {number} of {}", item.from))
         }
-        Action::Accept => {
-            Ok(claim::ask(room, who, Ask::Accept(Some(number)), None)?.decided(limits::WRITER_WAIT)?.sentence())
-        }
-        Action::Decline => {
-            Ok(claim::ask(room, who, Ask::Decline(Some(number)), None)?.decided(limits::WRITER_WAIT)?.sentence())
-        }
+        Action::Accept => Ok(claim::ask(room, who, Ask::Accept(Some(number)), None)?
+            .decided(limits::WRITER_WAIT)?
+            .sentence()),
+        Action::Decline => Ok(claim::ask(room, who, Ask::Decline(Some(number)), None)?
+            .decided(limits::WRITER_WAIT)?
+            .sentence()),
         Action::SendAgain => send_again(room, who, number),
         Action::Release(note) => release(room, who, item, note),
         Action::Dismiss => {
@@ -81,9 +95,17 @@ fn release(room: &Room, who: &Who, item: &Item, note: Option<String>) -> Result<
         });
     };
     let of = Some(owner).filter(|owner| *owner != who.name);
-    Ok(claim::ask(room, who, Ask::Release { subjects: vec![subject], of }, note)?
-        .decided(limits::WRITER_WAIT)?
-        .sentence())
+    Ok(claim::ask(
+        room,
+        who,
+        Ask::Release {
+            subjects: vec![subject],
+            of,
+        },
+        note,
+    )?
+    .decided(limits::WRITER_WAIT)?
+    .sentence())
 }
 
 fn is_open(room: &Room, who: &Who, item: &Item) -> Result<()> {
@@ -93,20 +115,35 @@ fn is_open(room: &Room, who: &Who, item: &Item) -> Result<()> {
         return Ok(());
     }
     Err(Error::NotFound {
-        what: format!("the {} #{} of {} is not open any more", item.kind, item.seq, item.from),
+        what: format!(
+            "the {} #{} of {} is not open any more",
+            item.kind, item.seq, item.from
+        ),
         cure: "nothing was sent".into(),
     })
 }
 
 fn send_again(room: &Room, who: &Who, number: String) -> Result<String> {
-    let retried = rejected::retry(room, &Which::Named(vec![number.clone()]), None, limits::WRITER_WAIT)?;
+    let retried = rejected::retry(
+        room,
+        &Which::Named(vec![number.clone()]),
+        None,
+        limits::WRITER_WAIT,
+    )?;
     // The item is the notice of the rejection, which has been acted on.
     let acted = dismiss(room, who, &number);
-    if let Some(again) = retried.iter().find(|one| one.became == Some(Event::Rejected)) {
+    if let Some(again) = retried
+        .iter()
+        .find(|one| one.became == Some(Event::Rejected))
+    {
         return Err(Error::NotGranted(again.problems.clone()));
     }
     acted?;
-    let accepted: Vec<String> = retried.iter().filter_map(|one| one.record).map(|seq| format!("#{seq}")).collect();
+    let accepted: Vec<String> = retried
+        .iter()
+        .filter_map(|one| one.record)
+        .map(|seq| format!("#{seq}"))
+        .collect();
     Ok(match accepted.is_empty() {
         true => format!("{number} is in the outbox again"),
         false => format!("sent {number} again as {}", accepted.join(", ")),
@@ -115,6 +152,15 @@ fn send_again(room: &Room, who: &Who, number: String) -> Result<String> {
 
 fn dismiss(room: &Room, who: &Who, number: &str) -> Result<()> {
     let refs = vec![number.to_owned()];
-    let acked = ack::ack(room, who, Ack { refs, status: Status::Abandoned, note: None, superseded_by: None })?;
+    let acked = ack::ack(
+        room,
+        who,
+        Ack {
+            refs,
+            status: Status::Abandoned,
+            note: None,
+            superseded_by: None,
+        },
+    )?;
     delivery(room, acked.sent, limits::WRITER_WAIT).map(drop)
 }

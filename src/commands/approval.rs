@@ -76,13 +76,24 @@ pub fn ask(room: &Room, who: &Who, draft: Draft, terms: Terms) -> Result<Asked> 
     if !terms.options.is_empty() {
         fields.insert("options".into(), terms.options.clone().into());
     }
-    let texts = [("deadline", terms.deadline), ("on_deadline", terms.on_deadline)];
-    fields.extend(texts.into_iter().filter_map(|(name, text)| Some((name.to_owned(), text?.into()))));
+    let texts = [
+        ("deadline", terms.deadline),
+        ("on_deadline", terms.on_deadline),
+    ];
+    fields.extend(
+        texts
+            .into_iter()
+            .filter_map(|(name, text)| Some((name.to_owned(), text?.into()))),
+    );
     if terms.signed {
         fields.insert("signature".into(), "required".into());
     }
     let options = decision::options(&fields);
-    let draft = Draft { kind: Some(APPROVAL.into()), fields, ..draft };
+    let draft = Draft {
+        kind: Some(APPROVAL.into()),
+        fields,
+        ..draft
+    };
     write(room, who, draft, options, None)
 }
 
@@ -103,13 +114,23 @@ pub struct Choice {
 pub fn decide(room: &Room, who: &Who, choice: Choice, within: Duration) -> Result<Outcome> {
     let open = displayed::open(room, &choice.approval)?;
     if open.digest != choice.digest {
-        let what = format!("the digest is not the digest of {}, so the decision is about another text", open.approval);
-        let fix = format!("read the approval again and decide on it: `mailbag decide {}`", open.seq);
-        return Err(Error::NotGranted(vec![Problem::new("other_text", what).fix(fix)]));
+        let what = format!(
+            "the digest is not the digest of {}, so the decision is about another text",
+            open.approval
+        );
+        let fix = format!(
+            "read the approval again and decide on it: `mailbag decide {}`",
+            open.seq
+        );
+        return Err(Error::NotGranted(vec![
+            Problem::new("other_text", what).fix(fix),
+        ]));
     }
     let option = option_of(&open.approval, &open.terms.options, &choice.option)?;
-    let mut fields =
-        Map::from_iter([("option".to_owned(), Value::from(option)), ("digest".to_owned(), choice.digest.into())]);
+    let mut fields = Map::from_iter([
+        ("option".to_owned(), Value::from(option)),
+        ("digest".to_owned(), choice.digest.into()),
+    ]);
     let mut pinned = None;
     if open.terms.signed {
         let signer = Signer::new(room, who, &open.approval)?;
@@ -118,30 +139,63 @@ pub fn decide(room: &Room, who: &Who, choice: Choice, within: Duration) -> Resul
     }
     let in_reply_to = Some(open.approval.clone());
     // Everybody concerned gets a copy by the rules of decisions.
-    let draft = Draft { kind: Some(DECISION.into()), in_reply_to, body: choice.note, fields, ..Draft::default() };
-    let written = write(room, who, draft, open.terms.options.clone(), Some(open.approval.clone()))?;
+    let draft = Draft {
+        kind: Some(DECISION.into()),
+        in_reply_to,
+        body: choice.note,
+        fields,
+        ..Draft::default()
+    };
+    let written = write(
+        room,
+        who,
+        draft,
+        open.terms.options.clone(),
+        Some(open.approval.clone()),
+    )?;
     let outcome = written.decided(within)?;
     Ok(Outcome { pinned, ..outcome })
 }
 
-fn write(room: &Room, who: &Who, draft: Draft, options: Vec<String>, approval: Option<String>) -> Result<Asked> {
+fn write(
+    room: &Room,
+    who: &Who,
+    draft: Draft,
+    options: Vec<String>,
+    approval: Option<String>,
+) -> Result<Asked> {
     let agent = send::sender_id(&room.registry()?, &room.settings()?, who)?;
     let text = (draft.subject.clone(), draft.body.clone());
     let sent = send::send(room, who, draft)?;
     let approval = approval.unwrap_or_else(|| claim::name(&agent, &sent.id));
     let follower = Follower::at(room, sent.since);
     let (room, recorded, decision) = (room.clone(), Value::Null, Value::Null);
-    Ok(Asked { sent, options, approval, room, agent, follower, text, seq: None, recorded, decision })
+    Ok(Asked {
+        sent,
+        options,
+        approval,
+        room,
+        agent,
+        follower,
+        text,
+        seq: None,
+        recorded,
+        decision,
+    })
 }
 
 /// The option that a word means: itself, its number from 1, or the only one that begins so.
 pub fn chosen<'o>(options: &'o [String], word: &str) -> Option<&'o str> {
     let numbered = || options.get(word.trim().parse::<usize>().ok()?.checked_sub(1)?);
     let beginning = word.trim().to_lowercase();
-    let mut begun =
-        options.iter().filter(|option| !beginning.is_empty() && option.to_lowercase().starts_with(&beginning));
+    let mut begun = options
+        .iter()
+        .filter(|option| !beginning.is_empty() && option.to_lowercase().starts_with(&beginning));
     let only = || begun.next().filter(|_| begun.next().is_none());
-    decision::option(options, word).or_else(numbered).or_else(only).map(String::as_str)
+    decision::option(options, word)
+        .or_else(numbered)
+        .or_else(only)
+        .map(String::as_str)
 }
 
 /// The option of an approval that a word means.
@@ -175,10 +229,18 @@ impl Signer {
         }
         require_person(DECIDE)?;
         let place = signing_place(room)?;
-        let Some(pin) = state::committed(&room.dir)?.approvals.pin(Some(&place)).cloned() else {
+        let Some(pin) = state::committed(&room.dir)?
+            .approvals
+            .pin(Some(&place))
+            .cloned()
+        else {
             let key = DecisionKey::make()?;
             pin(room, who, &key, &place)?;
-            return Ok(Signer { pinned: Some(key.public()), key, place });
+            return Ok(Signer {
+                pinned: Some(key.public()),
+                key,
+                place,
+            });
         };
         match DecisionKey::own()?.filter(|key| key.public() == pin.key) {
             Some(key) => Ok(Signer { key, place, pinned: None }),
@@ -195,23 +257,47 @@ impl Signer {
     }
 
     fn sign(&self, open: &Approval, option: &str) -> String {
-        let Approval { approval, seq, digest, .. } = open;
-        self.key.sign(Signed::Decision { place: &self.place, approval, seq: *seq, digest, option })
+        let Approval {
+            approval,
+            seq,
+            digest,
+            ..
+        } = open;
+        self.key.sign(Signed::Decision {
+            place: &self.place,
+            approval,
+            seq: *seq,
+            digest,
+            option,
+        })
     }
 }
 
 fn signing_place(room: &Room) -> Result<String> {
     signature::place(room)?.ok_or_else(|| Error::Usage {
         what: "this room is a copy, so no signature counts in it".into(),
-        cure: format!("run `mailbag init --adopt {}` first", room.dir.path().display()),
+        cure: format!(
+            "run `mailbag init --adopt {}` first",
+            room.dir.path().display()
+        ),
     })
 }
 
 fn pin(room: &Room, who: &Who, key: &DecisionKey, place: &str) -> Result<()> {
     let public = key.public();
-    let signature = key.sign(Signed::Pin { place, key: &public });
-    let fields = Map::from_iter([("key".to_owned(), public.into()), ("signature".to_owned(), signature.into())]);
-    let draft = Draft { kind: Some(PIN.into()), fields, ..Draft::default() };
+    let signature = key.sign(Signed::Pin {
+        place,
+        key: &public,
+    });
+    let fields = Map::from_iter([
+        ("key".to_owned(), public.into()),
+        ("signature".to_owned(), signature.into()),
+    ]);
+    let draft = Draft {
+        kind: Some(PIN.into()),
+        fields,
+        ..Draft::default()
+    };
     write(room, who, draft, Vec::new(), None)?.recorded(limits::WRITER_WAIT)
 }
 
@@ -229,14 +315,23 @@ pub struct PinnedKeys {
 pub fn pinned_keys(room: &Room) -> Result<PinnedKeys> {
     require_person("pin the decision key")?;
     let place = signing_place(room)?;
-    let pinned = state::committed(&room.dir)?.approvals.pin(Some(&place)).map(|pin| pin.key.clone());
-    Ok(PinnedKeys { pinned, own: DecisionKey::make()?.public() })
+    let pinned = state::committed(&room.dir)?
+        .approvals
+        .pin(Some(&place))
+        .map(|pin| pin.key.clone());
+    Ok(PinnedKeys {
+        pinned,
+        own: DecisionKey::make()?.public(),
+    })
 }
 
 /// Pins this user's own key as the human's, in place of another one if there is one. Agents are notified of a replacement.
 pub fn pin_own_key(room: &Room) -> Result<()> {
     require_person("pin the decision key")?;
-    let who = Who { name: id::HUMAN.to_owned(), source: identity::THE_TERMINAL };
+    let who = Who {
+        name: id::HUMAN.to_owned(),
+        source: identity::THE_TERMINAL,
+    };
     pin(room, &who, &DecisionKey::make()?, &signing_place(room)?)
 }
 
@@ -252,7 +347,11 @@ impl Asked {
     }
 
     /// Delivers the message, and reads the log until `done` finds a result.
-    fn follow<T>(&mut self, within: Duration, done: fn(&Asked, Option<Outcome>) -> Option<T>) -> Result<T> {
+    fn follow<T>(
+        &mut self,
+        within: Duration,
+        done: fn(&Asked, Option<Outcome>) -> Option<T>,
+    ) -> Result<T> {
         let room = self.room.clone();
         let found = follow::follow(&room, within, &mut || {
             let outcome = self.look()?;
@@ -266,7 +365,10 @@ impl Asked {
         };
         let why = trouble.map(|why| format!(": {why}")).unwrap_or_default();
         Err(Error::Busy {
-            what: format!("{}, but the router has not recorded it yet{why}", self.sent.written()),
+            what: format!(
+                "{}, but the router has not recorded it yet{why}",
+                self.sent.written()
+            ),
             cure: format!("{WRITTEN}; `mailbag pending` shows whether the approval is still open"),
         })
     }
@@ -278,7 +380,12 @@ impl Asked {
 
     /// What a person or a model is told while the approval is open.
     pub fn sentence(&self) -> String {
-        let to = listed(self.sent.recipients.iter().map(|recipient| &recipient.agent));
+        let to = listed(
+            self.sent
+                .recipients
+                .iter()
+                .map(|recipient| &recipient.agent),
+        );
         format!("asked {to}: {}", self.sent.id)
     }
 
@@ -287,28 +394,61 @@ impl Asked {
     /// person's home directory.
     pub fn proved(&self, outcome: &Outcome) -> Result<Option<Proved>> {
         let text = |of: &Value, name: &str| of.get(name).and_then(Value::as_str).map(str::to_owned);
-        let is_as_sent = (text(&self.recorded, "subject"), text(&self.recorded, "body")) == self.text;
-        let message = self.recorded.as_object().cloned().and_then(Message::from_fields);
-        let (Some(seq), Some(option), Some(message)) = (self.seq, &outcome.option, message) else { return Ok(None) };
-        let Some(place) = signature::place(&self.room)?.filter(|_| is_as_sent) else { return Ok(None) };
+        let is_as_sent = (
+            text(&self.recorded, "subject"),
+            text(&self.recorded, "body"),
+        ) == self.text;
+        let message = self
+            .recorded
+            .as_object()
+            .cloned()
+            .and_then(Message::from_fields);
+        let (Some(seq), Some(option), Some(message)) = (self.seq, &outcome.option, message) else {
+            return Ok(None);
+        };
+        let Some(place) = signature::place(&self.room)?.filter(|_| is_as_sent) else {
+            return Ok(None);
+        };
         let approvals = state::committed(&self.room.dir)?.approvals;
-        let Some(pin) = approvals.pin(Some(&place)) else { return Ok(None) };
+        let Some(pin) = approvals.pin(Some(&place)) else {
+            return Ok(None);
+        };
         let own = DecisionKey::of_person(&self.room).ok().flatten();
         let is_own = own.is_some_and(|own| own.public() == pin.key);
         let (approval, digest) = (&self.approval, &hex(&message.digest()));
-        let signed = Signed::Decision { place: &place, approval, seq, digest, option };
+        let signed = Signed::Decision {
+            place: &place,
+            approval,
+            seq,
+            digest,
+            option,
+        };
         let signature = text(&self.decision, "signature").unwrap_or_default();
         let is_by_human = outcome.by.as_deref() == Some(id::HUMAN);
         if !is_own || !is_by_human || !signed.is_signed_by(&pin.key, &signature) {
             return Ok(None);
         }
-        Ok(Some(Proved { option: option.clone(), note: text(&self.decision, "body"), seq: outcome.seq }))
+        Ok(Some(Proved {
+            option: option.clone(),
+            note: text(&self.decision, "body"),
+            seq: outcome.seq,
+        }))
     }
 
     /// Withdraws the question.
     pub fn withdraw(&self, who: &Who) -> Result<()> {
         let refs = vec![self.approval.clone()];
-        ack::ack(&self.room, who, Ack { refs, status: Status::Withdrawn, note: None, superseded_by: None }).map(drop)
+        ack::ack(
+            &self.room,
+            who,
+            Ack {
+                refs,
+                status: Status::Withdrawn,
+                note: None,
+                superseded_by: None,
+            },
+        )
+        .map(drop)
     }
 
     /// Reads what the log says meanwhile: the outcome, if there is one. If the router rejected the message, that is an error.
@@ -323,7 +463,9 @@ impl Asked {
                 (self.seq, self.recorded) = (Some(record.seq), content(&record));
             }
             let outcome = match &record.decision {
-                Some(Step::Decide { approval, option, .. }) if *approval == self.approval => {
+                Some(Step::Decide {
+                    approval, option, ..
+                }) if *approval == self.approval => {
                     Outcome::new(approval, Some(option), record.from.as_deref(), &record)
                 }
                 Some(Step::Expire { approval, option }) if *approval == self.approval => {
@@ -341,5 +483,9 @@ impl Asked {
 }
 
 fn content(record: &Record) -> Value {
-    record.message.as_ref().and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default()
+    record
+        .message
+        .as_ref()
+        .and_then(|text| serde_json::from_str(text.get()).ok())
+        .unwrap_or_default()
 }

@@ -65,9 +65,25 @@ pub struct Progress {
 }
 
 /// Packs everything up to `bound`. The report covers what was done, also if an error occurred.
-pub fn archive(room: &Room, bound: Stamp, dry_run: bool, progress: &mut dyn FnMut(Progress)) -> (Report, Result<()>) {
-    let report = Report { before: bound.to_string(), dry_run, ..Report::default() };
-    let mut run = Run { room, bound, archive: None, report, progress, read: 0 };
+pub fn archive(
+    room: &Room,
+    bound: Stamp,
+    dry_run: bool,
+    progress: &mut dyn FnMut(Progress),
+) -> (Report, Result<()>) {
+    let report = Report {
+        before: bound.to_string(),
+        dry_run,
+        ..Report::default()
+    };
+    let mut run = Run {
+        room,
+        bound,
+        archive: None,
+        report,
+        progress,
+        read: 0,
+    };
     let done = note_failed_sync(&room.dir, run.run());
     (run.report, done)
 }
@@ -89,7 +105,9 @@ impl Run<'_> {
             (self.archive, self.report.finished) = (Some(archive), finished);
         }
         self.segments()?;
-        Kind::ALL.into_iter().try_for_each(|kind| self.files(kind))?;
+        Kind::ALL
+            .into_iter()
+            .try_for_each(|kind| self.files(kind))?;
         self.artifacts()
     }
 
@@ -98,13 +116,19 @@ impl Run<'_> {
         let settings = self.room.settings()?;
         let context = Path::new(&settings.context);
         // A context outside the room is not ours to pack.
-        if !context.components().all(|part| matches!(part, Component::Normal(_))) {
+        if !context
+            .components()
+            .all(|part| matches!(part, Component::Normal(_)))
+        {
             return Ok(());
         }
         let context = match self.room.dir.sub(context) {
             Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(()),
             Err(e) => {
-                self.leave(Left { path: context.to_path_buf(), why: e.to_string() });
+                self.leave(Left {
+                    path: context.to_path_buf(),
+                    why: e.to_string(),
+                });
                 return Ok(());
             }
             Ok(context) => context,
@@ -116,16 +140,29 @@ impl Run<'_> {
                 // The log is read only if there is something to compress.
                 none => none.insert(announced(&room)?),
             };
-            Ok(path.to_str().is_some_and(|path| shared.contains(&(path.to_owned(), hex(digest)))))
+            Ok(path
+                .to_str()
+                .is_some_and(|path| shared.contains(&(path.to_owned(), hex(digest)))))
         };
         archive::artifacts(&context, self.bound, &mut is_shared, &mut |artifact| {
-            let Run { archive, progress, read, .. } = self;
+            let Run {
+                archive,
+                progress,
+                read,
+                ..
+            } = self;
             let mut tell = |bytes| {
                 *read += bytes;
-                progress(Progress { kind: CONTEXT, bytes: *read });
+                progress(Progress {
+                    kind: CONTEXT,
+                    bytes: *read,
+                });
             };
             let packed = match artifact {
-                Err(left) => Packed { left: vec![left], ..Packed::default() },
+                Err(left) => Packed {
+                    left: vec![left],
+                    ..Packed::default()
+                },
                 Ok(artifact) => match archive {
                     Some(archive) => archive.artifact(&artifact, &mut tell)?,
                     None => archive::weigh_artifact(&artifact, &mut tell)?,
@@ -143,7 +180,9 @@ impl Run<'_> {
             if number >= state.end.segment {
                 break;
             }
-            let (Some(first), Some(next)) = (self.first(number)?, self.first(number + 1)?) else { continue };
+            let (Some(first), Some(next)) = (self.first(number)?, self.first(number + 1)?) else {
+                continue;
+            };
             let is_old = next.time(next.stamp()) <= self.bound
                 || first.time(first.stamp()) <= self.bound && self.last(number)? <= self.bound;
             if !is_old {
@@ -152,10 +191,16 @@ impl Run<'_> {
             match open_in(&state, &first, &next) {
                 Some(open) => self.leave(Left {
                     path: layout::live_segment(number),
-                    why: format!("record {open} in it is not settled: `mailbag status` shows what is pending"),
+                    why: format!(
+                        "record {open} in it is not settled: `mailbag status` shows what is pending"
+                    ),
                 }),
                 None => {
-                    if let Some(archive) = self.archive.as_mut().filter(|_| !std::mem::replace(&mut relied, true)) {
+                    if let Some(archive) = self
+                        .archive
+                        .as_mut()
+                        .filter(|_| !std::mem::replace(&mut relied, true))
+                    {
                         archive.rely_on(&state)?;
                     }
                     self.segment(number, &first)?;
@@ -166,29 +211,54 @@ impl Run<'_> {
     }
 
     fn first(&self, number: u32) -> Result<Option<Record>> {
-        let line = log::read_one(&self.room.dir, Position { segment: number, offset: 0 })?;
+        let line = log::read_one(
+            &self.room.dir,
+            Position {
+                segment: number,
+                offset: 0,
+            },
+        )?;
         Ok(line.and_then(|line| serde_json::from_slice(&line.bytes).ok()))
     }
 
     /// When the last record of a segment was accepted.
     fn last(&self, number: u32) -> Result<Stamp> {
         let mut last = Vec::new();
-        for line in log::read(&self.room.dir, Position { segment: number, offset: 0 })? {
+        for line in log::read(
+            &self.room.dir,
+            Position {
+                segment: number,
+                offset: 0,
+            },
+        )? {
             let line = line?;
             if line.at.segment > number {
                 break;
             }
             last = line.bytes;
         }
-        Ok(serde_json::from_slice::<Record>(&last)
-            .map_or(Stamp::from_micros(i64::MAX), |record| record.time(record.stamp())))
+        Ok(
+            serde_json::from_slice::<Record>(&last)
+                .map_or(Stamp::from_micros(i64::MAX), |record| {
+                    record.time(record.stamp())
+                }),
+        )
     }
 
     fn segment(&mut self, number: u32, first: &Record) -> Result<()> {
-        let Run { room, archive, progress, read, .. } = self;
+        let Run {
+            room,
+            archive,
+            progress,
+            read,
+            ..
+        } = self;
         let mut tell = |bytes| {
             *read += bytes;
-            progress(Progress { kind: layout::LOG, bytes: *read });
+            progress(Progress {
+                kind: layout::LOG,
+                bytes: *read,
+            });
         };
         let packed = match archive {
             Some(archive) => archive.segment(number, &first.stamp().month(), &mut tell)?,
@@ -206,7 +276,11 @@ impl Run<'_> {
                 Ok(source) => chunk.push(source),
                 Err(left) => self.leave(left),
             }
-            if chunk.len() >= most { self.pack(kind, std::mem::take(&mut chunk)) } else { Ok(()) }
+            if chunk.len() >= most {
+                self.pack(kind, std::mem::take(&mut chunk))
+            } else {
+                Ok(())
+            }
         })?;
         self.pack(kind, chunk)
     }
@@ -215,10 +289,19 @@ impl Run<'_> {
         chunk.sort_by(|a, b| (&a.month, &a.agent, &a.name).cmp(&(&b.month, &b.agent, &b.name)));
         for month in chunk.chunk_by(|a, b| a.month == b.month) {
             let sources: Vec<&Source> = month.iter().collect();
-            let Run { room, archive, progress, read, .. } = self;
+            let Run {
+                room,
+                archive,
+                progress,
+                read,
+                ..
+            } = self;
             let mut tell = |bytes| {
                 *read += bytes;
-                progress(Progress { kind: kind.as_str(), bytes: *read });
+                progress(Progress {
+                    kind: kind.as_str(),
+                    bytes: *read,
+                });
             };
             let packed = match archive {
                 Some(archive) => archive.files(kind, &sources, &mut tell)?,
@@ -234,8 +317,19 @@ impl Run<'_> {
         if packed.files == 0 {
             return;
         }
-        if self.report.packed.last().is_none_or(|last| last.kind != kind) {
-            self.report.packed.push(PackedKind { kind, files: 0, bytes: 0, packed_bytes: 0, packs: Vec::new() });
+        if self
+            .report
+            .packed
+            .last()
+            .is_none_or(|last| last.kind != kind)
+        {
+            self.report.packed.push(PackedKind {
+                kind,
+                files: 0,
+                bytes: 0,
+                packed_bytes: 0,
+                packs: Vec::new(),
+            });
         }
         if let Some(sum) = self.report.packed.last_mut() {
             sum.files += packed.files;
@@ -259,9 +353,14 @@ fn announced(room: &Room) -> Result<HashSet<(String, String)>> {
     let take = |line: find::Candidate<'_>| {
         let record: Record = serde_json::from_slice(line.bytes).ok()?;
         let message: Value = serde_json::from_str(record.message?.get()).ok()?;
-        let text = |of: &Value, field: &str| of.get(field).and_then(Value::as_str).map(str::to_owned);
+        let text =
+            |of: &Value, field: &str| of.get(field).and_then(Value::as_str).map(str::to_owned);
         let attachments = message.get("attachments")?.as_array()?.iter();
-        Some(attachments.filter_map(|one| Some((text(one, "path")?, text(one, "sha256")?))).collect::<Vec<_>>())
+        Some(
+            attachments
+                .filter_map(|one| Some((text(one, "path")?, text(one, "sha256")?)))
+                .collect::<Vec<_>>(),
+        )
     };
     let mut announced = HashSet::new();
     for block in find::scan(&room.dir, (START, None), sieve, take)? {
@@ -272,7 +371,11 @@ fn announced(room: &Room) -> Result<HashSet<(String, String)>> {
 
 /// The first unsettled record of a segment.
 fn open_in(state: &State, first: &Record, next: &Record) -> Option<u64> {
-    state.open.range(first.seq..next.seq.max(first.seq)).next().map(|(&seq, _)| seq)
+    state
+        .open
+        .range(first.seq..next.seq.max(first.seq))
+        .next()
+        .map(|(&seq, _)| seq)
 }
 
 /// The state of the durable part of the log: the checkpoint that the archiver writes must not count a batch that a power cut

@@ -40,8 +40,20 @@ pub enum Reply {
 /// Sends a question. Watch the sender's inbox before the first [`Question::look`], so that no answer is missed.
 pub fn ask(room: &Room, who: &Who, asker: &str, draft: Draft) -> Result<Question> {
     let kind = draft.kind.clone().or_else(|| Some("question".into()));
-    let sent = send::send(room, who, Draft { kind, requires_response: true, ..draft })?;
-    let asked: BTreeSet<Arc<str>> = sent.recipients.iter().map(|recipient| recipient.agent.clone()).collect();
+    let sent = send::send(
+        room,
+        who,
+        Draft {
+            kind,
+            requires_response: true,
+            ..draft
+        },
+    )?;
+    let asked: BTreeSet<Arc<str>> = sent
+        .recipients
+        .iter()
+        .map(|recipient| recipient.agent.clone())
+        .collect();
     if asked.is_empty() {
         let why = sent.unreached.first();
         return Err(Error::NotFound {
@@ -50,12 +62,22 @@ pub fn ask(room: &Room, who: &Who, asker: &str, draft: Draft) -> Result<Question
                 sent.id,
                 why.map(|why| format!(": {}", why.what)).unwrap_or_default()
             ),
-            cure: why.map_or_else(|| "`mailbag explain ADDRESS` shows why".into(), |why| why.fix.clone()),
+            cure: why.map_or_else(
+                || "`mailbag explain ADDRESS` shows why".into(),
+                |why| why.fix.clone(),
+            ),
         });
     }
     let new_mail = NewMail::default();
     let follower = Follower::at(room, sent.since);
-    Ok(Question { sent, asker: asker.to_owned(), asked, seq: None, follower, new_mail })
+    Ok(Question {
+        sent,
+        asker: asker.to_owned(),
+        asked,
+        seq: None,
+        follower,
+        new_mail,
+    })
 }
 
 impl Question {
@@ -81,10 +103,17 @@ impl Question {
         if !mails.is_empty() {
             // An agent that was asked may have another name now.
             let registry = room.registry()?;
-            let now = |agent: &Arc<str>| registry.now(agent).map_or_else(|| agent.clone(), |agent| agent.id.clone());
+            let now = |agent: &Arc<str>| {
+                registry
+                    .now(agent)
+                    .map_or_else(|| agent.clone(), |agent| agent.id.clone())
+            };
             self.asked = self.asked.iter().map(now).collect();
         }
-        let heads: Vec<Mail> = mails.into_iter().filter(|mail| self.may_reply(mail)).collect();
+        let heads: Vec<Mail> = mails
+            .into_iter()
+            .filter(|mail| self.may_reply(mail))
+            .collect();
         let mut replies = Vec::new();
         for mail in inbox::whole(room, &heads)? {
             replies.extend(self.reply(room, mail)?);
@@ -97,24 +126,44 @@ impl Question {
     }
 
     fn reply(&self, room: &Room, mail: Mail) -> Result<Option<Reply>> {
-        if mail.from == id::MAILBAG && mail.kind == "error" && field(&mail, "in_reply_to") == Some(&self.sent.id) {
-            let problems = mail.content.get("metadata").and_then(|metadata| metadata.get("problems")).cloned();
-            let mut problems: Vec<Problem> = serde_json::from_value(problems.unwrap_or_default()).unwrap_or_default();
+        if mail.from == id::MAILBAG
+            && mail.kind == "error"
+            && field(&mail, "in_reply_to") == Some(&self.sent.id)
+        {
+            let problems = mail
+                .content
+                .get("metadata")
+                .and_then(|metadata| metadata.get("problems"))
+                .cloned();
+            let mut problems: Vec<Problem> =
+                serde_json::from_value(problems.unwrap_or_default()).unwrap_or_default();
             if problems.is_empty() {
-                problems.push(Problem::new("refused", field(&mail, "body").unwrap_or("the message was rejected")));
+                problems.push(Problem::new(
+                    "refused",
+                    field(&mail, "body").unwrap_or("the message was rejected"),
+                ));
             }
             return Ok(Some(Reply::Rejection(mail, problems)));
         }
         // The router recorded which message it answers.
-        let record = mail.seq.map(|seq| log::find::by_seq(&room.dir, seq)).transpose()?.flatten();
-        let answers = record.and_then(|line| LoggedMessage::read(&line.bytes)).and_then(|answer| answer.answers);
+        let record = mail
+            .seq
+            .map(|seq| log::find::by_seq(&room.dir, seq))
+            .transpose()?
+            .flatten();
+        let answers = record
+            .and_then(|line| LoggedMessage::read(&line.bytes))
+            .and_then(|answer| answer.answers);
         Ok((answers.is_some() && answers == self.seq).then_some(Reply::Answer(mail)))
     }
 
     fn find_record(&mut self) -> Result<()> {
         let records = self.follower.read()?;
         if let Some(record) = records.iter().find(|record| is_of(record, &self.sent)) {
-            self.asked = record.recipients().map(|(agent, _)| agent.clone()).collect();
+            self.asked = record
+                .recipients()
+                .map(|(agent, _)| agent.clone())
+                .collect();
             self.seq = Some(record.seq);
         }
         Ok(())

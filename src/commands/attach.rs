@@ -19,7 +19,10 @@ const FROM_CONTEXT: &str = "copy it below the room's context/ and attach that co
 pub fn attach(room: &Room, settings: &Settings, file: &Path) -> Result<Value> {
     let whole = find(file)?;
     let context = context(room, settings).canonicalize();
-    match context.ok().and_then(|context| whole.strip_prefix(context).map(PathBuf::from).ok()) {
+    match context
+        .ok()
+        .and_then(|context| whole.strip_prefix(context).map(PathBuf::from).ok())
+    {
         Some(path) => named(&whole, &path),
         None => copied(&whole, file),
     }
@@ -27,18 +30,29 @@ pub fn attach(room: &Room, settings: &Settings, file: &Path) -> Result<Value> {
 
 /// As [`attach`], for a path from an untrusted text, such as a command's output or a model's tool call.
 pub fn attach_permitted(room: &Room, settings: &Settings, file: &Path) -> Result<Value> {
-    let Permitted { name, path, in_context, file: opened } = permitted::open(room, settings, file)?;
+    let Permitted {
+        name,
+        path,
+        in_context,
+        file: opened,
+    } = permitted::open(room, settings, file)?;
     match in_context.as_deref().map(Path::to_str) {
-        Some(Some(below)) => Ok(json!({"path": below, "sha256": hex(&hash_stream(opened).doing("read", &path)?.0)})),
+        Some(Some(below)) => {
+            Ok(json!({"path": below, "sha256": hex(&hash_stream(opened).doing("read", &path)?.0)}))
+        }
         Some(None) => Err(not_a_text(file, "has a name that is not UTF-8")),
         None => {
             let mut bytes = Vec::new();
-            opened.take(limits::ATTACH_BYTES + 1).read_to_end(&mut bytes).doing("read", &path)?;
+            opened
+                .take(limits::ATTACH_BYTES + 1)
+                .read_to_end(&mut bytes)
+                .doing("read", &path)?;
             if bytes.len() as u64 > limits::ATTACH_BYTES {
                 return Err(too_large(file, "is too large"));
             }
             let content = String::from_utf8(bytes);
-            let content = content.map_err(|_| not_a_text(file, &format!("is not UTF-8 text; {FROM_CONTEXT}")))?;
+            let content = content
+                .map_err(|_| not_a_text(file, &format!("is not UTF-8 text; {FROM_CONTEXT}")))?;
             Ok(json!({"name": name, "content": content}))
         }
     }
@@ -54,7 +68,8 @@ pub fn read(whole: &Path, most: u64) -> Result<Vec<u8>> {
 }
 
 fn named(whole: &Path, path: &Path) -> Result<Value> {
-    let (Some(parent), Some(name), Some(text)) = (whole.parent(), whole.file_name(), path.to_str()) else {
+    let (Some(parent), Some(name), Some(text)) = (whole.parent(), whole.file_name(), path.to_str())
+    else {
         return Err(not_a_text(whole, "has a name that is not UTF-8"));
     };
     let file = Dir::open(parent)?.look(name)?;
@@ -69,15 +84,24 @@ fn copied(whole: &Path, file: &Path) -> Result<Value> {
     let name = whole.file_name().and_then(|name| name.to_str());
     match (name, String::from_utf8(bytes)) {
         (Some(name), Ok(content)) => Ok(json!({"name": name, "content": content})),
-        _ => Err(not_a_text(file, &format!("is not UTF-8 text; {FROM_CONTEXT}"))),
+        _ => Err(not_a_text(
+            file,
+            &format!("is not UTF-8 text; {FROM_CONTEXT}"),
+        )),
     }
 }
 
 fn too_large(file: &Path, what: &str) -> Error {
     let what = format!("cannot copy {} into a message: it {what}", file.display());
-    Error::Usage { what: format!("{what} (maximum {} KiB)", limits::ATTACH_BYTES >> 10), cure: FROM_CONTEXT.into() }
+    Error::Usage {
+        what: format!("{what} (maximum {} KiB)", limits::ATTACH_BYTES >> 10),
+        cure: FROM_CONTEXT.into(),
+    }
 }
 
 fn not_a_text(file: &Path, what: &str) -> Error {
-    Error::Usage { what: format!("cannot attach {}", file.display()), cure: format!("it {what}") }
+    Error::Usage {
+        what: format!("cannot attach {}", file.display()),
+        cure: format!("it {what}"),
+    }
 }

@@ -60,7 +60,15 @@ pub fn backup(room: &Room, asked: &Path) -> Result<Report> {
         left: Vec::new(),
     };
     let barrier = Barrier::new(Durability::Power, to.clone());
-    let mut run = Run { room, lock, since, from: &room.dir, to, barrier, report };
+    let mut run = Run {
+        room,
+        lock,
+        since,
+        from: &room.dir,
+        to,
+        barrier,
+        report,
+    };
     run.all()?;
     let Run { lock, report, .. } = run;
     drop((still, lock));
@@ -79,13 +87,24 @@ fn empty(room: &Room, asked: &Path) -> Result<Dir> {
     {
         return Err(refused("it is not empty"));
     }
-    let own = room.dir.path().canonicalize().unwrap_or_else(|_| room.dir.path().to_path_buf());
+    let own = room
+        .dir
+        .path()
+        .canonicalize()
+        .unwrap_or_else(|_| room.dir.path().to_path_buf());
     let is_inside = |path: &Path| path.canonicalize().is_ok_and(|path| path.starts_with(&own));
     if std::path::absolute(asked).is_ok_and(|path| path.ancestors().any(is_inside)) {
         return Err(refused("it is inside the room"));
     }
     let is_shared = room.dir.meta()?.mode & 0o2000 != 0;
-    let to = Dir::make_room(asked, if is_shared { Readers::Group } else { Readers::Owner })?;
+    let to = Dir::make_room(
+        asked,
+        if is_shared {
+            Readers::Group
+        } else {
+            Readers::Owner
+        },
+    )?;
     let owner = room.owner()?;
     if ![owner, rustix::process::geteuid().as_raw()].contains(&to.meta()?.uid) {
         return Err(refused("it belongs to another user"));
@@ -108,7 +127,10 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn all(&mut self) -> Result<()> {
-        self.to.replace(layout::INCOMPLETE, b"This copy of a mailbag room is not complete. Delete it.\n")?;
+        self.to.replace(
+            layout::INCOMPLETE,
+            b"This copy of a mailbag room is not complete. Delete it.\n",
+        )?;
         let (files, directories) = self.look(Path::new(""))?;
         for directory in directories {
             match directory.to_str() {
@@ -125,7 +147,11 @@ impl Run<'_> {
         self.look_at_time()?;
         self.to.remove(layout::INCOMPLETE)?;
         self.to.sync()?;
-        let parent = self.to.path().parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = self
+            .to
+            .path()
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty());
         Dir::open(parent.unwrap_or(Path::new(".")))?.sync()
     }
 
@@ -143,7 +169,9 @@ impl Run<'_> {
     fn inbox(&mut self, agent: &str) -> Result<()> {
         let inbox = layout::inbox(agent);
         let taken = self.from.sub(layout::taken(agent)).ok();
-        let _held = taken.map(|taken| taken.lock_within(layout::TAKEN_LOCK, limits::EDIT_WAIT)).transpose()?;
+        let _held = taken
+            .map(|taken| taken.lock_within(layout::TAKEN_LOCK, limits::EDIT_WAIT))
+            .transpose()?;
         let (files, mut directories) = self.look(&inbox)?;
         self.files(&inbox, files)?;
         directories.sort_by_key(|name| name != layout::TAKEN);
@@ -153,10 +181,17 @@ impl Run<'_> {
         let (again, _) = self.look(&inbox)?;
         self.files(&inbox, again)?;
         let to = self.to.sub(&inbox)?;
-        let elsewhere = [layout::taken(agent), layout::seen(agent), layout::expired(agent)];
+        let elsewhere = [
+            layout::taken(agent),
+            layout::seen(agent),
+            layout::expired(agent),
+        ];
         for entry in to.list()?.collect::<Result<Vec<_>>>()? {
-            let is_elsewhere =
-                |directory: &PathBuf| self.to.stat(layout::below(directory, &entry.name)).is_ok_and(|m| m.is_some());
+            let is_elsewhere = |directory: &PathBuf| {
+                self.to
+                    .stat(layout::below(directory, &entry.name))
+                    .is_ok_and(|m| m.is_some())
+            };
             if entry.kind != FileType::Directory && elsewhere.iter().any(is_elsewhere) {
                 to.remove(&entry.name)?;
             }
@@ -167,7 +202,9 @@ impl Run<'_> {
     fn tree(&mut self, below: &Path) -> Result<()> {
         let (files, directories) = self.look(below)?;
         self.files(below, files)?;
-        directories.iter().try_for_each(|directory| self.tree(&layout::below(below, directory)))
+        directories
+            .iter()
+            .try_for_each(|directory| self.tree(&layout::below(below, directory)))
     }
 
     /// Lets a waiting router take the lock (it waits for the copy by another one), and stops a copy that takes too long.
@@ -199,20 +236,36 @@ impl Run<'_> {
         };
         for entry in from.list()? {
             let entry = entry?;
-            let is_directory = from.stat(&entry.name)?.is_some_and(|meta| meta.is_directory());
-            if is_directory { &mut directories } else { &mut files }.push(entry.name);
+            let is_directory = from
+                .stat(&entry.name)?
+                .is_some_and(|meta| meta.is_directory());
+            if is_directory {
+                &mut directories
+            } else {
+                &mut files
+            }
+            .push(entry.name);
         }
         Ok((files, directories))
     }
 
     fn files(&mut self, below: &Path, names: Vec<OsString>) -> Result<()> {
         let is_top = below.as_os_str().is_empty();
-        let sub = |dir: &Dir| if is_top { Ok(dir.clone()) } else { dir.sub(below) };
+        let sub = |dir: &Dir| {
+            if is_top {
+                Ok(dir.clone())
+            } else {
+                dir.sub(below)
+            }
+        };
         let (from, to) = (sub(self.from)?, sub(&self.to)?);
         let is_outbox = below.starts_with(layout::OUTBOXES);
         for name in names {
             let path = layout::below(below, &name);
-            if layout::is_of_the_moment(&path) || (is_outbox && layout::is_unsent(&name)) || to.stat(&name)?.is_some() {
+            if layout::is_of_the_moment(&path)
+                || (is_outbox && layout::is_unsent(&name))
+                || to.stat(&name)?.is_some()
+            {
                 continue;
             }
             match disk::copy(&from, &name, &to, is_outbox, &mut self.barrier)? {
@@ -223,8 +276,14 @@ impl Run<'_> {
                 CopyResult::Gone => {}
                 // The router recreates conversation files.
                 CopyResult::NoFile if below.starts_with(layout::CHANNELS) => {}
-                CopyResult::NoFile => self.report.left.push(Left { path, why: "not a regular file" }),
-                CopyResult::Writer => self.report.left.push(Left { path, why: "a process was still writing it" }),
+                CopyResult::NoFile => self.report.left.push(Left {
+                    path,
+                    why: "not a regular file",
+                }),
+                CopyResult::Writer => self.report.left.push(Left {
+                    path,
+                    why: "a process was still writing it",
+                }),
             }
         }
         Ok(())

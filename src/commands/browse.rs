@@ -21,7 +21,10 @@ pub fn password(file: &Path) -> Result<String> {
     let password = text.trim_end_matches(['\r', '\n']);
     if password.chars().count() < SHORTEST {
         return Err(Error::Usage {
-            what: format!("the password in {} has fewer than {SHORTEST} characters", file.display()),
+            what: format!(
+                "the password in {} has fewer than {SHORTEST} characters",
+                file.display()
+            ),
             cure: "write a longer one, such as `openssl rand -base64 18 > FILE`".into(),
         });
     }
@@ -31,13 +34,27 @@ pub fn password(file: &Path) -> Result<String> {
 /// Opens a URL in the person's browser, and does not wait for it. The file that comes back leads there; it must live until
 /// the browser has read it. So the URL, with its token, is not among the words of a process, which others can see.
 pub fn open(url: &str) -> Result<NamedTempFile> {
-    let file = tempfile::Builder::new().prefix("mailbag-").suffix(".html").tempfile();
+    let file = tempfile::Builder::new()
+        .prefix("mailbag-")
+        .suffix(".html")
+        .tempfile();
     let mut file = file.doing("make a file that opens", "the page")?;
-    let text = format!("<!DOCTYPE html><meta http-equiv=\"refresh\" content=\"0;url={url}\"><title>mailbag</title>\n");
-    file.write_all(text.as_bytes()).doing("write to", file.path())?;
-    let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
+    let text = format!(
+        "<!DOCTYPE html><meta http-equiv=\"refresh\" content=\"0;url={url}\"><title>mailbag</title>\n"
+    );
+    file.write_all(text.as_bytes())
+        .doing("write to", file.path())?;
+    let program = if cfg!(target_os = "macos") {
+        "open"
+    } else {
+        "xdg-open"
+    };
     let mut command = Command::new(program);
-    command.arg(file.path()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command
+        .arg(file.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     command.spawn().map_err(|e| Error::Busy {
         what: format!("cannot start `{program}`: {e}"),
         cure: "open the printed URL yourself".into(),

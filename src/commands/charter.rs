@@ -56,7 +56,12 @@ pub fn init(room: &Room) -> Result<Written> {
     if room.dir.stat(layout::CHARTER)?.is_some() {
         return Err(exists());
     }
-    let trouble = disk::put(&room.dir, layout::CHARTER, &layout::charter_draft(&id::mint()), TEMPLATE.as_bytes());
+    let trouble = disk::put(
+        &room.dir,
+        layout::CHARTER,
+        &layout::charter_draft(&id::mint()),
+        TEMPLATE.as_bytes(),
+    );
     match trouble {
         Err(e) if e.errno() == Some(libc::EEXIST) => Err(exists()),
         Err(e) => Err(e),
@@ -75,6 +80,13 @@ mod tests {
         assert_eq!(Charter::parse(TEMPLATE), Charter::default());
         let completed = TEMPLATE.replace("<!--", "").replace("-->", "");
         let charter = Charter::parse(&completed);
-        assert_eq!((charter.problems, charter.lanes.len(), charter.settings.len()), (Vec::new(), 2, 1));
+        assert_eq!(
+            (
+                charter.problems,
+                charter.lanes.len(),
+                charter.settings.len()
+            ),
+            (Vec::new(), 2, 1)
+        );
     }
 }

@@ -55,9 +55,14 @@ pub struct Said {
 impl Said {
     fn of(message: &Message) -> Said {
         let body = message.text("body").unwrap_or_default();
-        let is_broad = |to: &String| matches!(Address::parse(to), Ok(Address::All | Address::Role(_)));
+        let is_broad =
+            |to: &String| matches!(Address::parse(to), Ok(Address::All | Address::Role(_)));
         let broadcast = message.addresses().iter().any(is_broad);
-        Said { mentions: mentions::mentions(body), text: mentions::without_mentions(body), broadcast }
+        Said {
+            mentions: mentions::mentions(body),
+            text: mentions::without_mentions(body),
+            broadcast,
+        }
     }
 }
 
@@ -70,11 +75,25 @@ pub enum Input {
 }
 
 /// Checks files and bytes. With a sender and a room, also resolves the recipients.
-pub fn check(inputs: Vec<Input>, room: Option<&Room>, sender: Option<&str>) -> Result<Vec<Checked>> {
-    let registry = room.filter(|_| sender.is_some()).map(Room::registry).transpose()?;
-    let most = room.map(Room::settings).transpose()?.unwrap_or_default().message_bytes;
+pub fn check(
+    inputs: Vec<Input>,
+    room: Option<&Room>,
+    sender: Option<&str>,
+) -> Result<Vec<Checked>> {
+    let registry = room
+        .filter(|_| sender.is_some())
+        .map(Room::registry)
+        .transpose()?;
+    let most = room
+        .map(Room::settings)
+        .transpose()?
+        .unwrap_or_default()
+        .message_bytes;
     let judge = Judge::new(room, registry.as_ref(), sender)?;
-    let checked: Vec<Vec<Checked>> = inputs.into_iter().map(|input| one(&judge, input, most)).collect::<Result<_>>()?;
+    let checked: Vec<Vec<Checked>> = inputs
+        .into_iter()
+        .map(|input| one(&judge, input, most))
+        .collect::<Result<_>>()?;
     Ok(checked.into_iter().flatten().collect())
 }
 
@@ -94,13 +113,32 @@ fn one(judge: &Judge<'_>, input: Input, most: u64) -> Result<Vec<Checked>> {
     let tell = |line, found: Result<(Message, Option<Resolved>), Vec<Problem>>| match found {
         Ok((message, resolved)) => {
             let said = Some(Said::of(&message));
-            let unreached = resolved.iter().flat_map(|one| one.unreached.clone()).collect();
+            let unreached = resolved
+                .iter()
+                .flat_map(|one| one.unreached.clone())
+                .collect();
             let recipients = resolved.map(|one| one.recipients);
-            Checked { file: file.clone(), line, ok: true, problems: Vec::new(), recipients, unreached, said }
+            Checked {
+                file: file.clone(),
+                line,
+                ok: true,
+                problems: Vec::new(),
+                recipients,
+                unreached,
+                said,
+            }
         }
         Err(problems) => {
             let (recipients, unreached, said) = (None, Vec::new(), None);
-            Checked { file: file.clone(), line, ok: false, problems, recipients, unreached, said }
+            Checked {
+                file: file.clone(),
+                line,
+                ok: false,
+                problems,
+                recipients,
+                unreached,
+                said,
+            }
         }
     };
     let bytes = match bytes {
@@ -110,12 +148,19 @@ fn one(judge: &Judge<'_>, input: Input, most: u64) -> Result<Vec<Checked>> {
     if !lines {
         return Ok(vec![tell(None, judge.bytes(&bytes))]);
     }
-    let judged = |content: Result<Value, Problem>| content.map_err(|p| vec![p]).and_then(|value| judge.value(value));
+    let judged = |content: Result<Value, Problem>| {
+        content
+            .map_err(|p| vec![p])
+            .and_then(|value| judge.value(value))
+    };
     Ok(match outbox::read_lines(&bytes) {
-        Whole::Yes(Content::One(content)) | Whole::NotYet(Content::One(content)) => vec![tell(None, judged(content))],
-        Whole::Yes(Content::Lines(lines)) | Whole::NotYet(Content::Lines(lines)) => {
-            lines.into_iter().map(|line| tell(Some(line.number), judged((&line).into()))).collect()
+        Whole::Yes(Content::One(content)) | Whole::NotYet(Content::One(content)) => {
+            vec![tell(None, judged(content))]
         }
+        Whole::Yes(Content::Lines(lines)) | Whole::NotYet(Content::Lines(lines)) => lines
+            .into_iter()
+            .map(|line| tell(Some(line.number), judged((&line).into())))
+            .collect(),
     })
 }
 
@@ -123,9 +168,9 @@ fn one(judge: &Judge<'_>, input: Input, most: u64) -> Result<Vec<Checked>> {
 fn content(path: &Path) -> Result<Result<Vec<u8>, Vec<Problem>>> {
     match attach::read(&files::find(path)?, limits::MESSAGE_BYTES_MOST) {
         Ok(bytes) => Ok(Ok(bytes)),
-        Err(Error::State { what, .. }) => {
-            Ok(Err(vec![Problem::new("not_a_file", format!("the file {what}")).fix("write a regular file")]))
-        }
+        Err(Error::State { what, .. }) => Ok(Err(vec![
+            Problem::new("not_a_file", format!("the file {what}")).fix("write a regular file"),
+        ])),
         Err(e) => Err(e),
     }
 }
@@ -138,7 +183,8 @@ pub fn expand(name: &str) -> Result<Vec<PathBuf>> {
     }
     let none = || Error::NotFound {
         what: format!("no file {}", quoted(name)),
-        cure: "pass a file, a quoted pattern such as 'drafts/*.json', or - for standard input".into(),
+        cure: "pass a file, a quoted pattern such as 'drafts/*.json', or - for standard input"
+            .into(),
     };
     if !name.contains(['*', '?', '[']) {
         return Err(none());
@@ -147,8 +193,15 @@ pub fn expand(name: &str) -> Result<Vec<PathBuf>> {
         what: format!("invalid pattern {}: {}", quoted(name), e.msg),
         cure: "use * ? [ab] or **".into(),
     })?;
-    let found: Vec<PathBuf> = paths.filter_map(|path| path.ok()).filter(|path| path.is_file()).collect();
-    if found.is_empty() { Err(none()) } else { Ok(found) }
+    let found: Vec<PathBuf> = paths
+        .filter_map(|path| path.ok())
+        .filter(|path| path.is_file())
+        .collect();
+    if found.is_empty() {
+        Err(none())
+    } else {
+        Ok(found)
+    }
 }
 
 /// The checks of the router's steps 4 and 5, for one sender.
@@ -161,20 +214,36 @@ pub struct Judge<'a> {
 
 impl<'a> Judge<'a> {
     /// For a sender. With a registry, the sender must be registered. Without a sender, each message's own `from` counts.
-    pub fn new(room: Option<&'a Room>, registry: Option<&'a Registry>, sender: Option<&str>) -> Result<Judge<'a>> {
+    pub fn new(
+        room: Option<&'a Room>,
+        registry: Option<&'a Registry>,
+        sender: Option<&str>,
+    ) -> Result<Judge<'a>> {
         let agent = match (registry, sender) {
             (Some(registry), Some(name)) => Some(identity::registered(registry, name, None)?),
             _ => None,
         };
         let display_name = agent.and_then(|agent| agent.name.clone());
-        let sender = agent.map(|agent| agent.id.to_string()).or_else(|| sender.map(str::to_owned));
-        Ok(Judge { room, registry, sender, display_name })
+        let sender = agent
+            .map(|agent| agent.id.to_string())
+            .or_else(|| sender.map(str::to_owned));
+        Ok(Judge {
+            room,
+            registry,
+            sender,
+            display_name,
+        })
     }
 
     /// For a sender by id, who need not be registered.
     pub fn of(room: &'a Room, registry: &'a Registry, sender: &str) -> Judge<'a> {
         let display_name = registry.agent(sender).and_then(|agent| agent.name.clone());
-        Judge { room: Some(room), registry: Some(registry), sender: Some(sender.to_owned()), display_name }
+        Judge {
+            room: Some(room),
+            registry: Some(registry),
+            sender: Some(sender.to_owned()),
+            display_name,
+        }
     }
 
     fn bytes(&self, bytes: &[u8]) -> Result<(Message, Option<Resolved>), Vec<Problem>> {
@@ -186,7 +255,10 @@ impl<'a> Judge<'a> {
 
     /// The checked message and, with a registry, the agents that it reaches; or all problems.
     pub fn value(&self, value: Value) -> Result<(Message, Option<Resolved>), Vec<Problem>> {
-        let said = value.get("from").and_then(Value::as_str).map(|from| from.strip_prefix('@').unwrap_or(from));
+        let said = value
+            .get("from")
+            .and_then(Value::as_str)
+            .map(|from| from.strip_prefix('@').unwrap_or(from));
         let sender = match (&self.sender, said) {
             (Some(sender), _) => sender.clone(),
             (None, Some(said)) => said.to_owned(),
@@ -194,11 +266,19 @@ impl<'a> Judge<'a> {
         };
         let names: Vec<&str> = self.display_name.as_deref().into_iter().collect();
         let message = schema::check_as(value, &sender, &names, Stamp::now())?;
-        let resolved = self.registry.map(|registry| self.resolve(registry, &sender, &message)).transpose()?;
+        let resolved = self
+            .registry
+            .map(|registry| self.resolve(registry, &sender, &message))
+            .transpose()?;
         Ok((message, resolved))
     }
 
-    fn resolve(&self, registry: &Registry, sender: &str, message: &Message) -> Result<Resolved, Vec<Problem>> {
+    fn resolve(
+        &self,
+        registry: &Registry,
+        sender: &str,
+        message: &Message,
+    ) -> Result<Resolved, Vec<Problem>> {
         let mut seen = self.room.map(|room| Candidates::quick(room, registry));
         let mut nobody = NoCandidates;
         let standing: &mut dyn Availability = match &mut seen {

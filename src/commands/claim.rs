@@ -86,14 +86,37 @@ pub struct Decided {
 impl Decided {
     /// The decision in one line.
     pub fn sentence(&self) -> String {
-        let Decided { status, claims, lease, of, to, seq, withdrawn, .. } = self;
-        let what = if claims.is_empty() { String::new() } else { format!(": {}", claims.join(", ")) };
-        let other = |word: &str| of.as_ref().map(|of| format!(" {word} {of}")).unwrap_or_default();
+        let Decided {
+            status,
+            claims,
+            lease,
+            of,
+            to,
+            seq,
+            withdrawn,
+            ..
+        } = self;
+        let what = if claims.is_empty() {
+            String::new()
+        } else {
+            format!(": {}", claims.join(", "))
+        };
+        let other = |word: &str| {
+            of.as_ref()
+                .map(|of| format!(" {word} {of}"))
+                .unwrap_or_default()
+        };
         let waiting = || count_of(withdrawn.len(), "waiting claim");
         match status {
             Status::Granted if of.is_some() => format!("granted{what}{}", other("from")),
-            Status::Granted => format!("granted{what} (lease {})", lease.as_deref().unwrap_or_default()),
-            Status::Offered => format!("offered to {}{what} (#{seq})", to.as_deref().unwrap_or_default()),
+            Status::Granted => format!(
+                "granted{what} (lease {})",
+                lease.as_deref().unwrap_or_default()
+            ),
+            Status::Offered => format!(
+                "offered to {}{what} (#{seq})",
+                to.as_deref().unwrap_or_default()
+            ),
             Status::Declined => format!("declined{what}{}", other("of")),
             Status::Released if claims.is_empty() => format!("withdrawn: {}", waiting()),
             Status::Released if withdrawn.is_empty() => format!("released{what}"),
@@ -142,7 +165,12 @@ pub struct Asked {
 pub fn ask(room: &Room, who: &Who, ask: Ask, note: Option<String>) -> Result<Asked> {
     let before = owners(&room.dir)?;
     let agent = send::sender_id(&room.registry()?, &room.settings()?, who)?;
-    let only = |answer| before.find_offer(&agent, answer, None).map(Some).map_err(Error::NotGranted);
+    let only = |answer| {
+        before
+            .find_offer(&agent, answer, None)
+            .map(Some)
+            .map_err(Error::NotGranted)
+    };
     let ask = match ask {
         Ask::Accept(None) => Ask::Accept(only(Answer::Accept)?),
         Ask::Decline(None) => Ask::Decline(only(Answer::Decline)?),
@@ -150,7 +178,10 @@ pub fn ask(room: &Room, who: &Who, ask: Ask, note: Option<String>) -> Result<Ask
     };
     let waiting = match &ask {
         Ask::Claim { subjects, .. } => {
-            let same = before.waiting().iter().filter(|one| *one.agent == *agent && one.subjects == *subjects);
+            let same = before
+                .waiting()
+                .iter()
+                .filter(|one| *one.agent == *agent && one.subjects == *subjects);
             same.map(|one| one.claim.clone()).collect()
         }
         _ => Vec::new(),
@@ -158,7 +189,15 @@ pub fn ask(room: &Room, who: &Who, ask: Ask, note: Option<String>) -> Result<Ask
     let sent = send::send(room, who, draft(ask, note))?;
     let names = [waiting, vec![claim::name(&agent, &sent.id)]].concat();
     let follower = Follower::at(room, sent.since);
-    Ok(Asked { sent, room: room.clone(), agent, follower, before, names, decided: None })
+    Ok(Asked {
+        sent,
+        room: room.clone(),
+        agent,
+        follower,
+        before,
+        names,
+        decided: None,
+    })
 }
 
 /// The message that asks for it.
@@ -167,9 +206,15 @@ pub(crate) fn draft(ask: Ask, note: Option<String>) -> Draft {
     let mut put = |name: &str, value: Value| drop(fields.insert(name.to_owned(), value));
     let (mut to, mut in_reply_to, mut priority) = (Vec::new(), None, None);
     let kind = match ask {
-        Ask::Claim { subjects, lease, wait } => {
+        Ask::Claim {
+            subjects,
+            lease,
+            wait,
+        } => {
             put("claims", subjects.iter().map(Subject::to_claim).collect());
-            lease.into_iter().for_each(|lease| put("lease", lease.into()));
+            lease
+                .into_iter()
+                .for_each(|lease| put("lease", lease.into()));
             if wait {
                 put("wait", true.into());
             }
@@ -182,7 +227,10 @@ pub(crate) fn draft(ask: Ask, note: Option<String>) -> Draft {
             of.into_iter().for_each(|of| put("of", of.into()));
             "release"
         }
-        Ask::Offer { to: other, subjects } => {
+        Ask::Offer {
+            to: other,
+            subjects,
+        } => {
             to.push(other);
             put("claims", explicit(&subjects));
             "handoff"
@@ -196,12 +244,24 @@ pub(crate) fn draft(ask: Ask, note: Option<String>) -> Draft {
             "decline"
         }
     };
-    Draft { kind: Some(kind.into()), to, body: note, in_reply_to, priority, fields, ..Draft::default() }
+    Draft {
+        kind: Some(kind.into()),
+        to,
+        body: note,
+        in_reply_to,
+        priority,
+        fields,
+        ..Draft::default()
+    }
 }
 
 /// Subjects as the value of `claims`: everything has a word of its own.
 fn explicit(subjects: &[Subject]) -> Value {
-    if subjects.is_empty() { ALL_CLAIMS.into() } else { json!(subjects) }
+    if subjects.is_empty() {
+        ALL_CLAIMS.into()
+    } else {
+        json!(subjects)
+    }
 }
 
 impl Asked {
@@ -244,25 +304,38 @@ impl Asked {
 
     /// The error if nothing was decided in time.
     pub fn undecided(&self, trouble: Option<&Error>) -> Error {
-        let why = trouble.map(Error::to_string).or_else(|| status::reason_of(&self.room, &self.sent.file));
+        let why = trouble
+            .map(Error::to_string)
+            .or_else(|| status::reason_of(&self.room, &self.sent.file));
         let why = why.map(|why| format!(": {why}")).unwrap_or_default();
         Error::Busy {
-            what: format!("{}, but the router has not decided yet{why}", self.sent.written()),
+            what: format!(
+                "{}, but the router has not decided yet{why}",
+                self.sent.written()
+            ),
             cure: format!("{WRITTEN}; `mailbag claims --mine` shows the result later"),
         }
     }
 
     /// Withdraws the claim: what of it waits or is not decided yet. The error says that the claim may still wait.
     pub fn withdraw(&self, who: &Who, subjects: &[Subject]) -> Result<()> {
-        let names = subjects.iter().map(Subject::as_str).collect::<Vec<_>>().join(" ");
+        let names = subjects
+            .iter()
+            .map(Subject::as_str)
+            .collect::<Vec<_>>()
+            .join(" ");
         let still_waits = |why: String| Error::Done {
             what: format!("the claim of {names} still waits, as {}", self.name()),
             why,
             cure: format!("withdraw it with `mailbag release {names}`"),
         };
-        self.send_release(who, subjects).map_err(|e| still_waits(e.to_string()))?;
+        self.send_release(who, subjects)
+            .map_err(|e| still_waits(e.to_string()))?;
         let withdrawn = follow(&self.room, limits::WRITER_WAIT, &mut || {
-            let waits = owners(&self.room.dir)?.waiting().iter().any(|one| self.names.contains(&one.claim));
+            let waits = owners(&self.room.dir)?
+                .waiting()
+                .iter()
+                .any(|one| self.names.contains(&one.claim));
             Ok((!waits).then_some(()))
         });
         withdrawn?.ok_or_else(|| still_waits("the router has not withdrawn it yet".into()))
@@ -276,9 +349,17 @@ impl Asked {
     fn send_release(&self, who: &Who, subjects: &[Subject]) -> Result<()> {
         let now = owners(&self.room.dir)?;
         let is_mine = |subject: &Subject| now.of(&self.agent).any(|held| held.subject == *subject);
-        let subjects: Vec<Subject> = subjects.iter().filter(|subject| !is_mine(subject)).cloned().collect();
+        let subjects: Vec<Subject> = subjects
+            .iter()
+            .filter(|subject| !is_mine(subject))
+            .cloned()
+            .collect();
         if !subjects.is_empty() {
-            send::send(&self.room, who, draft(Ask::Release { subjects, of: None }, None))?;
+            send::send(
+                &self.room,
+                who,
+                draft(Ask::Release { subjects, of: None }, None),
+            )?;
         }
         Ok(())
     }
@@ -286,8 +367,12 @@ impl Asked {
     fn is_about_us(&self, record: &Record) -> bool {
         if self.decided.is_some() {
             return match &record.ownership {
-                Some(Change::Dequeue { claim } | Change::Skip { claim }) => self.names.contains(claim),
-                Some(Change::Release { waiting, .. }) => waiting.iter().any(|claim| self.names.contains(claim)),
+                Some(Change::Dequeue { claim } | Change::Skip { claim }) => {
+                    self.names.contains(claim)
+                }
+                Some(Change::Release { waiting, .. }) => {
+                    waiting.iter().any(|claim| self.names.contains(claim))
+                }
                 _ => false,
             };
         }
@@ -298,24 +383,54 @@ impl Asked {
         let (id, seq) = (self.sent.id.clone(), record.seq);
         let plain = |status, claims| {
             let (lease, of, to, offer, withdrawn) = (None, None, None, None, Vec::new());
-            Decided { id, seq, status, claims, lease, of, to, offer, withdrawn }
+            Decided {
+                id,
+                seq,
+                status,
+                claims,
+                lease,
+                of,
+                to,
+                offer,
+                withdrawn,
+            }
         };
-        let later = |status| self.decided.clone().map(|decided| Decided { seq, status, ..decided });
+        let later = |status| {
+            self.decided.clone().map(|decided| Decided {
+                seq,
+                status,
+                ..decided
+            })
+        };
         let lease = |terms: &Terms| Some(span_text(Duration::from_secs(terms.lease)));
         Some(match record.ownership.as_ref()? {
-            Change::Grant(terms) => Decided { lease: lease(terms), ..plain(Status::Granted, terms.claims.clone()) },
-            Change::Queue(terms) => Decided { lease: lease(terms), ..plain(Status::Waiting, terms.claims.clone()) },
+            Change::Grant(terms) => Decided {
+                lease: lease(terms),
+                ..plain(Status::Granted, terms.claims.clone())
+            },
+            Change::Queue(terms) => Decided {
+                lease: lease(terms),
+                ..plain(Status::Waiting, terms.claims.clone())
+            },
             Change::Dequeue { .. } => later(Status::Granted)?,
             Change::Skip { .. } => later(Status::Skipped)?,
             Change::Release { .. } if self.decided.is_some() => later(Status::Withdrawn)?,
-            Change::Release { of, claims, waiting } => Decided {
+            Change::Release {
+                of,
+                claims,
+                waiting,
+            } => Decided {
                 of: Some(of.to_string()),
                 withdrawn: waiting.clone(),
                 ..plain(Status::Released, claims.clone())
             },
             Change::Offer { to, claims } => {
                 let offer = Some(claim::name(&self.agent, &self.sent.id));
-                Decided { to: Some(to.to_string()), offer, ..plain(Status::Offered, claims.clone()) }
+                Decided {
+                    to: Some(to.to_string()),
+                    offer,
+                    ..plain(Status::Offered, claims.clone())
+                }
             }
             Change::Accept { offer } => self.answered(plain, Status::Granted, offer),
             Change::Decline { offer } => self.answered(plain, Status::Declined, offer),
@@ -323,11 +438,20 @@ impl Asked {
         })
     }
 
-    fn answered(&self, plain: impl FnOnce(Status, Vec<String>) -> Decided, status: Status, offer: &str) -> Decided {
+    fn answered(
+        &self,
+        plain: impl FnOnce(Status, Vec<String>) -> Decided,
+        status: Status,
+        offer: &str,
+    ) -> Decided {
         let one = self.before.offered().iter().find(|one| one.offer == offer);
         let claims = one.map(|one| one.subjects.iter().map(Subject::to_string).collect());
         let of = one.map(|one| one.from.to_string());
-        Decided { of, offer: Some(offer.to_owned()), ..plain(status, claims.unwrap_or_default()) }
+        Decided {
+            of,
+            offer: Some(offer.to_owned()),
+            ..plain(status, claims.unwrap_or_default())
+        }
     }
 }
 
@@ -338,11 +462,17 @@ pub fn subjects(room: &Room, from: &Path, words: &[String]) -> Result<Vec<Subjec
         match subject_of(room, from, word) {
             Ok(subject) if subjects.contains(&subject) => {}
             Ok(subject) => subjects.push(subject),
-            Err(Error::Rejected(wrong)) => problems.extend(wrong.into_iter().map(|one| one.at(format!("/claims/{n}")))),
+            Err(Error::Rejected(wrong)) => {
+                problems.extend(wrong.into_iter().map(|one| one.at(format!("/claims/{n}"))))
+            }
             Err(e) => return Err(e),
         }
     }
-    if problems.is_empty() { Ok(subjects) } else { Err(Error::Rejected(problems)) }
+    if problems.is_empty() {
+        Ok(subjects)
+    } else {
+        Err(Error::Rejected(problems))
+    }
 }
 
 /// As [`subjects`], for a claim: all files of a repository need their explicit form.
@@ -357,16 +487,30 @@ pub fn subjects_to_claim(room: &Room, from: &Path, words: &[String]) -> Result<V
 
 /// As [`subjects`], for work that an agent owns or waits for: a word may also be the subject as `mailbag claims` shows it.
 /// The word `all` alone means everything, unless the agent owns a file of this name: then no subjects are returned.
-pub fn owned_subjects(room: &Room, from: &Path, agent: &str, words: &[String]) -> Result<Vec<Subject>> {
+pub fn owned_subjects(
+    room: &Room,
+    from: &Path,
+    agent: &str,
+    words: &[String],
+) -> Result<Vec<Subject>> {
     let claims = owners(&room.dir)?;
     let is_owned = |subject: &Subject| {
-        let waits = || claims.waiting().iter().any(|one| *one.agent == *agent && one.subjects.contains(subject));
+        let waits = || {
+            claims
+                .waiting()
+                .iter()
+                .any(|one| *one.agent == *agent && one.subjects.contains(subject))
+        };
         claims.of(agent).any(|held| held.subject == *subject) || waits()
     };
-    if matches!(words, [all] if all == ALL_CLAIMS && !subjects(room, from, words)?.iter().all(&is_owned)) {
+    if matches!(words, [all] if all == ALL_CLAIMS && !subjects(room, from, words)?.iter().all(&is_owned))
+    {
         return Ok(Vec::new());
     }
-    let (shown, mut meant) = (words.iter().map(|word| Subject::parse(word).ok()), Vec::new());
+    let (shown, mut meant) = (
+        words.iter().map(|word| Subject::parse(word).ok()),
+        Vec::new(),
+    );
     for (word, shown) in words.iter().zip(shown) {
         let here = subjects(room, from, std::slice::from_ref(word));
         let is_here = here.as_ref().is_ok_and(|here| here.iter().all(&is_owned));

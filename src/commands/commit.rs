@@ -31,18 +31,44 @@ pub struct Commit {
 /// Writes the report to the agent's outbox. The owners of its files get a copy.
 pub fn record(room: &Room, agent: &str, commit: &Commit, owned: &[Owned]) -> Result<Sent> {
     let short = commit.id.get(..10).unwrap_or(&commit.id);
-    let branch = commit.branch.as_deref().map(|branch| format!(" on {branch}")).unwrap_or_default();
+    let branch = commit
+        .branch
+        .as_deref()
+        .map(|branch| format!(" on {branch}"))
+        .unwrap_or_default();
     let subject = format!("commit {short}{branch}: {}", commit.subject);
-    let named = [("branch", &commit.branch), ("repository", &commit.repository)];
+    let named = [
+        ("branch", &commit.branch),
+        ("repository", &commit.repository),
+    ];
     let mut metadata = Map::from_iter([("commit".to_owned(), json!(commit.id))]);
-    metadata.extend(named.into_iter().filter_map(|(key, value)| Some((key.to_owned(), Value::from(value.clone()?)))));
+    metadata.extend(
+        named
+            .into_iter()
+            .filter_map(|(key, value)| Some((key.to_owned(), Value::from(value.clone()?)))),
+    );
     let registry = room.registry()?;
-    let is_there = |owner: &&str| registry.agent(owner).is_some_and(|agent| !agent.is_retired());
-    let to: Vec<String> = guard::owners(owned).into_iter().filter(is_there).map(str::to_owned).collect();
-    let body = (!owned.is_empty())
-        .then(|| format!("The commit changes files that you own:\n{}", guard::lines(owned).join("\n")));
+    let is_there = |owner: &&str| {
+        registry
+            .agent(owner)
+            .is_some_and(|agent| !agent.is_retired())
+    };
+    let to: Vec<String> = guard::owners(owned)
+        .into_iter()
+        .filter(is_there)
+        .map(str::to_owned)
+        .collect();
+    let body = (!owned.is_empty()).then(|| {
+        format!(
+            "The commit changes files that you own:\n{}",
+            guard::lines(owned).join("\n")
+        )
+    });
     if !owned.is_empty() {
-        metadata.insert("guard_bypassed".to_owned(), json!(owned.iter().take(limits::GUARD_LINES).collect::<Vec<_>>()));
+        metadata.insert(
+            "guard_bypassed".to_owned(),
+            json!(owned.iter().take(limits::GUARD_LINES).collect::<Vec<_>>()),
+        );
     }
     let draft = Draft {
         to,
@@ -53,5 +79,12 @@ pub fn record(room: &Room, agent: &str, commit: &Commit, owned: &[Owned]) -> Res
         raw_metadata: metadata,
         ..Draft::default()
     };
-    send::send(room, &Who { name: agent.to_owned(), source: "the commit" }, draft)
+    send::send(
+        room,
+        &Who {
+            name: agent.to_owned(),
+            source: "the commit",
+        },
+        draft,
+    )
 }

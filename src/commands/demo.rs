@@ -23,10 +23,30 @@ const AGENTS: [(&str, &str, &str); 5] = [
 
 /// The messages: sender, recipient, body, and what each shows.
 const MESSAGES: [(&str, &str, &str, &str); 4] = [
-    ("planner", "engineer_1", "Which port does the test server use?", "to one"),
-    ("planner", "all", "We freeze the interface at noon.", "to all"),
-    ("writer", "all_engineers", "Please look over the chapter on errors.", "to a role"),
-    ("reviewer", "engineer_*", "Two findings, both in the parser.", "to a wildcard"),
+    (
+        "planner",
+        "engineer_1",
+        "Which port does the test server use?",
+        "to one",
+    ),
+    (
+        "planner",
+        "all",
+        "We freeze the interface at noon.",
+        "to all",
+    ),
+    (
+        "writer",
+        "all_engineers",
+        "Please look over the chapter on errors.",
+        "to a role",
+    ),
+    (
+        "reviewer",
+        "engineer_*",
+        "Two findings, both in the parser.",
+        "to a wildcard",
+    ),
 ];
 
 /// The result of the demo.
@@ -62,20 +82,49 @@ pub struct Got {
 pub fn demo(directory: &Path) -> Result<Demo> {
     let (room, _) = Room::init(directory)?;
     for (id, role, name) in AGENTS {
-        let fields = Fields { role: Some(role.into()), name: Some(name.into()), ..Fields::default() };
+        let fields = Fields {
+            role: Some(role.into()),
+            name: Some(name.into()),
+            ..Fields::default()
+        };
         agent::add(&room, &[id.to_owned()], &fields)?;
     }
     let mut steps = Vec::new();
     for (from, to, body, shows) in MESSAGES {
-        let draft = Draft { to: vec![to.into()], body: Some(body.into()), ..Draft::default() };
-        send::send(&room, &Who { name: from.into(), source: "the demo" }, draft)?;
-        steps.push(Step { shows, command: format!("mailbag send '{to}' '{body}' --as {from}") });
+        let draft = Draft {
+            to: vec![to.into()],
+            body: Some(body.into()),
+            ..Draft::default()
+        };
+        send::send(
+            &room,
+            &Who {
+                name: from.into(),
+                source: "the demo",
+            },
+            draft,
+        )?;
+        steps.push(Step {
+            shows,
+            command: format!("mailbag send '{to}' '{body}' --as {from}"),
+        });
     }
     steps.push(mistake(&room)?);
     follow::route(&room, limits::WRITER_WAIT)?;
     let agents = AGENTS.iter().map(|(id, ..)| (*id).to_owned());
-    let inboxes = agents.map(|agent| Ok(Got { mail: inbox::list(&room, &agent)?, agent })).collect::<Result<_>>()?;
-    Ok(Demo { steps, tree: tree(directory), inboxes })
+    let inboxes = agents
+        .map(|agent| {
+            Ok(Got {
+                mail: inbox::list(&room, &agent)?,
+                agent,
+            })
+        })
+        .collect::<Result<_>>()?;
+    Ok(Demo {
+        steps,
+        tree: tree(directory),
+        inboxes,
+    })
 }
 
 /// Drops a file by hand, as an agent without the program would, with a misspelled recipient.
@@ -84,18 +133,32 @@ fn mistake(room: &Room) -> Result<Step> {
     let file = layout::outbox("reviewer").join("hello.json");
     room.dir.replace(&file, TEXT.as_bytes())?;
     let command = format!("echo '{TEXT}' > {}", file.display());
-    Ok(Step { shows: "to a misspelled name: the message is rejected, and the sender is told", command })
+    Ok(Step {
+        shows: "to a misspelled name: the message is rejected, and the sender is told",
+        command,
+    })
 }
 
 /// The files of a room, each indented below its directory.
 fn tree(directory: &Path) -> Vec<String> {
-    let below = walkdir::WalkDir::new(directory).min_depth(1).sort_by_file_name();
-    let is_own = |entry: &walkdir::DirEntry| entry.file_name() == "spool" || entry.file_name() == ".gitignore";
-    let entries = below.into_iter().filter_entry(|entry| !is_own(entry)).flatten();
+    let below = walkdir::WalkDir::new(directory)
+        .min_depth(1)
+        .sort_by_file_name();
+    let is_own = |entry: &walkdir::DirEntry| {
+        entry.file_name() == "spool" || entry.file_name() == ".gitignore"
+    };
+    let entries = below
+        .into_iter()
+        .filter_entry(|entry| !is_own(entry))
+        .flatten();
     entries
         .map(|entry| {
             let mark = if entry.file_type().is_dir() { "/" } else { "" };
-            format!("{}{}{mark}", "  ".repeat(entry.depth() - 1), entry.file_name().to_string_lossy())
+            format!(
+                "{}{}{mark}",
+                "  ".repeat(entry.depth() - 1),
+                entry.file_name().to_string_lossy()
+            )
         })
         .collect()
 }

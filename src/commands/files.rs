@@ -13,9 +13,14 @@ pub fn context(room: &Room, settings: &Settings) -> PathBuf {
 /// A file that a person named. Links are followed.
 pub fn find(file: &Path) -> Result<PathBuf> {
     file.canonicalize().map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => {
-            Error::NotFound { what: format!("no file {}", file.display()), cure: "check its path".into() }
-        }
-        _ => Error::Io { verb: "find", path: file.to_path_buf(), source: e },
+        std::io::ErrorKind::NotFound => Error::NotFound {
+            what: format!("no file {}", file.display()),
+            cure: "check its path".into(),
+        },
+        _ => Error::Io {
+            verb: "find",
+            path: file.to_path_buf(),
+            source: e,
+        },
     })
 }

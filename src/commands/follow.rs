@@ -25,7 +25,11 @@ pub fn route(room: &Room, within: Duration) -> Result<()> {
 /// As [`route`], but makes no pass if nothing is pending. Listing the outboxes is cheaper than a pass, which reads the state
 /// of the whole room.
 pub fn route_pending(room: &Room, within: Duration) -> Result<()> {
-    if room.holder()?.is_some() || room.waiting_files(1)? > 0 { route(room, within) } else { Ok(()) }
+    if room.holder()?.is_some() || room.waiting_files(1)? > 0 {
+        route(room, within)
+    } else {
+        Ok(())
+    }
 }
 
 /// Lets a running router process the outboxes, and makes no pass: for hooks and pages, which others wait for.
@@ -37,14 +41,22 @@ pub fn let_router_process(room: &Room) {
 
 /// Asks the router that runs for a pass. Returns true if it has answered within this time.
 pub fn ask_router(room: &Room, within: Duration) -> bool {
-    let Some(request) = PassRequest::place(&room.dir) else { return false };
-    let answered = poll(Instant::now() + within, &mut || Ok(request.is_answered().then_some(())));
+    let Some(request) = PassRequest::place(&room.dir) else {
+        return false;
+    };
+    let answered = poll(Instant::now() + within, &mut || {
+        Ok(request.is_answered().then_some(()))
+    });
     answered.is_ok_and(|answered| answered.is_some())
 }
 
 /// As [`route`], and calls `look` until it finds something. `None` if there is nothing to find after the outboxes were
 /// processed, or within this time.
-pub fn follow<T>(room: &Room, within: Duration, look: &mut dyn FnMut() -> Result<Option<T>>) -> Result<Option<T>> {
+pub fn follow<T>(
+    room: &Room,
+    within: Duration,
+    look: &mut dyn FnMut() -> Result<Option<T>>,
+) -> Result<Option<T>> {
     follow_pass(room, daemon::pass(room), within, look)
 }
 
@@ -57,7 +69,11 @@ pub fn follow_pass<T>(
 ) -> Result<Option<T>> {
     let request = match &passed {
         Ok(Passed::RouterRuns(_)) if !within.is_zero() => PassRequest::place(&room.dir),
-        _ => return look().and_then(|found| found.map_or_else(|| passed.map(|_| None), |found| Ok(Some(found)))),
+        _ => {
+            return look().and_then(|found| {
+                found.map_or_else(|| passed.map(|_| None), |found| Ok(Some(found)))
+            });
+        }
     };
     let deadline = Instant::now() + within;
     let mut next_check = Instant::now() + limits::LOCK_LOOK;
@@ -84,7 +100,10 @@ pub fn follow_pass<T>(
 
 /// Calls `look` until it finds something or the time is over, at least once. The first pauses are short: a router takes less
 /// than a millisecond for a message.
-pub(super) fn poll<T>(deadline: Instant, look: &mut dyn FnMut() -> Result<Option<T>>) -> Result<Option<T>> {
+pub(super) fn poll<T>(
+    deadline: Instant,
+    look: &mut dyn FnMut() -> Result<Option<T>>,
+) -> Result<Option<T>> {
     let mut pause = Duration::from_micros(50);
     loop {
         if let Some(found) = look()? {
@@ -103,18 +122,25 @@ pub(super) fn poll<T>(deadline: Instant, look: &mut dyn FnMut() -> Result<Option
 pub(super) fn is_of(record: &Record, sent: &Sent) -> bool {
     let name = sent.file.file_name().and_then(|name| name.to_str());
     let picked_up = record.claim.as_deref().and_then(layout::read_claim);
-    let is_ours = picked_up.is_some_and(|one| one.agent == sent.sender() && Some(one.original) == name);
+    let is_ours =
+        picked_up.is_some_and(|one| one.agent == sent.sender() && Some(one.original) == name);
     is_ours && matches!(record.event, Event::Accepted | Event::Rejected)
 }
 
 /// Marks the sender's own copy as read, once it is delivered, because the command shows its content. A failure only costs a
 /// second notice.
 pub(super) fn mark_copy_seen(room: &Room, agent: &str, record: &Record) {
-    if record.event != Event::Rejected && !record.recipients().any(|(recipient, _)| **recipient == *agent) {
+    if record.event != Event::Rejected
+        && !record
+            .recipients()
+            .any(|(recipient, _)| **recipient == *agent)
+    {
         return;
     }
     let deadline = Instant::now() + limits::WRITER_WAIT;
-    let delivered = poll(deadline, &mut || Ok((!is_staged(room, record, agent)?).then_some(())));
+    let delivered = poll(deadline, &mut || {
+        Ok((!is_staged(room, record, agent)?).then_some(()))
+    });
     let at = Stamp::parse(&record.at).unwrap_or_default();
     if let Err(e) = delivered.and_then(|_| inbox::mark_copy_seen(&room.dir, agent, at)) {
         tracing::warn!("{e}");
@@ -124,7 +150,13 @@ pub(super) fn mark_copy_seen(room: &Room, agent: &str, record: &Record) {
 /// Returns true if the copy of a recipient is not in its inbox yet: a committed copy leaves the staging directory when it is
 /// delivered.
 pub(super) fn is_staged(room: &Room, record: &Record, agent: &str) -> Result<bool> {
-    let number = record.claim.as_deref().and_then(layout::read_claim).map_or(0, |claim| claim.number);
+    let number = record
+        .claim
+        .as_deref()
+        .and_then(layout::read_claim)
+        .map_or(0, |claim| claim.number);
     let stage = room.dir.sub(layout::STAGE)?;
-    Ok(stage.stat(layout::staged(record.seq, number, agent))?.is_some())
+    Ok(stage
+        .stat(layout::staged(record.seq, number, agent))?
+        .is_some())
 }

@@ -20,7 +20,11 @@ pub fn accept_gap(room: &Room) -> Result<Loss> {
         Locking::Ours(lock) => recover::accept_gap(room, lock)?.ok_or_else(nothing_lost),
         Locking::Closed(e) => Err(e),
         Locking::Theirs(holder) => Err(Error::Busy {
-            what: format!("a router runs in {}, as process {}", room.dir.path().display(), holder.pid),
+            what: format!(
+                "a router runs in {}, as process {}",
+                room.dir.path().display(),
+                holder.pid
+            ),
             cure: "stop it, then try again".into(),
         }),
     }

@@ -18,7 +18,10 @@ pub struct Init {
 /// Creates a room that `take_back` may remove again, at the given directory, or at the top of the project.
 pub fn begin(place: &Path) -> Result<Init> {
     let (room, made) = Room::begin(place)?;
-    Ok(Init { room: room.dir.path().to_path_buf(), made: made == Made::New })
+    Ok(Init {
+        room: room.dir.path().to_path_buf(),
+        made: made == Made::New,
+    })
 }
 
 /// Creates a room at the given directory, or at the default place. An existing room stays unchanged.
@@ -28,5 +31,11 @@ pub fn init(asked: Option<&Path>, from: &Path, readers: Readers) -> Result<(Room
         None => room::check_not_a_link(room::default_place(from))?,
     };
     let (room, made) = Room::init_for(&place, readers)?;
-    Ok((room, Init { room: place, made: made == Made::New }))
+    Ok((
+        room,
+        Init {
+            room: place,
+            made: made == Made::New,
+        },
+    ))
 }

@@ -32,63 +32,118 @@ pub struct Joined {
 
 /// Binds a session to an agent. With a role, registers an unknown agent. Without a role, an unknown name is an error,
 /// because it may be misspelled.
-pub fn join(room: &Room, name: &str, role: Option<&str>, caller: &Caller, claim: Takeover) -> Result<Joined> {
+pub fn join(
+    room: &Room,
+    name: &str,
+    role: Option<&str>,
+    caller: &Caller,
+    claim: Takeover,
+) -> Result<Joined> {
     let registry = room.registry()?;
     let given = name::given(room, &registry, caller)?.cloned();
-    let role = role.or_else(|| given.as_ref()?.role.as_deref().filter(|_| registry.find(name).is_none()));
+    let role = role.or_else(|| {
+        given
+            .as_ref()?
+            .role
+            .as_deref()
+            .filter(|_| registry.find(name).is_none())
+    });
     let (agent, registered) = match (identity::registered(&registry, name, None), role) {
         (Ok(agent), role) => {
             refuse_other_role(&agent.id, agent.role.as_deref(), role)?;
             (agent.id.to_string(), false)
         }
         (Err(_), Some(role)) if id::is_name(name) => {
-            agent::add(room, &[name.to_owned()], &Fields { role: Some(role.to_owned()), ..Fields::default() })?;
+            agent::add(
+                room,
+                &[name.to_owned()],
+                &Fields {
+                    role: Some(role.to_owned()),
+                    ..Fields::default()
+                },
+            )?;
             (name.to_owned(), true)
         }
         (Err(Error::NotFound { what, .. }), None) if id::is_name(name) => {
             let near = registry.did_you_mean(name);
-            return Err(Error::NotFound { what, cure: format!("{near}; pass a role to register a new agent") });
+            return Err(Error::NotFound {
+                what,
+                cure: format!("{near}; pass a role to register a new agent"),
+            });
         }
         (Err(e), _) => return Err(e),
     };
-    let was = given.map(|given| given.id.to_string()).filter(|given| *given != agent);
+    let was = given
+        .map(|given| given.id.to_string())
+        .filter(|given| *given != agent);
     if let Some(was) = &was {
         rename::check(room, was)?;
     }
-    let loser = if claim == Takeover::Force { live_holder(room, &agent, caller)? } else { None };
+    let loser = if claim == Takeover::Force {
+        live_holder(room, &agent, caller)?
+    } else {
+        None
+    };
     if loser.is_some() {
         require_person("take over the name of a live session")?;
     }
     let lease = sessions::bind(room, &agent, caller, claim, sessions::JOIN)?;
     if let Some(loser) = loser {
-        notify_loser(room, &loser, &lease).unwrap_or_else(|e| tracing::warn!("cannot announce the takeover: {e}"));
+        notify_loser(room, &loser, &lease)
+            .unwrap_or_else(|e| tracing::warn!("cannot announce the takeover: {e}"));
     }
     if let Some(was) = &was {
         rename::rename(room, was, &agent)?;
     }
     name::keep(room, &agent, caller)?;
     // Mail that the router has not moved yet counts, too.
-    let names = was.iter().chain([&agent]).map(|name| Ok(inbox::newest(&room.dir, name, 0)?.1));
+    let names = was
+        .iter()
+        .chain([&agent])
+        .map(|name| Ok(inbox::newest(&room.dir, name, 0)?.1));
     let unread = names.sum::<Result<usize>>()?;
-    let Lease { client, session, .. } = lease;
-    Ok(Joined { agent, registered, was, client, session, unread })
+    let Lease {
+        client, session, ..
+    } = lease;
+    Ok(Joined {
+        agent,
+        registered,
+        was,
+        client,
+        session,
+        unread,
+    })
 }
 
 /// Gives a session the next free name, or tells the name that it has.
 pub fn join_any(room: &Room, role: Option<&str>, caller: &Caller) -> Result<Joined> {
     let lease = name::give(room, caller, role)?.ok_or_else(|| Error::Usage {
         what: "this session gets no name of its own".into(),
-        cure: "name an agent, as in `mailbag join NAME`; `mailbag agent list` shows the names".into(),
+        cure: "name an agent, as in `mailbag join NAME`; `mailbag agent list` shows the names"
+            .into(),
     })?;
     let unread = inbox::unread(&room.dir, &lease.agent)?.len();
-    let Lease { agent, client, session, .. } = lease;
-    Ok(Joined { agent, registered: false, was: None, client, session, unread })
+    let Lease {
+        agent,
+        client,
+        session,
+        ..
+    } = lease;
+    Ok(Joined {
+        agent,
+        registered: false,
+        was: None,
+        client,
+        session,
+        unread,
+    })
 }
 
 /// Another live session that has the agent.
 fn live_holder(room: &Room, agent: &str, caller: &Caller) -> Result<Option<Lease>> {
     let within = room.settings()?.session_lease;
-    Ok(sessions::of(room, agent)?.filter(|lease| !lease.is_of(caller) && lease.is_live(&room.dir, within)))
+    Ok(sessions::of(room, agent)?
+        .filter(|lease| !lease.is_of(caller) && lease.is_live(&room.dir, within)))
 }
 
 /// Writes to the agent that its session changed. Hooks and commands notify the former session, but a session that only reads
@@ -103,8 +158,22 @@ fn notify_loser(room: &Room, loser: &Lease, winner: &Lease) -> Result<()> {
     let subject = Some(format!("another session is {agent} now"));
     // A hook does not announce it to the new session.
     let priority = Some("low".to_owned());
-    let draft = Draft { to: vec![agent.clone()], subject, body: Some(body), priority, ..Draft::default() };
-    send::send(room, &Who { name: id::HUMAN.to_owned(), source: identity::THE_TERMINAL }, draft).map(drop)
+    let draft = Draft {
+        to: vec![agent.clone()],
+        subject,
+        body: Some(body),
+        priority,
+        ..Draft::default()
+    };
+    send::send(
+        room,
+        &Who {
+            name: id::HUMAN.to_owned(),
+            source: identity::THE_TERMINAL,
+        },
+        draft,
+    )
+    .map(drop)
 }
 
 fn refuse_other_role(agent: &str, has: Option<&str>, wanted: Option<&str>) -> Result<()> {

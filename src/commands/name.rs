@@ -29,17 +29,24 @@ pub const ROLE: &str = "MAILBAG_ROLE";
 /// the client gave the session no id, the settings give no names, or the room is a copy.
 pub fn give(room: &Room, caller: &Caller, role: Option<&str>) -> Result<Option<Lease>> {
     let settings = room.settings()?;
-    let Some(key) = key(caller).filter(|_| settings.session_names) else { return Ok(None) };
+    let Some(key) = key(caller).filter(|_| settings.session_names) else {
+        return Ok(None);
+    };
     // The mail in a copy may be a stranger's, as in a room that came with a repository.
     if room.copied()?.is_some() {
         return Ok(None);
     }
     let _held = room.lock_registry_within(limits::NAME_WAIT)?;
-    if let Some(lease) = sessions::agent_of(room, caller)?.filter(|lease| lease.joined && !lease.ended) {
+    if let Some(lease) =
+        sessions::agent_of(room, caller)?.filter(|lease| lease.joined && !lease.ended)
+    {
         return Ok(Some(lease));
     }
     let from_environment = std::env::var(ROLE).ok().filter(|role| !role.is_empty());
-    let role = role.map(str::to_owned).or(from_environment).or_else(|| settings.session_role.clone());
+    let role = role
+        .map(str::to_owned)
+        .or(from_environment)
+        .or_else(|| settings.session_role.clone());
     let mut registry = room.registry()?;
     let mut pool = Pool::look(room, &settings, &registry)?;
     for _ in 0..limits::NAMES_TRIED {
@@ -47,7 +54,12 @@ pub fn give(room: &Room, caller: &Caller, role: Option<&str>) -> Result<Option<L
         if let Some(changed) = pool.registered(&registry, &choice, &key, role.as_deref())? {
             save(room, &changed)?;
             // A power cut may take its directories: they are made again when they are needed. A hook has no time to sync.
-            make_boxes(room, std::slice::from_ref(&choice.name), None, Durability::Process)?;
+            make_boxes(
+                room,
+                std::slice::from_ref(&choice.name),
+                None,
+                Durability::Process,
+            )?;
             room.give_to_owners(&changed)?;
             registry = room.registry()?;
         }
@@ -76,22 +88,39 @@ pub fn is_for(agent: &Agent, caller: &Caller) -> bool {
 
 /// Was it registered for the session with this id? The ids of sessions are unique; a command may not know its client.
 fn is_of(agent: &Agent, session: Option<&str>) -> bool {
-    let id = agent.session.as_deref().and_then(|key| key.split_once(':')).map(|(_, id)| id);
+    let id = agent
+        .session
+        .as_deref()
+        .and_then(|key| key.split_once(':'))
+        .map(|(_, id)| id);
     id.is_some() && id == session
 }
 
 /// As [`is_for`]. A tool server may know only the process of its session.
-pub(super) fn given<'r>(room: &Room, registry: &'r Registry, caller: &Caller) -> Result<Option<&'r Agent>> {
-    let lease = if caller.session.is_none() { sessions::agent_of(room, caller)? } else { None };
+pub(super) fn given<'r>(
+    room: &Room,
+    registry: &'r Registry,
+    caller: &Caller,
+) -> Result<Option<&'r Agent>> {
+    let lease = if caller.session.is_none() {
+        sessions::agent_of(room, caller)?
+    } else {
+        None
+    };
     let session = caller.session.clone().or_else(|| lease?.session);
-    Ok(registry.agents().iter().find(|agent| is_of(agent, session.as_deref())))
+    Ok(registry
+        .agents()
+        .iter()
+        .find(|agent| is_of(agent, session.as_deref())))
 }
 
 /// The session of an agent begins again. If the agent was registered for it, groups include it again. Returns whether it was
 /// registered for it.
 pub fn returned(room: &Room, agent: &str, caller: &Caller) -> Result<bool> {
     let registry = room.registry()?;
-    let Some(found) = registry.agent(agent).filter(|agent| is_for(agent, caller)) else { return Ok(false) };
+    let Some(found) = registry.agent(agent).filter(|agent| is_for(agent, caller)) else {
+        return Ok(false);
+    };
     if found.is_left() {
         agent::mark(room, agent, Status::Unknown)?;
     }
@@ -100,7 +129,11 @@ pub fn returned(room: &Room, agent: &str, caller: &Caller) -> Result<bool> {
 
 /// The session of an agent has ended. If the agent was registered for it, groups no longer include it.
 pub fn left(room: &Room, agent: &str, caller: &Caller) -> Result<()> {
-    match room.registry()?.agent(agent).is_some_and(|agent| is_for(agent, caller)) {
+    match room
+        .registry()?
+        .agent(agent)
+        .is_some_and(|agent| is_for(agent, caller))
+    {
         true => agent::mark(room, agent, Status::Offline),
         false => Ok(()),
     }
@@ -111,18 +144,33 @@ pub fn left(room: &Room, agent: &str, caller: &Caller) -> Result<()> {
 pub(super) fn keep(room: &Room, agent: &str, caller: &Caller) -> Result<()> {
     let registry = room.registry()?;
     let is_own = given(room, &registry, caller)?.is_some_and(|given| *given.id == *agent);
-    if is_own || registry.agent(agent).is_none_or(|agent| agent.session.is_none()) {
+    if is_own
+        || registry
+            .agent(agent)
+            .is_none_or(|agent| agent.session.is_none())
+    {
         return Ok(());
     }
     let _held = room.lock_registry_within(limits::NAME_WAIT)?;
     let mut fields = status("");
     fields.insert("session".into(), Value::Null);
-    save(room, &room.registry()?.set(agent, &fields).map_err(Error::Rejected)?)
+    save(
+        room,
+        &room
+            .registry()?
+            .set(agent, &fields)
+            .map_err(Error::Rejected)?,
+    )
 }
 
 /// Can others know the agent: did it send or receive anything?
 pub(super) fn is_known(room: &Room, agent: &str) -> Result<bool> {
-    let places = [layout::sent(agent), layout::seen(agent), layout::rejected(agent), layout::expired(agent)];
+    let places = [
+        layout::sent(agent),
+        layout::seen(agent),
+        layout::rejected(agent),
+        layout::expired(agent),
+    ];
     for place in places {
         if !is_empty(&room.dir, place)? {
             return Ok(true);
@@ -165,52 +213,118 @@ struct Pool<'r> {
 
 impl<'r> Pool<'r> {
     fn look(room: &'r Room, settings: &Settings, registry: &Registry) -> Result<Pool<'r>> {
-        let leases: BTreeMap<String, Lease> =
-            sessions::all(room)?.into_iter().map(|lease| (lease.agent.clone(), lease)).collect();
-        let live = leases.values().filter(|lease| lease.is_live(&room.dir, settings.session_lease));
+        let leases: BTreeMap<String, Lease> = sessions::all(room)?
+            .into_iter()
+            .map(|lease| (lease.agent.clone(), lease))
+            .collect();
+        let live = leases
+            .values()
+            .filter(|lease| lease.is_live(&room.dir, settings.session_lease));
         let live = live.map(|lease| lease.agent.clone()).collect();
         // A room without agents of sessions needs no look at the claims.
-        let needs_claims = registry.agents().iter().any(|agent| agent.session.is_some() || agent.role.is_some());
-        let claims = if needs_claims { claims::owners(room)? } else { Claims::default() };
+        let needs_claims = registry
+            .agents()
+            .iter()
+            .any(|agent| agent.session.is_some() || agent.role.is_some());
+        let claims = if needs_claims {
+            claims::owners(room)?
+        } else {
+            Claims::default()
+        };
         let calls = Calls::of(&room.dir);
-        let names =
-            if settings.has_own_names() { settings.names.clone() } else { POOL.lines().map(str::to_owned).collect() };
-        Ok(Pool { room, names, leases, live, claims, calls, searched: 0, refused: BTreeSet::new() })
+        let names = if settings.has_own_names() {
+            settings.names.clone()
+        } else {
+            POOL.lines().map(str::to_owned).collect()
+        };
+        Ok(Pool {
+            room,
+            names,
+            leases,
+            live,
+            claims,
+            calls,
+            searched: 0,
+            refused: BTreeSet::new(),
+        })
     }
 
-    fn choose(&mut self, registry: &Registry, caller: &Caller, role: Option<&str>) -> Result<Choice> {
-        let own = registry.agents().iter().find(|agent| is_for(agent, caller) && !self.is_refused(agent));
+    fn choose(
+        &mut self,
+        registry: &Registry,
+        caller: &Caller,
+        role: Option<&str>,
+    ) -> Result<Choice> {
+        let own = registry
+            .agents()
+            .iter()
+            .find(|agent| is_for(agent, caller) && !self.is_refused(agent));
         if let Some(own) = own {
-            return Ok(Choice { name: own.id.to_string(), origin: Origin::Own });
+            return Ok(Choice {
+                name: own.id.to_string(),
+                origin: Origin::Own,
+            });
         }
-        for agent in registry.agents().iter().filter(|agent| role.is_some() && agent.role.as_deref() == role) {
+        for agent in registry
+            .agents()
+            .iter()
+            .filter(|agent| role.is_some() && agent.role.as_deref() == role)
+        {
             if agent.session.is_none() && agent.uid.is_none() && self.is_free(agent)? {
-                return Ok(Choice { name: agent.id.to_string(), origin: Origin::Registered });
+                return Ok(Choice {
+                    name: agent.id.to_string(),
+                    origin: Origin::Registered,
+                });
             }
         }
-        let mut left: Vec<&Agent> = registry.agents().iter().filter(|agent| agent.session.is_some()).collect();
+        let mut left: Vec<&Agent> = registry
+            .agents()
+            .iter()
+            .filter(|agent| agent.session.is_some())
+            .collect();
         left.sort_by_key(|agent| self.last(agent));
         let kept = Stamp::from_micros(Stamp::now().micros() - limits::NAME_KEPT.as_micros() as i64);
-        for agent in left.iter().filter(|agent| self.last(agent).is_none_or(|last| last < kept)).collect::<Vec<_>>() {
+        for agent in left
+            .iter()
+            .filter(|agent| self.last(agent).is_none_or(|last| last < kept))
+            .collect::<Vec<_>>()
+        {
             if self.is_free(agent)? {
-                return Ok(Choice { name: agent.id.to_string(), origin: Origin::Left });
+                return Ok(Choice {
+                    name: agent.id.to_string(),
+                    origin: Origin::Left,
+                });
             }
         }
-        let is_new = |name: &&String| !self.refused.contains(*name) && is_unused(self.room, registry, name);
+        let is_new =
+            |name: &&String| !self.refused.contains(*name) && is_unused(self.room, registry, name);
         if let Some(name) = self.names.iter().find(is_new) {
-            return Ok(Choice { name: name.clone(), origin: Origin::New });
+            return Ok(Choice {
+                name: name.clone(),
+                origin: Origin::New,
+            });
         }
         for agent in left {
             if self.is_free(agent)? {
-                return Ok(Choice { name: agent.id.to_string(), origin: Origin::Left });
+                return Ok(Choice {
+                    name: agent.id.to_string(),
+                    origin: Origin::Left,
+                });
             }
         }
-        let numbered = (2u64..).flat_map(|n| self.names.iter().map(move |name| format!("{name}{n}")));
-        let mut free = numbered.filter(|name| !self.refused.contains(name) && is_unused(self.room, registry, name));
-        free.next().map(|name| Choice { name, origin: Origin::New }).ok_or_else(|| Error::Busy {
-            what: "every name is in use".into(),
-            cure: "run `mailbag join NAME` with a name of your own".into(),
-        })
+        let numbered =
+            (2u64..).flat_map(|n| self.names.iter().map(move |name| format!("{name}{n}")));
+        let mut free = numbered
+            .filter(|name| !self.refused.contains(name) && is_unused(self.room, registry, name));
+        free.next()
+            .map(|name| Choice {
+                name,
+                origin: Origin::New,
+            })
+            .ok_or_else(|| Error::Busy {
+                what: "every name is in use".into(),
+                cure: "run `mailbag join NAME` with a name of your own".into(),
+            })
     }
 
     /// The registry with the choice, and without the agents of ended sessions in groups. `None` if nothing changes.
@@ -224,16 +338,25 @@ impl<'r> Pool<'r> {
         let name = &choice.name;
         let is_over = |agent: &&Agent| {
             let ended = |lease: &Lease| lease.ended || lease.is_gone(&self.room.dir);
-            let is_other = agent.session.is_some() && *agent.id != **name && agent.status == Status::Unknown;
+            let is_other =
+                agent.session.is_some() && *agent.id != **name && agent.status == Status::Unknown;
             is_other && self.leases.get(&*agent.id).is_none_or(ended)
         };
-        let mut changes: Vec<(String, Map<String, Value>)> =
-            registry.agents().iter().filter(is_over).map(|agent| (agent.id.to_string(), status("offline"))).collect();
+        let mut changes: Vec<(String, Map<String, Value>)> = registry
+            .agents()
+            .iter()
+            .filter(is_over)
+            .map(|agent| (agent.id.to_string(), status("offline")))
+            .collect();
         let (mut changed, mut is_changed) = (registry.clone(), !changes.is_empty());
         match choice.origin {
             Origin::Registered => {}
             Origin::New => {
-                let agent = Agent { role: role.map(str::to_owned), session: Some(key.to_owned()), ..Agent::new(name) };
+                let agent = Agent {
+                    role: role.map(str::to_owned),
+                    session: Some(key.to_owned()),
+                    ..Agent::new(name)
+                };
                 changed = changed.add(agent).map_err(Error::Rejected)?;
                 is_changed = true;
             }
@@ -256,8 +379,15 @@ impl<'r> Pool<'r> {
     /// Has the agent no mail, no claims, no open thread and no session?
     fn is_free(&mut self, agent: &Agent) -> Result<bool> {
         let id = &*agent.id;
-        let is_used = agent.is_human() || agent.is_retired() || self.is_refused(agent) || self.live.contains(id);
-        if is_used || self.calls.held().contains(id) || owns(&self.claims, id) || has_mail(self.room, id)? {
+        let is_used = agent.is_human()
+            || agent.is_retired()
+            || self.is_refused(agent)
+            || self.live.contains(id);
+        if is_used
+            || self.calls.held().contains(id)
+            || owns(&self.claims, id)
+            || has_mail(self.room, id)?
+        {
             return Ok(false);
         }
         let dir = &self.room.dir;
@@ -282,13 +412,18 @@ impl<'r> Pool<'r> {
 pub(super) fn owns(claims: &Claims, agent: &str) -> bool {
     claims.of(agent).next().is_some()
         || claims.waiting().iter().any(|one| *one.agent == *agent)
-        || claims.offered().iter().any(|one| *one.from == *agent || *one.to == *agent)
+        || claims
+            .offered()
+            .iter()
+            .any(|one| *one.from == *agent || *one.to == *agent)
 }
 
 /// Is there unread or leased mail, or a file to send?
 pub(super) fn has_mail(room: &Room, agent: &str) -> Result<bool> {
     let (_, unread) = inbox::newest(&room.dir, agent, 0)?;
-    Ok(unread > 0 || !is_empty(&room.dir, layout::taken(agent))? || !is_empty(&room.dir, layout::outbox(agent))?)
+    Ok(unread > 0
+        || !is_empty(&room.dir, layout::taken(agent))?
+        || !is_empty(&room.dir, layout::outbox(agent))?)
 }
 
 fn is_empty(room: &Dir, directory: PathBuf) -> Result<bool> {
@@ -309,6 +444,10 @@ fn is_unused(room: &Room, registry: &Registry, name: &str) -> bool {
 }
 
 fn status(word: &str) -> Map<String, Value> {
-    let value = if word.is_empty() { Value::Null } else { word.into() };
+    let value = if word.is_empty() {
+        Value::Null
+    } else {
+        word.into()
+    };
     Map::from_iter([("status".to_owned(), value)])
 }

@@ -34,7 +34,11 @@ impl Outcome {
                 signature::short(key)
             )
         });
-        format!("decided {name}: {}{}", self.word(), pinned.unwrap_or_default())
+        format!(
+            "decided {name}: {}{}",
+            self.word(),
+            pinned.unwrap_or_default()
+        )
     }
 
     /// The option, or the word for a denial.
@@ -42,10 +46,19 @@ impl Outcome {
         self.option.as_deref().unwrap_or(decision::DENIED)
     }
 
-    pub(super) fn new(approval: &str, option: Option<&String>, by: Option<&str>, record: &Record) -> Outcome {
+    pub(super) fn new(
+        approval: &str,
+        option: Option<&String>,
+        by: Option<&str>,
+        record: &Record,
+    ) -> Outcome {
         Outcome {
             approval: approval.to_owned(),
-            status: if option.is_some() { "decided" } else { decision::DENIED },
+            status: if option.is_some() {
+                "decided"
+            } else {
+                decision::DENIED
+            },
             option: option.cloned(),
             by: by.map(str::to_owned),
             at: record.at.clone(),

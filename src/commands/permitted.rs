@@ -30,25 +30,42 @@ pub struct Permitted {
 pub fn open(room: &Room, settings: &Settings, file: &Path) -> Result<Permitted> {
     let path = files::find(file)?;
     let shown = || quoted(&file.display().to_string());
-    let own = room.dir.path().canonicalize().doing("find", room.dir.path())?;
+    let own = room
+        .dir
+        .path()
+        .canonicalize()
+        .doing("find", room.dir.path())?;
     // A symbolic link in the room does not make another directory its context: only the setting does.
     let is_allowed = |path: &PathBuf| settings.has_context_outside() || path.starts_with(&own);
-    let context = files::context(room, settings).canonicalize().ok().filter(is_allowed);
-    let is_private = |below: &Path| path.starts_with(&own) || below.components().any(|part| part.as_os_str() == ".git");
+    let context = files::context(room, settings)
+        .canonicalize()
+        .ok()
+        .filter(is_allowed);
+    let is_private = |below: &Path| {
+        path.starts_with(&own) || below.components().any(|part| part.as_os_str() == ".git")
+    };
     let mut allowed: Vec<PathBuf> = settings.attach_from.iter().map(PathBuf::from).collect();
     allowed.extend(repository()?);
     let in_context = context.iter().map(|root| (root.clone(), true));
-    let elsewhere = allowed.iter().filter_map(|root| Some((root.canonicalize().ok()?, false)));
+    let elsewhere = allowed
+        .iter()
+        .filter_map(|root| Some((root.canonicalize().ok()?, false)));
     let found = in_context.chain(elsewhere).find_map(|(root, is_context)| {
         let below = path.strip_prefix(&root).ok()?.to_path_buf();
         (is_context || !is_private(&below)).then_some((root, below, is_context))
     });
     let Some((root, below, is_context)) = found else {
         return Err(Error::Usage {
-            what: format!("cannot attach {}: it is outside the repository and the room's context", shown()),
+            what: format!(
+                "cannot attach {}: it is outside the repository and the room's context",
+                shown()
+            ),
             cure: format!(
                 "copy it below {}, ask a person to attach it, or add its directory to `attach_from` in {}",
-                context.as_deref().unwrap_or(Path::new("the room's context")).display(),
+                context
+                    .as_deref()
+                    .unwrap_or(Path::new("the room's context"))
+                    .display(),
                 layout::SETTINGS
             ),
         });
@@ -57,21 +74,39 @@ pub fn open(room: &Room, settings: &Settings, file: &Path) -> Result<Permitted> 
         what: format!("cannot attach {}: it {what}", shown()),
         cure: "pass a regular file".into(),
     };
-    let (Some(parent), Some(name)) = (below.parent(), below.file_name()) else { return Err(refused("is a directory")) };
-    let name = name.to_str().ok_or_else(|| refused("has a name that is not UTF-8"))?.to_owned();
+    let (Some(parent), Some(name)) = (below.parent(), below.file_name()) else {
+        return Err(refused("is a directory"));
+    };
+    let name = name
+        .to_str()
+        .ok_or_else(|| refused("has a name that is not UTF-8"))?
+        .to_owned();
     let root = Dir::open(&root)?;
-    let dir = if parent.as_os_str().is_empty() { root } else { root.sub(parent)? };
+    let dir = if parent.as_os_str().is_empty() {
+        root
+    } else {
+        root.sub(parent)?
+    };
     let file = dir.look(&name)?;
     if file_meta(&file).doing("look at", &path)?.kind != FileType::RegularFile {
         return Err(refused("is not a regular file"));
     }
-    Ok(Permitted { name, in_context: is_context.then(|| below.clone()), path, file })
+    Ok(Permitted {
+        name,
+        in_context: is_context.then(|| below.clone()),
+        path,
+        file,
+    })
 }
 
 /// The repository of the working directory, or the directory itself; never a user's home, because it contains keys.
 fn repository() -> Result<Option<PathBuf>> {
     let here = std::env::current_dir().doing("find the working directory", ".")?;
-    let project = here.ancestors().find(|directory| is_own_project(directory)).unwrap_or(&here).to_path_buf();
+    let project = here
+        .ancestors()
+        .find(|directory| is_own_project(directory))
+        .unwrap_or(&here)
+        .to_path_buf();
     let home = std::env::home_dir().and_then(|home| home.canonicalize().ok());
     let holds_home = home.is_some_and(|home| home.starts_with(&project));
     Ok(Some(project).filter(|project| !holds_home && project.parent().is_some()))
@@ -81,6 +116,10 @@ fn repository() -> Result<Option<PathBuf>> {
 fn is_own_project(directory: &Path) -> bool {
     let me = rustix::process::geteuid().as_raw();
     let is_mine = |meta: crate::disk::Meta| meta.uid == me;
-    let Ok(dir) = Dir::open(directory) else { return false };
-    [layout::REPOSITORY, layout::ROOM].iter().any(|name| dir.stat(name).ok().flatten().is_some_and(is_mine))
+    let Ok(dir) = Dir::open(directory) else {
+        return false;
+    };
+    [layout::REPOSITORY, layout::ROOM]
+        .iter()
+        .any(|name| dir.stat(name).ok().flatten().is_some_and(is_mine))
 }

@@ -52,7 +52,10 @@ impl Posted {
     /// The lines for a person or a model: the recipients, how each will receive the message, and the addresses that reached no
     /// agent.
     pub fn lines(&self) -> Vec<String> {
-        self.lines_about_recipients().into_iter().chain(self.lines_about_unreached()).collect()
+        self.lines_about_recipients()
+            .into_iter()
+            .chain(self.lines_about_unreached())
+            .collect()
     }
 
     /// A line for each address that reached no agent.
@@ -62,7 +65,13 @@ impl Posted {
 
     /// The recipients, and how each will receive the message.
     pub fn lines_about_recipients(&self) -> Vec<String> {
-        let to = named(&self.recipients.iter().map(|one| &*one.agent).collect::<Vec<_>>());
+        let to = named(
+            &self
+                .recipients
+                .iter()
+                .map(|one| &*one.agent)
+                .collect::<Vec<_>>(),
+        );
         let to = match to.is_empty() {
             true if self.has_no_recipient() => ", but no agent received it".to_owned(),
             true => String::new(),
@@ -75,7 +84,9 @@ impl Posted {
                 format!("pending{to}, as {}: {why}; {WRITTEN}", self.sent.id)
             }
         };
-        std::iter::once(first).chain(sentences(&self.recipients)).collect()
+        std::iter::once(first)
+            .chain(sentences(&self.recipients))
+            .collect()
     }
 }
 
@@ -99,14 +110,21 @@ pub fn delivery(room: &Room, sent: Sent, within: Duration) -> Result<Posted> {
 }
 
 /// As [`delivery`], after this process has tried a pass.
-pub fn delivery_after(room: &Room, sent: Sent, passed: Result<Passed>, within: Duration) -> Result<Posted> {
+pub fn delivery_after(
+    room: &Room,
+    sent: Sent,
+    passed: Result<Passed>,
+    within: Duration,
+) -> Result<Posted> {
     let outcome = delivered(room, &sent, passed, within)?;
     Ok(posted(room, sent, outcome))
 }
 
 /// A line for each address that reached no agent.
 pub fn lines_about(unreached: &[Problem]) -> impl Iterator<Item = String> {
-    unreached.iter().map(|problem| format!("{}; {}", problem.what, problem.fix))
+    unreached
+        .iter()
+        .map(|problem| format!("{}; {}", problem.what, problem.fix))
 }
 
 /// A message that the router accepted or rejected.
@@ -121,7 +139,9 @@ type Outcome = std::result::Result<Judged, Error>;
 
 fn find_judged(records: Vec<Record>, sent: &Sent) -> Option<Judged> {
     let about = unreached_subject(sent.sender(), &sent.id);
-    let mut records = records.into_iter().skip_while(|record| !is_of(record, sent));
+    let mut records = records
+        .into_iter()
+        .skip_while(|record| !is_of(record, sent));
     let record = records.next()?;
     let batch = record.batch;
     let notice = records.find(|other| other.batch == batch && other.about.as_ref() == Some(&about));
@@ -130,20 +150,30 @@ fn find_judged(records: Vec<Record>, sent: &Sent) -> Option<Judged> {
 
 /// The addresses that reached no agent, according to a notice.
 fn unreached_of(notice: &Record) -> Vec<Problem> {
-    let message: Value =
-        notice.message.as_ref().and_then(|text| serde_json::from_str(text.get()).ok()).unwrap_or_default();
+    let message: Value = notice
+        .message
+        .as_ref()
+        .and_then(|text| serde_json::from_str(text.get()).ok())
+        .unwrap_or_default();
     serde_json::from_value(message["metadata"]["problems"].clone()).unwrap_or_default()
 }
 
 /// Waits until the router has accepted the message and delivered all copies that are not blocked.
-fn delivered(room: &Room, sent: &Sent, passed: Result<Passed>, within: Duration) -> Result<Outcome> {
+fn delivered(
+    room: &Room,
+    sent: &Sent,
+    passed: Result<Passed>,
+    within: Duration,
+) -> Result<Outcome> {
     let may_route = !matches!(passed, Ok(Passed::OwnerRoutes));
     let (mut follower, mut judged) = (Follower::at(room, sent.since), None);
     let followed = follow::follow_pass(room, passed, within, &mut || {
         if judged.is_none() {
             judged = find_judged(follower.read()?, sent);
         }
-        let Some(Judged { record, .. }) = &judged else { return Ok(None) };
+        let Some(Judged { record, .. }) = &judged else {
+            return Ok(None);
+        };
         for (agent, _) in record.copies() {
             if is_staged(room, record, agent)? {
                 return Ok(None);
@@ -157,29 +187,49 @@ fn delivered(room: &Room, sent: &Sent, passed: Result<Passed>, within: Duration)
             Err(Error::NotGranted(record.problems))
         }
         Some(judged) => {
-            judged.notice.iter().for_each(|notice| follow::mark_copy_seen(room, sent.sender(), notice));
+            judged
+                .notice
+                .iter()
+                .for_each(|notice| follow::mark_copy_seen(room, sent.sender(), notice));
             Ok(Ok(judged))
         }
         // A user who may not route may not read the log either.
-        None if !may_route => Ok(Err(Error::Busy { what: OWNER_ROUTES.into(), cure: WRITTEN.into() })),
+        None if !may_route => Ok(Err(Error::Busy {
+            what: OWNER_ROUTES.into(),
+            cure: WRITTEN.into(),
+        })),
         None => Ok(Err(followed.err().unwrap_or_else(|| {
             let what = status::reason_of(room, &sent.file).unwrap_or_else(|| not_processed(room));
-            Error::Busy { what, cure: WRITTEN.into() }
+            Error::Busy {
+                what,
+                cure: WRITTEN.into(),
+            }
         }))),
     }
 }
 
 fn not_processed(room: &Room) -> String {
     match room.holder() {
-        Ok(Some(router)) => format!("the router, process {}, has not processed it yet", router.pid),
+        Ok(Some(router)) => format!(
+            "the router, process {}, has not processed it yet",
+            router.pid
+        ),
         _ => "no router has processed it yet".into(),
     }
 }
 
 fn posted(room: &Room, sent: Sent, outcome: Outcome) -> Posted {
     let mut recipients = match &outcome {
-        Ok(Judged { record, .. }) => reach(room, record.recipients().map(|(agent, via)| (agent.clone(), via))),
-        Err(_) => reach(room, sent.recipients.iter().map(|one| (one.agent.clone(), one.via.as_str()))),
+        Ok(Judged { record, .. }) => reach(
+            room,
+            record.recipients().map(|(agent, via)| (agent.clone(), via)),
+        ),
+        Err(_) => reach(
+            room,
+            sent.recipients
+                .iter()
+                .map(|one| (one.agent.clone(), one.via.as_str())),
+        ),
     };
     if let Ok(Judged { record, .. }) = &outcome {
         for one in &mut recipients {
@@ -189,9 +239,11 @@ fn posted(room: &Room, sent: Sent, outcome: Outcome) -> Posted {
         }
     }
     let (seq, unreached, failure) = match outcome {
-        Ok(Judged { record, notice }) => {
-            (Some(record.seq), notice.as_ref().map(unreached_of).unwrap_or_default(), None)
-        }
+        Ok(Judged { record, notice }) => (
+            Some(record.seq),
+            notice.as_ref().map(unreached_of).unwrap_or_default(),
+            None,
+        ),
         Err(e) => (None, sent.unreached.clone(), Some(e)),
     };
     let pending = failure.as_ref().map(|e| match e {
@@ -199,7 +251,14 @@ fn posted(room: &Room, sent: Sent, outcome: Outcome) -> Posted {
         e => e.to_string(),
     });
     let failure = failure.filter(|e| e.class() != Class::Temporary);
-    Posted { sent, seq, pending, recipients, unreached, failure }
+    Posted {
+        sent,
+        seq,
+        pending,
+        recipients,
+        unreached,
+        failure,
+    }
 }
 
 /// Sends a message, and delivers it by a pass of this process if no router runs.
@@ -258,7 +317,10 @@ fn send_in_pass(
 /// Returns true if the message has left its outbox and the spool.
 fn is_routed(room: &Room, sent: &Sent) -> Result<bool> {
     let name = layout::message_file(&sent.id);
-    let is_claimed = Spool::open(&room.dir)?.claimed()?.iter().any(|claim| claim.ends_with(&name));
+    let is_claimed = Spool::open(&room.dir)?
+        .claimed()?
+        .iter()
+        .any(|claim| claim.ends_with(&name));
     Ok(!is_claimed && room.dir.stat(&sent.file)?.is_none())
 }
 

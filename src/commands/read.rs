@@ -75,9 +75,18 @@ fn closed(room: &Room, agent: &str, mut mail: Mail) -> Result<Mail> {
     let Some(seq) = mail.seq else { return Ok(mail) };
     let trace = trace::trace(room, Some(agent), &format!("#{seq}"))?;
     let is_own = |one: &&Recipient| one.agent == agent || one.now.as_deref() == Some(agent);
-    let steps = trace.recipients.iter().find(is_own).map(|one| one.statuses.as_slice()).unwrap_or_default();
+    let steps = trace
+        .recipients
+        .iter()
+        .find(is_own)
+        .map(|one| one.statuses.as_slice())
+        .unwrap_or_default();
     if let Some(step) = steps.iter().find(|step| step.status.is_closed()) {
-        let note = step.note.as_ref().map(|note| format!(": {note}")).unwrap_or_default();
+        let note = step
+            .note
+            .as_ref()
+            .map(|note| format!(": {note}"))
+            .unwrap_or_default();
         let closed = format!("{}{note}", step.status.as_str());
         mail.content["delivery"]["closed"] = closed.as_str().into();
         mail.closed = Some(closed);
@@ -93,7 +102,11 @@ pub fn mark_seen(room: &Room, agent: &str, mails: &[Mail]) -> Result<()> {
 
 /// As [`mark_seen`], for unread messages of which only the file names are known. Where the inbox is read-only, as it can be in
 /// a container, the router is asked to move them.
-pub fn mark_files_seen<'n>(room: &Room, agent: &str, names: impl Iterator<Item = &'n OsStr>) -> Result<()> {
+pub fn mark_files_seen<'n>(
+    room: &Room,
+    agent: &str,
+    names: impl Iterator<Item = &'n OsStr>,
+) -> Result<()> {
     let names: Vec<&OsStr> = names.collect();
     match crate::room::inbox::mark_all_seen(&room.dir, agent, names.iter().copied()) {
         Err(e) if e.errno() == Some(libc::EROFS) => match ask_router(room, agent, &names) {
@@ -108,18 +121,35 @@ pub fn mark_files_seen<'n>(room: &Room, agent: &str, names: impl Iterator<Item =
 fn ask_router(room: &Room, agent: &str, names: &[&OsStr]) -> Result<bool> {
     let state = state::committed(&room.dir)?;
     let at = names.iter().filter_map(|name| layout::read_delivered(name));
-    let refs: Vec<String> =
-        at.filter_map(|at| state.mailboxes.unread_at(agent, at)).map(|seq| format!("#{seq}")).collect();
-    let who = Who { name: agent.to_owned(), source: "the inbox" };
+    let refs: Vec<String> = at
+        .filter_map(|at| state.mailboxes.unread_at(agent, at))
+        .map(|seq| format!("#{seq}"))
+        .collect();
+    let who = Who {
+        name: agent.to_owned(),
+        source: "the inbox",
+    };
     for raw_refs in refs.chunks(limits::SEEN_REFS).map(<[String]>::to_vec) {
         let status = Some(Status::Seen.as_str().to_owned());
-        send::send(room, &who, Draft { kind: Some("ack".into()), raw_refs, status, ..Draft::default() })?;
+        send::send(
+            room,
+            &who,
+            Draft {
+                kind: Some("ack".into()),
+                raw_refs,
+                status,
+                ..Draft::default()
+            },
+        )?;
     }
     Ok(refs.len() == names.len())
 }
 
 /// The one message that a reference means.
-pub(super) fn one<'m>(mails: impl Iterator<Item = &'m Mail>, name: &str) -> Result<Option<&'m Mail>> {
+pub(super) fn one<'m>(
+    mails: impl Iterator<Item = &'m Mail>,
+    name: &str,
+) -> Result<Option<&'m Mail>> {
     let mut fitting: Vec<(Fit, &Mail)> = Vec::new();
     for mail in mails {
         // A message may be in two directories.
@@ -143,5 +173,7 @@ pub(super) fn one<'m>(mails: impl Iterator<Item = &'m Mail>, name: &str) -> Resu
 fn fit(mail: &Mail, name: &str) -> Option<Fit> {
     // A file without a record is named by its file name.
     let by_hand = || (mail.name == name || *mail.file == *name).then_some(Fit::Whole);
-    Reference::parse(name).and_then(|reference| reference.fit(&mail.from, &mail.id, mail.seq)).or_else(by_hand)
+    Reference::parse(name)
+        .and_then(|reference| reference.fit(&mail.from, &mail.id, mail.seq))
+        .or_else(by_hand)
 }

@@ -25,8 +25,12 @@ pub(super) fn check(room: &Room, was: &str) -> Result<()> {
     match unsent(room, was)? {
         0 => Ok(()),
         left => Err(Error::Busy {
-            what: format!("{was}, the name of this session so far, has {} in its outbox", count_of(left, "file")),
-            cure: "`mailbag status` shows why; join again when it is sent; nothing was changed".into(),
+            what: format!(
+                "{was}, the name of this session so far, has {} in its outbox",
+                count_of(left, "file")
+            ),
+            cure: "`mailbag status` shows why; join again when it is sent; nothing was changed"
+                .into(),
         }),
     }
 }
@@ -37,7 +41,10 @@ fn unsent(room: &Room, agent: &str) -> Result<usize> {
         outbox => outbox?,
     };
     let names = outbox.list()?.collect::<Result<Vec<_>>>()?;
-    Ok(names.iter().filter(|entry| layout::is_message_file(&entry.name)).count())
+    Ok(names
+        .iter()
+        .filter(|entry| layout::is_message_file(&entry.name))
+        .count())
 }
 
 /// Makes the name an alias, unless nobody can know it, and waits until the agent has the mail of the name.
@@ -51,7 +58,9 @@ pub(super) fn rename(room: &Room, was: &str, now: &str) -> Result<()> {
         let is_recorded = state::committed(&room.dir).is_ok_and(|state| !state.knows(was));
         Ok(is_recorded.then_some(()))
     });
-    routed.map(drop).unwrap_or_else(|e| tracing::warn!("{e}; the mail of {was} follows later"));
+    routed
+        .map(drop)
+        .unwrap_or_else(|e| tracing::warn!("{e}; the mail of {was} follows later"));
     keep_mail(room, was, now)
 }
 
@@ -61,11 +70,21 @@ fn end(room: &Room, was: &str, now: &str) -> Result<()> {
     if registry.agent(was).is_none() {
         return Ok(());
     }
-    let is_known = is_known(room, was)? || has_mail(room, was)? || owns(&claims::owners(room)?, was);
-    let changed = if is_known { registry.renamed(was, now) } else { registry.remove(was) };
+    let is_known =
+        is_known(room, was)? || has_mail(room, was)? || owns(&claims::owners(room)?, was);
+    let changed = if is_known {
+        registry.renamed(was, now)
+    } else {
+        registry.remove(was)
+    };
     agent::save(room, &changed.map_err(Error::Rejected)?)?;
     if !is_known {
-        for directory in [layout::outbox(was), layout::seen(was), layout::announced(was), layout::inbox(was)] {
+        for directory in [
+            layout::outbox(was),
+            layout::seen(was),
+            layout::announced(was),
+            layout::inbox(was),
+        ] {
             room.dir.remove_empty(directory)?;
         }
     }
@@ -78,5 +97,11 @@ fn keep_mail(room: &Room, was: &str, now: &str) -> Result<()> {
         return Ok(());
     }
     let _held = room.lock_registry_within(limits::NAME_WAIT)?;
-    agent::save(room, &room.registry()?.aliased(was, now).map_err(Error::Rejected)?)
+    agent::save(
+        room,
+        &room
+            .registry()?
+            .aliased(was, now)
+            .map_err(Error::Rejected)?,
+    )
 }

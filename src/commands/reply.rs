@@ -27,14 +27,23 @@ pub struct Reply {
 pub fn reply(room: &Room, who: &Who, name: &str, all: bool, draft: Draft) -> Result<Reply> {
     let (registry, settings) = (room.registry()?, room.settings()?);
     let own = sender_id(&registry, &settings, who)?;
-    let past = lookup::one_of(&room.dir, &Viewer::of(&own).formerly(registry.former(&own)), name)?;
+    let past = lookup::one_of(
+        &room.dir,
+        &Viewer::of(&own).formerly(registry.former(&own)),
+        name,
+    )?;
     if &*past.from == id::MAILBAG {
         return Err(Error::Rejected(vec![by_mailbag(&past)]));
     }
     let (to, left_out) = recipients(&registry, &own, &past, all);
     if to.is_empty() {
-        let problem = Problem::new("no_recipient", format!("no recipient is left for a reply to {}", past.name()));
-        return Err(Error::Rejected(vec![problem.fix("write to another agent with `mailbag send --reply-to`")]));
+        let problem = Problem::new(
+            "no_recipient",
+            format!("no recipient is left for a reply to {}", past.name()),
+        );
+        return Err(Error::Rejected(vec![
+            problem.fix("write to another agent with `mailbag send --reply-to`"),
+        ]));
     }
     let is_question = past.kind == "question" || past.requires_response;
     let kind = if is_question { "answer" } else { "message" };
@@ -42,26 +51,61 @@ pub fn reply(room: &Room, who: &Who, name: &str, all: bool, draft: Draft) -> Res
         to,
         kind: draft.kind.or_else(|| Some(kind.into())),
         subject: draft.subject.or_else(|| past.subject.as_deref().map(re)),
-        thread: draft.thread.or_else(|| past.thread_id.clone().or_else(|| Some(past.id.clone()))),
-        channel: draft.channel.or_else(|| past.message.contains_key("channel").then(|| past.channel.clone())),
+        thread: draft
+            .thread
+            .or_else(|| past.thread_id.clone().or_else(|| Some(past.id.clone()))),
+        channel: draft.channel.or_else(|| {
+            past.message
+                .contains_key("channel")
+                .then(|| past.channel.clone())
+        }),
         answers: Stamp::parse(&past.accepted_at),
-        in_reply_to: Some(if name == past.id { past.id.clone() } else { past.name() }),
+        in_reply_to: Some(if name == past.id {
+            past.id.clone()
+        } else {
+            past.name()
+        }),
         ..draft
     };
-    Ok(Reply { draft, left_out, answered: past })
+    Ok(Reply {
+        draft,
+        left_out,
+        answered: past,
+    })
 }
 
 /// The recipients of the reply, and former recipients that are left out. The sender is never left out here: `send` then
 /// reports an error.
-fn recipients(registry: &Registry, own: &str, past: &LoggedMessage, all: bool) -> (Vec<String>, Vec<String>) {
-    let others = past.recipients.iter().filter(|agent| &***agent != own && **agent != past.from);
+fn recipients(
+    registry: &Registry,
+    own: &str,
+    past: &LoggedMessage,
+    all: bool,
+) -> (Vec<String>, Vec<String>) {
+    let others = past
+        .recipients
+        .iter()
+        .filter(|agent| &***agent != own && **agent != past.from);
     if &*past.from != own && !all {
         return (vec![past.from.to_string()], Vec::new());
     }
-    let is_here = |agent: &&Arc<str>| registry.agent(agent).is_some_and(|agent| !agent.is_retired());
+    let is_here = |agent: &&Arc<str>| {
+        registry
+            .agent(agent)
+            .is_some_and(|agent| !agent.is_retired())
+    };
     let (here, gone): (Vec<&Arc<str>>, Vec<&Arc<str>>) = others.partition(is_here);
-    let names = |agents: Vec<&Arc<str>>| agents.into_iter().map(|agent| agent.to_string()).collect::<Vec<_>>();
-    let mut to = if &*past.from == own { Vec::new() } else { vec![past.from.to_string()] };
+    let names = |agents: Vec<&Arc<str>>| {
+        agents
+            .into_iter()
+            .map(|agent| agent.to_string())
+            .collect::<Vec<_>>()
+    };
+    let mut to = if &*past.from == own {
+        Vec::new()
+    } else {
+        vec![past.from.to_string()]
+    };
     to.extend(names(here));
     // A note to oneself goes on with oneself.
     if to.is_empty() && gone.is_empty() {
@@ -73,18 +117,32 @@ fn recipients(registry: &Registry, own: &str, past: &LoggedMessage, all: bool) -
 /// The subject with one `Re: ` before it, however many it had.
 fn re(subject: &str) -> String {
     let mut rest = subject.trim_start();
-    while let Some(without) = rest.get(..3).filter(|start| start.eq_ignore_ascii_case("re:")).map(|_| &rest[3..]) {
+    while let Some(without) = rest
+        .get(..3)
+        .filter(|start| start.eq_ignore_ascii_case("re:"))
+        .map(|_| &rest[3..])
+    {
         rest = without.trim_start();
     }
     // The added prefix must not exceed the maximum length of a subject.
-    format!("Re: {rest}").chars().take(limits::SUBJECT).collect()
+    format!("Re: {rest}")
+        .chars()
+        .take(limits::SUBJECT)
+        .collect()
 }
 
 fn by_mailbag(past: &LoggedMessage) -> Problem {
-    let problem =
-        Problem::new("no_reader", format!("cannot reply to {}: the router wrote it and reads no mail", past.name()));
+    let problem = Problem::new(
+        "no_reader",
+        format!(
+            "cannot reply to {}: the router wrote it and reads no mail",
+            past.name()
+        ),
+    );
     match past.kind.as_str() {
-        "error" => problem.fix("correct the rejected file and send it again; the message names the file"),
+        "error" => {
+            problem.fix("correct the rejected file and send it again; the message names the file")
+        }
         _ => problem.fix("follow its instructions, or write to a person or an agent"),
     }
 }
@@ -98,7 +156,10 @@ mod tests {
         for subject in ["Ports", "Re: Ports", "RE: re:Ports", " re: Re: Ports"] {
             assert_eq!(re(subject), "Re: Ports");
         }
-        assert_eq!((re("Größe").as_str(), re("再").as_str(), re("").as_str()), ("Re: Größe", "Re: 再", "Re: "));
+        assert_eq!(
+            (re("Größe").as_str(), re("再").as_str(), re("").as_str()),
+            ("Re: Größe", "Re: 再", "Re: ")
+        );
         assert_eq!(re(&"ü".repeat(1000)).chars().count(), 1000);
     }
 }

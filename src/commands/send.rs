@@ -144,7 +144,9 @@ impl Prepared {
 
     /// Writes the message to the outbox under a temporary name, not yet durable.
     pub(super) fn write(&self, room: &Room) -> Result<Written> {
-        let outbox = room.dir.make(self.sent.file.parent().unwrap_or(&self.sent.file))?;
+        let outbox = room
+            .dir
+            .make(self.sent.file.parent().unwrap_or(&self.sent.file))?;
         let name = layout::message_file(&self.sent.id);
         let draft = disk::Draft::write(&outbox, &layout::unsent(&name), self.text.as_bytes())?;
         Ok(Written { draft, name })
@@ -197,16 +199,24 @@ pub(super) fn prepare(room: &Room, who: &Who, draft: Draft) -> Result<Prepared> 
     if draft.body_is_last_word {
         refuse_address_as_body(&registry, &draft)?;
     }
-    let words = draft.body.clone().filter(|_| draft.body_is_last_word).map(|body| (draft.to.clone(), body));
+    let words = draft
+        .body
+        .clone()
+        .filter(|_| draft.body_is_last_word)
+        .map(|body| (draft.to.clone(), body));
     let id = id::mint();
     let (fields, answers) = compose(room, &settings, &sender, &id, draft)?;
     let copied = copied(&fields);
     let text = serde_json::to_string_pretty(&fields).unwrap_or_default() + "\n";
     if text.len() as u64 > settings.message_bytes {
-        return Err(Error::Rejected(vec![too_large(text.len() as u64, settings.message_bytes)]));
+        return Err(Error::Rejected(vec![too_large(
+            text.len() as u64,
+            settings.message_bytes,
+        )]));
     }
     let checked = Judge::of(room, &registry, &sender).value(Value::Object(fields));
-    let (message, resolved) = checked.map_err(|problems| Error::Rejected(unquoted(problems, words)))?;
+    let (message, resolved) =
+        checked.map_err(|problems| Error::Rejected(unquoted(problems, words)))?;
     check_person(&message)?;
     let file = layout::dropped(&sender, &id);
     let since = match log::committed(&room.dir) {
@@ -214,9 +224,23 @@ pub(super) fn prepare(room: &Room, who: &Who, draft: Draft) -> Result<Prepared> 
         Err(e) if e.errno() == Some(libc::EACCES) => log::START,
         since => since?,
     };
-    let Resolved { recipients, unreached } = resolved.unwrap_or_default();
-    let sent = Sent { id, file, recipients, unreached, since, copied };
-    Ok(Prepared { sent, text, answers })
+    let Resolved {
+        recipients,
+        unreached,
+    } = resolved.unwrap_or_default();
+    let sent = Sent {
+        id,
+        file,
+        recipients,
+        unreached,
+        since,
+        copied,
+    };
+    Ok(Prepared {
+        sent,
+        text,
+        answers,
+    })
 }
 
 /// Some messages of the human act as the person.
@@ -228,15 +252,23 @@ fn check_person(message: &Message) -> Result<()> {
         DECISION => require_person(DECIDE),
         PIN => require_person("pin the decision key"),
         LINK => require_person("change or test links"),
-        "release" if message.text("of").is_some() => require_person("release the claims of others as human"),
+        "release" if message.text("of").is_some() => {
+            require_person("release the claims of others as human")
+        }
         _ => Ok(()),
     }
 }
 
 fn copied(fields: &Map<String, Value>) -> Vec<String> {
-    let attached = fields.get("attachments").and_then(Value::as_array).into_iter().flatten();
+    let attached = fields
+        .get("attachments")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
     let copied = attached.filter(|attachment| attachment.get("content").is_some());
-    copied.filter_map(|attachment| Some(attachment.get("name")?.as_str()?.to_owned())).collect()
+    copied
+        .filter_map(|attachment| Some(attachment.get("name")?.as_str()?.to_owned()))
+        .collect()
 }
 
 /// The sender's id, if the router reads its outbox.
@@ -249,37 +281,77 @@ pub fn sender_id(registry: &Registry, settings: &Settings, who: &Who) -> Result<
         // An open room registers new senders, except for a name that differs from a registered one only in letter case.
         Err(e) => {
             let is_new = id::is_name(&who.name) && registry.find_position(&who.name).is_none();
-            if settings.admission == Admission::Open && is_new { Ok(who.name.clone()) } else { Err(e) }
+            if settings.admission == Admission::Open && is_new {
+                Ok(who.name.clone())
+            } else {
+                Err(e)
+            }
         }
     }
 }
 
 fn retired(agent: &Agent) -> Option<Problem> {
     let problem = || {
-        Problem::new("retired_sender", format!("agent {} is retired, so the router does not read its outbox", agent.id))
+        Problem::new(
+            "retired_sender",
+            format!(
+                "agent {} is retired, so the router does not read its outbox",
+                agent.id
+            ),
+        )
     };
-    agent.is_retired().then(|| problem().fix(format!("run `mailbag agent set {} --status offline`", agent.id)))
+    agent.is_retired().then(|| {
+        problem().fix(format!(
+            "run `mailbag agent set {} --status offline`",
+            agent.id
+        ))
+    })
 }
 
 fn wrong_owner(agent: &Agent) -> Option<Problem> {
     let me = rustix::process::geteuid().as_raw();
     let owner = agent.uid.filter(|&uid| uid != me)?;
-    let what = format!("messages of {} must be written by user {owner}, but you are user {me}", agent.id);
-    Some(Problem::new("wrong_owner", what).fix("send as that user, or change `uid` in registry.json"))
+    let what = format!(
+        "messages of {} must be written by user {owner}, but you are user {me}",
+        agent.id
+    );
+    Some(
+        Problem::new("wrong_owner", what)
+            .fix("send as that user, or change `uid` in registry.json"),
+    )
 }
 
 /// Adds a hint if an address after the first is invalid: it may be the beginning of an unquoted body.
 fn unquoted(mut problems: Vec<Problem>, words: Option<(Vec<String>, String)>) -> Vec<Problem> {
-    let Some((to, body)) = words else { return problems };
+    let Some((to, body)) = words else {
+        return problems;
+    };
     let place = |problem: &Problem| problem.place.strip_prefix("/to/")?.parse::<usize>().ok();
-    let first = problems.iter().filter_map(place).min().filter(|first| (1..to.len()).contains(first));
+    let first = problems
+        .iter()
+        .filter_map(place)
+        .min()
+        .filter(|first| (1..to.len()).contains(first));
     let Some(first) = first else { return problems };
-    let (to, body) = (to[..first].join(" "), [&to[first..], &[body]].concat().join(" "));
+    let (to, body) = (
+        to[..first].join(" "),
+        [&to[first..], &[body]].concat().join(" "),
+    );
     let whole = format!("mailbag send {to} '{}'", body.replace('\'', r"'\''"));
-    if let Some(problem) = problems.iter_mut().find(|problem| place(problem) == Some(first)) {
+    if let Some(problem) = problems
+        .iter_mut()
+        .find(|problem| place(problem) == Some(first))
+    {
         let other = std::mem::take(&mut problem.fix);
-        problem.fix = format!("if {} is the body, put it in quotation marks: `{whole}`", quoted(&body));
-        problem.fix += &if other.is_empty() { other } else { format!("; otherwise {other}") };
+        problem.fix = format!(
+            "if {} is the body, put it in quotation marks: `{whole}`",
+            quoted(&body)
+        );
+        problem.fix += &if other.is_empty() {
+            other
+        } else {
+            format!("; otherwise {other}")
+        };
     }
     problems
 }
@@ -289,11 +361,14 @@ fn refuse_address_as_body(registry: &Registry, draft: &Draft) -> Result<()> {
     let body = draft.body.as_deref().unwrap_or_default();
     let names_somebody = match Address::parse(body) {
         Ok(Address::Word(word)) => registry.find(&word).is_some(),
-        Ok(Address::At(word)) => registry.find(&word).is_some() || registry.with_role(&word).is_some(),
-        Ok(Address::All) => body.starts_with('@'),
-        Ok(Address::Role(role) | Address::Any(role)) => {
-            registry.with_role(&role).or_else(|| registry.with_role(role.strip_suffix('s')?)).is_some()
+        Ok(Address::At(word)) => {
+            registry.find(&word).is_some() || registry.with_role(&word).is_some()
         }
+        Ok(Address::All) => body.starts_with('@'),
+        Ok(Address::Role(role) | Address::Any(role)) => registry
+            .with_role(&role)
+            .or_else(|| registry.with_role(role.strip_suffix('s')?))
+            .is_some(),
         Ok(Address::Topic(topic)) => !registry.with_topic(&topic).is_empty(),
         Ok(Address::Capability(capability)) => registry.with_capability(&capability).is_some(),
         _ => false,
@@ -303,7 +378,10 @@ fn refuse_address_as_body(registry: &Registry, draft: &Draft) -> Result<()> {
     }
     let to = draft.to.join(" ");
     Err(Error::Usage {
-        what: format!("the body is missing: the last word, {}, is an address in this room", quoted(body)),
+        what: format!(
+            "the body is missing: the last word, {}, is an address in this room",
+            quoted(body)
+        ),
         cure: format!(
             "to send to both, run `mailbag send {to} {body} BODY` (BODY may be ''); to send the word itself, run \
             `echo {body} | mailbag send {to} -`"
@@ -319,22 +397,46 @@ fn compose(
     id: &str,
     draft: Draft,
 ) -> Result<(Map<String, Value>, Option<Stamp>)> {
-    let answered = draft.reply_to.map(|text| resolve(room, sender, &text)).transpose()?;
-    let mut refs = draft.refs.into_iter().map(|text| related(room, sender, text)).collect::<Result<Vec<_>>>()?;
+    let answered = draft
+        .reply_to
+        .map(|text| resolve(room, sender, &text))
+        .transpose()?;
+    let mut refs = draft
+        .refs
+        .into_iter()
+        .map(|text| related(room, sender, text))
+        .collect::<Result<Vec<_>>>()?;
     let (in_reply_to, answers) = match answered {
         Some((name, past)) => (Some(name), Stamp::parse(&past.accepted_at)),
         None => (draft.in_reply_to, draft.answers),
     };
     refs.extend(draft.raw_refs);
     // A client lets its sessions send without a question, so only a person may name just any file.
-    let is_permitted_only =
-        !draft.attachments.is_empty() && (draft.permitted_only || *Actor::of_this_process() != Actor::Person);
-    let attach = if is_permitted_only { attach::attach_permitted } else { attach::attach };
-    let named = draft.attachments.iter().map(|file| attach(room, settings, file));
-    let attachments: Vec<Value> = draft.raw_attachments.into_iter().map(Ok).chain(named).collect::<Result<_>>()?;
+    let is_permitted_only = !draft.attachments.is_empty()
+        && (draft.permitted_only || *Actor::of_this_process() != Actor::Person);
+    let attach = if is_permitted_only {
+        attach::attach_permitted
+    } else {
+        attach::attach
+    };
+    let named = draft
+        .attachments
+        .iter()
+        .map(|file| attach(room, settings, file));
+    let attachments: Vec<Value> = draft
+        .raw_attachments
+        .into_iter()
+        .map(Ok)
+        .chain(named)
+        .collect::<Result<_>>()?;
     let expires = draft.expires.as_deref().map(time::future).transpose()?;
     let mut metadata = draft.raw_metadata;
-    metadata.extend(draft.metadata.into_iter().map(|(key, value)| (key, Value::from(value))));
+    metadata.extend(
+        draft
+            .metadata
+            .into_iter()
+            .map(|(key, value)| (key, Value::from(value))),
+    );
     let to = match draft.to.as_slice() {
         // The mentions in the body count, or the channel alone.
         [] => None,
@@ -346,7 +448,10 @@ fn compose(
         ("timestamp", Some(json!(Stamp::now().to_string()))),
         ("from", Some(json!(sender))),
         ("to", to),
-        ("type", Some(json!(draft.kind.as_deref().unwrap_or("message")))),
+        (
+            "type",
+            Some(json!(draft.kind.as_deref().unwrap_or("message"))),
+        ),
         ("priority", draft.priority.map(Value::from)),
         ("channel", draft.channel.map(Value::from)),
         ("topic", draft.topic.map(Value::from)),
@@ -354,25 +459,52 @@ fn compose(
         ("in_reply_to", in_reply_to.map(Value::from)),
         ("status", draft.status.map(Value::from)),
         ("refs", (!refs.is_empty()).then(|| json!(refs))),
-        ("requires_response", draft.requires_response.then_some(Value::Bool(true))),
+        (
+            "requires_response",
+            draft.requires_response.then_some(Value::Bool(true)),
+        ),
         ("action", draft.action.map(Value::from)),
         ("expires_at", expires.map(|at| json!(at.to_string()))),
         ("subject", draft.subject.map(Value::from)),
-        ("body", draft.body.filter(|body| !body.is_empty()).map(Value::from)),
-        ("attachments", (!attachments.is_empty()).then_some(Value::Array(attachments))),
-        ("metadata", (!metadata.is_empty()).then_some(Value::Object(metadata))),
+        (
+            "body",
+            draft.body.filter(|body| !body.is_empty()).map(Value::from),
+        ),
+        (
+            "attachments",
+            (!attachments.is_empty()).then_some(Value::Array(attachments)),
+        ),
+        (
+            "metadata",
+            (!metadata.is_empty()).then_some(Value::Object(metadata)),
+        ),
     ];
-    let fields = fields.into_iter().filter_map(|(key, value)| Some((key.to_owned(), value?)));
+    let fields = fields
+        .into_iter()
+        .filter_map(|(key, value)| Some((key.to_owned(), value?)));
     Ok((fields.chain(draft.fields).collect(), answers))
 }
 
 /// Resolves a reference: the value for `in_reply_to` or `refs`, and the message.
 fn resolve(room: &Room, sender: &str, reference: &str) -> Result<(String, LoggedMessage)> {
     let viewer = identity::viewer(room, sender)?;
-    let found = lookup::find(&room.dir, None, &viewer, &[reference.to_owned()], &mut SearchLimiter::default())?;
+    let found = lookup::find(
+        &room.dir,
+        None,
+        &viewer,
+        &[reference.to_owned()],
+        &mut SearchLimiter::default(),
+    )?;
     let found = found.into_iter().next().unwrap_or(Err(Unresolved::Missing));
     let (past, _) = found.map_err(|unclear| unclear.error(&viewer, reference))?;
-    Ok((if reference.contains('/') { past.name() } else { past.id.clone() }, past))
+    Ok((
+        if reference.contains('/') {
+            past.name()
+        } else {
+            past.id.clone()
+        },
+        past,
+    ))
 }
 
 /// The value for `refs`. A text that names no message is kept, because it can name a file, a commit or a task.

@@ -64,17 +64,33 @@ pub fn share(room: &Room, who: &Who, request: Request) -> Result<(Artifact, Sent
 }
 
 /// As [`share`], for an open file and its name.
-pub fn share_opened(room: &Room, who: &Who, request: Request, opened: (String, File)) -> Result<(Artifact, Sent)> {
-    let Request { category, to, note, media_type, .. } = request;
+pub fn share_opened(
+    room: &Room,
+    who: &Who,
+    request: Request,
+    opened: (String, File),
+) -> Result<(Artifact, Sent)> {
+    let Request {
+        category,
+        to,
+        note,
+        media_type,
+        ..
+    } = request;
     if !id::is_name(&category) {
         return Err(Error::Usage {
             what: format!("{} is not a valid category", quoted(&category)),
-            cure: "use a name such as research: letters, digits, `.`, `_` and `-`, at most 64".into(),
+            cure: "use a name such as research: letters, digits, `.`, `_` and `-`, at most 64"
+                .into(),
         });
     }
     let (name, source) = opened;
     let draft = Draft {
-        to: if to.is_empty() { vec!["all".into()] } else { to },
+        to: if to.is_empty() {
+            vec!["all".into()]
+        } else {
+            to
+        },
         kind: Some("announcement".into()),
         subject: Some(format!("{category}: {name}")),
         body: note,
@@ -82,34 +98,81 @@ pub fn share_opened(room: &Room, who: &Who, request: Request, opened: (String, F
         ..Draft::default()
     };
     let attached = |path: &str, digest: &str| {
-        let guess = || mime_guess::from_path(&name).first_or_octet_stream().to_string();
+        let guess = || {
+            mime_guess::from_path(&name)
+                .first_or_octet_stream()
+                .to_string()
+        };
         json!({"path": path, "sha256": digest, "media_type": media_type.clone().unwrap_or_else(guess)})
     };
     let wanted = attached(&format!("{category}/{name}"), &hex(&Hash::default()));
-    send::check(room, who, Draft { raw_attachments: vec![wanted], ..draft.clone() })?;
+    send::check(
+        room,
+        who,
+        Draft {
+            raw_attachments: vec![wanted],
+            ..draft.clone()
+        },
+    )?;
     let artifact = put(room, &room.settings()?, &category, &name, source)?;
     let attachment = attached(&artifact.path, &artifact.sha256);
-    let sent = send::send(room, who, Draft { raw_attachments: vec![attachment], ..draft })?;
+    let sent = send::send(
+        room,
+        who,
+        Draft {
+            raw_attachments: vec![attachment],
+            ..draft
+        },
+    )?;
     Ok((artifact, sent))
 }
 
 /// Opens a regular file. Links are rejected, because their target may change.
 fn open(file: &Path) -> Result<(String, File)> {
     let refused = |why: &str, cure: &str| Error::Usage {
-        what: format!("cannot share {}: it {why}", quoted(&file.display().to_string())),
+        what: format!(
+            "cannot share {}: it {why}",
+            quoted(&file.display().to_string())
+        ),
         cure: cure.into(),
     };
-    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let Some(name) = file.file_name() else { return Err(refused("is not a file", "pass a file")) };
-    let Some(text) = name.to_str() else { return Err(refused("has a name that is not UTF-8", "rename it")) };
-    let missing = || Error::NotFound { what: format!("no file {}", file.display()), cure: "check its path".into() };
-    let dir = Dir::open(parent).map_err(|e| if e.errno() == Some(libc::ENOENT) { missing() } else { e })?;
+    let parent = file
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let Some(name) = file.file_name() else {
+        return Err(refused("is not a file", "pass a file"));
+    };
+    let Some(text) = name.to_str() else {
+        return Err(refused("has a name that is not UTF-8", "rename it"));
+    };
+    let missing = || Error::NotFound {
+        what: format!("no file {}", file.display()),
+        cure: "check its path".into(),
+    };
+    let dir = Dir::open(parent).map_err(|e| {
+        if e.errno() == Some(libc::ENOENT) {
+            missing()
+        } else {
+            e
+        }
+    })?;
     match dir.stat(name)?.map(|meta| meta.kind) {
         None => return Err(missing()),
         Some(FileType::RegularFile) => {}
         Some(FileType::Symlink) => return Err(refused("is a symbolic link", "share its target")),
-        Some(FileType::Directory) => return Err(refused("is a directory", "pack it first, for example with tar")),
-        Some(_) => return Err(refused("is not a regular file", "copy its content into a regular file")),
+        Some(FileType::Directory) => {
+            return Err(refused(
+                "is a directory",
+                "pack it first, for example with tar",
+            ));
+        }
+        Some(_) => {
+            return Err(refused(
+                "is not a regular file",
+                "copy its content into a regular file",
+            ));
+        }
     }
     let source = dir.look(name)?;
     match file_meta(&source).doing("look at", file)?.kind {
@@ -119,11 +182,18 @@ fn open(file: &Path) -> Result<(String, File)> {
 }
 
 /// Copies a file into a category, under its own name, or a numbered one if another file has that name.
-fn put(room: &Room, settings: &Settings, category: &str, name: &str, source: File) -> Result<Artifact> {
+fn put(
+    room: &Room,
+    settings: &Settings,
+    category: &str,
+    name: &str,
+    source: File,
+) -> Result<Artifact> {
     let dir = context(room, settings)?.make(category)?;
     let mut draft = disk::Draft::new(&dir, &shared_draft(&id::mint()))?;
     draft.narrow(file_meta(&source).doing("look at", draft.path())?.mode)?;
-    let (digest, _) = hash_pieces(source, |piece| draft.write_all(piece)).doing("copy into", draft.path())?;
+    let (digest, _) =
+        hash_pieces(source, |piece| draft.write_all(piece)).doing("copy into", draft.path())?;
     draft.sync()?;
     let mut number = 1;
     let (kept, already) = loop {
@@ -155,7 +225,10 @@ fn context(room: &Room, settings: &Settings) -> Result<Dir> {
             room.dir.make(&settings.context)
         }
         Err(e) if e.errno() == Some(libc::ENOENT) => Err(Error::NotFound {
-            what: format!("the room's context directory {} does not exist", path.display()),
+            what: format!(
+                "the room's context directory {} does not exist",
+                path.display()
+            ),
             cure: format!("create it, or change `context` in {}", layout::SETTINGS),
         }),
         dir => dir,
@@ -183,9 +256,16 @@ fn numbered(name: &str, number: u32) -> String {
         return name.to_owned();
     }
     let path = Path::new(name);
-    let text = |part: Option<&std::ffi::OsStr>| part.and_then(|part| part.to_str()).unwrap_or_default().to_owned();
+    let text = |part: Option<&std::ffi::OsStr>| {
+        part.and_then(|part| part.to_str())
+            .unwrap_or_default()
+            .to_owned()
+    };
     let (mut stem, end) = match path.extension() {
-        Some(_) => (text(path.file_stem()), format!("-{number}.{}", text(path.extension()))),
+        Some(_) => (
+            text(path.file_stem()),
+            format!("-{number}.{}", text(path.extension())),
+        ),
         None => (name.to_owned(), format!("-{number}")),
     };
     while stem.len() + end.len() > limits::FILE_NAME && stem.pop().is_some() {}
@@ -201,6 +281,9 @@ mod tests {
         let names = ["notes.md", "notes", ".env", "a.tar.gz"].map(|name| numbered(name, 2));
         assert_eq!(names, ["notes-2.md", "notes-2", ".env-2", "a.tar-2.gz"]);
         let long = numbered(&("é".repeat(126) + ".md"), 10);
-        assert!(long.ends_with("é-10.md") && long.len() <= limits::FILE_NAME, "{long}");
+        assert!(
+            long.ends_with("é-10.md") && long.len() <= limits::FILE_NAME,
+            "{long}"
+        );
     }
 }

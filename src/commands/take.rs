@@ -83,7 +83,10 @@ impl Consumer {
     /// With the given name, or a name derived from the calling process.
     pub fn new(name: Option<String>) -> Consumer {
         let named = name.is_some();
-        Consumer { name: name.unwrap_or_else(machine::parent_name), named }
+        Consumer {
+            name: name.unwrap_or_else(machine::parent_name),
+            named,
+        }
     }
 }
 
@@ -97,15 +100,28 @@ pub fn take(room: &Room, agent: &str, consumer: &Consumer, lease: Duration) -> R
     heads.retain(|mail| !mail.unfinished);
     heads.sort_by_key(|mail| rank(&mail.priority));
     for head in heads {
-        let Some(mut mail) = inbox::whole(room, &[head])?.pop() else { continue };
+        let Some(mut mail) = inbox::whole(room, &[head])?.pop() else {
+            continue;
+        };
         let before = shelf.lease(&mail.name).map_or(0, |lease| lease.times);
-        let lease = MessageLease { times: before.saturating_add(1), ..new_lease(consumer, lease) };
+        let lease = MessageLease {
+            times: before.saturating_add(1),
+            ..new_lease(consumer, lease)
+        };
         if shelf.take(&mail.name, &lease)? {
             mail.file = layout::taken_file(agent, &mail.name);
-            return Ok(Taking { handed: Some(Handed { mail, lease }), lapsed, next });
+            return Ok(Taking {
+                handed: Some(Handed { mail, lease }),
+                lapsed,
+                next,
+            });
         }
     }
-    Ok(Taking { handed: None, lapsed, next })
+    Ok(Taking {
+        handed: None,
+        lapsed,
+        next,
+    })
 }
 
 /// Returns a leased message that could not be shown.
@@ -114,7 +130,13 @@ pub fn put_back(room: &Room, agent: &str, name: &OsStr) -> Result<()> {
 }
 
 /// Completes, renews or releases a leased message.
-pub fn update(room: &Room, agent: &str, id: &str, consumer: &Consumer, operation: Operation) -> Result<(Mail, State)> {
+pub fn update(
+    room: &Room,
+    agent: &str,
+    id: &str,
+    consumer: &Consumer,
+    operation: Operation,
+) -> Result<(Mail, State)> {
     let shelf = TakenMail::open(&room.dir, agent)?;
     let taken = inbox::in_directory(room, layout::taken(agent), false)?;
     if let Some(mail) = one(taken.iter(), id)? {
@@ -124,7 +146,10 @@ pub fn update(room: &Room, agent: &str, id: &str, consumer: &Consumer, operation
             Operation::GiveBack => shelf.give_back(&mail.name).map(|_| State::GivenBack)?,
             Operation::Renew(span) => {
                 let times = shelf.lease(&mail.name).map_or(1, |lease| lease.times);
-                let lease = MessageLease { times, ..new_lease(consumer, span) };
+                let lease = MessageLease {
+                    times,
+                    ..new_lease(consumer, span)
+                };
                 shelf.renew(&mail.name, &lease).map(|()| State::Renewed)?
             }
         };
@@ -153,7 +178,9 @@ pub fn update(room: &Room, agent: &str, id: &str, consumer: &Consumer, operation
 
 fn new_lease(consumer: &Consumer, span: Duration) -> MessageLease {
     let now = Stamp::now();
-    let until = now.micros().saturating_add(i64::try_from(span.as_micros()).unwrap_or(i64::MAX));
+    let until = now
+        .micros()
+        .saturating_add(i64::try_from(span.as_micros()).unwrap_or(i64::MAX));
     MessageLease {
         holder: consumer.name.clone(),
         named: consumer.named,
@@ -168,14 +195,20 @@ fn rebased(lease: MessageLease, now: Stamp) -> Option<MessageLease> {
     let (since, until) = (Stamp::parse(&lease.since)?, Stamp::parse(&lease.until)?);
     let span = Duration::from_micros((until.micros() - since.micros()).max(0) as u64);
     let is_ahead = !since.is_within(Duration::MAX, now);
-    is_ahead.then(|| MessageLease { since: now.to_string(), until: now.after(span).to_string(), ..lease })
+    is_ahead.then(|| MessageLease {
+        since: now.to_string(),
+        until: now.after(span).to_string(),
+        ..lease
+    })
 }
 
 fn give_back_lapsed(shelf: &TakenMail) -> Result<(Vec<Lapsed>, Option<Duration>)> {
     let now = Stamp::now();
     let (mut lapsed, mut next) = (Vec::new(), None);
     for name in shelf.names()? {
-        let Some(until) = shelf.until(&name)? else { continue };
+        let Some(until) = shelf.until(&name)? else {
+            continue;
+        };
         let until = match shelf.lease(&name).and_then(|lease| rebased(lease, now)) {
             Some(lease) => {
                 shelf.renew(&name, &lease)?;
@@ -209,21 +242,41 @@ fn check(lease: Option<&MessageLease>, consumer: &Consumer, mail: &Mail) -> Resu
     if lease.holder == consumer.name || nobody_else {
         return Ok(());
     }
-    let times = if lease.times > 1 { format!(", leased {} times", lease.times) } else { String::new() };
-    let what =
-        format!("{} is leased to {} from {} until {}{times}", called(mail), lease.holder, lease.since, lease.until);
-    let fix = format!("leave it to the holder; if you are the holder, pass --holder '{}'", lease.holder);
-    Err(Error::Rejected(vec![Problem::new("held_by_another", what).fix(fix)]))
+    let times = if lease.times > 1 {
+        format!(", leased {} times", lease.times)
+    } else {
+        String::new()
+    };
+    let what = format!(
+        "{} is leased to {} from {} until {}{times}",
+        called(mail),
+        lease.holder,
+        lease.since,
+        lease.until
+    );
+    let fix = format!(
+        "leave it to the holder; if you are the holder, pass --holder '{}'",
+        lease.holder
+    );
+    Err(Error::Rejected(vec![
+        Problem::new("held_by_another", what).fix(fix),
+    ]))
 }
 
 fn lapsed(mail: &Mail) -> Error {
-    let what = format!("the lease of {} expired, and the message returned to the inbox", called(mail));
-    Error::Rejected(vec![Problem::new("lease_lapsed", what).fix("take it again with a longer --lease")])
+    let what = format!(
+        "the lease of {} expired, and the message returned to the inbox",
+        called(mail)
+    );
+    Error::Rejected(vec![
+        Problem::new("lease_lapsed", what).fix("take it again with a longer --lease"),
+    ])
 }
 
 /// A message's name in an error.
 fn called(mail: &Mail) -> String {
-    mail.seq.map_or_else(|| mail.id.clone(), |seq| format!("#{seq} ({})", mail.id))
+    mail.seq
+        .map_or_else(|| mail.id.clone(), |seq| format!("#{seq} ({})", mail.id))
 }
 
 fn rank(priority: &str) -> u8 {

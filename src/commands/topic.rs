@@ -30,22 +30,39 @@ pub fn list(registry: &Registry) -> Vec<Topic> {
             topics.entry(topic).or_default().push(agent.id.clone());
         }
     }
-    topics.into_iter().map(|(topic, followers)| Topic { topic: topic.to_owned(), followers }).collect()
+    topics
+        .into_iter()
+        .map(|(topic, followers)| Topic {
+            topic: topic.to_owned(),
+            followers,
+        })
+        .collect()
 }
 
 /// Sends a `subscribe` or `unsubscribe` message for each topic. Sends nothing if one of the names is invalid.
 pub fn change(room: &Room, who: &Who, follow: bool, topics: &[String]) -> Result<Vec<Sent>> {
-    let topics: Vec<&str> = topics.iter().map(|topic| name(topic)).collect::<Result<_>>()?;
+    let topics: Vec<&str> = topics
+        .iter()
+        .map(|topic| name(topic))
+        .collect::<Result<_>>()?;
     let sender = sender_id(&room.registry()?, &room.settings()?, who)?;
     if follow && sender == id::HUMAN {
         return Err(Error::Usage {
             what: "the human cannot follow topics".into(),
-            cure: "pass --as AGENT; `mailbag watch` and `mailbag channel watch` show all messages".into(),
+            cure: "pass --as AGENT; `mailbag watch` and `mailbag channel watch` show all messages"
+                .into(),
         });
     }
     let kind = if follow { "subscribe" } else { "unsubscribe" };
-    let draft = |topic: &str| Draft { kind: Some(kind.into()), topic: Some(topic.into()), ..Draft::default() };
-    topics.into_iter().map(|topic| send::send(room, who, draft(topic))).collect()
+    let draft = |topic: &str| Draft {
+        kind: Some(kind.into()),
+        topic: Some(topic.into()),
+        ..Draft::default()
+    };
+    topics
+        .into_iter()
+        .map(|topic| send::send(room, who, draft(topic)))
+        .collect()
 }
 
 /// The name in `#name`.
@@ -54,6 +71,12 @@ fn name(topic: &str) -> Result<&str> {
     if id::is_name(name) {
         return Ok(name);
     }
-    let cure = format!("use letters, digits, `.`, `_` and `-`, at most {} characters", limits::NAME);
-    Err(Error::Usage { what: format!("{} is not a valid topic name", quoted(topic)), cure })
+    let cure = format!(
+        "use letters, digits, `.`, `_` and `-`, at most {} characters",
+        limits::NAME
+    );
+    Err(Error::Usage {
+        what: format!("{} is not a valid topic name", quoted(topic)),
+        cure,
+    })
 }

@@ -54,11 +54,15 @@ pub fn look(asked: Option<&Path>, from: &Path) -> Result<RoomTrust> {
     let own = room.is_own()?;
     // Settings that cannot be read have no links.
     let settings = room.settings().unwrap_or_default();
-    let links = connections(&settings, &|connection| consents.agrees_to_link(&identity, connection));
+    let links = connections(&settings, &|connection| {
+        consents.agrees_to_link(&identity, connection)
+    });
     Ok(RoomTrust {
         owner_name: machine::user(identity.owner),
         trusted: own || consents.of(&identity).is_some(),
-        programs: programs(&room.registry()?, &|program| consents.agrees(&identity, &program.sha256())),
+        programs: programs(&room.registry()?, &|program| {
+            consents.agrees(&identity, &program.sha256())
+        }),
         links,
         settings: settings.withheld,
         recorded_in: consent::file()?,
@@ -75,8 +79,10 @@ pub fn agree(
     settings: &[GuardedSetting],
 ) -> Result<()> {
     require_person(CONSENT)?;
-    let programs: Vec<(Value, String)> =
-        programs.iter().map(|startable| (startable.program.clone(), startable.sha256.clone())).collect();
+    let programs: Vec<(Value, String)> = programs
+        .iter()
+        .map(|startable| (startable.program.clone(), startable.sha256.clone()))
+        .collect();
     let links: Vec<Connection> = links.iter().map(|link| link.connection.clone()).collect();
     consent::agree(&trust.identity, &programs, &links, settings)
 }
@@ -90,7 +96,12 @@ pub fn agree_to_link(room: &Room, tag: &str) -> Result<()> {
     let mut withheld = settings.withheld.iter();
     if let Some(within_machine) = withheld.find(|setting| setting.key == link_key(tag)) {
         require_person(CONSENT)?;
-        return consent::agree(&room.identity()?, &[], &[], std::slice::from_ref(within_machine));
+        return consent::agree(
+            &room.identity()?,
+            &[],
+            &[],
+            std::slice::from_ref(within_machine),
+        );
     }
     let all = connections(&settings, &|_| false);
     match all.into_iter().find(|link| link.connection.link == tag) {
@@ -109,7 +120,10 @@ pub fn agree_to_set(room: &Room, wake: Option<&Wake>) -> Result<()> {
         return Ok(());
     }
     require_person("set a program that wakes an agent")?;
-    let programs: Vec<_> = programs.iter().map(|program| (program.value().clone(), program.sha256())).collect();
+    let programs: Vec<_> = programs
+        .iter()
+        .map(|program| (program.value().clone(), program.sha256()))
+        .collect();
     consent::agree(&room.identity()?, &programs, &[], &[])
 }
 

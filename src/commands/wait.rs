@@ -62,14 +62,28 @@ impl Waiter {
         listen(signal.clone(), watch.waker())?;
         let next_look = Instant::now() + limits::SWEEP_TRUSTED;
         let hold = Hold::of_waiting(room, agent);
-        Ok(Waiter { room: room.clone(), watch, routing: Some(Routing::new(room)), next_look, signal, hold })
+        Ok(Waiter {
+            room: room.clone(),
+            watch,
+            routing: Some(Routing::new(room)),
+            next_look,
+            signal,
+            hold,
+        })
     }
 
     /// For one of several waits of a server, which handles signals, delivers mail and holds its agents by itself.
     pub fn of_server(room: &Room, agent: &str) -> Result<Waiter> {
         let watch = InboxWatch::new(&room.dir, agent)?;
         let next_look = Instant::now() + limits::SWEEP_TRUSTED;
-        Ok(Waiter { room: room.clone(), watch, routing: None, next_look, signal: Arc::default(), hold: None })
+        Ok(Waiter {
+            room: room.clone(),
+            watch,
+            routing: None,
+            next_look,
+            signal: Arc::default(),
+            hold: None,
+        })
     }
 
     /// Ends the wait when it is called, as SIGTERM would.
@@ -96,7 +110,9 @@ impl Waiter {
                 0 => {}
                 signal => return Wakeup::Signal(signal),
             }
-            let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
+            let left = until.map_or(Duration::MAX, |until| {
+                until.saturating_duration_since(Instant::now())
+            });
             if left.is_zero() {
                 return Wakeup::TimedOut;
             }
@@ -107,7 +123,8 @@ impl Waiter {
             if let Some(Err(e)) = self.routing.as_mut().map(Routing::tend) {
                 return Wakeup::Trouble(e);
             }
-            let heard = self.watch.wait(left.min(limits::TAKE_OVER)) || self.next_look <= Instant::now();
+            let heard =
+                self.watch.wait(left.min(limits::TAKE_OVER)) || self.next_look <= Instant::now();
             if heard && self.signal.load(Ordering::Relaxed) == 0 {
                 self.next_look = Instant::now() + limits::SWEEP_TRUSTED;
                 return Wakeup::Changed;
@@ -139,7 +156,8 @@ impl Waiter {
     /// Ends the process as the signal would have done, after this process has finished its deliveries.
     pub fn end_by(self, signal: i32) -> Result<()> {
         drop(self);
-        signal_hook::low_level::emulate_default_handler(signal).doing("end by a signal", "this process")
+        signal_hook::low_level::emulate_default_handler(signal)
+            .doing("end by a signal", "this process")
     }
 }
 
@@ -154,12 +172,17 @@ pub struct Routing {
 impl Routing {
     /// Starts without a router; the first call of [`Routing::tend`] checks.
     pub fn new(room: &Room) -> Routing {
-        Routing { room: room.clone(), router: None, next_offer: Instant::now() }
+        Routing {
+            room: room.clone(),
+            router: None,
+            next_offer: Instant::now(),
+        }
     }
 
     /// Ensures that a router runs. Call it at least every [`limits::TAKE_OVER`]. After a failure it waits before it tries again.
     pub fn tend(&mut self) -> Result<()> {
-        self.ensure_router().inspect_err(|_| self.next_offer = Instant::now() + limits::SWEEP_TRUSTED)
+        self.ensure_router()
+            .inspect_err(|_| self.next_offer = Instant::now() + limits::SWEEP_TRUSTED)
     }
 
     fn ensure_router(&mut self) -> Result<()> {
@@ -205,7 +228,10 @@ pub fn mail(
 
 /// Keeps an agent, or the agent of this session, present and its session's as long as the result lives.
 pub fn hold(room: &Room, agent: Option<&str>) -> Option<Hold> {
-    agent.map_or_else(|| Hold::of_this_session(room), |agent| Hold::of_waiting(room, agent))
+    agent.map_or_else(
+        || Hold::of_this_session(room),
+        |agent| Hold::of_waiting(room, agent),
+    )
 }
 
 /// The end of a timeout; `None` if it is beyond the range of the clock.
@@ -214,8 +240,8 @@ pub fn deadline(timeout: Duration) -> Option<Instant> {
 }
 
 fn listen(received: Arc<AtomicI32>, wake: impl Fn() + Send + 'static) -> Result<()> {
-    let mut signals =
-        signal_hook::iterator::Signals::new(machine::heard(&[SIGINT, SIGTERM])).doing("listen to", "signals")?;
+    let mut signals = signal_hook::iterator::Signals::new(machine::heard(&[SIGINT, SIGTERM]))
+        .doing("listen to", "signals")?;
     let listen = move || {
         for signal in signals.forever() {
             if received.swap(signal, Ordering::Relaxed) != 0 {
@@ -225,5 +251,9 @@ fn listen(received: Arc<AtomicI32>, wake: impl Fn() + Send + 'static) -> Result<
             wake();
         }
     };
-    std::thread::Builder::new().name("signals".into()).spawn(listen).map(drop).doing("listen to", "signals")
+    std::thread::Builder::new()
+        .name("signals".into())
+        .spawn(listen)
+        .map(drop)
+        .doing("listen to", "signals")
 }

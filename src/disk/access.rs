@@ -48,7 +48,10 @@ static UMASK: LazyLock<u32> = LazyLock::new(|| {
 
 /// Creates a directory outside rooms, and missing parents.
 pub(super) fn make_outside(path: &std::path::Path) -> std::io::Result<()> {
-    std::fs::DirBuilder::new().recursive(true).mode(bits(Access::Umask.directory())).create(path)
+    std::fs::DirBuilder::new()
+        .recursive(true)
+        .mode(bits(Access::Umask.directory()))
+        .create(path)
 }
 
 /// The bits of a mode, which have different types on different systems.
@@ -61,7 +64,11 @@ impl Access {
     /// The access below a room's directory. If the directory has the set-group-ID bit, which on Unix means that its
     /// group shares it, the group may read too.
     pub(super) fn below(room: &Stat) -> Access {
-        if Mode::from_raw_mode(room.st_mode).contains(Mode::SGID) { Access::Group } else { Access::Owner }
+        if Mode::from_raw_mode(room.st_mode).contains(Mode::SGID) {
+            Access::Group
+        } else {
+            Access::Owner
+        }
     }
 
     pub(super) fn directory(self) -> Mode {

@@ -36,5 +36,7 @@ pub fn charge_read(bytes: u64) -> io::Result<()> {
     if left >= bytes {
         return Ok(());
     }
-    Err(io::Error::other("the room is too large for a hook, which reads only a part of it; run `mailbag doctor`"))
+    Err(io::Error::other(
+        "the room is too large for a hook, which reads only a part of it; run `mailbag doctor`",
+    ))
 }

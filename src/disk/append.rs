@@ -28,18 +28,31 @@ impl Append {
     /// An append by another process between the check and the cut is lost; the two calls follow each other immediately.
     pub fn open_if(dir: &Dir, name: &str, current: u64, length: u64) -> Result<Option<Append>> {
         let (file, size) = Append::open_file(dir, name)?;
-        if size == current { Append::cut(dir, name, file, current, length).map(Some) } else { Ok(None) }
+        if size == current {
+            Append::cut(dir, name, file, current, length).map(Some)
+        } else {
+            Ok(None)
+        }
     }
 
     fn open_file(dir: &Dir, name: &str) -> Result<(File, u64)> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // A FIFO with this name must not block the caller.
         let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
-        let fd = rustix::fs::openat(dir.as_fd(), name, flags, dir.access.file()).doing_in("open", dir.path(), name)?;
+        let fd = rustix::fs::openat(dir.as_fd(), name, flags, dir.access.file()).doing_in(
+            "open",
+            dir.path(),
+            name,
+        )?;
         let file = File::from(fd);
-        let current = super::file_meta(&file).doing_in("look at", dir.path(), name)?.size;
+        let current = super::file_meta(&file)
+            .doing_in("look at", dir.path(), name)?
+            .size;
         if current == 0 {
-            let done = dir.access.complete(file.as_fd(), dir.access.file(), (dir.as_fd(), None));
+            let done = dir
+                .access
+                .complete(file.as_fd(), dir.access.file(), (dir.as_fd(), None));
             done.doing_in("set the permissions of", dir.path(), name)?;
         }
         Ok((file, current))
@@ -49,7 +62,11 @@ impl Append {
         if current > length {
             rustix::fs::ftruncate(&file, length).doing_in("truncate", dir.path(), name)?;
         }
-        Ok(Append { file, path: dir.at(name), length })
+        Ok(Append {
+            file,
+            path: dir.at(name),
+            length,
+        })
     }
 
     /// Appends all of `bytes` or nothing. If an append fails halfway, the written part is removed immediately. A kill
@@ -58,9 +75,15 @@ impl Append {
     pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
         if let Err(source) = self.file.write_all(bytes) {
             // A remaining part would count as damage, so a failure here must stop the router.
-            rustix::fs::ftruncate(&self.file, self.length)
-                .map_err(|e| Error::Sync { path: self.path.clone(), source: e.into() })?;
-            return Err(Error::Io { verb: "append to", path: self.path.clone(), source });
+            rustix::fs::ftruncate(&self.file, self.length).map_err(|e| Error::Sync {
+                path: self.path.clone(),
+                source: e.into(),
+            })?;
+            return Err(Error::Io {
+                verb: "append to",
+                path: self.path.clone(),
+                source,
+            });
         }
         self.length += bytes.len() as u64;
         Ok(())
@@ -78,7 +101,10 @@ impl Append {
 
     /// Makes the appended bytes durable.
     pub fn sync(&self) -> Result<()> {
-        system::sync_data(self.file.as_fd()).map_err(|source| Error::Sync { path: self.path.clone(), source })
+        system::sync_data(self.file.as_fd()).map_err(|source| Error::Sync {
+            path: self.path.clone(),
+            source,
+        })
     }
 
     /// The current metadata of the file.
@@ -101,9 +127,11 @@ impl Append {
 pub fn rewrite(dir: &Dir, name: &str, range: Range<u64>) -> Result<()> {
     let file = open_in_place(dir, name)?;
     let mut bytes = vec![0; (range.end - range.start) as usize];
-    file.read_exact_at(&mut bytes, range.start).doing_in("read", dir.path(), name)?;
+    file.read_exact_at(&mut bytes, range.start)
+        .doing_in("read", dir.path(), name)?;
     forget_content(&file, dir, name)?;
-    file.write_all_at(&bytes, range.start).doing_in("rewrite", dir.path(), name)?;
+    file.write_all_at(&bytes, range.start)
+        .doing_in("rewrite", dir.path(), name)?;
     sync(&file, dir, name)
 }
 
@@ -113,10 +141,13 @@ pub fn forget(dir: &Dir, name: &str) -> Result<()> {
 }
 
 fn open_in_place(dir: &Dir, name: &str) -> Result<File> {
-    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
-    Ok(rustix::fs::openat(dir.as_fd(), name, flags, rustix::fs::Mode::empty())
-        .doing_in("open", dir.path(), name)?
-        .into())
+    let flags =
+        OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+    Ok(
+        rustix::fs::openat(dir.as_fd(), name, flags, rustix::fs::Mode::empty())
+            .doing_in("open", dir.path(), name)?
+            .into(),
+    )
 }
 
 // Unwritten pages cannot be dropped, so they are written first.
@@ -126,5 +157,8 @@ fn forget_content(file: &File, dir: &Dir, name: &str) -> Result<()> {
 }
 
 fn sync(file: &File, dir: &Dir, name: &str) -> Result<()> {
-    system::sync_data(file.as_fd()).map_err(|source| Error::Sync { path: dir.at(name), source })
+    system::sync_data(file.as_fd()).map_err(|source| Error::Sync {
+        path: dir.at(name),
+        source,
+    })
 }

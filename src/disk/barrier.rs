@@ -36,7 +36,14 @@ pub struct Barrier {
 impl Barrier {
     /// A barrier for the file system of `root`.
     pub fn new(durability: Durability, root: Dir) -> Barrier {
-        Barrier { durability, root, files: Vec::new(), dirs: Vec::new(), many: false, failed: None }
+        Barrier {
+            durability,
+            root,
+            files: Vec::new(),
+            dirs: Vec::new(),
+            many: false,
+            failed: None,
+        }
     }
 
     /// Notes that a file was written, to its end.
@@ -49,7 +56,10 @@ impl Barrier {
 
     /// Notes that a name was created or removed in this directory.
     pub fn dir(&mut self, dir: &Dir) {
-        if self.durability == Durability::Power && !self.many && !self.dirs.iter().any(|d| d.path == dir.path) {
+        if self.durability == Durability::Power
+            && !self.many
+            && !self.dirs.iter().any(|d| d.path == dir.path)
+        {
             self.dirs.push(dir.clone());
             self.look_if_many();
         }
@@ -89,15 +99,24 @@ impl Barrier {
         }
         if std::mem::take(&mut self.many) {
             let done = system::sync_all(self.root.as_fd());
-            return done.map_err(|source| Error::Sync { path: self.root.path().to_path_buf(), source });
+            return done.map_err(|source| Error::Sync {
+                path: self.root.path().to_path_buf(),
+                source,
+            });
         }
         self.pass_one_by_one()
     }
 
     fn pass_one_by_one(&mut self) -> Result<()> {
-        let (files, dirs) = (std::mem::take(&mut self.files), std::mem::take(&mut self.dirs));
+        let (files, dirs) = (
+            std::mem::take(&mut self.files),
+            std::mem::take(&mut self.dirs),
+        );
         for (file, path) in &files {
-            system::sync_file(file.as_fd()).map_err(|source| Error::Sync { path: path.clone(), source })?;
+            system::sync_file(file.as_fd()).map_err(|source| Error::Sync {
+                path: path.clone(),
+                source,
+            })?;
         }
         dirs.iter().try_for_each(Dir::sync)
     }

@@ -23,7 +23,10 @@ impl NoteFile {
 
     /// Opens or creates the file and reserves its space. Its content stays until the first write.
     pub fn open(dir: &Dir, name: &str) -> Result<NoteFile> {
-        let board = NoteFile { held: Self::HELD, ..NoteFile::keep(dir, name)? };
+        let board = NoteFile {
+            held: Self::HELD,
+            ..NoteFile::keep(dir, name)?
+        };
         if board.size.get() < board.held {
             board.write(b"")?;
         }
@@ -34,13 +37,20 @@ impl NoteFile {
     pub fn keep(dir: &Dir, name: &str) -> Result<NoteFile> {
         let (file, path) = (dir.open_to_rewrite(name)?, dir.at(name));
         let size = super::file_meta(&file).doing("look at", &path)?.size as usize;
-        Ok(NoteFile { file, path, held: 0, size: Cell::new(size) })
+        Ok(NoteFile {
+            file,
+            path,
+            held: 0,
+            size: Cell::new(size),
+        })
     }
 
     /// Replaces the content, and fills the rest of a longer content with spaces. The write need not survive a kill,
     /// because no recovery depends on it.
     pub fn write(&self, text: &[u8]) -> Result<()> {
-        self.file.write_all_at(&self.padded(text), 0).doing("write", &self.path)
+        self.file
+            .write_all_at(&self.padded(text), 0)
+            .doing("write", &self.path)
     }
 
     /// As [`NoteFile::write`], but leaves the same content alone, so that the next sync need not write it.
@@ -49,12 +59,16 @@ impl NoteFile {
         let mut present = vec![0; wanted.len()];
         match self.file.read_exact_at(&mut present, 0) {
             Ok(()) if present == wanted => Ok(()),
-            _ => self.file.write_all_at(&wanted, 0).doing("write", &self.path),
+            _ => self
+                .file
+                .write_all_at(&wanted, 0)
+                .doing("write", &self.path),
         }
     }
 
     fn padded(&self, text: &[u8]) -> Vec<u8> {
-        self.size.set(self.size.get().max(self.held).max(text.len()));
+        self.size
+            .set(self.size.get().max(self.held).max(text.len()));
         let mut padded = text.to_vec();
         padded.resize(self.size.get(), b' ');
         padded

@@ -20,10 +20,18 @@ pub enum CopyResult {
 
 /// Copies a regular file under its own name, with its modification time, and never over another file. If `waits` is
 /// set, a file that is open for writing is not copied. The copy survives a power cut after the barrier.
-pub fn copy(from: &Dir, name: &OsStr, to: &Dir, waits: bool, barrier: &mut Barrier) -> Result<CopyResult> {
+pub fn copy(
+    from: &Dir,
+    name: &OsStr,
+    to: &Dir,
+    waits: bool,
+    barrier: &mut Barrier,
+) -> Result<CopyResult> {
     let mut source = match from.look(name) {
         Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(CopyResult::Gone),
-        Err(e) if matches!(e.errno(), Some(libc::ELOOP | libc::ENXIO)) => return Ok(CopyResult::NoFile),
+        Err(e) if matches!(e.errno(), Some(libc::ELOOP | libc::ENXIO)) => {
+            return Ok(CopyResult::NoFile);
+        }
         source => source?,
     };
     let meta = file_meta(&source).doing_in("look at", from.path(), name)?;
@@ -35,13 +43,22 @@ pub fn copy(from: &Dir, name: &OsStr, to: &Dir, waits: bool, barrier: &mut Barri
     }
     let mut copy = to.create(name, b"")?;
     let bytes = std::io::copy(&mut source, &mut copy).doing_in("copy to", to.path(), name)?;
-    let (seconds, nanos) = (meta.modified.div_euclid(1_000_000_000), meta.modified.rem_euclid(1_000_000_000));
-    let time = Timespec { tv_sec: seconds as _, tv_nsec: nanos as _ };
-    futimens(&copy, &Timestamps { last_access: time, last_modification: time }).doing_in(
-        "set the time of",
-        to.path(),
-        name,
-    )?;
+    let (seconds, nanos) = (
+        meta.modified.div_euclid(1_000_000_000),
+        meta.modified.rem_euclid(1_000_000_000),
+    );
+    let time = Timespec {
+        tv_sec: seconds as _,
+        tv_nsec: nanos as _,
+    };
+    futimens(
+        &copy,
+        &Timestamps {
+            last_access: time,
+            last_modification: time,
+        },
+    )
+    .doing_in("set the time of", to.path(), name)?;
     barrier.file(copy, || to.at(name));
     barrier.dir(to);
     Ok(CopyResult::Done(bytes))

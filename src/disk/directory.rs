@@ -18,10 +18,15 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
+const DIRECTORY: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC);
 /// Non-blocking, so that a FIFO or a leased file cannot block the caller. No terminal becomes the controlling terminal.
-const LOOK: OFlags =
-    OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::NONBLOCK).union(OFlags::NOCTTY).union(OFlags::CLOEXEC);
+const LOOK: OFlags = OFlags::RDONLY
+    .union(OFlags::NOFOLLOW)
+    .union(OFlags::NONBLOCK)
+    .union(OFlags::NOCTTY)
+    .union(OFlags::CLOEXEC);
 
 /// An open directory, with its path for error messages. It is cheap to clone.
 #[derive(Debug, Clone)]
@@ -61,14 +66,23 @@ impl Dir {
     /// allows.
     pub fn open(path: &Path) -> Result<Dir> {
         let fd = rustix::fs::open(path, DIRECTORY, Mode::empty()).doing("open", path)?;
-        Ok(Dir { fd: Arc::new(fd), path: path.into(), access: Access::Umask })
+        Ok(Dir {
+            fd: Arc::new(fd),
+            path: path.into(),
+            access: Access::Umask,
+        })
     }
 
     /// Opens a directory below this one. A symbolic link in the path is an error.
     pub fn sub(&self, below: impl AsRef<Path>) -> Result<Dir> {
         let path = self.path.join(&below);
-        let fd = super::system::open_beneath(self.fd.as_fd(), below.as_ref(), DIRECTORY).doing("open", &path)?;
-        Ok(Dir { fd: Arc::new(fd), path: path.into(), access: self.access })
+        let fd = super::system::open_beneath(self.fd.as_fd(), below.as_ref(), DIRECTORY)
+            .doing("open", &path)?;
+        Ok(Dir {
+            fd: Arc::new(fd),
+            path: path.into(),
+            access: self.access,
+        })
     }
 
     /// Opens a directory below this one, and creates missing directories. Survives a kill and a power cut, because the
@@ -83,20 +97,29 @@ impl Dir {
         self.make_each(below.as_ref(), &mut |_| Ok(()))
     }
 
-    pub(super) fn make_each(&self, below: &Path, made_in: &mut dyn FnMut(&Dir) -> Result<()>) -> Result<Dir> {
+    pub(super) fn make_each(
+        &self,
+        below: &Path,
+        made_in: &mut dyn FnMut(&Dir) -> Result<()>,
+    ) -> Result<Dir> {
         if let Ok(dir) = self.sub(below) {
             return Ok(dir);
         }
         let mut at = self.clone();
         for part in below.components() {
-            let is_new = match rustix::fs::mkdirat(&*at.fd, part.as_os_str(), self.access.directory()) {
-                Ok(()) => true,
-                Err(Errno::EXIST) => false,
-                Err(e) => return Err(e).doing("create the directory", at.path.join(part)),
-            };
+            let is_new =
+                match rustix::fs::mkdirat(&*at.fd, part.as_os_str(), self.access.directory()) {
+                    Ok(()) => true,
+                    Err(Errno::EXIST) => false,
+                    Err(e) => return Err(e).doing("create the directory", at.path.join(part)),
+                };
             let inner = at.sub(part)?;
             if is_new {
-                let done = self.access.complete(inner.as_fd(), self.access.directory(), (at.as_fd(), None));
+                let done = self.access.complete(
+                    inner.as_fd(),
+                    self.access.directory(),
+                    (at.as_fd(), None),
+                );
                 done.doing("set the permissions of", &inner.path)?;
                 made_in(&at)?;
             }
@@ -126,7 +149,9 @@ impl Dir {
 
     /// The metadata of this directory.
     pub fn meta(&self) -> Result<Meta> {
-        Ok(Meta::new(&rustix::fs::fstat(&*self.fd).doing("look at", &self.path)?))
+        Ok(Meta::new(
+            &rustix::fs::fstat(&*self.fd).doing("look at", &self.path)?,
+        ))
     }
 
     /// The names in this directory, in the file system's order, without `.` and `..`. The listing is read in parts, so
@@ -134,18 +159,25 @@ impl Dir {
     pub fn list(&self) -> Result<Listing> {
         charge_read(OPEN).doing("list", &self.path)?;
         let entries = rustix::fs::Dir::read_from(&*self.fd).doing("list", &self.path)?;
-        Ok(Listing { entries, path: self.path.clone() })
+        Ok(Listing {
+            entries,
+            path: self.path.clone(),
+        })
     }
 
     /// Opens or creates a file that is rewritten in place.
     pub(super) fn open_to_rewrite(&self, name: impl AsRef<Path>) -> Result<File> {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = File::from(rustix::fs::openat(&*self.fd, name.as_ref(), flags, self.access.file()).doing_in(
-            "open",
-            self.path(),
-            &name,
-        )?);
-        let done = self.access.complete(file.as_fd(), self.access.file(), (self.as_fd(), None));
+        let file = File::from(
+            rustix::fs::openat(&*self.fd, name.as_ref(), flags, self.access.file()).doing_in(
+                "open",
+                self.path(),
+                &name,
+            )?,
+        );
+        let done = self
+            .access
+            .complete(file.as_fd(), self.access.file(), (self.as_fd(), None));
         done.doing_in("set the permissions of", self.path(), name)?;
         Ok(file)
     }
@@ -153,8 +185,11 @@ impl Dir {
     /// Opens a file in this directory for reading. Never blocks and never follows a link.
     pub fn look(&self, name: impl AsRef<Path>) -> Result<File> {
         charge_read(OPEN).doing_in("open", self.path(), &name)?;
-        let fd =
-            rustix::fs::openat(&*self.fd, name.as_ref(), LOOK, Mode::empty()).doing_in("open", self.path(), name)?;
+        let fd = rustix::fs::openat(&*self.fd, name.as_ref(), LOOK, Mode::empty()).doing_in(
+            "open",
+            self.path(),
+            name,
+        )?;
         Ok(fd.into())
     }
 
@@ -167,13 +202,24 @@ impl Dir {
         };
         let meta = file_meta(&file).doing_in("look at", self.path(), name)?;
         if meta.kind != FileType::RegularFile || meta.size > most {
-            let what = if meta.size > most { "is too large" } else { "is not a regular file" };
+            let what = if meta.size > most {
+                "is too large"
+            } else {
+                "is not a regular file"
+            };
             let cure = "move it to another place".to_string();
-            return Err(Error::State { path: self.at(name), line: None, what: what.into(), cure });
+            return Err(Error::State {
+                path: self.at(name),
+                line: None,
+                what: what.into(),
+                cure,
+            });
         }
         charge_read(meta.size).doing_in("read", self.path(), name)?;
         let mut bytes = Vec::with_capacity(meta.size as usize + 1);
-        file.take(most).read_to_end(&mut bytes).doing_in("read", self.path(), name)?;
+        file.take(most)
+            .read_to_end(&mut bytes)
+            .doing_in("read", self.path(), name)?;
         Ok(Some(bytes))
     }
 
@@ -185,13 +231,28 @@ impl Dir {
     }
 
     /// As [`Dir::create`], for a file that belongs to `owner` where this process may give it away.
-    pub fn create_for(&self, name: impl AsRef<Path>, bytes: &[u8], owner: Option<Owner>) -> Result<File> {
+    pub fn create_for(
+        &self,
+        name: impl AsRef<Path>,
+        bytes: &[u8],
+        owner: Option<Owner>,
+    ) -> Result<File> {
         let name = name.as_ref();
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(&*self.fd, name, flags, self.access.file()).doing_in("make", self.path(), name)?;
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(&*self.fd, name, flags, self.access.file()).doing_in(
+            "make",
+            self.path(),
+            name,
+        )?;
         let mut file = File::from(fd);
-        let completed = self.access.complete(file.as_fd(), self.access.file(), (self.as_fd(), owner));
-        if let Err(e) = completed.map_err(std::io::Error::from).and_then(|()| file.write_all(bytes)) {
+        let completed =
+            self.access
+                .complete(file.as_fd(), self.access.file(), (self.as_fd(), owner));
+        if let Err(e) = completed
+            .map_err(std::io::Error::from)
+            .and_then(|()| file.write_all(bytes))
+        {
             let _ = self.remove(name);
             return Err(e).doing_in("write", self.path(), name);
         }
@@ -214,8 +275,15 @@ impl Dir {
         self.remove(temporary)?;
         let file = self.create(temporary, bytes)?;
         self.keep_permissions(name, &file)?;
-        super::system::sync_file(file.as_fd()).map_err(|source| Error::Sync { path: self.at(temporary), source })?;
-        rustix::fs::renameat(&*self.fd, temporary, &*self.fd, name).doing_in("replace", self.path(), name)?;
+        super::system::sync_file(file.as_fd()).map_err(|source| Error::Sync {
+            path: self.at(temporary),
+            source,
+        })?;
+        rustix::fs::renameat(&*self.fd, temporary, &*self.fd, name).doing_in(
+            "replace",
+            self.path(),
+            name,
+        )?;
         match name.parent().filter(|p| !p.as_os_str().is_empty()) {
             Some(parent) => self.sub(parent)?.sync(),
             None => self.sync(),
@@ -226,7 +294,9 @@ impl Dir {
     /// part of it. Only one process at a time may call it.
     pub fn show(&self, name: impl AsRef<OsStr>, bytes: &[u8]) -> Result<()> {
         let name = name.as_ref();
-        let temporary = [OsStr::new("."), name, OsStr::new(".tmp")].into_iter().collect::<OsString>();
+        let temporary = [OsStr::new("."), name, OsStr::new(".tmp")]
+            .into_iter()
+            .collect::<OsString>();
         let file = match self.create(&temporary, bytes) {
             // A kill has left it.
             Err(e) if e.errno() == Some(libc::EEXIST) => {
@@ -238,33 +308,55 @@ impl Dir {
         self.keep_permissions(Path::new(name), &file)?;
         // Whoever sees the name finds a file that nobody writes.
         drop(file);
-        rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing_in("replace", self.path(), name)
+        rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing_in(
+            "replace",
+            self.path(),
+            name,
+        )
     }
 
     /// Creates a symbolic link in one step, and replaces an existing file unless it is the same link. As with
     /// [`Dir::show`], nothing is synced, and only one process at a time may call it.
     pub fn link(&self, name: &str, target: &str) -> Result<()> {
-        if rustix::fs::readlinkat(&*self.fd, name, Vec::new()).is_ok_and(|there| there.as_bytes() == target.as_bytes())
+        if rustix::fs::readlinkat(&*self.fd, name, Vec::new())
+            .is_ok_and(|there| there.as_bytes() == target.as_bytes())
         {
             return Ok(());
         }
         let temporary = format!(".{name}.tmp");
         self.remove(&temporary)?;
-        rustix::fs::symlinkat(target, &*self.fd, &temporary).doing_in("create a link", self.path(), &temporary)?;
-        rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing_in("replace", self.path(), name)
+        rustix::fs::symlinkat(target, &*self.fd, &temporary).doing_in(
+            "create a link",
+            self.path(),
+            &temporary,
+        )?;
+        rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing_in(
+            "replace",
+            self.path(),
+            name,
+        )
     }
 
     /// Moves a file, never over another file. After a kill, the file is complete under one of the two names. It
     /// survives a power cut once both directories are synced, the source first: if only the target is synced, btrfs can
     /// keep both names. If the file already has both names, the old name is removed.
-    pub fn rename(&self, name: impl AsRef<Path>, to: &Dir, new: impl AsRef<Path>, verb: &'static str) -> Result<()> {
+    pub fn rename(
+        &self,
+        name: impl AsRef<Path>,
+        to: &Dir,
+        new: impl AsRef<Path>,
+        verb: &'static str,
+    ) -> Result<()> {
         let (name, new) = (name.as_ref(), new.as_ref());
         let done = if failpoint::on(Failpoint::NoReplace) {
             super::system::rename_no_replace(self.fd.as_fd(), name, to.fd.as_fd(), new)
         } else {
             rustix::fs::renameat(&*self.fd, name, &*to.fd, new)
         };
-        if done == Err(Errno::EXIST) && failpoint::on(Failpoint::SecondName) && self.is_second_name(name, to, new)? {
+        if done == Err(Errno::EXIST)
+            && failpoint::on(Failpoint::SecondName)
+            && self.is_second_name(name, to, new)?
+        {
             return self.remove(name);
         }
         done.doing_in(verb, to.path(), new)
@@ -272,13 +364,19 @@ impl Dir {
 
     /// Gives a directory in this one another name, where nothing is or an empty directory. Survives a power cut.
     pub fn rename_directory(&self, name: &OsStr, new: &OsStr) -> Result<()> {
-        rustix::fs::renameat(&*self.fd, name, &*self.fd, new).doing_in("rename", self.path(), name)?;
+        rustix::fs::renameat(&*self.fd, name, &*self.fd, new).doing_in(
+            "rename",
+            self.path(),
+            name,
+        )?;
         self.sync()
     }
 
     /// Are these two names of one file?
     fn is_second_name(&self, name: &Path, to: &Dir, new: &Path) -> Result<bool> {
-        let (Some(one), Some(other)) = (self.stat(name)?, to.stat(new)?) else { return Ok(false) };
+        let (Some(one), Some(other)) = (self.stat(name)?, to.stat(new)?) else {
+            return Ok(false);
+        };
         let is_same_name = name == new && self.meta()?.is_same_file(&to.meta()?);
         Ok(one.is_same_file(&other) && one.links > 1 && !is_same_name)
     }
@@ -317,8 +415,10 @@ impl Dir {
 
     /// Makes the names in this directory durable.
     pub fn sync(&self) -> Result<()> {
-        super::system::sync_file(self.fd.as_fd())
-            .map_err(|source| Error::Sync { path: self.path.to_path_buf(), source })
+        super::system::sync_file(self.fd.as_fd()).map_err(|source| Error::Sync {
+            path: self.path.to_path_buf(),
+            source,
+        })
     }
 }
 
@@ -331,7 +431,9 @@ impl AsFd for Dir {
 /// Do file events report all changes in a directory? They do not on file systems that other machines can write to.
 pub fn events_work(dir: &Dir) -> bool {
     // Test builds can simulate a file system without events.
-    if cfg!(any(debug_assertions, feature = "failpoints")) && std::env::var_os("MAILBAG_TEST_SILENT").is_some() {
+    if cfg!(any(debug_assertions, feature = "failpoints"))
+        && std::env::var_os("MAILBAG_TEST_SILENT").is_some()
+    {
         return false;
     }
     super::system::events_work(dir.as_fd())
@@ -340,7 +442,9 @@ pub fn events_work(dir: &Dir) -> bool {
 /// Does a file in this directory keep its inode number? Some file systems in user space give it another one at any time.
 pub fn has_stable_inodes(dir: &Dir) -> bool {
     // Test builds can simulate such a file system.
-    if cfg!(any(debug_assertions, feature = "failpoints")) && std::env::var_os("MAILBAG_TEST_INODES").is_some() {
+    if cfg!(any(debug_assertions, feature = "failpoints"))
+        && std::env::var_os("MAILBAG_TEST_INODES").is_some()
+    {
         return false;
     }
     super::system::has_stable_inodes(dir.as_fd())

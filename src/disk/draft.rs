@@ -20,7 +20,13 @@ impl Draft {
     /// Creates the temporary file, never over another file.
     pub fn new(dir: &Dir, name: &str) -> Result<Draft> {
         let file = dir.create(name, b"")?;
-        Ok(Draft { dir: dir.clone(), file, name: name.to_owned(), written: 0, placed: false })
+        Ok(Draft {
+            dir: dir.clone(),
+            file,
+            name: name.to_owned(),
+            written: 0,
+            placed: false,
+        })
     }
 
     /// Writes a complete file under the temporary name, not yet durable. A lock on it shows that its writer is still running.
@@ -46,7 +52,10 @@ impl Draft {
 
     /// Removes the permissions that `mode` does not allow. A copy must not be more accessible than its source.
     pub fn narrow(&self, mode: u32) -> Result<()> {
-        let own = super::file_meta(&self.file).doing("look at", self.path())?.mode & 0o777;
+        let own = super::file_meta(&self.file)
+            .doing("look at", self.path())?
+            .mode
+            & 0o777;
         let mode = rustix::fs::Mode::from_raw_mode((own & mode) as _);
         rustix::fs::fchmod(&self.file, mode).doing("set the permissions of", self.path())
     }
@@ -58,14 +67,18 @@ impl Draft {
 
     /// Sets the permissions and, if this process is allowed to, the owner of another file.
     pub fn take_after(&self, meta: &Meta) -> Result<()> {
-        let done = access::give(&self.file, meta.uid, Some(meta.gid))
-            .and_then(|()| rustix::fs::fchmod(&self.file, Mode::from_raw_mode((meta.mode & 0o777) as _)));
+        let done = access::give(&self.file, meta.uid, Some(meta.gid)).and_then(|()| {
+            rustix::fs::fchmod(&self.file, Mode::from_raw_mode((meta.mode & 0o777) as _))
+        });
         done.doing("set the permissions of", self.path())
     }
 
     /// Makes the written content durable.
     pub fn sync(&self) -> Result<()> {
-        system::sync_file(self.file.as_fd()).map_err(|source| Error::Sync { path: self.dir.at(&self.name), source })
+        system::sync_file(self.file.as_fd()).map_err(|source| Error::Sync {
+            path: self.dir.at(&self.name),
+            source,
+        })
     }
 
     /// Opens the draft at its start, to read the content back.

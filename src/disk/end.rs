@@ -10,11 +10,14 @@ impl Dir {
     pub fn read_end(&self, name: impl AsRef<Path>, most: u64) -> Result<Vec<u8>> {
         let name = name.as_ref();
         let file = self.look(name)?;
-        let size = file_meta(&file).doing_in("look at", self.path(), name)?.size;
+        let size = file_meta(&file)
+            .doing_in("look at", self.path(), name)?
+            .size;
         let length = size.min(most);
         charge_read(length).doing_in("read", self.path(), name)?;
         let mut end = vec![0; length as usize];
-        file.read_exact_at(&mut end, size - length).doing_in("read", self.path(), name)?;
+        file.read_exact_at(&mut end, size - length)
+            .doing_in("read", self.path(), name)?;
         Ok(end)
     }
 }

@@ -81,7 +81,8 @@ fn off(_: Failpoint) -> bool {
 fn off(protection: Failpoint) -> bool {
     static OFF: std::sync::LazyLock<Option<String>> =
         std::sync::LazyLock::new(|| std::env::var("MAILBAG_FAILPOINT").ok());
-    OFF.as_deref().is_some_and(|names| names.split(',').any(|name| name == protection.name()))
+    OFF.as_deref()
+        .is_some_and(|names| names.split(',').any(|name| name == protection.name()))
 }
 
 /// The size after which a log segment is complete. Test builds can reduce it.
@@ -96,7 +97,8 @@ pub fn pack_files() -> usize {
 
 /// How long a file with an invalid name may stay in an outbox before its agent is notified. Test builds can reduce it.
 pub fn stray() -> std::time::Duration {
-    shrunk("MAILBAG_TEST_STRAY_MS").map_or(crate::base::limits::STRAY, std::time::Duration::from_millis)
+    shrunk("MAILBAG_TEST_STRAY_MS")
+        .map_or(crate::base::limits::STRAY, std::time::Duration::from_millis)
 }
 
 /// A fixed limit for the copies in a batch. Only test builds can set it.
@@ -106,12 +108,16 @@ pub fn batch_copies() -> Option<usize> {
 
 /// How long the router writes the copies of one batch. Test builds can reduce it.
 pub fn stage_time() -> std::time::Duration {
-    shrunk("MAILBAG_TEST_STAGE_MS").map_or(crate::base::limits::STAGE_TIME, std::time::Duration::from_millis)
+    shrunk("MAILBAG_TEST_STAGE_MS").map_or(
+        crate::base::limits::STAGE_TIME,
+        std::time::Duration::from_millis,
+    )
 }
 
 /// How many items of a link one record sends again. Test builds can reduce it.
 pub fn items_of_record() -> usize {
-    shrunk("MAILBAG_TEST_ITEMS_OF_RECORD").map_or(crate::base::limits::ITEMS_OF_RECORD, |n| n as usize)
+    shrunk("MAILBAG_TEST_ITEMS_OF_RECORD")
+        .map_or(crate::base::limits::ITEMS_OF_RECORD, |n| n as usize)
 }
 
 /// How many items of a link are sent again. Test builds can reduce it.
@@ -121,19 +127,28 @@ pub fn items_again() -> usize {
 
 /// The most receipts of an item of a link. Test builds can reduce it.
 pub fn receipts_of_item() -> usize {
-    shrunk("MAILBAG_TEST_RECEIPTS_OF_ITEM").map_or(crate::base::limits::RECEIPTS_OF_ITEM, |n| n as usize)
+    shrunk("MAILBAG_TEST_RECEIPTS_OF_ITEM")
+        .map_or(crate::base::limits::RECEIPTS_OF_ITEM, |n| n as usize)
 }
 
 /// How long the peer of a carrier may be silent. Test builds can reduce it.
 pub fn carrier_silence() -> std::time::Duration {
-    shrunk("MAILBAG_TEST_SILENCE_MS").map_or(crate::base::limits::CARRIER_SILENCE, std::time::Duration::from_millis)
+    shrunk("MAILBAG_TEST_SILENCE_MS").map_or(
+        crate::base::limits::CARRIER_SILENCE,
+        std::time::Duration::from_millis,
+    )
 }
 
 /// How often a router shows routers on other machines that it runs. Test builds can reduce it.
 pub fn beat() -> std::time::Duration {
-    shrunk("MAILBAG_TEST_BEAT_MS").map_or(crate::base::limits::BEAT, std::time::Duration::from_millis)
+    shrunk("MAILBAG_TEST_BEAT_MS")
+        .map_or(crate::base::limits::BEAT, std::time::Duration::from_millis)
 }
 
 fn shrunk(name: &str) -> Option<u64> {
-    if cfg!(feature = "failpoints") { std::env::var(name).ok().and_then(|n| n.parse().ok()) } else { None }
+    if cfg!(feature = "failpoints") {
+        std::env::var(name).ok().and_then(|n| n.parse().ok())
+    } else {
+        None
+    }
 }

@@ -11,8 +11,14 @@ use std::time::{Duration, Instant};
 use wait_timeout::ChildExt;
 
 /// The variables that name a repository or its parts. git sets them for hooks.
-const NAMED: [&str; 6] =
-    ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX"];
+const NAMED: [&str; 6] = [
+    "GIT_DIR",
+    "GIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_COMMON_DIR",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+];
 
 /// Which repository git uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,18 +39,40 @@ pub struct GitAnswer {
 
 /// The output of a git command that only reads. `None` if git ended with another status than 0, `Err` if it could not
 /// run, took too long, or printed more than `most` bytes.
-pub fn ask(which: Which, at: &Path, args: &[&str], within: Duration, most: u64) -> Result<Option<Vec<u8>>> {
+pub fn ask(
+    which: Which,
+    at: &Path,
+    args: &[&str],
+    within: Duration,
+    most: u64,
+) -> Result<Option<Vec<u8>>> {
     let answer = run(which, at, args, within, most)?;
     Ok((answer.code == Some(0)).then_some(answer.bytes))
 }
 
 /// As [`ask`], with the exit status.
-pub fn run(which: Which, at: &Path, args: &[&str], within: Duration, most: u64) -> Result<GitAnswer> {
+pub fn run(
+    which: Which,
+    at: &Path,
+    args: &[&str],
+    within: Duration,
+    most: u64,
+) -> Result<GitAnswer> {
     let started = Instant::now();
     let mut git = Command::new("git");
     // Nothing that the repository's configuration names is started, and no lock is taken.
-    git.args(["--no-optional-locks", "-c", "core.fsmonitor=false", "-c", "log.showSignature=false"]);
-    git.args(args).current_dir(at).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    git.args([
+        "--no-optional-locks",
+        "-c",
+        "core.fsmonitor=false",
+        "-c",
+        "log.showSignature=false",
+    ]);
+    git.args(args)
+        .current_dir(at)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
     if which == Which::Around {
         for name in NAMED {
             git.env_remove(name);
@@ -53,7 +81,10 @@ pub fn run(which: Which, at: &Path, args: &[&str], within: Duration, most: u64) 
     let mut child = match git.spawn() {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
             let cure = "install git, or add it to the PATH".into();
-            return Err(Error::NotFound { what: "there is no git on the PATH".into(), cure });
+            return Err(Error::NotFound {
+                what: "there is no git on the PATH".into(),
+                cure,
+            });
         }
         child => child.doing("start", "git")?,
     };
@@ -68,16 +99,28 @@ pub fn run(which: Which, at: &Path, args: &[&str], within: Duration, most: u64) 
     let left = |limit: Duration| limit.saturating_sub(started.elapsed());
     let output = heard.recv_timeout(left(within));
     let status = match &output {
-        Ok(Ok(bytes)) if bytes.len() as u64 <= most => child.wait_timeout(left(within)).doing("wait for", "git")?,
+        Ok(Ok(bytes)) if bytes.len() as u64 <= most => {
+            child.wait_timeout(left(within)).doing("wait for", "git")?
+        }
         _ => None,
     };
     let (Ok(Ok(bytes)), Some(status)) = (output, status) else {
         let _ = child.kill();
         let _ = child.wait();
-        let what = format!("git {} gave no complete answer within {} ms", args.join(" "), within.as_millis());
-        return Err(Error::Timeout { what, cure: "run it by hand to see why".into() });
+        let what = format!(
+            "git {} gave no complete answer within {} ms",
+            args.join(" "),
+            within.as_millis()
+        );
+        return Err(Error::Timeout {
+            what,
+            cure: "run it by hand to see why".into(),
+        });
     };
-    Ok(GitAnswer { code: status.code(), bytes })
+    Ok(GitAnswer {
+        code: status.code(),
+        bytes,
+    })
 }
 
 /// A directory that git tracks: the main worktree of a repository, a linked worktree, or a submodule.
@@ -100,12 +143,25 @@ impl Worktree {
         if meta.is_dir() {
             let git = place.canonicalize().ok()?;
             // An empty `.git` is no repository, and git ignores it.
-            return git.join("HEAD").symlink_metadata().is_ok().then(|| Worktree { top, common: git.clone(), git });
+            return git
+                .join("HEAD")
+                .symlink_metadata()
+                .is_ok()
+                .then(|| Worktree {
+                    top,
+                    common: git.clone(),
+                    git,
+                });
         }
         let git = pointed(&top, &place, "gitdir:")?;
         // A submodule has no `commondir`.
-        let common = pointed(&git, &git.join("commondir"), "").filter(|common| is_linked(&place, &git, common));
-        Some(Worktree { top, common: common.unwrap_or_else(|| git.clone()), git })
+        let common = pointed(&git, &git.join("commondir"), "")
+            .filter(|common| is_linked(&place, &git, common));
+        Some(Worktree {
+            top,
+            common: common.unwrap_or_else(|| git.clone()),
+            git,
+        })
     }
 
     /// The nearest worktree that contains this directory. The directory need not exist.
@@ -126,7 +182,14 @@ impl Worktree {
     /// Does it look as if a merge, rebase, cherry-pick or revert is in progress? Anyone can make these files, so only what
     /// no protection depends on may ask this.
     pub fn looks_in_operation(&self) -> bool {
-        let signs = ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "rebase-merge", "rebase-apply", "sequencer"];
+        let signs = [
+            "MERGE_HEAD",
+            "CHERRY_PICK_HEAD",
+            "REVERT_HEAD",
+            "rebase-merge",
+            "rebase-apply",
+            "sequencer",
+        ];
         signs.iter().any(|sign| exists(&self.git.join(sign)))
     }
 
@@ -139,10 +202,21 @@ impl Worktree {
     /// The name of its repository: the main worktree's directory, or that of a bare repository or submodule. It is the
     /// same in all worktrees.
     pub fn repository(&self) -> Option<&str> {
-        let is_inside = self.common.file_name().is_some_and(|name| name == layout::REPOSITORY);
-        let named = if is_inside { self.common.parent()? } else { self.common.as_path() };
+        let is_inside = self
+            .common
+            .file_name()
+            .is_some_and(|name| name == layout::REPOSITORY);
+        let named = if is_inside {
+            self.common.parent()?
+        } else {
+            self.common.as_path()
+        };
         let name = named.file_name()?.to_str()?;
-        Some(name.strip_suffix(".git").filter(|rest| !rest.is_empty()).unwrap_or(name))
+        Some(
+            name.strip_suffix(".git")
+                .filter(|rest| !rest.is_empty())
+                .unwrap_or(name),
+        )
     }
 }
 
@@ -155,7 +229,9 @@ pub fn main_worktree(directory: &Path) -> Option<PathBuf> {
 /// The directory that a file of git names, relative to `from`.
 fn pointed(from: &Path, file: &Path, prefix: &str) -> Option<PathBuf> {
     let text = std::fs::read_to_string(file).ok()?;
-    from.join(text.strip_prefix(prefix)?.trim()).canonicalize().ok()
+    from.join(text.strip_prefix(prefix)?.trim())
+        .canonicalize()
+        .ok()
 }
 
 /// Returns true if the repository has this linked worktree. Anyone can make a `.git` file that names another repository, so
@@ -164,11 +240,16 @@ fn pointed(from: &Path, file: &Path, prefix: &str) -> Option<PathBuf> {
 fn is_linked(place: &Path, git: &Path, common: &Path) -> bool {
     let back = std::fs::read_to_string(git.join("gitdir")).unwrap_or_default();
     let known = git.join(back.trim());
-    git.parent() == Some(&common.join("worktrees")) && (is_same_file(&known, place) || !exists(&known))
+    git.parent() == Some(&common.join("worktrees"))
+        && (is_same_file(&known, place) || !exists(&known))
 }
 
 fn is_same_file(one: &Path, other: &Path) -> bool {
-    let identity = |path: &Path| std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()));
+    let identity = |path: &Path| {
+        std::fs::metadata(path)
+            .ok()
+            .map(|meta| (meta.dev(), meta.ino()))
+    };
     identity(one).is_some() && identity(one) == identity(other)
 }
 
@@ -179,8 +260,12 @@ pub fn exists(path: &Path) -> bool {
 
 /// A path without symbolic links, `.` and `..`. The end of it need not exist.
 pub fn resolved(path: &Path) -> PathBuf {
-    let there = path.ancestors().find_map(|above| Some((above.canonicalize().ok()?, path.strip_prefix(above).ok()?)));
-    let Some((mut real, rest)) = there else { return path.to_path_buf() };
+    let there = path
+        .ancestors()
+        .find_map(|above| Some((above.canonicalize().ok()?, path.strip_prefix(above).ok()?)));
+    let Some((mut real, rest)) = there else {
+        return path.to_path_buf();
+    };
     for part in rest.components() {
         match part {
             std::path::Component::ParentDir => drop(real.pop()),
@@ -209,7 +294,10 @@ mod tests {
 
     fn git(at: &Path, args: &[&str]) {
         let mut command = Command::new("git");
-        command.args(["-c", "user.name=x", "-c", "user.email=x@example.org"]).args(args).current_dir(at);
+        command
+            .args(["-c", "user.name=x", "-c", "user.email=x@example.org"])
+            .args(args)
+            .current_dir(at);
         assert!(command.output().expect("git").status.success(), "{args:?}");
     }
 
@@ -222,20 +310,33 @@ mod tests {
         }
         git(&at("main"), &["init", "-q"]);
         git(&at("main"), &["commit", "-q", "--allow-empty", "-m", "x"]);
-        git(&at("main"), &["worktree", "add", "-q", "../linked", "-b", "linked"]);
+        git(
+            &at("main"),
+            &["worktree", "add", "-q", "../linked", "-b", "linked"],
+        );
         assert_eq!(main_worktree(&at("linked")), Some(at("main")));
         // The repository knows this worktree at another place.
         std::fs::copy(at("linked/.git"), at("other/.git")).expect("a copy");
         assert_eq!(main_worktree(&at("other")), None);
         // The repository does not know this worktree.
         std::fs::write(at("made-up/.git"), "gitdir: git\n").expect("a file");
-        std::fs::write(at("made-up/git/commondir"), at("main/.git").display().to_string()).expect("a file");
+        std::fs::write(
+            at("made-up/git/commondir"),
+            at("main/.git").display().to_string(),
+        )
+        .expect("a file");
         assert_eq!(main_worktree(&at("made-up")), None);
         let shares = |one: &str| {
-            let (one, main) = (Worktree::at(&at(one)), Worktree::at(&at("main")).expect("a worktree"));
+            let (one, main) = (
+                Worktree::at(&at(one)),
+                Worktree::at(&at("main")).expect("a worktree"),
+            );
             one.is_some_and(|one| one.shares_repository(&main))
         };
-        assert_eq!(["linked", "other", "made-up"].map(shares), [true, false, false]);
+        assert_eq!(
+            ["linked", "other", "made-up"].map(shares),
+            [true, false, false]
+        );
         std::fs::rename(at("linked"), at("moved")).expect("the same file system");
         assert_eq!(main_worktree(&at("moved")), Some(at("main")));
     }

@@ -20,20 +20,33 @@ impl HardLinks {
         let meta = dir.stat(file.file_name()?).ok()??;
         let has_others = meta.kind == FileType::RegularFile && meta.links > 1;
         let file = file.to_path_buf();
-        has_others.then_some(HardLinks { file, inode: meta.inode, device: meta.device, left: most })
+        has_others.then_some(HardLinks {
+            file,
+            inode: meta.inode,
+            device: meta.device,
+            left: most,
+        })
     }
 
     /// The other names of the file at this place, or in the directory at this place and those below it. If there is nothing
     /// at this place, the nearest directory above it is searched.
     pub fn below(&mut self, place: &Path) -> Vec<PathBuf> {
         let (mut found, mut open) = (Vec::new(), Vec::new());
-        open.extend(place.ancestors().find(|above| Dir::open(above).is_ok()).map(Path::to_path_buf));
+        open.extend(
+            place
+                .ancestors()
+                .find(|above| Dir::open(above).is_ok())
+                .map(Path::to_path_buf),
+        );
         while let Some(at) = open.pop() {
             let Ok(dir) = Dir::open(&at) else { continue };
             // The numbers of files count within one file system.
             let is_here = dir.meta().is_ok_and(|meta| meta.device == self.device);
             let Ok(listing) = dir.list() else { continue };
-            for entry in listing.flatten().filter(|entry| entry.name != layout::REPOSITORY) {
+            for entry in listing
+                .flatten()
+                .filter(|entry| entry.name != layout::REPOSITORY)
+            {
                 if self.left == 0 {
                     return found;
                 }

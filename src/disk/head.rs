@@ -16,11 +16,21 @@ impl Dir {
         };
         let meta = file_meta(&file).doing_in("look at", self.path(), name)?;
         if meta.kind != FileType::RegularFile {
-            let (what, cure) = ("is not a regular file".into(), "move it to another place".into());
-            return Err(Error::State { path: self.at(name), line: None, what, cure });
+            let (what, cure) = (
+                "is not a regular file".into(),
+                "move it to another place".into(),
+            );
+            return Err(Error::State {
+                path: self.at(name),
+                line: None,
+                what,
+                cure,
+            });
         }
         let mut bytes = Vec::with_capacity(meta.size.min(most) as usize + 1);
-        file.take(most).read_to_end(&mut bytes).doing_in("read", self.path(), name)?;
+        file.take(most)
+            .read_to_end(&mut bytes)
+            .doing_in("read", self.path(), name)?;
         let whole = meta.size <= bytes.len() as u64;
         Ok(Some((bytes, whole)))
     }

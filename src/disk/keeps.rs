@@ -18,8 +18,9 @@ pub enum Keeps {
 /// What the file system of a directory preserves.
 pub fn keeps(dir: &Dir) -> Keeps {
     // Test builds can simulate another file system.
-    let other =
-        std::env::var("MAILBAG_TEST_KEEPS").ok().filter(|_| cfg!(any(debug_assertions, feature = "failpoints")));
+    let other = std::env::var("MAILBAG_TEST_KEEPS")
+        .ok()
+        .filter(|_| cfg!(any(debug_assertions, feature = "failpoints")));
     match other.as_deref() {
         None => look(dir),
         Some("all") => Keeps::All,
@@ -38,7 +39,9 @@ fn look(dir: &Dir) -> Keeps {
     const EXT: i64 = 0xef53;
     const XFS: i64 = 0x5846_5342;
     const BTRFS: i64 = 0x9123_683e;
-    let Ok(stat) = rustix::fs::fstatfs(dir) else { return Keeps::Unknown };
+    let Ok(stat) = rustix::fs::fstatfs(dir) else {
+        return Keeps::Unknown;
+    };
     match stat.f_type as i64 & 0xffff_ffff {
         TMPFS | RAMFS => Keeps::Nothing,
         XFS | BTRFS => Keeps::All,
@@ -56,7 +59,11 @@ fn journal(dir: &Dir) -> Option<Keeps> {
     let device = std::fs::read_link(format!("/sys/dev/block/{major}:{minor}")).ok()?;
     let name = device.file_name()?.to_str()?;
     let task = std::fs::read_to_string(format!("/sys/fs/ext4/{name}/journal_task")).ok()?;
-    Some(if task.trim() == "<none>" { Keeps::NoJournal } else { Keeps::All })
+    Some(if task.trim() == "<none>" {
+        Keeps::NoJournal
+    } else {
+        Keeps::All
+    })
 }
 
 #[cfg(not(target_os = "linux"))]

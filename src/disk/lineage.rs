@@ -42,12 +42,21 @@ impl Lineage {
             return Lineage::hidden_by("this process is in a container or another PID namespace");
         }
         let own = machine::stat_of(std::process::id());
-        let mut lineage = Lineage { parents: Vec::new(), hidden: None };
-        let Some(mut child) = own else { return Lineage::hidden_by("/proc does not show this process") };
+        let mut lineage = Lineage {
+            parents: Vec::new(),
+            hidden: None,
+        };
+        let Some(mut child) = own else {
+            return Lineage::hidden_by("/proc does not show this process");
+        };
         while child.process.pid != INIT {
-            let parent = machine::stat_of(child.parent).filter(|_| lineage.parents.len() < limits::LINEAGE);
+            let parent =
+                machine::stat_of(child.parent).filter(|_| lineage.parents.len() < limits::LINEAGE);
             let Some(parent) = parent else {
-                lineage.hidden = Some(format!("the parent of process {} cannot be read", child.process.pid));
+                lineage.hidden = Some(format!(
+                    "the parent of process {} cannot be read",
+                    child.process.pid
+                ));
                 return lineage;
             };
             lineage.parents.push(read_parent(&parent));
@@ -57,11 +66,17 @@ impl Lineage {
     }
 
     fn hidden_by(reason: &str) -> Lineage {
-        Lineage { parents: Vec::new(), hidden: Some(reason.to_owned()) }
+        Lineage {
+            parents: Vec::new(),
+            hidden: Some(reason.to_owned()),
+        }
     }
 
     fn from_ps(own: &str) -> Lineage {
-        let output = Command::new("/bin/ps").args(["-A", "-o", "pid=,ppid=,args="]).env_clear().output();
+        let output = Command::new("/bin/ps")
+            .args(["-A", "-o", "pid=,ppid=,args="])
+            .env_clear()
+            .output();
         match output {
             Ok(output) => parse_ps(&String::from_utf8_lossy(&output.stdout), own),
             Err(e) => Lineage::hidden_by(&format!("/bin/ps cannot be started: {e}")),
@@ -73,20 +88,37 @@ impl Lineage {
 const INIT: u32 = 1;
 
 fn read_parent(stat: &machine::ProcessStat) -> ParentProcess {
-    let of_process = |name| std::fs::read(machine::proc().join(stat.process.pid.to_string()).join(name));
+    let of_process = |name| {
+        std::fs::read(
+            machine::proc()
+                .join(stat.process.pid.to_string())
+                .join(name),
+        )
+    };
     let split = |bytes: Vec<u8>| -> Vec<String> {
-        let parts = bytes.split(|&byte| byte == 0).filter(|part| !part.is_empty());
-        parts.map(|part| String::from_utf8_lossy(part).into_owned()).collect()
+        let parts = bytes
+            .split(|&byte| byte == 0)
+            .filter(|part| !part.is_empty());
+        parts
+            .map(|part| String::from_utf8_lossy(part).into_owned())
+            .collect()
     };
     // Another user's environment and directory cannot be read.
     let variables = split(of_process("environ").unwrap_or_default());
-    let variables = variables.iter().filter_map(|entry| Some(entry.split_once('=')?.0.to_owned()));
+    let variables = variables
+        .iter()
+        .filter_map(|entry| Some(entry.split_once('=')?.0.to_owned()));
     ParentProcess {
         pid: stat.process.pid,
         process: Some(stat.process),
         name: stat.name.clone(),
         arguments: split(of_process("cmdline").unwrap_or_default()),
-        directory: std::fs::read_link(machine::proc().join(stat.process.pid.to_string()).join("cwd")).ok(),
+        directory: std::fs::read_link(
+            machine::proc()
+                .join(stat.process.pid.to_string())
+                .join("cwd"),
+        )
+        .ok(),
         variables: variables.collect(),
     }
 }
@@ -102,15 +134,24 @@ fn parse_ps(listing: &str, own: &str) -> Lineage {
     let mut lineage = Lineage::default();
     let mut pid = own;
     while pid.parse() != Ok(INIT) {
-        let parent = rows.get(pid).and_then(|(parent, _)| rows.get_key_value(*parent));
-        let Some((parent, (_, arguments))) = parent.filter(|_| lineage.parents.len() < limits::LINEAGE) else {
+        let parent = rows
+            .get(pid)
+            .and_then(|(parent, _)| rows.get_key_value(*parent));
+        let Some((parent, (_, arguments))) =
+            parent.filter(|_| lineage.parents.len() < limits::LINEAGE)
+        else {
             lineage.hidden = Some(format!("the parent of process {pid} cannot be read"));
             return lineage;
         };
         let program = arguments.first().map(String::as_str).unwrap_or_default();
         lineage.parents.push(ParentProcess {
             pid: parent.parse().unwrap_or_default(),
-            name: program.rsplit('/').next().unwrap_or_default().trim_start_matches('-').to_owned(),
+            name: program
+                .rsplit('/')
+                .next()
+                .unwrap_or_default()
+                .trim_start_matches('-')
+                .to_owned(),
             arguments: arguments.clone(),
             ..ParentProcess::default()
         });
@@ -127,16 +168,25 @@ mod tests {
     fn the_parents_of_this_process_are_read_up_to_init_or_a_reason_is_given() {
         let lineage = Lineage::of_this_process();
         let last = lineage.parents.last().map(|parent| parent.pid);
-        assert!(last == Some(INIT) || lineage.hidden.is_some(), "{lineage:?}");
+        assert!(
+            last == Some(INIT) || lineage.hidden.is_some(),
+            "{lineage:?}"
+        );
     }
 
     #[test]
     fn the_list_of_ps_gives_the_parents() {
-        let listing =
-            "  1     0 /sbin/launchd\n 70     1 /usr/bin/login -pf u\n 71    70 -zsh\n 90    71 mailbag decide 1 yes\n";
+        let listing = "  1     0 /sbin/launchd\n 70     1 /usr/bin/login -pf u\n 71    70 -zsh\n 90    71 mailbag decide 1 yes\n";
         let lineage = parse_ps(listing, "90");
-        let names: Vec<&str> = lineage.parents.iter().map(|parent| parent.name.as_str()).collect();
-        assert_eq!((names, lineage.hidden), (vec!["zsh", "login", "launchd"], None));
+        let names: Vec<&str> = lineage
+            .parents
+            .iter()
+            .map(|parent| parent.name.as_str())
+            .collect();
+        assert_eq!(
+            (names, lineage.hidden),
+            (vec!["zsh", "login", "launchd"], None)
+        );
         assert_eq!(
             parse_ps("90 71 mailbag\n", "90").hidden.as_deref(),
             Some("the parent of process 90 cannot be read")

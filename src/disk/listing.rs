@@ -39,7 +39,11 @@ impl Iterator for Listing {
                 if let Err(e) = charge_read(NAME).doing("list", &self.path) {
                     return Some(Err(e));
                 }
-                return Some(Ok(Entry { name: name.to_owned(), kind: entry.file_type(), inode: entry.ino() }));
+                return Some(Ok(Entry {
+                    name: name.to_owned(),
+                    kind: entry.file_type(),
+                    inode: entry.ino(),
+                }));
             }
         }
     }

@@ -45,13 +45,25 @@ impl LockFile {
     /// Replaces the text of the file in place, padded to its full size: once the file has had a text, a full disk takes
     /// another one.
     pub fn put_text(&self, text: &str) -> std::io::Result<()> {
-        self.0.write_all_at(format!("{text:<width$}", width = LockFile::HELD).as_bytes(), 0)
+        self.0.write_all_at(
+            format!("{text:<width$}", width = LockFile::HELD).as_bytes(),
+            0,
+        )
     }
 
     /// Sets the modification time to now. A full disk takes it. A failure is ignored: the time is only a sign of progress.
     pub fn touch(&self) {
-        let now = Timespec { tv_sec: 0, tv_nsec: rustix::fs::UTIME_NOW };
-        let _ = rustix::fs::futimens(&self.0, &Timestamps { last_access: now, last_modification: now });
+        let now = Timespec {
+            tv_sec: 0,
+            tv_nsec: rustix::fs::UTIME_NOW,
+        };
+        let _ = rustix::fs::futimens(
+            &self.0,
+            &Timestamps {
+                last_access: now,
+                last_modification: now,
+            },
+        );
     }
 }
 
@@ -76,8 +88,15 @@ impl Dir {
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(self, name.as_ref(), flags, OWN);
         let file = File::from(fd.doing_in("open", self.path(), &name)?);
-        let handed = self.access.hand_over(file.as_fd(), self.as_fd()).map_err(std::io::Error::from);
-        handed.and_then(|()| close(&file)).doing_in("set the permissions of", self.path(), &name)?;
+        let handed = self
+            .access
+            .hand_over(file.as_fd(), self.as_fd())
+            .map_err(std::io::Error::from);
+        handed.and_then(|()| close(&file)).doing_in(
+            "set the permissions of",
+            self.path(),
+            &name,
+        )?;
         Ok(LockFile(file))
     }
 
@@ -89,7 +108,9 @@ impl Dir {
             match file.try_lock() {
                 Ok(()) => return Ok(file),
                 Err(TryLockError::Error(e)) => return Err(e).doing_in("lock", self.path(), &name),
-                Err(TryLockError::WouldBlock) if Instant::now() >= deadline => return Err(self.locked(&name, &file)),
+                Err(TryLockError::WouldBlock) if Instant::now() >= deadline => {
+                    return Err(self.locked(&name, &file));
+                }
                 // The system has no file lock with a deadline.
                 Err(TryLockError::WouldBlock) => std::thread::sleep(pause),
             }
@@ -101,10 +122,19 @@ impl Dir {
     pub fn locked(&self, name: impl AsRef<Path>, file: &File) -> Error {
         let path = self.at(name);
         let (who, cure) = match machine::lock_holder(file) {
-            Some(pid) => (format!("process {pid}"), format!("if it does not respond, end it: `kill {pid}`")),
-            None => ("another process".to_owned(), "`lslocks` may show it".to_owned()),
+            Some(pid) => (
+                format!("process {pid}"),
+                format!("if it does not respond, end it: `kill {pid}`"),
+            ),
+            None => (
+                "another process".to_owned(),
+                "`lslocks` may show it".to_owned(),
+            ),
         };
-        Error::Busy { what: format!("{who} holds {}", path.display()), cure: format!("try again later; {cure}") }
+        Error::Busy {
+            what: format!("{who} holds {}", path.display()),
+            cure: format!("try again later; {cure}"),
+        }
     }
 }
 
@@ -112,7 +142,9 @@ impl Dir {
 /// not create the file.
 fn close(file: &File) -> std::io::Result<()> {
     match rustix::fs::fstat(file)? {
-        meta if Mode::from_raw_mode(meta.st_mode) & Mode::from_raw_mode(0o077) == Mode::empty() => Ok(()),
+        meta if Mode::from_raw_mode(meta.st_mode) & Mode::from_raw_mode(0o077) == Mode::empty() => {
+            Ok(())
+        }
         _ => match rustix::fs::fchmod(file, OWN) {
             Err(rustix::io::Errno::PERM) => Ok(()),
             done => Ok(done?),
@@ -126,7 +158,11 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     fn mode(path: &Path) -> u32 {
-        std::fs::metadata(path).expect("it is there").permissions().mode() & 0o777
+        std::fs::metadata(path)
+            .expect("it is there")
+            .permissions()
+            .mode()
+            & 0o777
     }
 
     #[test]
@@ -135,21 +171,37 @@ mod tests {
         let dir = Dir::open(there.path())?;
         dir.lock_file("new")?;
         std::fs::write(there.path().join("old"), "")?;
-        std::fs::set_permissions(there.path().join("old"), std::fs::Permissions::from_mode(0o666))?;
+        std::fs::set_permissions(
+            there.path().join("old"),
+            std::fs::Permissions::from_mode(0o666),
+        )?;
         dir.lock_file("old")?;
-        assert_eq!((mode(&there.path().join("new")), mode(&there.path().join("old"))), (0o600, 0o600));
+        assert_eq!(
+            (
+                mode(&there.path().join("new")),
+                mode(&there.path().join("old"))
+            ),
+            (0o600, 0o600)
+        );
         Ok(())
     }
 
     #[test]
-    fn who_waits_for_a_lock_gives_up_and_says_who_holds_it() -> Result<(), Box<dyn std::error::Error>> {
+    fn who_waits_for_a_lock_gives_up_and_says_who_holds_it()
+    -> Result<(), Box<dyn std::error::Error>> {
         let there = tempfile::tempdir()?;
         let dir = Dir::open(there.path())?;
         let held = dir.lock_within("lock", Duration::ZERO)?;
-        let refused = dir.lock_within("lock", Duration::from_millis(20)).expect_err("it is held").to_string();
+        let refused = dir
+            .lock_within("lock", Duration::from_millis(20))
+            .expect_err("it is held")
+            .to_string();
         assert!(refused.contains("lock; try again later"), "{refused}");
         if cfg!(target_os = "linux") {
-            assert!(refused.contains(&format!("process {}", std::process::id())), "{refused}");
+            assert!(
+                refused.contains(&format!("process {}", std::process::id())),
+                "{refused}"
+            );
         }
         drop(held);
         dir.lock_within("lock", Duration::ZERO)?;
@@ -157,8 +209,8 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_of_the_descriptor_in_a_program_that_just_starts_keeps_no_lock() -> Result<(), Box<dyn std::error::Error>>
-    {
+    fn a_copy_of_the_descriptor_in_a_program_that_just_starts_keeps_no_lock()
+    -> Result<(), Box<dyn std::error::Error>> {
         let there = tempfile::tempdir()?;
         let dir = Dir::open(there.path())?;
         let held = dir.lock_within("lock", Duration::ZERO)?;

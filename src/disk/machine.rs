@@ -27,7 +27,10 @@ pub struct Free {
 pub fn free(dir: &Dir) -> Option<Free> {
     let stat = rustix::fs::fstatvfs(dir.as_fd()).ok()?;
     let files = (stat.f_files > 0).then_some(stat.f_favail as u64);
-    Some(Free { bytes: stat.f_bavail as u64 * stat.f_frsize as u64, files })
+    Some(Free {
+        bytes: stat.f_bavail as u64 * stat.f_frsize as u64,
+        files,
+    })
 }
 
 /// How many directories this user may watch.
@@ -54,7 +57,14 @@ pub fn same_file_below(file: &Path, top: &Path) -> Option<PathBuf> {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     let (device, place) = in_file_system(&mounts, file)?;
     let (other, above) = in_file_system(&mounts, top)?;
-    (device == other).then(|| Some(layout::below(top, place.strip_prefix(above).ok()?.as_os_str()))).flatten()
+    (device == other)
+        .then(|| {
+            Some(layout::below(
+                top,
+                place.strip_prefix(above).ok()?.as_os_str(),
+            ))
+        })
+        .flatten()
 }
 
 /// The device of a path, and the path below the root of its file system, by a table as in proc_pid_mountinfo(5).
@@ -62,22 +72,38 @@ fn in_file_system<'m>(mounts: &'m str, path: &Path) -> Option<(&'m str, PathBuf)
     let mut found: Option<(&str, PathBuf, usize)> = None;
     for line in mounts.lines() {
         let mut fields = line.split(' ').skip(2);
-        let (Some(device), Some(root), Some(at)) = (fields.next(), fields.next(), fields.next()) else { continue };
+        let (Some(device), Some(root), Some(at)) = (fields.next(), fields.next(), fields.next())
+        else {
+            continue;
+        };
         let at = unescaped(at);
         // A later mount covers an earlier one at the same place.
-        if found.as_ref().is_none_or(|(.., length)| at.len() >= *length)
+        if found
+            .as_ref()
+            .is_none_or(|(.., length)| at.len() >= *length)
             && let Ok(rest) = path.strip_prefix(&at)
         {
-            found = Some((device, layout::below(Path::new(&unescaped(root)), rest.as_os_str()), at.len()));
+            found = Some((
+                device,
+                layout::below(Path::new(&unescaped(root)), rest.as_os_str()),
+                at.len(),
+            ));
         }
     }
     found.map(|(device, place, _)| (device, place))
 }
 
 fn unescaped(field: &str) -> String {
-    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
-        .iter()
-        .fold(field.to_owned(), |text, (code, letter)| text.replace(code, letter))
+    [
+        ("\\040", " "),
+        ("\\011", "\t"),
+        ("\\012", "\n"),
+        ("\\134", "\\"),
+    ]
+    .iter()
+    .fold(field.to_owned(), |text, (code, letter)| {
+        text.replace(code, letter)
+    })
 }
 
 /// The working directory of this process.
@@ -91,7 +117,9 @@ pub fn directory() -> Option<PathBuf> {
 /// not use `rustix`: its numbers of processes are never 0.
 pub fn terminal_session() -> String {
     let session = nix::unistd::getsid(None).map_or(0, nix::unistd::Pid::as_raw);
-    let namespace = namespace().map(|namespace| format!(" in namespace {namespace}")).unwrap_or_default();
+    let namespace = namespace()
+        .map(|namespace| format!(" in namespace {namespace}"))
+        .unwrap_or_default();
     format!("terminal:{session}{namespace}")
 }
 
@@ -104,7 +132,10 @@ pub fn boot() -> Option<String> {
 /// A user for display: the number, and the name if there is one.
 pub fn user(uid: u32) -> String {
     let found = nix::unistd::User::from_uid(uid.into()).ok().flatten();
-    found.map_or_else(|| format!("user {uid}"), |user| format!("user {uid} ({})", user.name))
+    found.map_or_else(
+        || format!("user {uid}"),
+        |user| format!("user {uid} ({})", user.name),
+    )
 }
 
 /// The number of the user who runs this process.
@@ -131,18 +162,26 @@ pub fn program(name: &str) -> Option<PathBuf> {
 /// depends on it.
 pub fn lock_holder(file: &File) -> Option<u32> {
     let stat = rustix::fs::fstat(file).ok()?;
-    let device = (rustix::fs::major(stat.st_dev), rustix::fs::minor(stat.st_dev));
+    let device = (
+        rustix::fs::major(stat.st_dev),
+        rustix::fs::minor(stat.st_dev),
+    );
     let locks = std::fs::read_to_string(proc().join("locks")).ok()?;
     let mut holders = locks.lines().filter_map(|line| flock(line, stat.st_ino));
     // Some file systems report a different device here. Then the inode alone decides, if it is unique in the list.
     let all: Vec<((u32, u32), u32)> = holders.by_ref().collect();
-    let same = all.iter().find(|(of, _)| *of == device).or(all.first().filter(|_| all.len() == 1));
+    let same = all
+        .iter()
+        .find(|(of, _)| *of == device)
+        .or(all.first().filter(|_| all.len() == 1));
     same.map(|(_, pid)| *pid)
 }
 
 /// The device and the holder, if this line reports a lock on this inode: proc_locks(5).
 fn flock(line: &str, inode: u64) -> Option<((u32, u32), u32)> {
-    let mut fields = line.split_whitespace().skip_while(|field| *field != "FLOCK");
+    let mut fields = line
+        .split_whitespace()
+        .skip_while(|field| *field != "FLOCK");
     let (pid, file) = (fields.nth(3)?.parse().ok()?, fields.next()?);
     let mut parts = file.split(':');
     let mut hexadecimal = || u32::from_str_radix(parts.next()?, 16).ok();
@@ -200,7 +239,8 @@ impl Process {
 fn wait_for_end(pid: u32, time: Duration) {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
-    let process = Pid::from_raw(pid as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
+    let process =
+        Pid::from_raw(pid as i32).and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     match (process, Timespec::try_from(time)) {
         (Some(process), Ok(time)) => {
             let _ = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&time));
@@ -226,8 +266,18 @@ pub fn ancestors(most: usize) -> Vec<(Process, String)> {
 /// reused.
 pub fn parent_name() -> String {
     let pid = std::os::unix::process::parent_id();
-    let above = namespace().map(|of| (of, ancestors(1).first().map(|(parent, _)| parent.started).unwrap_or_default()));
-    let of = above.map(|(of, started)| format!(" of namespace {of}, started at {started}")).unwrap_or_default();
+    let above = namespace().map(|of| {
+        (
+            of,
+            ancestors(1)
+                .first()
+                .map(|(parent, _)| parent.started)
+                .unwrap_or_default(),
+        )
+    });
+    let of = above
+        .map(|(of, started)| format!(" of namespace {of}, started at {started}"))
+        .unwrap_or_default();
     format!("process {pid}{of}")
 }
 
@@ -255,11 +305,24 @@ pub(super) fn stat_of(pid: u32) -> Option<ProcessStat> {
     let state = fields.next()?.to_owned();
     let parent = fields.next()?.parse().ok()?;
     let started = fields.nth(17)?.parse().ok()?;
-    Some(ProcessStat { process: Process { pid, started, namespace: namespace() }, parent, name, state })
+    Some(ProcessStat {
+        process: Process {
+            pid,
+            started,
+            namespace: namespace(),
+        },
+        parent,
+        name,
+        state,
+    })
 }
 
 fn own() -> Option<ProcessStat> {
-    if numbers_are_ours() { running(std::process::id()) } else { None }
+    if numbers_are_ours() {
+        running(std::process::id())
+    } else {
+        None
+    }
 }
 
 /// The machine's own namespace: PROC_PID_INIT_INO of linux/proc_ns.h.
@@ -268,7 +331,12 @@ const OF_THE_MACHINE: u64 = 0xEFFF_FFFC;
 /// The namespace of process numbers here. `None` for the machine's own namespace, or if it is not known.
 pub fn namespace() -> Option<u64> {
     let link = std::fs::read_link(proc().join("self/ns/pid")).ok()?;
-    let number = link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?.parse().ok()?;
+    let number = link
+        .to_str()?
+        .strip_prefix("pid:[")?
+        .strip_suffix(']')?
+        .parse()
+        .ok()?;
     Some(number).filter(|number| *number != OF_THE_MACHINE)
 }
 
@@ -296,8 +364,12 @@ pub struct Environment {
 
 /// All processes of this user whose environment can be read, with these variables.
 pub fn processes(variables: &[&str]) -> Vec<Environment> {
-    let Some(listing) = Dir::open(&proc()).ok().and_then(|proc| proc.list().ok()) else { return Vec::new() };
-    let pids = listing.flatten().filter_map(|entry| entry.name.to_str()?.parse().ok());
+    let Some(listing) = Dir::open(&proc()).ok().and_then(|proc| proc.list().ok()) else {
+        return Vec::new();
+    };
+    let pids = listing
+        .flatten()
+        .filter_map(|entry| entry.name.to_str()?.parse().ok());
     pids.filter_map(|pid| process(pid, variables)).collect()
 }
 
@@ -306,7 +378,8 @@ fn process(pid: u32, variables: &[&str]) -> Option<Environment> {
     let environment = std::fs::read(at.join("environ")).ok()?;
     let value = |name: &&str| {
         let mut entries = environment.split(|&byte| byte == 0);
-        let value = entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+        let value =
+            entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
         Some(String::from_utf8_lossy(value).into_owned()).filter(|value| !value.is_empty())
     };
     let variables: Vec<Option<String>> = variables.iter().map(value).collect();
@@ -317,22 +390,36 @@ fn process(pid: u32, variables: &[&str]) -> Option<Environment> {
     let parent = fields.next()?.parse().ok()?;
     let session = fields.nth(1)?.parse().ok()?;
     let directory = std::fs::read_link(at.join("cwd")).ok()?;
-    (state != "Z").then_some(Environment { pid, parent, session, directory, variables })
+    (state != "Z").then_some(Environment {
+        pid,
+        parent,
+        session,
+        directory,
+        variables,
+    })
 }
 
 /// The signals that this process ignores since its start, such as SIGHUP under `nohup`.
 fn ignored_signals() -> Vec<i32> {
     let status = std::fs::read_to_string(proc().join("self/status")).unwrap_or_default();
-    let mask = status.lines().find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
+    let mask = status
+        .lines()
+        .find_map(|line| u64::from_str_radix(line.strip_prefix("SigIgn:")?.trim(), 16).ok());
     let mask = mask.unwrap_or_default();
-    (1..=63).filter(|signal| mask & (1 << (signal - 1)) != 0).collect()
+    (1..=63)
+        .filter(|signal| mask & (1 << (signal - 1)) != 0)
+        .collect()
 }
 
 /// Selects the signals that this process should handle. A parent that ignores SIGINT or SIGHUP, such as `nohup`, wants
 /// the process to continue. SIGTERM is always handled, so that the process can be ended cleanly.
 pub fn heard(signals: &[i32]) -> Vec<i32> {
     let ignored = ignored_signals();
-    signals.iter().copied().filter(|signal| *signal == libc::SIGTERM || !ignored.contains(signal)).collect()
+    signals
+        .iter()
+        .copied()
+        .filter(|signal| *signal == libc::SIGTERM || !ignored.contains(signal))
+        .collect()
 }
 
 /// Calls `end` at each SIGINT and SIGTERM, in a thread of its own. If it says that the end was asked for before, the
@@ -346,7 +433,11 @@ pub fn at_signals(end: impl Fn() -> bool + Send + 'static) -> Result<()> {
             }
         }
     };
-    std::thread::Builder::new().name("signals".into()).spawn(listen).map(drop).doing("listen to", "signals")
+    std::thread::Builder::new()
+        .name("signals".into())
+        .spawn(listen)
+        .map(drop)
+        .doing("listen to", "signals")
 }
 
 /// Ends a command by SIGTERM when the thread that starts it ends, if the system supports it.
@@ -358,7 +449,11 @@ pub fn end_with_us(command: &mut Command) {
         let bind = move || {
             set_parent_process_death_signal(Some(Signal::TERM))?;
             // The parent may have ended before this request.
-            if getppid() == Some(parent) { Ok(()) } else { Err(std::io::Error::from_raw_os_error(libc::ESRCH)) }
+            if getppid() == Some(parent) {
+                Ok(())
+            } else {
+                Err(std::io::Error::from_raw_os_error(libc::ESRCH))
+            }
         };
         // SAFETY: between fork and exec only two system calls are made, and no memory is allocated.
         #[allow(unsafe_code)]
@@ -371,12 +466,17 @@ pub fn end_with_us(command: &mut Command) {
 }
 
 fn number(name: &str) -> Option<u64> {
-    std::fs::read_to_string(proc().join(name)).ok()?.trim().parse().ok()
+    std::fs::read_to_string(proc().join(name))
+        .ok()?
+        .trim()
+        .parse()
+        .ok()
 }
 
 /// Test builds can replace `/proc`, to set the machine's limits.
 pub(super) fn proc() -> PathBuf {
-    let other = std::env::var_os("MAILBAG_TEST_PROC").filter(|_| cfg!(any(debug_assertions, feature = "failpoints")));
+    let other = std::env::var_os("MAILBAG_TEST_PROC")
+        .filter(|_| cfg!(any(debug_assertions, feature = "failpoints")));
     other.map_or_else(|| Path::new("/proc").to_path_buf(), PathBuf::from)
 }
 
@@ -391,9 +491,18 @@ mod tests {
     #[test]
     fn a_bind_mount_shows_the_place_that_it_was_made_from() {
         let place = |path: &str| in_file_system(MOUNTS, Path::new(path)).expect("a mount");
-        assert_eq!(place("/mnt/my src/a.rs"), ("8:1", "/home/dev/project/src/a.rs".into()));
-        assert_eq!(place("/home/dev/project/src/a.rs"), ("8:1", "/home/dev/project/src/a.rs".into()));
-        assert_eq!(place("/tmp/home/dev/project"), ("0:5", "/home/dev/project".into()));
+        assert_eq!(
+            place("/mnt/my src/a.rs"),
+            ("8:1", "/home/dev/project/src/a.rs".into())
+        );
+        assert_eq!(
+            place("/home/dev/project/src/a.rs"),
+            ("8:1", "/home/dev/project/src/a.rs".into())
+        );
+        assert_eq!(
+            place("/tmp/home/dev/project"),
+            ("0:5", "/home/dev/project".into())
+        );
         assert_eq!(place("/mnt/my srcs/x").1, PathBuf::from("/mnt/my srcs/x"));
     }
 }

@@ -24,7 +24,10 @@ impl Orphans {
         if let Err(e) = rustix::process::set_child_subreaper(Some(rustix::process::getpid())) {
             tracing::debug!("cannot adopt orphans: {e}");
         }
-        Orphans { ended: BTreeSet::new(), looked: Instant::now() }
+        Orphans {
+            ended: BTreeSet::new(),
+            looked: Instant::now(),
+        }
     }
 
     /// Removes orphans that have ended from the process table. `child` is left to the thread that waits for it.
@@ -39,10 +42,18 @@ impl Orphans {
             return;
         }
         let child = child.map(|child| child.as_raw_nonzero().get().unsigned_abs());
-        let ended: BTreeSet<u32> = ended_children().into_iter().filter(|pid| Some(*pid) != child).collect();
+        let ended: BTreeSet<u32> = ended_children()
+            .into_iter()
+            .filter(|pid| Some(*pid) != child)
+            .collect();
         for pid in ended.intersection(&self.ended) {
             let pid = i32::try_from(*pid).ok().and_then(Pid::from_raw);
-            let _ = pid.map(|pid| waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG));
+            let _ = pid.map(|pid| {
+                waitid(
+                    WaitId::Pid(pid),
+                    WaitIdOptions::EXITED | WaitIdOptions::NOHANG,
+                )
+            });
         }
         self.ended = ended;
     }
@@ -50,7 +61,13 @@ impl Orphans {
 
 /// The children of this process that have ended and that no thread has waited for.
 fn ended_children() -> Vec<u32> {
-    let Some(listing) = Dir::open(&proc()).ok().and_then(|proc| proc.list().ok()) else { return Vec::new() };
-    let all = listing.flatten().filter_map(|entry| stat_of(entry.name.to_str()?.parse().ok()?));
-    all.filter(|stat| stat.state == "Z" && stat.parent == std::process::id()).map(|stat| stat.process.pid).collect()
+    let Some(listing) = Dir::open(&proc()).ok().and_then(|proc| proc.list().ok()) else {
+        return Vec::new();
+    };
+    let all = listing
+        .flatten()
+        .filter_map(|entry| stat_of(entry.name.to_str()?.parse().ok()?));
+    all.filter(|stat| stat.state == "Z" && stat.parent == std::process::id())
+        .map(|stat| stat.process.pid)
+        .collect()
 }

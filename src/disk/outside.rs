@@ -38,21 +38,41 @@ impl UserFile {
     /// Reads a file of at most `most` bytes. A missing file is not an error.
     pub fn read(path: &Path, most: u64) -> Result<UserFile> {
         let real = behind_links(path)?;
-        let none = UserFile { path: path.to_path_buf(), real: real.clone(), there: None, program: false };
-        let Some((dir, name)) = place(&real)? else { return Ok(none) };
+        let none = UserFile {
+            path: path.to_path_buf(),
+            real: real.clone(),
+            there: None,
+            program: false,
+        };
+        let Some((dir, name)) = place(&real)? else {
+            return Ok(none);
+        };
         let there = match rustix::fs::statat(&dir, &name, AtFlags::SYMLINK_NOFOLLOW) {
             Err(Errno::NOENT) => return Ok(none),
             stat => stat.doing("look at", path)?,
         };
-        let Some(bytes) = dir.read(&name, most)? else { return Ok(none) };
+        let Some(bytes) = dir.read(&name, most)? else {
+            return Ok(none);
+        };
         let mode = Mode::from_raw_mode(there.st_mode);
-        let there = There { bytes, meta: Meta::new(&there), mode, owner: (there.st_uid, there.st_gid) };
-        Ok(UserFile { there: Some(there), ..none })
+        let there = There {
+            bytes,
+            meta: Meta::new(&there),
+            mode,
+            owner: (there.st_uid, there.st_gid),
+        };
+        Ok(UserFile {
+            there: Some(there),
+            ..none
+        })
     }
 
     /// The file as a program: if it is new, whoever may read it may also run it.
     pub fn as_program(self) -> UserFile {
-        UserFile { program: true, ..self }
+        UserFile {
+            program: true,
+            ..self
+        }
     }
 
     /// The permissions of the file, if it exists.
@@ -62,15 +82,27 @@ impl UserFile {
 
     /// Fails if another user except root could have written or replaced the file.
     pub fn check_owner(&self) -> Result<()> {
-        let Some(there) = &self.there else { return Ok(()) };
-        super::own::check(&there.meta, super::own::own_user(), &self.path, "600", "use a file of your own")?;
-        let Some((dir, _)) = place(&self.real)? else { return Ok(()) };
+        let Some(there) = &self.there else {
+            return Ok(());
+        };
+        super::own::check(
+            &there.meta,
+            super::own::own_user(),
+            &self.path,
+            "600",
+            "use a file of your own",
+        )?;
+        let Some((dir, _)) = place(&self.real)? else {
+            return Ok(());
+        };
         let mode = Mode::from_raw_mode(dir.meta()?.mode as _);
         if mode.contains(Mode::WOTH) && !mode.contains(Mode::SVTX) {
             return Err(Error::State {
                 path: self.path.clone(),
                 line: None,
-                what: "is in a directory in which all users can replace it, so its content is ignored".into(),
+                what:
+                    "is in a directory in which all users can replace it, so its content is ignored"
+                        .into(),
                 cure: format!("check it, then run `chmod o-w {}`", dir.path().display()),
             });
         }
@@ -90,12 +122,23 @@ impl UserFile {
     /// The resolved path, if links lead it out of a directory.
     pub fn led_out_of(&self, directory: &Path) -> Result<Option<PathBuf>> {
         let inside = directory.canonicalize().doing("find", directory)?;
-        let there =
-            |above: &Path| Some((above.canonicalize().ok()?, self.real.strip_prefix(above).ok()?.to_path_buf()));
+        let there = |above: &Path| {
+            Some((
+                above.canonicalize().ok()?,
+                self.real.strip_prefix(above).ok()?.to_path_buf(),
+            ))
+        };
         // The missing part of a path cannot contain links, but it can contain `..`.
         let (above, rest) = self.real.ancestors().find_map(there).unwrap_or_default();
-        let is_inside = above.starts_with(&inside) && !rest.components().any(|part| part == Component::ParentDir);
-        Ok((!is_inside).then(|| if rest.as_os_str().is_empty() { above } else { above.join(rest) }))
+        let is_inside = above.starts_with(&inside)
+            && !rest.components().any(|part| part == Component::ParentDir);
+        Ok((!is_inside).then(|| {
+            if rest.as_os_str().is_empty() {
+                above
+            } else {
+                above.join(rest)
+            }
+        }))
     }
 
     /// The content, if the file exists.
@@ -110,22 +153,34 @@ impl UserFile {
             path: path.to_path_buf(),
             line: None,
             what: what.into(),
-            cure: "give yourself write permission there, or change it by hand; nothing was changed".into(),
+            cure: "give yourself write permission there, or change it by hand; nothing was changed"
+                .into(),
         };
-        let may = |path: &Path, access| rustix::fs::accessat(rustix::fs::CWD, path, access, AtFlags::EACCESS).is_ok();
+        let may = |path: &Path, access| {
+            rustix::fs::accessat(rustix::fs::CWD, path, access, AtFlags::EACCESS).is_ok()
+        };
         if let Some(there) = &self.there
             && (!there.mode.intersects(any) || !may(&self.real, Access::WRITE_OK))
         {
             return Err(refused("is read-only", &self.path));
         }
-        let above = self.real.ancestors().skip(1).find(|above| above.as_os_str().is_empty() || above.exists());
-        let above = above.filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let above = self
+            .real
+            .ancestors()
+            .skip(1)
+            .find(|above| above.as_os_str().is_empty() || above.exists());
+        let above = above
+            .filter(|above| !above.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
         if !above.is_dir() {
             return Err(refused("is not a directory", above));
         }
         match may(above, Access::WRITE_OK | Access::EXEC_OK) {
             true => Ok(()),
-            false => Err(refused("is a directory without write permission for you", above)),
+            false => Err(refused(
+                "is a directory without write permission for you",
+                above,
+            )),
         }
     }
 
@@ -137,19 +192,27 @@ impl UserFile {
 
     /// As [`UserFile::write`], with the permissions of another file.
     fn replace(&self, bytes: &[u8], like: Option<&There>) -> Result<()> {
-        let parent = self.real.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let parent = self
+            .real
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
         super::access::make_outside(parent).doing("create the directory", parent)?;
-        let Some((dir, name)) = place(&self.real)? else { return self.gone() };
+        let Some((dir, name)) = place(&self.real)? else {
+            return self.gone();
+        };
         let mut temporary = OsString::from(".");
         temporary.push(&name);
         temporary.push(format!(".{}.tmp", std::process::id()));
         clear_drafts(&dir, &name)?;
         // Locked until it has its name.
         let written =
-            self.draft(&dir, &temporary, bytes, like).and_then(|_locked| match self.is_same(&dir, &name)? {
-                true => rustix::fs::renameat(&dir, &temporary, &dir, &name).doing("replace", &self.path),
-                false => self.gone(),
-            });
+            self.draft(&dir, &temporary, bytes, like)
+                .and_then(|_locked| match self.is_same(&dir, &name)? {
+                    true => rustix::fs::renameat(&dir, &temporary, &dir, &name)
+                        .doing("replace", &self.path),
+                    false => self.gone(),
+                });
         if written.is_err() {
             let _ = dir.remove(&temporary);
         }
@@ -159,14 +222,18 @@ impl UserFile {
     /// Saves the content in a backup file beside it, with the same permissions. A kill leaves the whole backup or none.
     pub fn keep(&self, backup: &Path) -> Result<()> {
         match &self.there {
-            Some(there) => UserFile::read(backup, u64::MAX >> 1)?.replace(&there.bytes, Some(there)),
+            Some(there) => {
+                UserFile::read(backup, u64::MAX >> 1)?.replace(&there.bytes, Some(there))
+            }
             None => Ok(()),
         }
     }
 
     /// Removes the file. If the file has changed since it was read, it fails and removes nothing.
     pub fn remove(&self) -> Result<()> {
-        let Some((dir, name)) = place(&self.real)? else { return Ok(()) };
+        let Some((dir, name)) = place(&self.real)? else {
+            return Ok(());
+        };
         match &self.there {
             Some(there) if !dir.remove_if_same(&name, &there.meta)? => self.gone(),
             Some(_) => dir.sync(),
@@ -193,9 +260,16 @@ impl UserFile {
             Some((dir, name)) => !drafts(&dir, &name)?.is_empty(),
             None => false,
         };
-        let above = self.real.ancestors().skip(1).take_while(|above| name_of(above).is_some_and(&is_own));
+        let above = self
+            .real
+            .ancestors()
+            .skip(1)
+            .take_while(|above| name_of(above).is_some_and(&is_own));
         let is_empty = |dir: Dir| dir.list().is_ok_and(|mut entries| entries.next().is_none());
-        let nearest = above.into_iter().find_map(|above| Dir::open(above).ok()).filter(|_| self.there.is_none());
+        let nearest = above
+            .into_iter()
+            .find_map(|above| Dir::open(above).ok())
+            .filter(|_| self.there.is_none());
         Ok(has_drafts || nearest.is_some_and(is_empty))
     }
 
@@ -205,28 +279,48 @@ impl UserFile {
     }
 
     /// Writes a new file with the permissions of another. Its content is durable, its name is not. It is locked as long as it is open.
-    fn draft(&self, dir: &Dir, name: &OsString, bytes: &[u8], like: Option<&There>) -> Result<File> {
+    fn draft(
+        &self,
+        dir: &Dir,
+        name: &OsString,
+        bytes: &[u8],
+        like: Option<&There>,
+    ) -> Result<File> {
         let file = dir.create(name, b"")?;
         // Only a file system without locks refuses.
         let _ = file.try_lock();
         if self.program && like.is_none() {
-            let mode = Mode::from_raw_mode(rustix::fs::fstat(&file).doing_in("look at", dir.path(), name)?.st_mode);
+            let mode = Mode::from_raw_mode(
+                rustix::fs::fstat(&file)
+                    .doing_in("look at", dir.path(), name)?
+                    .st_mode,
+            );
             let run = Mode::XUSR.bits() | (mode.bits() & 0o044) >> 2;
             let mode = (mode & Mode::from_bits_truncate(0o777)) | Mode::from_bits_truncate(run);
             rustix::fs::fchmod(&file, mode).doing_in("set the permissions of", dir.path(), name)?;
         }
         if let Some(there) = like {
-            let own = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
+            let own = (
+                rustix::process::geteuid().as_raw(),
+                rustix::process::getegid().as_raw(),
+            );
             if there.owner != own {
                 // A process that may not change the owner keeps the file. Its permissions then allow no other user more
                 // than before.
                 let (uid, gid) = (Uid::from_raw(there.owner.0), Gid::from_raw(there.owner.1));
                 let _ = rustix::fs::fchown(&file, Some(uid), Some(gid));
             }
-            rustix::fs::fchmod(&file, there.mode).doing_in("set the permissions of", dir.path(), name)?;
+            rustix::fs::fchmod(&file, there.mode).doing_in(
+                "set the permissions of",
+                dir.path(),
+                name,
+            )?;
         }
         std::io::Write::write_all(&mut &file, bytes).doing_in("write", dir.path(), name)?;
-        system::sync_file(file.as_fd()).map_err(|source| Error::Sync { path: dir.at(name), source })?;
+        system::sync_file(file.as_fd()).map_err(|source| Error::Sync {
+            path: dir.at(name),
+            source,
+        })?;
         Ok(file)
     }
 
@@ -236,7 +330,10 @@ impl UserFile {
 
     fn gone<T>(&self) -> Result<T> {
         Err(Error::Busy {
-            what: format!("{} was changed by another program at the same time", self.path.display()),
+            what: format!(
+                "{} was changed by another program at the same time",
+                self.path.display()
+            ),
             cure: "run the command again; the file was left as it is".into(),
         })
     }
@@ -251,13 +348,22 @@ fn behind_links(path: &Path) -> Result<PathBuf> {
             Err(_) => return Ok(at),
         }
     }
-    Err(Error::Io { verb: "follow the links of", path: path.to_path_buf(), source: Errno::LOOP.into() })
+    Err(Error::Io {
+        verb: "follow the links of",
+        path: path.to_path_buf(),
+        source: Errno::LOOP.into(),
+    })
 }
 
 /// The opened directory of a path, and the name in it. `None` if there is no such directory.
 fn place(path: &Path) -> Result<Option<(Dir, OsString)>> {
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let Some(name) = path.file_name() else { return Ok(None) };
+    let parent = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let Some(name) = path.file_name() else {
+        return Ok(None);
+    };
     match Dir::open(parent) {
         Ok(dir) => Ok(Some((dir, name.to_owned()))),
         Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
@@ -272,13 +378,18 @@ fn name_of(path: &Path) -> Option<&str> {
 
 /// Removes the drafts of a file that killed processes left.
 fn clear_drafts(dir: &Dir, name: &OsStr) -> Result<()> {
-    drafts(dir, name)?.into_iter().try_for_each(|draft| dir.remove(draft))
+    drafts(dir, name)?
+        .into_iter()
+        .try_for_each(|draft| dir.remove(draft))
 }
 
 /// The drafts of a file that killed processes left. One that is being written is locked.
 fn drafts(dir: &Dir, name: &OsStr) -> Result<Vec<OsString>> {
     let is_draft = |draft: &OsStr| {
-        let inner = draft.as_bytes().strip_prefix(b".").and_then(|rest| rest.strip_prefix(name.as_bytes()));
+        let inner = draft
+            .as_bytes()
+            .strip_prefix(b".")
+            .and_then(|rest| rest.strip_prefix(name.as_bytes()));
         let pid = inner.and_then(|rest| rest.strip_prefix(b".")?.strip_suffix(b".tmp"));
         pid.is_some_and(|pid| !pid.is_empty() && pid.iter().all(u8::is_ascii_digit))
     };

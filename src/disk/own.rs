@@ -52,7 +52,10 @@ impl UserDirectory {
         if let Some(own) = UserDirectory::open(path)? {
             return Ok(own);
         }
-        let above = path.ancestors().find(|above| above.exists()).unwrap_or(Path::new("/"));
+        let above = path
+            .ancestors()
+            .find(|above| above.exists())
+            .unwrap_or(Path::new("/"));
         let dir = Dir::open(above)?;
         // With another user's home, root would leave files that this user cannot read.
         let owner = dir.meta()?.uid;
@@ -74,7 +77,10 @@ impl UserDirectory {
             at = at.sub(part)?;
         }
         check(&at.meta()?, own_user(), path, "700", OWN)?;
-        Ok(UserDirectory { dir: at, owner: own_user() })
+        Ok(UserDirectory {
+            dir: at,
+            owner: own_user(),
+        })
     }
 
     /// The path of a file in this directory, for messages.
@@ -100,14 +106,19 @@ impl UserDirectory {
             });
         }
         let mut bytes = Vec::new();
-        file.take(most).read_to_end(&mut bytes).doing_in("read", self.dir.path(), name)?;
+        file.take(most)
+            .read_to_end(&mut bytes)
+            .doing_in("read", self.dir.path(), name)?;
         Ok(Some(bytes))
     }
 
     /// Can other users read this file? Without the right to search the directory they cannot.
     pub fn is_readable_by_others(&self, name: &str) -> Result<bool> {
         let searched_by = (self.dir.meta()?.mode & SEARCH_BY_OTHERS) << 2;
-        Ok(self.dir.stat(name)?.is_some_and(|meta| meta.mode & READ_BY_OTHERS & searched_by != 0))
+        Ok(self
+            .dir
+            .stat(name)?
+            .is_some_and(|meta| meta.mode & READ_BY_OTHERS & searched_by != 0))
     }
 
     /// Replaces the content of a file in one step, readable by its owner only. Survives a kill, and after it returns, a
@@ -115,20 +126,32 @@ impl UserDirectory {
     pub fn replace(&self, name: &str, bytes: &[u8]) -> Result<()> {
         let temporary = format!(".{name}.{}.tmp", std::process::id());
         self.dir.remove(&temporary)?;
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(&self.dir, temporary.as_str(), flags, Mode::RUSR | Mode::WUSR);
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(
+            &self.dir,
+            temporary.as_str(),
+            flags,
+            Mode::RUSR | Mode::WUSR,
+        );
         let mut file = File::from(fd.doing_in("make", self.dir.path(), &temporary)?);
-        let written = file.write_all(bytes).doing_in("write", self.dir.path(), &temporary).and_then(|()| {
-            if failpoint::on(Failpoint::TrustSync) {
-                let synced = system::sync_file(file.as_fd());
-                synced.map_err(|source| Error::Sync { path: self.dir.at(&temporary), source })?;
-            }
-            rustix::fs::renameat(&self.dir, temporary.as_str(), &self.dir, name).doing_in(
-                "replace",
-                self.dir.path(),
-                name,
-            )
-        });
+        let written = file
+            .write_all(bytes)
+            .doing_in("write", self.dir.path(), &temporary)
+            .and_then(|()| {
+                if failpoint::on(Failpoint::TrustSync) {
+                    let synced = system::sync_file(file.as_fd());
+                    synced.map_err(|source| Error::Sync {
+                        path: self.dir.at(&temporary),
+                        source,
+                    })?;
+                }
+                rustix::fs::renameat(&self.dir, temporary.as_str(), &self.dir, name).doing_in(
+                    "replace",
+                    self.dir.path(),
+                    name,
+                )
+            });
         if written.is_err() {
             let _ = self.dir.remove(&temporary);
         }
@@ -144,13 +167,18 @@ impl UserDirectory {
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(file),
-                Err(TryLockError::Error(e)) => return Err(e).doing_in("lock", self.dir.path(), name),
+                Err(TryLockError::Error(e)) => {
+                    return Err(e).doing_in("lock", self.dir.path(), name);
+                }
                 Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
                     std::thread::sleep(Duration::from_millis(5));
                 }
                 Err(TryLockError::WouldBlock) => {
                     let what = format!("another process holds {}", self.dir.at(name).display());
-                    return Err(Error::Busy { what, cure: "try again later".into() });
+                    return Err(Error::Busy {
+                        what,
+                        cure: "try again later".into(),
+                    });
                 }
             }
         }
@@ -163,14 +191,25 @@ pub(super) fn own_user() -> u32 {
 
 /// Fails if another user than the owner or root could have written the file. The cure is for a file of another user.
 pub(super) fn check(meta: &Meta, owner: u32, path: &Path, mode: &str, cure: &str) -> Result<()> {
-    let wrong = |what: String, cure: String| Error::State { path: path.to_path_buf(), line: None, what, cure };
+    let wrong = |what: String, cure: String| Error::State {
+        path: path.to_path_buf(),
+        line: None,
+        what,
+        cure,
+    };
     if meta.uid != 0 && meta.uid != owner {
-        let what = format!("belongs to {}, so its content is ignored", super::machine::user(meta.uid));
+        let what = format!(
+            "belongs to {}, so its content is ignored",
+            super::machine::user(meta.uid)
+        );
         return Err(wrong(what, cure.to_owned()));
     }
     if meta.mode & BY_OTHERS != 0 {
         let what = "can be written by other users, so its content is ignored".to_owned();
-        return Err(wrong(what, format!("check it, then run `chmod {mode} {}`", path.display())));
+        return Err(wrong(
+            what,
+            format!("check it, then run `chmod {mode} {}`", path.display()),
+        ));
     }
     Ok(())
 }

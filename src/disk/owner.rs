@@ -18,7 +18,10 @@ impl Dir {
     /// This directory, with its own set-group-ID bit as the rule for files below it.
     pub fn as_root(self) -> Result<Dir> {
         let stat = fstat(&*self.fd).doing("look at", &self.path)?;
-        Ok(Dir { access: Access::below(&stat), ..self })
+        Ok(Dir {
+            access: Access::below(&stat),
+            ..self
+        })
     }
 
     /// Creates a room's directory and missing parents. An existing directory is not an error. Only its readers may
@@ -37,7 +40,8 @@ impl Dir {
         };
         if is_new && readers == Readers::Group {
             // A separate call, because the umask and some systems remove these bits from a new directory.
-            rustix::fs::chmod(path, Mode::from_raw_mode(0o2750)).doing("set the permissions of", path)?;
+            rustix::fs::chmod(path, Mode::from_raw_mode(0o2750))
+                .doing("set the permissions of", path)?;
         }
         Dir::open_room(path)
     }
@@ -61,12 +65,16 @@ impl Dir {
         if mode & permissions == permissions {
             return Ok(());
         }
-        fchmod(&*self.fd, Mode::from_raw_mode((mode | permissions) as _)).doing("set the permissions of", &self.path)
+        fchmod(&*self.fd, Mode::from_raw_mode((mode | permissions) as _))
+            .doing("set the permissions of", &self.path)
     }
 
     /// Lets every user read a file in this directory. A missing file is not an error.
     pub fn let_others_read(&self, name: &str) -> Result<()> {
-        match self.stat(name)?.filter(|there| there.kind == FileType::RegularFile && there.mode & 0o044 != 0o044) {
+        match self
+            .stat(name)?
+            .filter(|there| there.kind == FileType::RegularFile && there.mode & 0o044 != 0o044)
+        {
             None => Ok(()),
             Some(there) => {
                 let file = self.look(name)?;
@@ -78,7 +86,12 @@ impl Dir {
 
     /// Whoever changed the permissions of a file meant it: its next version gets the same.
     pub(super) fn keep_permissions(&self, name: &Path, file: &File) -> Result<()> {
-        let Some(there) = self.stat(name)?.filter(|there| there.kind == FileType::RegularFile) else { return Ok(()) };
+        let Some(there) = self
+            .stat(name)?
+            .filter(|there| there.kind == FileType::RegularFile)
+        else {
+            return Ok(());
+        };
         fchmod(file, Mode::from_raw_mode((there.mode & 0o777) as _)).doing_in(
             "set the permissions of",
             self.path(),

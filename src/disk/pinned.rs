@@ -25,10 +25,17 @@ impl Dir {
     /// The directory that contains this one, wherever it was moved. `None` at the top of the file system. New files in it
     /// get the permissions that the umask allows.
     pub fn above(&self) -> Result<Option<Dir>> {
-        let path = self.path.parent().map_or_else(|| self.path.to_path_buf(), Path::to_path_buf);
+        let path = self
+            .path
+            .parent()
+            .map_or_else(|| self.path.to_path_buf(), Path::to_path_buf);
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(&*self.fd, "..", flags, Mode::empty()).doing("open", &path)?;
-        let above = Dir { fd: Arc::new(fd), path: path.into(), access: super::access::Access::Umask };
+        let above = Dir {
+            fd: Arc::new(fd),
+            path: path.into(),
+            access: super::access::Access::Umask,
+        };
         let is_top = above.meta()?.is_same_file(&self.meta()?);
         Ok((!is_top).then_some(above))
     }
@@ -39,32 +46,46 @@ impl Dir {
     ///
     /// Returns an error while a program has the file open for writing. Its write would be lost, as is a write of a program
     /// that opens the file in the last microseconds before the replacement.
-    pub fn put_shared(&self, name: &OsStr, text: SharedText<'_>, before: Option<&Meta>) -> Result<Option<Meta>> {
-        let temporary = [OsStr::new("."), name, OsStr::new(".tmp")].into_iter().collect::<OsString>();
+    pub fn put_shared(
+        &self,
+        name: &OsStr,
+        text: SharedText<'_>,
+        before: Option<&Meta>,
+    ) -> Result<Option<Meta>> {
+        let temporary = [OsStr::new("."), name, OsStr::new(".tmp")]
+            .into_iter()
+            .collect::<OsString>();
         self.remove(&temporary)?;
         let mut file = self.create(&temporary, text.head)?;
         let written = match text.rest {
-            Some((rest, from)) => {
-                rest.seek(SeekFrom::Start(from)).and_then(|_| std::io::copy(rest, &mut file)).map(drop)
-            }
+            Some((rest, from)) => rest
+                .seek(SeekFrom::Start(from))
+                .and_then(|_| std::io::copy(rest, &mut file))
+                .map(drop),
             None => Ok(()),
         };
-        let done = written.doing_in("write", self.path(), &temporary).and_then(|()| {
-            self.keep_permissions(Path::new(name), &file)?;
-            if text.is_durable {
-                system::sync_data(file.as_fd()).doing_in("sync", self.path(), &temporary)?;
-            }
-            let draft = file_meta(&file).doing_in("look at", self.path(), &temporary)?;
-            // Whoever sees the name finds a file that nobody writes.
-            drop(file);
-            if !self.is_free(name, before)? {
-                return Ok(None);
-            }
-            rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing_in("replace", self.path(), name)?;
-            // The rename changed one of the times. Another program may have written since.
-            let left = self.stat(name)?.filter(|left| left.has_content_of(&draft));
-            Ok(Some(left.unwrap_or(draft)))
-        });
+        let done = written
+            .doing_in("write", self.path(), &temporary)
+            .and_then(|()| {
+                self.keep_permissions(Path::new(name), &file)?;
+                if text.is_durable {
+                    system::sync_data(file.as_fd()).doing_in("sync", self.path(), &temporary)?;
+                }
+                let draft = file_meta(&file).doing_in("look at", self.path(), &temporary)?;
+                // Whoever sees the name finds a file that nobody writes.
+                drop(file);
+                if !self.is_free(name, before)? {
+                    return Ok(None);
+                }
+                rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing_in(
+                    "replace",
+                    self.path(),
+                    name,
+                )?;
+                // The rename changed one of the times. Another program may have written since.
+                let left = self.stat(name)?.filter(|left| left.has_content_of(&draft));
+                Ok(Some(left.unwrap_or(draft)))
+            });
         if !matches!(done, Ok(Some(_))) {
             let _ = self.remove(&temporary);
         }
@@ -73,16 +94,23 @@ impl Dir {
 
     /// Is the file missing, or as it was, and not open for writing?
     fn is_free(&self, name: &OsStr, before: Option<&Meta>) -> Result<bool> {
-        let Some(now) = self.stat(name)? else { return Ok(true) };
+        let Some(now) = self.stat(name)? else {
+            return Ok(true);
+        };
         if Some(&now) != before {
             return Ok(false);
         }
-        if now.kind == FileType::RegularFile && system::lease(&self.look(name)?) == ReadLease::Writer {
+        if now.kind == FileType::RegularFile
+            && system::lease(&self.look(name)?) == ReadLease::Writer
+        {
             let what = format!(
                 "a program has {} open for writing, so the router does not replace it",
                 self.at(name).display()
             );
-            return Err(Error::Busy { what, cure: "close it there".into() });
+            return Err(Error::Busy {
+                what,
+                cure: "close it there".into(),
+            });
         }
         Ok(true)
     }
@@ -91,17 +119,28 @@ impl Dir {
     /// part.
     pub fn add_to(&self, name: &OsStr, bytes: &[u8]) -> Result<()> {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(&*self.fd, name, flags | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty());
+        let fd = rustix::fs::openat(
+            &*self.fd,
+            name,
+            flags | OFlags::NONBLOCK | OFlags::NOCTTY,
+            Mode::empty(),
+        );
         let mut file = File::from(fd.doing_in("open", self.path(), name)?);
-        let length = file_meta(&file).doing_in("look at", self.path(), name)?.size;
-        file.write_all(bytes).doing_in("append to", self.path(), name).inspect_err(|_| {
-            let _ = rustix::fs::ftruncate(&file, length);
-        })
+        let length = file_meta(&file)
+            .doing_in("look at", self.path(), name)?
+            .size;
+        file.write_all(bytes)
+            .doing_in("append to", self.path(), name)
+            .inspect_err(|_| {
+                let _ = rustix::fs::ftruncate(&file, length);
+            })
     }
 
     /// Opens a regular file with one name for reading. `None` if there is none.
     pub fn look_regular(&self, name: &OsStr) -> Result<Option<File>> {
-        let Some(meta) = self.stat(name)? else { return Ok(None) };
+        let Some(meta) = self.stat(name)? else {
+            return Ok(None);
+        };
         let what = match (meta.kind, meta.links) {
             (FileType::RegularFile, 1) => return self.look(name).map(Some),
             (FileType::RegularFile, _) => "has another name (a hard link)",
@@ -109,8 +148,14 @@ impl Dir {
             (FileType::Directory, _) => "is a directory",
             _ => "is not a regular file",
         };
-        let what = format!("{} {what}, so the router does not write it", self.at(name).display());
-        Err(Error::Busy { what, cure: "move it to another place, and the router makes the file".into() })
+        let what = format!(
+            "{} {what}, so the router does not write it",
+            self.at(name).display()
+        );
+        Err(Error::Busy {
+            what,
+            cure: "move it to another place, and the router makes the file".into(),
+        })
     }
 }
 
@@ -119,7 +164,11 @@ mod tests {
     use super::*;
 
     fn text(head: &str) -> SharedText<'_> {
-        SharedText { head: head.as_bytes(), rest: None, is_durable: false }
+        SharedText {
+            head: head.as_bytes(),
+            rest: None,
+            is_durable: false,
+        }
     }
 
     #[test]
@@ -128,18 +177,25 @@ mod tests {
         let (path, dir) = (temporary.path().join("x"), Dir::open(temporary.path())?);
         let name = OsStr::new("x");
         let read = || std::fs::read_to_string(&path).expect("a text");
-        let first = dir.put_shared(name, text("one"), None)?.expect("it is written");
+        let first = dir
+            .put_shared(name, text("one"), None)?
+            .expect("it is written");
         assert_eq!((read(), dir.stat(name)?), ("one".into(), Some(first)));
         std::fs::write(&path, "by hand").expect("it is written");
         assert_eq!(dir.put_shared(name, text("two"), Some(&first))?, None);
         assert_eq!(dir.put_shared(name, text("two"), None)?, None);
-        assert_eq!((read(), dir.list()?.count()), ("by hand".into(), 1), "no draft is left");
+        assert_eq!(
+            (read(), dir.list()?.count()),
+            ("by hand".into(), 1),
+            "no draft is left"
+        );
         let judged = dir.stat(name)?;
         let second = dir.put_shared(name, text("two"), judged.as_ref())?;
         assert_eq!((read(), dir.stat(name)?), ("two".into(), second));
         std::fs::remove_file(&path).expect("it is there");
         assert!(
-            dir.put_shared(name, text("three"), second.as_ref())?.is_some(),
+            dir.put_shared(name, text("three"), second.as_ref())?
+                .is_some(),
             "a missing file has no text of others"
         );
         Ok(())
@@ -152,12 +208,20 @@ mod tests {
         let (path, dir) = (temporary.path().join("x"), Dir::open(temporary.path())?);
         let mut writer = File::create(&path).expect("it is made");
         let judged = dir.stat("x")?;
-        let refused = dir.put_shared(OsStr::new("x"), text("new"), judged.as_ref()).expect_err("it is open");
-        assert!(refused.to_string().contains("open for writing"), "{refused}");
+        let refused = dir
+            .put_shared(OsStr::new("x"), text("new"), judged.as_ref())
+            .expect_err("it is open");
+        assert!(
+            refused.to_string().contains("open for writing"),
+            "{refused}"
+        );
         writer.write_all(b"whole").expect("it is written");
         drop(writer);
         let judged = dir.stat("x")?;
-        assert!(dir.put_shared(OsStr::new("x"), text("new"), judged.as_ref())?.is_some());
+        assert!(
+            dir.put_shared(OsStr::new("x"), text("new"), judged.as_ref())?
+                .is_some()
+        );
         Ok(())
     }
 }

@@ -39,16 +39,28 @@ pub(super) fn open_beneath(dir: BorrowedFd<'_>, below: &Path, flags: OFlags) -> 
 fn open_step_by_step(dir: BorrowedFd<'_>, below: &Path, flags: OFlags) -> Result<OwnedFd> {
     let mut at: Option<OwnedFd> = None;
     for part in below.components() {
-        let std::path::Component::Normal(part) = part else { return Err(Errno::INVAL) };
+        let std::path::Component::Normal(part) = part else {
+            return Err(Errno::INVAL);
+        };
         let from = at.as_ref().map_or(dir, |fd| fd.as_fd());
-        at = Some(rustix::fs::openat(from, part, flags | OFlags::NOFOLLOW, Mode::empty())?);
+        at = Some(rustix::fs::openat(
+            from,
+            part,
+            flags | OFlags::NOFOLLOW,
+            Mode::empty(),
+        )?);
     }
     at.ok_or(Errno::INVAL)
 }
 
 /// Renames a file, never over another file. On a file system without this guarantee it checks first. The rename is
 /// still atomic, but a file that appears after the check is lost.
-pub(super) fn rename_no_replace(from: BorrowedFd<'_>, name: &Path, to: BorrowedFd<'_>, new: &Path) -> Result<()> {
+pub(super) fn rename_no_replace(
+    from: BorrowedFd<'_>,
+    name: &Path,
+    to: BorrowedFd<'_>,
+    new: &Path,
+) -> Result<()> {
     #[cfg(any(all(target_os = "linux", feature = "native"), target_vendor = "apple"))]
     match rustix::fs::renameat_with(from, name, to, new, rustix::fs::RenameFlags::NOREPLACE) {
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
@@ -115,7 +127,8 @@ pub(super) fn events_work(fd: BorrowedFd<'_>) -> bool {
         0x00c3_6400, // Ceph
         0x5346_414f, // AFS
     ];
-    rustix::fs::fstatfs(fd).is_ok_and(|stat| !SILENT.contains(&magic(&stat)) && !TRANSLATED.contains(&magic(&stat)))
+    rustix::fs::fstatfs(fd)
+        .is_ok_and(|stat| !SILENT.contains(&magic(&stat)) && !TRANSLATED.contains(&magic(&stat)))
 }
 
 /// Returns true if a file keeps its inode number while it exists.
@@ -227,8 +240,17 @@ mod tests {
         let done = rename_no_replace(root.as_fd(), Path::new("a"), root.as_fd(), Path::new("b"));
         assert_eq!(done, Err(Errno::EXIST));
         assert_eq!(std::fs::read(dir.path().join("b"))?, b"b");
-        let gone = rename_no_replace(root.as_fd(), Path::new("gone"), root.as_fd(), Path::new("b"));
-        assert_eq!(gone, Err(Errno::NOENT), "a missing source is not reported as an existing target");
+        let gone = rename_no_replace(
+            root.as_fd(),
+            Path::new("gone"),
+            root.as_fd(),
+            Path::new("b"),
+        );
+        assert_eq!(
+            gone,
+            Err(Errno::NOENT),
+            "a missing source is not reported as an existing target"
+        );
         Ok(())
     }
 }

@@ -8,13 +8,14 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, FdFlags};
 pub use rustix::process::Pid;
 use rustix::process::{
-    Resource, Rlimit, Signal, WaitOptions, WaitStatus, getpgrp, getpid, ioctl_tiocsctty, kill_process,
-    kill_process_group, setrlimit, setsid, waitpid,
+    Resource, Rlimit, Signal, WaitOptions, WaitStatus, getpgrp, getpid, ioctl_tiocsctty,
+    kill_process, kill_process_group, setrlimit, setsid, waitpid,
 };
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::stdio::{self, stderr, stdout};
 use rustix::termios::{
-    OptionalActions, Termios, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr, tcsetpgrp, tcsetwinsize,
+    OptionalActions, Termios, tcgetattr, tcgetpgrp, tcgetwinsize, tcsetattr, tcsetpgrp,
+    tcsetwinsize,
 };
 use std::fs::File;
 use std::io::{self, IsTerminal, PipeReader, PipeWriter, Read, Write, stdin};
@@ -54,7 +55,10 @@ impl Terminal {
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
         let other = rustix::fs::open(ptsname(&main, Vec::new())?, flags, Mode::empty())?;
         tcsetattr(&other, OptionalActions::Now, &tcgetattr(stdin())?)?;
-        let terminal = Terminal { main: main.into(), other: Some(other) };
+        let terminal = Terminal {
+            main: main.into(),
+            other: Some(other),
+        };
         terminal.resize();
         Ok(terminal)
     }
@@ -111,7 +115,10 @@ impl Keyboard {
     pub fn read(&self, buffer: &mut [u8]) -> Option<usize> {
         let stdin = stdio::stdin();
         loop {
-            let mut ready = [PollFd::new(&stdin, PollFlags::IN), PollFd::new(&self.ended, PollFlags::IN)];
+            let mut ready = [
+                PollFd::new(&stdin, PollFlags::IN),
+                PollFd::new(&self.ended, PollFlags::IN),
+            ];
             match poll(&mut ready, None) {
                 Err(Errno::INTR) => continue,
                 Err(_) => return None,
@@ -150,7 +157,9 @@ impl Beginning {
     pub fn wait(mut self) -> io::Result<()> {
         let mut number = Vec::new();
         self.0.read_to_end(&mut number)?;
-        number.try_into().map_or(Ok(()), |number| Err(io::Error::from_raw_os_error(i32::from_ne_bytes(number))))
+        number.try_into().map_or(Ok(()), |number| {
+            Err(io::Error::from_raw_os_error(i32::from_ne_bytes(number)))
+        })
     }
 }
 
@@ -162,7 +171,9 @@ pub fn lead() -> io::Result<()> {
 
 /// Starts a command in the foreground of the terminal that this monitor leads, and tells what came of it.
 pub fn start_in_front(command: &mut Command) -> io::Result<Option<Pid>> {
-    command.stdin(stdout().as_fd().try_clone_to_owned()?).process_group(0);
+    command
+        .stdin(stdout().as_fd().try_clone_to_owned()?)
+        .process_group(0);
     // SAFETY: between fork and exec only system calls are made, no memory is allocated, and both sets are filled before their use.
     #[allow(unsafe_code)]
     unsafe {
@@ -198,8 +209,15 @@ pub enum Change {
 
 /// The next change of a child that has not been taken yet.
 pub fn change(child: Pid) -> Option<Change> {
-    let (_, status) = waitpid(Some(child), WaitOptions::NOHANG | WaitOptions::UNTRACED).ok().flatten()?;
-    let ended = |status: WaitStatus| status.exit_status().and_then(|code| u8::try_from(code).ok()).map(Change::Status);
+    let (_, status) = waitpid(Some(child), WaitOptions::NOHANG | WaitOptions::UNTRACED)
+        .ok()
+        .flatten()?;
+    let ended = |status: WaitStatus| {
+        status
+            .exit_status()
+            .and_then(|code| u8::try_from(code).ok())
+            .map(Change::Status)
+    };
     match status.stopped() {
         true => Some(Change::Stopped),
         false => ended(status).or_else(|| status.terminating_signal().map(Change::Signal)),
@@ -215,7 +233,13 @@ pub fn stop() {
 /// From now on, a signal that ends this process leaves no memory dump.
 pub fn without_dump() {
     // At worst there are two.
-    let _ = setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: None });
+    let _ = setrlimit(
+        Resource::Core,
+        Rlimit {
+            current: Some(0),
+            maximum: None,
+        },
+    );
 }
 
 /// Are we in the foreground of our terminal? A shell leaves nobody else there while it waits for us.
@@ -231,7 +255,9 @@ pub struct Raw {
 impl Raw {
     /// Changes the mode.
     pub fn begin() -> io::Result<Raw> {
-        let raw = Raw { before: tcgetattr(stdin())? };
+        let raw = Raw {
+            before: tcgetattr(stdin())?,
+        };
         raw.resume()?;
         Ok(raw)
     }

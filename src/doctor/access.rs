@@ -30,15 +30,26 @@ pub(super) fn look(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Resu
         // Agents with their own system user pass through these two, but cannot list them.
         let may_pass = [layout::OUTBOXES, layout::INBOXES].contains(&directory);
         let meant = if may_pass { 0o001 } else { 0 };
-        if room.stat(directory)?.is_some_and(|there| there.mode & OTHERS & !meant != 0) {
+        if room
+            .stat(directory)?
+            .is_some_and(|there| there.mode & OTHERS & !meant != 0)
+        {
             open.push(directory);
         }
     }
     if !open.is_empty() {
         let what = format!("other users of this machine can read {}", open.join(", "));
-        let paths: Vec<String> = open.iter().map(|directory| shell(&room.at(directory))).collect();
+        let paths: Vec<String> = open
+            .iter()
+            .map(|directory| shell(&room.at(directory)))
+            .collect();
         let cure = format!("chmod -R go-rwx {}", paths.join(" "));
-        findings.push(Finding::new("readable_by_others", Severity::Warning, what, cure));
+        findings.push(Finding::new(
+            "readable_by_others",
+            Severity::Warning,
+            what,
+            cure,
+        ));
     }
     Ok(())
 }

@@ -11,11 +11,18 @@ use std::ffi::{OsStr, OsString};
 
 pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     for agent in room.directories(layout::OUTBOXES)? {
-        let left = room.dir.sub(layout::outbox(&agent)).and_then(|outbox| left(&outbox)).unwrap_or_default();
+        let left = room
+            .dir
+            .sub(layout::outbox(&agent))
+            .and_then(|outbox| left(&outbox))
+            .unwrap_or_default();
         if !left.is_empty() {
             let drafts = count(left.len(), "draft");
-            let what = format!("outbox/{agent} has {drafts} from commands that were killed while sending");
-            findings.push(Finding::new("draft", Severity::Note, what, "mailbag doctor --fix").fixable());
+            let what =
+                format!("outbox/{agent} has {drafts} from commands that were killed while sending");
+            findings.push(
+                Finding::new("draft", Severity::Note, what, "mailbag doctor --fix").fixable(),
+            );
         }
     }
     Ok(())
@@ -24,7 +31,9 @@ pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
 /// Removes old drafts.
 pub(super) fn remove(room: &Room) -> Result<()> {
     for agent in room.directories(layout::OUTBOXES)? {
-        let Ok(outbox) = room.dir.sub(layout::outbox(&agent)) else { continue };
+        let Ok(outbox) = room.dir.sub(layout::outbox(&agent)) else {
+            continue;
+        };
         for (name, meta) in left(&outbox)? {
             outbox.remove_if_same(&name, &meta)?;
         }
@@ -50,5 +59,7 @@ fn left(outbox: &Dir) -> Result<Vec<(OsString, Meta)>> {
 fn is_left(outbox: &Dir, name: &OsStr, meta: &Meta) -> bool {
     let age = Stamp::now().micros() as i128 * 1000 - meta.modified;
     let is_old = age > limits::DRAFT_AGE.as_nanos() as i128;
-    is_old && meta.kind == FileType::RegularFile && outbox.look(name).is_ok_and(|file| file.try_lock().is_ok())
+    is_old
+        && meta.kind == FileType::RegularFile
+        && outbox.look(name).is_ok_and(|file| file.try_lock().is_ok())
 }

@@ -9,14 +9,23 @@ use crate::room::Room;
 pub(super) fn copied(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     if let Some(copied) = room.copied()? {
         let cure = format!("mailbag init --adopt {}", shell(room.dir.path()));
-        findings.push(Finding::new("room_copied", Severity::Warning, copied.describe(), cure));
+        findings.push(Finding::new(
+            "room_copied",
+            Severity::Warning,
+            copied.describe(),
+            cure,
+        ));
     }
     Ok(())
 }
 
 pub(super) fn look(examined: &Examined<'_>, findings: &mut Vec<Finding>) {
     let room = &examined.room.dir;
-    if examined.room.settings().is_ok_and(|settings| settings.durability != Durability::Power) {
+    if examined
+        .room
+        .settings()
+        .is_ok_and(|settings| settings.durability != Durability::Power)
+    {
         return;
     }
     let (code, severity, what) = match keeps(room) {
@@ -38,5 +47,10 @@ pub(super) fn look(examined: &Examined<'_>, findings: &mut Vec<Finding>) {
             "unknown whether this file system keeps mail through a power cut; ext4 with a journal, xfs and btrfs do",
         ),
     };
-    findings.push(Finding::new(code, severity, what, format!("df -T {}", shell(room.path()))));
+    findings.push(Finding::new(
+        code,
+        severity,
+        what,
+        format!("df -T {}", shell(room.path())),
+    ));
 }

@@ -29,7 +29,11 @@ pub(super) fn charter(room: &Room, findings: &mut Vec<Finding>) {
         Err(Error::NotFound { .. }) => {}
         Err(e) => findings.push(unreadable("charter", room, layout::CHARTER, &e)),
         Ok(found) => findings.extend(found.charter.problems.first().map(|problem| {
-            let what = format!("{} has {}: {problem}", layout::CHARTER, count(found.charter.problems.len(), "mistake"));
+            let what = format!(
+                "{} has {}: {problem}",
+                layout::CHARTER,
+                count(found.charter.problems.len(), "mistake")
+            );
             Finding::new("charter", Severity::Warning, what, "mailbag charter")
         })),
     }
@@ -42,7 +46,9 @@ fn unreadable(code: &'static str, room: &Room, name: &str, e: &Error) -> Finding
         Error::State { .. } if room.dir.stat(name).is_ok_and(|meta| meta.is_none()) => {
             format!("mailbag init {}", shell(room.dir.path()))
         }
-        Error::State { line: Some(line), .. } => format!("${{EDITOR:-vi}} +{line} {path}"),
+        Error::State {
+            line: Some(line), ..
+        } => format!("${{EDITOR:-vi}} +{line} {path}"),
         Error::State { .. } => format!("${{EDITOR:-vi}} {path}"),
         _ => format!("ls -la {path}"),
     };
@@ -53,12 +59,22 @@ pub(super) fn log(room: &Room, findings: &mut Vec<Finding>) -> Result<Option<Rep
     match replay(room) {
         Ok(replayed) => Ok(Some(replayed)),
         Err(e @ Error::State { .. }) => {
-            findings.push(Finding::new("log_damaged", Severity::Problem, e.to_string(), "mailbag log verify"));
+            findings.push(Finding::new(
+                "log_damaged",
+                Severity::Problem,
+                e.to_string(),
+                "mailbag log verify",
+            ));
             Ok(None)
         }
         Err(e) => {
             let cure = format!("ls -la {}", shell(&room.dir.at(layout::LOG)));
-            findings.push(Finding::new("log_unreadable", Severity::Problem, e.to_string(), cure));
+            findings.push(Finding::new(
+                "log_unreadable",
+                Severity::Problem,
+                e.to_string(),
+                cure,
+            ));
             Ok(None)
         }
     }
@@ -66,23 +82,44 @@ pub(super) fn log(room: &Room, findings: &mut Vec<Finding>) -> Result<Option<Rep
 
 /// An incomplete last batch, a log of another room, and a clock that is behind the log.
 pub(super) fn log_end(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Result<()> {
-    let Some(replayed) = &examined.replayed else { return Ok(()) };
+    let Some(replayed) = &examined.replayed else {
+        return Ok(());
+    };
     let held = examined.room.holder()?.is_some();
     if !held && let Err(e) = recover::check_end(&examined.room.dir, replayed) {
-        findings.push(Finding::new("log_damaged", Severity::Problem, e.to_string(), "mailbag log verify"));
+        findings.push(Finding::new(
+            "log_damaged",
+            Severity::Problem,
+            e.to_string(),
+            "mailbag log verify",
+        ));
         return Ok(());
     }
     if let Some(damage) = replayed.damage.as_ref().filter(|_| !held) {
-        let what =
-            format!("the last batch of the log is incomplete; the next pass moves it to quarantine: {}", damage.what);
-        findings.push(Finding::new("log_unfinished", Severity::Warning, what, "mailbag run --once").fixable());
+        let what = format!(
+            "the last batch of the log is incomplete; the next pass moves it to quarantine: {}",
+            damage.what
+        );
+        findings.push(
+            Finding::new(
+                "log_unfinished",
+                Severity::Warning,
+                what,
+                "mailbag run --once",
+            )
+            .fixable(),
+        );
     }
-    let Some(state) = &examined.committed else { return Ok(()) };
+    let Some(state) = &examined.committed else {
+        return Ok(());
+    };
     let id = examined.room.id()?;
     if state.seq > 0 && id != state.room {
-        let what =
-            "spool/ and log/ belong to different rooms, so no mail is delivered; restore the one that was replaced";
-        let cure = format!("head -n 1 {}", shell(&examined.room.dir.at(layout::ROOM_ID)));
+        let what = "spool/ and log/ belong to different rooms, so no mail is delivered; restore the one that was replaced";
+        let cure = format!(
+            "head -n 1 {}",
+            shell(&examined.room.dir.at(layout::ROOM_ID))
+        );
         findings.push(Finding::new("strange_room", Severity::Problem, what, cure));
     }
     if state.at > Stamp::now().after(limits::CLOCKS_APART) {
@@ -91,13 +128,20 @@ pub(super) fn log_end(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> R
              clock; leases and deadlines follow the clock",
             state.at
         );
-        findings.push(Finding::new("clock_behind", Severity::Warning, what, "timedatectl status"));
+        findings.push(Finding::new(
+            "clock_behind",
+            Severity::Warning,
+            what,
+            "timedatectl status",
+        ));
     }
     Ok(())
 }
 
 pub(super) fn conversations(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Result<()> {
-    let Some(state) = &examined.committed else { return Ok(()) };
+    let Some(state) = &examined.committed else {
+        return Ok(());
+    };
     let dir = &examined.room.dir;
     let mut lacking = behind(dir, state)?;
     let holder = examined.room.holder()?;
@@ -106,10 +150,23 @@ pub(super) fn conversations(examined: &Examined<'_>, findings: &mut Vec<Finding>
         let again = behind(dir, state)?;
         lacking.retain(|was| again.iter().any(|is: &Behind| is == was));
     }
-    for Behind { channel, shows, last } in lacking {
+    for Behind {
+        channel,
+        shows,
+        last,
+    } in lacking
+    {
         let file = layout::conversation(&channel);
-        let what = format!("{} ends at message {shows}, but the log has message {last}", file.display());
-        let finding = Finding::new("conversation_behind", Severity::Warning, what, "mailbag run --once");
+        let what = format!(
+            "{} ends at message {shows}, but the log has message {last}",
+            file.display()
+        );
+        let finding = Finding::new(
+            "conversation_behind",
+            Severity::Warning,
+            what,
+            "mailbag run --once",
+        );
         findings.push(finding.fixable());
     }
     Ok(())
@@ -118,16 +175,37 @@ pub(super) fn conversations(examined: &Examined<'_>, findings: &mut Vec<Finding>
 /// Killed and stopped routers, and quarantined files.
 pub(super) fn spool(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     if let Some(left) = room.left_behind() {
-        let what = format!("router process {} was killed after {}", left.pid, left.since);
-        findings.push(Finding::new("killed_router", Severity::Note, what, "mailbag run --once").fixable());
+        let what = format!(
+            "router process {} was killed after {}",
+            left.pid, left.since
+        );
+        findings.push(
+            Finding::new("killed_router", Severity::Note, what, "mailbag run --once").fixable(),
+        );
     }
     if let Some(stalled) = room.stalled()? {
-        let severity = if stalled.files > 0 || stalled.stopped { Severity::Problem } else { Severity::Warning };
-        findings.push(Finding::new("stalled_router", severity, stalled.describe(), stalled.cure()));
+        let severity = if stalled.files > 0 || stalled.stopped {
+            Severity::Problem
+        } else {
+            Severity::Warning
+        };
+        findings.push(Finding::new(
+            "stalled_router",
+            severity,
+            stalled.describe(),
+            stalled.cure(),
+        ));
     }
-    let kept = room.dir.sub(layout::QUARANTINE).and_then(|dir| dir.list()).map_or(0, Iterator::count);
+    let kept = room
+        .dir
+        .sub(layout::QUARANTINE)
+        .and_then(|dir| dir.list())
+        .map_or(0, Iterator::count);
     if kept > 0 {
-        let what = format!("recovery moved {} to quarantine: inspect and then remove", count(kept, "file"));
+        let what = format!(
+            "recovery moved {} to quarantine: inspect and then remove",
+            count(kept, "file")
+        );
         let cure = format!("ls -la {}", shell(&room.dir.at(layout::QUARANTINE)));
         findings.push(Finding::new("quarantine", Severity::Warning, what, cure));
     }

@@ -8,8 +8,17 @@ use crate::room::Room;
 
 /// Creates missing directories, removes drafts of killed commands, and makes a pass. Returns a failure as a finding.
 pub(super) fn fix(room: &Room) -> Option<Finding> {
-    let made = layout::DIRECTORIES.iter().try_for_each(|directory| room.dir.make(directory).map(drop));
+    let made = layout::DIRECTORIES
+        .iter()
+        .try_for_each(|directory| room.dir.make(directory).map(drop));
     let tidied = made.and_then(|()| drafts::remove(room));
     let passed = tidied.and_then(|()| follow::route(room, limits::WRITER_WAIT));
-    passed.err().map(|e| Finding::new("not_mended", Severity::Problem, e.to_string(), "mailbag run --once -v"))
+    passed.err().map(|e| {
+        Finding::new(
+            "not_mended",
+            Severity::Problem,
+            e.to_string(),
+            "mailbag run --once -v",
+        )
+    })
 }

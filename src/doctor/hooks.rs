@@ -8,13 +8,22 @@ use crate::room::signature::{self, DecisionKey};
 
 pub(super) fn look(examined: &Examined<'_>, request: &Request<'_>, findings: &mut Vec<Finding>) {
     let fired = sessions::fired(examined.room).unwrap_or_default();
-    let (waking, hooks): (Vec<&Fired>, Vec<&Fired>) = fired.iter().partition(|fired| fired.client == sessions::WAKE);
+    let (waking, hooks): (Vec<&Fired>, Vec<&Fired>) = fired
+        .iter()
+        .partition(|fired| fired.client == sessions::WAKE);
     waking.into_iter().for_each(|fired| wakes(fired, findings));
     for client in Client::ALL {
-        let ours: Vec<&Fired> = hooks.iter().copied().filter(|fired| fired.client == client.as_str()).collect();
-        ours.iter().for_each(|fired| errors(client, fired, findings));
+        let ours: Vec<&Fired> = hooks
+            .iter()
+            .copied()
+            .filter(|fired| fired.client == client.as_str())
+            .collect();
+        ours.iter()
+            .for_each(|fired| errors(client, fired, findings));
         let installed = installed(client, request);
-        installed.iter().for_each(|status| can_run(status, findings));
+        installed
+            .iter()
+            .for_each(|status| can_run(status, findings));
         if !installed.is_empty() {
             shut_out(client, request, findings);
         }
@@ -25,9 +34,13 @@ pub(super) fn look(examined: &Examined<'_>, request: &Request<'_>, findings: &mu
 
 /// The scopes in which our hooks are installed.
 fn installed(client: Client, request: &Request<'_>) -> Vec<Status> {
-    let Ok(homes) = install::homes(request.from) else { return Vec::new() };
+    let Ok(homes) = install::homes(request.from) else {
+        return Vec::new();
+    };
     let each = [Scope::Project, Scope::User].map(|scope| install::status(client, scope, &homes));
-    each.into_iter().filter(|status| status.hooks != Hooks::Absent).collect()
+    each.into_iter()
+        .filter(|status| status.hooks != Hooks::Absent)
+        .collect()
 }
 
 fn wakes(fired: &Fired, findings: &mut Vec<Finding>) {
@@ -49,9 +62,21 @@ fn wakes(fired: &Fired, findings: &mut Vec<Finding>) {
 }
 
 fn errors(client: Client, fired: &Fired, findings: &mut Vec<Finding>) {
-    let Some(trouble) = &fired.trouble else { return };
-    let what = format!("the {} hook {} failed at {}: {trouble}", client.name(), fired.event, fired.at);
-    findings.push(Finding::new("hook_complained", Severity::Warning, what, "mailbag who"));
+    let Some(trouble) = &fired.trouble else {
+        return;
+    };
+    let what = format!(
+        "the {} hook {} failed at {}: {trouble}",
+        client.name(),
+        fired.event,
+        fired.at
+    );
+    findings.push(Finding::new(
+        "hook_complained",
+        Severity::Warning,
+        what,
+        "mailbag who",
+    ));
 }
 
 fn can_run(status: &Status, findings: &mut Vec<Finding>) {
@@ -59,11 +84,21 @@ fn can_run(status: &Status, findings: &mut Vec<Finding>) {
     let command = status.command.as_deref().unwrap_or("mailbag");
     if status.executable.is_none() {
         let what = format!("the hooks of {name} call {command}, which does not exist");
-        findings.push(Finding::new("hook_without_program", Severity::Problem, what, again.clone()));
+        findings.push(Finding::new(
+            "hook_without_program",
+            Severity::Problem,
+            what,
+            again.clone(),
+        ));
     }
     if status.hooks == Hooks::Partly {
         let what = format!("{name} lacks the hooks for {}", status.missing.join(", "));
-        findings.push(Finding::new("hooks_missing", Severity::Warning, what, again));
+        findings.push(Finding::new(
+            "hooks_missing",
+            Severity::Warning,
+            what,
+            again,
+        ));
     }
     if status.trusted == Trust::No {
         let what = format!("{name} silently skips our hooks, because you have not trusted them");
@@ -71,15 +106,30 @@ fn can_run(status: &Status, findings: &mut Vec<Finding>) {
             Client::Codex => "codex, and then /hooks",
             client => client.as_str(),
         };
-        findings.push(Finding::new("hooks_not_trusted", Severity::Warning, what, cure));
+        findings.push(Finding::new(
+            "hooks_not_trusted",
+            Severity::Warning,
+            what,
+            cure,
+        ));
     }
 }
 
 fn shut_out(client: Client, request: &Request<'_>, findings: &mut Vec<Finding>) {
-    let Ok(homes) = install::homes(request.from) else { return };
+    let Ok(homes) = install::homes(request.from) else {
+        return;
+    };
     if let Some((what, file)) = install::shut_out(client, &homes) {
-        let cure = format!("grep -n run_shell_command {}", quoted(file.display().to_string()));
-        findings.push(Finding::new("commands_shut_out", Severity::Warning, what, cure));
+        let cure = format!(
+            "grep -n run_shell_command {}",
+            quoted(file.display().to_string())
+        );
+        findings.push(Finding::new(
+            "commands_shut_out",
+            Severity::Warning,
+            what,
+            cure,
+        ));
     }
 }
 
@@ -90,38 +140,76 @@ fn decision_key(examined: &Examined<'_>, findings: &mut Vec<Finding>) {
         return;
     }
     let shown = path.display();
-    let mut add = |code, what: String, cure: String| findings.push(Finding::new(code, Severity::Problem, what, cure));
+    let mut add = |code, what: String, cure: String| {
+        findings.push(Finding::new(code, Severity::Problem, what, cure))
+    };
     let place = signature::place(examined.room).ok().flatten();
-    let pin = examined.committed.as_ref().and_then(|state| state.approvals.pin(place.as_deref()));
+    let pin = examined
+        .committed
+        .as_ref()
+        .and_then(|state| state.approvals.pin(place.as_deref()));
     let replace = "mailbag trust --decision-key".to_owned();
     match (DecisionKey::own(), pin) {
-        (Err(e), _) => add("key_missing", format!("the decision key cannot be read: {e}"), replace),
+        (Err(e), _) => add(
+            "key_missing",
+            format!("the decision key cannot be read: {e}"),
+            replace,
+        ),
         (Ok(own), Some(pin)) if own.as_ref().is_none_or(|own| own.public() != pin.key) => {
             let pinned = signature::short(&pin.key);
-            let what =
-                format!("the decision key {pinned} that is pinned in this room (#{}) is not in {shown}", pin.seq);
+            let what = format!(
+                "the decision key {pinned} that is pinned in this room (#{}) is not in {shown}",
+                pin.seq
+            );
             add("key_missing", what, replace);
         }
         _ => {}
     }
     if signature::is_readable_by_others().unwrap_or_default() {
-        let what = format!("other users can read the key {shown}, and sign decisions of the person");
-        add("key_readable", what, format!("rm {}, and then mailbag trust --decision-key", quoted(shown.to_string())));
+        let what =
+            format!("other users can read the key {shown}, and sign decisions of the person");
+        add(
+            "key_readable",
+            what,
+            format!(
+                "rm {}, and then mailbag trust --decision-key",
+                quoted(shown.to_string())
+            ),
+        );
     }
 }
 
 fn install_again(status: &Status) -> String {
-    let scope = if status.scope == Scope::User { " --user" } else { "" };
-    let agent = status.agent.as_deref().map(|agent| format!(" --agent {}", quoted(agent))).unwrap_or_default();
+    let scope = if status.scope == Scope::User {
+        " --user"
+    } else {
+        ""
+    };
+    let agent = status
+        .agent
+        .as_deref()
+        .map(|agent| format!(" --agent {}", quoted(agent)))
+        .unwrap_or_default();
     format!("mailbag install {}{scope}{agent}", status.client.as_str())
 }
 
 fn last_run(client: Client, installed: &[Status], ours: &[&Fired], findings: &mut Vec<Finding>) {
     let name = client.name();
     if !ours.is_empty() {
-        let each: Vec<String> = ours.iter().map(|fired| format!("{} at {}", fired.event, fired.at)).collect();
-        let what = format!("the hooks of {name} last ran in this room: {}", each.join(", "));
-        findings.push(Finding::new("hooks_ran", Severity::Note, what, "mailbag install --status"));
+        let each: Vec<String> = ours
+            .iter()
+            .map(|fired| format!("{} at {}", fired.event, fired.at))
+            .collect();
+        let what = format!(
+            "the hooks of {name} last ran in this room: {}",
+            each.join(", ")
+        );
+        findings.push(Finding::new(
+            "hooks_ran",
+            Severity::Note,
+            what,
+            "mailbag install --status",
+        ));
     } else if !installed.is_empty() {
         let what = format!("the hooks of {name} are installed but have not run in this room yet");
         let cure = format!("{}, and then any prompt", client.as_str());

@@ -10,20 +10,44 @@ use crate::room::key_file::KeyFile;
 use crate::room::settings::{Carrier, LinkSettings, NatsSettings};
 
 pub(super) fn look(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Result<()> {
-    let (Some(state), Ok(settings)) = (&examined.committed, examined.room.settings()) else { return Ok(()) };
+    let (Some(state), Ok(settings)) = (&examined.committed, examined.room.settings()) else {
+        return Ok(());
+    };
     for link in links::of_state(examined.room, &settings, state) {
-        let severity = if link.waiting > 0 { Severity::Problem } else { Severity::Warning };
+        let severity = if link.waiting > 0 {
+            Severity::Problem
+        } else {
+            Severity::Warning
+        };
         let tag = &link.tag;
         for problem in &link.problems {
             let what = format!("the link {tag}: {}", problem.reason);
-            findings.push(Finding::new("link_down", severity, what, problem.cure.clone()));
+            findings.push(Finding::new(
+                "link_down",
+                severity,
+                what,
+                problem.cure.clone(),
+            ));
         }
         match &link.settings {
-            Some(LinkSettings { carrier: Carrier::Ssh, .. }) if machine::program("ssh").is_none() => {
-                let what = format!("the link {tag} needs the program ssh, which is not on the PATH");
-                findings.push(Finding::new("no_ssh", Severity::Problem, what, "command -v ssh"));
+            Some(LinkSettings {
+                carrier: Carrier::Ssh,
+                ..
+            }) if machine::program("ssh").is_none() => {
+                let what =
+                    format!("the link {tag} needs the program ssh, which is not on the PATH");
+                findings.push(Finding::new(
+                    "no_ssh",
+                    Severity::Problem,
+                    what,
+                    "command -v ssh",
+                ));
             }
-            Some(LinkSettings { carrier: Carrier::Nats, nats, .. }) => look_at_files(tag, nats, findings),
+            Some(LinkSettings {
+                carrier: Carrier::Nats,
+                nats,
+                ..
+            }) => look_at_files(tag, nats, findings),
             _ => {}
         }
     }
@@ -34,16 +58,30 @@ pub(super) fn look(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Resu
 fn look_at_files(tag: &str, nats: &NatsSettings, findings: &mut Vec<Finding>) {
     if cfg!(not(feature = "nats")) {
         let what = format!("the link {tag} is over NATS, and this program was built without it");
-        findings.push(Finding::new("no_nats", Severity::Problem, what, "mailbag --version"));
+        findings.push(Finding::new(
+            "no_nats",
+            Severity::Problem,
+            what,
+            "mailbag --version",
+        ));
     }
     for path in [&nats.credentials, &nats.ca].into_iter().flatten() {
         let file = KeyFile::look(path);
         if file.sha256.is_none() {
             let what = format!("the link {tag} needs the file {path}, which cannot be read");
-            findings.push(Finding::new("no_key_file", Severity::Problem, what, format!("ls -l {}", shell_word(path))));
+            findings.push(Finding::new(
+                "no_key_file",
+                Severity::Problem,
+                what,
+                format!("ls -l {}", shell_word(path)),
+            ));
         }
     }
-    let open = nats.credentials.as_deref().map(KeyFile::look).filter(KeyFile::is_open_to_others);
+    let open = nats
+        .credentials
+        .as_deref()
+        .map(KeyFile::look)
+        .filter(KeyFile::is_open_to_others);
     if let Some(file) = open {
         let what = format!("other users can read the credentials of the link {tag}");
         let cure = format!("chmod go= {}", shell_word(&file.place().to_string_lossy()));

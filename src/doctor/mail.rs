@@ -14,7 +14,10 @@ pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     list_placed(room, findings)?;
     // `links` has the findings about links.
     for blocked in status.blocked.iter().filter(|blocked| !blocked.is_link()) {
-        let what = format!("{} is blocked: {} (since {})", blocked.what, blocked.reason, blocked.since);
+        let what = format!(
+            "{} is blocked: {} (since {})",
+            blocked.what, blocked.reason, blocked.since
+        );
         findings.push(match &blocked.cure {
             cure if cure.starts_with("mv ") || cure.starts_with("ls ") => {
                 let cure = format!("(cd {} && {cure})", shell(room.dir.path()));
@@ -25,18 +28,31 @@ pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     }
     if let Some(first) = status.undelivered.first() {
         let copies = count(status.undelivered.len(), "accepted message");
-        let what = format!("{copies} not delivered yet, the first is {} for {}", first.id, first.to);
+        let what = format!(
+            "{copies} not delivered yet, the first is {} for {}",
+            first.id, first.to
+        );
         findings.push(again("undelivered", Severity::Warning, what, &status));
     }
     if !status.waiting.is_empty() && !runs(&status) {
         let files = status.waiting.iter().map(|waiting| waiting.files).sum();
-        let what = format!("{} pending in outboxes, and no router runs", count(files, "file"));
+        let what = format!(
+            "{} pending in outboxes, and no router runs",
+            count(files, "file")
+        );
         findings.push(again("waiting", Severity::Note, what, &status));
     }
     for rejected in &status.rejected {
-        let newest = rejected.newest.first().map(|refusal| format!("; the newest: {}", refusal.what));
+        let newest = rejected
+            .newest
+            .first()
+            .map(|refusal| format!("; the newest: {}", refusal.what));
         let refused = count(rejected.files, "message");
-        let what = format!("{refused} of {} rejected{}", rejected.agent, newest.unwrap_or_default());
+        let what = format!(
+            "{refused} of {} rejected{}",
+            rejected.agent,
+            newest.unwrap_or_default()
+        );
         let cure = format!("mailbag rejected list --agent {}", quoted(&rejected.agent));
         findings.push(Finding::new("rejected", Severity::Warning, what, cure));
     }
@@ -47,12 +63,16 @@ pub(super) fn look(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
 fn list_placed(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
     for agent in room.directories(layout::INBOXES)? {
         let (mails, ..) = inbox::newest(room, &agent, limits::LISTED, None)?;
-        let mut placed = mails.into_iter().filter(|mail| mail.problem.as_deref() == Some(PLACED_DIRECTLY));
+        let mut placed = mails
+            .into_iter()
+            .filter(|mail| mail.problem.as_deref() == Some(PLACED_DIRECTLY));
         let Some(first) = placed.next() else { continue };
         let files = count(1 + placed.count(), "file");
         let file = first.file.display();
-        let what =
-            format!("{files} in {} not delivered by the router, the first is {file}", layout::inbox(&agent).display());
+        let what = format!(
+            "{files} in {} not delivered by the router, the first is {file}",
+            layout::inbox(&agent).display()
+        );
         let what = format!("{what}: {PLACED_DIRECTLY}");
         findings.push(Finding::new(
             "placed_directly",
@@ -65,7 +85,10 @@ fn list_placed(room: &Room, findings: &mut Vec<Finding>) -> Result<()> {
 }
 
 fn runs(status: &Status) -> bool {
-    status.router.as_ref().is_some_and(|holder| holder.mode != Mode::Pass)
+    status
+        .router
+        .as_ref()
+        .is_some_and(|holder| holder.mode != Mode::Pass)
 }
 
 /// A finding that the running router or the next pass retries.
@@ -78,13 +101,28 @@ fn again(code: &'static str, severity: Severity, what: String, status: &Status) 
 
 fn unrouted(room: &Room, status: &Status, findings: &mut Vec<Finding>) {
     for outbox in &status.unregistered {
-        let what = format!("outbox/{} has {}, but {}", outbox.agent, count(outbox.files, "file"), outbox.why);
+        let what = format!(
+            "outbox/{} has {}, but {}",
+            outbox.agent,
+            count(outbox.files, "file"),
+            outbox.why
+        );
         // The cure of `status` is for a person in the room's directory, and sometimes not a command.
         let cure = match outbox.cure.starts_with("mailbag ") {
             true => outbox.cure.clone(),
-            false if outbox.cure.starts_with("mv ") => format!("(cd {} && {})", shell(room.dir.path()), outbox.cure),
-            false => format!("ls -la {}", shell(&room.dir.at(layout::outbox(&outbox.agent)))),
+            false if outbox.cure.starts_with("mv ") => {
+                format!("(cd {} && {})", shell(room.dir.path()), outbox.cure)
+            }
+            false => format!(
+                "ls -la {}",
+                shell(&room.dir.at(layout::outbox(&outbox.agent)))
+            ),
         };
-        findings.push(Finding::new("unrouted_outbox", Severity::Problem, what, cure));
+        findings.push(Finding::new(
+            "unrouted_outbox",
+            Severity::Problem,
+            what,
+            cure,
+        ));
     }
 }

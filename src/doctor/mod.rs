@@ -57,12 +57,26 @@ pub struct Finding {
 }
 
 impl Finding {
-    fn new(code: &'static str, severity: Severity, what: impl Into<String>, cure: impl Into<String>) -> Finding {
-        Finding { code, severity, what: what.into(), cure: cure.into(), fixable: false }
+    fn new(
+        code: &'static str,
+        severity: Severity,
+        what: impl Into<String>,
+        cure: impl Into<String>,
+    ) -> Finding {
+        Finding {
+            code,
+            severity,
+            what: what.into(),
+            cure: cure.into(),
+            fixable: false,
+        }
     }
 
     fn fixable(self) -> Finding {
-        Finding { fixable: true, ..self }
+        Finding {
+            fixable: true,
+            ..self
+        }
     }
 }
 
@@ -104,19 +118,30 @@ pub fn examine(request: &Request<'_>) -> Result<Report> {
     let found = room::find_room(request.room, request.from);
     let mut findings = Vec::new();
     if let Some(notice) = found.as_ref().ok().and_then(FoundRoom::notice) {
-        findings.push(Finding::new("room_gone", Severity::Warning, notice, "mailbag init").fixable());
+        findings
+            .push(Finding::new("room_gone", Severity::Warning, notice, "mailbag init").fixable());
     }
     let opened = found.and_then(|found| Room::open(&found.path));
     let room = match opened {
         Ok(room) => Some(room),
         Err(Error::NotFound { what, .. }) => {
-            findings.push(Finding::new("no_room", Severity::Problem, what, "mailbag init"));
+            findings.push(Finding::new(
+                "no_room",
+                Severity::Problem,
+                what,
+                "mailbag init",
+            ));
             None
         }
         Err(Error::Untrusted { what, .. }) => {
             let place = room::find(request.room, request.from)?;
             let cure = format!("mailbag trust {}", shell(&place));
-            findings.push(Finding::new("untrusted_room", Severity::Problem, what, cure));
+            findings.push(Finding::new(
+                "untrusted_room",
+                Severity::Problem,
+                what,
+                cure,
+            ));
             None
         }
         Err(e) => return Err(e),
@@ -126,25 +151,49 @@ pub fn examine(request: &Request<'_>) -> Result<Report> {
         look(room, request, &mut findings)?;
     }
     findings.sort_by_key(|finding| finding.severity);
-    let healthy = findings.iter().all(|finding| finding.severity == Severity::Note);
-    Ok(Report { room: room.map(|room| room.dir.path().to_path_buf()), healthy, findings, fixed: Vec::new() })
+    let healthy = findings
+        .iter()
+        .all(|finding| finding.severity == Severity::Note);
+    Ok(Report {
+        room: room.map(|room| room.dir.path().to_path_buf()),
+        healthy,
+        findings,
+        fixed: Vec::new(),
+    })
 }
 
 /// Examines, fixes what can be fixed without losing data, and examines again.
 pub fn fix(request: &Request<'_>) -> Result<Report> {
     let before = examine(request)?;
-    if let Ok(FoundRoom { gone: Some(gone), .. }) = room::find_room(request.room, request.from) {
+    if let Ok(FoundRoom {
+        gone: Some(gone), ..
+    }) = room::find_room(request.room, request.from)
+    {
         forget_room(&gone)?;
     }
     let wanted = before.findings.iter().any(|finding| finding.fixable);
-    let (Some(path), true) = (&before.room, wanted) else { return Ok(before) };
+    let (Some(path), true) = (&before.room, wanted) else {
+        return Ok(before);
+    };
     let failure = fix::fix(&Room::open(path)?);
     let mut after = examine(request)?;
     after.findings.extend(failure);
-    let remains = |was: &Finding| after.findings.iter().any(|is| is.code == was.code && is.what == was.what);
-    after.fixed = before.findings.into_iter().filter(|was| was.fixable && !remains(was)).collect();
+    let remains = |was: &Finding| {
+        after
+            .findings
+            .iter()
+            .any(|is| is.code == was.code && is.what == was.what)
+    };
+    after.fixed = before
+        .findings
+        .into_iter()
+        .filter(|was| was.fixable && !remains(was))
+        .collect();
     after.findings.sort_by_key(|finding| finding.severity);
-    after.healthy = after.findings.iter().all(|finding| finding.severity == Severity::Note);
+    after.healthy = after
+        .findings
+        .iter()
+        .all(|finding| finding.severity == Severity::Note);
     Ok(after)
 }
 
@@ -153,8 +202,16 @@ fn look(room: &Room, request: &Request<'_>, findings: &mut Vec<Finding>) -> Resu
     files::settings(room, findings);
     files::charter(room, findings);
     let replayed = files::log(room, findings)?;
-    let committed = replayed.as_ref().map(|_| state::committed(&room.dir)).transpose()?;
-    let examined = Examined { room, registry, replayed, committed };
+    let committed = replayed
+        .as_ref()
+        .map(|_| state::committed(&room.dir))
+        .transpose()?;
+    let examined = Examined {
+        room,
+        registry,
+        replayed,
+        committed,
+    };
     files::log_end(&examined, findings)?;
     files::conversations(&examined, findings)?;
     files::spool(room, findings)?;

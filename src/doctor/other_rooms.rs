@@ -7,12 +7,16 @@ use std::path::Path;
 
 pub(super) fn look(request: &Request<'_>, room: Option<&Room>, findings: &mut Vec<Finding>) {
     let own = room.and_then(|room| room::identity(room.dir.path()));
-    let here = room.map(|room| mail(room, request.agent)).unwrap_or_default();
+    let here = room
+        .map(|room| mail(room, request.agent))
+        .unwrap_or_default();
     for near in room::near(request.from) {
         if room::identity(&near.path) == own {
             continue;
         }
-        let Ok(other) = Room::open(&near.path) else { continue };
+        let Ok(other) = Room::open(&near.path) else {
+            continue;
+        };
         let there = mail(&other, request.agent);
         if there.anything() {
             findings.push(finding(request, room, &here, &near, &there));
@@ -50,13 +54,27 @@ impl Mail {
 
 fn mail(room: &Room, agent: Option<&str>) -> Mail {
     let registry = agent.and_then(|_| room.registry().ok());
-    let id =
-        agent.map(|name| registry.as_ref().and_then(|registry| registry.find(name)).map_or(name, |agent| &*agent.id));
+    let id = agent.map(|name| {
+        registry
+            .as_ref()
+            .and_then(|registry| registry.find(name))
+            .map_or(name, |agent| &*agent.id)
+    });
     let glance: Glance = status::glance(room, id.unwrap_or_default()).unwrap_or_default();
-    Mail { own_unread: glance.own_unread, unread: glance.unread, waiting: glance.waiting + glance.unrouted }
+    Mail {
+        own_unread: glance.own_unread,
+        unread: glance.unread,
+        waiting: glance.waiting + glance.unrouted,
+    }
 }
 
-fn finding(request: &Request<'_>, room: Option<&Room>, here: &Mail, near: &Near, there: &Mail) -> Finding {
+fn finding(
+    request: &Request<'_>,
+    room: Option<&Room>,
+    here: &Mail,
+    near: &Near,
+    there: &Mail,
+) -> Finding {
     let missed = request.agent.is_some() && here.own_unread == 0 && there.own_unread > 0;
     let empty = !here.anything();
     let severity = match (room.is_some(), missed, empty) {
@@ -67,11 +85,20 @@ fn finding(request: &Request<'_>, room: Option<&Room>, here: &Mail, near: &Near,
     let before = match room {
         None => "no room here".to_owned(),
         Some(room) if missed && !empty => {
-            format!("nothing unread for {} in {}", request.agent.unwrap_or_default(), room.dir.path().display())
+            format!(
+                "nothing unread for {} in {}",
+                request.agent.unwrap_or_default(),
+                room.dir.path().display()
+            )
         }
         Some(_) => format!("{} here", here.text(None)),
     };
-    let what = format!("{before}, {} in {} ({})", there.text(request.agent), near.path.display(), near.by);
+    let what = format!(
+        "{before}, {} in {} ({})",
+        there.text(request.agent),
+        near.path.display(),
+        near.by
+    );
     Finding::new("other_room", severity, what, cure(request, &near.path))
 }
 

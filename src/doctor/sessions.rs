@@ -16,7 +16,11 @@ use std::path::Path;
 /// How many files of a directory are checked for their owner.
 const LOOKED_AT: usize = 1000;
 
-pub(super) fn look(examined: &Examined<'_>, request: &Request<'_>, findings: &mut Vec<Finding>) -> Result<()> {
+pub(super) fn look(
+    examined: &Examined<'_>,
+    request: &Request<'_>,
+    findings: &mut Vec<Finding>,
+) -> Result<()> {
     processes(examined, findings);
     for agent in examined.room.directories(layout::OUTBOXES)? {
         owners(examined, &agent, findings);
@@ -29,18 +33,35 @@ pub(super) fn look(examined: &Examined<'_>, request: &Request<'_>, findings: &mu
 
 /// Unrelated processes of this user that were started as the same agent of this room.
 fn processes(examined: &Examined<'_>, findings: &mut Vec<Finding>) {
-    let Some(registry) = &examined.registry else { return };
+    let Some(registry) = &examined.registry else {
+        return;
+    };
     let own = room::identity(examined.room.dir.path());
-    let all = machine::processes(&[VARIABLES[0], VARIABLES[1], ROOM_VARIABLES[0], ROOM_VARIABLES[1]]);
+    let all = machine::processes(&[
+        VARIABLES[0],
+        VARIABLES[1],
+        ROOM_VARIABLES[0],
+        ROOM_VARIABLES[1],
+    ]);
     let mut by_agent: BTreeMap<&str, Vec<&Environment>> = BTreeMap::new();
     for process in &all {
-        let Some(name) = process.variables[0].as_deref().or(process.variables[1].as_deref()) else { continue };
-        let Some(agent) = registry.find(name) else { continue };
+        let Some(name) = process.variables[0]
+            .as_deref()
+            .or(process.variables[1].as_deref())
+        else {
+            continue;
+        };
+        let Some(agent) = registry.find(name) else {
+            continue;
+        };
         let place = process.variables[2]
             .as_deref()
             .or(process.variables[3].as_deref())
             .map(|place| process.directory.join(place));
-        let is_here = || room::find(place.as_deref(), &process.directory).is_ok_and(|at| room::identity(&at) == own);
+        let is_here = || {
+            room::find(place.as_deref(), &process.directory)
+                .is_ok_and(|at| room::identity(&at) == own)
+        };
         if is_here() {
             by_agent.entry(&*agent.id).or_default().push(process);
         }
@@ -65,49 +86,103 @@ fn processes(examined: &Examined<'_>, findings: &mut Vec<Finding>) {
 fn sessions(those: &[&Environment]) -> Vec<u32> {
     let pids: BTreeSet<u32> = those.iter().map(|process| process.pid).collect();
     let mut known = BTreeSet::new();
-    let mut roots: Vec<&&Environment> = those.iter().filter(|process| !pids.contains(&process.parent)).collect();
+    let mut roots: Vec<&&Environment> = those
+        .iter()
+        .filter(|process| !pids.contains(&process.parent))
+        .collect();
     roots.sort_by_key(|process| process.pid);
-    roots.into_iter().filter(|process| known.insert((process.parent, process.session))).map(|root| root.pid).collect()
+    roots
+        .into_iter()
+        .filter(|process| known.insert((process.parent, process.session)))
+        .map(|root| root.pid)
+        .collect()
 }
 
 /// Messages of several system users in one outbox or in its `sent/`.
 fn owners(examined: &Examined<'_>, agent: &str, findings: &mut Vec<Finding>) {
     let mut users = BTreeSet::new();
     for directory in [layout::outbox(agent), layout::sent(agent)] {
-        users.extend(examined.room.dir.sub(&directory).ok().map(|dir| owners_in(&dir)).unwrap_or_default());
+        users.extend(
+            examined
+                .room
+                .dir
+                .sub(&directory)
+                .ok()
+                .map(|dir| owners_in(&dir))
+                .unwrap_or_default(),
+        );
     }
     if users.len() > 1 {
         let names: Vec<String> = users.iter().map(u32::to_string).collect();
-        let what = format!("messages of {agent} were written by users {}", names.join(" and "));
-        let cure = format!("mailbag agent set {} --uid {}", quoted(agent), rustix::process::geteuid().as_raw());
+        let what = format!(
+            "messages of {agent} were written by users {}",
+            names.join(" and ")
+        );
+        let cure = format!(
+            "mailbag agent set {} --uid {}",
+            quoted(agent),
+            rustix::process::geteuid().as_raw()
+        );
         findings.push(Finding::new("several_users", Severity::Warning, what, cure));
     }
 }
 
 fn owners_in(dir: &Dir) -> BTreeSet<u32> {
-    let Ok(listing) = dir.list() else { return BTreeSet::new() };
-    let names = listing.flatten().map(|entry| entry.name).filter(|name| layout::is_message_file(name));
-    let metas = names.take(LOOKED_AT).filter_map(|name| dir.stat(name).ok().flatten());
-    metas.filter(|meta| meta.kind == FileType::RegularFile).map(|meta| meta.uid).collect()
+    let Ok(listing) = dir.list() else {
+        return BTreeSet::new();
+    };
+    let names = listing
+        .flatten()
+        .map(|entry| entry.name)
+        .filter(|name| layout::is_message_file(name));
+    let metas = names
+        .take(LOOKED_AT)
+        .filter_map(|name| dir.stat(name).ok().flatten());
+    metas
+        .filter(|meta| meta.kind == FileType::RegularFile)
+        .map(|meta| meta.uid)
+        .collect()
 }
 
 /// Several consumers that hold leases in this agent's inbox. This is fine if the inbox is shared on purpose.
 fn leases(room: &Room, agent: &str, findings: &mut Vec<Finding>) {
-    let Ok(dir) = room.dir.sub(layout::taken(agent)) else { return };
+    let Ok(dir) = room.dir.sub(layout::taken(agent)) else {
+        return;
+    };
     let Ok(listing) = dir.list() else { return };
     let now = Stamp::now();
     let mut holders: BTreeMap<String, usize> = BTreeMap::new();
-    for name in listing.flatten().map(|entry| entry.name).filter(|name| layout::leased(name).is_some()) {
-        let bytes = dir.read(Path::new(&name), limits::LEASE_BYTES).ok().flatten().unwrap_or_default();
-        let Ok(lease) = serde_json::from_slice::<MessageLease>(&bytes) else { continue };
+    for name in listing
+        .flatten()
+        .map(|entry| entry.name)
+        .filter(|name| layout::leased(name).is_some())
+    {
+        let bytes = dir
+            .read(Path::new(&name), limits::LEASE_BYTES)
+            .ok()
+            .flatten()
+            .unwrap_or_default();
+        let Ok(lease) = serde_json::from_slice::<MessageLease>(&bytes) else {
+            continue;
+        };
         if Stamp::parse(&lease.until).is_some_and(|until| until > now) {
             *holders.entry(lease.holder).or_default() += 1;
         }
     }
     if holders.len() > 1 {
-        let names: Vec<String> = holders.iter().map(|(holder, mail)| format!("{holder} ({mail})")).collect();
-        let what = format!("{} hold leases on mail of {agent}: {}", count(holders.len(), "consumer"), names.join(", "));
-        let cure = format!("ls -la {}", super::shell(&room.dir.at(layout::taken(agent))));
+        let names: Vec<String> = holders
+            .iter()
+            .map(|(holder, mail)| format!("{holder} ({mail})"))
+            .collect();
+        let what = format!(
+            "{} hold leases on mail of {agent}: {}",
+            count(holders.len(), "consumer"),
+            names.join(", ")
+        );
+        let cure = format!(
+            "ls -la {}",
+            super::shell(&room.dir.at(layout::taken(agent)))
+        );
         findings.push(Finding::new("shared_inbox", Severity::Note, what, cure));
     }
 }

@@ -25,7 +25,12 @@ pub(super) fn look(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Resu
     space(room, findings);
     if !events_work(room) {
         let what = "this file system reports no file events, so a router polls every two seconds";
-        findings.push(Finding::new("silent_file_system", Severity::Note, what, "mailbag run --poll"));
+        findings.push(Finding::new(
+            "silent_file_system",
+            Severity::Note,
+            what,
+            "mailbag run --poll",
+        ));
     } else {
         bounds(examined, findings)?;
     }
@@ -53,10 +58,16 @@ fn places(examined: &Examined<'_>) -> Result<Vec<PathBuf>> {
 }
 
 fn directories_and_links(room: &Dir, of: &str) -> Vec<String> {
-    let Ok(listing) = room.sub(of).and_then(|dir| dir.list()) else { return Vec::new() };
+    let Ok(listing) = room.sub(of).and_then(|dir| dir.list()) else {
+        return Vec::new();
+    };
     let kinds = [FileType::Directory, FileType::Symlink, FileType::Unknown];
-    let names = listing.flatten().filter(|entry| kinds.contains(&entry.kind));
-    let mut names: Vec<String> = names.filter_map(|entry| entry.name.into_string().ok()).collect();
+    let names = listing
+        .flatten()
+        .filter(|entry| kinds.contains(&entry.kind));
+    let mut names: Vec<String> = names
+        .filter_map(|entry| entry.name.into_string().ok())
+        .collect();
     names.retain(|name| !name.starts_with('.'));
     names.sort_unstable();
     names
@@ -72,13 +83,19 @@ fn reach(room: &Dir, all: &[PathBuf], findings: &mut Vec<Finding>) -> Result<()>
         if room.stat(below).is_ok_and(|meta| meta.is_none()) {
             let what = format!("{} is missing", path.display());
             let cure = format!("mkdir -p {}", shell(&path));
-            findings.push(Finding::new("missing_directory", Severity::Warning, what, cure).fixable());
+            findings
+                .push(Finding::new("missing_directory", Severity::Warning, what, cure).fixable());
             continue;
         }
         match room.sub(below) {
             Err(e) => {
                 let cure = format!("ls -lad {}", shell(&path));
-                findings.push(Finding::new("unreachable_directory", Severity::Problem, e.to_string(), cure));
+                findings.push(Finding::new(
+                    "unreachable_directory",
+                    Severity::Problem,
+                    e.to_string(),
+                    cure,
+                ));
             }
             Ok(dir) => {
                 let meta = dir.meta()?;
@@ -92,7 +109,10 @@ fn reach(room: &Dir, all: &[PathBuf], findings: &mut Vec<Finding>) -> Result<()>
         }
     }
     for is_mine in [true, false] {
-        let those = unwritable.iter().filter(|(_, meta)| (meta.uid == me) == is_mine).copied();
+        let those = unwritable
+            .iter()
+            .filter(|(_, meta)| (meta.uid == me) == is_mine)
+            .copied();
         findings.extend(not_writable(room, &those.collect::<Vec<_>>(), is_mine));
     }
     Ok(())
@@ -103,57 +123,120 @@ fn other_file_system(path: &Path) -> Finding {
         "{} is on another file system than the room, so messages cannot be moved there atomically",
         path.display()
     );
-    Finding::new("other_file_system", Severity::Problem, what, format!("df {}", shell(path)))
+    Finding::new(
+        "other_file_system",
+        Severity::Problem,
+        what,
+        format!("df {}", shell(path)),
+    )
 }
 
 fn not_writable(room: &Dir, those: &[(&Path, Meta)], is_mine: bool) -> Option<Finding> {
     let (_, meta) = those.first()?;
-    let names: Vec<String> = those.iter().take(NAMED).map(|(below, _)| below.display().to_string()).collect();
-    let more = if those.len() > NAMED { format!(" and {} more", those.len() - NAMED) } else { String::new() };
+    let names: Vec<String> = those
+        .iter()
+        .take(NAMED)
+        .map(|(below, _)| below.display().to_string())
+        .collect();
+    let more = if those.len() > NAMED {
+        format!(" and {} more", those.len() - NAMED)
+    } else {
+        String::new()
+    };
     let which = format!("{}{more}", names.join(", "));
     if is_mine {
-        let paths: Vec<String> = those.iter().map(|(below, _)| shell(&room.at(below))).collect();
+        let paths: Vec<String> = those
+            .iter()
+            .map(|(below, _)| shell(&room.at(below)))
+            .collect();
         let what = format!("you own {which} but have no write permission");
         let cure = format!("chmod u+rwx {}", paths.join(" "));
-        return Some(Finding::new("unwritable_directory", Severity::Problem, what, cure));
+        return Some(Finding::new(
+            "unwritable_directory",
+            Severity::Problem,
+            what,
+            cure,
+        ));
     }
     // This may be intended in a room of several users: then the router runs as a user with access to all directories.
-    let what = format!("you have no write permission for {which}; user {} must run the router", meta.uid);
-    let cure = format!("sudo -u '#{}' mailbag --room {} run", meta.uid, shell(room.path()));
-    Some(Finding::new("unwritable_directory", Severity::Warning, what, cure))
+    let what = format!(
+        "you have no write permission for {which}; user {} must run the router",
+        meta.uid
+    );
+    let cure = format!(
+        "sudo -u '#{}' mailbag --room {} run",
+        meta.uid,
+        shell(room.path())
+    );
+    Some(Finding::new(
+        "unwritable_directory",
+        Severity::Warning,
+        what,
+        cure,
+    ))
 }
 
 fn space(room: &Dir, findings: &mut Vec<Finding>) {
-    let Some(Free { bytes, files }) = machine::free(room) else { return };
+    let Some(Free { bytes, files }) = machine::free(room) else {
+        return;
+    };
     if bytes < BYTES_LEAST {
         let what = format!("the disk is nearly full: {} MiB free", bytes >> 20);
-        findings.push(Finding::new("disk_full", Severity::Problem, what, "mailbag archive --older-than 7d"));
+        findings.push(Finding::new(
+            "disk_full",
+            Severity::Problem,
+            what,
+            "mailbag archive --older-than 7d",
+        ));
     }
     if let Some(files) = files.filter(|files| *files < FILES_LEAST) {
         let what = format!("the file system is nearly out of inodes: {files} free");
-        findings.push(Finding::new("no_inodes", Severity::Problem, what, "mailbag archive --older-than 7d"));
+        findings.push(Finding::new(
+            "no_inodes",
+            Severity::Problem,
+            what,
+            "mailbag archive --older-than 7d",
+        ));
     }
 }
 
 fn bounds(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Result<()> {
-    let (outboxes, inboxes) =
-        (examined.room.directories(layout::OUTBOXES)?.len(), examined.room.directories(layout::INBOXES)?.len());
+    let (outboxes, inboxes) = (
+        examined.room.directories(layout::OUTBOXES)?.len(),
+        examined.room.directories(layout::INBOXES)?.len(),
+    );
     // An inbox may have `taken/` as a second directory to watch.
     let wanted = PLACES + outboxes as u64 + 2 * inboxes as u64;
     if let Some(most) = machine::watches().filter(|most| *most < wanted) {
-        let what = format!("a router needs {wanted} directory watches, but the limit of this user is {most}");
-        let cure = format!("sudo sysctl fs.inotify.max_user_watches={}", (wanted * 4).max(1 << 16));
+        let what = format!(
+            "a router needs {wanted} directory watches, but the limit of this user is {most}"
+        );
+        let cure = format!(
+            "sudo sysctl fs.inotify.max_user_watches={}",
+            (wanted * 4).max(1 << 16)
+        );
         findings.push(Finding::new("few_watches", Severity::Warning, what, cure));
     }
     let waiting = count(inboxes, "agent");
     if let Some(most) = machine::watchers().filter(|most| *most < inboxes as u64 + 1) {
-        let what = format!("{waiting} need one watcher each to wait for mail, but the limit of this user is {most}");
-        let cure = format!("sudo sysctl fs.inotify.max_user_instances={}", (inboxes as u64 * 4).max(512));
+        let what = format!(
+            "{waiting} need one watcher each to wait for mail, but the limit of this user is {most}"
+        );
+        let cure = format!(
+            "sudo sysctl fs.inotify.max_user_instances={}",
+            (inboxes as u64 * 4).max(512)
+        );
         findings.push(Finding::new("few_watchers", Severity::Warning, what, cure));
     }
     if let Some(most) = machine::open_files().filter(|most| *most < HELD) {
-        let what = format!("a router needs {HELD} open files, but the limit of a process is {most}");
-        findings.push(Finding::new("few_open_files", Severity::Warning, what, "ulimit -n 4096"));
+        let what =
+            format!("a router needs {HELD} open files, but the limit of a process is {most}");
+        findings.push(Finding::new(
+            "few_open_files",
+            Severity::Warning,
+            what,
+            "ulimit -n 4096",
+        ));
     }
     Ok(())
 }

@@ -12,7 +12,8 @@ const ANYBODY: u32 = 0o002;
 pub(super) fn look(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Result<()> {
     let room = examined.room;
     let own = room.dir.meta()?;
-    let people = [layout::REGISTRY, layout::SETTINGS, layout::CHARTER].map(|name| (name, room.dir.stat(name)));
+    let people = [layout::REGISTRY, layout::SETTINGS, layout::CHARTER]
+        .map(|name| (name, room.dir.stat(name)));
     for (name, meta) in people {
         if let Some(meta) = meta? {
             findings.extend(written_by(&own, &meta).map(|who| others(examined, name, &who)));
@@ -23,19 +24,44 @@ pub(super) fn look(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Resu
     if let Some(registry) = &examined.registry {
         let open = programs::not_agreed(room, registry).or_else(|e| {
             let cure = "mailbag trust --list";
-            findings.push(Finding::new("consent_unreadable", Severity::Warning, e.to_string(), cure));
+            findings.push(Finding::new(
+                "consent_unreadable",
+                Severity::Warning,
+                e.to_string(),
+                cure,
+            ));
             Ok::<_, crate::base::error::Error>(Vec::new())
         })?;
         for open in open {
-            let what = format!("{} is not woken: you have not agreed to start {}", open.agent, open.program);
+            let what = format!(
+                "{} is not woken: you have not agreed to start {}",
+                open.agent, open.program
+            );
             let cure = format!("mailbag trust {}", shell(room.dir.path()));
-            findings.push(Finding::new("program_not_agreed", Severity::Warning, what, cure));
+            findings.push(Finding::new(
+                "program_not_agreed",
+                Severity::Warning,
+                what,
+                cure,
+            ));
         }
     }
-    for setting in room.settings().map(|settings| settings.withheld).unwrap_or_default() {
-        let what = format!("{} has no effect: you have not agreed to {}", setting.key, setting.value);
+    for setting in room
+        .settings()
+        .map(|settings| settings.withheld)
+        .unwrap_or_default()
+    {
+        let what = format!(
+            "{} has no effect: you have not agreed to {}",
+            setting.key, setting.value
+        );
         let cure = format!("mailbag trust {}", shell(room.dir.path()));
-        findings.push(Finding::new("setting_not_agreed", Severity::Warning, what, cure));
+        findings.push(Finding::new(
+            "setting_not_agreed",
+            Severity::Warning,
+            what,
+            cure,
+        ));
     }
     Ok(())
 }
@@ -49,11 +75,24 @@ fn written_by(room: &Meta, meta: &Meta) -> Option<String> {
         return Some("every user".into());
     }
     // A user's private group has the user's number and no other members.
-    (meta.mode & GROUP != 0 && meta.gid != meta.uid && meta.gid != 0).then(|| format!("group {}", meta.gid))
+    (meta.mode & GROUP != 0 && meta.gid != meta.uid && meta.gid != 0)
+        .then(|| format!("group {}", meta.gid))
 }
 
 fn others(examined: &Examined<'_>, name: &str, who: &str) -> Finding {
-    let path = if name.is_empty() { examined.room.dir.path().to_path_buf() } else { examined.room.dir.at(name) };
-    let what = format!("{who} can change {} and so control the room", path.display());
-    Finding::new("others_can_write", Severity::Warning, what, format!("chmod go-w {0}; ls -ld {0}", shell(&path)))
+    let path = if name.is_empty() {
+        examined.room.dir.path().to_path_buf()
+    } else {
+        examined.room.dir.at(name)
+    };
+    let what = format!(
+        "{who} can change {} and so control the room",
+        path.display()
+    );
+    Finding::new(
+        "others_can_write",
+        Severity::Warning,
+        what,
+        format!("chmod go-w {0}; ls -ld {0}", shell(&path)),
+    )
 }

@@ -25,20 +25,34 @@ impl Carriers {
     /// Starts the carriers of a room, with these options of `mailbag link run`.
     pub fn start(room: &Room, options: &[&str]) -> Result<Carriers> {
         let program = std::env::current_exe().doing("find", "this program")?;
-        let mut words: Vec<OsString> = vec!["--room".into(), room.dir.path().into(), "link".into(), "run".into()];
+        let mut words: Vec<OsString> = vec![
+            "--room".into(),
+            room.dir.path().into(),
+            "link".into(),
+            "run".into(),
+        ];
         words.extend(options.iter().map(OsString::from));
         let start = move || {
             let mut command = Command::new(&program);
             // A key that ends the router at a terminal ends the carriers through the router only.
-            command.args(&words).stdin(Stdio::null()).stdout(Stdio::null()).process_group(0);
+            command
+                .args(&words)
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .process_group(0);
             machine::end_with_us(&mut command);
             command.spawn()
         };
         let stop = Arc::new(Stop::default());
         let asked = stop.clone();
         // The system ends the process with the thread that started it.
-        let thread = std::thread::Builder::new().name("links".into()).spawn(move || keep(&start, &asked));
-        Ok(Carriers { stop, thread: Some(thread.doing("start the carriers of", room.dir.path())?) })
+        let thread = std::thread::Builder::new()
+            .name("links".into())
+            .spawn(move || keep(&start, &asked));
+        Ok(Carriers {
+            stop,
+            thread: Some(thread.doing("start the carriers of", room.dir.path())?),
+        })
     }
 }
 

@@ -32,7 +32,11 @@ impl Stop {
     /// Waits at most this long; `true` if the end is asked for.
     pub(super) fn wait(&self, patience: Duration) -> bool {
         let asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *self.1.wait_timeout_while(asked, patience, |asked| !*asked).unwrap_or_else(PoisonError::into_inner).0
+        *self
+            .1
+            .wait_timeout_while(asked, patience, |asked| !*asked)
+            .unwrap_or_else(PoisonError::into_inner)
+            .0
     }
 }
 
@@ -75,7 +79,8 @@ impl Keeper {
     }
 
     fn connect(&mut self) -> Result<()> {
-        let (room, Connection { link, known_as, .. }) = (self.room.clone(), self.connection.clone());
+        let (room, Connection { link, known_as, .. }) =
+            (self.room.clone(), self.connection.clone());
         // Only while it connects: two machines that connect to each other must not keep each other out.
         let _held = room.lock_link(&link, Duration::ZERO)?;
         let known_as = known_as.ok_or_else(|| Error::Usage {
@@ -83,19 +88,31 @@ impl Keeper {
             cure: format!("set `tag` in settings.toml, or `as` in [links.{link}]"),
         })?;
         let (client, ends) = self.start(&known_as)?;
-        let mut near = Near { keeper: self, moved: Instant::now(), last: Standing::default() };
+        let mut near = Near {
+            keeper: self,
+            moved: Instant::now(),
+            last: Standing::default(),
+        };
         let done = mirror(&room, &link, ends, &mut near);
         let last = client.end();
         done.map_err(|e| match e {
-            Error::Busy { what, cure } if !last.is_empty() => Error::Busy { what: format!("{what} ({last})"), cure },
-            e if !last.is_empty() => Error::Busy { what: format!("{e} ({last})"), cure: "it connects again".into() },
+            Error::Busy { what, cure } if !last.is_empty() => Error::Busy {
+                what: format!("{what} ({last})"),
+                cure,
+            },
+            e if !last.is_empty() => Error::Busy {
+                what: format!("{e} ({last})"),
+                cure: "it connects again".into(),
+            },
             e => e,
         })
     }
 
     /// Starts what connects. Gives what comes from the other room, and where to write for it.
     fn start(&self, known_as: &str) -> Result<(Client, (File, File))> {
-        let Connection { carrier, address, .. } = &self.connection;
+        let Connection {
+            carrier, address, ..
+        } = &self.connection;
         if Carrier::parse(carrier) == Some(Carrier::Nats) {
             let (client, ends) = nats::Client::start(&self.room, &self.connection, known_as)?;
             return Ok((Client::Nats(client), ends));
@@ -122,7 +139,10 @@ impl Keeper {
         match &now {
             (CarrierState::Connected, _) => tracing::info!("link {link}: connected to {address}"),
             (CarrierState::Ended, _) => tracing::info!("link {link}: ended"),
-            (_, why) => tracing::warn!("link {link}: not connected: {}", why.as_deref().unwrap_or("not yet")),
+            (_, why) => tracing::warn!(
+                "link {link}: not connected: {}",
+                why.as_deref().unwrap_or("not yet")
+            ),
         }
         if let Err(e) = self.room.note_carrier(link, state, now.1.as_deref()) {
             tracing::debug!("{e}");
@@ -177,7 +197,10 @@ impl Conduct for Near<'_> {
         if self.moved.elapsed() > limits::ONCE_PATIENCE {
             let waited = count(limits::ONCE_PATIENCE.as_secs(), "second");
             return Err(Error::Timeout {
-                what: format!("nothing crossed the link {} for {waited}", self.keeper.connection.link),
+                what: format!(
+                    "nothing crossed the link {} for {waited}",
+                    self.keeper.connection.link
+                ),
                 cure: "run `mailbag status` in both rooms".into(),
             });
         }
@@ -188,13 +211,22 @@ impl Conduct for Near<'_> {
 impl Near<'_> {
     /// Does the state of one room not fit the other one? Then nothing crosses before a person has run a rebind.
     fn check_stopped(&self) -> Result<()> {
-        let Keeper { room, connection: Connection { link, .. }, .. } = &*self.keeper;
+        let Keeper {
+            room,
+            connection: Connection { link, .. },
+            ..
+        } = &*self.keeper;
         let why = match links::stopped(room, link) {
             Some(why) => why,
-            None if self.last.is_stopped_there() => format!("the room {link} had confirmed items that this room lacks"),
+            None if self.last.is_stopped_there() => {
+                format!("the room {link} had confirmed items that this room lacks")
+            }
             None => return Ok(()),
         };
-        Err(Error::Busy { what: format!("the link {link} has stopped: {why}"), cure: cure(link) })
+        Err(Error::Busy {
+            what: format!("the link {link} has stopped: {why}"),
+            cure: cure(link),
+        })
     }
 }
 
@@ -211,7 +243,11 @@ mod tests {
     #[test]
     fn pauses_differ_within_their_bounds() {
         let pauses: Vec<Duration> = (0..100).map(|_| jittered(limits::RECONNECT_MOST)).collect();
-        assert!(pauses.iter().all(|pause| (limits::RECONNECT_MOST / 2..=limits::RECONNECT_MOST).contains(pause)));
+        assert!(
+            pauses
+                .iter()
+                .all(|pause| (limits::RECONNECT_MOST / 2..=limits::RECONNECT_MOST).contains(pause))
+        );
         assert!(pauses.iter().any(|pause| *pause != pauses[0]));
     }
 }

@@ -92,21 +92,32 @@ pub(super) struct Input {
 impl Input {
     /// Reads frames of at most so many bytes.
     pub(super) fn new(from: File, over: PipeReader, most: u64) -> Input {
-        Input { from, over, bytes: Vec::new(), at: 0, most: most as usize }
+        Input {
+            from,
+            over,
+            bytes: Vec::new(),
+            at: 0,
+            most: most as usize,
+        }
     }
 
     /// The next frame. `None` at the end of the connection.
     pub(super) fn next(&mut self) -> Result<Option<Frame>> {
         let mut searched = self.at;
         loop {
-            if let Some(end) = memchr::memchr(b'\n', &self.bytes[searched..]).map(|end| searched + end) {
+            if let Some(end) =
+                memchr::memchr(b'\n', &self.bytes[searched..]).map(|end| searched + end)
+            {
                 let line = std::mem::replace(&mut self.at, end + 1)..end;
                 return read(&self.bytes[line]).map(Some);
             }
             self.bytes.drain(..std::mem::take(&mut self.at));
             searched = self.bytes.len();
             if searched > self.most {
-                return Err(gone(format!("the peer sends a frame of more than {} bytes", self.most)));
+                return Err(gone(format!(
+                    "the peer sends a frame of more than {} bytes",
+                    self.most
+                )));
             }
             if !self.fill()? {
                 return Ok(None);
@@ -118,14 +129,23 @@ impl Input {
     fn fill(&mut self) -> Result<bool> {
         let deadline = Instant::now() + failpoint::carrier_silence();
         loop {
-            let mut waited = [PollFd::new(&self.from, PollFlags::IN), PollFd::new(&self.over, PollFlags::IN)];
+            let mut waited = [
+                PollFd::new(&self.from, PollFlags::IN),
+                PollFd::new(&self.over, PollFlags::IN),
+            ];
             let left = deadline.saturating_duration_since(Instant::now());
-            let left = Timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos() as _ };
+            let left = Timespec {
+                tv_sec: left.as_secs() as _,
+                tv_nsec: left.subsec_nanos() as _,
+            };
             match poll(&mut waited, Some(&left)) {
                 Err(rustix::io::Errno::INTR) => continue,
                 Err(e) => return Err(e).doing("wait for", "the peer"),
                 Ok(0) => {
-                    return Err(gone(format!("the peer said nothing for {:?}", failpoint::carrier_silence())));
+                    return Err(gone(format!(
+                        "the peer said nothing for {:?}",
+                        failpoint::carrier_silence()
+                    )));
                 }
                 Ok(_) if !waited[1].revents().is_empty() => return Ok(false),
                 Ok(_) => break,
@@ -143,8 +163,13 @@ const CHUNK: usize = 64 << 10;
 
 fn read(line: &[u8]) -> Result<Frame> {
     serde_json::from_slice(line).map_err(|_| {
-        let line = sanitize::quote(&String::from_utf8_lossy(&line[..line.len().min(limits::TITLE * 4)]), limits::TITLE);
-        gone(format!("the peer does not speak the protocol of links: it says {line}"))
+        let line = sanitize::quote(
+            &String::from_utf8_lossy(&line[..line.len().min(limits::TITLE * 4)]),
+            limits::TITLE,
+        );
+        gone(format!(
+            "the peer does not speak the protocol of links: it says {line}"
+        ))
     })
 }
 
@@ -155,7 +180,10 @@ pub(super) fn say(to: &mut impl Write, frame: &Frame) -> Result<()> {
 
 /// The error of a connection that cannot go on.
 pub(super) fn gone(what: String) -> Error {
-    Error::Busy { what, cure: "the carrier connects again".into() }
+    Error::Busy {
+        what,
+        cure: "the carrier connects again".into(),
+    }
 }
 
 #[cfg(test)]
@@ -183,29 +211,58 @@ mod tests {
     #[test]
     fn frames_are_lines() {
         let all = [
-            Frame::Hello(Hello { version: 1, room: "r".into() }),
-            Frame::State(EndState { room: "r".into(), came: None, out: None, agents: Arc::default() }),
+            Frame::Hello(Hello {
+                version: 1,
+                room: "r".into(),
+            }),
+            Frame::State(EndState {
+                room: "r".into(),
+                came: None,
+                out: None,
+                agents: Arc::default(),
+            }),
             Frame::Item(ItemText::new(br#"{"n": 1, "body": "a\nb"}"#.to_vec()).expect("one line")),
             Frame::Again(3, 7),
             Frame::Bye("enough".into()),
         ];
         let heard = heard(all.iter().flat_map(Frame::line).collect());
-        let frames: Vec<Frame> = heard.into_iter().filter_map(|frame| frame.ok().flatten()).collect();
+        let frames: Vec<Frame> = heard
+            .into_iter()
+            .filter_map(|frame| frame.ok().flatten())
+            .collect();
         assert_eq!(frames, all);
     }
 
     #[test]
     fn a_frame_without_an_end_is_refused_at_its_bound() {
         let huge = vec![b'x'; 1 << 20];
-        let told = heard(huge).pop().expect("something").expect_err("refused").to_string();
+        let told = heard(huge)
+            .pop()
+            .expect("something")
+            .expect_err("refused")
+            .to_string();
         assert!(told.contains("more than 1000 bytes"), "{told}");
     }
 
     #[test]
     fn what_is_no_frame_is_refused_and_shown_as_data() {
-        for text in ["\u{1b}[31mhi\n", "{}\n", "[]\n", "{\"run\":\"id\"}\n", "{\"again\":[-1,2]}\n", "\0\n"] {
-            let told = heard(text.into()).pop().expect("something").expect_err("refused").to_string();
-            assert!(told.contains("does not speak") && !told.contains('\u{1b}'), "{told:?}");
+        for text in [
+            "\u{1b}[31mhi\n",
+            "{}\n",
+            "[]\n",
+            "{\"run\":\"id\"}\n",
+            "{\"again\":[-1,2]}\n",
+            "\0\n",
+        ] {
+            let told = heard(text.into())
+                .pop()
+                .expect("something")
+                .expect_err("refused")
+                .to_string();
+            assert!(
+                told.contains("does not speak") && !told.contains('\u{1b}'),
+                "{told:?}"
+            );
         }
     }
 }

@@ -37,7 +37,9 @@ pub(super) struct Standing {
 impl Standing {
     /// Has each room committed all that the other one sent?
     pub(super) fn is_settled(&self) -> bool {
-        let (Some(own), Some(far)) = (&self.own, &self.far) else { return false };
+        let (Some(own), Some(far)) = (&self.own, &self.far) else {
+            return false;
+        };
         let all = |from: &EndState, to: &EndState| match (&from.out, &to.came) {
             (None, _) => true,
             (Some(out), Some(came)) => came.stream == out.stream && came.n >= out.n,
@@ -48,7 +50,9 @@ impl Standing {
 
     /// Lacks this room what it had confirmed to the other one, whose link has therefore stopped?
     pub(super) fn is_stopped_there(&self) -> bool {
-        let (Some(own), Some(far)) = (&self.own, &self.far) else { return false };
+        let (Some(own), Some(far)) = (&self.own, &self.far) else {
+            return false;
+        };
         far.out.as_ref().is_some_and(|out| match &own.came {
             None => out.acked > 0,
             Some(came) => came.stream != out.stream || came.n < out.acked,
@@ -57,15 +61,30 @@ impl Standing {
 }
 
 /// Mirrors a link until the connection is over or the conduct ends it.
-pub(super) fn mirror(room: &Room, tag: &str, (from, to): (File, File), conduct: &mut dyn Conduct) -> Result<()> {
+pub(super) fn mirror(
+    room: &Room,
+    tag: &str,
+    (from, to): (File, File),
+    conduct: &mut dyn Conduct,
+) -> Result<()> {
     let watch = InboxWatch::of_link(&room.dir, tag)?;
     let told = Told::new(watch.waker());
     let (over, running) = std::io::pipe().doing("make a pipe for", room.dir.path())?;
     let receiver = Receiver::new(room, tag, told.clone())?;
     let input = Input::new(from, over, limits::FRAME_BYTES);
-    let reader = std::thread::Builder::new().name(format!("link {tag}")).spawn(move || receiver.run(input));
+    let reader = std::thread::Builder::new()
+        .name(format!("link {tag}"))
+        .spawn(move || receiver.run(input));
     let reader = reader.doing("start a reader for", room.dir.path())?;
-    let mut sender = Sender::new(room, tag, Output { to, told: told.clone(), held: Vec::new() })?;
+    let mut sender = Sender::new(
+        room,
+        tag,
+        Output {
+            to,
+            told: told.clone(),
+            held: Vec::new(),
+        },
+    )?;
     let done = sender.run(watch, conduct);
     if let Err(e) = &done {
         sender.output.bye(e);
@@ -110,16 +129,29 @@ impl Sender {
     }
 
     fn run(&mut self, mut watch: InboxWatch, conduct: &mut dyn Conduct) -> Result<()> {
-        say(&mut self.output, &Frame::Hello(Hello { version: VERSION, room: self.room.clone() }))?;
+        say(
+            &mut self.output,
+            &Frame::Hello(Hello {
+                version: VERSION,
+                room: self.room.clone(),
+            }),
+        )?;
         self.flush()?;
         let mut is_connected = false;
         loop {
-            let News { far, again, got, over, .. } = self.output.told.take();
+            let News {
+                far,
+                again,
+                got,
+                over,
+                ..
+            } = self.output.told.take();
             if let Some(over) = over {
                 return over.and_then(|()| Err(gone("the connection ended".into())));
             }
             // The router of a room without mail has written nothing yet.
-            let own = EndState::read(&self.out)?.unwrap_or_else(|| EndState::of(&self.room, None, Arc::default()));
+            let own = EndState::read(&self.out)?
+                .unwrap_or_else(|| EndState::of(&self.room, None, Arc::default()));
             self.tell(&own)?;
             if let Some(far) = &far {
                 self.bring(&own, far, again)?;
@@ -129,7 +161,10 @@ impl Sender {
             if far.is_some() && !std::mem::replace(&mut is_connected, true) {
                 conduct.connected();
             }
-            if !conduct.goes_on(&Standing { own: Some(own), far })? {
+            if !conduct.goes_on(&Standing {
+                own: Some(own),
+                far,
+            })? {
                 return Ok(());
             }
             watch.wait(limits::CARRIER_LOOK);
@@ -143,7 +178,8 @@ impl Sender {
 
     /// Says how far this room is, if that is new, and now and then in any case: silence would end the connection.
     fn tell(&mut self, own: &EndState) -> Result<()> {
-        let is_known = |(told, at): &(EndState, Instant)| told == own && at.elapsed() < limits::CARRIER_BEAT;
+        let is_known =
+            |(told, at): &(EndState, Instant)| told == own && at.elapsed() < limits::CARRIER_BEAT;
         if self.told.as_ref().is_some_and(is_known) {
             return Ok(());
         }
@@ -171,12 +207,16 @@ impl Sender {
         self.sent = self.sent.max(base);
         if let Some((from, to)) = again {
             for n in from.max(base + 1)..=to.min(self.sent) {
-                let Some((item, _)) = self.item(n, &out.stream)? else { break };
+                let Some((item, _)) = self.item(n, &out.stream)? else {
+                    break;
+                };
                 say(&mut self.output, &Frame::Item(item))?;
             }
         }
         while self.sent < out.n.min(base + limits::FLYING_ITEMS) {
-            let Some((item, size)) = self.item(self.sent + 1, &out.stream)? else { break };
+            let Some((item, size)) = self.item(self.sent + 1, &out.stream)? else {
+                break;
+            };
             if !self.flying.is_empty() && self.bytes + size > limits::FLYING_BYTES {
                 break;
             }
@@ -191,15 +231,25 @@ impl Sender {
     /// An item in `out/`. One that is damaged is removed, so that the router makes it again.
     fn item(&self, n: u64, stream: &str) -> Result<Option<(ItemText, u64)>> {
         let name = layout::item(n);
-        let Some(bytes) = self.out.read(&name, limits::MESSAGE_BYTES_MOST + limits::ITEM_MORE)? else {
+        let Some(bytes) = self
+            .out
+            .read(&name, limits::MESSAGE_BYTES_MOST + limits::ITEM_MORE)?
+        else {
             return Ok(None);
         };
         let (size, text) = (bytes.len() as u64, ItemText::new(bytes));
-        let is_it = |text: &ItemText| text.read().is_some_and(|item| item.n == n && *item.stream == *stream);
+        let is_it = |text: &ItemText| {
+            text.read()
+                .is_some_and(|item| item.n == n && *item.stream == *stream)
+        };
         if let Some(text) = text.filter(is_it) {
             return Ok(Some((text, size)));
         }
-        tracing::warn!(item = name, "an item in {} was damaged; the router makes it again", self.out.path().display());
+        tracing::warn!(
+            item = name,
+            "an item in {} was damaged; the router makes it again",
+            self.out.path().display()
+        );
         self.out.remove(&name)?;
         Ok(None)
     }
@@ -218,7 +268,10 @@ impl Sender {
         };
         let mut from = committed + 1;
         let mut to = got;
-        for (n, _) in items(&self.into)?.into_iter().skip_while(|(n, _)| *n <= committed) {
+        for (n, _) in items(&self.into)?
+            .into_iter()
+            .skip_while(|(n, _)| *n <= committed)
+        {
             if n != from {
                 to = to.min(n - 1);
                 break;
@@ -243,7 +296,10 @@ struct Output {
 
 impl Output {
     fn is_ready(&self, within: Duration) -> std::io::Result<bool> {
-        let within = Timespec { tv_sec: within.as_secs() as _, tv_nsec: within.subsec_nanos() as _ };
+        let within = Timespec {
+            tv_sec: within.as_secs() as _,
+            tv_nsec: within.subsec_nanos() as _,
+        };
         match poll(&mut [PollFd::new(&self.to, PollFlags::OUT)], Some(&within)) {
             Err(rustix::io::Errno::INTR) => Ok(false),
             ready => Ok(ready? > 0),

@@ -34,7 +34,10 @@ pub(super) struct Told {
 
 impl Told {
     pub(super) fn new(call: impl Fn() + Send + Sync + 'static) -> Told {
-        Told { news: Arc::default(), call: Arc::new(call) }
+        Told {
+            news: Arc::default(),
+            call: Arc::new(call),
+        }
     }
 
     /// Notes what the sender needs only when it looks in any case.
@@ -53,7 +56,11 @@ impl Told {
 
     /// Is the connection over?
     pub(super) fn is_over(&self) -> bool {
-        self.news.lock().unwrap_or_else(PoisonError::into_inner).over.is_some()
+        self.news
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .over
+            .is_some()
     }
 
     /// What is new; the state and the largest number stay.
@@ -94,7 +101,15 @@ impl Receiver {
         }
         let far = EndState::read(&into)?;
         let own_room = room.id()?.unwrap_or_default();
-        let mut receiver = Receiver { own_room, into, own, committed: 0, waiting, far, told };
+        let mut receiver = Receiver {
+            own_room,
+            into,
+            own,
+            committed: 0,
+            waiting,
+            far,
+            told,
+        };
         receiver.look()?;
         Ok(receiver)
     }
@@ -107,17 +122,26 @@ impl Receiver {
 
     fn greet(&mut self, input: &mut Input) -> Result<()> {
         match input.next()? {
-            Some(Frame::Hello(Hello { version: VERSION, room })) if room != self.own_room => Ok(()),
-            Some(Frame::Hello(Hello { version: VERSION, .. })) => {
-                Err(gone("the address leads to this room itself, or to a copy of it".into()))
-            }
+            Some(Frame::Hello(Hello {
+                version: VERSION,
+                room,
+            })) if room != self.own_room => Ok(()),
+            Some(Frame::Hello(Hello {
+                version: VERSION, ..
+            })) => Err(gone(
+                "the address leads to this room itself, or to a copy of it".into(),
+            )),
             Some(Frame::Hello(Hello { version, .. })) => Err(gone(format!(
                 "the peer speaks version {version} of the protocol of links, and this program version {VERSION}: update the \
                  older one"
             ))),
             Some(Frame::Bye(why)) => Err(said(&why)),
-            Some(_) => Err(gone("the peer does not begin with the protocol of links".into())),
-            None => Err(gone("the peer ended the connection before it said anything".into())),
+            Some(_) => Err(gone(
+                "the peer does not begin with the protocol of links".into(),
+            )),
+            None => Err(gone(
+                "the peer ended the connection before it said anything".into(),
+            )),
         }
     }
 
@@ -149,12 +173,18 @@ impl Receiver {
 
     /// Writes an item, under a name made from its number. The router judges it.
     fn take(&mut self, item: &ItemText) -> Result<()> {
-        let n = item.read().ok_or_else(|| gone("the peer sends an item that is damaged".into()))?.n;
+        let n = item
+            .read()
+            .ok_or_else(|| gone("the peer sends an item that is damaged".into()))?
+            .n;
         if n > self.committed + limits::FLYING_ITEMS {
             self.look()?;
         }
         if n > self.committed + limits::FLYING_ITEMS {
-            return Err(gone(format!("the peer sends item {n}, far ahead of item {}", self.committed)));
+            return Err(gone(format!(
+                "the peer sends item {n}, far ahead of item {}",
+                self.committed
+            )));
         }
         self.told.note(|news| news.got = news.got.max(n));
         if n <= self.committed {
@@ -173,7 +203,11 @@ impl Receiver {
     /// Is there space for an item of this size? The one that follows always has it.
     fn fits(&mut self, n: u64, size: u64) -> Result<bool> {
         let has_space = |waiting: &BTreeMap<u64, u64>| {
-            let others: u64 = waiting.iter().filter(|(known, _)| **known != n).map(|(_, size)| size).sum();
+            let others: u64 = waiting
+                .iter()
+                .filter(|(known, _)| **known != n)
+                .map(|(_, size)| size)
+                .sum();
             others + size <= limits::FLYING_BYTES
         };
         if !has_space(&self.waiting) {
@@ -183,12 +217,17 @@ impl Receiver {
     }
 
     fn look(&mut self) -> Result<()> {
-        self.committed = EndState::read(&self.own)?.and_then(|own| own.came).map_or(0, |came| came.n);
+        self.committed = EndState::read(&self.own)?
+            .and_then(|own| own.came)
+            .map_or(0, |came| came.n);
         self.waiting = self.waiting.split_off(&(self.committed + 1));
         Ok(())
     }
 }
 
 fn said(why: &str) -> crate::base::error::Error {
-    gone(format!("the peer ended the connection: {}", sanitize::quote(why, limits::BYE_CHARS)))
+    gone(format!(
+        "the peer ended the connection: {}",
+        sanitize::quote(why, limits::BYE_CHARS)
+    ))
 }

@@ -43,8 +43,15 @@ pub fn once(room: &Room) -> Result<usize> {
     daemon::pass(room)?;
     let (mut carriers, mut routing) = (Serving::new(room), Routing::new(room));
     carriers.tend(true);
-    let (served, untrusted) = (carriers.threads.len(), std::mem::take(&mut carriers.untrusted));
-    while !carriers.threads.iter().all(|thread| thread.handle.is_finished()) {
+    let (served, untrusted) = (
+        carriers.threads.len(),
+        std::mem::take(&mut carriers.untrusted),
+    );
+    while !carriers
+        .threads
+        .iter()
+        .all(|thread| thread.handle.is_finished())
+    {
         let _ = routing.tend().inspect_err(|e| tracing::debug!("{e}"));
         std::thread::sleep(limits::LOCK_LOOK);
     }
@@ -82,7 +89,13 @@ struct Thread {
 impl Serving {
     fn new(room: &Room) -> Serving {
         let (room, untrusted) = (room.clone(), BTreeSet::new());
-        Serving { room, threads: Vec::new(), untrusted, failed: None, untold: None }
+        Serving {
+            room,
+            threads: Vec::new(),
+            untrusted,
+            failed: None,
+            untold: None,
+        }
     }
 
     /// Starts and ends threads as the settings and the person's consent say now.
@@ -107,13 +120,24 @@ impl Serving {
                 );
             }
         }
-        let agreed: Vec<Connection> =
-            wanted.into_iter().filter(|link| link.agreed).map(|link| link.connection).collect();
-        self.untrusted.retain(|tag| !agreed.iter().any(|connection| connection.link == *tag));
-        self.threads.iter().filter(|thread| !agreed.contains(&thread.connection)).for_each(|thread| thread.stop.ask());
+        let agreed: Vec<Connection> = wanted
+            .into_iter()
+            .filter(|link| link.agreed)
+            .map(|link| link.connection)
+            .collect();
+        self.untrusted
+            .retain(|tag| !agreed.iter().any(|connection| connection.link == *tag));
+        self.threads
+            .iter()
+            .filter(|thread| !agreed.contains(&thread.connection))
+            .for_each(|thread| thread.stop.ask());
         self.threads.retain(|thread| !thread.stop.is_asked());
         for connection in agreed {
-            if !self.threads.iter().any(|thread| thread.connection == connection) {
+            if !self
+                .threads
+                .iter()
+                .any(|thread| thread.connection == connection)
+            {
                 self.begin(connection, once);
             }
         }
@@ -121,17 +145,32 @@ impl Serving {
 
     fn wanted(&self) -> Result<Vec<Connectable>> {
         let (identity, consents) = (self.room.identity()?, Consents::read()?);
-        Ok(connections(&self.room.settings()?, &|connection| consents.agrees_to_link(&identity, connection)))
+        Ok(connections(&self.room.settings()?, &|connection| {
+            consents.agrees_to_link(&identity, connection)
+        }))
     }
 
     fn begin(&mut self, connection: Connection, once: bool) {
         let stop = Arc::new(Stop::default());
         let (room, connection_there) = (self.room.clone(), connection.clone());
-        let keeper =
-            Keeper { room, connection: connection_there, stop: stop.clone(), once, said: None, was_connected: false };
+        let keeper = Keeper {
+            room,
+            connection: connection_there,
+            stop: stop.clone(),
+            once,
+            said: None,
+            was_connected: false,
+        };
         let name = format!("link {}", connection.link);
-        match std::thread::Builder::new().name(name).spawn(move || keeper.keep()) {
-            Ok(handle) => self.threads.push(Thread { connection, stop, handle }),
+        match std::thread::Builder::new()
+            .name(name)
+            .spawn(move || keeper.keep())
+        {
+            Ok(handle) => self.threads.push(Thread {
+                connection,
+                stop,
+                handle,
+            }),
             Err(e) => tracing::warn!("link {}: cannot start a thread: {e}", connection.link),
         }
     }
@@ -140,14 +179,22 @@ impl Serving {
     fn end(&mut self) {
         self.threads.iter().for_each(|thread| thread.stop.ask());
         let deadline = Instant::now() + limits::CARRIERS_END;
-        while Instant::now() < deadline && self.threads.iter().any(|thread| !thread.handle.is_finished()) {
+        while Instant::now() < deadline
+            && self
+                .threads
+                .iter()
+                .any(|thread| !thread.handle.is_finished())
+        {
             std::thread::sleep(Duration::from_millis(10));
         }
     }
 }
 
 fn broken() -> Error {
-    Error::Busy { what: "a carrier of this process broke".into(), cure: "report it".into() }
+    Error::Busy {
+        what: "a carrier of this process broke".into(),
+        cure: "report it".into(),
+    }
 }
 
 /// The first SIGINT or SIGTERM ends all carriers, a second one the process.

@@ -46,23 +46,44 @@ impl Client {
     pub(super) fn start(address: &SshAddress, tag: &str) -> Result<(Client, (File, File))> {
         let mut command = Command::new(SSH);
         // The other machine's shell reads these words: address and tag have no characters that mean something to it.
-        command.args(OPTIONS).args([&address.host, "mailbag", "link", "serve", tag, "--room", &address.path]);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.args(OPTIONS).args([
+            &address.host,
+            "mailbag",
+            "link",
+            "serve",
+            tag,
+            "--room",
+            &address.path,
+        ]);
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         machine::end_with_us(&mut command);
         let mut child = command.spawn().map_err(|e| Error::Busy {
             what: format!("cannot start the program `{SSH}`: {e}"),
             cure: "install an SSH client".into(),
         })?;
-        let (Some(to), Some(from), Some(errors)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+        let (Some(to), Some(from), Some(errors)) =
+            (child.stdin.take(), child.stdout.take(), child.stderr.take())
         else {
             unreachable!("all three are pipes");
         };
         let said = Arc::<Mutex<Vec<u8>>>::default();
         let kept = said.clone();
-        let listener = std::thread::Builder::new().name("ssh".into()).spawn(move || listen(errors, &kept));
+        let listener = std::thread::Builder::new()
+            .name("ssh".into())
+            .spawn(move || listen(errors, &kept));
         let listener = listener.doing("start a reader for", SSH)?;
         let file = |fd: OwnedFd| File::from(fd);
-        Ok((Client { child, said, listener }, (file(from.into()), file(to.into()))))
+        Ok((
+            Client {
+                child,
+                said,
+                listener,
+            },
+            (file(from.into()), file(to.into())),
+        ))
     }
 
     /// Ends the client, whose input is closed, and gives the last line that it or the other end said.
@@ -70,12 +91,19 @@ impl Client {
         let deadline = Instant::now() + limits::SSH_END;
         let is_over = |child: &mut Child| child.try_wait().is_ok_and(|status| status.is_some());
         // A program that the client started may keep the pipe open.
-        while Instant::now() < deadline && !(is_over(&mut self.child) && self.listener.is_finished()) {
+        while Instant::now() < deadline
+            && !(is_over(&mut self.child) && self.listener.is_finished())
+        {
             std::thread::sleep(limits::LOCK_LOOK);
         }
         let text = self.said.lock().unwrap_or_else(PoisonError::into_inner);
         let text = String::from_utf8_lossy(&text);
-        let last = text.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        let last = text
+            .lines()
+            .rev()
+            .map(str::trim)
+            .find(|line| !line.is_empty())
+            .unwrap_or_default();
         sanitize::line(last).into_owned()
     }
 }

@@ -9,7 +9,11 @@ use std::fs::File;
 pub(super) enum Client {}
 
 impl Client {
-    pub(super) fn start(_: &Room, connection: &Connection, _: &str) -> Result<(Client, (File, File))> {
+    pub(super) fn start(
+        _: &Room,
+        connection: &Connection,
+        _: &str,
+    ) -> Result<(Client, (File, File))> {
         Err(Error::Usage {
             what: format!("the link {} is over NATS, and this program was built without it", connection.link),
             cure: "install mailbag from a package, or with `cargo install --path . --features nats` in a checkout"

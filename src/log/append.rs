@@ -43,11 +43,24 @@ impl Log {
         let append = Append::open(&dir, &layout::segment(segment), None)?;
         let (home, left) = (dir.meta()?, append.meta()?);
         if left.size != offset || tip.seq > 0 && !tip.is_in(room)? {
-            return Err(moved(&dir.at(layout::segment(segment)), "was changed while the router started"));
+            return Err(moved(
+                &dir.at(layout::segment(segment)),
+                "was changed while the router started",
+            ));
         }
         // The content of the segment was made durable together with its name.
         let (note, named) = (Note::open(room), offset > 0);
-        Ok(Log { room: room.clone(), dir, append, note, named, segment, tip, home, left })
+        Ok(Log {
+            room: room.clone(),
+            dir,
+            append,
+            note,
+            named,
+            segment,
+            tip,
+            home,
+            left,
+        })
     }
 
     fn show(&self) {
@@ -62,7 +75,8 @@ impl Log {
         }
         let home = self.room.stat(layout::LOG)?.filter(Meta::is_directory);
         let home = home.filter(|home| self.is_same(&self.home, home));
-        let home = home.ok_or_else(|| moved(&self.room.at(layout::LOG), "was removed or replaced"))?;
+        let home =
+            home.ok_or_else(|| moved(&self.room.at(layout::LOG), "was removed or replaced"))?;
         if home.modified != self.home.modified {
             self.check_newest()?;
             self.home = home;
@@ -80,7 +94,10 @@ impl Log {
 
     /// Fails if there is a newer segment. An empty one is left by a router that was killed before its first batch in it.
     fn check_newest(&self) -> Result<()> {
-        for number in super::live(&self.room)?.into_iter().filter(|&number| number > self.segment) {
+        for number in super::live(&self.room)?
+            .into_iter()
+            .filter(|&number| number > self.segment)
+        {
             let name = layout::segment(number);
             if self.dir.stat(&name)?.is_some_and(|meta| meta.size > 0) {
                 return Err(moved(&self.dir.at(name), "was written by another program"));
@@ -107,14 +124,21 @@ impl Log {
         if self.append.meta()?.links == 0 {
             return Err(self.moved("was replaced"));
         }
-        if self.tip.seq > 0 && self.tip.end.segment == self.segment && !self.tip.is_in(&self.room)? {
+        if self.tip.seq > 0
+            && self.tip.end.segment == self.segment
+            && !self.tip.is_in(&self.room)?
+        {
             return Err(self.moved("was changed: its last line is another one"));
         }
         Ok(())
     }
 
     fn resized(&self, is: u64, was: u64) -> Error {
-        let how = if is < was { "was shortened" } else { "was written to by another program" };
+        let how = if is < was {
+            "was shortened"
+        } else {
+            "was written to by another program"
+        };
         self.moved(&format!("{how}: it has {is} bytes instead of {was}"))
     }
 
@@ -135,7 +159,10 @@ impl Log {
             (self.segment, self.append, self.named) = (self.segment + 1, append, true);
             (self.home, self.left) = (self.dir.meta()?, self.append.meta()?);
         }
-        Ok(Position { segment: self.segment, offset: self.append.length() })
+        Ok(Position {
+            segment: self.segment,
+            offset: self.append.length(),
+        })
     }
 
     /// Appends all lines of a batch, or nothing. Fails for good if the log at its path did not grow by these lines:
@@ -181,21 +208,33 @@ impl Log {
 fn moved(path: &Path, how: &str) -> Error {
     Error::Moved {
         what: format!("{} {how}", path.display()),
-        cure: "nothing more was delivered; run `mailbag log verify`, then start the router again".into(),
+        cure: "nothing more was delivered; run `mailbag log verify`, then start the router again"
+            .into(),
     }
 }
 
 /// Writes the last batch of the log again, from `from` to `end`, and makes it durable.
 pub fn rewrite(room: &Dir, from: Position, end: Position) -> Result<()> {
-    disk::rewrite(&room.sub(layout::LOG)?, &layout::segment(from.segment), from.offset..end.offset)
+    disk::rewrite(
+        &room.sub(layout::LOG)?,
+        &layout::segment(from.segment),
+        from.offset..end.offset,
+    )
 }
 
 /// Cuts the log off at a position, and makes that durable. Nothing after it was committed.
 pub fn cut(room: &Dir, end: Position) -> Result<()> {
     let dir = room.sub(layout::LOG)?;
-    for segment in super::live(room)?.into_iter().filter(|&number| number > end.segment) {
+    for segment in super::live(room)?
+        .into_iter()
+        .filter(|&number| number > end.segment)
+    {
         dir.remove(layout::segment(segment))?;
     }
-    drop(Append::open(&dir, &layout::segment(end.segment), Some(end.offset))?);
+    drop(Append::open(
+        &dir,
+        &layout::segment(end.segment),
+        Some(end.offset),
+    )?);
     dir.sync()
 }

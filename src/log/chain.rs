@@ -21,7 +21,12 @@ impl Chain {
 
     /// After a complete batch: the hash of its last line, the number of its last record, and its own number.
     pub fn after(prev: Hash, seq: u64, batch: u64) -> Chain {
-        Chain { prev, seq, batch, missing: 0 }
+        Chain {
+            prev,
+            seq,
+            batch,
+            missing: 0,
+        }
     }
 
     /// Checks a line and gives its record, or says what is wrong with the line. Afterwards the next line can be checked.
@@ -29,13 +34,20 @@ impl Chain {
         if line.bytes.last() != Some(&b'\n') {
             return Err("the line is incomplete".into());
         }
-        let record: Record = serde_json::from_slice(&line.bytes).map_err(|e| format!("it is not a record: {e}"))?;
+        let record: Record =
+            serde_json::from_slice(&line.bytes).map_err(|e| format!("it is not a record: {e}"))?;
         if record.prev != self.prev {
             let (has, wants) = (hex(&record.prev), hex(&self.prev));
-            return Err(format!("the chain is broken: prev is {has}, but the previous line's hash is {wants}"));
+            return Err(format!(
+                "the chain is broken: prev is {has}, but the previous line's hash is {wants}"
+            ));
         }
         if record.seq != self.seq + 1 && !self.is_after_gap(&record) {
-            return Err(format!("its seq is {}, but {} was expected", record.seq, self.seq + 1));
+            return Err(format!(
+                "its seq is {}, but {} was expected",
+                record.seq,
+                self.seq + 1
+            ));
         }
         self.missing = self.missing_after(&record)?;
         (self.prev, self.seq, self.batch) = (line.hash(), record.seq, record.batch);
@@ -46,7 +58,9 @@ impl Chain {
     fn is_after_gap(&self, record: &Record) -> bool {
         let gap = record.gap.as_ref().filter(|_| record.event == Event::Gap);
         gap.is_some_and(|gap| {
-            gap.from <= self.seq + 1 && gap.to > self.seq && gap.to.checked_add(1) == Some(record.seq)
+            gap.from <= self.seq + 1
+                && gap.to > self.seq
+                && gap.to.checked_add(1) == Some(record.seq)
         })
     }
 
@@ -54,10 +68,15 @@ impl Chain {
         let begins = self.is_complete();
         let batch = self.batch + u64::from(begins);
         match record.count {
-            _ if record.batch != batch => Err(format!("its batch is {}, but {batch} was expected", record.batch)),
+            _ if record.batch != batch => Err(format!(
+                "its batch is {}, but {batch} was expected",
+                record.batch
+            )),
             Some(count) if begins && count > 0 => Ok(count - 1),
             None if !begins => Ok(self.missing - 1),
-            Some(_) if !begins => Err("a batch begins before the previous batch is complete".into()),
+            Some(_) if !begins => {
+                Err("a batch begins before the previous batch is complete".into())
+            }
             _ => Err("it begins a batch without a record count".into()),
         }
     }

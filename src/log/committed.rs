@@ -31,7 +31,12 @@ pub struct Tip {
 
 impl Tip {
     /// The tip of an empty log.
-    pub const NONE: Tip = Tip { at: START, end: START, seq: 0, hash: NO_HASH };
+    pub const NONE: Tip = Tip {
+        at: START,
+        end: START,
+        seq: 0,
+        hash: NO_HASH,
+    };
 
     /// Returns true if the log has this record at this position.
     pub fn is_in(&self, room: &Dir) -> Result<bool> {
@@ -53,7 +58,9 @@ impl Noted {
     /// Reads the note. `None` if it is missing or invalid.
     pub fn read(room: &Dir) -> Result<Option<Noted>> {
         for _ in 0..TRIES {
-            let Some(bytes) = room.read(layout::COMMITTED, limits::NOTE_BYTES)? else { return Ok(None) };
+            let Some(bytes) = room.read(layout::COMMITTED, limits::NOTE_BYTES)? else {
+                return Ok(None);
+            };
             if let Some(noted) = Noted::parse(&String::from_utf8_lossy(&bytes)) {
                 return Ok(Some(noted));
             }
@@ -64,24 +71,42 @@ impl Noted {
     /// Returns true if the segment is still the file that the router noted, without a change.
     pub fn is_sealed(&self, room: &Dir) -> Result<bool> {
         let there = room.stat(layout::live_segment(self.tip.end.segment))?;
-        Ok(there.is_some_and(|there| (there.inode, there.changed) == self.seal && there.size == self.tip.end.offset))
+        Ok(there.is_some_and(|there| {
+            (there.inode, there.changed) == self.seal && there.size == self.tip.end.offset
+        }))
     }
 
     // Everything is written twice, so that a reader detects a partial note.
     fn write(&self) -> String {
         let (Tip { at, end, seq, hash }, (inode, changed)) = (&self.tip, self.seal);
-        let once = format!("{} {} {} {seq} {} {inode} {changed}", end.segment, end.offset, at.offset, hex(hash));
+        let once = format!(
+            "{} {} {} {seq} {} {inode} {changed}",
+            end.segment,
+            end.offset,
+            at.offset,
+            hex(hash)
+        );
         format!("{once} {once}\n")
     }
 
     fn parse(text: &str) -> Option<Noted> {
         let words: Vec<&str> = text.split_ascii_whitespace().collect();
-        let (once, _) = words.split_at_checked(7).filter(|(once, again)| once == again)?;
+        let (once, _) = words
+            .split_at_checked(7)
+            .filter(|(once, again)| once == again)?;
         let number = |n: usize| once[n].parse::<u64>().ok();
         let segment = once[0].parse().ok()?;
         let place = |offset| Position { segment, offset };
-        let tip = Tip { at: place(number(2)?), end: place(number(1)?), seq: number(3)?, hash: unhex(once[4])? };
-        Some(Noted { tip, seal: (number(5)?, once[6].parse().ok()?) })
+        let tip = Tip {
+            at: place(number(2)?),
+            end: place(number(1)?),
+            seq: number(3)?,
+            hash: unhex(once[4])?,
+        };
+        Some(Noted {
+            tip,
+            seal: (number(5)?, once[6].parse().ok()?),
+        })
     }
 }
 
@@ -98,8 +123,15 @@ impl Note {
     /// Notes that the log is committed up to `tip`, in a segment with this metadata. Readers depend on the note, and the
     /// next router compares the log with it. A failure is ignored, because both do without it.
     pub(super) fn write(&self, tip: &Tip, segment: &Meta) {
-        let noted = Noted { tip: *tip, seal: (segment.inode, segment.changed) };
-        if let Some(Err(e)) = self.0.as_ref().map(|board| board.write(noted.write().as_bytes())) {
+        let noted = Noted {
+            tip: *tip,
+            seal: (segment.inode, segment.changed),
+        };
+        if let Some(Err(e)) = self
+            .0
+            .as_ref()
+            .map(|board| board.write(noted.write().as_bytes()))
+        {
             tracing::debug!("{e}");
         }
     }
@@ -129,7 +161,9 @@ pub fn committed(room: &Dir) -> Result<Position> {
         let from = super::before_end(room, back)?;
         match ends(room, first_batch(room, from)?)? {
             // Without a note, a complete batch counts as committed.
-            Some(Ends { whole: Some(whole), .. }) => return Ok(whole),
+            Some(Ends {
+                whole: Some(whole), ..
+            }) => return Ok(whole),
             _ if from == super::START => return beginning(room),
             _ => back = back.saturating_mul(8),
         }
@@ -146,7 +180,11 @@ fn noted_end(room: &Dir) -> Result<Option<Position>> {
 /// The committed lines from `from` on. A line must begin at `from`.
 pub fn lines(room: &Dir, from: Position) -> Result<Committed> {
     let end = committed(room)?;
-    Ok(Committed { lines: read(room, from)?, end, room: room.clone() })
+    Ok(Committed {
+        lines: read(room, from)?,
+        end,
+        room: room.clone(),
+    })
 }
 
 /// An iterator over committed lines, in the order of the log.
@@ -211,7 +249,9 @@ fn ends(room: &Dir, from: Position) -> Result<Option<Ends>> {
             return Ok(None);
         }
         let is_whole = line.bytes.ends_with(b"\n");
-        let record = serde_json::from_slice::<Record>(&line.bytes).ok().filter(|_| is_whole);
+        let record = serde_json::from_slice::<Record>(&line.bytes)
+            .ok()
+            .filter(|_| is_whole);
         let count = record.and_then(|record| record.count);
         // A batch is committed if another batch begins after it, even an incomplete one.
         if missing == 0 && begins {
@@ -231,7 +271,8 @@ fn first_batch(room: &Dir, from: Position) -> Result<Position> {
     let mut at = from;
     for line in read(room, from)? {
         let line = line?;
-        if serde_json::from_slice::<Record>(&line.bytes).is_ok_and(|record| record.count.is_some()) {
+        if serde_json::from_slice::<Record>(&line.bytes).is_ok_and(|record| record.count.is_some())
+        {
             return Ok(line.at);
         }
         at = line.end();

@@ -19,7 +19,10 @@ pub struct Position {
 }
 
 /// The start of the log.
-pub const START: Position = Position { segment: 1, offset: 0 };
+pub const START: Position = Position {
+    segment: 1,
+    offset: 0,
+};
 
 /// A line of the log, with its newline.
 pub struct Line {
@@ -32,7 +35,10 @@ pub struct Line {
 impl Line {
     /// The position of the next line.
     pub fn end(&self) -> Position {
-        Position { segment: self.at.segment, offset: self.at.offset + self.bytes.len() as u64 }
+        Position {
+            segment: self.at.segment,
+            offset: self.at.offset + self.bytes.len() as u64,
+        }
     }
 
     /// The hash that the next line must contain.
@@ -53,9 +59,14 @@ pub fn segments(room: &Dir) -> Result<Vec<u32>> {
 
 /// The current end of the log. It can be in the middle of a line that is being written.
 pub fn now(room: &Dir) -> Result<Position> {
-    let Some(&segment) = segments(room)?.last() else { return Ok(START) };
+    let Some(&segment) = segments(room)?.last() else {
+        return Ok(START);
+    };
     let written = room.sub(layout::LOG)?.stat(layout::segment(segment))?;
-    Ok(Position { segment, offset: written.map_or(0, |meta| meta.size) })
+    Ok(Position {
+        segment,
+        offset: written.map_or(0, |meta| meta.size),
+    })
 }
 
 /// Reads the lines from `from` to the end of the log, archived segments included. From [`START`], reading begins at the
@@ -79,7 +90,15 @@ pub fn before_end(room: &Dir, bytes: u64) -> Result<Position> {
     for &segment in segments(room)?.iter().rev() {
         let length = length(room, segment)?;
         match length {
-            Some(length) if length > left => return next_line(room, Position { segment, offset: length - left }),
+            Some(length) if length > left => {
+                return next_line(
+                    room,
+                    Position {
+                        segment,
+                        offset: length - left,
+                    },
+                );
+            }
             // The unpacked size of an archived segment is not known before it is read.
             None if left <= limits::SEGMENT_BYTES => return Ok(Position { segment, offset: 0 }),
             length => left = left.saturating_sub(length.unwrap_or(limits::SEGMENT_BYTES)),
@@ -95,7 +114,10 @@ pub fn next_line(room: &Dir, within: Position) -> Result<Position> {
 
 /// The length of a segment in `log/`. `None` if the segment is archived.
 pub fn length(room: &Dir, segment: u32) -> Result<Option<u64>> {
-    Ok(room.sub(layout::LOG)?.stat(layout::segment(segment))?.map(|meta| meta.size))
+    Ok(room
+        .sub(layout::LOG)?
+        .stat(layout::segment(segment))?
+        .map(|meta| meta.size))
 }
 
 /// The line at a position.
@@ -114,7 +136,9 @@ pub fn read_live(room: &Dir, at: Position) -> Result<Option<Line>> {
 }
 
 fn line_at(room: &Dir, segment: Option<Segment>, at: Position) -> Result<Option<Line>> {
-    let Some(segment) = segment else { return Ok(None) };
+    let Some(segment) = segment else {
+        return Ok(None);
+    };
     let mut lines = Lines::of(room, Vec::new(), at);
     lines.begin(segment, at, ONE_LINE)?;
     lines.next().transpose()
@@ -129,7 +153,10 @@ pub struct Records {
 impl Records {
     /// Nothing is opened yet.
     pub fn of(room: &Dir) -> Records {
-        Records { lines: Lines::of(room, Vec::new(), START), last: None }
+        Records {
+            lines: Lines::of(room, Vec::new(), START),
+            last: None,
+        }
     }
 
     /// The record at a position. `None` if there is no line, or one that is no record.
@@ -142,10 +169,16 @@ impl Records {
 
     fn read(&mut self, at: Position) -> Result<Option<Record>> {
         if !self.lines.go_on(at)? {
-            let Some(segment) = Segment::open(&self.lines.room, at.segment)? else { return Ok(None) };
+            let Some(segment) = Segment::open(&self.lines.room, at.segment)? else {
+                return Ok(None);
+            };
             self.lines.begin(segment, at, MANY_LINES)?;
         }
-        Ok(self.lines.next().transpose()?.and_then(|line| serde_json::from_slice(&line.bytes).ok()))
+        Ok(self
+            .lines
+            .next()
+            .transpose()?
+            .and_then(|line| serde_json::from_slice(&line.bytes).ok()))
     }
 }
 
@@ -163,7 +196,13 @@ pub struct Lines {
 impl Lines {
     fn of(room: &Dir, mut segments: Vec<u32>, skip: Position) -> Lines {
         segments.reverse();
-        Lines { room: room.clone(), segments, wanted: None, skip, open: None }
+        Lines {
+            room: room.clone(),
+            segments,
+            wanted: None,
+            skip,
+            open: None,
+        }
     }
 
     fn open_next(&mut self) -> Option<Result<()>> {
@@ -173,9 +212,20 @@ impl Lines {
             return Some(Err(segments::missing(&self.room, wanted)));
         }
         self.wanted = number.checked_add(1);
-        let offset = if number == self.skip.segment { self.skip.offset } else { 0 };
+        let offset = if number == self.skip.segment {
+            self.skip.offset
+        } else {
+            0
+        };
         let opened = match Segment::open(&self.room, number) {
-            Ok(Some(segment)) => self.begin(segment, Position { segment: number, offset }, MANY_LINES),
+            Ok(Some(segment)) => self.begin(
+                segment,
+                Position {
+                    segment: number,
+                    offset,
+                },
+                MANY_LINES,
+            ),
             Ok(None) => Err(segments::missing(&self.room, number)),
             Err(e) => Err(e),
         };
@@ -184,11 +234,16 @@ impl Lines {
 
     /// Goes forward to a position in the open segment. `false` if it is not there.
     fn go_on(&mut self, to: Position) -> Result<bool> {
-        let Some((reader, at)) = &mut self.open else { return Ok(false) };
+        let Some((reader, at)) = &mut self.open else {
+            return Ok(false);
+        };
         if at.segment != to.segment || at.offset > to.offset {
             return Ok(false);
         }
-        let skipped = std::io::copy(&mut reader.by_ref().take(to.offset - at.offset), &mut std::io::sink());
+        let skipped = std::io::copy(
+            &mut reader.by_ref().take(to.offset - at.offset),
+            &mut std::io::sink(),
+        );
         skipped.map_err(|e| reader.get_ref().failed(e))?;
         *at = to;
         Ok(true)
@@ -227,7 +282,10 @@ impl Iterator for Lines {
                 }
                 Ok(length) if length as u64 == most && bytes.last() != Some(&b'\n') => {
                     let path = &reader.get_ref().path;
-                    let damaged = segments::damaged(path, &format!("the line at byte {} has no end", at.offset));
+                    let damaged = segments::damaged(
+                        path,
+                        &format!("the line at byte {} has no end", at.offset),
+                    );
                     (self.open, self.segments) = (None, Vec::new());
                     return Some(Err(damaged));
                 }

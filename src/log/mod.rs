@@ -22,7 +22,7 @@ pub use append::{Log, cut, rewrite};
 pub use chain::Chain;
 pub use committed::{Committed, Noted, Tip, committed, lines};
 pub use lines::{
-    Line, Lines, Position, Records, START, before_end, length, next_line, now, read, read_live, read_one, read_record,
-    read_whole, segments,
+    Line, Lines, Position, Records, START, before_end, length, next_line, now, read, read_live,
+    read_one, read_record, read_whole, segments,
 };
 pub use segments::{archived, live, path};

@@ -41,8 +41,21 @@ pub struct Upto {
 impl Upto {
     /// The last record of this state.
     pub fn of(state: &State) -> Upto {
-        let State { seq, at, prev, last, end, .. } = state;
-        Upto { seq: *seq, at: at.to_string(), hash: hex(prev), last: *last, end: *end }
+        let State {
+            seq,
+            at,
+            prev,
+            last,
+            end,
+            ..
+        } = state;
+        Upto {
+            seq: *seq,
+            at: at.to_string(),
+            hash: hex(prev),
+            last: *last,
+            end: *end,
+        }
     }
 
     /// Is it a record of this log? It is not after the log was cut off, or in another room.
@@ -55,7 +68,10 @@ impl Upto {
 
 /// The text of the file for this state.
 pub fn text(state: &State) -> Vec<u8> {
-    let content = Content { upto: Upto::of(state), claims: &state.claims };
+    let content = Content {
+        upto: Upto::of(state),
+        claims: &state.claims,
+    };
     let mut text = serde_json::to_vec_pretty(&content).expect("claims have only text keys");
     text.push(b'\n');
     text
@@ -63,7 +79,9 @@ pub fn text(state: &State) -> Vec<u8> {
 
 /// The record up to which the file is true. `None` if there is no such file for this log.
 pub fn written(room: &Dir) -> Result<Option<Upto>> {
-    let Some(bytes) = room.read(layout::CLAIMS, limits::CLAIMS_BYTES)? else { return Ok(None) };
+    let Some(bytes) = room.read(layout::CLAIMS, limits::CLAIMS_BYTES)? else {
+        return Ok(None);
+    };
     let content: Option<Content<IgnoredAny>> = serde_json::from_slice(&bytes).ok();
     match content {
         Some(content) if content.upto.fits(room)? => Ok(Some(content.upto)),
@@ -73,10 +91,12 @@ pub fn written(room: &Dir) -> Result<Option<Upto>> {
 
 /// The claims as the committed log has them at this moment.
 pub fn owners(room: &Dir) -> Result<Claims> {
-    let bytes = room.read(layout::CLAIMS, limits::CLAIMS_BYTES).unwrap_or_else(|e| {
-        tracing::debug!("{e}; the log is read instead");
-        None
-    });
+    let bytes = room
+        .read(layout::CLAIMS, limits::CLAIMS_BYTES)
+        .unwrap_or_else(|e| {
+            tracing::debug!("{e}; the log is read instead");
+            None
+        });
     // Twice, because one reader for both would keep a copy of the whole file.
     let content = bytes.and_then(|bytes| {
         let upto: Upto = serde_json::from_slice(&bytes).ok()?;
@@ -104,7 +124,10 @@ struct Changing<'a> {
 }
 
 fn after(room: &Dir, mut claims: Claims, end: Position) -> Result<Claims> {
-    let (changes, clock) = (memmem::Finder::new(b"\"ownership\":"), memmem::Finder::new(b"\"clock\":"));
+    let (changes, clock) = (
+        memmem::Finder::new(b"\"ownership\":"),
+        memmem::Finder::new(b"\"clock\":"),
+    );
     for line in lines(room, end)? {
         let line = line?;
         // A change of the clock moves the times of all claims.
@@ -114,13 +137,28 @@ fn after(room: &Dir, mut claims: Claims, end: Position) -> Result<Claims> {
         if changes.find(&line.bytes).is_none() {
             continue;
         }
-        let Ok(Changing { seq, at, from, id, ownership: Some(change) }) = serde_json::from_slice(&line.bytes) else {
+        let Ok(Changing {
+            seq,
+            at,
+            from,
+            id,
+            ownership: Some(change),
+        }) = serde_json::from_slice(&line.bytes)
+        else {
             continue;
         };
         let from = from.as_deref().unwrap_or(id::MAILBAG).into();
         let at = Stamp::parse(&at).unwrap_or_default();
         let id = id.as_deref().unwrap_or_default();
-        claims.apply(&change, state::Source { seq, at, from: &from, id });
+        claims.apply(
+            &change,
+            state::Source {
+                seq,
+                at,
+                from: &from,
+                id,
+            },
+        );
     }
     Ok(claims)
 }

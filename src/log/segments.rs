@@ -22,11 +22,17 @@ pub fn live(room: &Dir) -> Result<Vec<u32>> {
 /// The archived segments, each with its path in the room.
 pub fn archived(room: &Dir) -> Result<BTreeMap<u32, PathBuf>> {
     let mut segments = BTreeMap::new();
-    let Some(archive) = open_dir(room, Path::new(layout::ARCHIVE))? else { return Ok(segments) };
+    let Some(archive) = open_dir(room, Path::new(layout::ARCHIVE))? else {
+        return Ok(segments);
+    };
     for month in archive.list()? {
-        let Ok(month) = month?.name.into_string() else { continue };
+        let Ok(month) = month?.name.into_string() else {
+            continue;
+        };
         // Other directories of the owner in the archive are ignored.
-        let Ok(dir) = archive.sub(&month) else { continue };
+        let Ok(dir) = archive.sub(&month) else {
+            continue;
+        };
         for entry in dir.list()? {
             let name = entry?.name;
             if let Some(number) = name.to_str().and_then(layout::archived_segment_number) {
@@ -57,7 +63,10 @@ pub fn path(room: &Dir, number: u32) -> PathBuf {
     let live = layout::live_segment(number);
     match room.stat(&live) {
         Ok(Some(_)) => room.at(live),
-        _ => room.at(archived(room).ok().and_then(|mut all| all.remove(&number)).unwrap_or(live)),
+        _ => room.at(archived(room)
+            .ok()
+            .and_then(|mut all| all.remove(&number))
+            .unwrap_or(live)),
     }
 }
 
@@ -79,20 +88,33 @@ impl Segment {
         if let Some(live) = Segment::open_live(room, number)? {
             return Ok(Some(live));
         }
-        let Some(packed) = archived(room)?.remove(&number) else { return Ok(None) };
-        let (month, name) = (packed.parent().unwrap_or(Path::new("")), packed.file_name().unwrap_or_default());
+        let Some(packed) = archived(room)?.remove(&number) else {
+            return Ok(None);
+        };
+        let (month, name) = (
+            packed.parent().unwrap_or(Path::new("")),
+            packed.file_name().unwrap_or_default(),
+        );
         let file = room.sub(month)?.look(name)?;
         let path = room.at(packed);
         let decoder = zstd::Decoder::new(file).doing("read", &path)?;
-        Ok(Some(Segment { from: SegmentSource::Packed(Box::new(decoder)), path }))
+        Ok(Some(Segment {
+            from: SegmentSource::Packed(Box::new(decoder)),
+            path,
+        }))
     }
 
     /// Opens a segment in `log/`. `None` if it is not there.
     pub(super) fn open_live(room: &Dir, number: u32) -> Result<Option<Segment>> {
-        let Some(dir) = open_dir(room, Path::new(layout::LOG))? else { return Ok(None) };
+        let Some(dir) = open_dir(room, Path::new(layout::LOG))? else {
+            return Ok(None);
+        };
         let name = layout::segment(number);
         match dir.look(&name) {
-            Ok(file) => Ok(Some(Segment { from: SegmentSource::Live(file), path: dir.at(name) })),
+            Ok(file) => Ok(Some(Segment {
+                from: SegmentSource::Live(file),
+                path: dir.at(name),
+            })),
             Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
             Err(e) => Err(e),
         }
@@ -102,7 +124,9 @@ impl Segment {
     pub(super) fn skip(&mut self, offset: u64) -> Result<()> {
         let done = match &mut self.from {
             SegmentSource::Live(file) => file.seek(SeekFrom::Start(offset)).map(drop),
-            SegmentSource::Packed(decoder) => std::io::copy(&mut decoder.take(offset), &mut std::io::sink()).map(drop),
+            SegmentSource::Packed(decoder) => {
+                std::io::copy(&mut decoder.take(offset), &mut std::io::sink()).map(drop)
+            }
         };
         done.map_err(|e| self.failed(e))
     }
@@ -119,7 +143,11 @@ impl Segment {
     pub(super) fn failed(&self, source: std::io::Error) -> Error {
         match (&self.from, source.raw_os_error()) {
             (SegmentSource::Packed(_), None) => damaged(&self.path, &source.to_string()),
-            _ => Error::Io { verb: "read", path: self.path.clone(), source },
+            _ => Error::Io {
+                verb: "read",
+                path: self.path.clone(),
+                source,
+            },
         }
     }
 }
@@ -137,7 +165,12 @@ impl Read for Segment {
 /// The error for an archived segment that cannot be unpacked.
 pub(super) fn damaged(path: &Path, what: &str) -> Error {
     let cure = "restore the file from a backup; nothing was changed".into();
-    Error::State { path: path.to_path_buf(), line: None, what: format!("is damaged: {what}"), cure }
+    Error::State {
+        path: path.to_path_buf(),
+        line: None,
+        what: format!("is damaged: {what}"),
+        cure,
+    }
 }
 
 /// The error for a segment that is neither in `log/` nor in the archive.

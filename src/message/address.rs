@@ -3,7 +3,10 @@
 //! This module does not use a registry. [`Address::parse`] classifies a text by its form only, so a client without a
 //! registry can check its own messages. [`crate::room::resolve`] looks up the names.
 
-#![allow(clippy::result_large_err, reason = "a problem is built for rejected input only")]
+#![allow(
+    clippy::result_large_err,
+    reason = "a problem is built for rejected input only"
+)]
 
 use crate::base::error::Problem;
 use crate::base::limits;
@@ -64,7 +67,11 @@ impl Address {
     pub fn parse(text: &str) -> Result<Address, Problem> {
         shape(text).map_err(|problem| {
             let several = parts(text);
-            if problem.fix.is_empty() || several.len() > 1 { mended(problem, &several) } else { problem }
+            if problem.fix.is_empty() || several.len() > 1 {
+                mended(problem, &several)
+            } else {
+                problem
+            }
         })
     }
 }
@@ -90,18 +97,25 @@ impl fmt::Display for Address {
 /// `mailbag`. No agent, display name or alias may use one, except the human itself.
 pub fn reserved(name: &str) -> Option<&'static str> {
     const WORDS: [&str; 4] = ["all", "channel", id::HUMAN, id::MAILBAG];
-    let prefixed = [("all_", "all_*"), ("any_", "any_*")].into_iter().find(|(p, _)| after(name, p).is_some());
-    prefixed.map(|(_, form)| form).or_else(|| WORDS.into_iter().find(|w| w.eq_ignore_ascii_case(name)))
+    let prefixed = [("all_", "all_*"), ("any_", "any_*")]
+        .into_iter()
+        .find(|(p, _)| after(name, p).is_some());
+    prefixed
+        .map(|(_, form)| form)
+        .or_else(|| WORDS.into_iter().find(|w| w.eq_ignore_ascii_case(name)))
 }
 
 /// Is this a word that has a meaning of its own before a colon?
 pub fn is_prefix(tag: &str) -> bool {
-    PREFIXES.iter().any(|prefix| tag.eq_ignore_ascii_case(prefix))
+    PREFIXES
+        .iter()
+        .any(|prefix| tag.eq_ignore_ascii_case(prefix))
 }
 
 /// Is this a display name: 1 to 12 ASCII letters?
 pub fn is_display_name(text: &str) -> bool {
-    (1..=limits::DISPLAY_NAME).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphabetic())
+    (1..=limits::DISPLAY_NAME).contains(&text.len())
+        && text.bytes().all(|b| b.is_ascii_alphabetic())
 }
 
 fn shape(text: &str) -> Result<Address, Problem> {
@@ -109,7 +123,11 @@ fn shape(text: &str) -> Result<Address, Problem> {
         return Err(bad("an address is empty".into()).fix("name an agent, or write `all`"));
     }
     if text.len() > ADDRESS_BYTES {
-        return Err(bad(format!("{} has {} bytes; an address has at most {ADDRESS_BYTES}", quoted(text), text.len())));
+        return Err(bad(format!(
+            "{} has {} bytes; an address has at most {ADDRESS_BYTES}",
+            quoted(text),
+            text.len()
+        )));
     }
     if let Some(topic) = text.strip_prefix('#') {
         return name(text, topic, "a topic").map(Address::Topic);
@@ -125,7 +143,10 @@ fn shape(text: &str) -> Result<Address, Problem> {
             "cap" => name(text, who, "a capability").map(Address::Capability),
             "owner" => Subject::parse(who)
                 .map(|subject| Address::Owner(subject.to_string()))
-                .map_err(|problem| Problem { code: "bad_address".into(), ..*problem }),
+                .map_err(|problem| Problem {
+                    code: "bad_address".into(),
+                    ..*problem
+                }),
             "lane" => name(text, who, "a lane").map(Address::Lane),
             _ => remote(text, tag, who),
         };
@@ -149,9 +170,14 @@ fn word_of(text: &str, word: &str, other: fn(String) -> Address) -> Result<Addre
         return name(text, role, "a role").map(Address::Any);
     }
     if with_at && word.contains(['*', '?', '[', '{', '#', ':', '@']) {
-        let problem = bad(format!("{} has an @ before a text that is not a name", quoted(text)));
+        let problem = bad(format!(
+            "{} has an @ before a text that is not a name",
+            quoted(text)
+        ));
         return Err(match shape(word) {
-            Ok(_) => problem.fix(format!("write it without the @: {}", quoted(word))).example(json!(word)),
+            Ok(_) => problem
+                .fix(format!("write it without the @: {}", quoted(word)))
+                .example(json!(word)),
             Err(_) => problem,
         });
     }
@@ -161,7 +187,8 @@ fn word_of(text: &str, word: &str, other: fn(String) -> Address) -> Result<Addre
 /// The text after a prefix. The prefix is lower case and matches in any letter case.
 fn after<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let head = text.get(..prefix.len())?;
-    head.eq_ignore_ascii_case(prefix).then(|| &text[prefix.len()..])
+    head.eq_ignore_ascii_case(prefix)
+        .then(|| &text[prefix.len()..])
 }
 
 fn name(text: &str, name: &str, of: &str) -> Result<String, Problem> {
@@ -179,10 +206,15 @@ fn name(text: &str, name: &str, of: &str) -> Result<String, Problem> {
 fn remote(text: &str, tag: &str, who: &str) -> Result<Address, Problem> {
     let tag = name(text, tag, "a room")?;
     match shape(who) {
-        Ok(Address::Remote { .. }) => {
-            Err(bad(format!("{} contains the tags of two rooms", quoted(text))).fix("write one tag, as in `po:Sintra`"))
-        }
-        Ok(_) => Ok(Address::Remote { tag, who: who.to_owned() }),
+        Ok(Address::Remote { .. }) => Err(bad(format!(
+            "{} contains the tags of two rooms",
+            quoted(text)
+        ))
+        .fix("write one tag, as in `po:Sintra`")),
+        Ok(_) => Ok(Address::Remote {
+            tag,
+            who: who.to_owned(),
+        }),
         Err(problem) => Err(problem),
     }
 }
@@ -190,7 +222,10 @@ fn remote(text: &str, tag: &str, who: &str) -> Result<Address, Problem> {
 /// `@po:engineers` is `@engineers` in the other room, which can be a role.
 fn with_at(address: Address) -> Address {
     match address {
-        Address::Remote { tag, who } if id::is_name(&who) => Address::Remote { tag, who: format!("@{who}") },
+        Address::Remote { tag, who } if id::is_name(&who) => Address::Remote {
+            tag,
+            who: format!("@{who}"),
+        },
         other => other,
     }
 }
@@ -199,19 +234,32 @@ fn glob(text: &str) -> Result<Address, Problem> {
     let known = |c: char| c.is_ascii_alphanumeric() || "._-*?[]{}!^,".contains(c);
     let wildcards = text.matches(['*', '?', '[', '{']).count();
     if let Some(odd) = text.chars().find(|c| !known(*c)) {
-        let what = format!("the pattern {} contains {odd:?}, which cannot occur in a name", quoted(text));
+        let what = format!(
+            "the pattern {} contains {odd:?}, which cannot occur in a name",
+            quoted(text)
+        );
         return Err(bad(what));
     }
     if text.len() > GLOB_BYTES {
-        let what = format!("the pattern {} has {} characters; the limit is {GLOB_BYTES}", quoted(text), text.len());
+        let what = format!(
+            "the pattern {} has {} characters; the limit is {GLOB_BYTES}",
+            quoted(text),
+            text.len()
+        );
         return Err(bad(what).fix("write a shorter pattern"));
     }
     if wildcards > GLOB_WILDCARDS {
-        let what = format!("the pattern {} has {wildcards} wildcards; the limit is {GLOB_WILDCARDS}", quoted(text));
+        let what = format!(
+            "the pattern {} has {wildcards} wildcards; the limit is {GLOB_WILDCARDS}",
+            quoted(text)
+        );
         return Err(bad(what).fix("write a simpler pattern"));
     }
     if let Some(form @ ("all_*" | "any_*")) = reserved(text) {
-        let what = format!("{} is not a valid address: {form} takes a role name, not a pattern", quoted(text));
+        let what = format!(
+            "{} is not a valid address: {form} takes a role name, not a pattern",
+            quoted(text)
+        );
         return Err(bad(what).fix("write `all` for all agents, or a role as in `all_engineer`"));
     }
     compiled(text).map(|_| Address::Glob(text.to_owned()))
@@ -219,9 +267,17 @@ fn glob(text: &str) -> Result<Address, Problem> {
 
 /// The matcher of a glob. It takes linear time and matches whole names only.
 pub(crate) fn compiled(pattern: &str) -> Result<globset::GlobMatcher, Problem> {
-    let glob = globset::GlobBuilder::new(pattern).case_insensitive(true).backslash_escape(false).build();
+    let glob = globset::GlobBuilder::new(pattern)
+        .case_insensitive(true)
+        .backslash_escape(false)
+        .build();
     glob.map(|g| g.compile_matcher()).map_err(|e| {
-        bad(format!("the pattern {} is not valid: {}", quoted(pattern), e.kind())).fix("use * ? [ab] or {one,two}")
+        bad(format!(
+            "the pattern {} is not valid: {}",
+            quoted(pattern),
+            e.kind()
+        ))
+        .fix("use * ? [ab] or {one,two}")
     })
 }
 
@@ -235,7 +291,10 @@ fn parts(text: &str) -> Vec<String> {
         return list;
     }
     let words = text.split([',', ';', ' ', '&', '+']).map(str::trim);
-    words.filter(|word| !word.is_empty() && !word.eq_ignore_ascii_case("and")).map(str::to_owned).collect()
+    words
+        .filter(|word| !word.is_empty() && !word.eq_ignore_ascii_case("and"))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Suggests a correction of common mistakes: several addresses in one string, or spaces around an address.
@@ -243,10 +302,15 @@ fn mended(problem: Problem, parts: &[String]) -> Problem {
     const MOST: usize = 20;
     let whole = parts.iter().all(|part| shape(part).is_ok());
     match parts {
-        [one] if whole => problem.fix(format!("write {} without spaces around it", quoted(one))).example(json!(one)),
-        [_, _, ..] if whole && parts.len() <= MOST => {
-            problem.fix(format!("write several addresses as an array: {}", json!(parts))).example(json!(parts))
-        }
+        [one] if whole => problem
+            .fix(format!("write {} without spaces around it", quoted(one)))
+            .example(json!(one)),
+        [_, _, ..] if whole && parts.len() <= MOST => problem
+            .fix(format!(
+                "write several addresses as an array: {}",
+                json!(parts)
+            ))
+            .example(json!(parts)),
         _ if !problem.fix.is_empty() => problem,
         _ => problem.fix("run `mailbag agent list` to list the registered agents"),
     }

@@ -3,7 +3,9 @@
 
 use super::Message;
 use super::reference::{Fit, Reference};
-use super::types::{APPROVAL, CLAIM_TYPES, ESCALATION, MILESTONE, QUESTION, ROUTER_TYPES, is_session_event};
+use super::types::{
+    APPROVAL, CLAIM_TYPES, ESCALATION, MILESTONE, QUESTION, ROUTER_TYPES, is_session_event,
+};
 use std::sync::Arc;
 
 /// The identification of a message for its answers.
@@ -78,13 +80,24 @@ impl<'a> Reply<'a> {
         let answered = message.text("in_reply_to");
         let names = answered.and_then(Reference::parse);
         if message.wants_answer() || OTHERS.contains(&kind) || is_session_event(kind) {
-            return names.map(|names| Reply { names: Some(names), thread: None, correlation: None, refs: Vec::new() });
+            return names.map(|names| Reply {
+                names: Some(names),
+                thread: None,
+                correlation: None,
+                refs: Vec::new(),
+            });
         }
         let thread = message.text("thread_id");
         let correlation = answered.filter(|_| RESPONSES.contains(&kind));
         let refs: Vec<Reference> = message.references().filter_map(Reference::parse).collect();
-        let is_connected = names.is_some() || thread.is_some() || correlation.is_some() || !refs.is_empty();
-        is_connected.then_some(Reply { names, thread, correlation, refs })
+        let is_connected =
+            names.is_some() || thread.is_some() || correlation.is_some() || !refs.is_empty();
+        is_connected.then_some(Reply {
+            names,
+            thread,
+            correlation,
+            refs,
+        })
     }
 
     /// The names of the messages that it can answer by `in_reply_to`.
@@ -94,7 +107,11 @@ impl<'a> Reply<'a> {
 
     /// The names of the messages that it can answer because it shares something with them.
     pub fn shared_names(&self) -> Vec<Name> {
-        let texts = self.thread.into_iter().chain(self.correlation).map(|text| Name::Text(text.to_owned()));
+        let texts = self
+            .thread
+            .into_iter()
+            .chain(self.correlation)
+            .map(|text| Name::Text(text.to_owned()));
         texts.chain(self.refs.iter().flat_map(names_of)).collect()
     }
 }
@@ -107,9 +124,15 @@ fn names_of(reference: &Reference) -> impl Iterator<Item = Name> {
 impl Asked<'_> {
     /// The names that its answers can use.
     pub fn names(&self) -> impl Iterator<Item = Name> {
-        let Shared { thread, correlation } = self.shares;
+        let Shared {
+            thread,
+            correlation,
+        } = self.shares;
         let texts = [Some(self.id), thread.as_deref(), correlation.as_deref()];
-        let texts = texts.into_iter().flatten().map(|text| Name::Text(text.to_owned()));
+        let texts = texts
+            .into_iter()
+            .flatten()
+            .map(|text| Name::Text(text.to_owned()));
         texts.chain([Name::Seq(self.seq)])
     }
 
@@ -121,7 +144,10 @@ impl Asked<'_> {
     /// Returns true if a reply shares the thread or the correlation id of this message, or names it in `refs`. This counts
     /// only for a reply to the sender of this message.
     pub fn is_shared_by(&self, reply: &Reply<'_>) -> bool {
-        let Shared { thread, correlation } = self.shares;
+        let Shared {
+            thread,
+            correlation,
+        } = self.shares;
         let is_same_thread = |name: &str| name == self.id || thread.as_deref() == Some(name);
         reply.thread.is_some_and(is_same_thread)
             || reply.correlation.is_some() && reply.correlation == correlation.as_deref()

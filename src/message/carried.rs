@@ -64,7 +64,9 @@ impl LinkChange {
     /// The tag of the other room.
     pub fn link(&self) -> &Arc<str> {
         match self {
-            LinkChange::Probed { link } | LinkChange::Removed { link } | LinkChange::Rebound { link } => link,
+            LinkChange::Probed { link }
+            | LinkChange::Removed { link }
+            | LinkChange::Rebound { link } => link,
         }
     }
 }

@@ -3,7 +3,8 @@
 use crate::base::hash::Hasher;
 use crate::message::mentions::mentions;
 use crate::message::types::{
-    APPROVAL, CLAIM_TYPES, DECISION, PIN, QUESTION, ROUTER_TYPES, is_acted_on, may_go_to_channel_alone,
+    APPROVAL, CLAIM_TYPES, DECISION, PIN, QUESTION, ROUTER_TYPES, is_acted_on,
+    may_go_to_channel_alone,
 };
 use serde_json::{Map, Value};
 
@@ -67,15 +68,24 @@ impl Message {
     /// methods below need are checked: `None` without `id`, `from` and `type`.
     pub fn from_fields(fields: Map<String, Value>) -> Option<Message> {
         let kind = ["id", "from", "type"].map(|name| field(&fields, name).and_then(Value::as_str));
-        let [Some(_), Some(_), Some(kind)] = kind else { return None };
+        let [Some(_), Some(_), Some(kind)] = kind else {
+            return None;
+        };
         let mut addresses = written_addresses(&fields);
         let mut by_mention = false;
         // A mention in the body of an ack or a claim does not make it a message to that agent.
         if addresses.is_empty() && !is_acted_on(kind) && !is_decision(&fields) {
-            addresses = field(&fields, "body").and_then(Value::as_str).map(mentions).unwrap_or_default();
+            addresses = field(&fields, "body")
+                .and_then(Value::as_str)
+                .map(mentions)
+                .unwrap_or_default();
             by_mention = !addresses.is_empty();
         }
-        Some(Message { fields, addresses, by_mention })
+        Some(Message {
+            fields,
+            addresses,
+            by_mention,
+        })
     }
 
     /// The message's id, unique per sender.
@@ -125,12 +135,18 @@ impl Message {
 
     /// The related messages in `refs`, as the sender wrote them.
     pub fn references(&self) -> impl Iterator<Item = &str> {
-        field(&self.fields, "refs").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+        field(&self.fields, "refs")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
     }
 
     /// Does its sender want an answer?
     pub fn wants_answer(&self) -> bool {
-        let is_required = field(&self.fields, "requires_response").and_then(Value::as_bool).unwrap_or_default();
+        let is_required = field(&self.fields, "requires_response")
+            .and_then(Value::as_bool)
+            .unwrap_or_default();
         is_required || self.kind() == QUESTION
     }
 
@@ -166,7 +182,11 @@ impl Message {
 
     /// The subjects in `claims`, as the sender wrote them.
     pub fn claims(&self) -> impl Iterator<Item = &str> {
-        field(&self.fields, "claims").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+        field(&self.fields, "claims")
+            .and_then(Value::as_array)
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
     }
 
     /// SHA-256 of the message as compact JSON, with sorted keys at every depth and numbers as written. Python's
@@ -179,7 +199,10 @@ impl Message {
 
 /// As [`Message::digest`], of any object.
 pub(super) fn digest_of(fields: &Map<String, Value>) -> [u8; 32] {
-    let mut sink = Sink { hasher: Hasher::default(), held: Vec::with_capacity(SINK) };
+    let mut sink = Sink {
+        hasher: Hasher::default(),
+        held: Vec::with_capacity(SINK),
+    };
     sink.object(fields);
     sink.finish()
 }
@@ -188,27 +211,36 @@ pub(super) fn digest_of(fields: &Map<String, Value>) -> [u8; 32] {
 pub(super) fn field<'m>(fields: &'m Map<String, Value>, name: &str) -> Option<&'m Value> {
     const FEW: usize = 16;
     match fields.len() {
-        ..=FEW => fields.iter().find(|(known, _)| *known == name).map(|(_, value)| value),
+        ..=FEW => fields
+            .iter()
+            .find(|(known, _)| *known == name)
+            .map(|(_, value)| value),
         _ => fields.get(name),
     }
 }
 
 /// Are these the fields of a handoff that offers claims? Without `claims` it is a message like any other.
 pub fn is_offer(fields: &Map<String, Value>) -> bool {
-    field(fields, "type").and_then(Value::as_str) == Some("handoff") && field(fields, "claims").is_some()
+    field(fields, "type").and_then(Value::as_str) == Some("handoff")
+        && field(fields, "claims").is_some()
 }
 
 /// Are these the fields of a decision on an approval? Without `option` or `in_reply_to` it is a message like any other.
 pub fn is_decision(fields: &Map<String, Value>) -> bool {
     let is_decision = field(fields, "type").and_then(Value::as_str) == Some(DECISION);
-    is_decision && ["option", "in_reply_to"].iter().all(|name| field(fields, name).is_some())
+    is_decision
+        && ["option", "in_reply_to"]
+            .iter()
+            .all(|name| field(fields, name).is_some())
 }
 
 /// The sender's own fields, under one name for display.
 pub fn unknown(fields: &Map<String, Value>) -> Option<Value> {
     let is_known = |name: &str| FIELDS.contains(&name) || ROUTERS_OWN.contains(&name);
     let own = fields.iter().filter(|(name, _)| !is_known(name));
-    let own: Map<String, Value> = own.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let own: Map<String, Value> = own
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
     (!own.is_empty()).then_some(Value::Object(own))
 }
 
@@ -216,7 +248,11 @@ pub fn unknown(fields: &Map<String, Value>) -> Option<Value> {
 fn written_addresses(fields: &Map<String, Value>) -> Vec<String> {
     match field(fields, "to") {
         Some(Value::String(one)) => vec![one.clone()],
-        Some(Value::Array(many)) => many.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        Some(Value::Array(many)) => many
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect(),
         _ => Vec::new(),
     }
 }
@@ -291,7 +327,14 @@ impl Sink {
             b'\t' => self.put(b"\\t"),
             0x08 => self.put(b"\\b"),
             0x0c => self.put(b"\\f"),
-            _ => self.put(&[b'\\', b'u', b'0', b'0', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]),
+            _ => self.put(&[
+                b'\\',
+                b'u',
+                b'0',
+                b'0',
+                HEX[usize::from(byte >> 4)],
+                HEX[usize::from(byte & 15)],
+            ]),
         }
     }
 
@@ -312,9 +355,14 @@ impl Sink {
 fn first_to_escape(bytes: &[u8]) -> Option<usize> {
     const BLOCK: usize = 32;
     let is_escaped = |b: u8| (b < 0x20) | (b == b'"') | (b == b'\\');
-    let clean = bytes.chunks_exact(BLOCK).take_while(|block| !block.iter().fold(false, |any, b| any | is_escaped(*b)));
+    let clean = bytes
+        .chunks_exact(BLOCK)
+        .take_while(|block| !block.iter().fold(false, |any, b| any | is_escaped(*b)));
     let skipped = clean.count() * BLOCK;
-    bytes[skipped..].iter().position(|b| is_escaped(*b)).map(|at| skipped + at)
+    bytes[skipped..]
+        .iter()
+        .position(|b| is_escaped(*b))
+        .map(|at| skipped + at)
 }
 
 #[cfg(test)]
@@ -328,8 +376,13 @@ mod tests {
 
     #[test]
     fn the_known_fields_are_those_of_the_schema() {
-        let schema: Value = serde_json::from_str(include_str!("../../schema/message.schema.json")).expect("JSON");
-        let known: Vec<&String> = schema["properties"].as_object().expect("an object").keys().collect();
+        let schema: Value =
+            serde_json::from_str(include_str!("../../schema/message.schema.json")).expect("JSON");
+        let known: Vec<&String> = schema["properties"]
+            .as_object()
+            .expect("an object")
+            .keys()
+            .collect();
         assert_eq!(known, FIELDS);
     }
 
@@ -339,15 +392,22 @@ mod tests {
             r#"{"to":["b","é"],"id":"1","from":"a","type":"message","body":"\u0001\u0008\u000c\n\r\t\"\\\u007f/ é \ud83d\ude00",
                "z":{"b":1,"a":[true,false,null,12345678901234567890,1.5,-3]},"é":1,"😀":2,"ﬀ":3}"#,
         );
-        assert_eq!(hex(&m.digest()), "c5a62c73f68e792910d6cfdb702a92345c75c829ddd2a512c290810ea4c671ab");
+        assert_eq!(
+            hex(&m.digest()),
+            "c5a62c73f68e792910d6cfdb702a92345c75c829ddd2a512c290810ea4c671ab"
+        );
     }
 
     #[test]
     fn the_digest_does_not_depend_on_the_order_of_fields_nor_on_how_much_is_gathered() {
         let long = "x\n".repeat(5000);
         let text = serde_json::to_string(&long).expect("JSON");
-        let a = message(&format!(r#"{{"id":"1","from":"a","type":"message","body":{text}}}"#));
-        let b = message(&format!(r#"{{"body":{text},"type":"message","from":"a","id":"1"}}"#));
+        let a = message(&format!(
+            r#"{{"id":"1","from":"a","type":"message","body":{text}}}"#
+        ));
+        let b = message(&format!(
+            r#"{{"body":{text},"type":"message","from":"a","id":"1"}}"#
+        ));
         let whole = format!(r#"{{"body":{text},"from":"a","id":"1","type":"message"}}"#);
         assert_eq!(a.digest(), b.digest());
         assert_eq!(a.digest(), hash(whole));
@@ -356,15 +416,29 @@ mod tests {
     #[test]
     fn without_to_the_mentions_are_the_addresses_but_not_of_an_ack() {
         let m = message(r#"{"id":"1","from":"a","type":"message","to":[],"body":"@bob, look"}"#);
-        assert_eq!((m.addresses(), m.by_mention()), (&["@bob".to_owned()][..], true));
+        assert_eq!(
+            (m.addresses(), m.by_mention()),
+            (&["@bob".to_owned()][..], true)
+        );
         let m = message(r#"{"id":"1","from":"a","type":"ack","body":"@bob, look"}"#);
-        assert_eq!((m.addresses().len(), m.is_for_router(), m.is_for_channel_alone()), (0, true, false));
+        assert_eq!(
+            (
+                m.addresses().len(),
+                m.is_for_router(),
+                m.is_for_channel_alone()
+            ),
+            (0, true, false)
+        );
     }
 
     #[test]
     fn status_and_session_events_may_go_to_their_channel_alone() {
-        let alone =
-            |kind| message(&format!(r#"{{"id":"1","from":"a","type":"{kind}","body":"x"}}"#)).is_for_channel_alone();
+        let alone = |kind| {
+            message(&format!(
+                r#"{{"id":"1","from":"a","type":"{kind}","body":"x"}}"#
+            ))
+            .is_for_channel_alone()
+        };
         assert!(alone("status") && alone("task.claimed") && alone("agent_complete"));
         assert!(!alone("message") && !alone("x-mine") && !alone("x-my.own") && !alone("ack"));
     }

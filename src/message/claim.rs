@@ -94,12 +94,17 @@ impl Change {
         let (what, status) = match self {
             Change::Grant(terms) => (listed(&terms.claims), "granted"),
             Change::Queue(terms) => (listed(&terms.claims), "waiting"),
-            Change::Release { claims, .. } if claims.is_empty() => ("waiting claims".to_owned(), "withdrawn"),
+            Change::Release { claims, .. } if claims.is_empty() => {
+                ("waiting claims".to_owned(), "withdrawn")
+            }
             Change::Release { claims, .. } => (listed(claims), "released"),
             Change::Offer { claims, .. } => (listed(claims), "offered"),
             Change::Accept { offer } => (format!("offer {offer}"), "accepted"),
             Change::Decline { offer } => (format!("offer {offer}"), "declined"),
-            Change::Dequeue { .. } | Change::Skip { .. } | Change::Rename { .. } | Change::Cut { .. } => return None,
+            Change::Dequeue { .. }
+            | Change::Skip { .. }
+            | Change::Rename { .. }
+            | Change::Cut { .. } => return None,
         };
         Some(format!("{what} · {status}"))
     }
@@ -108,9 +113,17 @@ impl Change {
 /// As [`Change::summary`], from a copy, whose `delivery.claim` has the outcome.
 pub fn summary_of_copy(copy: &Map<String, Value>) -> Option<String> {
     let outcome = copy.get("delivery")?.get("claim")?;
-    let claims = outcome.get("claims")?.as_array()?.iter().filter_map(Value::as_str);
+    let claims = outcome
+        .get("claims")?
+        .as_array()?
+        .iter()
+        .filter_map(Value::as_str);
     let claims: Vec<String> = claims.map(str::to_owned).collect();
-    Some(format!("{} · {}", listed(&claims), outcome.get("status")?.as_str()?))
+    Some(format!(
+        "{} · {}",
+        listed(&claims),
+        outcome.get("status")?.as_str()?
+    ))
 }
 
 /// Writes a time in microseconds since 1970 as RFC 3339 text, for `#[serde(with = …)]`.
@@ -127,6 +140,8 @@ pub mod rfc3339 {
     /// Reads it.
     pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
         let text = Cow::<'de, str>::deserialize(from)?;
-        Stamp::parse(&text).map(Stamp::micros).ok_or_else(|| D::Error::custom("not an RFC 3339 time"))
+        Stamp::parse(&text)
+            .map(Stamp::micros)
+            .ok_or_else(|| D::Error::custom("not an RFC 3339 time"))
     }
 }

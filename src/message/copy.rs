@@ -21,24 +21,42 @@ const HEAD: [&str; 3] = ["id", "timestamp", "from"];
 
 /// Fields that may be long: they come last, so that a reader finds all others at the beginning of the file. The body comes
 /// first of them, because its beginning is useful by itself.
-const LONG: [&str; 6] = ["body", "addressed_to", "refs", "context", "attachments", "metadata"];
+const LONG: [&str; 6] = [
+    "body",
+    "addressed_to",
+    "refs",
+    "context",
+    "attachments",
+    "metadata",
+];
 
 impl Copies {
     /// The copies of a record that was read from the log. `None` if it has no message.
     pub fn of(record: &Record) -> Option<Copies> {
-        let fields: Map<String, Value> = serde_json::from_str(record.message.as_ref()?.get()).ok()?;
+        let fields: Map<String, Value> =
+            serde_json::from_str(record.message.as_ref()?.get()).ok()?;
         Some(Copies::new(record, &Message::from_fields(fields)?))
     }
 
     /// The copies of this record's message. The accept time replaces a timestamp that the sender left out.
     pub fn new(record: &Record, message: &Message) -> Copies {
         let Record { seq, at, .. } = record;
-        let (fields, now, addressed_to) = (message.fields(), Value::from(at.as_str()), addressed_to(message));
-        let later = record.announce_after.as_ref().map(|at| format!("    \"announce_after\": \"{at}\",\n"));
+        let (fields, now, addressed_to) = (
+            message.fields(),
+            Value::from(at.as_str()),
+            addressed_to(message),
+        );
+        let later = record
+            .announce_after
+            .as_ref()
+            .map(|at| format!("    \"announce_after\": \"{at}\",\n"));
         let later = later.unwrap_or_default();
-        let head = HEAD.iter().map(|name| (*name, fields.get(*name).unwrap_or(&now)));
+        let head = HEAD
+            .iter()
+            .map(|name| (*name, fields.get(*name).unwrap_or(&now)));
         let others = fields.iter().map(|(name, value)| (name.as_str(), value));
-        let others = others.filter(|(name, _)| !HEAD.contains(name) && !["to", "addressed_to"].contains(name));
+        let others = others
+            .filter(|(name, _)| !HEAD.contains(name) && !["to", "addressed_to"].contains(name));
         let mut others: Vec<_> = others.chain([("addressed_to", &addressed_to)]).collect();
         others.sort_by_cached_key(|(name, _)| place(name));
         Copies {
@@ -46,16 +64,29 @@ impl Copies {
             before_via: format!(
                 ",\n  \"delivery\": {{\n    \"seq\": {seq},\n    \"accepted_at\": \"{at}\",\n{later}    \"via\": "
             ),
-            behind: [&outcome(record), "\n  },\n", &inner(others.into_iter()), "\n}\n"].concat(),
+            behind: [
+                &outcome(record),
+                "\n  },\n",
+                &inner(others.into_iter()),
+                "\n}\n",
+            ]
+            .concat(),
         }
     }
 
     /// The copy for one recipient. Neither an agent's name nor `via` needs escaping.
     pub fn copy(&self, agent: &str, via: &str) -> Vec<u8> {
-        let Copies { before_to, before_via, behind } = self;
-        let length = before_to.len() + before_via.len() + behind.len() + agent.len() + via.len() + 4;
+        let Copies {
+            before_to,
+            before_via,
+            behind,
+        } = self;
+        let length =
+            before_to.len() + before_via.len() + behind.len() + agent.len() + via.len() + 4;
         let mut text = String::with_capacity(length);
-        for part in [before_to, "\"", agent, "\"", before_via, "\"", via, "\"", behind] {
+        for part in [
+            before_to, "\"", agent, "\"", before_via, "\"", via, "\"", behind,
+        ] {
             text.push_str(part);
         }
         text.into_bytes()
@@ -72,15 +103,27 @@ fn place(name: &str) -> usize {
 
 /// The part of a copy after `via`.
 fn outcome(record: &Record) -> String {
-    let Some(outcome) = &record.outcome else { return String::new() };
-    let name = if record.ownership.is_some() { "claim" } else { "approval" };
-    format!(",\n    \"{name}\": {}", pretty(outcome).replace('\n', "\n    "))
+    let Some(outcome) = &record.outcome else {
+        return String::new();
+    };
+    let name = if record.ownership.is_some() {
+        "claim"
+    } else {
+        "approval"
+    };
+    format!(
+        ",\n    \"{name}\": {}",
+        pretty(outcome).replace('\n', "\n    ")
+    )
 }
 
 /// The lines of a pretty-printed object without its braces.
 fn inner<'m>(fields: impl Iterator<Item = (&'m str, &'m Value)>) -> String {
     let text = pretty(&Fields(Cell::new(Some(fields))));
-    text.strip_prefix("{\n").and_then(|text| text.strip_suffix("\n}")).unwrap_or(&text).to_owned()
+    text.strip_prefix("{\n")
+        .and_then(|text| text.strip_suffix("\n}"))
+        .unwrap_or(&text)
+        .to_owned()
 }
 
 /// Fields in this order, as an object.
@@ -96,6 +139,10 @@ impl<'m, I: Iterator<Item = (&'m str, &'m Value)>> Serialize for Fields<I> {
 fn addressed_to(message: &Message) -> Value {
     match message.fields().get("to") {
         Some(to) => to.clone(),
-        None => message.addresses().iter().map(|address| Value::from(address.as_str())).collect(),
+        None => message
+            .addresses()
+            .iter()
+            .map(|address| Value::from(address.as_str()))
+            .collect(),
     }
 }

@@ -38,7 +38,11 @@ pub enum Step {
         /// The further agents.
         to: Vec<Arc<str>>,
         /// The new deadline, in microseconds since 1970. `None` if there is none.
-        #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_time")]
+        #[serde(
+            default,
+            skip_serializing_if = "Option::is_none",
+            with = "optional_time"
+        )]
         deadline: Option<i64>,
     },
     /// The sender proposes something in this thread.
@@ -75,7 +79,11 @@ pub enum Step {
         /// The thread.
         thread: String,
         /// When the human is asked, in microseconds since 1970.
-        #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_time")]
+        #[serde(
+            default,
+            skip_serializing_if = "Option::is_none",
+            with = "optional_time"
+        )]
         due: Option<i64>,
     },
 }
@@ -88,7 +96,11 @@ pub struct Terms {
     /// The options. The first one lets the asker go on.
     pub options: Vec<String>,
     /// When it is decided at the latest, in microseconds since 1970.
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "optional_time")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "optional_time"
+    )]
     pub deadline: Option<i64>,
     /// What happens at the deadline.
     pub on_deadline: OnDeadline,
@@ -107,8 +119,12 @@ impl Step {
     /// The outcome that it brings, in few words: `alice/deploy-1 · yes`. `None` if it brings none.
     pub fn summary(&self) -> Option<String> {
         match self {
-            Step::Decide { approval, option, .. } => Some(outcome(approval, option)),
-            Step::Expire { approval, option } => Some(outcome(approval, option.as_deref().unwrap_or(DENIED))),
+            Step::Decide {
+                approval, option, ..
+            } => Some(outcome(approval, option)),
+            Step::Expire { approval, option } => {
+                Some(outcome(approval, option.as_deref().unwrap_or(DENIED)))
+            }
             _ => None,
         }
     }
@@ -161,21 +177,35 @@ pub const WITHDRAWN: &str = "withdrawn";
 
 /// The options that a message names, or the default.
 pub fn options(fields: &Map<String, Value>) -> Vec<String> {
-    let named = fields.get("options").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let named = fields
+        .get("options")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
     let named: Vec<String> = named.map(|option| option.trim().to_owned()).collect();
-    if named.is_empty() { OPTIONS.map(str::to_owned).to_vec() } else { named }
+    if named.is_empty() {
+        OPTIONS.map(str::to_owned).to_vec()
+    } else {
+        named
+    }
 }
 
 /// The option that a word means. Letter case does not matter, except between options that differ in nothing else.
 pub fn option<'o>(options: &'o [String], word: &str) -> Option<&'o String> {
     let word = word.trim();
     let same = |option: &&String| option.to_lowercase() == word.to_lowercase();
-    options.iter().find(|option| *option == word).or_else(|| options.iter().find(same))
+    options
+        .iter()
+        .find(|option| *option == word)
+        .or_else(|| options.iter().find(same))
 }
 
 /// What `on_deadline` means with these options. `None` if it is no valid word.
 pub fn on_deadline(options: &[String], word: Option<&str>) -> Option<OnDeadline> {
-    let Some(word) = word else { return Some(OnDeadline::Deny) };
+    let Some(word) = word else {
+        return Some(OnDeadline::Deny);
+    };
     match option(options, word) {
         Some(first) if options.first() == Some(first) => None,
         Some(option) => Some(OnDeadline::Option(option.clone())),

@@ -24,7 +24,8 @@ static CHANGES: LazyLock<[Finder<'static>; 3]> = LazyLock::new(|| {
     ["\"ownership\":", "\"decision\":{", &charter].map(|mark| Finder::new(mark).into_owned())
 });
 /// Where the message of a line begins, and where its type may be.
-static PLACES: LazyLock<[Finder<'static>; 2]> = LazyLock::new(|| ["\"message\":", "\"type\":\""].map(Finder::new));
+static PLACES: LazyLock<[Finder<'static>; 2]> =
+    LazyLock::new(|| ["\"message\":", "\"type\":\""].map(Finder::new));
 
 /// An event.
 #[derive(Debug, Clone, PartialEq)]
@@ -54,8 +55,12 @@ impl Envelope {
     pub fn may_be(line: &[u8]) -> bool {
         let [begin, kind] = &*PLACES;
         let (own, message) = line.split_at(begin.find(line).unwrap_or(line.len()));
-        let is_kind = |at: usize| TOLD.iter().any(|told| message[at..].starts_with(told.as_bytes()));
-        CHANGES.iter().any(|change| change.find(own).is_some()) || kind.find_iter(message).any(is_kind)
+        let is_kind = |at: usize| {
+            TOLD.iter()
+                .any(|told| message[at..].starts_with(told.as_bytes()))
+        };
+        CHANGES.iter().any(|change| change.find(own).is_some())
+            || kind.find_iter(message).any(is_kind)
     }
 
     /// As [`Envelope::entry`], for a caller that has the head of an accepted message: most messages need no further look.
@@ -64,7 +69,11 @@ impl Envelope {
             Some(head) => may_tell(record) || is_told(head.kind()),
             None => record.event == Event::Notice,
         };
-        if is_possible { Envelope::entry(record) } else { None }
+        if is_possible {
+            Envelope::entry(record)
+        } else {
+            None
+        }
     }
 
     /// The event of a record with an entry in the worklog. This is the only definition of such a record.
@@ -77,7 +86,8 @@ impl Envelope {
         if !matches!(record.event, Event::Accepted | Event::Notice) {
             return None;
         }
-        let mut fields: Map<String, Value> = serde_json::from_str(record.message.as_ref()?.get()).ok()?;
+        let mut fields: Map<String, Value> =
+            serde_json::from_str(record.message.as_ref()?.get()).ok()?;
         let text = |field: &str| fields.get(field).and_then(Value::as_str).map(str::to_owned);
         let actor = record.from.as_deref().unwrap_or(id::MAILBAG).to_owned();
         let (kind, payload) = match (&record.ownership, &record.decision, text("type")?) {
@@ -93,13 +103,34 @@ impl Envelope {
             Value::Object(metadata) => Some(metadata),
             _ => None,
         });
-        let session = metadata.as_mut().and_then(|metadata| metadata.shift_remove("session_id"));
-        let session = session.or_else(|| fields.remove("session_id")).and_then(|one| one.as_str().map(str::to_owned));
-        let mut whole: Map<String, Value> = body.map(|body| ("body".to_owned(), body.into())).into_iter().collect();
+        let session = metadata
+            .as_mut()
+            .and_then(|metadata| metadata.shift_remove("session_id"));
+        let session = session
+            .or_else(|| fields.remove("session_id"))
+            .and_then(|one| one.as_str().map(str::to_owned));
+        let mut whole: Map<String, Value> = body
+            .map(|body| ("body".to_owned(), body.into()))
+            .into_iter()
+            .collect();
         whole.extend(metadata.into_iter().flatten());
         whole.extend(payload);
-        let (seq, at, id) = (record.seq, record.at.clone(), record.id.clone().unwrap_or_default());
-        Some(Envelope { seq, id, at, kind, actor, session, subject, payload: whole, links })
+        let (seq, at, id) = (
+            record.seq,
+            record.at.clone(),
+            record.id.clone().unwrap_or_default(),
+        );
+        Some(Envelope {
+            seq,
+            id,
+            at,
+            kind,
+            actor,
+            session,
+            subject,
+            payload: whole,
+            links,
+        })
     }
 
     /// What it says, for a line: subject and body, else the fields of the payload.
@@ -107,7 +138,10 @@ impl Envelope {
         let field = |name: &str| self.payload.get(name).and_then(Value::as_str);
         let is_decided = self.kind == "approval.decided";
         let decided = [field("title"), field("option")].map(|text| text.filter(|_| is_decided));
-        let said = decided.into_iter().chain([self.subject.as_deref(), field("body")]).flatten();
+        let said = decided
+            .into_iter()
+            .chain([self.subject.as_deref(), field("body")])
+            .flatten();
         let said: Vec<&str> = said.filter(|text| !text.is_empty()).collect();
         if !said.is_empty() {
             return said.join(": ");
@@ -116,7 +150,10 @@ impl Envelope {
         let field = |(name, value): (&String, &Value)| match value {
             Value::String(text) => format!("{name} {text}"),
             Value::Array(items) => {
-                let items = items.iter().map(|item| item.as_str().map_or_else(|| item.to_string(), str::to_owned));
+                let items = items.iter().map(|item| {
+                    item.as_str()
+                        .map_or_else(|| item.to_string(), str::to_owned)
+                });
                 format!("{name} {}", items.collect::<Vec<_>>().join(", "))
             }
             value => format!("{name} {value}"),
@@ -126,7 +163,10 @@ impl Envelope {
 
     /// Returns true for a decision. This is the only definition, for the digest, the context, the status and the worklog.
     pub fn is_decision(&self) -> bool {
-        matches!(self.kind.as_str(), DECISION | "decision.recorded" | "approval.decided" | "approval.expired")
+        matches!(
+            self.kind.as_str(),
+            DECISION | "decision.recorded" | "approval.decided" | "approval.expired"
+        )
     }
 
     /// Is it a milestone?
@@ -136,15 +176,21 @@ impl Envelope {
 
     /// Does somebody have to step in, or has a claim ended against its owner's will?
     pub fn is_escalation(&self) -> bool {
-        let kinds = [ESCALATION, "escalation.requested", "approval.escalated", "claim.lapsed", "claim.overridden"];
+        let kinds = [
+            ESCALATION,
+            "escalation.requested",
+            "approval.escalated",
+            "claim.lapsed",
+            "claim.overridden",
+        ];
         kinds.contains(&self.kind.as_str())
     }
 
     /// Does the worklog show it? Of claims it shows only the end of one against its owner's will, and of approvals the
     /// outcome.
     pub fn is_for_worklog(&self) -> bool {
-        let is_change =
-            self.kind.starts_with("claim.") || matches!(self.kind.as_str(), "approval.asked" | "approval.pinned");
+        let is_change = self.kind.starts_with("claim.")
+            || matches!(self.kind.as_str(), "approval.asked" | "approval.pinned");
         !is_change || matches!(self.kind.as_str(), "claim.lapsed" | "claim.overridden")
     }
 }
@@ -161,12 +207,20 @@ fn may_tell(record: &Record) -> bool {
 
 fn is_about_charter(record: &Record) -> bool {
     record.event == Event::Notice
-        && record.about.as_deref().is_some_and(|about| about.split(' ').next() == Some(CHARTER))
+        && record
+            .about
+            .as_deref()
+            .is_some_and(|about| about.split(' ').next() == Some(CHARTER))
 }
 
 /// The messages in `refs`, and the one that it answers.
 fn links(fields: &Map<String, Value>) -> Vec<String> {
-    let refs = fields.get("refs").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let refs = fields
+        .get("refs")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
     let answered = fields.get("in_reply_to").and_then(Value::as_str);
     let mut links: Vec<String> = Vec::new();
     for link in refs.chain(answered) {
@@ -181,16 +235,32 @@ fn links(fields: &Map<String, Value>) -> Vec<String> {
 /// the message is, or amounts to.
 fn decided(step: &Step, kind: String) -> (String, Map<String, Value>) {
     let of_thread = |event: &str, thread: &str| {
-        let kind = if is_session_event(&kind) { kind.clone() } else { event.to_owned() };
+        let kind = if is_session_event(&kind) {
+            kind.clone()
+        } else {
+            event.to_owned()
+        };
         (kind, given(json!({"thread": thread})))
     };
     let (word, fields) = match step {
-        Step::Ask(terms) => ("asked", json!({"title": terms.title, "options": terms.options})),
-        Step::Decide { approval, option, title } => {
-            ("decided", json!({"approval": approval, "option": option, "title": title}))
+        Step::Ask(terms) => (
+            "asked",
+            json!({"title": terms.title, "options": terms.options}),
+        ),
+        Step::Decide {
+            approval,
+            option,
+            title,
+        } => (
+            "decided",
+            json!({"approval": approval, "option": option, "title": title}),
+        ),
+        Step::Expire { approval, option } => {
+            ("expired", json!({"approval": approval, "option": option}))
         }
-        Step::Expire { approval, option } => ("expired", json!({"approval": approval, "option": option})),
-        Step::Escalate { approval, to, .. } => ("escalated", json!({"approval": approval, "to": to})),
+        Step::Escalate { approval, to, .. } => {
+            ("escalated", json!({"approval": approval, "to": to}))
+        }
         Step::Pin { key, unsigned, .. } => ("pinned", json!({"key": key, "unsigned": unsigned})),
         Step::Propose { thread, .. } => return of_thread("proposal.created", thread),
         Step::Object { thread, .. } => return of_thread("objection.raised", thread),
@@ -203,7 +273,10 @@ fn decided(step: &Step, kind: String) -> (String, Map<String, Value>) {
 /// The fields that have a value.
 fn given(fields: Value) -> Map<String, Value> {
     match fields {
-        Value::Object(fields) => fields.into_iter().filter(|(_, value)| !value.is_null()).collect(),
+        Value::Object(fields) => fields
+            .into_iter()
+            .filter(|(_, value)| !value.is_null())
+            .collect(),
         _ => Map::new(),
     }
 }
@@ -215,8 +288,12 @@ fn claimed(change: &Change, event: Event, actor: &str) -> (String, Map<String, V
         Change::Queue(terms) => ("queued", json!({"claims": terms.claims, "why": terms.why})),
         Change::Dequeue { claim } => ("granted", json!({"claim": claim})),
         Change::Skip { claim } => ("skipped", json!({"claim": claim})),
-        Change::Release { of, claims, .. } if event == Event::Notice => ("lapsed", json!({"of": of, "claims": claims})),
-        Change::Release { of, claims, .. } if **of != *actor => ("overridden", json!({"of": of, "claims": claims})),
+        Change::Release { of, claims, .. } if event == Event::Notice => {
+            ("lapsed", json!({"of": of, "claims": claims}))
+        }
+        Change::Release { of, claims, .. } if **of != *actor => {
+            ("overridden", json!({"of": of, "claims": claims}))
+        }
         Change::Release { claims, .. } => ("released", json!({"claims": claims})),
         Change::Offer { to, claims } => ("offered", json!({"to": to, "claims": claims})),
         Change::Accept { offer } => ("accepted", json!({"offer": offer})),

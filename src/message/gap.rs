@@ -42,6 +42,8 @@ impl Gap {
 
     /// The lost message with this sender and id.
     pub fn message(&self, from: &str, id: &str) -> Option<&LostMessage> {
-        self.messages.iter().find(|lost| &*lost.from == from && lost.id == id)
+        self.messages
+            .iter()
+            .find(|lost| &*lost.from == from && lost.id == id)
     }
 }

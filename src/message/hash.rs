@@ -5,11 +5,16 @@ pub(super) mod hex_hash {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
     use std::borrow::Cow;
 
-    pub(in crate::message) fn serialize<S: Serializer>(hash: &Hash, to: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::message) fn serialize<S: Serializer>(
+        hash: &Hash,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
         to.serialize_str(&hex(hash))
     }
 
-    pub(in crate::message) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Hash, D::Error> {
+    pub(in crate::message) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Hash, D::Error> {
         let text = Cow::<'de, str>::deserialize(from)?;
         unhex(&text).ok_or_else(|| D::Error::custom("not 64 hexadecimal digits"))
     }
@@ -20,14 +25,19 @@ pub(super) mod hex_hash_option {
     use crate::base::hash::Hash;
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub(in crate::message) fn serialize<S: Serializer>(hash: &Option<Hash>, to: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::message) fn serialize<S: Serializer>(
+        hash: &Option<Hash>,
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
         match hash {
             Some(hash) => hex_hash::serialize(hash, to),
             None => to.serialize_none(),
         }
     }
 
-    pub(in crate::message) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Hash>, D::Error> {
+    pub(in crate::message) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Option<Hash>, D::Error> {
         #[derive(Deserialize)]
         struct Wrapped(#[serde(with = "hex_hash")] Hash);
         Ok(Option::<Wrapped>::deserialize(from)?.map(|wrapped| wrapped.0))

@@ -49,7 +49,10 @@ impl<'a> Head<'a> {
 
     /// The subject and the body, as far as the message has them.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
-        [&self.subject, &self.body].into_iter().flatten().map(|text| &**text)
+        [&self.subject, &self.body]
+            .into_iter()
+            .flatten()
+            .map(|text| &**text)
     }
 
     /// Returns true if the message has attachments.
@@ -64,8 +67,12 @@ impl<'a> Head<'a> {
 
     /// The thread and the reference that its answers can share.
     pub fn shares(&self) -> Shared {
-        let [thread, correlation] = [&self.thread_id, &self.in_reply_to].map(|text| text.as_deref().map(str::to_owned));
-        Shared { thread, correlation }
+        let [thread, correlation] =
+            [&self.thread_id, &self.in_reply_to].map(|text| text.as_deref().map(str::to_owned));
+        Shared {
+            thread,
+            correlation,
+        }
     }
 
     /// Returns true for a message with the highest priority.
@@ -86,6 +93,11 @@ impl<'a> Head<'a> {
     /// The channel and the type. `None` for a message to the router only.
     pub fn shown(self) -> Option<(Cow<'a, str>, Cow<'a, str>)> {
         let shown = !ROUTER_TYPES.contains(&&*self.kind);
-        shown.then(|| (self.channel.unwrap_or(Cow::Borrowed(DEFAULT_CHANNEL)), self.kind))
+        shown.then(|| {
+            (
+                self.channel.unwrap_or(Cow::Borrowed(DEFAULT_CHANNEL)),
+                self.kind,
+            )
+        })
     }
 }

@@ -51,7 +51,11 @@ pub fn mint() -> String {
         LazyLock::new(|| Mutex::new(ContextV7::new().with_additional_precision()));
     // `Uuid::now_v7` panics if the clock is before 1970.
     let micros = Stamp::now().micros() as u64;
-    let time = Timestamp::from_unix(&*CONTEXT, micros / 1_000_000, (micros % 1_000_000 * 1_000) as u32);
+    let time = Timestamp::from_unix(
+        &*CONTEXT,
+        micros / 1_000_000,
+        (micros % 1_000_000 * 1_000) as u32,
+    );
     Uuid::new_v7(time).to_string()
 }
 
@@ -59,7 +63,9 @@ fn is_word(text: &str, most: usize) -> bool {
     let bytes = text.as_bytes();
     bytes.len() <= most
         && bytes.first().is_some_and(u8::is_ascii_alphanumeric)
-        && bytes.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
+        && bytes
+            .iter()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'_' | b'-'))
 }
 
 #[cfg(test)]
@@ -74,6 +80,9 @@ mod tests {
         let time = |id: &str| id[..18].to_owned();
         let first = mint();
         std::thread::sleep(std::time::Duration::from_micros(3));
-        assert!(time(&first) < time(&mint()), "the time in an id has microseconds");
+        assert!(
+            time(&first) < time(&mint()),
+            "the time in an id has microseconds"
+        );
     }
 }

@@ -72,20 +72,43 @@ pub fn digest(record: &Record, message: Option<&Map<String, Value>>, carried: &C
     digest_of(&fields(record, message, carried))
 }
 
-fn fields(record: &Record, message: Option<&Map<String, Value>>, carried: &Carried) -> Map<String, Value> {
-    let Carried { link, stream, n, prev, receipts, .. } = carried;
+fn fields(
+    record: &Record,
+    message: Option<&Map<String, Value>>,
+    carried: &Carried,
+) -> Map<String, Value> {
+    let Carried {
+        link,
+        stream,
+        n,
+        prev,
+        receipts,
+        ..
+    } = carried;
     let mut fields = Map::new();
     fields.insert("stream".into(), json!(stream));
     fields.insert("n".into(), (*n).into());
     fields.insert("prev".into(), hex(prev).into());
     fields.insert("seq".into(), record.seq.into());
     let is_ours = |agent: &&str| tag_of(agent) == Some(&**link);
-    let to: Vec<&str> = record.recipients().map(|(agent, _)| &**agent).filter(is_ours).collect();
-    if let Some(message) = message.filter(|_| !to.is_empty() && !carried.alone && record.event != Event::Duplicate) {
-        let to: Vec<&str> = to.into_iter().map(|agent| &agent[link.len() + 1..]).collect();
+    let to: Vec<&str> = record
+        .recipients()
+        .map(|(agent, _)| &**agent)
+        .filter(is_ours)
+        .collect();
+    if let Some(message) =
+        message.filter(|_| !to.is_empty() && !carried.alone && record.event != Event::Duplicate)
+    {
+        let to: Vec<&str> = to
+            .into_iter()
+            .map(|agent| &agent[link.len() + 1..])
+            .collect();
         fields.insert("from".into(), json!(record.from));
         fields.insert("to".into(), json!(to));
-        fields.insert("message".into(), Value::Object(across(message, link, record)));
+        fields.insert(
+            "message".into(),
+            Value::Object(across(message, link, record)),
+        );
     }
     if !receipts.is_empty() {
         fields.insert("receipts".into(), json!(receipts));
@@ -100,12 +123,15 @@ fn across(message: &Map<String, Value>, link: &str, record: &Record) -> Map<Stri
     let mut message = message.clone();
     message.shift_remove("from");
     message.shift_remove("to");
-    message.entry("timestamp").or_insert_with(|| record.at.as_str().into());
+    message
+        .entry("timestamp")
+        .or_insert_with(|| record.at.as_str().into());
     put_in(&mut message, &record.enclosed);
-    let there = |reference: &Value| match reference.as_str().and_then(|text| text.strip_prefix(link)) {
-        Some(theirs) if theirs.starts_with(':') => Value::from(theirs),
-        _ => reference.clone(),
-    };
+    let there =
+        |reference: &Value| match reference.as_str().and_then(|text| text.strip_prefix(link)) {
+            Some(theirs) if theirs.starts_with(':') => Value::from(theirs),
+            _ => reference.clone(),
+        };
     change_references(&mut message, there);
     message
 }
@@ -113,9 +139,17 @@ fn across(message: &Map<String, Value>, link: &str, record: &Record) -> Map<Stri
 /// An attached file becomes an attached text with the file's name.
 fn put_in(message: &mut Map<String, Value>, enclosed: &[Enclosed]) {
     let attachments = message.get_mut("attachments").and_then(Value::as_array_mut);
-    for attachment in attachments.into_iter().flatten().filter_map(Value::as_object_mut) {
-        let Some(path) = attachment.get("path").and_then(Value::as_str) else { continue };
-        let Some(file) = enclosed.iter().find(|file| file.path == path) else { continue };
+    for attachment in attachments
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_object_mut)
+    {
+        let Some(path) = attachment.get("path").and_then(Value::as_str) else {
+            continue;
+        };
+        let Some(file) = enclosed.iter().find(|file| file.path == path) else {
+            continue;
+        };
         let name = path.rsplit('/').next().unwrap_or(path).to_owned();
         attachment.shift_remove("path");
         attachment.insert("name".into(), name.into());
@@ -125,16 +159,22 @@ fn put_in(message: &mut Map<String, Value>, enclosed: &[Enclosed]) {
 
 /// How many bytes a message has in an item, without its addresses.
 pub fn size(message: &Message, enclosed: &[Enclosed]) -> u64 {
-    let texts = enclosed.iter().map(|file| serde_json::to_string(&file.content));
+    let texts = enclosed
+        .iter()
+        .map(|file| serde_json::to_string(&file.content));
     let parts = texts.chain([serde_json::to_string(message.fields())]);
-    parts.map(|text| text.map_or(0, |text| text.len() as u64)).sum()
+    parts
+        .map(|text| text.map_or(0, |text| text.len() as u64))
+        .sum()
 }
 
 /// The references of a message that came by this link, as this room has them.
 pub fn bring_home(message: &mut Map<String, Value>, link: &str) {
     let here = |reference: &Value| match reference.as_str() {
         Some(text) if text.starts_with(':') => Value::from(&text[1..]),
-        Some(text) if Reference::parse(text).is_some_and(|one| one.sender().is_some()) => Value::from(far(link, text)),
+        Some(text) if Reference::parse(text).is_some_and(|one| one.sender().is_some()) => {
+            Value::from(far(link, text))
+        }
         _ => reference.clone(),
     };
     change_references(message, here);
@@ -145,7 +185,9 @@ fn change_references(message: &mut Map<String, Value>, change: impl Fn(&Value) -
         *reference = change(reference);
     }
     if let Some(references) = message.get_mut("refs").and_then(Value::as_array_mut) {
-        references.iter_mut().for_each(|reference| *reference = change(reference));
+        references
+            .iter_mut()
+            .for_each(|reference| *reference = change(reference));
     }
 }
 
@@ -161,8 +203,13 @@ pub enum Unfit {
 impl Item {
     /// Reads an item.
     pub fn read(value: Value) -> Result<Item, Unfit> {
-        let Value::Object(mut fields) = value else { return Err(Unfit::Damaged) };
-        let digest = fields.shift_remove("digest").and_then(|digest| unhex(digest.as_str()?)).ok_or(Unfit::Damaged)?;
+        let Value::Object(mut fields) = value else {
+            return Err(Unfit::Damaged);
+        };
+        let digest = fields
+            .shift_remove("digest")
+            .and_then(|digest| unhex(digest.as_str()?))
+            .ok_or(Unfit::Damaged)?;
         if digest_of(&fields) != digest {
             return Err(Unfit::Damaged);
         }
@@ -170,7 +217,11 @@ impl Item {
     }
 
     fn of(mut fields: Map<String, Value>, digest: Hash) -> Option<Item> {
-        let stream: Arc<str> = fields.get("stream")?.as_str().filter(|stream| id::is_message_id(stream))?.into();
+        let stream: Arc<str> = fields
+            .get("stream")?
+            .as_str()
+            .filter(|stream| id::is_message_id(stream))?
+            .into();
         let number = |name: &str| fields.get(name).and_then(Value::as_u64);
         let (n, seq) = (number("n").filter(|n| *n > 0)?, number("seq")?);
         let prev = unhex(fields.get("prev")?.as_str()?)?;
@@ -180,23 +231,39 @@ impl Item {
         };
         let letter = match fields.shift_remove("message") {
             Some(Value::Object(message)) => {
-                let from = fields.get("from")?.as_str().filter(|from| id::is_name(from))?.to_owned();
+                let from = fields
+                    .get("from")?
+                    .as_str()
+                    .filter(|from| id::is_name(from))?
+                    .to_owned();
                 let to = serde_json::from_value(fields.shift_remove("to")?).ok()?;
                 Some((from, to, message))
             }
             Some(_) => return None,
             None => None,
         };
-        Some(Item { stream, n, prev, digest, seq, letter, receipts })
+        Some(Item {
+            stream,
+            n,
+            prev,
+            digest,
+            seq,
+            letter,
+            receipts,
+        })
     }
 }
 
 /// Why a message cannot cross a link. A bounce of the other room's router can.
 pub fn reason_to_stay(message: &Message) -> Option<&'static str> {
-    let is_bounce =
-        message.kind() == "error" && tag_of(message.from()).is_some_and(|tag| far(tag, id::MAILBAG) == message.from());
-    let mut references = message.text("in_reply_to").into_iter().chain(message.references());
-    let has_numbers = references.any(|text| Reference::parse(text).is_some_and(|one| one.seq().is_some()));
+    let is_bounce = message.kind() == "error"
+        && tag_of(message.from()).is_some_and(|tag| far(tag, id::MAILBAG) == message.from());
+    let mut references = message
+        .text("in_reply_to")
+        .into_iter()
+        .chain(message.references());
+    let has_numbers =
+        references.any(|text| Reference::parse(text).is_some_and(|one| one.seq().is_some()));
     if message.is_about_claims() || message.is_about_approvals() {
         Some("it changes claims or approvals, which belong to one room")
     } else if senders_of_type(message.kind()) != TypeSenders::Everyone && !is_bounce {
@@ -219,10 +286,15 @@ mod tests {
     fn record() -> (Record, Map<String, Value>) {
         let mut record = Record::new(Event::Accepted);
         (record.seq, record.from) = (42, Some("alice".into()));
-        record.to = vec![Group { via: "link".into(), agents: vec!["po:Sintra".into(), "fit:bob".into()] }];
+        record.to = vec![Group {
+            via: "link".into(),
+            agents: vec!["po:Sintra".into(), "fit:bob".into()],
+        }];
         let message = json!({"id": "m-1", "from": "alice", "to": "po:Sintra", "type": "message", "body": "hi",
                              "in_reply_to": "po:Sintra/q-1", "refs": ["alice/m-0", "m-2"]});
-        let Value::Object(message) = message else { unreachable!() };
+        let Value::Object(message) = message else {
+            unreachable!()
+        };
         (record, message)
     }
 
@@ -248,10 +320,16 @@ mod tests {
         assert_eq!(text, seal(fields(&record, Some(&message), &carried)));
         let item = Item::read(serde_json::from_str(&text).expect("JSON")).expect("an item");
         let (from, to, mut fields) = item.letter.expect("a message");
-        assert_eq!((item.n, item.seq, &*from, to), (1, 42, "alice", vec!["Sintra".to_owned()]));
+        assert_eq!(
+            (item.n, item.seq, &*from, to),
+            (1, 42, "alice", vec!["Sintra".to_owned()])
+        );
         bring_home(&mut fields, "fit");
         let references = (fields["in_reply_to"].as_str(), fields["refs"].to_string());
-        assert_eq!(references, (Some("Sintra/q-1"), r#"["fit:alice/m-0","m-2"]"#.to_owned()));
+        assert_eq!(
+            references,
+            (Some("Sintra/q-1"), r#"["fit:alice/m-0","m-2"]"#.to_owned())
+        );
         assert!(!fields.contains_key("from") && !fields.contains_key("to"));
     }
 
@@ -261,6 +339,9 @@ mod tests {
         let mut carried = carried();
         carried.digest = digest(&record, Some(&message), &carried);
         let text = text(&record, Some(&message), &carried).replace("\"hi\"", "\"ho\"");
-        assert_eq!(Item::read(serde_json::from_str(&text).expect("JSON")), Err(Unfit::Damaged));
+        assert_eq!(
+            Item::read(serde_json::from_str(&text).expect("JSON")),
+            Err(Unfit::Damaged)
+        );
     }
 }

@@ -137,7 +137,8 @@ fn in_prose(text: &str) -> Vec<(usize, usize)> {
     let (mut places, mut last_end) = (Vec::new(), 0);
     for (at, _) in text.match_indices('@') {
         // `@a/@b` is two mentions; `https://host/@user` is none.
-        let follows_mention = at >= 1 && bytes[at - 1] == b'/' && last_end == at - 1 && last_end > 0;
+        let follows_mention =
+            at >= 1 && bytes[at - 1] == b'/' && last_end == at - 1 && last_end > 0;
         if !follows_mention && text[..at].chars().next_back().is_some_and(belongs_to_word) {
             continue;
         }
@@ -152,7 +153,10 @@ fn in_prose(text: &str) -> Vec<(usize, usize)> {
 
 /// The end of the name that begins here.
 fn name_at(text: &str, begin: usize) -> Option<usize> {
-    let run = text.as_bytes()[begin..].iter().take_while(|b| b.is_ascii_alphanumeric() || b"._-".contains(b)).count();
+    let run = text.as_bytes()[begin..]
+        .iter()
+        .take_while(|b| b.is_ascii_alphanumeric() || b"._-".contains(b))
+        .count();
     let name = text[begin..begin + run].trim_end_matches(['.', '-']);
     let end = begin + name.len();
     (id::is_name(name) && !goes_on(&text[end..])).then_some(end)
@@ -171,7 +175,11 @@ fn belongs_to_word(c: char) -> bool {
 }
 
 fn is_letter(c: char) -> bool {
-    let is_sign = || SIGNS.iter().any(|(first, last)| (*first..=*last).contains(&c));
+    let is_sign = || {
+        SIGNS
+            .iter()
+            .any(|(first, last)| (*first..=*last).contains(&c))
+    };
     c.is_ascii_alphanumeric() || !c.is_ascii() && !is_sign()
 }
 
@@ -196,13 +204,22 @@ mod tests {
             ["@planner", "@Sintra", "@agent_1_a.b"]
         );
         assert_eq!(mentions("cc @a/@b and @channel"), ["@a", "@b", "@channel"]);
-        assert_eq!(mentions("**@bob**'s turn; \"@eve\"; @all: stop"), ["@bob", "@eve", "@all"]);
+        assert_eq!(
+            mentions("**@bob**'s turn; \"@eve\"; @all: stop"),
+            ["@bob", "@eve", "@all"]
+        );
     }
 
     #[test]
     fn a_name_of_another_room_has_its_tag() {
-        assert_eq!(mentions("@po:Sintra, @po:all_engineer: go. @bob: hi"), ["@po:Sintra", "@po:all_engineer", "@bob"]);
-        assert_eq!(mentions("@all:x @lane:web @human:x @po:a/b @po:é @po:a@b"), ["@all", "@lane", "@human", "@po"]);
+        assert_eq!(
+            mentions("@po:Sintra, @po:all_engineer: go. @bob: hi"),
+            ["@po:Sintra", "@po:all_engineer", "@bob"]
+        );
+        assert_eq!(
+            mentions("@all:x @lane:web @human:x @po:a/b @po:é @po:a@b"),
+            ["@all", "@lane", "@human", "@po"]
+        );
     }
 
     #[test]

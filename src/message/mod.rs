@@ -34,9 +34,11 @@ mod types;
 pub mod waking;
 
 pub use checked::{
-    DEFAULT_CHANNEL, DEFAULT_PRIORITY, FIELDS, Message, PRIORITIES, ROUTERS_OWN, URGENT, is_decision, is_offer, unknown,
+    DEFAULT_CHANNEL, DEFAULT_PRIORITY, FIELDS, Message, PRIORITIES, ROUTERS_OWN, URGENT,
+    is_decision, is_offer, unknown,
 };
 pub use types::{
-    ALL_CLAIMS, APPROVAL, CLAIM_TYPES, DECISION, ESCALATION, LINK, MILESTONE, PIN, QUESTION, REPORTS, ROUTER_TYPES,
-    TYPES, TypeSenders, goes_to_all, is_acted_on, may_go_to_channel_alone, senders_of_type,
+    ALL_CLAIMS, APPROVAL, CLAIM_TYPES, DECISION, ESCALATION, LINK, MILESTONE, PIN, QUESTION,
+    REPORTS, ROUTER_TYPES, TYPES, TypeSenders, goes_to_all, is_acted_on, may_go_to_channel_alone,
+    senders_of_type,
 };

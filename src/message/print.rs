@@ -11,8 +11,13 @@ const LEVELS: usize = 4;
 /// The value as people read it, without a newline at the end.
 pub(crate) fn pretty(value: &impl Serialize) -> String {
     let mut text = Vec::with_capacity(256);
-    let shallow = Shallow { pretty: PrettyFormatter::new(), depth: 0 };
-    value.serialize(&mut Serializer::with_formatter(&mut text, shallow)).expect("JSON values print");
+    let shallow = Shallow {
+        pretty: PrettyFormatter::new(),
+        depth: 0,
+    };
+    value
+        .serialize(&mut Serializer::with_formatter(&mut text, shallow))
+        .expect("JSON values print");
     String::from_utf8(text).expect("JSON is text")
 }
 
@@ -80,7 +85,10 @@ mod tests {
     #[test]
     fn what_is_shallow_prints_as_serde_json_does() {
         let value = json!({"a": [1, {"b": []}], "c": {}, "d": {"e": "f"}});
-        assert_eq!(pretty(&value), serde_json::to_string_pretty(&value).expect("JSON"));
+        assert_eq!(
+            pretty(&value),
+            serde_json::to_string_pretty(&value).expect("JSON")
+        );
     }
 
     #[test]

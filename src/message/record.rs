@@ -112,7 +112,11 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// SHA-256 of the message, from [`crate::message::Message::digest`].
-    #[serde(default, skip_serializing_if = "Option::is_none", with = "hex_hash_option")]
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        with = "hex_hash_option"
+    )]
     pub digest: Option<Hash>,
     /// The recipients.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -251,18 +255,24 @@ impl Record {
 
     /// The time that the machine's clock showed when the record was accepted at this time.
     pub fn time(&self, at: Stamp) -> Stamp {
-        self.clock.as_deref().and_then(Stamp::parse).map_or(at, |clock| clock.min(at))
+        self.clock
+            .as_deref()
+            .and_then(Stamp::parse)
+            .map_or(at, |clock| clock.min(at))
     }
 
     /// Every recipient with the kind of address.
     pub fn recipients(&self) -> impl Iterator<Item = (&Arc<str>, &str)> {
-        self.to.iter().flat_map(|group| group.agents.iter().map(|agent| (agent, group.via.as_str())))
+        self.to
+            .iter()
+            .flat_map(|group| group.agents.iter().map(|agent| (agent, group.via.as_str())))
     }
 
     /// Every recipient of this room that gets a copy, with the kind of address.
     pub fn copies(&self) -> impl Iterator<Item = (&Arc<str>, &str)> {
         let is_here = |(agent, _): &(&Arc<str>, &str)| tag_of(agent).is_none();
-        self.recipients().filter(move |copy| self.event != Event::Duplicate && is_here(copy))
+        self.recipients()
+            .filter(move |copy| self.event != Event::Duplicate && is_here(copy))
     }
 
     /// The channel of an accepted message. `None` for other records, and for a message to the router only.
@@ -277,13 +287,17 @@ impl Record {
 
     /// The head of an accepted message. `None` for other records.
     pub fn head(&self) -> Option<Head<'_>> {
-        let message = self.message.as_ref().filter(|_| self.event == Event::Accepted)?;
+        let message = self
+            .message
+            .as_ref()
+            .filter(|_| self.event == Event::Accepted)?;
         serde_json::from_str(message.get()).ok()
     }
 
     /// The line of this record, with its newline.
     pub fn line(&self) -> Vec<u8> {
-        let mut line = serde_json::to_vec(self).expect("a record has no keys or numbers that JSON lacks");
+        let mut line =
+            serde_json::to_vec(self).expect("a record has no keys or numbers that JSON lacks");
         line.push(b'\n');
         line
     }
@@ -296,12 +310,28 @@ mod tests {
     #[test]
     fn an_event_has_the_same_name_in_a_record_as_in_a_command() {
         use Event::*;
-        let names = ["room", "accepted", "refused", "duplicate", "notice", "rungs", "settled", "gap"];
-        for (event, name) in
-            [Room, Accepted, Rejected, Duplicate, Notice, Receipts, Settled, Gap].into_iter().zip(names)
+        let names = [
+            "room",
+            "accepted",
+            "refused",
+            "duplicate",
+            "notice",
+            "rungs",
+            "settled",
+            "gap",
+        ];
+        for (event, name) in [
+            Room, Accepted, Rejected, Duplicate, Notice, Receipts, Settled, Gap,
+        ]
+        .into_iter()
+        .zip(names)
         {
             assert_eq!(event.as_str(), name);
-            assert_eq!(serde_json::to_value(event).expect("a word"), name, "a log of an earlier version has this name");
+            assert_eq!(
+                serde_json::to_value(event).expect("a word"),
+                name,
+                "a log of an earlier version has this name"
+            );
         }
     }
 
@@ -310,13 +340,19 @@ mod tests {
         let mut record = Record::new(Event::Accepted);
         record.seq = 7;
         record.digest = Some([0xab; 32]);
-        record.to = vec![Group { via: "all".into(), agents: vec!["bob".into(), "carol".into()] }];
+        record.to = vec![Group {
+            via: "all".into(),
+            agents: vec!["bob".into(), "carol".into()],
+        }];
         record.message = RawValue::from_string(r#"{"n":12345678901234567890123}"#.into()).ok();
         let line = record.line();
         let again: Record = serde_json::from_slice(&line).expect("its own line");
         assert_eq!(again.line(), line);
         assert_eq!(
-            again.recipients().map(|(agent, via)| format!("{agent} {via}")).collect::<Vec<_>>(),
+            again
+                .recipients()
+                .map(|(agent, via)| format!("{agent} {via}"))
+                .collect::<Vec<_>>(),
             ["bob all", "carol all"]
         );
     }

@@ -35,7 +35,11 @@ impl Reference {
     /// Reads a reference. `None` if no message can have this name.
     pub fn parse(text: &str) -> Option<Reference> {
         if let Some(number) = text.strip_prefix('#') {
-            return Some(Reference { sender: None, id: None, seq: Some(seq(number)?) });
+            return Some(Reference {
+                sender: None,
+                id: None,
+                seq: Some(seq(number)?),
+            });
         }
         let (sender, id) = match text.split_once('/') {
             Some((sender, id)) => (Some(sender), id),
@@ -43,7 +47,11 @@ impl Reference {
         };
         let is_one = id::is_message_id(id) && sender.is_none_or(is_sender);
         let seq = seq(id).filter(|_| sender.is_none());
-        is_one.then(|| Reference { sender: sender.map(str::to_owned), id: Some(id.to_owned()), seq })
+        is_one.then(|| Reference {
+            sender: sender.map(str::to_owned),
+            id: Some(id.to_owned()),
+            seq,
+        })
     }
 
     /// The sender in it.
@@ -66,15 +74,21 @@ impl Reference {
         if self.seq.is_some() && self.seq == seq {
             return Some(Fit::Whole);
         }
-        let begun =
-            id.strip_prefix(self.id.as_deref()?).filter(|_| self.sender.as_deref().is_none_or(|s| s == from))?;
-        Some(if begun.is_empty() { Fit::Whole } else { Fit::Beginning })
+        let begun = id
+            .strip_prefix(self.id.as_deref()?)
+            .filter(|_| self.sender.as_deref().is_none_or(|s| s == from))?;
+        Some(if begun.is_empty() {
+            Fit::Whole
+        } else {
+            Fit::Beginning
+        })
     }
 }
 
 /// Chooses the match. Full names take precedence over prefixes; several equal matches are ambiguous.
 pub fn choose<T>(found: Vec<(Fit, T)>) -> Chosen<T> {
-    let (whole, begun): (Vec<_>, Vec<_>) = found.into_iter().partition(|(fit, _)| *fit == Fit::Whole);
+    let (whole, begun): (Vec<_>, Vec<_>) =
+        found.into_iter().partition(|(fit, _)| *fit == Fit::Whole);
     let best = if whole.is_empty() { begun } else { whole };
     let mut best: Vec<T> = best.into_iter().map(|(_, one)| one).collect();
     match best.len() {
@@ -102,14 +116,29 @@ mod tests {
 
     #[test]
     fn each_spelling_names_what_it_says() {
-        let fit = |text: &str| Reference::parse(text).and_then(|one| one.fit("alice", "0192f3-a", Some(12)));
+        let fit = |text: &str| {
+            Reference::parse(text).and_then(|one| one.fit("alice", "0192f3-a", Some(12)))
+        };
         for whole in ["#12", "12", "0192f3-a", "alice/0192f3-a"] {
             assert_eq!(fit(whole), Some(Fit::Whole), "{whole}");
         }
         for begun in ["0192f3", "0", "0192", "alice/0192"] {
             assert_eq!(fit(begun), Some(Fit::Beginning), "{begun}");
         }
-        for other in ["#1", "1", "012", "bob/0192f3-a", "#0192f3-a", "", "/a", "a/b/c", "\"", "#", "#+12", "alice/12"] {
+        for other in [
+            "#1",
+            "1",
+            "012",
+            "bob/0192f3-a",
+            "#0192f3-a",
+            "",
+            "/a",
+            "a/b/c",
+            "\"",
+            "#",
+            "#+12",
+            "alice/12",
+        ] {
             assert_eq!(fit(other), None, "{other}");
         }
     }
@@ -118,7 +147,10 @@ mod tests {
     fn a_whole_name_goes_before_a_beginning_and_two_of_a_kind_are_ambiguous() {
         use Fit::{Beginning, Whole};
         assert_eq!(choose(vec![(Beginning, 1), (Whole, 2)]), Chosen::One(2));
-        assert_eq!(choose(vec![(Beginning, 1), (Beginning, 2)]), Chosen::Several(vec![1, 2]));
+        assert_eq!(
+            choose(vec![(Beginning, 1), (Beginning, 2)]),
+            Chosen::Several(vec![1, 2])
+        );
         assert_eq!(choose(Vec::<(Fit, u8)>::new()), Chosen::None);
     }
 }

@@ -44,13 +44,20 @@ impl Status {
     ];
 
     /// Other words for a status in an ack.
-    pub const OTHER_WORDS: [(&str, Status); 2] = [("acked", Status::Acknowledged), ("closed", Status::Resolved)];
+    pub const OTHER_WORDS: [(&str, Status); 2] = [
+        ("acked", Status::Acknowledged),
+        ("closed", Status::Resolved),
+    ];
 
     /// The status in an ack, in any letter case. `None` for a status that an ack may not set.
     pub fn of_ack(word: &str) -> Option<Status> {
-        let known = Status::ACKS.into_iter().map(|status| (status.as_str(), status));
+        let known = Status::ACKS
+            .into_iter()
+            .map(|status| (status.as_str(), status));
         let mut words = known.chain(Status::OTHER_WORDS);
-        words.find(|(known, _)| known.eq_ignore_ascii_case(word)).map(|(_, status)| status)
+        words
+            .find(|(known, _)| known.eq_ignore_ascii_case(word))
+            .map(|(_, status)| status)
     }
 
     /// The word in the log.
@@ -96,7 +103,11 @@ impl Status {
     /// Returns true if a recipient with a copy in this status no longer owes a reply. A message that wants an answer is
     /// settled when the copy is closed, another one when it is acknowledged. Urgent mail is not settled by its expiry.
     pub fn settles(self, wants_answer: bool, urgent: bool) -> bool {
-        let least = if wants_answer { Status::Resolved } else { Status::Acknowledged };
+        let least = if wants_answer {
+            Status::Resolved
+        } else {
+            Status::Acknowledged
+        };
         self.rank() >= least.rank() && !(urgent && self == Status::Expired)
     }
 

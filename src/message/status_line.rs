@@ -1,7 +1,10 @@
 //! Status lines: the short reports `status`, `artifact`, `dependency` and `complete` that programs print or drop. The
 //! output of a command, files and lines of files are read by this one definition.
 
-#![allow(clippy::result_large_err, reason = "a problem is built for rejected input only")]
+#![allow(
+    clippy::result_large_err,
+    reason = "a problem is built for rejected input only"
+)]
 
 use crate::base::error::Problem;
 use crate::base::limits;
@@ -114,7 +117,11 @@ impl StatusLine {
                 if waiting_for.is_empty() && kind == "dependency" {
                     return Err(missing("waiting_for", kind, json!("bob")));
                 }
-                Ok(StatusLine::Dependency { waiting_for, reason: fields.text("reason")?, rest: fields.0 })
+                Ok(StatusLine::Dependency {
+                    waiting_for,
+                    reason: fields.text("reason")?,
+                    rest: fields.0,
+                })
             }
             "complete" | "completed" | "agent_complete" => Ok(StatusLine::Complete {
                 message: fields.text("message")?,
@@ -133,25 +140,57 @@ impl StatusLine {
     /// The message that it makes.
     pub fn report(self) -> ReportMessage {
         match self {
-            StatusLine::Status { message, progress, rest } => {
-                let progress = progress.map(|progress| ("progress".to_owned(), Value::Number(progress)));
+            StatusLine::Status {
+                message,
+                progress,
+                rest,
+            } => {
+                let progress =
+                    progress.map(|progress| ("progress".to_owned(), Value::Number(progress)));
                 with_text(message, rest.into_iter().chain(progress).collect())
             }
-            StatusLine::Complete { message, result, outputs, rest } => {
+            StatusLine::Complete {
+                message,
+                result,
+                outputs,
+                rest,
+            } => {
                 let text = message.or_else(|| result.as_ref()?.as_str().map(str::to_owned));
                 let result = result.map(|result| ("result".to_owned(), result));
                 let outputs = (!outputs.is_empty()).then(|| ("outputs".to_owned(), json!(outputs)));
                 let text = text.unwrap_or_else(|| "completed".to_owned());
-                with_text(Some(text), rest.into_iter().chain(result).chain(outputs).collect())
+                with_text(
+                    Some(text),
+                    rest.into_iter().chain(result).chain(outputs).collect(),
+                )
             }
-            StatusLine::Dependency { waiting_for, reason, mut rest } => {
-                let because = reason.as_ref().map(|reason| format!(": {reason}")).unwrap_or_default();
-                let text = (!waiting_for.is_empty()).then(|| format!("waits for {}{because}", waiting_for.join(", ")));
-                rest.extend(text.is_some().then(|| ("waiting_for".to_owned(), json!(waiting_for))));
+            StatusLine::Dependency {
+                waiting_for,
+                reason,
+                mut rest,
+            } => {
+                let because = reason
+                    .as_ref()
+                    .map(|reason| format!(": {reason}"))
+                    .unwrap_or_default();
+                let text = (!waiting_for.is_empty())
+                    .then(|| format!("waits for {}{because}", waiting_for.join(", ")));
+                rest.extend(
+                    text.is_some()
+                        .then(|| ("waiting_for".to_owned(), json!(waiting_for))),
+                );
                 rest.extend(reason.map(|reason| ("reason".to_owned(), json!(reason))));
-                ReportMessage { subject: text.as_deref().map(line), metadata: rest, ..ReportMessage::default() }
+                ReportMessage {
+                    subject: text.as_deref().map(line),
+                    metadata: rest,
+                    ..ReportMessage::default()
+                }
             }
-            StatusLine::Artifact { path, description, category } => artifact(&path, description, category),
+            StatusLine::Artifact {
+                path,
+                description,
+                category,
+            } => artifact(&path, description, category),
         }
     }
 }
@@ -159,17 +198,34 @@ impl StatusLine {
 /// The first line of a text is the subject. The metadata has a text that is longer.
 fn with_text(text: Option<String>, mut metadata: Map<String, Value>) -> ReportMessage {
     let subject = text.as_deref().map(line);
-    metadata.extend(text.filter(|text| Some(text) != subject.as_ref()).map(|text| ("message".to_owned(), json!(text))));
-    ReportMessage { subject, metadata, ..ReportMessage::default() }
+    metadata.extend(
+        text.filter(|text| Some(text) != subject.as_ref())
+            .map(|text| ("message".to_owned(), json!(text))),
+    );
+    ReportMessage {
+        subject,
+        metadata,
+        ..ReportMessage::default()
+    }
 }
 
 /// A file in the context is attached. Another one is named.
 fn artifact(path: &str, description: Option<String>, category: Option<String>) -> ReportMessage {
     let bare = path.trim_start_matches("./");
-    let below = ["shared/context/", "context/"].into_iter().find_map(|start| bare.strip_prefix(start));
+    let below = ["shared/context/", "context/"]
+        .into_iter()
+        .find_map(|start| bare.strip_prefix(start));
     let (subject, field, value) = match below.filter(|below| !below.is_empty()) {
-        Some(below) => (below.replace('/', ": "), "attachments", json!([{"path": below}])),
-        None => (format!("artifact: {path}"), "context", json!({"file": path})),
+        Some(below) => (
+            below.replace('/', ": "),
+            "attachments",
+            json!([{"path": below}]),
+        ),
+        None => (
+            format!("artifact: {path}"),
+            "context",
+            json!({"file": path}),
+        ),
     };
     let metadata = category.map(|category| ("category".to_owned(), json!(category)));
     ReportMessage {
@@ -182,13 +238,21 @@ fn artifact(path: &str, description: Option<String>, category: Option<String>) -
 
 /// The first non-empty line of a text, shortened to the length of a subject.
 pub fn line(text: &str) -> String {
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let line = text
+        .lines()
+        .map(str::trim)
+        .find(|line| !line.is_empty())
+        .unwrap_or_default();
     line.chars().take(limits::SUBJECT).collect()
 }
 
 /// A progress: a number from 0 to 1, or a text such as `50%`.
 pub fn fraction(value: &Value) -> Option<Number> {
-    let is_fraction = |number: &Number| number.as_f64().is_some_and(|share| (0.0..=1.0).contains(&share));
+    let is_fraction = |number: &Number| {
+        number
+            .as_f64()
+            .is_some_and(|share| (0.0..=1.0).contains(&share))
+    };
     match value {
         Value::Number(number) => Some(number.clone()).filter(is_fraction),
         Value::String(text) => {
@@ -200,12 +264,18 @@ pub fn fraction(value: &Value) -> Option<Number> {
 }
 
 fn missing(field: &str, kind: &str, example: Value) -> Problem {
-    let problem = Problem::new("incomplete_report", format!("the field {field} is missing")).at(format!("/{field}"));
-    problem.fix(format!("add {field}: {kind} needs it")).example(example)
+    let problem = Problem::new("incomplete_report", format!("the field {field} is missing"))
+        .at(format!("/{field}"));
+    problem
+        .fix(format!("add {field}: {kind} needs it"))
+        .example(example)
 }
 
 fn wrong(field: &str, what: String, wanted: &str, example: Value) -> Problem {
-    Problem::new("bad_value", what).at(format!("/{field}")).fix(format!("write {wanted}")).example(example)
+    Problem::new("bad_value", what)
+        .at(format!("/{field}"))
+        .fix(format!("write {wanted}"))
+        .example(example)
 }
 
 struct Fields(Map<String, Value>);
@@ -223,7 +293,12 @@ impl Fields {
             Some(Value::String(_)) => format!("the field {field} is empty"),
             Some(_) => format!("the field {field} is not a string"),
         };
-        Err(wrong(field, what, "a text, or omit the field", json!("tests pass")))
+        Err(wrong(
+            field,
+            what,
+            "a text, or omit the field",
+            json!("tests pass"),
+        ))
     }
 
     /// A string, or a list of strings.
@@ -234,31 +309,54 @@ impl Fields {
             Some(Value::Array(items)) => items,
             Some(one) => vec![one],
         };
-        let texts = items.into_iter().map(|item| item.as_str().map(str::to_owned));
-        texts.collect::<Option<_>>().ok_or_else(|| wrong(field, what(), "a list of texts", json!(["api-spec.yaml"])))
+        let texts = items
+            .into_iter()
+            .map(|item| item.as_str().map(str::to_owned));
+        texts
+            .collect::<Option<_>>()
+            .ok_or_else(|| wrong(field, what(), "a list of texts", json!(["api-spec.yaml"])))
     }
 
     /// Names of agents.
     fn names(&mut self, field: &str) -> Result<Vec<String>, Problem> {
         let names = self.list(field)?;
-        let what = match names.iter().find(|name| !id::is_name(name.strip_prefix('@').unwrap_or(name))) {
+        let what = match names
+            .iter()
+            .find(|name| !id::is_name(name.strip_prefix('@').unwrap_or(name)))
+        {
             Some(name) => format!("{} is not a valid agent name", quoted(name)),
             None if names.len() > limits::WAITING_FOR => {
                 format!("{field} has more than {} agents", limits::WAITING_FOR)
             }
-            None => return Ok(names.into_iter().map(|name| name.trim_start_matches('@').to_owned()).collect()),
+            None => {
+                return Ok(names
+                    .into_iter()
+                    .map(|name| name.trim_start_matches('@').to_owned())
+                    .collect());
+            }
         };
         Err(wrong(field, what, "the ids of agents", json!(["bob"])))
     }
 
     fn progress(&mut self) -> Result<Option<Number>, Problem> {
-        let Some(value) = self.take("progress") else { return Ok(None) };
+        let Some(value) = self.take("progress") else {
+            return Ok(None);
+        };
         fraction(&value).map(Some).ok_or_else(|| {
             let shown = quoted(&value.to_string());
-            let what = format!("the field progress is {shown}, not a number from 0 to 1 or a percentage with %");
-            let percent = value.as_f64().filter(|number| (0.0..=100.0).contains(number));
+            let what = format!(
+                "the field progress is {shown}, not a number from 0 to 1 or a percentage with %"
+            );
+            let percent = value
+                .as_f64()
+                .filter(|number| (0.0..=100.0).contains(number));
             let example = percent.map_or(json!(0.5), |percent| json!(format!("{percent}%")));
-            wrong("progress", what, &format!("a fraction, or a percentage such as {example}"), example)
+            wrong(
+                "progress",
+                what,
+                &format!("a fraction, or a percentage such as {example}"),
+                example,
+            )
         })
     }
 }

@@ -53,7 +53,13 @@ pub const TYPES: &[&str] = &[
     "escalation.requested",
 ];
 /// Types of reports about an agent's work.
-pub const REPORTS: [&str; 5] = ["status", "progress", "blocked", "completed", "agent_complete"];
+pub const REPORTS: [&str; 5] = [
+    "status",
+    "progress",
+    "blocked",
+    "completed",
+    "agent_complete",
+];
 /// Types that the router acts on.
 pub const ROUTER_TYPES: &[&str] = &["ack", "subscribe", "unsubscribe", LINK, PIN];
 /// The type of a message with which a person changes a link to another room.
@@ -171,7 +177,11 @@ mod tests {
         ];
         for kind in TYPES {
             let crosses = senders_of_type(kind) == TypeSenders::Everyone;
-            assert_eq!(crosses, plain.contains(kind), "{kind}: decide whether a new type may cross a link");
+            assert_eq!(
+                crosses,
+                plain.contains(kind),
+                "{kind}: decide whether a new type may cross a link"
+            );
         }
         assert_eq!(senders_of_type("x-mine"), TypeSenders::Everyone);
         assert_eq!(senders_of_type(LINK), TypeSenders::Human);

@@ -22,13 +22,21 @@ pub struct Candidates<'a> {
 impl<'a> Candidates<'a> {
     /// Without the log: fast, and enough to tell whether the router would reject a message.
     pub fn quick(room: &'a Room, registry: &'a Registry) -> Candidates<'a> {
-        Candidates { room, registry, state: State::default() }
+        Candidates {
+            room,
+            registry,
+            state: State::default(),
+        }
     }
 
     /// With activity from the log. An unreadable log counts as empty.
     pub fn whole(room: &'a Room, registry: &'a Registry) -> Candidates<'a> {
         let state = state::committed(&room.dir).unwrap_or_default();
-        Candidates { room, registry, state }
+        Candidates {
+            room,
+            registry,
+            state,
+        }
     }
 }
 
@@ -38,11 +46,17 @@ impl Availability for Candidates<'_> {
     }
 
     fn online(&self, agent: &str) -> bool {
-        self.registry.agent(agent).is_some_and(|agent| agent.status != Status::Offline)
+        self.registry
+            .agent(agent)
+            .is_some_and(|agent| agent.status != Status::Offline)
     }
 
     fn was_seen(&self, agent: &str) -> bool {
-        roster::is_there(agent, (&self.state, &Calls::of(&self.room.dir)), Stamp::now())
+        roster::is_there(
+            agent,
+            (&self.state, &Calls::of(&self.room.dir)),
+            Stamp::now(),
+        )
     }
 
     fn last_active(&self, agent: &str) -> Stamp {
@@ -51,7 +65,10 @@ impl Availability for Candidates<'_> {
 
     fn owners(&self, subject: &Subject) -> Vec<Arc<str>> {
         let claims = log::owners::owners(&self.room.dir).unwrap_or_default();
-        claims.conflicting(subject).map(|held| held.owner.clone()).collect()
+        claims
+            .conflicting(subject)
+            .map(|held| held.owner.clone())
+            .collect()
     }
 
     fn taken(&mut self, _agent: &str) {}

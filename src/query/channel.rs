@@ -32,17 +32,24 @@ pub struct Line {
 
 impl Line {
     fn of(text: &str) -> Line {
-        Line { text: text.to_owned(), value: serde_json::from_str(text).unwrap_or_default() }
+        Line {
+            text: text.to_owned(),
+            value: serde_json::from_str(text).unwrap_or_default(),
+        }
     }
 
     /// The number of the record that the line shows.
     pub fn seq(&self) -> Option<u64> {
-        self.value.pointer("/metadata/delivery/seq").and_then(Value::as_u64)
+        self.value
+            .pointer("/metadata/delivery/seq")
+            .and_then(Value::as_u64)
     }
 
     /// When the message was accepted.
     pub fn accepted_at(&self) -> Option<&str> {
-        self.value.pointer("/metadata/delivery/accepted_at").and_then(Value::as_str)
+        self.value
+            .pointer("/metadata/delivery/accepted_at")
+            .and_then(Value::as_str)
     }
 }
 
@@ -58,7 +65,11 @@ pub fn list(room: &Room) -> Result<Vec<Channel>> {
             Ok(())
         })?;
         let last = last.and_then(|line| Line::of(&line).accepted_at().map(str::to_owned));
-        channels.push(Channel { channel, messages, last });
+        channels.push(Channel {
+            channel,
+            messages,
+            last,
+        });
     }
     Ok(channels)
 }
@@ -73,16 +84,28 @@ pub fn find<'a>(room: &'a Room, channel: &str) -> Result<Conversation<'a>> {
         [] => "`mailbag channel list` shows the channels; a message with the field `channel` creates one".to_owned(),
         near => format!("did you mean {}?", near.join(", ")),
     };
-    Err(Error::NotFound { what: format!("no channel {}", quoted(channel)), cure })
+    Err(Error::NotFound {
+        what: format!("no channel {}", quoted(channel)),
+        cure,
+    })
 }
 
 /// The conversation of a channel that may not exist yet; `true` if it exists.
 pub fn follow<'a>(room: &'a Room, channel: &str) -> Result<(Conversation<'a>, bool)> {
     if !id::is_name(channel) {
-        let cure = format!("use letters, digits, `.`, `_` and `-`, at most {} characters", limits::NAME);
-        return Err(Error::Usage { what: format!("{} is not a valid channel name", quoted(channel)), cure });
+        let cure = format!(
+            "use letters, digits, `.`, `_` and `-`, at most {} characters",
+            limits::NAME
+        );
+        return Err(Error::Usage {
+            what: format!("{} is not a valid channel name", quoted(channel)),
+            cure,
+        });
     }
-    Ok((Conversation::of(room, channel), names(room)?.iter().any(|name| name == channel)))
+    Ok((
+        Conversation::of(room, channel),
+        names(room)?.iter().any(|name| name == channel),
+    ))
 }
 
 fn names(room: &Room) -> Result<Vec<String>> {
@@ -93,7 +116,12 @@ fn names(room: &Room) -> Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in dir.list()? {
         let name = entry?.name.into_string().unwrap_or_default();
-        if id::is_name(&name) && room.dir.stat(layout::conversation(&name))?.is_some_and(|meta| meta.size > 0) {
+        if id::is_name(&name)
+            && room
+                .dir
+                .stat(layout::conversation(&name))?
+                .is_some_and(|meta| meta.size > 0)
+        {
             names.push(name);
         }
     }
@@ -118,27 +146,54 @@ struct Open {
 
 impl<'a> Conversation<'a> {
     fn of(room: &'a Room, channel: &str) -> Conversation<'a> {
-        Conversation { room, channel: channel.to_owned(), open: None, seq: 0 }
+        Conversation {
+            room,
+            channel: channel.to_owned(),
+            open: None,
+            seq: 0,
+        }
     }
 
     /// Calls `each` for every line added since the last call. If the file was replaced, reading starts again from its
     /// beginning and skips lines that were returned before.
     pub fn each_new(&mut self, each: &mut dyn FnMut(&str) -> Result<()>) -> Result<()> {
-        let Some(dir) = self.directory()? else { return Ok(()) };
-        let Some(meta) = dir.stat(layout::CONVERSATION)? else { return Ok(()) };
-        let open = match self.open.take().filter(|open| open.inode == meta.inode && open.offset <= meta.size) {
+        let Some(dir) = self.directory()? else {
+            return Ok(());
+        };
+        let Some(meta) = dir.stat(layout::CONVERSATION)? else {
+            return Ok(());
+        };
+        let open = match self
+            .open
+            .take()
+            .filter(|open| open.inode == meta.inode && open.offset <= meta.size)
+        {
             Some(open) => open,
             None => {
                 let file = dir.look(layout::CONVERSATION)?;
-                let inode = file_meta(&file).doing_in("look at", dir.path(), layout::CONVERSATION)?.inode;
-                Open { file, inode, offset: 0 }
+                let inode = file_meta(&file)
+                    .doing_in("look at", dir.path(), layout::CONVERSATION)?
+                    .inode;
+                Open {
+                    file,
+                    inode,
+                    offset: 0,
+                }
             }
         };
-        let Open { mut file, inode, mut offset } = open;
+        let Open {
+            mut file,
+            inode,
+            mut offset,
+        } = open;
         if meta.size > offset {
             offset = self.read_from(&mut file, offset, &dir, each)?;
         }
-        self.open = Some(Open { file, inode, offset });
+        self.open = Some(Open {
+            file,
+            inode,
+            offset,
+        });
         Ok(())
     }
 
@@ -177,8 +232,14 @@ impl<'a> Conversation<'a> {
         loop {
             line.clear();
             let most = limits::MESSAGE_BYTES_MOST * 2;
-            let read = reader.by_ref().take(most).read_until(b'\n', &mut line).doing("read", &path)?;
-            let Some(text) = line.strip_suffix(b"\n") else { return Ok(offset) };
+            let read = reader
+                .by_ref()
+                .take(most)
+                .read_until(b'\n', &mut line)
+                .doing("read", &path)?;
+            let Some(text) = line.strip_suffix(b"\n") else {
+                return Ok(offset);
+            };
             offset += read as u64;
             let text = String::from_utf8_lossy(text);
             let seq = Line::of(&text).seq().unwrap_or(u64::MAX);

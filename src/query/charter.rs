@@ -29,22 +29,46 @@ pub fn charter(room: &Room) -> Result<RoomCharter> {
     let mut charter = match &file {
         CharterFile::Text(text) => Charter::parse(text),
         CharterFile::Unreadable(Problem { what, fix, .. }) => {
-            return Err(Error::State { path, line: None, what: what.clone(), cure: fix.clone() });
+            return Err(Error::State {
+                path,
+                line: None,
+                what: what.clone(),
+                cure: fix.clone(),
+            });
         }
         CharterFile::Missing => {
             let cure = "write one, or run `mailbag charter init` for a template".into();
-            return Err(Error::NotFound { what: format!("no {}", path.display()), cure });
+            return Err(Error::NotFound {
+                what: format!("no {}", path.display()),
+                cure,
+            });
         }
     };
-    let registry = room.registry_alone()?.with_lanes(charter.lanes.clone().into());
+    let registry = room
+        .registry_alone()?
+        .with_lanes(charter.lanes.clone().into());
     let mut candidates = Candidates::quick(room, &registry);
     for lane in charter.lanes.iter().filter(|lane| !lane.owners.is_empty()) {
-        let explained = resolve::explain(&registry, None, std::slice::from_ref(&lane.address), &mut candidates);
-        let problems = explained.addresses.into_iter().flat_map(|address| address.problems);
-        charter.problems.extend(problems.map(|problem| problem.at(format!("line {}", lane.line))));
+        let explained = resolve::explain(
+            &registry,
+            None,
+            std::slice::from_ref(&lane.address),
+            &mut candidates,
+        );
+        let problems = explained
+            .addresses
+            .into_iter()
+            .flat_map(|address| address.problems);
+        charter
+            .problems
+            .extend(problems.map(|problem| problem.at(format!("line {}", lane.line))));
     }
     charter.problems.truncate(limits::PROBLEMS);
-    Ok(RoomCharter { path, sha256: file.version(), charter })
+    Ok(RoomCharter {
+        path,
+        sha256: file.version(),
+        charter,
+    })
 }
 
 /// The charter, if there is one that can be read.

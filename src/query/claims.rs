@@ -142,8 +142,16 @@ pub struct Counts {
 
 impl From<&Claims> for Counts {
     fn from(claims: &Claims) -> Counts {
-        let (owned, waiting, offers) = (claims.held().len(), claims.waiting().len(), claims.offered().len());
-        Counts { owned, waiting, offers }
+        let (owned, waiting, offers) = (
+            claims.held().len(),
+            claims.waiting().len(),
+            claims.offered().len(),
+        );
+        Counts {
+            owned,
+            waiting,
+            offers,
+        }
     }
 }
 
@@ -158,12 +166,31 @@ pub fn list(room: &Room, mine: Option<&str>) -> Result<List> {
     let calls = Calls::of(&room.dir);
     let is_mine = |agent: &str| mine.is_none_or(|mine| mine == agent);
     let claims = &state.claims;
-    let mut lives = Lives { state: &state, calls: &calls, known: BTreeMap::new() };
+    let mut lives = Lives {
+        state: &state,
+        calls: &calls,
+        known: BTreeMap::new(),
+    };
     Ok(List {
         at: Stamp::now().to_string(),
-        claims: claims.held().iter().filter(|held| is_mine(&held.owner)).map(|held| lives.owned(held)).collect(),
-        waiting: claims.waiting().iter().filter(|one| is_mine(&one.agent)).map(queued).collect(),
-        offers: claims.offered().iter().filter(|one| is_mine(&one.from) || is_mine(&one.to)).map(offer).collect(),
+        claims: claims
+            .held()
+            .iter()
+            .filter(|held| is_mine(&held.owner))
+            .map(|held| lives.owned(held))
+            .collect(),
+        waiting: claims
+            .waiting()
+            .iter()
+            .filter(|one| is_mine(&one.agent))
+            .map(queued)
+            .collect(),
+        offers: claims
+            .offered()
+            .iter()
+            .filter(|one| is_mine(&one.from) || is_mine(&one.to))
+            .map(offer)
+            .collect(),
     })
 }
 
@@ -186,9 +213,16 @@ struct Lives<'a> {
 impl Lives<'_> {
     fn owned(&mut self, held: &Held) -> Owned {
         let last_seen = |agent: &str| self.state.last_seen(agent);
-        let signs = Signs { last_seen: &last_seen, calls: self.calls, active: &|_| false };
+        let signs = Signs {
+            last_seen: &last_seen,
+            calls: self.calls,
+            active: &|_| false,
+        };
         let key = (held.owner.to_string(), held.renewed, held.lease);
-        let life = *self.known.entry(key).or_insert_with(|| life(&self.state.claims, held, &signs));
+        let life = *self
+            .known
+            .entry(key)
+            .or_insert_with(|| life(&self.state.claims, held, &signs));
         Owned {
             subject: held.subject.to_string(),
             owner: held.owner.to_string(),
@@ -232,16 +266,27 @@ fn time(micros: i64) -> String {
 }
 
 /// Who owns what these words mean at a directory, for an agent. Any failure but a wrong word means that it is unknown.
-pub fn paths(room: &Room, agent: Option<&str>, from: &Path, words: &[String]) -> Result<Vec<Ownership>> {
+pub fn paths(
+    room: &Room,
+    agent: Option<&str>,
+    from: &Path,
+    words: &[String],
+) -> Result<Vec<Ownership>> {
     let claims = owners(room).map_err(|e| unknown(&e))?;
     let ground = Ground::of(room);
-    words.iter().map(|word| ownership(&claims, (room, &ground, from), agent, word)).collect()
+    words
+        .iter()
+        .map(|word| ownership(&claims, (room, &ground, from), agent, word))
+        .collect()
 }
 
 /// The error if it is unknown who owns work.
 pub fn unknown(e: &Error) -> Error {
     let cure = "correct this first, or ask the other agents before you change the files".into();
-    Error::Busy { what: format!("it is unknown who owns the work: {e}"), cure }
+    Error::Busy {
+        what: format!("it is unknown who owns the work: {e}"),
+        cure,
+    }
 }
 
 fn ownership(
@@ -252,17 +297,36 @@ fn ownership(
 ) -> Result<Ownership> {
     let subject = subject_of(room, from, word).map_err(|e| match e {
         Error::Rejected(problems) => {
-            let what = problems.iter().map(|one| one.what.as_str()).collect::<Vec<_>>().join("; ");
-            let cure = problems.into_iter().next().map(|one| one.fix).unwrap_or_default();
-            Error::Usage { what: format!("{} is not a subject: {what}", quoted(word)), cure }
+            let what = problems
+                .iter()
+                .map(|one| one.what.as_str())
+                .collect::<Vec<_>>()
+                .join("; ");
+            let cure = problems
+                .into_iter()
+                .next()
+                .map(|one| one.fix)
+                .unwrap_or_default();
+            Error::Usage {
+                what: format!("{} is not a subject: {what}", quoted(word)),
+                cure,
+            }
         }
         e => e,
     })?;
     // A file can have further names, for example that of a link.
     let file = crate::disk::layout::below(from, word.as_ref());
-    let places = if crate::disk::git::exists(&file) { ground.places(&file) } else { Vec::new() };
-    let covers = |held: &Held, Place { repository, path }: &Place| held.subject.covers(repository.as_deref(), path);
-    let concerns = |held: &&Held| held.subject.conflicts(&subject) || places.iter().any(|place| covers(held, place));
+    let places = if crate::disk::git::exists(&file) {
+        ground.places(&file)
+    } else {
+        Vec::new()
+    };
+    let covers = |held: &Held, Place { repository, path }: &Place| {
+        held.subject.covers(repository.as_deref(), path)
+    };
+    let concerns = |held: &&Held| {
+        held.subject.conflicts(&subject) || places.iter().any(|place| covers(held, place))
+    };
     let found: Vec<&Held> = claims.held().iter().filter(concerns).collect();
     let is_mine = |held: &&Held| Some(&*held.owner) == agent;
     let status = match () {
@@ -277,7 +341,12 @@ fn ownership(
         why: held.why.clone(),
     };
     let claims = found.into_iter().map(owner).collect();
-    Ok(Ownership { path: word.to_owned(), subject: subject.to_string(), status, claims })
+    Ok(Ownership {
+        path: word.to_owned(),
+        subject: subject.to_string(),
+        status,
+        claims,
+    })
 }
 
 /// What an agent waits for, in one line: the first claims of others that conflict with these subjects.
@@ -288,20 +357,39 @@ pub fn blockers(room: &Room, agent: &str, subjects: &[Subject]) -> Result<String
 
 /// As [`blockers`], from these claims.
 pub fn blocked_by(claims: &Claims, agent: &str, subjects: &[Subject]) -> String {
-    let before = claims.waiting().iter().position(|one| *one.agent == *agent && one.subjects == *subjects);
+    let before = claims
+        .waiting()
+        .iter()
+        .position(|one| *one.agent == *agent && one.subjects == *subjects);
     let in_the_way = claims.in_the_way(agent, subjects, before.unwrap_or(claims.waiting().len()));
-    let told: Vec<String> = in_the_way.take(limits::IN_SENTENCE).map(|one| told(&one)).collect();
-    if told.is_empty() { "nothing blocks it any more".into() } else { told.join(", ") }
+    let told: Vec<String> = in_the_way
+        .take(limits::IN_SENTENCE)
+        .map(|one| told(&one))
+        .collect();
+    if told.is_empty() {
+        "nothing blocks it any more".into()
+    } else {
+        told.join(", ")
+    }
 }
 
 fn told(one: &InTheWay<'_>) -> String {
     let verb = if one.waiting { "waits for" } else { "owns" };
-    format!("{} {verb} {} since {}", one.agent, one.subject, to_the_second(&time(one.since)))
+    format!(
+        "{} {verb} {} since {}",
+        one.agent,
+        one.subject,
+        to_the_second(&time(one.since))
+    )
 }
 
 /// Does this agent own or want something? A quick look into `claims.json`, which may be a moment behind.
 pub fn may_own(room: &Dir, agent: &str) -> bool {
-    let Ok(Some(bytes)) = room.read(layout::CLAIMS, limits::CLAIMS_BYTES) else { return false };
-    let has = |field: &str| memmem::find(&bytes, format!("\"{field}\": \"{agent}\"").as_bytes()).is_some();
+    let Ok(Some(bytes)) = room.read(layout::CLAIMS, limits::CLAIMS_BYTES) else {
+        return false;
+    };
+    let has = |field: &str| {
+        memmem::find(&bytes, format!("\"{field}\": \"{agent}\"").as_bytes()).is_some()
+    };
     has("owner") || has("agent")
 }

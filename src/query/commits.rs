@@ -20,7 +20,9 @@ pub type Commits = BTreeMap<Arc<str>, Commit>;
 /// that fails or is slow gives none.
 pub fn by_prefix(room: &Room, registry: &Registry) -> Commits {
     let path = git::resolved(room.dir.path());
-    let Some(worktree) = path.parent().and_then(Worktree::around) else { return BTreeMap::new() };
+    let Some(worktree) = path.parent().and_then(Worktree::around) else {
+        return BTreeMap::new();
+    };
     let lines = log(&worktree.top).unwrap_or_else(|e| {
         tracing::debug!("{e}");
         None
@@ -28,19 +30,42 @@ pub fn by_prefix(room: &Room, registry: &Registry) -> Commits {
     let (text, mut newest) = (lines.unwrap_or_default(), BTreeMap::new());
     for line in String::from_utf8_lossy(&text).split('\0') {
         let mut fields = line.splitn(3, '\n');
-        let (Some(id), Some(seconds), Some(subject)) = (fields.next(), fields.next(), fields.next()) else { continue };
+        let (Some(id), Some(seconds), Some(subject)) =
+            (fields.next(), fields.next(), fields.next())
+        else {
+            continue;
+        };
         let agent = prefix(subject).and_then(|name| registry.find(name));
-        let (Some(agent), Ok(seconds)) = (agent, seconds.parse::<i64>()) else { continue };
+        let (Some(agent), Ok(seconds)) = (agent, seconds.parse::<i64>()) else {
+            continue;
+        };
         let at = Stamp::from_micros(seconds.saturating_mul(1_000_000)).to_string();
-        newest.entry(agent.id.clone()).or_insert(Commit { id: id.to_owned(), branch: None, at });
+        newest.entry(agent.id.clone()).or_insert(Commit {
+            id: id.to_owned(),
+            branch: None,
+            at,
+        });
     }
     newest
 }
 
 fn log(top: &Path) -> Result<Option<Vec<u8>>> {
     let count = format!("--max-count={}", limits::PREFIX_COMMITS);
-    let args = ["log", "--branches", &count, "-z", "--no-show-signature", "--format=%H%n%ct%n%s"];
-    git::ask(Which::Around, top, &args, limits::PREFIX_TIME, limits::GIT_BYTES)
+    let args = [
+        "log",
+        "--branches",
+        &count,
+        "-z",
+        "--no-show-signature",
+        "--format=%H%n%ct%n%s",
+    ];
+    git::ask(
+        Which::Around,
+        top,
+        &args,
+        limits::PREFIX_TIME,
+        limits::GIT_BYTES,
+    )
 }
 
 /// The name in brackets at the beginning of a subject line.

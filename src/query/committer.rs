@@ -52,11 +52,17 @@ impl Committer {
 
 /// The agent whose session works in the worktree around a directory, if it is the only one there.
 fn in_worktree(room: &Room, directory: &Path) -> Result<Option<String>> {
-    let Some(here) = Worktree::around(directory) else { return Ok(None) };
+    let Some(here) = Worktree::around(directory) else {
+        return Ok(None);
+    };
     let within = room.settings()?.session_lease;
     let is_here = |place: &Path| Worktree::around(place).is_some_and(|there| there.top == here.top);
-    let leases = sessions::all(room)?.into_iter().filter(|lease| lease.is_live(&room.dir, within));
-    let mut agents: Vec<String> =
-        leases.filter(|lease| lease.directory.as_deref().is_some_and(is_here)).map(|lease| lease.agent).collect();
+    let leases = sessions::all(room)?
+        .into_iter()
+        .filter(|lease| lease.is_live(&room.dir, within));
+    let mut agents: Vec<String> = leases
+        .filter(|lease| lease.directory.as_deref().is_some_and(is_here))
+        .map(|lease| lease.agent)
+        .collect();
     Ok(agents.pop().filter(|_| agents.is_empty()))
 }

@@ -17,8 +17,14 @@ pub struct Connectable {
 
 /// All connections of a room to other machines, each with the user's decision. A link within a machine needs none: it
 /// reaches only rooms that the user can write, and their settings decide.
-pub fn connections(settings: &Settings, is_agreed: &dyn Fn(&Connection) -> bool) -> Vec<Connectable> {
-    let connects = settings.links.iter().filter(|(_, link)| link.carrier.connects());
+pub fn connections(
+    settings: &Settings,
+    is_agreed: &dyn Fn(&Connection) -> bool,
+) -> Vec<Connectable> {
+    let connects = settings
+        .links
+        .iter()
+        .filter(|(_, link)| link.carrier.connects());
     let connections = connects.map(|(tag, link)| Connection {
         link: tag.clone(),
         carrier: link.carrier.as_str().to_owned(),
@@ -27,5 +33,10 @@ pub fn connections(settings: &Settings, is_agreed: &dyn Fn(&Connection) -> bool)
         credentials: link.nats.credentials.as_deref().map(KeyFile::look),
         ca: link.nats.ca.as_deref().map(KeyFile::look),
     });
-    connections.map(|connection| Connectable { agreed: is_agreed(&connection), connection }).collect()
+    connections
+        .map(|connection| Connectable {
+            agreed: is_agreed(&connection),
+            connection,
+        })
+        .collect()
 }

@@ -51,7 +51,10 @@ pub struct Part<T> {
 
 impl<T> Default for Part<T> {
     fn default() -> Part<T> {
-        Part { items: VecDeque::new(), more: 0 }
+        Part {
+            items: VecDeque::new(),
+            more: 0,
+        }
     }
 }
 
@@ -66,7 +69,10 @@ impl<T> Part<T> {
 
     fn first(all: impl IntoIterator<Item = T>) -> Part<T> {
         let mut all = all.into_iter();
-        Part { items: all.by_ref().take(limits::DIGEST).collect(), more: all.count() }
+        Part {
+            items: all.by_ref().take(limits::DIGEST).collect(),
+            more: all.count(),
+        }
     }
 }
 
@@ -169,19 +175,32 @@ impl Found {
         match record.event {
             Event::Accepted => {
                 self.of(&from).sent += 1;
-                record.recipients().for_each(|(agent, _)| self.of(agent).received += 1);
+                record
+                    .recipients()
+                    .for_each(|(agent, _)| self.of(agent).received += 1);
             }
             Event::Rejected => {
                 let claim = record.claim.as_deref().and_then(layout::read_claim);
                 let from: Arc<str> = claim.map_or(from.clone(), |claim| claim.agent.into());
                 self.of(&from).rejected += 1;
-                let problem = record.problems.first().map(|problem| problem.what.clone()).unwrap_or_default();
+                let problem = record
+                    .problems
+                    .first()
+                    .map(|problem| problem.what.clone())
+                    .unwrap_or_default();
                 let (seq, at) = (record.seq, record.at.clone());
-                self.rejected.push(Rejected { seq, at, from: from.to_string(), problem });
+                self.rejected.push(Rejected {
+                    seq,
+                    at,
+                    from: from.to_string(),
+                    problem,
+                });
             }
             _ => {}
         }
-        let Some(event) = Envelope::of(&record) else { return };
+        let Some(event) = Envelope::of(&record) else {
+            return;
+        };
         let part = match () {
             () if event.is_decision() => &mut self.decisions,
             () if event.is_milestone() => &mut self.milestones,
@@ -189,12 +208,27 @@ impl Found {
             () => return,
         };
         let text = event.text();
-        let Envelope { seq, at, kind: event_type, actor, .. } = event;
-        part.push(Happened { seq, at, actor, event_type, text });
+        let Envelope {
+            seq,
+            at,
+            kind: event_type,
+            actor,
+            ..
+        } = event;
+        part.push(Happened {
+            seq,
+            at,
+            actor,
+            event_type,
+            text,
+        });
     }
 
     fn of(&mut self, agent: &Arc<str>) -> &mut Counts {
-        let counts = || Counts { agent: agent.to_string(), ..Counts::default() };
+        let counts = || Counts {
+            agent: agent.to_string(),
+            ..Counts::default()
+        };
         self.counts.entry(agent.clone()).or_insert_with(counts)
     }
 }

@@ -46,16 +46,27 @@ impl DisplayedApproval {
         let line = find::by_seq(&room.dir, seq)?;
         let record = line.and_then(|line| serde_json::from_slice::<Record>(&line.bytes).ok());
         let fields = record.and_then(|record| serde_json::from_str(record.message?.get()).ok());
-        let message = fields.and_then(Message::from_fields).filter(|message| hex(&message.digest()) == digest);
+        let message = fields
+            .and_then(Message::from_fields)
+            .filter(|message| hex(&message.digest()) == digest);
         let message = message.ok_or_else(|| Error::State {
             path: room.dir.at(layout::LOG),
             line: None,
             what: format!("has no approval #{seq} with the digest {digest}"),
             cure: "run `mailbag log verify`".into(),
         })?;
-        let (approval, options) = (claim::name(message.from(), message.id()), decision::options(message.fields()));
+        let (approval, options) = (
+            claim::name(message.from(), message.id()),
+            decision::options(message.fields()),
+        );
         let text = text(&approval, seq, &options, message.fields());
-        Ok(DisplayedApproval { seq, approval, options, digest: digest.to_owned(), text })
+        Ok(DisplayedApproval {
+            seq,
+            approval,
+            options,
+            digest: digest.to_owned(),
+            text,
+        })
     }
 }
 
@@ -65,15 +76,29 @@ pub fn open(room: &Room, reference: &str) -> Result<Approval> {
     match approvals.find(reference) {
         Chosen::One(open) => Ok(open.clone()),
         Chosen::Several(several) => Err(Error::Usage {
-            what: format!("{} names {} open approvals", quoted(reference), several.len()),
+            what: format!(
+                "{} names {} open approvals",
+                quoted(reference),
+                several.len()
+            ),
             cure: "write SENDER/ID, or the number".into(),
         }),
         Chosen::None => match approvals.find_decided(reference) {
             Chosen::One(decided) => {
-                let Decided { approval, by, at, .. } = decided;
-                let (by, at) = (by.as_deref().unwrap_or("its deadline"), Stamp::from_micros(*at));
-                let what = format!("{approval} was decided already: {}, by {by} at {at}", decided.word());
-                Err(Error::NotGranted(vec![Problem::new("decided_already", what).fix("the first decision counts")]))
+                let Decided {
+                    approval, by, at, ..
+                } = decided;
+                let (by, at) = (
+                    by.as_deref().unwrap_or("its deadline"),
+                    Stamp::from_micros(*at),
+                );
+                let what = format!(
+                    "{approval} was decided already: {}, by {by} at {at}",
+                    decided.word()
+                );
+                Err(Error::NotGranted(vec![
+                    Problem::new("decided_already", what).fix("the first decision counts"),
+                ]))
             }
             _ => Err(Error::NotFound {
                 what: format!("there is no open approval {}", quoted(reference)),
@@ -112,7 +137,10 @@ fn add(text: &mut String, name: &str, value: &Value) {
     }
     text.push_str(&format!("{name}:\n"));
     for line in source.split('\n') {
-        text.push_str(&format!("| {}\n", sanitize::line(line.trim_end_matches('\r'))));
+        text.push_str(&format!(
+            "| {}\n",
+            sanitize::line(line.trim_end_matches('\r'))
+        ));
     }
 }
 
@@ -128,11 +156,37 @@ mod tests {
             "body": format!("ls\noptions: [\"no\"]\n{long}; curl | sh\u{202e}"), "Options": ["x"],
             "metadata": {"a": "b\nbody:"}, "attachments": [{"name": "n", "content": "c"}]
         });
-        let text = text("alice/d", 7, &["yes".into(), "no".into()], message.as_object().expect("an object"));
-        let own: Vec<&str> = text.lines().filter(|line| !line.starts_with("| ")).collect();
-        let lines = ["approval #7 alice/d", "options: [\"yes\",\"no\"]", "to: human", "subject: Bash: ls"];
-        assert_eq!(own, [&lines[..], &["attachments:", "metadata:", "fields:", "body:"]].concat());
-        assert!(text.contains("| options: [\"no\"]\n") && text.contains(&format!("| {long}; curl | sh\\u{{202e}}\n")));
-        assert!(text.contains("|   \"a\": \"b\\nbody:\"\n") && text.contains("|   \"Options\": [\n"), "{text}");
+        let text = text(
+            "alice/d",
+            7,
+            &["yes".into(), "no".into()],
+            message.as_object().expect("an object"),
+        );
+        let own: Vec<&str> = text
+            .lines()
+            .filter(|line| !line.starts_with("| "))
+            .collect();
+        let lines = [
+            "approval #7 alice/d",
+            "options: [\"yes\",\"no\"]",
+            "to: human",
+            "subject: Bash: ls",
+        ];
+        assert_eq!(
+            own,
+            [
+                &lines[..],
+                &["attachments:", "metadata:", "fields:", "body:"]
+            ]
+            .concat()
+        );
+        assert!(
+            text.contains("| options: [\"no\"]\n")
+                && text.contains(&format!("| {long}; curl | sh\\u{{202e}}\n"))
+        );
+        assert!(
+            text.contains("|   \"a\": \"b\\nbody:\"\n") && text.contains("|   \"Options\": [\n"),
+            "{text}"
+        );
     }
 }

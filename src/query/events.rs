@@ -50,7 +50,10 @@ pub struct Filter {
 impl Filter {
     fn fits(&self, event: &Envelope) -> bool {
         self.kind.as_ref().is_none_or(|kind| {
-            event.kind.strip_prefix(kind.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            event
+                .kind
+                .strip_prefix(kind.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         })
     }
 }
@@ -68,9 +71,17 @@ impl Events {
     /// Finds the events up to this moment.
     pub fn of(room: &Room, filter: Filter) -> Result<Events> {
         let end = log::committed(&room.dir)?;
-        let from = filter.since.map_or(Ok(log::START), |at| find::since(&room.dir, at))?;
+        let from = filter
+            .since
+            .map_or(Ok(log::START), |at| find::since(&room.dir, at))?;
         let id = room.id()?.unwrap_or_default();
-        Ok(Events { room: room.clone(), id, filter: Arc::new(filter), from, end })
+        Ok(Events {
+            room: room.clone(),
+            id,
+            filter: Arc::new(filter),
+            from,
+            end,
+        })
     }
 
     /// The events so far, in the order of the log, each with its number and its text in one line.
@@ -78,7 +89,8 @@ impl Events {
         let filter = self.filter.clone();
         let take = move |line: find::Candidate<'_>| {
             let record: Record =
-                serde_json::from_slice(Some(line.bytes).filter(|line| Envelope::may_be(line))?).ok()?;
+                serde_json::from_slice(Some(line.bytes).filter(|line| Envelope::may_be(line))?)
+                    .ok()?;
             Envelope::of(&record).filter(|event| filter.fits(event))
         };
         Ok(find::scan(&self.room.dir, (self.from, Some(self.end)), None, take)?.values())
@@ -96,7 +108,17 @@ impl Events {
 
     /// The event as programs get it.
     pub fn event(&self, envelope: Envelope) -> Event {
-        let Envelope { seq, id, at, kind, actor, session, subject, mut payload, links } = envelope;
+        let Envelope {
+            seq,
+            id,
+            at,
+            kind,
+            actor,
+            session,
+            subject,
+            mut payload,
+            links,
+        } = envelope;
         let links = links_as_written(&mut payload, links);
         let payload = payload_as_written(payload);
         Event {
@@ -126,7 +148,8 @@ fn links_as_written(payload: &mut Map<String, Value>, references: Vec<String>) -
     };
     payload.shift_remove("links");
     for reference in references {
-        let is_it = |link: &Value| link.as_str().or_else(|| link.get("id")?.as_str()) == Some(&reference);
+        let is_it =
+            |link: &Value| link.as_str().or_else(|| link.get("id")?.as_str()) == Some(&reference);
         if !links.iter().any(is_it) {
             links.push(reference.into());
         }
@@ -136,7 +159,15 @@ fn links_as_written(payload: &mut Map<String, Value>, references: Vec<String>) -
 
 /// The payload with the body under the name that the writer gave it.
 fn payload_as_written(mut payload: Map<String, Value>) -> Map<String, Value> {
-    let Some(Value::String(field)) = payload.shift_remove(PAYLOAD_FIELD) else { return payload };
-    let is_body = |(key, value)| if key == "body" { (field.clone(), value) } else { (key, value) };
+    let Some(Value::String(field)) = payload.shift_remove(PAYLOAD_FIELD) else {
+        return payload;
+    };
+    let is_body = |(key, value)| {
+        if key == "body" {
+            (field.clone(), value)
+        } else {
+            (key, value)
+        }
+    };
     payload.into_iter().map(is_body).collect()
 }

@@ -18,12 +18,18 @@ pub struct Follower {
 impl Follower {
     /// Starts at the end of the log: reads only new records.
     pub fn at_end(room: &Room) -> Result<Follower> {
-        Ok(Follower { room: room.dir.clone(), at: log::committed(&room.dir)? })
+        Ok(Follower {
+            room: room.dir.clone(),
+            at: log::committed(&room.dir)?,
+        })
     }
 
     /// Starts at a position: reads only later records.
     pub fn at(room: &Room, at: Position) -> Follower {
-        Follower { room: room.dir.clone(), at }
+        Follower {
+            room: room.dir.clone(),
+            at,
+        }
     }
 
     /// Starts behind the record with this number; with 0, at the start of the log. `None` if there is no such record.
@@ -36,13 +42,22 @@ impl Follower {
 
     /// Starts at the end of the log and returns the last `most` items that `pick` makes of earlier records, in log order.
     /// Reads backward from the end in growing steps until there are enough.
-    pub fn last<T>(room: &Room, most: usize, pick: impl Fn(Record) -> Option<T>) -> Result<(Follower, Vec<T>)> {
+    pub fn last<T>(
+        room: &Room,
+        most: usize,
+        pick: impl Fn(Record) -> Option<T>,
+    ) -> Result<(Follower, Vec<T>)> {
         let mut back = limits::TAIL_LOOK;
         loop {
             let from = log::before_end(&room.dir, back)?;
             let lines = log::lines(&room.dir, from)?;
-            let follower = Follower { room: room.dir.clone(), at: lines.end() };
-            let records = lines.records().filter_map(|entry| entry.map(|(_, record)| pick(record)).transpose());
+            let follower = Follower {
+                room: room.dir.clone(),
+                at: lines.end(),
+            };
+            let records = lines
+                .records()
+                .filter_map(|entry| entry.map(|(_, record)| pick(record)).transpose());
             let picked = last_of(records, most)?;
             if picked.len() >= most || from == log::START {
                 return Ok((follower, picked));
@@ -55,7 +70,10 @@ impl Follower {
     pub fn read(&mut self) -> Result<Vec<Record>> {
         let lines = log::lines(&self.room, self.at)?;
         let end = lines.end();
-        let new = lines.records().map(|entry| entry.map(|(_, record)| record)).collect::<Result<_>>()?;
+        let new = lines
+            .records()
+            .map(|entry| entry.map(|(_, record)| record))
+            .collect::<Result<_>>()?;
         self.at = self.at.max(end);
         Ok(new)
     }

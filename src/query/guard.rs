@@ -37,7 +37,11 @@ pub enum Verdict {
 }
 
 /// The files that agents other than this one own. Each file has all its names.
-pub fn owned<'f>(claims: &Claims, agent: Option<&str>, files: impl IntoIterator<Item = &'f [Place]>) -> Vec<Owned> {
+pub fn owned<'f>(
+    claims: &Claims,
+    agent: Option<&str>,
+    files: impl IntoIterator<Item = &'f [Place]>,
+) -> Vec<Owned> {
     let mut owned = Vec::new();
     if claims.held().iter().all(|held| Some(&*held.owner) == agent) {
         return owned;
@@ -66,17 +70,26 @@ pub fn owners(owned: &[Owned]) -> Vec<&str> {
 
 /// A line for each file, at most [`limits::GUARD_LINES`].
 pub fn lines(owned: &[Owned]) -> Vec<String> {
-    let mut lines: Vec<String> = owned.iter().take(limits::GUARD_LINES).map(Owned::line).collect();
+    let mut lines: Vec<String> = owned
+        .iter()
+        .take(limits::GUARD_LINES)
+        .map(Owned::line)
+        .collect();
     let more = owned.len().saturating_sub(limits::GUARD_LINES);
     if more > 0 {
-        lines.push(format!("and {more} more files of {}", owners(owned).join(", ")));
+        lines.push(format!(
+            "and {more} more files of {}",
+            owners(owned).join(", ")
+        ));
     }
     lines
 }
 
 /// The commands that ask for the first of these files.
 pub fn ask_for(owned: &[Owned]) -> String {
-    let Some(first) = owned.first() else { return String::new() };
+    let Some(first) = owned.first() else {
+        return String::new();
+    };
     let (owner, claim) = (&first.owner, quoted(&first.claim));
     format!(
         "ask the owner with `mailbag send {owner} 'May I change {}?'`, or wait for it with `mailbag claim --wait {claim}`",
@@ -87,9 +100,20 @@ pub fn ask_for(owned: &[Owned]) -> String {
 impl Owned {
     fn line(&self) -> String {
         let why = self.why.as_deref().filter(|why| !why.trim().is_empty());
-        let why = why.map(|why| format!(", {}", sanitize::quote(why, limits::BRIEFING_SUBJECT))).unwrap_or_default();
-        let Owned { path, owner, claim, since, .. } = self;
-        sanitize::line(&format!("{path} belongs to {owner} (claim {claim}, since {since}{why})")).into_owned()
+        let why = why
+            .map(|why| format!(", {}", sanitize::quote(why, limits::BRIEFING_SUBJECT)))
+            .unwrap_or_default();
+        let Owned {
+            path,
+            owner,
+            claim,
+            since,
+            ..
+        } = self;
+        sanitize::line(&format!(
+            "{path} belongs to {owner} (claim {claim}, since {since}{why})"
+        ))
+        .into_owned()
     }
 }
 

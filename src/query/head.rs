@@ -29,7 +29,11 @@ impl fmt::Display for Head {
 pub fn head(room: &Room) -> Result<Head> {
     let state = state::committed(&room.dir)?;
     match state.room {
-        Some(room) => Ok(Head { seq: state.seq, hash: hex(&state.prev), room }),
+        Some(room) => Ok(Head {
+            seq: state.seq,
+            hash: hex(&state.prev),
+            room,
+        }),
         None => Err(Error::NotFound {
             what: format!("the log of {} has no records", room.dir.path().display()),
             cure: "send a message first".into(),
@@ -41,21 +45,33 @@ impl Head {
     /// Parses the output of [`head`], a line or JSON.
     pub fn parse(text: &str) -> Result<Head> {
         Head::read(text.trim()).ok_or_else(|| {
-            let problem =
-                Problem::new("bad_head", "a head consists of a record number, the hash of its line and a room id");
-            Error::Rejected(vec![problem.fix("pass the line that `mailbag log head` printed, in quotes")])
+            let problem = Problem::new(
+                "bad_head",
+                "a head consists of a record number, the hash of its line and a room id",
+            );
+            Error::Rejected(vec![
+                problem.fix("pass the line that `mailbag log head` printed, in quotes"),
+            ])
         })
     }
 
     fn read(text: &str) -> Option<Head> {
         let fields: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
         let words: Vec<String> = match fields.is_object() {
-            true => vec![fields["seq"].to_string(), fields["hash"].as_str()?.into(), fields["room"].as_str()?.into()],
+            true => vec![
+                fields["seq"].to_string(),
+                fields["hash"].as_str()?.into(),
+                fields["room"].as_str()?.into(),
+            ],
             false => text.split_whitespace().map(str::to_owned).collect(),
         };
         let [seq, hash, room] = <[String; 3]>::try_from(words).ok()?;
         unhex(&hash)?;
-        Some(Head { seq: seq.parse().ok().filter(|&seq| seq > 0)?, hash, room })
+        Some(Head {
+            seq: seq.parse().ok().filter(|&seq| seq > 0)?,
+            hash,
+            room,
+        })
     }
 
     /// The hash of the record's line.

@@ -64,15 +64,21 @@ impl Filter {
         let (from, mut to) = (agent(asked.from.as_ref())?, agent(asked.to.as_ref())?);
         let mut unread = None;
         if asked.unread {
-            let whose = to.take().or_else(|| asked.asker.clone()).ok_or_else(|| Error::Usage {
-                what: "cannot list unread mail: no agent given".into(),
-                cure: "pass --to AGENT or --as AGENT".into(),
-            })?;
+            let whose = to
+                .take()
+                .or_else(|| asked.asker.clone())
+                .ok_or_else(|| Error::Usage {
+                    what: "cannot list unread mail: no agent given".into(),
+                    cure: "pass --to AGENT or --as AGENT".into(),
+                })?;
             unread = Some(inbox::unread(&room.dir, &whose)?.into_iter().collect());
             to = Some(whose);
         }
         Ok(Filter {
-            viewer: asked.asker.as_deref().map_or(Ok(Viewer::ALL), |asker| identity::viewer(room, asker))?,
+            viewer: asked
+                .asker
+                .as_deref()
+                .map_or(Ok(Viewer::ALL), |asker| identity::viewer(room, asker))?,
             from,
             to: to.map(|to| Viewer::only(&to).formerly(registry.former(&to))),
             kind: asked.kind.map(known_type).transpose()?,
@@ -87,41 +93,70 @@ impl Filter {
     /// The part of the log that can hold matching messages.
     pub fn span(&self, room: &Dir) -> Result<(Position, Option<Position>)> {
         // File names in an inbox begin with the accept time, so the first one bounds the search.
-        let unread = self.unread.as_ref().and_then(|names| layout::read_delivered(names.first()?));
+        let unread = self
+            .unread
+            .as_ref()
+            .and_then(|names| layout::read_delivered(names.first()?));
         let since = self.since.max(unread);
         let from = since.map_or(Ok(START), |at| find::since(room, at))?;
-        Ok((from, self.until.map(|at| find::since(room, at)).transpose()?))
+        Ok((
+            from,
+            self.until.map(|at| find::since(room, at)).transpose()?,
+        ))
     }
 
     /// A text that every matching line contains. Agent names need no JSON escapes.
     pub fn sieve(&self) -> Option<String> {
-        let agent = self.from.as_ref().map(|from| format!("\"from\":\"{from}\""));
+        let agent = self
+            .from
+            .as_ref()
+            .map(|from| format!("\"from\":\"{from}\""));
         let to = self.to.as_ref().and_then(|to| to.only_name());
         let agent = agent.or_else(|| to.map(|to| format!("\"{to}\"")));
-        let kind = || self.kind.as_ref().map(|kind| format!("\"type\":\"{kind}\""));
-        let asked = || self.requires_response.then(|| "\"requires_response\":true".to_owned());
+        let kind = || {
+            self.kind
+                .as_ref()
+                .map(|kind| format!("\"type\":\"{kind}\""))
+        };
+        let asked = || {
+            self.requires_response
+                .then(|| "\"requires_response\":true".to_owned())
+        };
         let own = || self.viewer.only_name().map(|agent| format!("\"{agent}\""));
         asked().or(agent).or_else(own).or_else(kind)
     }
 
     /// Whether a message matches.
     pub fn fits(&self, past: &LoggedMessage) -> bool {
-        let is = |wanted: &Option<String>, has: &str| wanted.as_ref().is_none_or(|wanted| wanted == has);
+        let is =
+            |wanted: &Option<String>, has: &str| wanted.as_ref().is_none_or(|wanted| wanted == has);
         is(&self.from, &past.from)
             && is(&self.kind, &past.kind)
             && is(&self.channel, &past.channel)
             && (past.requires_response || !self.requires_response)
             && self.to.as_ref().is_none_or(|to| to.received(past))
             && self.viewer.see(past)
-            && self.since.is_none_or(|since| Stamp::parse(&past.accepted_at).is_some_and(|at| at >= since))
-            && self.until.is_none_or(|until| Stamp::parse(&past.accepted_at).is_some_and(|at| at < until))
-            && self.unread.as_ref().is_none_or(|names| names.contains(&file_name(past)))
+            && self
+                .since
+                .is_none_or(|since| Stamp::parse(&past.accepted_at).is_some_and(|at| at >= since))
+            && self
+                .until
+                .is_none_or(|until| Stamp::parse(&past.accepted_at).is_some_and(|at| at < until))
+            && self
+                .unread
+                .as_ref()
+                .is_none_or(|names| names.contains(&file_name(past)))
     }
 }
 
 /// The file name of each delivered copy.
 fn file_name(past: &LoggedMessage) -> OsString {
-    layout::delivered(Stamp::parse(&past.accepted_at).unwrap_or_default(), &past.from, &past.id).into()
+    layout::delivered(
+        Stamp::parse(&past.accepted_at).unwrap_or_default(),
+        &past.from,
+        &past.id,
+    )
+    .into()
 }
 
 fn who(room: &Room, registry: &Registry, name: &str) -> Result<String> {
@@ -136,6 +171,13 @@ fn known_type(kind: String) -> Result<String> {
         return Ok(kind);
     }
     let near = nearest(&kind, TYPES.iter().copied());
-    let cure = if near.is_empty() { "one of the types that `mailbag schema` lists".into() } else { near.join(" or ") };
-    Err(Error::Usage { what: format!("{} is not a message type", quoted(&kind)), cure: format!("use {cure}") })
+    let cure = if near.is_empty() {
+        "one of the types that `mailbag schema` lists".into()
+    } else {
+        near.join(" or ")
+    };
+    Err(Error::Usage {
+        what: format!("{} is not a message type", quoted(&kind)),
+        cure: format!("use {cure}"),
+    })
 }

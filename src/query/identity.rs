@@ -37,19 +37,31 @@ fn caller(asked: Option<&str>, room: impl FnOnce() -> Result<Room>) -> Result<Wh
         return Ok(as_asked(name));
     }
     let (by_environment, caller) = (in_environment(), Caller::from_environment());
-    let Some(caller) = caller else { return by_environment.map_or_else(by_actor, Ok) };
+    let Some(caller) = caller else {
+        return by_environment.map_or_else(by_actor, Ok);
+    };
     let room = match (room(), by_environment.clone()) {
         (Err(_), Some(who)) => return Ok(who),
         (room, _) => room?,
     };
-    let lease = sessions::agent_of(&room, &caller)?.filter(|lease| lease.joined || by_environment.is_none());
+    let lease = sessions::agent_of(&room, &caller)?
+        .filter(|lease| lease.joined || by_environment.is_none());
     match (lease, by_environment) {
         (Some(lease), _) => {
             // The command renews the lease. A failed renewal must not stop the command.
-            if let Err(e) = sessions::bind(&room, &lease.agent, &caller, Takeover::Free, sessions::COMMAND) {
+            if let Err(e) = sessions::bind(
+                &room,
+                &lease.agent,
+                &caller,
+                Takeover::Free,
+                sessions::COMMAND,
+            ) {
                 tracing::debug!("{e}");
             }
-            Ok(Who { name: lease.agent, source: THE_SESSION })
+            Ok(Who {
+                name: lease.agent,
+                source: THE_SESSION,
+            })
         }
         (None, Some(who)) => Ok(who),
         (None, None) => match sessions::loss(&room, &caller)? {
@@ -76,12 +88,20 @@ pub const THE_SESSION: &str = "the session";
 
 fn by_actor() -> Result<Who> {
     let evidence = match Actor::of_this_process() {
-        Actor::Person => return Ok(Who { name: id::HUMAN.to_owned(), source: THE_TERMINAL }),
+        Actor::Person => {
+            return Ok(Who {
+                name: id::HUMAN.to_owned(),
+                source: THE_TERMINAL,
+            });
+        }
         Actor::Agent(evidence) | Actor::Unknown(evidence) => evidence,
     };
     Err(Error::Usage {
         what: format!("this is an unidentified session: no agent name given, and {evidence}"),
-        cure: format!("pass --as AGENT, set {}, or run `mailbag join AGENT`", VARIABLES[0]),
+        cure: format!(
+            "pass --as AGENT, set {}, or run `mailbag join AGENT`",
+            VARIABLES[0]
+        ),
     })
 }
 
@@ -98,12 +118,20 @@ pub fn named(asked: Option<&str>) -> Option<Who> {
 }
 
 fn as_asked(name: &str) -> Who {
-    Who { name: name.to_owned(), source: "--as" }
+    Who {
+        name: name.to_owned(),
+        source: "--as",
+    }
 }
 
 fn in_environment() -> Option<Who> {
     let set = |variable| std::env::var(variable).ok().filter(|name| !name.is_empty());
-    VARIABLES.into_iter().find_map(|variable| Some(Who { name: set(variable)?, source: variable }))
+    VARIABLES.into_iter().find_map(|variable| {
+        Some(Who {
+            name: set(variable)?,
+            source: variable,
+        })
+    })
 }
 
 impl Who {
@@ -114,9 +142,15 @@ impl Who {
 }
 
 /// The agent with this id or display name. The error suggests similar names and how to register the agent.
-pub fn registered<'r>(registry: &'r Registry, name: &str, source: Option<&str>) -> Result<&'r Agent> {
+pub fn registered<'r>(
+    registry: &'r Registry,
+    name: &str,
+    source: Option<&str>,
+) -> Result<&'r Agent> {
     registry.find(name).ok_or_else(|| {
-        let origin = source.map(|source| format!(" (from {source})")).unwrap_or_default();
+        let origin = source
+            .map(|source| format!(" (from {source})"))
+            .unwrap_or_default();
         let register = match id::is_name(name) {
             true => format!("; `mailbag agent add {name}` registers it"),
             false => String::new(),
@@ -129,10 +163,17 @@ pub fn registered<'r>(registry: &'r Registry, name: &str, source: Option<&str>) 
 }
 
 /// The id of a mailbox owner: a registered agent, or a removed agent whose inbox still exists.
-pub fn mailbox(room: &Room, registry: &Registry, name: &str, source: Option<&str>) -> Result<String> {
+pub fn mailbox(
+    room: &Room,
+    registry: &Registry,
+    name: &str,
+    source: Option<&str>,
+) -> Result<String> {
     match registered(registry, name, source) {
         Ok(agent) => Ok(agent.id.to_string()),
-        Err(_) if id::is_name(name) && room.dir.stat(layout::inbox(name))?.is_some() => Ok(name.to_owned()),
+        Err(_) if id::is_name(name) && room.dir.stat(layout::inbox(name))?.is_some() => {
+            Ok(name.to_owned())
+        }
         Err(e) => Err(e),
     }
 }

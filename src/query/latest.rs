@@ -22,7 +22,11 @@ pub struct Latest {
 impl Latest {
     /// Has read nothing yet.
     pub fn new(room: Room) -> Latest {
-        Latest { room, state: None, commits: None }
+        Latest {
+            room,
+            state: None,
+            commits: None,
+        }
     }
 
     /// What needs this agent now.
@@ -34,7 +38,10 @@ impl Latest {
     /// Everybody who is known. Commits that only git knows are asked for once in a while.
     pub fn everybody(&mut self) -> Result<Everybody> {
         let room = self.room.clone();
-        let asked = self.commits.take().filter(|(at, _)| at.elapsed() < limits::COMMITS_LOOK);
+        let asked = self
+            .commits
+            .take()
+            .filter(|(at, _)| at.elapsed() < limits::COMMITS_LOOK);
         let commits = match asked {
             Some(asked) => asked,
             None => (Instant::now(), commits::by_prefix(&room, &room.registry()?)),

@@ -73,7 +73,12 @@ pub struct Remote {
 
 /// The links in the settings.
 pub fn list(room: &Room) -> Result<Vec<Listed>> {
-    Ok(room.settings()?.links.into_iter().map(|(tag, settings)| Listed { tag, settings }).collect())
+    Ok(room
+        .settings()?
+        .links
+        .into_iter()
+        .map(|(tag, settings)| Listed { tag, settings })
+        .collect())
 }
 
 /// All links, or one of them.
@@ -91,8 +96,13 @@ pub fn links(room: &Room, tag: Option<&str>) -> Result<Vec<Link>> {
 /// Why a link has stopped, as the router of this room reported it, without the cure.
 pub fn stopped(room: &Room, tag: &str) -> Option<String> {
     let state = layout::link_state(tag);
-    let blocked = blocked_links(room).into_iter().find(|blocked| Path::new(&blocked.what) == state)?;
-    let why = blocked.reason.strip_suffix(&cure(tag)).map(|why| why.trim_end_matches("; ").to_owned());
+    let blocked = blocked_links(room)
+        .into_iter()
+        .find(|blocked| Path::new(&blocked.what) == state)?;
+    let why = blocked
+        .reason
+        .strip_suffix(&cure(tag))
+        .map(|why| why.trim_end_matches("; ").to_owned());
     Some(why.unwrap_or(blocked.reason))
 }
 
@@ -103,7 +113,10 @@ pub fn unknown(settings: &Settings, tag: &str) -> Error {
         [] => "`mailbag link add` adds one".to_owned(),
         known => format!("the links are {}", known.join(", ")),
     };
-    Error::NotFound { what: format!("there is no link {}", quoted(tag)), cure }
+    Error::NotFound {
+        what: format!("there is no link {}", quoted(tag)),
+        cure,
+    }
 }
 
 /// All links by this state.
@@ -117,7 +130,10 @@ pub fn of_state(room: &Room, settings: &Settings, state: &State) -> Vec<Link> {
         (link.sent, link.confirmed) = known.out.as_ref().map_or((0, 0), |out| (out.n, out.acked));
         link.received = known.came.as_ref().map_or(0, |came| came.n);
         link.waiting = known.waiting().count();
-        link.oldest = known.waiting().next().map(|oldest| Stamp::from_micros(oldest.at).to_string());
+        link.oldest = known
+            .waiting()
+            .next()
+            .map(|oldest| Stamp::from_micros(oldest.at).to_string());
     }
     if links.is_empty() {
         return Vec::new();
@@ -125,8 +141,10 @@ pub fn of_state(room: &Room, settings: &Settings, state: &State) -> Vec<Link> {
     let mut blocked = blocked_links(room);
     let mut links: Vec<Link> = links.into_values().collect();
     for link in &mut links {
-        let is_ours = |blocked: &Blocked| Path::new(&blocked.what).starts_with(layout::link(&link.tag));
-        link.problems.extend(blocked.extract_if(.., |blocked| is_ours(blocked)));
+        let is_ours =
+            |blocked: &Blocked| Path::new(&blocked.what).starts_with(layout::link(&link.tag));
+        link.problems
+            .extend(blocked.extract_if(.., |blocked| is_ours(blocked)));
         link.look(room, settings);
     }
     links.retain(|link| link.settings.is_some() || link.waiting > 0);
@@ -136,7 +154,16 @@ pub fn of_state(room: &Room, settings: &Settings, state: &State) -> Vec<Link> {
 impl Link {
     fn new(tag: &str, settings: Option<LinkSettings>) -> Link {
         let (sent, confirmed, waiting, oldest, received, problems) = (0, 0, 0, None, 0, Vec::new());
-        Link { tag: tag.to_owned(), settings, sent, confirmed, waiting, oldest, received, problems }
+        Link {
+            tag: tag.to_owned(),
+            settings,
+            sent,
+            confirmed,
+            waiting,
+            oldest,
+            received,
+            problems,
+        }
     }
 
     /// Does it hold mail, or is something wrong?
@@ -152,11 +179,21 @@ impl Link {
         if !self.problems.is_empty() {
             return;
         }
-        let since = self.oldest.clone().unwrap_or_else(|| Stamp::now().to_string());
+        let since = self
+            .oldest
+            .clone()
+            .unwrap_or_else(|| Stamp::now().to_string());
         let test = format!("mailbag link test {}", self.tag);
         let Some(link) = &self.settings else {
             let cure = format!("mailbag link add {} ADDRESS", self.tag);
-            return self.add(format!("the link is gone from {}, but its mail waits", layout::SETTINGS), since, cure);
+            return self.add(
+                format!(
+                    "the link is gone from {}, but its mail waits",
+                    layout::SETTINGS
+                ),
+                since,
+                cure,
+            );
         };
         let address = &link.address;
         let other = match link.carrier {
@@ -164,7 +201,9 @@ impl Link {
             Carrier::Ssh | Carrier::Nats | Carrier::None => None,
         };
         match &other {
-            Some(Err(Error::Untrusted { what, .. })) => return self.add(what.clone(), since, "mailbag trust".into()),
+            Some(Err(Error::Untrusted { what, .. })) => {
+                return self.add(what.clone(), since, "mailbag trust".into());
+            }
             Some(Err(e)) => return self.add(e.to_string(), since, test),
             Some(Ok(other)) if their_link(room, link, other).is_ok_and(|back| back.is_none()) => {
                 let cure = link_back(room, own, other);
@@ -173,12 +212,17 @@ impl Link {
             _ => {}
         }
         let age_of = |at: Stamp| Stamp::now().micros() - at.micros();
-        let is_late =
-            |oldest: &String| Stamp::parse(oldest).is_some_and(|at| age_of(at) > limits::LINK_LATE.as_micros() as i64);
+        let is_late = |oldest: &String| {
+            Stamp::parse(oldest).is_some_and(|at| age_of(at) > limits::LINK_LATE.as_micros() as i64)
+        };
         if !self.oldest.as_ref().is_some_and(is_late) {
             return;
         }
-        let what = format!("the other room has not confirmed {} for {}", count_of(self.waiting, "item"), age(&since));
+        let what = format!(
+            "the other room has not confirmed {} for {}",
+            count_of(self.waiting, "item"),
+            age(&since)
+        );
         match other {
             Some(Ok(other)) if !has_router(&other) => {
                 let cure = format!("mailbag --room {} run", shell_word(address));
@@ -190,32 +234,59 @@ impl Link {
 
     fn add(&mut self, reason: String, since: String, cure: String) {
         let what = layout::link_out(&self.tag).display().to_string();
-        self.problems.push(Blocked { what, reason, since, cure });
+        self.problems.push(Blocked {
+            what,
+            reason,
+            since,
+            cure,
+        });
     }
 }
 
 fn has_router(room: &Room) -> bool {
-    room.holder().is_ok_and(|holder| holder.is_some_and(|holder| holder.mode != Mode::Pass))
+    room.holder()
+        .is_ok_and(|holder| holder.is_some_and(|holder| holder.mode != Mode::Pass))
 }
 
 /// The tag of this room in the other one, if that one is on this machine and has a link to this one.
 pub fn their_link(room: &Room, link: &LinkSettings, other: &Room) -> Result<Option<String>> {
-    Ok(tag_of_room(&other.settings()?, &room.dir.meta()?, link.known_as.as_deref()).map(str::to_owned))
+    Ok(tag_of_room(
+        &other.settings()?,
+        &room.dir.meta()?,
+        link.known_as.as_deref(),
+    )
+    .map(str::to_owned))
 }
 
 /// The command that adds a link back. The other room chooses the tag: its own setting `tag` is what this room suggests, or
 /// the name of its project.
 pub fn link_back(room: &Room, settings: &Settings, other: &Room) -> String {
-    let here = room.dir.path().canonicalize().unwrap_or_else(|_| room.dir.path().to_path_buf());
+    let here = room
+        .dir
+        .path()
+        .canonicalize()
+        .unwrap_or_else(|_| room.dir.path().to_path_buf());
     let project = project(&here);
     let is_free = |tag: &&str| {
-        let taken = other.settings().is_ok_and(|far| far.links.keys().any(|known| known.eq_ignore_ascii_case(tag)));
+        let taken = other.settings().is_ok_and(|far| {
+            far.links
+                .keys()
+                .any(|known| known.eq_ignore_ascii_case(tag))
+        });
         is_tag(tag) && !taken
     };
     let name = project.file_name().and_then(|name| name.to_str());
-    let tag = settings.tag.as_deref().filter(is_free).or(name.filter(is_free)).unwrap_or("TAG");
+    let tag = settings
+        .tag
+        .as_deref()
+        .filter(is_free)
+        .or(name.filter(is_free))
+        .unwrap_or("TAG");
     let there = shell_word(&other.dir.path().to_string_lossy());
-    format!("mailbag --room {there} link add {tag} {}", shell_word(&project.to_string_lossy()))
+    format!(
+        "mailbag --room {there} link add {tag} {}",
+        shell_word(&project.to_string_lossy())
+    )
 }
 
 /// The project of a room, or the room if it is not below one.
@@ -229,21 +300,43 @@ pub fn remote(room: &Room) -> Result<Vec<Remote>> {
     let links = room.settings()?.links;
     let mut remote: BTreeMap<String, Remote> = BTreeMap::new();
     for tag in links.keys() {
-        let Some(far) = room.dir.sub(layout::link_in(tag)).ok().and_then(|dir| EndState::read(&dir).ok()?) else {
+        let Some(far) = room
+            .dir
+            .sub(layout::link_in(tag))
+            .ok()
+            .and_then(|dir| EndState::read(&dir).ok()?)
+        else {
             continue;
         };
-        for FarAgent { id, name, role } in
-            far.agents.iter().take(limits::ROSTER_OF_LINK).filter(|agent| agent.is_valid()).cloned()
+        for FarAgent { id, name, role } in far
+            .agents
+            .iter()
+            .take(limits::ROSTER_OF_LINK)
+            .filter(|agent| agent.is_valid())
+            .cloned()
         {
             let id = id::far(tag, &id);
-            remote.insert(id.clone(), Remote { id, name, role, heard: None });
+            remote.insert(
+                id.clone(),
+                Remote {
+                    id,
+                    name,
+                    role,
+                    heard: None,
+                },
+            );
         }
     }
     if links.is_empty() {
         return Ok(Vec::new());
     }
     for (id, at) in heard(room)? {
-        let unknown = || Remote { id: id.clone(), name: None, role: None, heard: None };
+        let unknown = || Remote {
+            id: id.clone(),
+            name: None,
+            role: None,
+            heard: None,
+        };
         remote.entry(id.clone()).or_insert_with(unknown).heard = Some(at);
     }
     Ok(remote.into_values().collect())
@@ -258,10 +351,25 @@ fn heard(room: &Room) -> Result<BTreeMap<String, String>> {
         if arrived.find(&line.bytes).is_none() {
             continue;
         }
-        let Ok(Record { from, at, arrived: Some(arrived), .. }) = serde_json::from_slice(&line.bytes) else { continue };
-        let receipts = arrived.receipts.iter().map(|receipt| id::far(&arrived.link, &receipt.agent));
-        let from = from.map(|from| from.to_string()).filter(|from| id::tag_of(from).is_some() && id::is_sender(from));
-        receipts.chain(from).for_each(|agent| drop(heard.insert(agent, at.clone())));
+        let Ok(Record {
+            from,
+            at,
+            arrived: Some(arrived),
+            ..
+        }) = serde_json::from_slice(&line.bytes)
+        else {
+            continue;
+        };
+        let receipts = arrived
+            .receipts
+            .iter()
+            .map(|receipt| id::far(&arrived.link, &receipt.agent));
+        let from = from
+            .map(|from| from.to_string())
+            .filter(|from| id::tag_of(from).is_some() && id::is_sender(from));
+        receipts
+            .chain(from)
+            .for_each(|agent| drop(heard.insert(agent, at.clone())));
     }
     Ok(heard)
 }

@@ -45,7 +45,11 @@ pub fn list(
     let mut size = TAIL;
     loop {
         // The newest messages are at the end of the range: the end of the log, unless `--until` sets another.
-        let from = if span.1.is_some() { span.0 } else { span.0.max(log::before_end(&room.dir, size)?) };
+        let from = if span.1.is_some() {
+            span.0
+        } else {
+            span.0.max(log::before_end(&room.dir, size)?)
+        };
         let newest = last_of(scan(room, &filter, (from, span.1))?.values(), last)?;
         if newest.len() >= last || from == span.0 {
             return Ok(Box::new(newest.into_iter().map(Ok)));
@@ -54,8 +58,14 @@ pub fn list(
     }
 }
 
-fn scan(room: &Room, filter: &Arc<Filter>, span: (Position, Option<Position>)) -> Result<Scan<LoggedMessage>> {
+fn scan(
+    room: &Room,
+    filter: &Arc<Filter>,
+    span: (Position, Option<Position>),
+) -> Result<Scan<LoggedMessage>> {
     let filter = filter.clone();
     let sieve = Sieve::of(&Vec::from_iter(filter.sieve()))?;
-    find::scan(&room.dir, span, sieve, move |line| LoggedMessage::read(line.bytes).filter(|past| filter.fits(past)))
+    find::scan(&room.dir, span, sieve, move |line| {
+        LoggedMessage::read(line.bytes).filter(|past| filter.fits(past))
+    })
 }

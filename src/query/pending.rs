@@ -47,20 +47,32 @@ impl List {
 
     /// How much it is.
     pub fn count(&self) -> Count {
-        Count { items: self.items.len(), oldest: self.items.iter().map(|item| item.since.clone()).min() }
+        Count {
+            items: self.items.len(),
+            oldest: self.items.iter().map(|item| item.since.clone()).min(),
+        }
     }
 }
 
 /// How much needs this agent by this state, if there is one.
 pub fn count(room: &Room, state: Option<&State>, agent: &str) -> Count {
     let list = state.map(|state| of_state(room, state, agent));
-    list.map_or(Count { items: 0, oldest: None }, |list| list.count())
+    list.map_or(
+        Count {
+            items: 0,
+            oldest: None,
+        },
+        |list| list.count(),
+    )
 }
 
 /// The number of open questions in this state, and the oldest.
 pub fn questions(state: Option<&State>) -> Count {
     let questions = state.map(State::questions).unwrap_or_default();
-    Count { items: questions.len(), oldest: questions.into_iter().map(|question| question.at).min() }
+    Count {
+        items: questions.len(),
+        oldest: questions.into_iter().map(|question| question.at).min(),
+    }
 }
 
 /// What needs this agent now.
@@ -78,7 +90,11 @@ pub fn with_texts(room: &Room, agent: &str) -> Result<List> {
 /// What needs this agent by this state.
 pub fn of_state(room: &Room, state: &State, agent: &str) -> List {
     let items = pending::items(state, &Calls::of(&room.dir), agent);
-    List { agent: agent.to_owned(), at: Stamp::now().to_string(), items }
+    List {
+        agent: agent.to_owned(),
+        at: Stamp::now().to_string(),
+        items,
+    }
 }
 
 /// How long ago a time was, in its largest unit.
@@ -89,7 +105,11 @@ pub fn age(since: &str) -> String {
 /// How long it is until a deadline, in its largest unit.
 pub fn left(deadline: &str) -> String {
     let left = Stamp::parse(deadline).unwrap_or_default().micros() - Stamp::now().micros();
-    if left <= 0 { "overdue".to_owned() } else { format!("{} left", rough(left)) }
+    if left <= 0 {
+        "overdue".to_owned()
+    } else {
+        format!("{} left", rough(left))
+    }
 }
 
 /// A span of time in microseconds, in its largest unit.

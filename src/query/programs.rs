@@ -26,7 +26,9 @@ pub fn not_agreed(room: &Room, registry: &Registry) -> Result<Vec<Startable>> {
         return Ok(Vec::new());
     }
     let (identity, consents) = (room.identity()?, Consents::read()?);
-    let mut all = programs(registry, &|program| consents.agrees(&identity, &program.sha256()));
+    let mut all = programs(registry, &|program| {
+        consents.agrees(&identity, &program.sha256())
+    });
     all.retain(|program| !program.agreed);
     Ok(all)
 }
@@ -35,8 +37,17 @@ pub fn not_agreed(room: &Room, registry: &Registry) -> Result<Vec<Startable>> {
 pub fn programs(registry: &Registry, is_agreed: &dyn Fn(&Program) -> bool) -> Vec<Startable> {
     let one = &|agent: &Agent, program: Program| {
         let (agent, agreed) = (agent.id.to_string(), is_agreed(&program));
-        Startable { agent, sha256: program.sha256(), program: program.value().clone(), agreed }
+        Startable {
+            agent,
+            sha256: program.sha256(),
+            program: program.value().clone(),
+            agreed,
+        }
     };
-    let all = registry.agents().iter().filter_map(|agent| Some((agent, agent.wake.as_ref()?.programs())));
-    all.flat_map(|(agent, programs)| programs.into_iter().map(move |program| one(agent, program))).collect()
+    let all = registry
+        .agents()
+        .iter()
+        .filter_map(|agent| Some((agent, agent.wake.as_ref()?.programs())));
+    all.flat_map(|(agent, programs)| programs.into_iter().map(move |program| one(agent, program)))
+        .collect()
 }

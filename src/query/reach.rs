@@ -58,7 +58,9 @@ impl Reach {
             Reach::Waiting => "waits for mail; gets it now".into(),
             Reach::Woken => "will be woken".into(),
             Reach::Idle => "idle; sees it at the next prompt".into(),
-            Reach::Away { since } => format!("away since {}; it waits in the inbox", to_the_second(since)),
+            Reach::Away { since } => {
+                format!("away since {}; it waits in the inbox", to_the_second(since))
+            }
             Reach::NotRunning if is_person => "not watching; it waits in the inbox".into(),
             Reach::NotRunning => "not running; it waits in the inbox".into(),
             Reach::Blocked => "not delivered yet; `mailbag status` shows why".into(),
@@ -68,17 +70,27 @@ impl Reach {
 }
 
 /// How these agents will receive a message, each with the rule that reached it.
-pub fn reach<'r>(room: &Room, recipients: impl Iterator<Item = (Arc<str>, &'r str)>) -> Vec<Reached> {
+pub fn reach<'r>(
+    room: &Room,
+    recipients: impl Iterator<Item = (Arc<str>, &'r str)>,
+) -> Vec<Reached> {
     let mut look = Look {
         room,
         registry: room.registry().ok(),
-        lease: room.settings().map(|settings| settings.session_lease).unwrap_or_default(),
+        lease: room
+            .settings()
+            .map(|settings| settings.session_lease)
+            .unwrap_or_default(),
         calls: Calls::of(&room.dir),
         wakes: None,
         roster: None,
     };
     let reached = recipients.enumerate().map(|(n, (agent, via))| Reached {
-        reach: if n < limits::REACHED { Some(look.reach_of(&agent)) } else { None },
+        reach: if n < limits::REACHED {
+            Some(look.reach_of(&agent))
+        } else {
+            None
+        },
         agent: agent.to_string(),
         via: via.to_owned(),
     });
@@ -91,10 +103,14 @@ pub fn sentences(recipients: &[Reached]) -> Vec<String> {
     for Reached { agent, reach, .. } in recipients {
         if let Some(reach) = reach {
             let is_person = agent == crate::message::id::HUMAN;
-            ways.entry((reach.sentence(is_person), reach)).or_default().push(agent);
+            ways.entry((reach.sentence(is_person), reach))
+                .or_default()
+                .push(agent);
         }
     }
-    ways.into_iter().map(|((sentence, _), agents)| format!("{}: {sentence}", named(&agents))).collect()
+    ways.into_iter()
+        .map(|((sentence, _), agents)| format!("{}: {sentence}", named(&agents)))
+        .collect()
 }
 
 struct Look<'r> {
@@ -114,15 +130,25 @@ impl Look<'_> {
             return Reach::Link;
         }
         let lease = sessions::last_of(self.room, agent).ok().flatten();
-        let by = self.registry.as_ref().and_then(|known| Some(&known.agent(agent)?.wake.as_ref()?.by));
+        let by = self
+            .registry
+            .as_ref()
+            .and_then(|known| Some(&known.agent(agent)?.wake.as_ref()?.by));
         let wakes = *self.wakes.get_or_insert_with(|| {
-            self.room.holder().is_ok_and(|holder| holder.is_some_and(|router| router.mode == Mode::Run))
+            self.room
+                .holder()
+                .is_ok_and(|holder| holder.is_some_and(|router| router.mode == Mode::Run))
         });
-        if let Some(lease) = lease.as_ref().filter(|lease| lease.is_live(&self.room.dir, self.lease)) {
+        if let Some(lease) = lease
+            .as_ref()
+            .filter(|lease| lease.is_live(&self.room.dir, self.lease))
+        {
             let is_woken = matches!(by, Some(By::Codex | By::Command(_))) && wakes;
             return if !lease.is_idle() {
                 Reach::Working
-            } else if !lease.interrupted && (is_woken || sessions::is_waiting(&self.room.dir, lease)) {
+            } else if !lease.interrupted
+                && (is_woken || sessions::is_waiting(&self.room.dir, lease))
+            {
                 Reach::Woken
             } else {
                 Reach::Idle
@@ -145,11 +171,20 @@ impl Look<'_> {
     fn last_seen(&mut self, agent: &str) -> Option<String> {
         let room = self.room;
         let roster = self.roster.get_or_insert_with(|| {
-            let bytes = room.dir.read(layout::ROSTER, limits::REGISTRY_BYTES).ok().flatten().unwrap_or_default();
+            let bytes = room
+                .dir
+                .read(layout::ROSTER, limits::REGISTRY_BYTES)
+                .ok()
+                .flatten()
+                .unwrap_or_default();
             let roster: Value = serde_json::from_slice(&bytes).unwrap_or_default();
             let agents = roster["agents"].as_array().into_iter().flatten();
-            let seen = agents
-                .filter_map(|agent| Some((agent["id"].as_str()?.to_owned(), agent["last_seen"].as_str()?.to_owned())));
+            let seen = agents.filter_map(|agent| {
+                Some((
+                    agent["id"].as_str()?.to_owned(),
+                    agent["last_seen"].as_str()?.to_owned(),
+                ))
+            });
             seen.collect()
         });
         roster.get(agent).cloned()

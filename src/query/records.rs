@@ -30,9 +30,14 @@ pub fn entries(room: &Room, filter: Filter) -> Result<impl Iterator<Item = Resul
         Some(since) => find::since(&room.dir, since)?,
         None => log::START,
     };
-    let entries =
-        log::lines(&room.dir, start)?.records().map(|entry| entry.map(|(line, record)| Entry { record, line }));
-    Ok(entries.filter(move |entry| entry.as_ref().map_or(true, |entry| filter.fits(&entry.record))))
+    let entries = log::lines(&room.dir, start)?
+        .records()
+        .map(|entry| entry.map(|(line, record)| Entry { record, line }));
+    Ok(entries.filter(move |entry| {
+        entry
+            .as_ref()
+            .map_or(true, |entry| filter.fits(&entry.record))
+    }))
 }
 
 /// The event with this name.
@@ -59,6 +64,9 @@ impl Filter {
             Event::Settled => !record.settled.is_empty(),
             event => record.event == event,
         };
-        self.event.is_none_or(tells) && self.since.is_none_or(|since| record.time(record.stamp()) >= since)
+        self.event.is_none_or(tells)
+            && self
+                .since
+                .is_none_or(|since| record.time(record.stamp()) >= since)
     }
 }

@@ -54,46 +54,68 @@ impl Pattern {
             what: format!("{} is not a regular expression: {}", quoted(text), e.trim()),
             cure: "put a backslash before each literal . + * ? ( ) [ ] { } | ^ $".into(),
         };
-        let regex = regex::RegexBuilder::new(text).case_insensitive(ignore_case).build();
+        let regex = regex::RegexBuilder::new(text)
+            .case_insensitive(ignore_case)
+            .build();
         let regex = regex.map_err(|e| wrong(e.to_string()))?;
-        let hir = regex_syntax::ParserBuilder::new().case_insensitive(ignore_case).build().parse(text);
+        let hir = regex_syntax::ParserBuilder::new()
+            .case_insensitive(ignore_case)
+            .build()
+            .parse(text);
         let pieces = hir.ok().and_then(|hir| pieces(&hir)).unwrap_or_default();
         // JSON may write any letter with an escape.
         let escape = Sieve::of(&["\\u".to_owned()])?;
-        Ok(Pattern { regex, sieve: Sieve::of(&pieces)?.map(|sieve| sieve.or(escape)), field })
+        Ok(Pattern {
+            regex,
+            sieve: Sieve::of(&pieces)?.map(|sieve| sieve.or(escape)),
+            field,
+        })
     }
 
     fn matches(&self, past: &LoggedMessage) -> Vec<Match> {
         let mut found = Vec::new();
         // Subject and body first: of several matches, a person sees the first.
         for field in ["subject", "body"] {
-            past.message.get(field).into_iter().for_each(|value| self.look(field, value, &mut found));
+            past.message
+                .get(field)
+                .into_iter()
+                .for_each(|value| self.look(field, value, &mut found));
         }
-        for (field, value) in past.message.iter().filter(|(field, _)| !["subject", "body"].contains(&field.as_str())) {
+        for (field, value) in past
+            .message
+            .iter()
+            .filter(|(field, _)| !["subject", "body"].contains(&field.as_str()))
+        {
             self.look(field, value, &mut found);
         }
         // The resolved recipients are only in the record.
-        past.recipients.iter().for_each(|agent| self.look("to", &Value::from(&**agent), &mut found));
+        past.recipients
+            .iter()
+            .for_each(|agent| self.look("to", &Value::from(&**agent), &mut found));
         found
     }
 
     /// Searches a value and all nested values. Keys are not searched: no sender wrote them as text.
     fn look(&self, field: &str, value: &Value, found: &mut Vec<Match>) {
         match value {
-            Value::String(text) if self.is_asked(field) && !found.iter().any(|m| m.field == field) => {
+            Value::String(text)
+                if self.is_asked(field) && !found.iter().any(|m| m.field == field) =>
+            {
                 found.extend(self.regex.find(text).map(|hit| around(field, text, hit)));
             }
             Value::Array(items) => items.iter().for_each(|item| self.look(field, item, found)),
-            Value::Object(map) => {
-                map.iter().for_each(|(key, value)| self.look(&format!("{field}.{key}"), value, found))
-            }
+            Value::Object(map) => map
+                .iter()
+                .for_each(|(key, value)| self.look(&format!("{field}.{key}"), value, found)),
             _ => {}
         }
     }
 
     fn is_asked(&self, field: &str) -> bool {
         self.field.as_ref().is_none_or(|asked| {
-            field.strip_prefix(asked.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+            field
+                .strip_prefix(asked.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         })
     }
 }
@@ -116,9 +138,16 @@ pub fn newest(room: &Room, pattern: Pattern, filter: Filter, most: usize) -> Res
 
 fn around(field: &str, text: &str, hit: regex::Match<'_>) -> Match {
     let before = &text[..hit.start()];
-    let from = before.char_indices().rev().nth(AROUND - 1).map_or(0, |(at, _)| at);
+    let from = before
+        .char_indices()
+        .rev()
+        .nth(AROUND - 1)
+        .map_or(0, |(at, _)| at);
     let after = &text[hit.end()..];
-    let to = after.char_indices().nth(AROUND).map_or(after.len(), |(at, _)| at);
+    let to = after
+        .char_indices()
+        .nth(AROUND)
+        .map_or(after.len(), |(at, _)| at);
     let cut = |is_cut: bool| if is_cut { "…" } else { "" };
     Match {
         field: field.to_owned(),
@@ -143,9 +172,17 @@ fn of_kind(hir: &regex_syntax::hir::Hir, kind: ExtractKind) -> Option<Vec<String
         _ => seq.optimize_for_prefix_by_preference(),
     }
     // The extractor may cut a literal inside a character; keep its longest valid part.
-    let whole = |bytes: &[u8]| bytes.utf8_chunks().map(|chunk| plain(chunk.valid())).max_by_key(|text| text.len());
-    let pieces: Vec<String> =
-        seq.literals()?.iter().map(|literal| whole(literal.as_bytes()).unwrap_or_default()).collect();
+    let whole = |bytes: &[u8]| {
+        bytes
+            .utf8_chunks()
+            .map(|chunk| plain(chunk.valid()))
+            .max_by_key(|text| text.len())
+    };
+    let pieces: Vec<String> = seq
+        .literals()?
+        .iter()
+        .map(|literal| whole(literal.as_bytes()).unwrap_or_default())
+        .collect();
     Some(pieces).filter(|pieces| shortest(pieces) >= SHORTEST)
 }
 
@@ -156,7 +193,10 @@ fn shortest(pieces: &[String]) -> usize {
 /// The longest part of a text that JSON writes either unchanged or with `\u` escapes.
 fn plain(text: &str) -> String {
     let changes = |c: char| c.is_control() || matches!(c, '"' | '\\' | '/');
-    text.split(changes).max_by_key(|part| part.len()).unwrap_or_default().to_owned()
+    text.split(changes)
+        .max_by_key(|part| part.len())
+        .unwrap_or_default()
+        .to_owned()
 }
 
 #[cfg(test)]
@@ -168,12 +208,23 @@ mod tests {
     }
 
     fn sieve_of(pattern: &str, ignore_case: bool) -> Option<Sieve> {
-        Pattern::new(pattern, ignore_case, None).expect("a pattern").sieve
+        Pattern::new(pattern, ignore_case, None)
+            .expect("a pattern")
+            .sieve
     }
 
     #[test]
     fn a_line_with_a_match_passes_the_sieve_however_json_writes_it() {
-        let texts = ["port 8080", "a/b/c", "say \"hi\" now", "tab\there", "C:\\temp", "größe", "ПОРТ", "\u{1b}[31mred"];
+        let texts = [
+            "port 8080",
+            "a/b/c",
+            "say \"hi\" now",
+            "tab\there",
+            "C:\\temp",
+            "größe",
+            "ПОРТ",
+            "\u{1b}[31mred",
+        ];
         let patterns = [
             ("port", false),
             ("PORT", true),
@@ -194,10 +245,19 @@ mod tests {
         ];
         for text in texts {
             let whole = serde_json::to_string(text).expect("JSON");
-            let ascii: String = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+            let ascii: String = text
+                .encode_utf16()
+                .map(|unit| format!("\\u{unit:04x}"))
+                .collect();
             for (pattern, ignore_case) in patterns {
-                let regex = regex::RegexBuilder::new(pattern).case_insensitive(ignore_case).build().expect("a pattern");
-                let Some(sieve) = sieve_of(pattern, ignore_case).filter(|_| regex.is_match(text)) else { continue };
+                let regex = regex::RegexBuilder::new(pattern)
+                    .case_insensitive(ignore_case)
+                    .build()
+                    .expect("a pattern");
+                let Some(sieve) = sieve_of(pattern, ignore_case).filter(|_| regex.is_match(text))
+                else {
+                    continue;
+                };
                 for line in [whole.as_str(), &ascii, &whole.replace('/', "\\/")] {
                     assert!(passes(&sieve, line), "{pattern} rejects {line}");
                 }
@@ -208,7 +268,10 @@ mod tests {
     #[test]
     fn a_pattern_with_a_literal_has_a_sieve() {
         for pattern in ["port", "port \\d+", "\\w+ is taken", "(red|green) light"] {
-            assert!(sieve_of(pattern, false).is_some_and(|sieve| !passes(&sieve, "nothing here")), "{pattern}");
+            assert!(
+                sieve_of(pattern, false).is_some_and(|sieve| !passes(&sieve, "nothing here")),
+                "{pattern}"
+            );
         }
         assert!(sieve_of("port", true).is_some());
         assert!(sieve_of("\\d+", false).is_none() && sieve_of("a*", false).is_none());
@@ -217,7 +280,14 @@ mod tests {
     #[test]
     fn the_context_of_a_match_is_cut_between_characters() {
         let text = format!("{}x{}", "ä".repeat(100), "ö".repeat(100));
-        let hit = around("body", &text, Regex::new("x").expect("a pattern").find(&text).expect("it is there"));
+        let hit = around(
+            "body",
+            &text,
+            Regex::new("x")
+                .expect("a pattern")
+                .find(&text)
+                .expect("it is there"),
+        );
         assert_eq!(hit.before, format!("…{}", "ä".repeat(AROUND)));
         assert_eq!(hit.after, format!("{}…", "ö".repeat(AROUND)));
     }

@@ -8,19 +8,34 @@ use std::time::Duration;
 
 /// A past time: an instant, a duration ago (`1h`), or a local day or time (`yesterday`, `2026-11-20`, `14:30`).
 pub fn past(text: &str) -> Result<Stamp> {
-    let day = local(text, Stamp::now().date_time().with_timezone(&Local).naive_local());
+    let day = local(
+        text,
+        Stamp::now().date_time().with_timezone(&Local).naive_local(),
+    );
     let day = day.and_then(|day| day.and_local_timezone(Local).earliest());
     let day = day.map(|day| Ok(Stamp::from_micros(day.timestamp_micros())));
-    day.unwrap_or_else(|| instant(text, -1, "1h, yesterday, a date such as 2026-11-20, a time such as 14:30"))
+    day.unwrap_or_else(|| {
+        instant(
+            text,
+            -1,
+            "1h, yesterday, a date such as 2026-11-20, a time such as 14:30",
+        )
+    })
 }
 
 /// The start of a local day, or the last time that the local clock showed this time.
 fn local(text: &str, now: NaiveDateTime) -> Option<NaiveDateTime> {
     let text = text.trim().to_ascii_lowercase();
-    let clock = ["%H:%M", "%H:%M:%S"].iter().find_map(|form| NaiveTime::parse_from_str(&text, form).ok());
+    let clock = ["%H:%M", "%H:%M:%S"]
+        .iter()
+        .find_map(|form| NaiveTime::parse_from_str(&text, form).ok());
     if let Some(clock) = clock {
         let today = now.date().and_time(clock);
-        return if today > now { today.checked_sub_days(Days::new(1)) } else { Some(today) };
+        return if today > now {
+            today.checked_sub_days(Days::new(1))
+        } else {
+            Some(today)
+        };
     }
     let back = match text.as_str() {
         "today" => 0,
@@ -28,10 +43,16 @@ fn local(text: &str, now: NaiveDateTime) -> Option<NaiveDateTime> {
         word => match word.parse::<Weekday>() {
             // A weekday means the last one before today.
             Ok(day) => u64::from((now.weekday().days_since(day) + 6) % 7 + 1),
-            Err(_) => return NaiveDate::parse_from_str(word, "%Y-%m-%d").ok()?.and_hms_opt(0, 0, 0),
+            Err(_) => {
+                return NaiveDate::parse_from_str(word, "%Y-%m-%d")
+                    .ok()?
+                    .and_hms_opt(0, 0, 0);
+            }
         },
     };
-    now.date().checked_sub_days(Days::new(back))?.and_hms_opt(0, 0, 0)
+    now.date()
+        .checked_sub_days(Days::new(back))?
+        .and_hms_opt(0, 0, 0)
 }
 
 /// A future time: an instant, or a duration from now (`10m`).
@@ -50,10 +71,15 @@ pub fn length(text: &str) -> Result<Duration> {
 fn instant(text: &str, direction: i64, example: &str) -> Result<Stamp> {
     let micros = span(text).map(|span| span.as_micros() as i64);
     let from_now = micros.and_then(|span| Stamp::now().micros().checked_add(direction * span));
-    from_now.map(Stamp::from_micros).or_else(|| Stamp::parse(text)).ok_or_else(|| Error::Usage {
-        what: format!("{} is not a time", quoted(text)),
-        cure: format!("use {example}, 90s, 2h, 7d or 1w, or an instant such as 2026-11-21T10:30:00Z"),
-    })
+    from_now
+        .map(Stamp::from_micros)
+        .or_else(|| Stamp::parse(text))
+        .ok_or_else(|| Error::Usage {
+            what: format!("{} is not a time", quoted(text)),
+            cure: format!(
+                "use {example}, 90s, 2h, 7d or 1w, or an instant such as 2026-11-21T10:30:00Z"
+            ),
+        })
 }
 
 #[cfg(test)]
@@ -62,19 +88,48 @@ mod tests {
 
     #[test]
     fn days_and_times_are_local_and_in_the_past() {
-        let day = |text: &str| NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M").expect("a time");
+        let day =
+            |text: &str| NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M").expect("a time");
         let now = day("2026-11-21 10:30");
-        let all = ["today", "Yesterday", "2026-11-01", "10:00", "14:30", "saturday", "fri", "soon", "2026-13-01"];
-        let expected =
-            ["2026-11-21 00:00", "2026-11-20 00:00", "2026-11-01 00:00", "2026-11-21 10:00", "2026-11-20 14:30"];
-        let expected = expected.into_iter().chain(["2026-11-14 00:00", "2026-11-20 00:00"]);
-        let expected: Vec<Option<NaiveDateTime>> = expected.map(|text| Some(day(text))).chain([None, None]).collect();
+        let all = [
+            "today",
+            "Yesterday",
+            "2026-11-01",
+            "10:00",
+            "14:30",
+            "saturday",
+            "fri",
+            "soon",
+            "2026-13-01",
+        ];
+        let expected = [
+            "2026-11-21 00:00",
+            "2026-11-20 00:00",
+            "2026-11-01 00:00",
+            "2026-11-21 10:00",
+            "2026-11-20 14:30",
+        ];
+        let expected = expected
+            .into_iter()
+            .chain(["2026-11-14 00:00", "2026-11-20 00:00"]);
+        let expected: Vec<Option<NaiveDateTime>> = expected
+            .map(|text| Some(day(text)))
+            .chain([None, None])
+            .collect();
         assert_eq!(all.map(|text| local(text, now)).to_vec(), expected);
     }
 
     #[test]
     fn spans_and_instants() {
-        assert_eq!(past("2026-11-21T10:30:00Z").expect("an instant").to_string(), "2026-11-21T10:30:00.000000Z");
-        assert!(past("1h").expect("a span") < Stamp::now() && future("1h").expect("a span") > Stamp::now());
+        assert_eq!(
+            past("2026-11-21T10:30:00Z")
+                .expect("an instant")
+                .to_string(),
+            "2026-11-21T10:30:00.000000Z"
+        );
+        assert!(
+            past("1h").expect("a span") < Stamp::now()
+                && future("1h").expect("a span") > Stamp::now()
+        );
     }
 }

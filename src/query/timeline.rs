@@ -120,15 +120,26 @@ impl Timeline {
     /// The entries added since the last call.
     pub fn read(&mut self) -> Result<Vec<Entry>> {
         let records = self.follower.read()?;
-        Ok(records.into_iter().filter_map(|record| entry(record, &self.channels)).collect())
+        Ok(records
+            .into_iter()
+            .filter_map(|record| entry(record, &self.channels))
+            .collect())
     }
 
     /// The entries of at most `most` records added since the last call, and the number of the last record. `None` if there
     /// is no new record. So a reader needs little memory, however far behind it is.
     pub fn read_some(&mut self, most: usize) -> Result<Option<(u64, Vec<Entry>)>> {
         let records = self.follower.read_some(most)?;
-        let Some(last) = records.last().map(|record| record.seq) else { return Ok(None) };
-        Ok(Some((last, records.into_iter().filter_map(|record| entry(record, &self.channels)).collect())))
+        let Some(last) = records.last().map(|record| record.seq) else {
+            return Ok(None);
+        };
+        Ok(Some((
+            last,
+            records
+                .into_iter()
+                .filter_map(|record| entry(record, &self.channels))
+                .collect(),
+        )))
     }
 }
 
@@ -151,9 +162,13 @@ pub struct Choice {
 impl Choice {
     /// Is this entry wanted?
     pub fn fits(&self, entry: &Entry) -> bool {
-        let is = |wanted: &Option<String>, has: &str| wanted.as_ref().is_none_or(|wanted| wanted == has);
-        let concerns = |agent: &String| entry.from == *agent || entry.to.iter().any(|to| **to == **agent);
-        is(&self.kind, &entry.kind) && is(&self.channel, &entry.channel) && self.agent.as_ref().is_none_or(concerns)
+        let is =
+            |wanted: &Option<String>, has: &str| wanted.as_ref().is_none_or(|wanted| wanted == has);
+        let concerns =
+            |agent: &String| entry.from == *agent || entry.to.iter().any(|to| **to == **agent);
+        is(&self.kind, &entry.kind)
+            && is(&self.channel, &entry.channel)
+            && self.agent.as_ref().is_none_or(concerns)
     }
 }
 
@@ -173,13 +188,21 @@ pub struct Page {
 pub fn page(room: &Room, choice: &Choice, before: Option<u64>, most: usize) -> Result<Page> {
     let newest = newest(room)?;
     let end = before.map_or(newest + 1, |before| before.min(newest + 1));
-    let mut page = Page { newest, ..Page::default() };
+    let mut page = Page {
+        newest,
+        ..Page::default()
+    };
     let (mut upto, mut step) = (end, most as u64 * 2);
     while upto > 1 && page.entries.len() < most && end - upto < limits::PAGE_RECORDS {
         let from = upto.saturating_sub(step).max(1);
-        let Some(mut timeline) = Timeline::after(room, Channels::default(), from - 1)? else { break };
-        let (_, part) = timeline.read_some((upto - from) as usize)?.unwrap_or_default();
-        page.entries.extend(part.into_iter().rev().filter(|entry| choice.fits(entry)));
+        let Some(mut timeline) = Timeline::after(room, Channels::default(), from - 1)? else {
+            break;
+        };
+        let (_, part) = timeline
+            .read_some((upto - from) as usize)?
+            .unwrap_or_default();
+        page.entries
+            .extend(part.into_iter().rev().filter(|entry| choice.fits(entry)));
         (upto, step) = (from, step * 2);
     }
     page.before = (upto > 1).then_some(upto);
@@ -201,13 +224,25 @@ pub fn since(room: &Room, choice: &Choice, after: u64, most: usize) -> Result<Pa
 
 /// The entry for a record. `None` for internal records and for other channels.
 fn entry(record: Record, channels: &Channels) -> Option<Entry> {
-    if !matches!(record.event, Event::Accepted | Event::Rejected | Event::Notice) {
+    if !matches!(
+        record.event,
+        Event::Accepted | Event::Rejected | Event::Notice
+    ) {
         return None;
     }
     let (event, claim) = (record.event, record.claim.clone());
-    let problems = if event == Event::Rejected { record.problems.clone() } else { Vec::new() };
+    let problems = if event == Event::Rejected {
+        record.problems.clone()
+    } else {
+        Vec::new()
+    };
     let past = LoggedMessage::of(record)?;
-    let text = |field: &str| past.message.get(field).and_then(Value::as_str).map(str::to_owned);
+    let text = |field: &str| {
+        past.message
+            .get(field)
+            .and_then(Value::as_str)
+            .map(str::to_owned)
+    };
     let entry = if event == Event::Rejected {
         // The record holds the bounce as its message. People want the sender and the file that was rejected.
         let claim = claim.as_deref().and_then(layout::read_claim);
@@ -240,7 +275,11 @@ fn entry(record: Record, channels: &Channels) -> Option<Entry> {
 fn words(value: &Value) -> Vec<String> {
     match value {
         Value::String(word) => vec![word.clone()],
-        Value::Array(words) => words.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+        Value::Array(words) => words
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect(),
         _ => Vec::new(),
     }
 }
@@ -283,9 +322,9 @@ impl Entry {
 /// A stable number below `of` for a name, so that a sender always has the same colour.
 pub fn shade(name: &str, of: usize) -> usize {
     // FNV-1a, because the standard library's hasher may change between releases.
-    let hash = name
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
     (hash % of.max(1) as u64) as usize
 }
 
@@ -295,8 +334,12 @@ mod tests {
 
     #[test]
     fn a_name_keeps_its_shade() {
-        assert_eq!([shade("planner", 12), shade("human", 12)], [shade("planner", 12), shade("human", 12)]);
-        let used: std::collections::BTreeSet<usize> = (0..100).map(|n| shade(&format!("agent_{n}"), 12)).collect();
+        assert_eq!(
+            [shade("planner", 12), shade("human", 12)],
+            [shade("planner", 12), shade("human", 12)]
+        );
+        let used: std::collections::BTreeSet<usize> =
+            (0..100).map(|n| shade(&format!("agent_{n}"), 12)).collect();
         assert_eq!(used.len(), 12);
     }
 }

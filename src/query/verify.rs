@@ -67,14 +67,20 @@ pub fn verify(room: &Room) -> Result<Verified> {
 }
 
 /// As [`verify`], also against a kept head. Calls `progress` after each line with the bytes read so far.
-pub fn verify_with_progress(room: &Room, kept: Option<&Head>, progress: &mut dyn FnMut(u64)) -> Result<Verified> {
+pub fn verify_with_progress(
+    room: &Room,
+    kept: Option<&Head>,
+    progress: &mut dyn FnMut(u64),
+) -> Result<Verified> {
     // Collected before reading the log, because a router may be writing to it.
     let witnesses = witnesses(room, kept)?;
     // A batch that is being written looks like a truncated one. A second read tells them apart.
     let first = read(room, &witnesses, progress)?.filter_end(room)?;
     match first {
         Some(verified) => Ok(verified),
-        None => read(room, &witnesses, progress)?.verified.map_err(|bad| refused(room, &bad)),
+        None => read(room, &witnesses, progress)?
+            .verified
+            .map_err(|bad| refused(room, &bad)),
     }
 }
 
@@ -90,7 +96,10 @@ impl Found {
         match self.verified {
             Ok(verified) => Ok(Some(verified)),
             Err(bad) if !bad.is_end => Err(refused(room, &bad)),
-            Err(_) if room.holder()?.is_some() => Ok(Some(Verified { unfinished: true, ..self.before })),
+            Err(_) if room.holder()?.is_some() => Ok(Some(Verified {
+                unfinished: true,
+                ..self.before
+            })),
             Err(_) => Ok(None),
         }
     }
@@ -102,11 +111,19 @@ fn witnesses(room: &Room, kept: Option<&Head>) -> Result<Vec<Witness>> {
         let id = room.id()?;
         if id.as_ref() != Some(&head.room) {
             let is = id.as_deref().unwrap_or("nothing");
-            let problem =
-                Problem::new("other_room", format!("the head is of room {}, and this room is {is}", head.room));
-            return Err(Error::Rejected(vec![problem.fix("select the room with --room, or pass a head of this room")]));
+            let problem = Problem::new(
+                "other_room",
+                format!("the head is of room {}, and this room is {is}", head.room),
+            );
+            return Err(Error::Rejected(vec![
+                problem.fix("select the room with --room, or pass a head of this room"),
+            ]));
         }
-        witnesses.push(Witness { file: "the given head".into(), seq: head.seq, hash: head.hash() });
+        witnesses.push(Witness {
+            file: "the given head".into(),
+            seq: head.seq,
+            hash: head.hash(),
+        });
     }
     Ok(witnesses)
 }
@@ -124,7 +141,10 @@ fn read(room: &Room, witnesses: &[Witness], progress: &mut dyn FnMut(u64)) -> Re
     };
     let (segments, live) = (log::segments(&room.dir)?, log::live(&room.dir)?);
     verifier.verified.segments = segments.len();
-    verifier.verified.archived = segments.iter().filter(|&number| live.binary_search(number).is_err()).count();
+    verifier.verified.archived = segments
+        .iter()
+        .filter(|&number| live.binary_search(number).is_err())
+        .count();
     for line in log::read_whole(&room.dir)? {
         let line = line?;
         read += line.bytes.len() as u64;
@@ -132,19 +152,36 @@ fn read(room: &Room, witnesses: &[Witness], progress: &mut dyn FnMut(u64)) -> Re
         verifier.place(&line);
         if let Err(what) = verifier.take(&line) {
             let bad = verifier.bad(what, !line.bytes.ends_with(b"\n"));
-            return Ok(Found { verified: Err(bad), before: verifier.verified });
+            return Ok(Found {
+                verified: Err(bad),
+                before: verifier.verified,
+            });
         }
     }
     verifier.verified.last = hex(&verifier.chain.hash());
     if !verifier.chain.is_complete() {
-        let bad = verifier
-            .bad(format!("the last batch is incomplete: {} records are missing", verifier.chain.missing()), true);
-        return Ok(Found { verified: Err(bad), before: verifier.verified });
+        let bad = verifier.bad(
+            format!(
+                "the last batch is incomplete: {} records are missing",
+                verifier.chain.missing()
+            ),
+            true,
+        );
+        return Ok(Found {
+            verified: Err(bad),
+            before: verifier.verified,
+        });
     }
     if let Some(bad) = verifier.find_loss() {
-        return Ok(Found { verified: Err(bad), before: verifier.verified });
+        return Ok(Found {
+            verified: Err(bad),
+            before: verifier.verified,
+        });
     }
-    Ok(Found { verified: Ok(verifier.verified), before: Verified::default() })
+    Ok(Found {
+        verified: Ok(verifier.verified),
+        before: Verified::default(),
+    })
 }
 
 struct Verifier<'a> {
@@ -160,7 +197,11 @@ struct Verifier<'a> {
 
 impl Verifier<'_> {
     fn place(&mut self, line: &Line) {
-        self.line = if self.segment == line.at.segment { self.line + 1 } else { 1 };
+        self.line = if self.segment == line.at.segment {
+            self.line + 1
+        } else {
+            1
+        };
         self.segment = line.at.segment;
     }
 
@@ -168,18 +209,36 @@ impl Verifier<'_> {
         let record = self.chain.take(line)?;
         self.check_room(&record)?;
         self.check_digest(&record)?;
-        let of_this = self.witnesses.iter().filter(|witness| witness.seq == record.seq);
-        if let Some(other) = of_this.into_iter().find(|one| one.hash.is_some_and(|hash| hash != self.chain.hash())) {
-            let what = format!("record {} differs from the one that {} shows", record.seq, other.file.display());
+        let of_this = self
+            .witnesses
+            .iter()
+            .filter(|witness| witness.seq == record.seq);
+        if let Some(other) = of_this
+            .into_iter()
+            .find(|one| one.hash.is_some_and(|hash| hash != self.chain.hash()))
+        {
+            let what = format!(
+                "record {} differs from the one that {} shows",
+                record.seq,
+                other.file.display()
+            );
             self.differs.push((record.seq, self.bad(what, false)));
         }
-        if let Some(gap) = record.gap.as_ref().filter(|gap| self.verified.gaps.iter().all(|known| known.to != gap.to)) {
+        if let Some(gap) = record
+            .gap
+            .as_ref()
+            .filter(|gap| self.verified.gaps.iter().all(|known| known.to != gap.to))
+        {
             let (from, to, seq, at) = (gap.from, gap.to, record.seq, record.at.clone());
             self.verified.gaps.push(VerifiedGap { from, to, seq, at });
         }
         self.verified.records += 1;
         self.verified.batches = self.chain.batch();
-        *self.verified.events.entry(record.event.as_str()).or_default() += 1;
+        *self
+            .verified
+            .events
+            .entry(record.event.as_str())
+            .or_default() += 1;
         Ok(())
     }
 
@@ -191,20 +250,32 @@ impl Verifier<'_> {
             return Some(self.differs.swap_remove(n).1);
         }
         let last = self.chain.seq();
-        let lost: Vec<Witness> = self.witnesses.iter().filter(|witness| witness.seq > last).cloned().collect();
+        let lost: Vec<Witness> = self
+            .witnesses
+            .iter()
+            .filter(|witness| witness.seq > last)
+            .cloned()
+            .collect();
         if lost.is_empty() {
             return None;
         }
-        let what = format!("the log ends at record {last}, but {}", evidence::describe(&lost, last));
-        Some(Bad { is_rolled_back: true, ..self.bad(what, false) })
+        let what = format!(
+            "the log ends at record {last}, but {}",
+            evidence::describe(&lost, last)
+        );
+        Some(Bad {
+            is_rolled_back: true,
+            ..self.bad(what, false)
+        })
     }
 
     fn check_room(&self, record: &Record) -> Result<(), String> {
         let first = self.verified.records == 0;
         match (record.event == Event::Room, first) {
-            (true, true) if record.room != self.room => {
-                Err(format!("the log belongs to room {:?}, but spool/room says {:?}", record.room, self.room))
-            }
+            (true, true) if record.room != self.room => Err(format!(
+                "the log belongs to room {:?}, but spool/room says {:?}",
+                record.room, self.room
+            )),
             (true, false) => Err("a room record in the middle of the log".into()),
             (false, true) => Err("the log does not begin with a room record".into()),
             _ => Ok(()),
@@ -212,12 +283,19 @@ impl Verifier<'_> {
     }
 
     fn check_digest(&mut self, record: &Record) -> Result<(), String> {
-        let (Some(digest), Some(text)) = (&record.digest, &record.message) else { return Ok(()) };
-        let fields = serde_json::from_str(text.get()).map_err(|e| format!("cannot parse its message: {e}"))?;
+        let (Some(digest), Some(text)) = (&record.digest, &record.message) else {
+            return Ok(());
+        };
+        let fields = serde_json::from_str(text.get())
+            .map_err(|e| format!("cannot parse its message: {e}"))?;
         let message = Message::from_fields(fields).ok_or("its message lacks id, from or type")?;
         let real = message.digest();
         if real != *digest {
-            return Err(format!("wrong digest {}, the message has {}", hex(digest), hex(&real)));
+            return Err(format!(
+                "wrong digest {}, the message has {}",
+                hex(digest),
+                hex(&real)
+            ));
         }
         if record.id.as_deref().is_some_and(|id| id != message.id()) {
             return Err("its id differs from the id of its message".into());
@@ -227,7 +305,13 @@ impl Verifier<'_> {
     }
 
     fn bad(&self, what: String, is_end: bool) -> Bad {
-        Bad { segment: self.segment, line: self.line, what, is_end, is_rolled_back: false }
+        Bad {
+            segment: self.segment,
+            line: self.line,
+            what,
+            is_end,
+            is_rolled_back: false,
+        }
     }
 }
 
@@ -235,11 +319,20 @@ fn refused(room: &Room, bad: &Bad) -> Error {
     if bad.is_rolled_back {
         let fix = "restore log/ from a backup that has these records; if a file is from another room, move it away; to \
                    give the records up, run `mailbag log accept-gap`";
-        return Error::Rejected(vec![Problem::new("rolled_back", &bad.what).at(layout::LOG).fix(fix)]);
+        return Error::Rejected(vec![
+            Problem::new("rolled_back", &bad.what)
+                .at(layout::LOG)
+                .fix(fix),
+        ]);
     }
     let path = log::path(&room.dir, bad.segment);
-    let place = format!("{} line {}", path.strip_prefix(room.dir.path()).unwrap_or(&path).display(), bad.line);
-    let fix =
-        "restore the segment from a backup; after a crash, the next pass moves an incomplete last batch to quarantine";
+    let place = format!(
+        "{} line {}",
+        path.strip_prefix(room.dir.path())
+            .unwrap_or(&path)
+            .display(),
+        bad.line
+    );
+    let fix = "restore the segment from a backup; after a crash, the next pass moves an incomplete last batch to quarantine";
     Error::Rejected(vec![Problem::new("bad_log", &bad.what).at(place).fix(fix)])
 }

@@ -106,7 +106,9 @@ impl<'a> From<&'a Mail> for View<'a> {
             change: mail.change.as_deref().map(Cow::Borrowed),
             requires_response: mail.requires_response,
             copies: None,
-            addressed: words(fields.and_then(|fields| fields.get("addressed_to").or_else(|| fields.get("to")))),
+            addressed: words(
+                fields.and_then(|fields| fields.get("addressed_to").or_else(|| fields.get("to"))),
+            ),
             fields,
             closed: mail.closed.as_deref(),
             invalid,
@@ -176,7 +178,8 @@ impl<'a> View<'a> {
 
     /// The number as `#2`, or a dash.
     pub fn number(&self) -> String {
-        self.seq.map_or_else(|| "-".to_owned(), |seq| format!("#{seq}"))
+        self.seq
+            .map_or_else(|| "-".to_owned(), |seq| format!("#{seq}"))
     }
 
     /// The accept time, to the second.
@@ -186,7 +189,11 @@ impl<'a> View<'a> {
 
     /// The age of a message in an inbox that is not fresh, because its text may be outdated.
     pub fn age(&self) -> Option<String> {
-        if self.copies.is_some() { None } else { age_if_old(self.accepted_at) }
+        if self.copies.is_some() {
+            None
+        } else {
+            age_if_old(self.accepted_at)
+        }
     }
 
     /// What it changes about claims or approvals, and the subject, or else the first line of the body. For a file that is not a message: its name and the reason.
@@ -207,7 +214,11 @@ impl<'a> View<'a> {
     /// The first recipients and the number of the others. A message without recipients is in its channel only.
     pub fn recipients(&self, most: usize) -> Vec<String> {
         let copies = self.copies.unwrap_or_default();
-        let mut to: Vec<String> = copies.iter().take(most).map(|agent| agent.to_string()).collect();
+        let mut to: Vec<String> = copies
+            .iter()
+            .take(most)
+            .map(|agent| agent.to_string())
+            .collect();
         match copies.len() {
             0 if ROUTER_TYPES.contains(&self.kind) => to.push(id::MAILBAG.to_owned()),
             0 => to.push(format!("channel {}", self.channel)),
@@ -229,21 +240,31 @@ impl<'a> View<'a> {
 
     /// The kind of address that reached the recipient, such as `direct` or `role`.
     pub fn via(&self) -> Option<&'a str> {
-        self.fields?.get("delivery")?.get("via").and_then(Value::as_str)
+        self.fields?
+            .get("delivery")?
+            .get("via")
+            .and_then(Value::as_str)
     }
 
     /// The other fields of the protocol, in their order, and last the sender's own, which are one fact: a name that a
     /// sender chose must not look like a fact of the router.
     pub fn facts(&self) -> Vec<(&'static str, Cow<'a, Value>)> {
-        let Some(fields) = self.fields else { return Vec::new() };
+        let Some(fields) = self.fields else {
+            return Vec::new();
+        };
         let known = FIELDS.iter().filter(|name| !NAMED.contains(name));
         let known = known.filter_map(|name| Some((*name, Cow::Borrowed(fields.get(*name)?))));
-        known.chain(unknown(fields).map(|own| ("fields", Cow::Owned(own)))).collect()
+        known
+            .chain(unknown(fields).map(|own| ("fields", Cow::Owned(own))))
+            .collect()
     }
 
     /// What the sender attached.
     pub fn attachments(&self) -> impl Iterator<Item = Attachment<'a>> + use<'a> {
-        let items = self.fields.and_then(|fields| fields.get("attachments")).and_then(Value::as_array);
+        let items = self
+            .fields
+            .and_then(|fields| fields.get("attachments"))
+            .and_then(Value::as_array);
         items.into_iter().flatten().filter_map(|item| {
             let text = |field: &str| item.get(field).and_then(Value::as_str);
             match (text("path"), text("name")) {
@@ -258,7 +279,11 @@ impl<'a> View<'a> {
 pub fn age_if_old(accepted_at: &str) -> Option<String> {
     let (accepted, now) = (Stamp::parse(accepted_at)?, Stamp::now());
     let is_fresh = accepted.is_within(limits::BRIEFING_FRESH, now) || accepted > now;
-    if is_fresh { None } else { Some(format!("{} old", pending::age(accepted_at))) }
+    if is_fresh {
+        None
+    } else {
+        Some(format!("{} old", pending::age(accepted_at)))
+    }
 }
 
 /// A value of a field in one line: lists of texts with commas, everything else but texts as JSON.

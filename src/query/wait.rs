@@ -42,8 +42,14 @@ impl Filter {
         };
         let from = from.iter().map(sender).collect::<Result<_>>()?;
         kinds.iter().try_for_each(|kind| check_type(kind))?;
-        let named = |thread: String| lookup::thread_name(&room.dir, &identity::viewer(room, agent)?, &thread);
-        Ok(Filter { from, thread: thread.map(named).transpose()?, kinds })
+        let named = |thread: String| {
+            lookup::thread_name(&room.dir, &identity::viewer(room, agent)?, &thread)
+        };
+        Ok(Filter {
+            from,
+            thread: thread.map(named).transpose()?,
+            kinds,
+        })
     }
 
     /// Whether mail matches.
@@ -65,7 +71,10 @@ fn check_type(kind: &str) -> Result<()> {
         true => "`mailbag schema` lists the types; custom types begin with x-".to_owned(),
         false => format!("did you mean {}?", near.join(" or ")),
     };
-    Err(Error::Usage { what: format!("{} is not a message type", quoted(kind)), cure })
+    Err(Error::Usage {
+        what: format!("{} is not a message type", quoted(kind)),
+        cure,
+    })
 }
 
 /// Returns each unread file of an inbox once.
@@ -82,7 +91,8 @@ impl NewMail {
         let mut mails: Vec<Mail> = inbox::heads(room, agent, &names)?;
         // A file that is being written by hand is returned once it is complete or has not changed for a while.
         mails.retain(|mail| !mail.unfinished);
-        self.returned.extend(mails.iter().map(|mail| mail.name.clone()));
+        self.returned
+            .extend(mails.iter().map(|mail| mail.name.clone()));
         Ok(mails)
     }
 }

@@ -25,13 +25,19 @@ pub struct Everybody {
 
 /// The current roster, and the known agents of other rooms.
 pub fn everybody(room: &Room) -> Result<Everybody> {
-    Ok(Everybody { roster: who(room)?, remote: links::remote(room)? })
+    Ok(Everybody {
+        roster: who(room)?,
+        remote: links::remote(room)?,
+    })
 }
 
 /// Everybody by this state, with these commits that only git knows.
 pub fn of_state(room: &Room, state: &State, commits: Commits) -> Result<Everybody> {
     let roster = roster_of(room, &room.registry()?, state, commits)?;
-    Ok(Everybody { roster, remote: links::remote(room)? })
+    Ok(Everybody {
+        roster,
+        remote: links::remote(room)?,
+    })
 }
 
 /// The current roster, computed as the router does for `roster.json`, and with the commits that only git knows.
@@ -41,13 +47,28 @@ pub fn who(room: &Room) -> Result<Roster> {
     roster_of(room, &registry, &state::committed(&room.dir)?, commits)
 }
 
-fn roster_of(room: &Room, registry: &Registry, state: &State, mut by_prefix: Commits) -> Result<Roster> {
+fn roster_of(
+    room: &Room,
+    registry: &Registry,
+    state: &State,
+    mut by_prefix: Commits,
+) -> Result<Roster> {
     let (settings, calls) = (room.settings()?, Calls::of(&room.dir));
-    let mut roster = roster::roster(registry, (state, &calls), settings.stale_after, Stamp::now()).0;
+    let mut roster = roster::roster(
+        registry,
+        (state, &calls),
+        settings.stale_after,
+        Stamp::now(),
+    )
+    .0;
     for agent in &mut roster.agents {
         let newer = |own: &Commit, other: &Commit| Stamp::parse(&own.at) >= Stamp::parse(&other.at);
         if let Some(other) = by_prefix.remove(&*agent.id) {
-            agent.commit = agent.commit.take().filter(|own| own.id == other.id || newer(own, &other)).or(Some(other));
+            agent.commit = agent
+                .commit
+                .take()
+                .filter(|own| own.id == other.id || newer(own, &other))
+                .or(Some(other));
         }
     }
     Ok(roster)

@@ -44,17 +44,25 @@ const STARTS_AGENTS: [&str; 5] = ["exec", "run", "up", "mcp", "hook"];
 
 /// Programs that run another program, which their arguments name. Python has many names.
 const RUNNERS: [&str; 15] = [
-    "node", "nodejs", "bun", "bunx", "deno", "npx", "npm", "pnpm", "pnpx", "yarn", "uv", "uvx", "pipx", "ruby", "perl",
+    "node", "nodejs", "bun", "bunx", "deno", "npx", "npm", "pnpm", "pnpx", "yarn", "uv", "uvx",
+    "pipx", "ruby", "perl",
 ];
 
 /// Programs that are below init only if the program that started them has ended, or that run without a person.
 const DETACHED: [&str; 14] = [
-    "script", "nohup", "expect", "unbuffer", "socat", "sudo", "su", "doas", "xargs", "make", "git", "cron", "crond",
-    "atd",
+    "script", "nohup", "expect", "unbuffer", "socat", "sudo", "su", "doas", "xargs", "make", "git",
+    "cron", "crond", "atd",
 ];
 
 /// Programs that begin a person's session.
-const LOGIN_SERVICES: [&str; 6] = ["sshd", "sshd-session", "login", "lightdm", "sddm-helper", "gdm-session-wor"];
+const LOGIN_SERVICES: [&str; 6] = [
+    "sshd",
+    "sshd-session",
+    "login",
+    "lightdm",
+    "sddm-helper",
+    "gdm-session-wor",
+];
 
 /// Programs that become the parent of a process when its own parent has ended.
 const MANAGERS: [&str; 3] = ["systemd", "init", "launchd"];
@@ -83,8 +91,13 @@ impl Actor {
         if let Some(evidence) = hidden_parent(&lineage) {
             return Actor::Unknown(evidence);
         }
-        if let Some(name) = AUTOMATION.iter().find(|name| std::env::var_os(name).is_some()) {
-            return Actor::unknown(format!("the environment has {name}, as in an automated run"));
+        if let Some(name) = AUTOMATION
+            .iter()
+            .find(|name| std::env::var_os(name).is_some())
+        {
+            return Actor::unknown(format!(
+                "the environment has {name}, as in an automated run"
+            ));
         }
         match terminal::has_controlling_terminal() {
             true => Actor::Person,
@@ -132,13 +145,17 @@ fn rejected_agent(action: &str, evidence: &Evidence) -> Error {
 
 /// The variables of clients and of `mailbag exec`, each with the program that sets it.
 fn marks() -> impl Iterator<Item = (&'static str, &'static str)> {
-    KNOWN.iter().flat_map(KnownClient::variables).chain([(HOLD, "mailbag exec")])
+    KNOWN
+        .iter()
+        .flat_map(KnownClient::variables)
+        .chain([(HOLD, "mailbag exec")])
 }
 
 /// Test builds can replace the evidence of parents and terminals.
 fn replaced_ancestry() -> Option<Actor> {
-    let value =
-        std::env::var("MAILBAG_TEST_ANCESTRY").ok().filter(|_| cfg!(any(debug_assertions, feature = "failpoints")))?;
+    let value = std::env::var("MAILBAG_TEST_ANCESTRY")
+        .ok()
+        .filter(|_| cfg!(any(debug_assertions, feature = "failpoints")))?;
     let evidence = "MAILBAG_TEST_ANCESTRY replaces the parents";
     match value.as_str() {
         "person" => Some(Actor::Person),
@@ -151,14 +168,28 @@ fn replaced_ancestry() -> Option<Actor> {
 /// The evidence that a parent process is an agent or starts agents.
 fn evidence_of_agent(parent: &ParentProcess) -> Option<Evidence> {
     if let Some(client) = KNOWN.iter().find(|client| is_program_of(parent, client)) {
-        return Some(Evidence(format!("the parent {} is a program of {}", shown(parent), client.name)));
+        return Some(Evidence(format!(
+            "the parent {} is a program of {}",
+            shown(parent),
+            client.name
+        )));
     }
-    if let Some((name, client)) = marks().find(|(name, _)| parent.variables.iter().any(|set| set == name)) {
-        return Some(Evidence(format!("the parent {} has {name}, which {client} sets", shown(parent))));
+    if let Some((name, client)) =
+        marks().find(|(name, _)| parent.variables.iter().any(|set| set == name))
+    {
+        return Some(Evidence(format!(
+            "the parent {} has {name}, which {client} sets",
+            shown(parent)
+        )));
     }
     let is_ours = programs(parent).any(|program| program == "mailbag");
     let is_starter = is_ours && words(parent).any(|word| STARTS_AGENTS.contains(&word));
-    is_starter.then(|| Evidence(format!("the parent {} starts programs for agents", shown(parent))))
+    is_starter.then(|| {
+        Evidence(format!(
+            "the parent {} starts programs for agents",
+            shown(parent)
+        ))
+    })
 }
 
 fn is_program_of(parent: &ParentProcess, client: &KnownClient) -> bool {
@@ -169,21 +200,32 @@ fn is_program_of(parent: &ParentProcess, client: &KnownClient) -> bool {
 
 /// Returns true for a client's program. Its name can end with the kind of machine.
 fn is_client_name(name: &str, client: &KnownClient) -> bool {
-    let mut ends = client.programs.iter().filter_map(|program| name.strip_prefix(program));
+    let mut ends = client
+        .programs
+        .iter()
+        .filter_map(|program| name.strip_prefix(program));
     ends.any(|end| end.is_empty() || end.starts_with('-'))
 }
 
 /// The names of a process: its name in the system, and the name in its arguments.
 fn programs(parent: &ParentProcess) -> impl Iterator<Item = &str> {
-    let argument = words(parent).next().map(|word| base_name(word).trim_start_matches('-'));
+    let argument = words(parent)
+        .next()
+        .map(|word| base_name(word).trim_start_matches('-'));
     std::iter::once(parent.name.as_str()).chain(argument)
 }
 
 /// The words of a command line. A program that sets its own title has all in one argument.
 fn words(parent: &ParentProcess) -> impl Iterator<Item = &str> {
-    let title = parent.arguments.first().filter(|_| parent.arguments.len() == 1);
+    let title = parent
+        .arguments
+        .first()
+        .filter(|_| parent.arguments.len() == 1);
     let arguments = parent.arguments.iter().filter(move |_| title.is_none());
-    title.into_iter().flat_map(|title| title.split_whitespace()).chain(arguments.map(String::as_str))
+    title
+        .into_iter()
+        .flat_map(|title| title.split_whitespace())
+        .chain(arguments.map(String::as_str))
 }
 
 fn base_name(path: &str) -> &str {
@@ -196,10 +238,14 @@ fn is_runner(program: &str) -> bool {
 
 /// Returns true if an argument is the client's program, its package, or a file of its package.
 fn names_client(word: &str, client: &KnownClient) -> bool {
-    let parts: Vec<&str> = word.trim_start_matches("npm:").split('/').map(without_version).collect();
+    let parts: Vec<&str> = word
+        .trim_start_matches("npm:")
+        .split('/')
+        .map(without_version)
+        .collect();
     let in_package = parts.windows(2).any(|pair| {
-        let is_place =
-            ["node_modules", "site-packages", "dist-packages"].contains(&pair[0]) || pair[0].starts_with('@');
+        let is_place = ["node_modules", "site-packages", "dist-packages"].contains(&pair[0])
+            || pair[0].starts_with('@');
         is_place && client.is_called(pair[1])
     });
     let last = parts.last().copied().unwrap_or_default();
@@ -209,31 +255,53 @@ fn names_client(word: &str, client: &KnownClient) -> bool {
 
 /// The name of a package without its version, as in `codex@1.0`.
 fn without_version(part: &str) -> &str {
-    part.split_once('@').map_or(part, |(name, _)| if name.is_empty() { part } else { name })
+    part.split_once('@')
+        .map_or(part, |(name, _)| if name.is_empty() { part } else { name })
 }
 
 fn shown(parent: &ParentProcess) -> String {
-    format!("process {} ({})", parent.pid, sanitize::path(&parent.name, limits::PROCESS_NAME))
+    format!(
+        "process {} ({})",
+        parent.pid,
+        sanitize::path(&parent.name, limits::PROCESS_NAME)
+    )
 }
 
 /// The evidence that a hook recorded a parent as an agent's session, in a room of a directory in which this process or a
 /// parent works.
 fn recorded_parent(parents: &[ParentProcess]) -> Option<Evidence> {
     let named = named_by_environment();
-    let directories: BTreeSet<PathBuf> =
-        parents.iter().filter_map(|parent| parent.directory.clone()).chain(machine::directory()).collect();
-    let rooms = directories.iter().filter_map(|directory| find(None, directory).ok()).chain(named);
-    rooms.collect::<BTreeSet<_>>().iter().find_map(|room| recorded_in(room, parents))
+    let directories: BTreeSet<PathBuf> = parents
+        .iter()
+        .filter_map(|parent| parent.directory.clone())
+        .chain(machine::directory())
+        .collect();
+    let rooms = directories
+        .iter()
+        .filter_map(|directory| find(None, directory).ok())
+        .chain(named);
+    rooms
+        .collect::<BTreeSet<_>>()
+        .iter()
+        .find_map(|room| recorded_in(room, parents))
 }
 
 fn recorded_in(room: &Path, parents: &[ParentProcess]) -> Option<Evidence> {
     let leases = sessions::all(&Room::open(room).ok()?).ok()?;
     // If a client has ended, its hook can record a login service.
-    let mut candidates = parents.iter().filter(|parent| !is_manager(parent) && !is_login_service(parent));
+    let mut candidates = parents
+        .iter()
+        .filter(|parent| !is_manager(parent) && !is_login_service(parent));
     candidates.find_map(|parent| {
-        let mut current = leases.iter().filter(|lease| !lease.ended && lease.process.is_some());
+        let mut current = leases
+            .iter()
+            .filter(|lease| !lease.ended && lease.process.is_some());
         let lease = current.find(|lease| lease.process == parent.process)?;
-        Some(Evidence(format!("the parent {} is the session of {}", shown(parent), sanitize::line(&lease.agent))))
+        Some(Evidence(format!(
+            "the parent {} is the session of {}",
+            shown(parent),
+            sanitize::line(&lease.agent)
+        )))
     })
 }
 
@@ -242,11 +310,17 @@ fn hidden_parent(lineage: &Lineage) -> Option<Evidence> {
     if lineage.parents.iter().any(is_login_service) {
         return None;
     }
-    if let Some(reason) = lineage.hidden.as_ref().filter(|_| !lineage.parents.last().is_some_and(is_manager)) {
+    if let Some(reason) = lineage
+        .hidden
+        .as_ref()
+        .filter(|_| !lineage.parents.last().is_some_and(is_manager))
+    {
         return Some(Evidence(reason.clone()));
     }
     let Some(top) = lineage.parents.iter().rfind(|parent| !is_manager(parent)) else {
-        return Some(Evidence("the program that started this process has ended".into()));
+        return Some(Evidence(
+            "the program that started this process has ended".into(),
+        ));
     };
     let name = top.name.as_str();
     let is_detached = SHELLS.contains(&name) || DETACHED.contains(&name) || is_runner(name);
@@ -268,7 +342,12 @@ mod tests {
     /// A parent with this name and this command line.
     fn parent(pid: u32, name: &str, command: &str) -> ParentProcess {
         let arguments = command.split_whitespace().map(str::to_owned).collect();
-        ParentProcess { pid, name: name.into(), arguments, ..ParentProcess::default() }
+        ParentProcess {
+            pid,
+            name: name.into(),
+            arguments,
+            ..ParentProcess::default()
+        }
     }
 
     fn is_agent(name: &str, command: &str) -> bool {
@@ -282,13 +361,22 @@ mod tests {
             ("2.1.5", "claude --resume"),
             ("codex-x86_64-un", "/opt/codex-x86_64-unknown-linux-musl"),
             ("node", "node --no-warnings /usr/local/bin/gemini -p hello"),
-            ("node", "node /usr/lib/node_modules/@google/gemini-cli/dist/index.js"),
-            ("MainThread", "node /home/u/node_modules/@anthropic-ai/claude-code/cli.js"),
+            (
+                "node",
+                "node /usr/lib/node_modules/@google/gemini-cli/dist/index.js",
+            ),
+            (
+                "MainThread",
+                "node /home/u/node_modules/@anthropic-ai/claude-code/cli.js",
+            ),
             ("npm exec @openai", "npm exec @openai/codex@latest"),
             ("bun", "bun /home/u/.bun/bin/opencode"),
             ("deno", "deno run -A npm:@qwen-code/qwen-code@1.0"),
             ("python3.12", "/usr/bin/python3.12 -m kimi_cli"),
-            ("kimi", "/home/u/.local/share/uv/tools/kimi-cli/bin/python /home/u/.local/bin/kimi"),
+            (
+                "kimi",
+                "/home/u/.local/share/uv/tools/kimi-cli/bin/python /home/u/.local/bin/kimi",
+            ),
             ("copilot", "node /usr/bin/copilot"),
             ("bash", "bash /home/u/bin/claude"),
             ("mailbag", "mailbag exec --id t --role x -- sh"),
@@ -326,39 +414,62 @@ mod tests {
 
     #[test]
     fn a_variable_in_the_environment_of_a_parent_counts() {
-        let shell = ParentProcess { variables: vec!["CLAUDECODE".into()], ..parent(9, "bash", "bash") };
+        let shell = ParentProcess {
+            variables: vec!["CLAUDECODE".into()],
+            ..parent(9, "bash", "bash")
+        };
         let evidence = evidence_of_agent(&shell).expect("it is an agent");
-        assert_eq!(evidence.to_string(), "the parent process 9 (bash) has CLAUDECODE, which claude sets");
+        assert_eq!(
+            evidence.to_string(),
+            "the parent process 9 (bash) has CLAUDECODE, which claude sets"
+        );
     }
 
     fn hidden(names: &[&str], reason: Option<&str>) -> Option<String> {
         let count = u32::try_from(names.len()).expect("a short list");
-        let parents =
-            names.iter().zip(0..).map(|(name, at)| parent(if at + 1 == count { 1 } else { 100 - at }, name, name));
-        let lineage = Lineage { parents: parents.collect(), hidden: reason.map(str::to_owned) };
+        let parents = names
+            .iter()
+            .zip(0..)
+            .map(|(name, at)| parent(if at + 1 == count { 1 } else { 100 - at }, name, name));
+        let lineage = Lineage {
+            parents: parents.collect(),
+            hidden: reason.map(str::to_owned),
+        };
         hidden_parent(&lineage).map(|evidence| evidence.to_string())
     }
 
     #[test]
     fn parents_up_to_init_or_a_login_service_are_known() {
-        assert_eq!(hidden(&["zsh", "gnome-terminal-", "systemd", "systemd"], None), None);
+        assert_eq!(
+            hidden(&["zsh", "gnome-terminal-", "systemd", "systemd"], None),
+            None
+        );
         assert_eq!(hidden(&["bash", "sshd", "sshd", "init"], None), None);
         assert_eq!(hidden(&["sh", "xterm", "init"], None), None);
         // A system that hides the processes of other users.
         assert_eq!(hidden(&["bash", "sshd-session", "x"], Some("hidden")), None);
-        assert_eq!(hidden(&["bash", "login", "Terminal", "launchd"], None), None);
+        assert_eq!(
+            hidden(&["bash", "login", "Terminal", "launchd"], None),
+            None
+        );
     }
 
     #[test]
     fn a_parent_that_has_ended_or_is_hidden_makes_the_caller_unknown() {
-        assert_eq!(hidden(&[], Some("in a container")).as_deref(), Some("in a container"));
+        assert_eq!(
+            hidden(&[], Some("in a container")).as_deref(),
+            Some("in a container")
+        );
         assert_eq!(
             hidden(&["systemd", "systemd"], None).as_deref(),
             Some("the program that started this process has ended")
         );
         for top in ["script", "bash", "python3", "node", "cron"] {
             let evidence = hidden(&["sh", top, "systemd", "init"], None).expect("it is unknown");
-            assert!(evidence.contains(top) && evidence.ends_with("has ended"), "{evidence}");
+            assert!(
+                evidence.contains(top) && evidence.ends_with("has ended"),
+                "{evidence}"
+            );
         }
     }
 }

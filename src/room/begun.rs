@@ -23,8 +23,14 @@ pub enum Removal {
 }
 
 /// What a router and hooks write although nobody has sent anything.
-const DERIVED: [&str; 6] =
-    [layout::ROSTER, layout::COMMITTED, layout::WAITING, layout::PLACE, layout::ROOM_ID, layout::LOCK];
+const DERIVED: [&str; 6] = [
+    layout::ROSTER,
+    layout::COMMITTED,
+    layout::WAITING,
+    layout::PLACE,
+    layout::ROOM_ID,
+    layout::LOCK,
+];
 
 /// Where empty files are locks, or a log without a record.
 const LOCKS: [&str; 3] = [layout::SPOOL, layout::LOG, layout::SESSIONS];
@@ -67,7 +73,11 @@ impl Room {
         if !is_there(path)? {
             // A killed process may have left it under its other name.
             let has_rest = is_there(&layout::room_draft(path))?;
-            return Ok(if has_rest { Removal::Removed } else { Removal::Absent });
+            return Ok(if has_rest {
+                Removal::Removed
+            } else {
+                Removal::Absent
+            });
         }
         let room = Room::look(path)?;
         Ok(match room.reason_to_stay()? {
@@ -119,12 +129,18 @@ fn contains(found: &Path) -> String {
 fn first_content(room: &Dir) -> Result<Option<PathBuf>> {
     let mut open = vec![PathBuf::new()];
     while let Some(at) = open.pop() {
-        let dir = if at.as_os_str().is_empty() { room.clone() } else { room.sub(&at)? };
+        let dir = if at.as_os_str().is_empty() {
+            room.clone()
+        } else {
+            room.sub(&at)?
+        };
         for entry in dir.list()? {
             let path = at.join(entry?.name);
             match room.stat(&path)? {
                 Some(meta) if meta.is_directory() => open.push(path),
-                Some(meta) if meta.kind == FileType::RegularFile && is_nobodys(room, &path, meta.size)? => {}
+                Some(meta)
+                    if meta.kind == FileType::RegularFile
+                        && is_nobodys(room, &path, meta.size)? => {}
                 Some(_) => return Ok(Some(path)),
                 None => {}
             }
@@ -135,15 +151,21 @@ fn first_content(room: &Dir) -> Result<Option<PathBuf>> {
 
 /// Does a file contain only what mailbag writes by itself?
 fn is_nobodys(room: &Dir, path: &Path, size: u64) -> Result<bool> {
-    let has = |text: &str| Ok(room.read(path, limits::REGISTRY_BYTES)?.as_deref() == Some(text.as_bytes()));
-    let Some(name) = path.to_str() else { return Ok(false) };
+    let has = |text: &str| {
+        Ok(room.read(path, limits::REGISTRY_BYTES)?.as_deref() == Some(text.as_bytes()))
+    };
+    let Some(name) = path.to_str() else {
+        return Ok(false);
+    };
     let is_ours = |above: &str| above.is_empty() || above == layout::SPOOL;
     match name {
         _ if size == 0 && LOCKS.iter().any(|above| path.starts_with(above)) => Ok(true),
         layout::GITIGNORE => has("*\n"),
         layout::REGISTRY => has(&Registry::empty().to_json()),
         // What a kill leaves of a file that was being replaced.
-        _ if name.ends_with(".tmp") => Ok(path.parent().and_then(Path::to_str).is_some_and(is_ours)),
+        _ if name.ends_with(".tmp") => {
+            Ok(path.parent().and_then(Path::to_str).is_some_and(is_ours))
+        }
         _ => Ok(DERIVED.contains(&name) || path.starts_with(layout::FIRED)),
     }
 }
@@ -161,7 +183,10 @@ fn clear_draft(path: &Path) -> Result<()> {
             return Err(Error::State {
                 path: draft,
                 line: None,
-                what: format!("should be the rest of a room that was being removed, but {}", contains(&found)),
+                what: format!(
+                    "should be the rest of a room that was being removed, but {}",
+                    contains(&found)
+                ),
                 cure: "move it away, and run the command again".into(),
             });
         }
@@ -199,6 +224,9 @@ fn is_there(path: &Path) -> Result<bool> {
 
 /// The directory of a path, and the name in it.
 fn place(path: &Path) -> Result<(Dir, &OsStr)> {
-    let above = path.parent().filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let above = path
+        .parent()
+        .filter(|above| !above.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     Ok((Dir::open(above)?, path.file_name().unwrap_or_default()))
 }

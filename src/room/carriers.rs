@@ -40,13 +40,14 @@ impl Room {
     /// Takes the right to carry for a link, or says which process has it after this time.
     pub fn lock_link(&self, tag: &str, within: Duration) -> Result<LockFile> {
         let dir = self.dir.make_loose(layout::link(tag))?;
-        dir.lock_within(layout::CARRIER_LOCK, within).map_err(|e| match e {
-            Error::Busy { what, .. } => Error::Busy {
-                what: format!("another carrier serves the link {tag}: {what}"),
-                cure: "one is enough; it does the work".into(),
-            },
-            e => e,
-        })
+        dir.lock_within(layout::CARRIER_LOCK, within)
+            .map_err(|e| match e {
+                Error::Busy { what, .. } => Error::Busy {
+                    what: format!("another carrier serves the link {tag}: {what}"),
+                    cure: "one is enough; it does the work".into(),
+                },
+                e => e,
+            })
     }
 
     /// Notes what the carrier of a link does now.
@@ -58,12 +59,16 @@ impl Room {
             why: why.map(str::to_owned),
         };
         let text = serde_json::to_string(&note).expect("plain data") + "\n";
-        self.dir.make_loose(layout::link(tag))?.show(layout::CARRIER, text.as_bytes())
+        self.dir
+            .make_loose(layout::link(tag))?
+            .show(layout::CARRIER, text.as_bytes())
     }
 
     /// What the carrier of a link noted last. `None` if there was none, or if the note is damaged.
     pub fn carrier(&self, tag: &str) -> Result<Option<CarrierNote>> {
-        let note = self.dir.read(layout::carrier(tag), limits::LINK_STATE_MOST)?;
+        let note = self
+            .dir
+            .read(layout::carrier(tag), limits::LINK_STATE_MOST)?;
         Ok(note.and_then(|note| serde_json::from_slice(&note).ok()))
     }
 }

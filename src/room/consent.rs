@@ -104,27 +104,43 @@ impl Consents {
     }
 
     fn none() -> Consents {
-        Consents { version: VERSION, rooms: Vec::new() }
+        Consents {
+            version: VERSION,
+            rooms: Vec::new(),
+        }
     }
 
     /// The consent for this room, if there is one.
     pub fn of(&self, identity: &Identity) -> Option<&Consent> {
-        self.rooms.iter().find(|consent| consent.identity == *identity)
+        self.rooms
+            .iter()
+            .find(|consent| consent.identity == *identity)
     }
 
     /// May the program with this digest be started for this room?
     pub fn agrees(&self, identity: &Identity, sha256: &str) -> bool {
-        self.of(identity).is_some_and(|consent| consent.programs.iter().any(|agreed| agreed.sha256 == sha256))
+        self.of(identity).is_some_and(|consent| {
+            consent
+                .programs
+                .iter()
+                .any(|agreed| agreed.sha256 == sha256)
+        })
     }
 
     /// Returns true if this setting of the room may take effect with exactly this value.
     pub fn agrees_to_setting(&self, identity: &Identity, setting: &GuardedSetting) -> bool {
-        self.of(identity).is_some_and(|consent| consent.settings.contains(setting))
+        self.of(identity)
+            .is_some_and(|consent| consent.settings.contains(setting))
     }
 
     /// May this room make exactly this connection?
     pub fn agrees_to_link(&self, identity: &Identity, connection: &Connection) -> bool {
-        self.of(identity).is_some_and(|consent| consent.links.iter().any(|agreed| agreed.connection == *connection))
+        self.of(identity).is_some_and(|consent| {
+            consent
+                .links
+                .iter()
+                .any(|agreed| agreed.connection == *connection)
+        })
     }
 }
 
@@ -143,7 +159,9 @@ pub fn agree(
             .into_iter()
             .partition(|consent: &Consent| consent.identity.path == identity.path);
         consents.rooms = elsewhere;
-        let known = here.into_iter().find(|consent: &Consent| consent.identity == *identity);
+        let known = here
+            .into_iter()
+            .find(|consent: &Consent| consent.identity == *identity);
         let new = || Consent {
             identity: identity.clone(),
             since: now.clone(),
@@ -153,15 +171,28 @@ pub fn agree(
         };
         let mut consent = known.unwrap_or_else(new);
         for (program, sha256) in programs {
-            if !consent.programs.iter().any(|agreed| agreed.sha256 == *sha256) {
+            if !consent
+                .programs
+                .iter()
+                .any(|agreed| agreed.sha256 == *sha256)
+            {
                 let (program, sha256, since) = (program.clone(), sha256.clone(), now.clone());
-                consent.programs.push(Agreed { program, sha256, since });
+                consent.programs.push(Agreed {
+                    program,
+                    sha256,
+                    since,
+                });
             }
         }
         for connection in links {
             // The present consent for a tag is the only one.
-            consent.links.retain(|agreed| agreed.connection.link != connection.link);
-            consent.links.push(AgreedLink { connection: connection.clone(), since: now.clone() });
+            consent
+                .links
+                .retain(|agreed| agreed.connection.link != connection.link);
+            consent.links.push(AgreedLink {
+                connection: connection.clone(),
+                since: now.clone(),
+            });
         }
         for setting in settings {
             // The present consent for a key is the only one.
@@ -186,7 +217,10 @@ pub fn revoke(paths: &[String]) -> Result<Vec<Consent>> {
 
 /// The version of the record: a change of it can change the settings of a room.
 pub fn version() -> Option<Meta> {
-    Dir::open(&directory().ok()?).ok()?.stat(layout::TRUST).ok()?
+    Dir::open(&directory().ok()?)
+        .ok()?
+        .stat(layout::TRUST)
+        .ok()?
 }
 
 /// The path of the record.
@@ -197,7 +231,10 @@ pub fn file() -> Result<PathBuf> {
 pub(super) fn directory() -> Result<PathBuf> {
     layout::trust_directory().ok_or_else(|| Error::Usage {
         what: "there is no directory for recorded consent".into(),
-        cure: format!("set HOME, or {} to an absolute path", layout::TRUST_DIRECTORY),
+        cure: format!(
+            "set HOME, or {} to an absolute path",
+            layout::TRUST_DIRECTORY
+        ),
     })
 }
 
@@ -211,24 +248,34 @@ fn change(edit: impl FnOnce(&mut Consents)) -> Result<()> {
 }
 
 fn read(own: &UserDirectory) -> Result<Consents> {
-    let Some(bytes) = own.read(layout::TRUST, limits::REGISTRY_BYTES)? else { return Ok(Consents::none()) };
+    let Some(bytes) = own.read(layout::TRUST, limits::REGISTRY_BYTES)? else {
+        return Ok(Consents::none());
+    };
     let wrong = |what: String| Error::State {
         path: file().unwrap_or_default(),
         line: None,
         what,
         cure: "move it to another place; mailbag then asks for consent again".into(),
     };
-    let consents: Consents = serde_json::from_slice(&bytes).map_err(|e| wrong(format!("cannot be read: {e}")))?;
+    let consents: Consents =
+        serde_json::from_slice(&bytes).map_err(|e| wrong(format!("cannot be read: {e}")))?;
     match consents.version {
         VERSION => Ok(consents),
-        other => Err(wrong(format!("has version {other}, but this program supports {VERSION}"))),
+        other => Err(wrong(format!(
+            "has version {other}, but this program supports {VERSION}"
+        ))),
     }
 }
 
 /// A path as it is recorded. A path that is not UTF-8 is an error, because it could be confused with another.
 pub fn path_text(path: &Path) -> Result<String> {
-    path.to_str().map(str::to_owned).ok_or_else(|| Error::Usage {
-        what: format!("{} is not UTF-8, so consent for it cannot be recorded", path.display()),
-        cure: "rename the directory".into(),
-    })
+    path.to_str()
+        .map(str::to_owned)
+        .ok_or_else(|| Error::Usage {
+            what: format!(
+                "{} is not UTF-8, so consent for it cannot be recorded",
+                path.display()
+            ),
+            cure: "rename the directory".into(),
+        })
 }

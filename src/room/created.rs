@@ -33,7 +33,8 @@ impl CreatedRoom {
         let own = UserDirectory::make(&consent::directory()?)?;
         let _held = own.hold(layout::TRUST_LOCK)?;
         let mut all = read(&own)?;
-        all.rooms.retain(|room| room.identity.path != self.identity.path);
+        all.rooms
+            .retain(|room| room.identity.path != self.identity.path);
         all.rooms.push(self);
         write(&own, all)
     }
@@ -41,7 +42,9 @@ impl CreatedRoom {
     /// Returns true if this user created the room. Without a readable record it is false.
     pub(super) fn is_noted(&self) -> bool {
         let own = consent::directory().and_then(|directory| UserDirectory::open(&directory));
-        let Ok(Some(own)) = own.inspect_err(|e| tracing::debug!("{e}")) else { return false };
+        let Ok(Some(own)) = own.inspect_err(|e| tracing::debug!("{e}")) else {
+            return false;
+        };
         read(&own).is_ok_and(|all| all.rooms.contains(self))
     }
 }
@@ -49,13 +52,16 @@ impl CreatedRoom {
 fn read(own: &UserDirectory) -> Result<CreatedRooms> {
     let bytes = own.read(layout::CREATED_ROOMS, limits::REGISTRY_BYTES)?;
     // A damaged record holds no rooms: their settings ask for consent.
-    Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default())
+    Ok(bytes
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .unwrap_or_default())
 }
 
 /// Of too many rooms, the removed ones are dropped first, and then the oldest.
 fn write(own: &UserDirectory, mut all: CreatedRooms) -> Result<()> {
     if all.rooms.len() > limits::CREATED_ROOMS {
-        all.rooms.retain(|room| Dir::open(Path::new(&room.identity.path)).is_ok());
+        all.rooms
+            .retain(|room| Dir::open(Path::new(&room.identity.path)).is_ok());
     }
     let first = all.rooms.len().saturating_sub(limits::CREATED_ROOMS);
     all.rooms.drain(..first);
@@ -65,17 +71,26 @@ fn write(own: &UserDirectory, mut all: CreatedRooms) -> Result<()> {
 
 /// The first of these places where this user created a room. The caller has checked that no room is there.
 pub(super) fn find_gone(mut places: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
-    let own = UserDirectory::open(&consent::directory().ok()?).ok().flatten()?;
+    let own = UserDirectory::open(&consent::directory().ok()?)
+        .ok()
+        .flatten()?;
     let all = read(&own).ok().filter(|all| !all.rooms.is_empty())?;
-    places.find(|place| all.rooms.iter().any(|room| Path::new(&room.identity.path) == resolved(place)))
+    places.find(|place| {
+        all.rooms
+            .iter()
+            .any(|room| Path::new(&room.identity.path) == resolved(place))
+    })
 }
 
 /// Forgets that this user created a room here.
 pub fn forget_room(place: &Path) -> Result<()> {
-    let Some(own) = UserDirectory::open(&consent::directory()?)? else { return Ok(()) };
+    let Some(own) = UserDirectory::open(&consent::directory()?)? else {
+        return Ok(());
+    };
     let _held = own.hold(layout::TRUST_LOCK)?;
     let mut all = read(&own)?;
-    all.rooms.retain(|room| Path::new(&room.identity.path) != resolved(place));
+    all.rooms
+        .retain(|room| Path::new(&room.identity.path) != resolved(place));
     write(&own, all)
 }
 

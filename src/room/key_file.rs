@@ -21,7 +21,10 @@ impl KeyFile {
     /// The file as it is now.
     pub fn look(path: &str) -> KeyFile {
         let content = content(path).ok().flatten();
-        KeyFile { path: path.to_owned(), sha256: content.map(|content| digest(&content)) }
+        KeyFile {
+            path: path.to_owned(),
+            sha256: content.map(|content| digest(&content)),
+        }
     }
 
     /// Its path in full.
@@ -37,9 +40,12 @@ impl KeyFile {
 
     /// Its content, if that is still the same.
     pub fn read(&self) -> Result<Vec<u8>> {
-        let wrong =
-            |what: &str, cure: &str| Error::Usage { what: format!("the file {} {what}", self.path), cure: cure.into() };
-        let content = content(&self.path)?.ok_or_else(|| wrong("is missing", "put it there, or change the link"))?;
+        let wrong = |what: &str, cure: &str| Error::Usage {
+            what: format!("the file {} {what}", self.path),
+            cure: cure.into(),
+        };
+        let content = content(&self.path)?
+            .ok_or_else(|| wrong("is missing", "put it there, or change the link"))?;
         match self.sha256.as_ref() == Some(&digest(&content)) {
             true => Ok(content),
             false => Err(wrong("has changed", "`mailbag trust` asks again")),
@@ -77,7 +83,10 @@ mod tests {
         for mode in [0o666, 0o620, 0o602, 0o664] {
             set(&path, mode);
             let error = key.read().expect_err("others can write it").to_string();
-            assert!(error.contains("can be written by other users") && error.contains("chmod 600"), "{error}");
+            assert!(
+                error.contains("can be written by other users") && error.contains("chmod 600"),
+                "{error}"
+            );
             assert_eq!(KeyFile::look(name).sha256, None);
         }
         set(&path, 0o644);

@@ -87,12 +87,18 @@ pub fn life(claims: &Claims, held: &Held, signs: &Signs<'_>) -> Life {
     if signs.calls.run(&held.owner, seen) == Run::Running {
         return Life::Session;
     }
-    Life::Until(lapses(held, seen, claims.cut(&held.owner).filter(|cut| cut.at > seen.micros())))
+    Life::Until(lapses(
+        held,
+        seen,
+        claims.cut(&held.owner).filter(|cut| cut.at > seen.micros()),
+    ))
 }
 
 /// When a claim lapses if its owner, last seen at this time, stays inactive.
 fn lapses(held: &Held, seen: Stamp, cut: Option<Cut>) -> Stamp {
-    let own = seen.max(Stamp::from_micros(held.renewed)).after(Duration::from_secs(held.lease));
+    let own = seen
+        .max(Stamp::from_micros(held.renewed))
+        .after(Duration::from_secs(held.lease));
     cut.map_or(own, |cut| own.min(Stamp::from_micros(cut.until)))
 }
 
@@ -100,7 +106,10 @@ fn lapses(held: &Held, seen: Stamp, cut: Option<Cut>) -> Stamp {
 pub fn review(claims: &Claims, registry: &Registry, signs: &Signs<'_>, now: Stamp) -> Review {
     let mut review = Review::default();
     let mut owners: BTreeMap<&Arc<str>, Vec<&Held>> = BTreeMap::new();
-    claims.held().iter().for_each(|held| owners.entry(&held.owner).or_default().push(held));
+    claims
+        .held()
+        .iter()
+        .for_each(|held| owners.entry(&held.owner).or_default().push(held));
     for (owner, held) in owners {
         match is_registered(registry, owner) {
             true => review.owner(claims, signs, (owner, &held), now),
@@ -114,13 +123,29 @@ pub fn review(claims: &Claims, registry: &Registry, signs: &Signs<'_>, now: Stam
             _ => review.skipped.push(waiting.clone()),
         }
     }
-    review.void.extend(claims.offered().iter().filter(|one| !is_registered(registry, &one.to)).cloned());
+    review.void.extend(
+        claims
+            .offered()
+            .iter()
+            .filter(|one| !is_registered(registry, &one.to))
+            .cloned(),
+    );
     review
 }
 
 impl Review {
-    fn owner(&mut self, claims: &Claims, signs: &Signs<'_>, (owner, held): (&Arc<str>, &[&Held]), now: Stamp) {
-        let renewed = held.iter().map(|held| held.renewed).max().unwrap_or_default();
+    fn owner(
+        &mut self,
+        claims: &Claims,
+        signs: &Signs<'_>,
+        (owner, held): (&Arc<str>, &[&Held]),
+        now: Stamp,
+    ) {
+        let renewed = held
+            .iter()
+            .map(|held| held.renewed)
+            .max()
+            .unwrap_or_default();
         let seen = signs.seen(owner, renewed);
         if (signs.active)(owner) {
             return self.due(now.after(limits::CLAIM_CHECK));
@@ -136,24 +161,40 @@ impl Review {
             match until > now {
                 true => self.ended.push((owner.clone(), until)),
                 // No router ran in the meantime.
-                false => cut = Some(Cut { at: at.micros(), until: until.micros() }),
+                false => {
+                    cut = Some(Cut {
+                        at: at.micros(),
+                        until: until.micros(),
+                    })
+                }
             }
             self.due(until);
         }
         let lapses = |held: &Held| lapses(held, seen, cut);
-        let (over, alive): (Vec<&Held>, Vec<&Held>) = held.iter().partition(|held| lapses(held) <= now);
+        let (over, alive): (Vec<&Held>, Vec<&Held>) =
+            held.iter().partition(|held| lapses(held) <= now);
         if !over.is_empty() {
-            let reason = cut.map_or(Reason::Silent(seen), |cut| Reason::Ended(Stamp::from_micros(cut.at)));
+            let reason = cut.map_or(Reason::Silent(seen), |cut| {
+                Reason::Ended(Stamp::from_micros(cut.at))
+            });
             self.lapse(owner, over, reason);
         }
-        let Some(first) = alive.iter().map(|held| lapses(held)).min() else { return };
+        let Some(first) = alive.iter().map(|held| lapses(held)).min() else {
+            return;
+        };
         self.due(first);
         // The owner got a message when the cut was recorded.
         if cut.is_none() {
-            let left = (first.micros() - seen.micros()).max(0) as u64 * (100 - limits::CLAIM_WARNING) / 100;
+            let left = (first.micros() - seen.micros()).max(0) as u64
+                * (100 - limits::CLAIM_WARNING)
+                / 100;
             let warning = Stamp::from_micros(first.micros() - left as i64);
             match warning <= now {
-                true => self.warned.push(Warned { owner: owner.clone(), since: seen, lapses: first }),
+                true => self.warned.push(Warned {
+                    owner: owner.clone(),
+                    since: seen,
+                    lapses: first,
+                }),
                 false => self.due(warning),
             }
         }
@@ -164,7 +205,11 @@ impl Review {
     }
 
     fn lapse(&mut self, owner: &Arc<str>, held: Vec<&Held>, reason: Reason) {
-        self.lapsed.push(Lapsed { owner: owner.clone(), held: held.into_iter().cloned().collect(), reason });
+        self.lapsed.push(Lapsed {
+            owner: owner.clone(),
+            held: held.into_iter().cloned().collect(),
+            reason,
+        });
     }
 
     fn due(&mut self, at: Stamp) {
@@ -188,5 +233,7 @@ impl Signs<'_> {
 }
 
 fn is_registered(registry: &Registry, agent: &str) -> bool {
-    registry.agent(agent).is_some_and(|agent| !agent.is_retired())
+    registry
+        .agent(agent)
+        .is_some_and(|agent| !agent.is_retired())
 }

@@ -93,7 +93,12 @@ impl EndState {
             n: out.n,
             acked: out.acked,
         });
-        EndState { room: room.to_owned(), came, out, agents }
+        EndState {
+            room: room.to_owned(),
+            came,
+            out,
+            agents,
+        }
     }
 
     /// The text of the file.
@@ -116,8 +121,17 @@ fn no_agents(agents: &Arc<[FarAgent]>) -> bool {
 
 /// The agents of this room that other rooms are told of: the first ones of all that mail to `all` reaches.
 pub fn roster(registry: &Registry) -> Arc<[FarAgent]> {
-    let told = |agent: &Agent| FarAgent { id: agent.id.clone(), name: agent.name.clone(), role: agent.role.clone() };
-    registry.everybody().iter().take(limits::ROSTER_OF_LINK).map(|at| told(registry.at(*at))).collect()
+    let told = |agent: &Agent| FarAgent {
+        id: agent.id.clone(),
+        name: agent.name.clone(),
+        role: agent.role.clone(),
+    };
+    registry
+        .everybody()
+        .iter()
+        .take(limits::ROSTER_OF_LINK)
+        .map(|at| told(registry.at(*at)))
+        .collect()
 }
 
 impl FarAgent {
@@ -153,23 +167,35 @@ pub fn judge(
     let (out, came) = match (out, &far.came) {
         (None, None) => return Ok(Heard::Nothing),
         (None, Some(_)) => {
-            return stopped(format!("the room {tag} continues mail that this room does not know of"));
+            return stopped(format!(
+                "the room {tag} continues mail that this room does not know of"
+            ));
         }
         (Some(out), None) if out.acked == 0 => return Ok(Heard::Nothing),
         (Some(out), None) => {
-            return stopped(format!("the room {tag} has lost the {} items that it had", out.acked));
+            return stopped(format!(
+                "the room {tag} has lost the {} items that it had",
+                out.acked
+            ));
         }
         (Some(out), Some(came)) => (out, came),
     };
     if *came.stream != *out.stream {
-        return stopped(format!("the room {tag} expects the items of another stream"));
+        return stopped(format!(
+            "the room {tag} expects the items of another stream"
+        ));
     }
     if came.n < out.acked {
-        return stopped(format!("the room {tag} has {} items, and had {}: it is an older copy", came.n, out.acked));
+        return stopped(format!(
+            "the room {tag} has {} items, and had {}: it is an older copy",
+            came.n, out.acked
+        ));
     }
     if came.n > out.n {
-        let what =
-            format!("the room {tag} has {} items, and this room sent {}: this room is an older copy", came.n, out.n);
+        let what = format!(
+            "the room {tag} has {} items, and this room sent {}: this room is an older copy",
+            came.n, out.n
+        );
         return stopped(what);
     }
     if came.n == out.acked {
@@ -177,7 +203,10 @@ pub fn judge(
     }
     match digest(came.n)? {
         Some(digest) if Some(digest) == came.hash() => Ok(Heard::Acked(came.n)),
-        _ => stopped(format!("item {} in the room {tag} is not the one that this room sent", came.n)),
+        _ => stopped(format!(
+            "item {} in the room {tag} is not the one that this room sent",
+            came.n
+        )),
     }
 }
 
@@ -194,15 +223,26 @@ pub fn open_other(tag: &str, link: &LinkSettings) -> Result<Room> {
 
 /// The tag under which a room on this machine, with these settings, has a link to the room with this directory. In a container
 /// the other room may know this one by a path that leads nowhere here: then it is the link with the tag `known_as`.
-pub fn tag_of_room<'s>(settings: &'s Settings, own: &Meta, known_as: Option<&str>) -> Option<&'s str> {
+pub fn tag_of_room<'s>(
+    settings: &'s Settings,
+    own: &Meta,
+    known_as: Option<&str>,
+) -> Option<&'s str> {
     let at = |address: &str| Dir::open(Path::new(address)).and_then(|dir| dir.meta());
     let leads_here = |address: &str| at(address).is_ok_and(|meta| meta.is_same_file(own));
     let leads_nowhere = |address: &str| at(address).is_err_and(|e| e.errno() == Some(libc::ENOENT));
     let is_named = |(tag, link): &(&String, &LinkSettings)| {
-        known_as == Some(tag.as_str()) && link.carrier == Carrier::Dir && leads_nowhere(&link.address)
+        known_as == Some(tag.as_str())
+            && link.carrier == Carrier::Dir
+            && leads_nowhere(&link.address)
     };
-    let found = settings.links.iter().find(|(_, link)| leads_here(&link.address));
-    found.or_else(|| settings.links.iter().find(is_named)).map(|(tag, _)| tag.as_str())
+    let found = settings
+        .links
+        .iter()
+        .find(|(_, link)| leads_here(&link.address));
+    found
+        .or_else(|| settings.links.iter().find(is_named))
+        .map(|(tag, _)| tag.as_str())
 }
 
 /// The names of all items in one of a link's directories, with their numbers, in order.

@@ -7,7 +7,9 @@ use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
 use crate::disk::failpoint::beat;
 use crate::disk::machine::{self, Process};
-use crate::disk::{Dir, LockFile, Meta, events_work, file_meta, has_stable_inodes, is_locked, layout};
+use crate::disk::{
+    Dir, LockFile, Meta, events_work, file_meta, has_stable_inodes, is_locked, layout,
+};
 use crate::message::id;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, TryLockError};
@@ -17,7 +19,8 @@ use std::time::{Duration, Instant};
 impl Room {
     /// Locks the registry. Waits for another editor a limited time.
     pub fn lock_registry(&self) -> Result<LockFile> {
-        self.dir.lock_within(layout::REGISTRY_LOCK, limits::EDIT_WAIT)
+        self.dir
+            .lock_within(layout::REGISTRY_LOCK, limits::EDIT_WAIT)
     }
 
     /// As [`Room::lock_registry`], with another limit of the wait.
@@ -32,18 +35,21 @@ impl Room {
 
     /// Locks `rejected/`, so that only one command at a time moves files out of it.
     pub fn lock_rejected(&self) -> Result<LockFile> {
-        self.dir.lock_within(layout::REJECTED_LOCK, limits::EDIT_WAIT)
+        self.dir
+            .lock_within(layout::REJECTED_LOCK, limits::EDIT_WAIT)
     }
 
     /// Locks the archive, or fails if another archiver is running.
     pub fn lock_archive(&self) -> Result<LockFile> {
-        self.dir.lock_within(layout::ARCHIVE_LOCK, Duration::ZERO).map_err(|e| match e {
-            Error::Busy { what, .. } => Error::Busy {
-                what: format!("another `mailbag archive` is running in this room: {what}"),
-                cure: "wait for it to end".into(),
-            },
-            e => e,
-        })
+        self.dir
+            .lock_within(layout::ARCHIVE_LOCK, Duration::ZERO)
+            .map_err(|e| match e {
+                Error::Busy { what, .. } => Error::Busy {
+                    what: format!("another `mailbag archive` is running in this room: {what}"),
+                    cure: "wait for it to end".into(),
+                },
+                e => e,
+            })
     }
 
     /// Takes the right to route in this room, or reports its holder. Does not wait for a router that runs continuously.
@@ -60,10 +66,13 @@ impl Room {
         loop {
             match file.try_lock() {
                 Ok(()) => {
-                    LockNote::read(&mut file).map_or(Ok(()), |left| left.reject_if_alive(&self.dir))?;
+                    LockNote::read(&mut file)
+                        .map_or(Ok(()), |left| left.reject_if_alive(&self.dir))?;
                     return Lock::hold(self.dir.clone(), file, mode).map(Locking::Ours);
                 }
-                Err(TryLockError::Error(e)) => return Err(e).doing_in("lock", self.dir.path(), layout::LOCK),
+                Err(TryLockError::Error(e)) => {
+                    return Err(e).doing_in("lock", self.dir.path(), layout::LOCK);
+                }
                 Err(TryLockError::WouldBlock) => {}
             }
             let holder = self.who_holds(&mut file);
@@ -90,7 +99,11 @@ impl Room {
                     what: format!("this process has no permission to route, and no router is running: {e}"),
                     cure: "start `mailbag run` where it can write to the room; messages in outboxes are kept".into(),
                 };
-                if self.is_agents_user()? { Ok(Locking::Closed(no_permission)) } else { Err(no_permission) }
+                if self.is_agents_user()? {
+                    Ok(Locking::Closed(no_permission))
+                } else {
+                    Err(no_permission)
+                }
             }
         }
     }
@@ -98,12 +111,22 @@ impl Room {
     /// Does this process run as the user of an agent, in a room of another user?
     fn is_agents_user(&self) -> Result<bool> {
         let user = Some(rustix::process::geteuid().as_raw());
-        Ok(!self.is_own()? && self.registry()?.agents().iter().any(|agent| agent.uid == user))
+        Ok(!self.is_own()?
+            && self
+                .registry()?
+                .agents()
+                .iter()
+                .any(|agent| agent.uid == user))
     }
 
     fn pass_takes_long(&self, file: &File) -> Error {
-        let Error::Busy { what, cure } = self.dir.locked(layout::LOCK, file) else { unreachable!("it is held") };
-        Error::Busy { what: format!("another command is routing in this room: {what}"), cure }
+        let Error::Busy { what, cure } = self.dir.locked(layout::LOCK, file) else {
+            unreachable!("it is held")
+        };
+        Error::Busy {
+            what: format!("another command is routing in this room: {what}"),
+            cure,
+        }
     }
 
     /// As [`Room::lock`], for a continuous router. A command that routes only while it waits hands over.
@@ -112,7 +135,9 @@ impl Room {
         let deadline = Instant::now() + limits::LOCK_WAIT;
         loop {
             match self.lock(Mode::Run, limits::LOCK_WAIT)? {
-                Locking::Theirs(holder) if holder.mode == Mode::Alongside && Instant::now() < deadline => {
+                Locking::Theirs(holder)
+                    if holder.mode == Mode::Alongside && Instant::now() < deadline =>
+                {
                     // If another starting router holds this lock, the effect is the same.
                     let _ = wanted.try_lock();
                     std::thread::sleep(Duration::from_millis(10));
@@ -136,9 +161,15 @@ impl Room {
 
     /// The current holder of the right to route, if there is one.
     pub fn holder(&self) -> Result<Option<Holder>> {
-        let Ok(mut file) = self.dir.look(layout::LOCK) else { return Ok(None) };
+        let Ok(mut file) = self.dir.look(layout::LOCK) else {
+            return Ok(None);
+        };
         match file.try_lock_shared() {
-            Ok(()) => file.unlock().map(|()| None).doing_in("unlock", self.dir.path(), layout::LOCK),
+            Ok(()) => {
+                file.unlock()
+                    .map(|()| None)
+                    .doing_in("unlock", self.dir.path(), layout::LOCK)
+            }
             Err(TryLockError::WouldBlock) => Ok(Some(self.who_holds(&mut file))),
             Err(TryLockError::Error(e)) => Err(e).doing_in("lock", self.dir.path(), layout::LOCK),
         }
@@ -155,11 +186,28 @@ impl Room {
             (true, _) => Mode::Alongside,
         };
         // A full disk took no text. The second lock's file has the time of the start, the first one the time of the last step.
-        let begun = || self.dir.stat(if goes_on { layout::ROUTING } else { layout::LOCK }).ok().flatten();
-        let since =
-            || begun().map_or(String::new(), |meta| Stamp::from_micros((meta.modified / 1000) as i64).to_string());
-        let unknown = || Holder { pid: machine::lock_holder(file).unwrap_or_default(), mode, since: since() };
-        said.map(|holder| Holder { mode, ..holder }).unwrap_or_else(unknown)
+        let begun = || {
+            self.dir
+                .stat(if goes_on {
+                    layout::ROUTING
+                } else {
+                    layout::LOCK
+                })
+                .ok()
+                .flatten()
+        };
+        let since = || {
+            begun().map_or(String::new(), |meta| {
+                Stamp::from_micros((meta.modified / 1000) as i64).to_string()
+            })
+        };
+        let unknown = || Holder {
+            pid: machine::lock_holder(file).unwrap_or_default(),
+            mode,
+            since: since(),
+        };
+        said.map(|holder| Holder { mode, ..holder })
+            .unwrap_or_else(unknown)
     }
 
     pub(super) fn is_locked(&self, name: &str) -> bool {
@@ -214,8 +262,17 @@ struct LockNote {
 
 impl LockNote {
     fn of_this_process(mode: Mode) -> LockNote {
-        let holder = Holder { pid: std::process::id(), mode, since: Stamp::now().to_string() };
-        LockNote { holder, token: id::mint(), process: Process::own(), boot: machine::boot() }
+        let holder = Holder {
+            pid: std::process::id(),
+            mode,
+            since: Stamp::now().to_string(),
+        };
+        LockNote {
+            holder,
+            token: id::mint(),
+            process: Process::own(),
+            boot: machine::boot(),
+        }
     }
 
     fn text(&self) -> String {
@@ -255,7 +312,13 @@ impl LockNote {
     /// Returns true if a router on another machine or in another container writes to the lock file.
     fn beats(&self, dir: &Dir) -> Result<bool> {
         let text = self.text();
-        let look = || Ok((dir.stat(layout::LOCK)?.map(|meta| (meta.modified, meta.size)), read_lock(dir)?));
+        let look = || {
+            Ok((
+                dir.stat(layout::LOCK)?
+                    .map(|meta| (meta.modified, meta.size)),
+                read_lock(dir)?,
+            ))
+        };
         let before: (_, Option<String>) = look()?;
         let deadline = Instant::now() + beat() * 3;
         while Instant::now() < deadline {
@@ -319,7 +382,16 @@ impl Lock {
         let left = file_meta(&file).doing_in("look at", dir.path(), layout::LOCK)?;
         let is_shared = !events_work(&dir);
         let text = LockNote::of_this_process(mode).text();
-        let mut lock = Lock { dir, routing: None, file, left, text, is_shared, mode, step: Instant::now() };
+        let mut lock = Lock {
+            dir,
+            routing: None,
+            file,
+            left,
+            text,
+            is_shared,
+            mode,
+            step: Instant::now(),
+        };
         lock.write()?;
         // Set last, so that a process that finds the lock held reads the content of the current holder.
         if mode != Mode::Pass {
@@ -331,7 +403,9 @@ impl Lock {
     }
 
     fn write(&mut self) -> Result<()> {
-        let Lock { dir, file, text, .. } = self;
+        let Lock {
+            dir, file, text, ..
+        } = self;
         // A full disk must not keep the router from starting.
         let _ = file.put_text(text.trim_end());
         file.touch();
@@ -364,7 +438,11 @@ impl Lock {
 
     /// How long the holder waits for a backup. Only a continuous router waits long.
     pub fn patience(&self) -> Duration {
-        if self.mode == Mode::Run { limits::PAUSE_WAIT } else { limits::PASS_WAIT }
+        if self.mode == Mode::Run {
+            limits::PAUSE_WAIT
+        } else {
+            limits::PASS_WAIT
+        }
     }
 
     /// Fails if the lock file is no longer the file at its path, or has the content of another holder. Then the room was
@@ -374,12 +452,17 @@ impl Lock {
         let same = |there: &Meta| there.is_same_file(&self.left) || !has_stable_inodes(&self.dir);
         let Some(there) = there.filter(same) else {
             return Err(Error::Moved {
-                what: format!("{} was removed or replaced", self.dir.at(layout::LOCK).display()),
+                what: format!(
+                    "{} was removed or replaced",
+                    self.dir.at(layout::LOCK).display()
+                ),
                 cure: "start the router again; nothing was changed after that".into(),
             });
         };
         let is_as_left = (there.modified, there.size) == (self.left.modified, self.left.size);
-        if is_as_left && !self.is_shared || read_lock(&self.dir)?.is_some_and(|text| text == self.text) {
+        if is_as_left && !self.is_shared
+            || read_lock(&self.dir)?.is_some_and(|text| text == self.text)
+        {
             return Ok(());
         }
         Err(Error::Moved {

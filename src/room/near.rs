@@ -26,7 +26,9 @@ pub fn near(from: &Path) -> Vec<Near> {
     let mut all: Vec<Near> = Vec::new();
     let mut known = Vec::new();
     let mut add = |path: PathBuf, by| {
-        let Some(identity) = identity(&path) else { return };
+        let Some(identity) = identity(&path) else {
+            return;
+        };
         if !known.contains(&identity) {
             known.push(identity);
             all.push(Near { path, by });
@@ -39,7 +41,10 @@ pub fn near(from: &Path) -> Vec<Near> {
     for directory in from.ancestors() {
         add(directory.join(layout::ROOM), "in a parent directory");
         for worktree in worktrees(directory) {
-            add(worktree.join(layout::ROOM), "in a worktree of the same repository");
+            add(
+                worktree.join(layout::ROOM),
+                "in a worktree of the same repository",
+            );
         }
     }
     for directory in below(from) {
@@ -56,8 +61,14 @@ pub fn identity(path: &Path) -> Option<(u64, u64)> {
 }
 
 fn below(from: &Path) -> Vec<PathBuf> {
-    let Some(listing) = Dir::open(from).ok().and_then(|dir| dir.list().ok()) else { return Vec::new() };
-    let mut names: Vec<_> = listing.flatten().map(|entry| entry.name).take(BELOW).collect();
+    let Some(listing) = Dir::open(from).ok().and_then(|dir| dir.list().ok()) else {
+        return Vec::new();
+    };
+    let mut names: Vec<_> = listing
+        .flatten()
+        .map(|entry| entry.name)
+        .take(BELOW)
+        .collect();
     names.sort_unstable();
     names.into_iter().map(|name| from.join(name)).collect()
 }
@@ -66,11 +77,19 @@ fn below(from: &Path) -> Vec<PathBuf> {
 /// and the others from `worktrees/*/gitdir`, which contain the paths of their `.git` files.
 fn worktrees(directory: &Path) -> Vec<PathBuf> {
     let main = main_worktree(directory).unwrap_or_else(|| directory.to_path_buf());
-    let Some(listed) = Dir::open(&main.join(".git/worktrees")).ok() else { return Vec::new() };
-    let Ok(listing) = listed.list() else { return Vec::new() };
+    let Some(listed) = Dir::open(&main.join(".git/worktrees")).ok() else {
+        return Vec::new();
+    };
+    let Ok(listing) = listed.list() else {
+        return Vec::new();
+    };
     let mut all = vec![main];
     for entry in listing.flatten() {
-        let text = listed.sub(&entry.name).and_then(|dir| dir.read("gitdir", POINTER)).ok().flatten();
+        let text = listed
+            .sub(&entry.name)
+            .and_then(|dir| dir.read("gitdir", POINTER))
+            .ok()
+            .flatten();
         let Some(text) = text else { continue };
         let file = Path::new(OsStr::from_bytes(text.trim_ascii_end())).to_path_buf();
         // Newer versions of git can write a path relative to the file.

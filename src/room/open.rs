@@ -65,14 +65,20 @@ impl Room {
             Err(e) if e.errno() == Some(libc::EACCES) => return Err(e),
             dir => dir.map_err(|_| none())?,
         };
-        match dir.stat(layout::SPOOL)?.is_some_and(|spool| spool.is_directory()) {
+        match dir
+            .stat(layout::SPOOL)?
+            .is_some_and(|spool| spool.is_directory())
+        {
             true => Room::of(dir).check_finished(),
             false => Err(none()),
         }
     }
 
     fn of(dir: Dir) -> Room {
-        Room { dir, read: Arc::default() }
+        Room {
+            dir,
+            read: Arc::default(),
+        }
     }
 
     /// Creates a room at a directory, or completes a partial one. Existing files are not changed, because a harness may
@@ -96,14 +102,19 @@ impl Room {
         let room = Room::of(Dir::make_room(path, readers)?);
         room.check_trusted()?;
         let dir = room.check_named()?.dir;
-        let made = if dir.stat(layout::ROOM_ID)?.is_some() { Made::Already } else { Made::New };
+        let made = if dir.stat(layout::ROOM_ID)?.is_some() {
+            Made::Already
+        } else {
+            Made::New
+        };
         for directory in layout::DIRECTORIES {
             dir.make(directory)?;
         }
         let room = Room::of(dir);
         let _held = room.lock_registry()?;
         if room.dir.stat(layout::REGISTRY)?.is_none() {
-            room.dir.replace(layout::REGISTRY, Registry::empty().to_json().as_bytes())?;
+            room.dir
+                .replace(layout::REGISTRY, Registry::empty().to_json().as_bytes())?;
         }
         if room.dir.stat(layout::GITIGNORE)?.is_none() {
             room.dir.replace(layout::GITIGNORE, b"*\n")?;
@@ -121,7 +132,8 @@ impl Room {
         room.note_place()?;
         // Written last: its presence shows that the room is complete.
         if room.dir.stat(layout::ROOM_ID)?.is_none() {
-            room.dir.replace(layout::ROOM_ID, format!("{}\n", id::mint()).as_bytes())?;
+            room.dir
+                .replace(layout::ROOM_ID, format!("{}\n", id::mint()).as_bytes())?;
             // Settings that were there before came from elsewhere, and need consent.
             if room.dir.stat(layout::SETTINGS)?.is_none() {
                 let _ = room.note_created().inspect_err(|e| tracing::debug!("{e}"));
@@ -133,62 +145,101 @@ impl Room {
     /// The room's id in `spool/room`.
     pub fn id(&self) -> Result<Option<String>> {
         let bytes = self.dir.read(layout::ROOM_ID, 256)?;
-        Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned()).filter(|id| !id.is_empty()))
+        Ok(bytes
+            .map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned())
+            .filter(|id| !id.is_empty()))
     }
 
     /// The current registry, with the lanes of the charter and the links of the settings. A missing registry is an error, and
     /// never counts as an empty one. A charter that cannot be read has no lanes: it must not stop a command.
     pub fn registry(&self) -> Result<Registry> {
-        let lanes = CharterFile::read(&self.dir).inspect_err(|e| tracing::debug!("{e}")).map(|file| file.lanes());
+        let lanes = CharterFile::read(&self.dir)
+            .inspect_err(|e| tracing::debug!("{e}"))
+            .map(|file| file.lanes());
         // Settings that cannot be read have no links: they must not stop a command either.
-        let settings = self.shared_settings().inspect_err(|e| tracing::debug!("{e}")).unwrap_or_default();
-        Ok(self.registry_alone()?.with_lanes(lanes.unwrap_or_default().into()).with_links(settings.link_tags()))
+        let settings = self
+            .shared_settings()
+            .inspect_err(|e| tracing::debug!("{e}"))
+            .unwrap_or_default();
+        Ok(self
+            .registry_alone()?
+            .with_lanes(lanes.unwrap_or_default().into())
+            .with_links(settings.link_tags()))
     }
 
     /// The current registry without the charter.
     pub fn registry_alone(&self) -> Result<Registry> {
-        let bytes = self.dir.read(layout::REGISTRY, limits::REGISTRY_BYTES)?.ok_or_else(|| Error::State {
-            path: self.dir.at(layout::REGISTRY),
-            line: None,
-            what: "is missing".into(),
-            cure: "restore it, or run `mailbag init` to create one that contains only the human".into(),
-        })?;
+        let bytes = self
+            .dir
+            .read(layout::REGISTRY, limits::REGISTRY_BYTES)?
+            .ok_or_else(|| Error::State {
+                path: self.dir.at(layout::REGISTRY),
+                line: None,
+                what: "is missing".into(),
+                cure:
+                    "restore it, or run `mailbag init` to create one that contains only the human"
+                        .into(),
+            })?;
         Registry::parse(&bytes).map_err(|problems| self.unreadable(layout::REGISTRY, problems))
     }
 
     /// The current settings. Without the file, the defaults.
     pub fn settings(&self) -> Result<Settings> {
-        self.shared_settings().map(|settings| Settings::clone(&settings))
+        self.shared_settings()
+            .map(|settings| Settings::clone(&settings))
     }
 
     // The registry needs the settings, too: a hook or a command reads the file once.
     fn shared_settings(&self) -> Result<Arc<Settings>> {
         let file = self.dir.stat(layout::SETTINGS)?;
-        let consent = if file.is_some() { consent::version() } else { None };
+        let consent = if file.is_some() {
+            consent::version()
+        } else {
+            None
+        };
         let version = [file, consent];
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, settings)) = read.as_ref().filter(|(known, _)| *known == version) {
             return Ok(settings.clone());
         }
-        let settings = Arc::new(if version[0].is_some() { self.read_settings()? } else { Settings::default() });
+        let settings = Arc::new(if version[0].is_some() {
+            self.read_settings()?
+        } else {
+            Settings::default()
+        });
         *read = Some((version, settings.clone()));
         Ok(settings)
     }
 
     fn read_settings(&self) -> Result<Settings> {
-        let bytes = self.dir.read(layout::SETTINGS, limits::REGISTRY_BYTES)?.unwrap_or_default();
+        let bytes = self
+            .dir
+            .read(layout::SETTINGS, limits::REGISTRY_BYTES)?
+            .unwrap_or_default();
         let parsed = Settings::parse(&String::from_utf8_lossy(&bytes));
-        let mut settings = parsed.map_err(|problems| self.unreadable(layout::SETTINGS, problems))?;
+        let mut settings =
+            parsed.map_err(|problems| self.unreadable(layout::SETTINGS, problems))?;
         self.withhold(&mut settings);
         Ok(settings)
     }
 
     fn unreadable(&self, name: &str, problems: Vec<crate::base::error::Problem>) -> Error {
-        let line = problems.first().and_then(|p| p.place.strip_prefix("line ")?.split(' ').next()?.parse().ok());
+        let line = problems.first().and_then(|p| {
+            p.place
+                .strip_prefix("line ")?
+                .split(' ')
+                .next()?
+                .parse()
+                .ok()
+        });
         Error::State {
             path: self.dir.at(name),
             line,
-            what: problems.iter().map(|p| p.to_string()).collect::<Vec<_>>().join("; "),
+            what: problems
+                .iter()
+                .map(|p| p.to_string())
+                .collect::<Vec<_>>()
+                .join("; "),
             cure: "correct the file; nothing was changed".into(),
         }
     }
@@ -224,7 +275,10 @@ pub const ROOM_VARIABLES: [&str; 2] = ["MAILBAG_ROOM", "MAOS_MESSAGE_DIR"];
 
 /// The room that the environment names.
 pub fn named_by_environment() -> Option<PathBuf> {
-    let named = ROOM_VARIABLES.iter().filter_map(std::env::var_os).find(|room| !room.is_empty());
+    let named = ROOM_VARIABLES
+        .iter()
+        .filter_map(std::env::var_os)
+        .find(|room| !room.is_empty());
     named.map(PathBuf::from)
 }
 
@@ -232,27 +286,43 @@ pub fn named_by_environment() -> Option<PathBuf> {
 /// linked git worktree the main worktree's room takes precedence, so that sessions in several worktrees share one room.
 pub fn find_room(asked: Option<&Path>, from: &Path) -> Result<FoundRoom> {
     if let Some(path) = asked {
-        return Ok(FoundRoom { path: path.to_path_buf(), gone: None });
+        return Ok(FoundRoom {
+            path: path.to_path_buf(),
+            gone: None,
+        });
     }
     let found = places(from).position(|room| is_room(&room));
-    let gone = if found == Some(0) { None } else { find_gone(places(from).take(found.unwrap_or(usize::MAX))) };
-    let is_gone = gone.as_ref().map(|gone| format!(", and the room {} is gone", gone.display())).unwrap_or_default();
+    let gone = if found == Some(0) {
+        None
+    } else {
+        find_gone(places(from).take(found.unwrap_or(usize::MAX)))
+    };
+    let is_gone = gone
+        .as_ref()
+        .map(|gone| format!(", and the room {} is gone", gone.display()))
+        .unwrap_or_default();
     match found.and_then(|at| places(from).nth(at)) {
-        Some(path) => Ok(FoundRoom { path: check_not_a_link(path)?, gone }),
+        Some(path) => Ok(FoundRoom {
+            path: check_not_a_link(path)?,
+            gone,
+        }),
         None => Err(Error::NotFound {
             what: format!(
                 "no room found: there is no {} in {} or in its parent directories{is_gone}",
                 layout::ROOM,
                 from.display()
             ),
-            cure: "create one with `mailbag init`, or select one with --room DIR or MAILBAG_ROOM".into(),
+            cure: "create one with `mailbag init`, or select one with --room DIR or MAILBAG_ROOM"
+                .into(),
         }),
     }
 }
 
 /// Where a room can be, the first one before the others.
 fn places(from: &Path) -> impl Iterator<Item = PathBuf> + use<'_> {
-    let directories = from.ancestors().flat_map(|directory| [main_worktree(directory), Some(directory.to_path_buf())]);
+    let directories = from
+        .ancestors()
+        .flat_map(|directory| [main_worktree(directory), Some(directory.to_path_buf())]);
     directories.flatten().map(|directory| below(&directory))
 }
 
@@ -263,8 +333,15 @@ pub fn check_not_a_link(room: PathBuf) -> Result<PathBuf> {
     }
     let real = room.canonicalize().unwrap_or_else(|_| room.clone());
     Err(Error::Untrusted {
-        what: format!("{} is a symbolic link to {}, and is not followed", room.display(), real.display()),
-        cure: format!("if you trust this link, select the room with --room {0} or MAILBAG_ROOM={0}", real.display()),
+        what: format!(
+            "{} is a symbolic link to {}, and is not followed",
+            room.display(),
+            real.display()
+        ),
+        cure: format!(
+            "if you trust this link, select the room with --room {0} or MAILBAG_ROOM={0}",
+            real.display()
+        ),
     })
 }
 
@@ -289,5 +366,8 @@ pub fn below(directory: &Path) -> PathBuf {
 
 /// The default path of a new room: the current directory, or in a linked git worktree the main worktree.
 pub fn default_place(from: &Path) -> PathBuf {
-    from.ancestors().find_map(main_worktree).unwrap_or_else(|| from.to_path_buf()).join(layout::ROOM)
+    from.ancestors()
+        .find_map(main_worktree)
+        .unwrap_or_else(|| from.to_path_buf())
+        .join(layout::ROOM)
 }

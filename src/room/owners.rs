@@ -21,7 +21,8 @@ impl Room {
     /// readable for these users, because commands need them.
     pub fn give_to_owners(&self, registry: &Registry) -> Result<()> {
         let owner = self.dir.meta()?.uid;
-        let has_own_user = |agent: &&Agent| !agent.is_retired() && agent.uid.is_some_and(|uid| uid != owner);
+        let has_own_user =
+            |agent: &&Agent| !agent.is_retired() && agent.uid.is_some_and(|uid| uid != owner);
         let mut agents = registry.agents().iter().filter(has_own_user).peekable();
         if agents.peek().is_none() {
             return Ok(());
@@ -42,9 +43,21 @@ impl Room {
     fn give_directories(&self, agent: &Agent) -> Result<()> {
         let Some(uid) = agent.uid else { return Ok(()) };
         let id = &agent.id;
-        let below_inbox = [layout::seen(id), layout::taken(id), layout::expired(id), layout::announced(id)];
-        for directory in [layout::outbox(id), layout::inbox(id)].iter().chain(&below_inbox) {
-            if self.dir.stat(directory)?.is_some_and(|there| there.uid != uid) {
+        let below_inbox = [
+            layout::seen(id),
+            layout::taken(id),
+            layout::expired(id),
+            layout::announced(id),
+        ];
+        for directory in [layout::outbox(id), layout::inbox(id)]
+            .iter()
+            .chain(&below_inbox)
+        {
+            if self
+                .dir
+                .stat(directory)?
+                .is_some_and(|there| there.uid != uid)
+            {
                 self.dir.sub(directory)?.give(uid)?;
             }
         }
@@ -52,7 +65,12 @@ impl Room {
     }
 
     /// Creates an outbox or an inbox, owned by the agent's user if the registry gives one. Durable at the barrier.
-    pub fn make_box(&self, directory: &Path, uid: Option<u32>, barrier: &mut Barrier) -> Result<()> {
+    pub fn make_box(
+        &self,
+        directory: &Path,
+        uid: Option<u32>,
+        barrier: &mut Barrier,
+    ) -> Result<()> {
         let made = self.dir.make_with(directory, barrier)?;
         match uid {
             Some(uid) => made.give(uid),
@@ -64,7 +82,10 @@ impl Room {
     fn reader(&self, agent: &Agent) -> Option<Owner> {
         let inbox = self.dir.stat(layout::inbox(&agent.id)).ok().flatten();
         let there = inbox.or_else(|| self.dir.meta().ok())?;
-        Some(Owner { uid: agent.uid.unwrap_or(there.uid), gid: there.gid })
+        Some(Owner {
+            uid: agent.uid.unwrap_or(there.uid),
+            gid: there.gid,
+        })
     }
 }
 

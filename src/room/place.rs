@@ -59,17 +59,25 @@ impl Room {
 
     /// The original of this room, if this room is a copy.
     pub fn copied(&self) -> Result<Option<CopiedRoom>> {
-        let (Some(known), here) = (self.known_place()?, self.place()?) else { return Ok(None) };
+        let (Some(known), here) = (self.known_place()?, self.place()?) else {
+            return Ok(None);
+        };
         if known == here {
             return Ok(None);
         }
-        let is_there =
-            |dir: &Dir| dir.meta().is_ok_and(|there| self.dir.meta().is_ok_and(|own| !own.is_same_file(&there)));
+        let is_there = |dir: &Dir| {
+            dir.meta()
+                .is_ok_and(|there| self.dir.meta().is_ok_and(|own| !own.is_same_file(&there)))
+        };
         // A file system snapshot keeps inodes. It is a copy if the other location has a room with the same id.
-        let other =
-            Room::open(&known.path).ok().filter(|other| is_there(&other.dir) && other.id().ok() == self.id().ok());
+        let other = Room::open(&known.path)
+            .ok()
+            .filter(|other| is_there(&other.dir) && other.id().ok() == self.id().ok());
         let is_copy = known.inode != here.inode || (known.path != here.path && other.is_some());
-        Ok(is_copy.then(|| CopiedRoom { from: known.path, exists: other.is_some() }))
+        Ok(is_copy.then(|| CopiedRoom {
+            from: known.path,
+            exists: other.is_some(),
+        }))
     }
 
     /// Records the location of the room, if it is not known or if the room was moved.
@@ -84,7 +92,10 @@ impl Room {
     /// Makes a copy a room of its own. Fails if the copy lacks a part of its room.
     pub fn adopt(&self) -> Result<()> {
         self.check_whole()?;
-        self.dir.replace(layout::ADOPTED, format!("{}\n", uuid::Uuid::new_v4()).as_bytes())?;
+        self.dir.replace(
+            layout::ADOPTED,
+            format!("{}\n", uuid::Uuid::new_v4()).as_bytes(),
+        )?;
         self.write_place(&self.place()?)
     }
 
@@ -96,13 +107,21 @@ impl Room {
 
     fn place(&self) -> Result<Place> {
         let path = self.dir.path();
-        let path = path.canonicalize().unwrap_or_else(|_| Path::new(path).to_path_buf());
-        Ok(Place { inode: self.dir.meta()?.inode, path })
+        let path = path
+            .canonicalize()
+            .unwrap_or_else(|_| Path::new(path).to_path_buf());
+        Ok(Place {
+            inode: self.dir.meta()?.inode,
+            path,
+        })
     }
 
     // An unreadable record counts as none.
     fn known_place(&self) -> Result<Option<Place>> {
-        Ok(self.dir.read(layout::PLACE, BYTES)?.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+        Ok(self
+            .dir
+            .read(layout::PLACE, BYTES)?
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
 
     fn write_place(&self, place: &Place) -> Result<()> {

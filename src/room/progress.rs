@@ -27,14 +27,20 @@ pub struct StalledRouter {
 impl StalledRouter {
     /// A description for people.
     pub fn describe(&self) -> String {
-        let state = if self.stopped { "is stopped" } else { "does not respond" };
+        let state = if self.stopped {
+            "is stopped"
+        } else {
+            "does not respond"
+        };
         let files = match self.files {
             1 => "1 file waits".to_owned(),
             files => format!("{} wait", count_of(files, "file")),
         };
         let pid = self.pid;
         let since = to_the_second(&self.since);
-        format!("the router, process {pid}, {state}: it holds the lock and has made no progress since {since}; {files}")
+        format!(
+            "the router, process {pid}, {state}: it holds the lock and has made no progress since {since}; {files}"
+        )
     }
 
     /// The command that lets mail be delivered again.
@@ -50,15 +56,24 @@ impl Room {
     /// The router of this room, if one holds the lock and makes no progress. A router that a backup has paused waits on
     /// purpose.
     pub fn stalled(&self) -> Result<Option<StalledRouter>> {
-        let Some(Holder { pid, .. }) = self.holder()? else { return Ok(None) };
-        let Some(lock) = self.dir.stat(layout::LOCK)? else { return Ok(None) };
+        let Some(Holder { pid, .. }) = self.holder()? else {
+            return Ok(None);
+        };
+        let Some(lock) = self.dir.stat(layout::LOCK)? else {
+            return Ok(None);
+        };
         let since = Stamp::from_micros((lock.modified / 1000) as i64);
         let stopped = machine::is_stopped(pid);
         let is_silent = !since.is_within(limits::ROUTER_SILENT, Stamp::now());
         if !stopped && (!is_silent || self.is_paused()) {
             return Ok(None);
         }
-        Ok(Some(StalledRouter { pid, since: since.to_string(), stopped, files: self.waiting_files(limits::LISTED)? }))
+        Ok(Some(StalledRouter {
+            pid,
+            since: since.to_string(),
+            stopped,
+            files: self.waiting_files(limits::LISTED)?,
+        }))
     }
 
     /// Fails if mail waits for a router that makes no progress.
@@ -81,8 +96,13 @@ impl Room {
             }
         }
         for agent in self.directories(layout::OUTBOXES)? {
-            let Ok(outbox) = self.dir.sub(layout::outbox(&agent)) else { continue };
-            let names = outbox.list()?.flatten().filter(|entry| layout::is_message_file(&entry.name));
+            let Ok(outbox) = self.dir.sub(layout::outbox(&agent)) else {
+                continue;
+            };
+            let names = outbox
+                .list()?
+                .flatten()
+                .filter(|entry| layout::is_message_file(&entry.name));
             count += names.take(most.saturating_sub(count)).count();
         }
         Ok(count.min(most))
@@ -91,7 +111,11 @@ impl Room {
     /// The number of files that a router has picked up, and of copies that it has not delivered, at most `most`.
     pub fn picked_up(&self, most: usize) -> Result<usize> {
         let claims = self.count_names(layout::CLAIM, most)?;
-        if claims > 0 { Ok(claims) } else { self.count_names(layout::STAGE, most) }
+        if claims > 0 {
+            Ok(claims)
+        } else {
+            self.count_names(layout::STAGE, most)
+        }
     }
 
     fn count_names(&self, directory: &str, most: usize) -> Result<usize> {
@@ -104,11 +128,19 @@ impl Room {
     /// The subdirectories of a directory of the room, sorted by name.
     pub(crate) fn directories(&self, of: impl AsRef<Path>) -> Result<Vec<String>> {
         let mut names = Vec::new();
-        let Ok(dir) = self.dir.sub(of) else { return Ok(names) };
+        let Ok(dir) = self.dir.sub(of) else {
+            return Ok(names);
+        };
         for entry in dir.list()? {
             let entry = entry?;
             let is_dir = matches!(entry.kind, FileType::Directory | FileType::Unknown);
-            names.extend(entry.name.into_string().ok().filter(|name| is_dir && !name.starts_with('.')));
+            names.extend(
+                entry
+                    .name
+                    .into_string()
+                    .ok()
+                    .filter(|name| is_dir && !name.starts_with('.')),
+            );
         }
         names.sort_unstable();
         Ok(names)

@@ -46,7 +46,10 @@ impl Ground {
         let path = git::resolved(room.dir.path());
         let parent = path.parent().unwrap_or(&path).to_path_buf();
         let own = Worktree::around(&parent);
-        Ground { top: own.as_ref().map_or(parent, |own| own.top.clone()), own }
+        Ground {
+            top: own.as_ref().map_or(parent, |own| own.top.clone()),
+            own,
+        }
     }
 
     /// The place of a file by its resolved path. `None` if the file is in no repository and outside the room's parent.
@@ -60,12 +63,17 @@ impl Ground {
         let mut places = Vec::new();
         let real = git::resolved(file);
         // The link itself, in a directory without links.
-        let linked =
-            file.parent().zip(file.file_name()).map(|(above, name)| layout::below(&git::resolved(above), name));
+        let linked = file
+            .parent()
+            .zip(file.file_name())
+            .map(|(above, name)| layout::below(&git::resolved(above), name));
         let mounted = machine::same_file_below(&real, &self.top);
         for path in [Some(real), linked, mounted].into_iter().flatten() {
             let outer = path.strip_prefix(&self.top).ok().and_then(text);
-            let outer = outer.map(|path| Place { repository: None, path });
+            let outer = outer.map(|path| Place {
+                repository: None,
+                path,
+            });
             for place in [self.place_of(&path), outer].into_iter().flatten() {
                 if !places.contains(&place) {
                     places.push(place);
@@ -76,21 +84,41 @@ impl Ground {
     }
 
     /// Other names of a file with several hard links, at and below these places of the room's repository.
-    pub fn hard_links<'p>(&self, file: &Path, places: impl IntoIterator<Item = &'p str>) -> Vec<Place> {
-        let Some(mut links) = HardLinks::of(&git::resolved(file), limits::HARD_LINK_NAMES) else { return Vec::new() };
+    pub fn hard_links<'p>(
+        &self,
+        file: &Path,
+        places: impl IntoIterator<Item = &'p str>,
+    ) -> Vec<Place> {
+        let Some(mut links) = HardLinks::of(&git::resolved(file), limits::HARD_LINK_NAMES) else {
+            return Vec::new();
+        };
         let mut found = Vec::new();
         for place in places {
             found.extend(links.below(&layout::below(&self.top, place.as_ref())));
         }
-        found.iter().filter_map(|path| self.place_of(path)).collect()
+        found
+            .iter()
+            .filter_map(|path| self.place_of(path))
+            .collect()
     }
 
     /// Every name of a path in a worktree, as git gives it.
     pub fn in_worktree(&self, worktree: &Worktree, path: &str) -> Vec<Place> {
-        let mut places = vec![Place { repository: self.name(worktree), path: path.to_owned() }];
+        let mut places = vec![Place {
+            repository: self.name(worktree),
+            path: path.to_owned(),
+        }];
         // A repository below the room's own, such as a submodule.
-        let above = worktree.top.strip_prefix(&self.top).ok().and_then(text).filter(|above| !above.is_empty());
-        let outer = above.map(|above| Place { repository: None, path: format!("{above}/{path}") });
+        let above = worktree
+            .top
+            .strip_prefix(&self.top)
+            .ok()
+            .and_then(text)
+            .filter(|above| !above.is_empty());
+        let outer = above.map(|above| Place {
+            repository: None,
+            path: format!("{above}/{path}"),
+        });
         places.extend(outer.filter(|_| places[0].repository.is_some()));
         places
     }
@@ -101,15 +129,24 @@ impl Ground {
         match around {
             Some(worktree) => {
                 let path = text(real.strip_prefix(&worktree.top).ok()?)?;
-                Some(Place { repository: self.name(&worktree), path })
+                Some(Place {
+                    repository: self.name(&worktree),
+                    path,
+                })
             }
-            None => Some(Place { repository: None, path: text(real.strip_prefix(&self.top).ok()?)? }),
+            None => Some(Place {
+                repository: None,
+                path: text(real.strip_prefix(&self.top).ok()?)?,
+            }),
         }
     }
 
     /// The name of a worktree's repository; `None` for the room's own.
     pub fn name(&self, worktree: &Worktree) -> Option<String> {
-        let is_own = self.own.as_ref().is_some_and(|own| own.shares_repository(worktree));
+        let is_own = self
+            .own
+            .as_ref()
+            .is_some_and(|own| own.shares_repository(worktree));
         (!is_own).then(|| name(worktree))
     }
 }
@@ -119,13 +156,22 @@ impl Ground {
 pub fn subject_of(room: &Room, from: &Path, word: &str) -> Result<Subject> {
     if word.trim().is_empty() {
         let problem = Problem::new("bad_claim", "a subject is empty");
-        return Err(Error::Rejected(vec![problem.fix("name a path, `task:<name>` or `lane:<name>`")]));
+        return Err(Error::Rejected(vec![
+            problem.fix("name a path, `task:<name>` or `lane:<name>`"),
+        ]));
     }
     let ground = Ground::of(room);
-    let parse = |text: &str| Subject::parse(text).map_err(|problem| Error::Rejected(vec![*problem]));
+    let parse =
+        |text: &str| Subject::parse(text).map_err(|problem| Error::Rejected(vec![*problem]));
     let is_literal = git::exists(&layout::below(from, word.as_ref()));
-    if let Some((prefix, rest)) = word.split_once(':').filter(|(prefix, _)| !is_literal && id::is_name(prefix)) {
-        let is_own = ground.own.as_ref().is_some_and(|own| name(own).eq_ignore_ascii_case(prefix));
+    if let Some((prefix, rest)) = word
+        .split_once(':')
+        .filter(|(prefix, _)| !is_literal && id::is_name(prefix))
+    {
+        let is_own = ground
+            .own
+            .as_ref()
+            .is_some_and(|own| name(own).eq_ignore_ascii_case(prefix));
         return parse(if is_own { rest } else { word });
     }
     let mut parts = Path::new(word).components().peekable();
@@ -133,23 +179,54 @@ pub fn subject_of(room: &Room, from: &Path, word: &str) -> Result<Subject> {
     while let Some(part) = parts.next_if(|part| is_literal || !has_wildcard(part)) {
         base = layout::below(&base, part.as_os_str());
     }
-    let rest: Vec<_> = parts.map(|part| part.as_os_str().to_string_lossy()).collect();
+    let rest: Vec<_> = parts
+        .map(|part| part.as_os_str().to_string_lossy())
+        .collect();
     let outside = || Error::Usage {
-        what: format!("{} is in no repository and outside {}", quoted(word), ground.top.display()),
+        what: format!(
+            "{} is in no repository and outside {}",
+            quoted(word),
+            ground.top.display()
+        ),
         cure: "name a path in a repository, or below the room's parent directory".into(),
     };
     let place = ground.place(&base).ok_or_else(outside)?;
-    let path: Vec<String> = [literal(&place.path)].into_iter().chain(rest.into_iter().map(Into::into)).collect();
-    let path = path.iter().filter(|part| !part.is_empty()).map(String::as_str).collect::<Vec<_>>().join("/");
-    let path = if path.is_empty() { ".".to_owned() } else { path };
+    let path: Vec<String> = [literal(&place.path)]
+        .into_iter()
+        .chain(rest.into_iter().map(Into::into))
+        .collect();
+    let path = path
+        .iter()
+        .filter(|part| !part.is_empty())
+        .map(String::as_str)
+        .collect::<Vec<_>>()
+        .join("/");
+    let path = if path.is_empty() {
+        ".".to_owned()
+    } else {
+        path
+    };
     parse(&Place { path, ..place }.to_string())
 }
 
 /// The name of a repository in claims. Characters that a name cannot have become `-`.
 fn name(worktree: &Worktree) -> String {
-    let allowed = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
-    let name: String = worktree.repository().unwrap_or_default().chars().map(allowed).collect();
-    let name = name.trim_start_matches(|c: char| !c.is_ascii_alphanumeric()).to_lowercase();
+    let allowed = |c: char| {
+        if c.is_ascii_alphanumeric() || "._-".contains(c) {
+            c
+        } else {
+            '-'
+        }
+    };
+    let name: String = worktree
+        .repository()
+        .unwrap_or_default()
+        .chars()
+        .map(allowed)
+        .collect();
+    let name = name
+        .trim_start_matches(|c: char| !c.is_ascii_alphanumeric())
+        .to_lowercase();
     match name.as_str() {
         "" | "task" | "lane" => format!("{name}repository"),
         _ => name.chars().take(crate::base::limits::NAME).collect(),
@@ -161,7 +238,9 @@ fn text(path: &Path) -> Option<String> {
 }
 
 fn has_wildcard(part: &Component<'_>) -> bool {
-    part.as_os_str().to_string_lossy().contains(['*', '?', '[', '{', '}'])
+    part.as_os_str()
+        .to_string_lossy()
+        .contains(['*', '?', '[', '{', '}'])
 }
 
 /// A path as a pattern that matches it. Braces cannot be escaped, so each becomes any one character.

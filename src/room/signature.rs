@@ -61,8 +61,13 @@ impl DecisionKey {
             return Ok(key);
         }
         let mut seed = [0; limits::KEY];
-        SystemRandom::new().fill(&mut seed).map_err(|_| broken(user, "cannot be made: there is no randomness"))?;
-        own.replace(layout::KEY, format!("{}\n", HEXLOWER.encode(&seed)).as_bytes())?;
+        SystemRandom::new()
+            .fill(&mut seed)
+            .map_err(|_| broken(user, "cannot be made: there is no randomness"))?;
+        own.replace(
+            layout::KEY,
+            format!("{}\n", HEXLOWER.encode(&seed)).as_bytes(),
+        )?;
         pair(&seed, user)
     }
 
@@ -88,8 +93,12 @@ impl Signed<'_> {
     /// Returns true if the signature is from the private half of this public key.
     pub fn is_signed_by(self, key: &str, signature: &str) -> bool {
         let decode = |text: &str| HEXLOWER_PERMISSIVE.decode(text.as_bytes());
-        let (Ok(key), Ok(signature)) = (decode(key), decode(signature)) else { return false };
-        UnparsedPublicKey::new(&ED25519, key).verify(&self.bytes(), &signature).is_ok()
+        let (Ok(key), Ok(signature)) = (decode(key), decode(signature)) else {
+            return false;
+        };
+        UnparsedPublicKey::new(&ED25519, key)
+            .verify(&self.bytes(), &signature)
+            .is_ok()
     }
 
     // The length before each part keeps two texts from having the same bytes.
@@ -97,12 +106,21 @@ impl Signed<'_> {
         let number;
         let parts = match self {
             Signed::Pin { place, key } => vec!["mailbag pin", place, key],
-            Signed::Decision { place, approval, seq, digest, option } => {
+            Signed::Decision {
+                place,
+                approval,
+                seq,
+                digest,
+                option,
+            } => {
                 number = seq.to_string();
                 vec!["mailbag decision", place, approval, &number, digest, option]
             }
         };
-        parts.iter().flat_map(|part| [&(part.len() as u64).to_be_bytes(), part.as_bytes()].concat()).collect()
+        parts
+            .iter()
+            .flat_map(|part| [&(part.len() as u64).to_be_bytes(), part.as_bytes()].concat())
+            .collect()
     }
 }
 
@@ -113,7 +131,10 @@ pub fn place(room: &Room) -> Result<Option<String>> {
         return Ok(None);
     }
     let id = room.id()?.unwrap_or_default();
-    Ok(Some(room.adoption()?.map_or_else(|| id.clone(), |adoption| format!("{id} {adoption}"))))
+    Ok(Some(room.adoption()?.map_or_else(
+        || id.clone(),
+        |adoption| format!("{id} {adoption}"),
+    )))
 }
 
 /// The beginning of a public key, for people.
@@ -134,7 +155,10 @@ pub fn is_readable_by_others() -> Result<bool> {
 
 /// The user who decides as the human: the `uid` of the human in the registry, or the owner of the room.
 fn person(room: &Room) -> Result<u32> {
-    let uid = room.registry_alone()?.agent(id::HUMAN).and_then(|human| human.uid);
+    let uid = room
+        .registry_alone()?
+        .agent(id::HUMAN)
+        .and_then(|human| human.uid);
     uid.map_or_else(|| Ok(room.dir.meta()?.uid), Ok)
 }
 
@@ -144,29 +168,39 @@ pub fn is_person(room: &Room) -> Result<bool> {
 }
 
 fn directory(user: u32) -> Result<PathBuf> {
-    machine::home_of(user).map(|home| layout::key_directory(&home)).ok_or_else(|| Error::Usage {
-        what: format!(
-            "{} has no home directory in the user database, so there is no decision key",
-            machine::user(user)
-        ),
-        cure: "run it as a user with a home directory".into(),
-    })
+    machine::home_of(user)
+        .map(|home| layout::key_directory(&home))
+        .ok_or_else(|| Error::Usage {
+            what: format!(
+                "{} has no home directory in the user database, so there is no decision key",
+                machine::user(user)
+            ),
+            cure: "run it as a user with a home directory".into(),
+        })
 }
 
 fn in_directory(own: &UserDirectory, user: u32) -> Result<Option<DecisionKey>> {
-    let Some(bytes) = own.read(layout::KEY, limits::LEASE_BYTES)? else { return Ok(None) };
-    let seed = HEXLOWER_PERMISSIVE.decode(bytes.trim_ascii()).unwrap_or_default();
+    let Some(bytes) = own.read(layout::KEY, limits::LEASE_BYTES)? else {
+        return Ok(None);
+    };
+    let seed = HEXLOWER_PERMISSIVE
+        .decode(bytes.trim_ascii())
+        .unwrap_or_default();
     pair(&seed, user).map(Some)
 }
 
 fn pair(seed: &[u8], user: u32) -> Result<DecisionKey> {
     let what = format!("is not a key of {} bytes in hexadecimal", limits::KEY);
-    Ed25519KeyPair::from_seed_unchecked(seed).map(DecisionKey).map_err(|_| broken(user, &what))
+    Ed25519KeyPair::from_seed_unchecked(seed)
+        .map(DecisionKey)
+        .map_err(|_| broken(user, &what))
 }
 
 fn broken(user: u32, what: &str) -> Error {
     Error::State {
-        path: directory(user).map(|directory| layout::key_file(&directory)).unwrap_or_default(),
+        path: directory(user)
+            .map(|directory| layout::key_file(&directory))
+            .unwrap_or_default(),
         line: None,
         what: what.to_owned(),
         cure: "move it away; `mailbag trust --decision-key` makes a new one".into(),

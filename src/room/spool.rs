@@ -21,12 +21,22 @@ pub struct Spool {
 impl Spool {
     /// Opens the spool, and creates missing directories.
     pub fn open(room: &Dir) -> Result<Spool> {
-        Ok(Spool { room: room.clone(), claims: room.make(layout::CLAIM)?, stage: room.make(layout::STAGE)? })
+        Ok(Spool {
+            room: room.clone(),
+            claims: room.make(layout::CLAIM)?,
+            stage: room.make(layout::STAGE)?,
+        })
     }
 
     /// Moves a file out of its outbox. From here on, the sender's file name no longer identifies it. Atomic: after a
     /// kill the file is either in the outbox or in `spool/claim`. Durable at the next barrier.
-    pub fn claim(&self, outbox: &Dir, name: &OsStr, claim: &str, barrier: &mut Barrier) -> Result<()> {
+    pub fn claim(
+        &self,
+        outbox: &Dir,
+        name: &OsStr,
+        claim: &str,
+        barrier: &mut Barrier,
+    ) -> Result<()> {
         if !failpoint::on(Failpoint::Claim) {
             let bytes = outbox.read(name, u64::MAX)?.unwrap_or_default();
             return self.claims.create(claim, &bytes).map(drop);
@@ -50,7 +60,13 @@ impl Spool {
 
     /// Writes a staged file that belongs to its reader. After a kill it is known to be complete only if its record is
     /// in the log. Durable at the next barrier.
-    pub fn stage(&self, name: &str, bytes: &[u8], reader: Option<Owner>, barrier: &mut Barrier) -> Result<()> {
+    pub fn stage(
+        &self,
+        name: &str,
+        bytes: &[u8],
+        reader: Option<Owner>,
+        barrier: &mut Barrier,
+    ) -> Result<()> {
         let file = self.stage.create_for(name, bytes, reader)?;
         if failpoint::on(Failpoint::StageSync) {
             barrier.file(file, || self.stage.at(name));
@@ -75,14 +91,22 @@ impl Spool {
 
     /// Moves a picked-up file to `rejected/` if all of it was rejected, otherwise to `sent/`. A missing picked-up file
     /// was retired before.
-    pub fn retire(&self, open: &Open, refused: bool, kept: &mut Kept, barrier: &mut Barrier) -> Result<()> {
+    pub fn retire(
+        &self,
+        open: &Open,
+        refused: bool,
+        kept: &mut Kept,
+        barrier: &mut Barrier,
+    ) -> Result<()> {
         // The log has the message of an item, and its sender the item.
         if let (Some(claim), true) = (&open.claim, open.is_item()) {
             self.claims.remove(claim)?;
             barrier.dir(&self.claims);
             return Ok(());
         }
-        let (Some(claim), Some((directory, name))) = (&open.claim, open.retires_to(refused)) else { return Ok(()) };
+        let (Some(claim), Some((directory, name))) = (&open.claim, open.retires_to(refused)) else {
+            return Ok(());
+        };
         let to = kept.open(&self.room, directory, barrier)?;
         match self.claims.rename(claim, to, name, "retire the message to") {
             // The picked-up file was retired before, unless the target directory is missing.
@@ -90,7 +114,9 @@ impl Spool {
             done => done?,
         }
         if let Some(claimed) = open.claimed().filter(|_| !failpoint::on(Failpoint::Claim)) {
-            self.room.sub(layout::outbox(claimed.agent))?.remove(claimed.original)?;
+            self.room
+                .sub(layout::outbox(claimed.agent))?
+                .remove(claimed.original)?;
         }
         if failpoint::on(Failpoint::SettledBarrier) {
             barrier.moved(&self.claims, to);
@@ -104,7 +130,9 @@ impl Spool {
         let mut name = staged.to_owned();
         loop {
             match self.stage.rename(staged, &quarantine, &name, "quarantine") {
-                Err(Error::Io { source, .. }) if source.raw_os_error() == Some(libc::EEXIST) => name.push('+'),
+                Err(Error::Io { source, .. }) if source.raw_os_error() == Some(libc::EEXIST) => {
+                    name.push('+')
+                }
                 done => return done,
             }
         }
@@ -133,6 +161,8 @@ impl Kept {
 }
 
 fn names(dir: &Dir) -> Result<Vec<String>> {
-    let names = dir.list()?.map(|entry| entry.map(|entry| entry.name.into_string().ok()));
+    let names = dir
+        .list()?
+        .map(|entry| entry.map(|entry| entry.name.into_string().ok()));
     names.filter_map(Result::transpose).collect()
 }

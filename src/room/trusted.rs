@@ -26,12 +26,19 @@ impl Room {
             return Ok(());
         }
         let what = format!("the room {} was removed", self.dir.path().display());
-        Err(Error::Moved { what, cure: "restore the room or make another one, then run the command again".into() })
+        Err(Error::Moved {
+            what,
+            cure: "restore the room or make another one, then run the command again".into(),
+        })
     }
 
     /// The identity of the room, which another room at the same path does not have.
     pub fn identity(&self) -> Result<Identity> {
-        let path = self.dir.path().canonicalize().doing("find", self.dir.path())?;
+        let path = self
+            .dir
+            .path()
+            .canonicalize()
+            .doing("find", self.dir.path())?;
         let (there, own) = (Dir::open_room(&path)?.meta()?, self.dir.meta()?);
         if (there.device, there.inode) != (own.device, own.inode) {
             return Err(Error::Moved {
@@ -40,7 +47,11 @@ impl Room {
             });
         }
         // Another user's room may not allow this user to enter `spool/`.
-        Ok(Identity { path: consent::path_text(&path)?, room: self.id().unwrap_or_default(), owner: own.uid })
+        Ok(Identity {
+            path: consent::path_text(&path)?,
+            room: self.id().unwrap_or_default(),
+            owner: own.uid,
+        })
     }
 
     /// Did the person agree to start its programs? A wake without a program needs no consent.
@@ -50,7 +61,9 @@ impl Room {
             return Ok(true);
         }
         let (consents, identity) = (Consents::read()?, self.identity()?);
-        Ok(programs.iter().all(|program| consents.agrees(&identity, &program.sha256())))
+        Ok(programs
+            .iter()
+            .all(|program| consents.agrees(&identity, &program.sha256())))
     }
 
     /// Withholds the settings that lead out of the room. In a room that the user created here, all take effect. In any
@@ -62,7 +75,9 @@ impl Room {
         // Without a readable record there is no consent.
         let consents = Consents::read().ok().zip(self.identity().ok());
         settings.withhold(|setting| {
-            consents.as_ref().is_some_and(|(consents, identity)| consents.agrees_to_setting(identity, setting))
+            consents
+                .as_ref()
+                .is_some_and(|(consents, identity)| consents.agrees_to_setting(identity, setting))
         });
     }
 
@@ -79,7 +94,10 @@ impl Room {
         };
         let path = self.dir.path().display();
         Err(Error::Untrusted {
-            what: format!("the room {path} belongs to {}, not to you{unread}", machine::user(identity.owner)),
+            what: format!(
+                "the room {path} belongs to {}, not to you{unread}",
+                machine::user(identity.owner)
+            ),
             cure: format!(
                 "nothing in it was used; if you trust its owner, a person can run `mailbag trust {path}`, which shows \
                  the room's programs and asks for consent"

@@ -26,8 +26,17 @@ pub struct PausedRoom {
 impl Turn {
     /// Waits for a process that has paused the room, at most `within`.
     pub fn new(room: &Dir, within: Duration) -> Result<Turn> {
-        let (lock, wanted) = (room.lock_file(layout::TURN)?, room.lock_file(layout::TURN_WANTED)?);
-        let mut turn = Turn { room: room.clone(), lock, wanted, is_wanted: true, since: None };
+        let (lock, wanted) = (
+            room.lock_file(layout::TURN)?,
+            room.lock_file(layout::TURN_WANTED)?,
+        );
+        let mut turn = Turn {
+            room: room.clone(),
+            lock,
+            wanted,
+            is_wanted: true,
+            since: None,
+        };
         while !turn.take(within)? {
             std::thread::sleep(limits::LOCK_LOOK);
         }
@@ -38,20 +47,31 @@ impl Turn {
     /// has ended. Fails after another process has had the turn for `within`.
     pub fn take(&mut self, within: Duration) -> Result<bool> {
         self.is_wanted = self.is_wanted && self.look_if_wanted()?;
-        let is_ours = if self.is_wanted { Err(TryLockError::WouldBlock) } else { self.lock.try_lock() };
+        let is_ours = if self.is_wanted {
+            Err(TryLockError::WouldBlock)
+        } else {
+            self.lock.try_lock()
+        };
         match is_ours {
             Ok(()) => {
                 self.since = None;
                 Ok(true)
             }
             Err(TryLockError::Error(e)) => Err(e).doing_in("lock", self.room.path(), layout::TURN),
-            Err(TryLockError::WouldBlock) if self.since.get_or_insert_with(Instant::now).elapsed() < within => {
+            Err(TryLockError::WouldBlock)
+                if self.since.get_or_insert_with(Instant::now).elapsed() < within =>
+            {
                 Ok(false)
             }
             Err(TryLockError::WouldBlock) => {
                 let held = self.room.locked(layout::TURN_WANTED, &self.wanted);
-                let Error::Busy { what, cure } = held else { unreachable!("it is held") };
-                Err(Error::Busy { what: format!("a backup has paused the room: {what}"), cure })
+                let Error::Busy { what, cure } = held else {
+                    unreachable!("it is held")
+                };
+                Err(Error::Busy {
+                    what: format!("a backup has paused the room: {what}"),
+                    cure,
+                })
             }
         }
     }
@@ -60,14 +80,22 @@ impl Turn {
     /// waits then.
     pub fn give(&mut self) -> Result<()> {
         self.is_wanted = self.look_if_wanted()?;
-        self.lock.unlock().doing_in("unlock", self.room.path(), layout::TURN)
+        self.lock
+            .unlock()
+            .doing_in("unlock", self.room.path(), layout::TURN)
     }
 
     fn look_if_wanted(&self) -> Result<bool> {
         match self.wanted.try_lock_shared() {
-            Ok(()) => self.wanted.unlock().doing_in("unlock", self.room.path(), layout::TURN_WANTED).map(|()| false),
+            Ok(()) => self
+                .wanted
+                .unlock()
+                .doing_in("unlock", self.room.path(), layout::TURN_WANTED)
+                .map(|()| false),
             Err(TryLockError::WouldBlock) => Ok(true),
-            Err(TryLockError::Error(e)) => Err(e).doing_in("lock", self.room.path(), layout::TURN_WANTED),
+            Err(TryLockError::Error(e)) => {
+                Err(e).doing_in("lock", self.room.path(), layout::TURN_WANTED)
+            }
         }
     }
 }
@@ -75,5 +103,8 @@ impl Turn {
 /// Pauses a room after the router's current batch, or the next one.
 pub fn pause(room: &Dir) -> Result<PausedRoom> {
     let wanted = room.lock_within(layout::TURN_WANTED, limits::LOCK_WAIT)?;
-    Ok(PausedRoom { _wanted: wanted, _lock: room.lock_within(layout::TURN, limits::LOCK_WAIT)? })
+    Ok(PausedRoom {
+        _wanted: wanted,
+        _lock: room.lock_within(layout::TURN, limits::LOCK_WAIT)?,
+    })
 }

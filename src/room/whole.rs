@@ -43,10 +43,14 @@ impl Room {
         if id.is_none() || state.seq > 0 && id != state.room {
             let known = |id: &Option<String>| id.clone().unwrap_or_else(|| "no room".into());
             let (id, logged) = (known(&id), known(&state.room));
-            return Err(room.incomplete(format!("{} names {id}, and the log names {logged}", layout::ROOM_ID)));
+            return Err(room.incomplete(format!(
+                "{} names {id}, and the log names {logged}",
+                layout::ROOM_ID
+            )));
         }
         if let (0, Some(routed)) = (state.seq, room.find_routed()?) {
-            let what = format!("the log is empty, but {routed}/ contains mail that a router delivered");
+            let what =
+                format!("the log is empty, but {routed}/ contains mail that a router delivered");
             return Err(room.incomplete(what));
         }
         Ok(())
@@ -59,7 +63,11 @@ impl Room {
             (layout::REJECTED, is_retired),
             (layout::INBOXES, is_delivered),
         ] {
-            if self.dir.sub(place).is_ok_and(|dir| has_file(&dir, is_routed)) {
+            if self
+                .dir
+                .sub(place)
+                .is_ok_and(|dir| has_file(&dir, is_routed))
+            {
                 return Ok(Some(place));
             }
         }
@@ -77,7 +85,8 @@ impl Room {
 }
 
 fn is_retired(name: &Path) -> bool {
-    name.to_str().is_some_and(|name| layout::read_retired(name).is_some())
+    name.to_str()
+        .is_some_and(|name| layout::read_retired(name).is_some())
 }
 
 fn is_delivered(name: &Path) -> bool {
@@ -88,6 +97,9 @@ fn is_delivered(name: &Path) -> bool {
 fn has_file(dir: &Dir, is_routed: fn(&Path) -> bool) -> bool {
     let agents = dir.list().into_iter().flatten().flatten();
     let directories = agents.filter_map(|agent| dir.sub(agent.name).ok());
-    let mut names = directories.filter_map(|agent| agent.list().ok()).flatten().flatten();
+    let mut names = directories
+        .filter_map(|agent| agent.list().ok())
+        .flatten()
+        .flatten();
     names.any(|entry| is_routed(Path::new(&entry.name)))
 }

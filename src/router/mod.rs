@@ -30,8 +30,8 @@ use crate::room::outbox::Patience;
 use crate::room::spool::Spool;
 use crate::room::{Lock, Room, Turn};
 use parts::{
-    Config, Gates, Intake, Journal, Leases, Links, Notice, Notices, Pending, Progress, Receipts, Renames, Storage,
-    Wakes,
+    Config, Gates, Intake, Journal, Leases, Links, Notice, Notices, Pending, Progress, Receipts,
+    Renames, Storage, Wakes,
 };
 use projections::{Cause, Projections, View};
 use std::ffi::OsStr;
@@ -112,17 +112,67 @@ impl Router {
         if self.is_held() {
             return self.record_renames();
         }
-        let Router { config, intake, storage, journal, progress, receipts, wakes, .. } = self;
-        let Router { links, notices, pending, leases, gates, .. } = self;
+        let Router {
+            config,
+            intake,
+            storage,
+            journal,
+            progress,
+            receipts,
+            wakes,
+            ..
+        } = self;
+        let Router {
+            links,
+            notices,
+            pending,
+            leases,
+            gates,
+            ..
+        } = self;
         let state = journal.state();
-        let picked_up = Pickup { config, intake, storage, state, links, notices, pending }.run();
+        let picked_up = Pickup {
+            config,
+            intake,
+            storage,
+            state,
+            links,
+            notices,
+            pending,
+        }
+        .run();
         let letters = read::read(intake, storage, picked_up);
         let checked = check::check(config, letters);
-        let addressed = resolve::resolve(config, intake, state, notices, pending, (leases, gates), checked)?;
-        let mut staged = Stage { config, storage, state, progress, pending }.run(addressed);
+        let addressed = resolve::resolve(
+            config,
+            intake,
+            state,
+            notices,
+            pending,
+            (leases, gates),
+            checked,
+        )?;
+        let mut staged = Stage {
+            config,
+            storage,
+            state,
+            progress,
+            pending,
+        }
+        .run(addressed);
         intake.leave(staged.take_late(), config.settings(), state);
-        let committed =
-            Commit { config, storage, journal, progress, receipts, wakes, links, notices, pending }.run(staged)?;
+        let committed = Commit {
+            config,
+            storage,
+            journal,
+            progress,
+            receipts,
+            wakes,
+            links,
+            notices,
+            pending,
+        }
+        .run(staged)?;
         intake.committed(committed.seqs(), journal.state(), config.dir(), pending);
         let routed = self.complete(committed)?;
         self.intake.batch_took(begun.elapsed());
@@ -131,7 +181,19 @@ impl Router {
 
     /// Records that agents have other names now, in a batch of its own. If that fails, it is tried again after a moment.
     fn record_renames(&mut self) -> Result<bool> {
-        let Router { config, storage, journal, progress, receipts, wakes, links, notices, pending, renames, .. } = self;
+        let Router {
+            config,
+            storage,
+            journal,
+            progress,
+            receipts,
+            wakes,
+            links,
+            notices,
+            pending,
+            renames,
+            ..
+        } = self;
         let state = journal.state();
         let renames = renames.take(state, config.registry());
         if renames.is_empty() {
@@ -140,9 +202,26 @@ impl Router {
         // The record must not outlive the change of the registry.
         storage.sync(config.dir());
         let addressed = resolve::rename(config, state, &renames)?;
-        let staged = Stage { config, storage, state, progress, pending }.run(addressed);
-        let committed =
-            Commit { config, storage, journal, progress, receipts, wakes, links, notices, pending }.run(staged)?;
+        let staged = Stage {
+            config,
+            storage,
+            state,
+            progress,
+            pending,
+        }
+        .run(addressed);
+        let committed = Commit {
+            config,
+            storage,
+            journal,
+            progress,
+            receipts,
+            wakes,
+            links,
+            notices,
+            pending,
+        }
+        .run(staged)?;
         let routed = self.complete(committed)?;
         // What is stuck may go elsewhere now.
         self.try_stuck_again()?;
@@ -152,18 +231,35 @@ impl Router {
     /// Does the router wait until the log has a change of the registry? Meanwhile it does nothing that depends on the
     /// registry.
     fn is_held(&self) -> bool {
-        self.renames.are_open(self.journal.state(), self.config.registry())
+        self.renames
+            .are_open(self.journal.state(), self.config.registry())
     }
 
     /// Steps 8 to 10: what follows from records that are committed.
     fn complete(&mut self, committed: Committed) -> Result<bool> {
-        let Router { config, storage, journal, progress, receipts, projections, notices, pending, .. } = self;
+        let Router {
+            config,
+            storage,
+            journal,
+            progress,
+            receipts,
+            projections,
+            notices,
+            pending,
+            ..
+        } = self;
         let state = journal.state();
         let delivered = deliver::deliver(config, storage, state, progress, pending, committed)?;
-        let view = View { config, state, is_idle: false };
+        let view = View {
+            config,
+            state,
+            is_idle: false,
+        };
         projections.apply(delivered.accepted(), &view, (pending, notices));
         loops::report(state, notices);
-        let effected = effects::effects(config, storage, state, progress, receipts, pending, delivered);
+        let effected = effects::effects(
+            config, storage, state, progress, receipts, pending, delivered,
+        );
         Ok(retire::retire(storage, state, progress, pending, effected))
     }
 
@@ -196,9 +292,37 @@ impl Router {
 
     /// Commits a batch without messages.
     fn record_changes(&mut self) -> Result<()> {
-        let Router { config, storage, journal, progress, receipts, wakes, links, notices, pending, .. } = self;
-        let staged = Stage { config, storage, state: journal.state(), progress, pending }.settle();
-        let commit = Commit { config, storage, journal, progress, receipts, wakes, links, notices, pending };
+        let Router {
+            config,
+            storage,
+            journal,
+            progress,
+            receipts,
+            wakes,
+            links,
+            notices,
+            pending,
+            ..
+        } = self;
+        let staged = Stage {
+            config,
+            storage,
+            state: journal.state(),
+            progress,
+            pending,
+        }
+        .settle();
+        let commit = Commit {
+            config,
+            storage,
+            journal,
+            progress,
+            receipts,
+            wakes,
+            links,
+            notices,
+            pending,
+        };
         let committed = commit.run(staged)?;
         self.complete(committed).map(drop)
     }
@@ -233,17 +357,22 @@ impl Router {
                 _ if self.projections.is_own(what) => projections = true,
                 Some((layout::OUTBOXES, file)) => match file.split_once('/') {
                     // The pending list shows a name that is no text only roughly; the directory has it as it is.
-                    Some((agent, name)) if name.is_empty() || name.contains(char::REPLACEMENT_CHARACTER) => {
+                    Some((agent, name))
+                        if name.is_empty() || name.contains(char::REPLACEMENT_CHARACTER) =>
+                    {
                         outboxes.scan(&agent.into());
                     }
                     Some((agent, name)) => outboxes.hint(&agent.into(), name.into()),
                     None => outboxes.scan(&file.into()),
                 },
                 Some((layout::SPOOL, claim)) => {
-                    self.intake.queue_claims(claim.strip_prefix("claim/").map(str::to_owned));
+                    self.intake
+                        .queue_claims(claim.strip_prefix("claim/").map(str::to_owned));
                 }
                 _ if what == layout::CHARTER => reload = true,
-                _ if what == layout::REGISTRY || what == layout::SETTINGS => (reload, copies) = (true, true),
+                _ if what == layout::REGISTRY || what == layout::SETTINGS => {
+                    (reload, copies) = (true, true)
+                }
                 _ => copies = true,
             }
         }
@@ -264,39 +393,96 @@ impl Router {
 
     /// What this router did.
     fn tally(&self) -> Tally {
-        Tally { waiting: self.pending.len(), ..self.journal.tally() }
+        Tally {
+            waiting: self.pending.len(),
+            ..self.journal.tally()
+        }
     }
 
     /// Looks at the charter, and queues a notice of its change.
     fn look_at_charter(&mut self) {
-        let Router { config, journal, pending, notices, .. } = self;
+        let Router {
+            config,
+            journal,
+            pending,
+            notices,
+            ..
+        } = self;
         config.look_at_charter(journal.state(), pending, notices);
     }
 
     /// Reads the registry, the settings and the charter if they changed; `true` if a change took effect.
     fn reload(&mut self) -> bool {
-        let Router { config, intake, storage, journal, pending, notices, .. } = self;
+        let Router {
+            config,
+            intake,
+            storage,
+            journal,
+            pending,
+            notices,
+            ..
+        } = self;
         reload::reload(config, intake, storage, journal.state(), pending, notices)
     }
 
     /// Makes the projections what the log says.
     fn reconcile(&mut self, cause: Cause) -> Result<()> {
-        let Router { config, journal, projections, pending, notices, .. } = self;
-        let view = View { config, state: journal.state(), is_idle: false };
+        let Router {
+            config,
+            journal,
+            projections,
+            pending,
+            notices,
+            ..
+        } = self;
+        let view = View {
+            config,
+            state: journal.state(),
+            is_idle: false,
+        };
         projections.reconcile(cause, &view, (pending, notices))
     }
 
     /// Takes messages that agents wrote into files of projections.
     fn collect_written(&mut self) {
-        let Router { config, journal, projections, pending, notices, .. } = self;
-        projections.collect(&View { config, state: journal.state(), is_idle: false }, (pending, notices));
+        let Router {
+            config,
+            journal,
+            projections,
+            pending,
+            notices,
+            ..
+        } = self;
+        projections.collect(
+            &View {
+                config,
+                state: journal.state(),
+                is_idle: false,
+            },
+            (pending, notices),
+        );
     }
 
     /// Writes the projections that are due.
     fn keep_projections(&mut self) {
         let is_idle = self.is_idle();
-        let Router { config, journal, projections, pending, notices, .. } = self;
-        projections.apply(&[], &View { config, state: journal.state(), is_idle }, (pending, notices));
+        let Router {
+            config,
+            journal,
+            projections,
+            pending,
+            notices,
+            ..
+        } = self;
+        projections.apply(
+            &[],
+            &View {
+                config,
+                state: journal.state(),
+                is_idle,
+            },
+            (pending, notices),
+        );
         if self.projections.take_stale() {
             self.look_for_stale();
         }
@@ -307,8 +493,22 @@ impl Router {
         if self.is_held() {
             return;
         }
-        let Router { config, journal, receipts, wakes, notices, .. } = self;
-        stale::Look { config, state: journal.state(), receipts, wakes, notices }.run();
+        let Router {
+            config,
+            journal,
+            receipts,
+            wakes,
+            notices,
+            ..
+        } = self;
+        stale::Look {
+            config,
+            state: journal.state(),
+            receipts,
+            wakes,
+            notices,
+        }
+        .run();
     }
 
     /// Tells agents of files that will never be picked up.
@@ -317,7 +517,12 @@ impl Router {
             return;
         }
         loops::report(self.journal.state(), &mut self.notices);
-        strays::tell_of_strays(&self.config, &mut self.intake, self.journal.state(), &mut self.notices);
+        strays::tell_of_strays(
+            &self.config,
+            &mut self.intake,
+            self.journal.state(),
+            &mut self.notices,
+        );
     }
 
     /// How long until the next message's time comes.
@@ -327,7 +532,14 @@ impl Router {
             return self.renames.until_next(state, self.config.registry());
         }
         let gates = self.gates.until_next(state, &self.config);
-        [self.deadlines.until_next(state), self.leases.until_next(state), gates].into_iter().flatten().min()
+        [
+            self.deadlines.until_next(state),
+            self.leases.until_next(state),
+            gates,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     /// Does what is due by now.
@@ -335,9 +547,27 @@ impl Router {
         if self.is_held() {
             return;
         }
-        self.gates.keep(self.journal.state(), &self.config, &mut self.intake);
-        let Router { config, storage, journal, progress, receipts, notices, pending, .. } = self;
-        self.deadlines.keep(Keep { config, storage, journal, progress, receipts, notices, pending });
+        self.gates
+            .keep(self.journal.state(), &self.config, &mut self.intake);
+        let Router {
+            config,
+            storage,
+            journal,
+            progress,
+            receipts,
+            notices,
+            pending,
+            ..
+        } = self;
+        self.deadlines.keep(Keep {
+            config,
+            storage,
+            journal,
+            progress,
+            receipts,
+            notices,
+            pending,
+        });
     }
 
     /// Does what became due by the mail of this pass. Mail that failed for a temporary reason is tried again first: it can
@@ -350,13 +580,35 @@ impl Router {
 
     /// A file left this agent's inbox, or its directory of leased copies.
     fn left(&mut self, agent: &str, name: &OsStr) {
-        receipts::left(&self.config, self.journal.state(), &mut self.receipts, agent, name);
+        receipts::left(
+            &self.config,
+            self.journal.state(),
+            &mut self.receipts,
+            agent,
+            name,
+        );
     }
 
     /// Looks for copies that left an inbox: in all inboxes, or in those that changed since the log's last record.
     fn look_for_receipts(&mut self, all: bool) {
-        let Router { config, storage, journal, progress, receipts, pending, .. } = self;
-        receipts::Look { config, storage, state: journal.state(), progress, receipts, pending }.run(all);
+        let Router {
+            config,
+            storage,
+            journal,
+            progress,
+            receipts,
+            pending,
+            ..
+        } = self;
+        receipts::Look {
+            config,
+            storage,
+            state: journal.state(),
+            progress,
+            receipts,
+            pending,
+        }
+        .run(all);
     }
 
     /// Writes the checkpoint if the log has grown enough.

@@ -49,7 +49,9 @@ impl Asked {
     }
 
     fn most(&self) -> usize {
-        self.last.unwrap_or(limits::API_MESSAGES).min(limits::API_MESSAGES)
+        self.last
+            .unwrap_or(limits::API_MESSAGES)
+            .min(limits::API_MESSAGES)
     }
 }
 
@@ -73,7 +75,9 @@ async fn answer<T: Serialize + Send + 'static>(
         let_router_process(&app.room);
         work(app)
     };
-    run(app, work).await.map_or_else(|failure: Failure| failure.json(), |data| json_of(&data))
+    run(app, work)
+        .await
+        .map_or_else(|failure: Failure| failure.json(), |data| json_of(&data))
 }
 
 pub(super) async fn pending(State(app): State<Arc<App>>) -> Response {
@@ -100,7 +104,10 @@ pub(super) async fn search(State(app): State<Arc<App>>, Query(asked): Query<Aske
     let work = move |app: &App| {
         let pattern = asked.pattern.as_deref().unwrap_or_default();
         if pattern.is_empty() {
-            return Err(Error::Usage { what: "there is no pattern".into(), cure: "add `?pattern=TEXT`".into() });
+            return Err(Error::Usage {
+                what: "there is no pattern".into(),
+                cure: "add `?pattern=TEXT`".into(),
+            });
         }
         let pattern = Pattern::new(pattern, asked.ignore_case, None)?;
         query::search::newest(&app.room, pattern, asked.filter(&app.room)?, asked.most())
@@ -112,13 +119,18 @@ pub(super) async fn thread(State(app): State<Arc<App>>, Query(meant): Query<Mean
     let work = move |app: &App| {
         let viewer = identity::viewer(&app.room, id::HUMAN)?;
         let messages = query::thread::thread(&app.room, &viewer, &meant.id, None)?;
-        Ok(query::thread::whole(&messages).filter_map(|whole| serde_json::to_value(whole).ok()).collect::<Vec<_>>())
+        Ok(query::thread::whole(&messages)
+            .filter_map(|whole| serde_json::to_value(whole).ok())
+            .collect::<Vec<_>>())
     };
     answer(&app, work).await
 }
 
 pub(super) async fn trace(State(app): State<Arc<App>>, Query(meant): Query<Meant>) -> Response {
-    answer(&app, move |app| query::trace::trace(&app.room, None, &meant.id)).await
+    answer(&app, move |app| {
+        query::trace::trace(&app.room, None, &meant.id)
+    })
+    .await
 }
 
 pub(super) async fn rejected(State(app): State<Arc<App>>) -> Response {
@@ -136,9 +148,17 @@ pub(super) async fn links(State(app): State<Arc<App>>) -> Response {
 pub(super) async fn events(State(app): State<Arc<App>>, Query(asked): Query<Asked>) -> Response {
     let work = move |app: &App| {
         let since = asked.since.as_deref().map(time::past).transpose()?;
-        let filter = query::events::Filter { since, kind: asked.r#type.clone() };
+        let filter = query::events::Filter {
+            since,
+            kind: asked.r#type.clone(),
+        };
         let events = query::events::Events::of(&app.room, filter)?;
-        last_of(events.each()?.map(|envelope| envelope.map(|envelope| events.event(envelope))), asked.most())
+        last_of(
+            events
+                .each()?
+                .map(|envelope| envelope.map(|envelope| events.event(envelope))),
+            asked.most(),
+        )
     };
     answer(&app, work).await
 }
@@ -154,7 +174,11 @@ pub(super) async fn explain(State(app): State<Arc<App>>, Query(To { to }): Query
 pub(super) async fn doctor(State(app): State<Arc<App>>) -> Response {
     let work = |app: &App| {
         let room = app.room.dir.path();
-        doctor::examine(&doctor::Request { room: Some(room), from: room, agent: None })
+        doctor::examine(&doctor::Request {
+            room: Some(room),
+            from: room,
+            agent: None,
+        })
     };
     answer(&app, work).await
 }

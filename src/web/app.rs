@@ -52,13 +52,18 @@ impl App {
 
     /// The person, as whom the page acts.
     pub(super) fn who(&self) -> Who {
-        Who { name: id::HUMAN.to_owned(), source: "the page" }
+        Who {
+            name: id::HUMAN.to_owned(),
+            source: "the page",
+        }
     }
 
     /// The items that need the person. An approval without its text cannot be displayed, so the page cannot decide it.
     pub(super) fn pending(&self) -> Result<List> {
         let mut list = held(&self.latest).pending(id::HUMAN)?;
-        let _ = list.add_texts(&self.room).inspect_err(|e| tracing::warn!("{e}"));
+        let _ = list
+            .add_texts(&self.room)
+            .inspect_err(|e| tracing::warn!("{e}"));
         Ok(list)
     }
 

@@ -50,7 +50,11 @@ impl KnownBrowser {
 impl Browsers {
     /// The browsers of this room's page, by the state of the current user.
     pub(super) fn of(room: &Room) -> Browsers {
-        let place = room.dir.path().canonicalize().unwrap_or_else(|_| room.dir.path().to_path_buf());
+        let place = room
+            .dir
+            .path()
+            .canonicalize()
+            .unwrap_or_else(|_| room.dir.path().to_path_buf());
         let digest = hex(&hash(place.as_os_str().as_encoded_bytes()));
         Browsers {
             directory: layout::state_directory(),
@@ -62,7 +66,10 @@ impl Browsers {
     /// Adds a browser and returns its secret.
     pub(super) fn add(&self) -> String {
         let secret = secret();
-        let browser = KnownBrowser { sha256: hex(&hash(&secret)), since: Stamp::now().micros() };
+        let browser = KnownBrowser {
+            sha256: hex(&hash(&secret)),
+            since: Stamp::now().micros(),
+        };
         let recorded = self.change(|state| {
             state.browsers.retain(KnownBrowser::is_valid);
             let extra = (state.browsers.len() + 1).saturating_sub(limits::WEB_BROWSERS);
@@ -71,7 +78,10 @@ impl Browsers {
         });
         if let Err(e) = recorded {
             tracing::warn!("this browser must enter again after the page ends: {e}");
-            self.unrecorded.lock().unwrap_or_else(PoisonError::into_inner).push(browser);
+            self.unrecorded
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .push(browser);
         }
         secret
     }
@@ -79,15 +89,30 @@ impl Browsers {
     /// Returns true if a browser with this secret has entered, and was not signed out since.
     pub(super) fn has(&self, secret: &str) -> bool {
         let sha256 = hex(&hash(secret));
-        let recorded = self.read().inspect_err(|e| tracing::debug!("{e}")).unwrap_or_default().browsers;
-        let unrecorded = self.unrecorded.lock().unwrap_or_else(PoisonError::into_inner);
-        recorded.iter().chain(&*unrecorded).any(|browser| browser.sha256 == sha256 && browser.is_valid())
+        let recorded = self
+            .read()
+            .inspect_err(|e| tracing::debug!("{e}"))
+            .unwrap_or_default()
+            .browsers;
+        let unrecorded = self
+            .unrecorded
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        recorded
+            .iter()
+            .chain(&*unrecorded)
+            .any(|browser| browser.sha256 == sha256 && browser.is_valid())
     }
 
     /// Removes all browsers and returns their number.
     pub(super) fn sign_out(&self) -> Result<usize> {
         let mut count = 0;
-        self.change(|state| count = std::mem::take(&mut state.browsers).iter().filter(|one| one.is_valid()).count())?;
+        self.change(|state| {
+            count = std::mem::take(&mut state.browsers)
+                .iter()
+                .filter(|one| one.is_valid())
+                .count()
+        })?;
         Ok(count)
     }
 
@@ -98,7 +123,9 @@ impl Browsers {
 
     /// Records the port, so that the next page of this room has the same origin.
     pub(super) fn set_port(&self, port: u16) {
-        let _ = self.change(|state| state.port = Some(port)).inspect_err(|e| tracing::debug!("{e}"));
+        let _ = self
+            .change(|state| state.port = Some(port))
+            .inspect_err(|e| tracing::debug!("{e}"));
     }
 
     fn place(&self) -> Result<&PathBuf> {
@@ -116,7 +143,9 @@ impl Browsers {
     }
 
     fn read_in(&self, own: &UserDirectory) -> Result<PageState> {
-        let Some(bytes) = own.read(&self.name, limits::WEB_STATE_BYTES)? else { return Ok(PageState::default()) };
+        let Some(bytes) = own.read(&self.name, limits::WEB_STATE_BYTES)? else {
+            return Ok(PageState::default());
+        };
         serde_json::from_slice(&bytes).map_err(|e| Error::State {
             path: own.at(&self.name),
             line: None,
@@ -130,11 +159,18 @@ impl Browsers {
         let _held = own.hold(layout::PAGE_LOCK)?;
         let mut state = self.read_in(&own)?;
         edit(&mut state);
-        own.replace(&self.name, (serde_json::to_string_pretty(&state).expect("plain data") + "\n").as_bytes())
+        own.replace(
+            &self.name,
+            (serde_json::to_string_pretty(&state).expect("plain data") + "\n").as_bytes(),
+        )
     }
 }
 
 /// A new secret: 244 random bits.
 pub(super) fn secret() -> String {
-    format!("{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple())
+    format!(
+        "{}{}",
+        uuid::Uuid::new_v4().simple(),
+        uuid::Uuid::new_v4().simple()
+    )
 }

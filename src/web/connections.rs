@@ -50,7 +50,12 @@ impl ConnectionTable {
         }
         table.last += 1;
         let (number, has_entered, end) = (table.last, AtomicBool::new(false), Notify::new());
-        let connection = Arc::new(Connection { peer, number, has_entered, end });
+        let connection = Arc::new(Connection {
+            peer,
+            number,
+            has_entered,
+            end,
+        });
         table.open.push(connection.clone());
         Some(connection)
     }
@@ -64,12 +69,18 @@ impl ConnectionTable {
 
 impl OpenConnections {
     fn victim(&self) -> Option<usize> {
-        let strangers = self.open.iter().enumerate().filter(|(_, one)| one.is_stranger());
+        let strangers = self
+            .open
+            .iter()
+            .enumerate()
+            .filter(|(_, one)| one.is_stranger());
         let mut of: HashMap<IpAddr, (usize, usize)> = HashMap::new();
         for (place, one) in strangers {
             of.entry(one.peer).or_insert((0, place)).0 += 1;
         }
-        of.into_values().max_by_key(|(count, _)| *count).map(|(_, oldest)| oldest)
+        of.into_values()
+            .max_by_key(|(count, _)| *count)
+            .map(|(_, oldest)| oldest)
     }
 }
 
@@ -89,13 +100,18 @@ mod tests {
     #[test]
     fn a_further_connection_takes_the_place_of_the_oldest_stranger() {
         let table = ConnectionTable::default();
-        let mut all: Vec<_> = (0..limits::WEB_CONNECTIONS).map(|_| table.add(address(1)).expect("a place")).collect();
+        let mut all: Vec<_> = (0..limits::WEB_CONNECTIONS)
+            .map(|_| table.add(address(1)).expect("a place"))
+            .collect();
         all[0].set_entered();
         let further = table.add(address(1)).expect("a place");
         assert!(is_open(&table, &all[0]) && !is_open(&table, &all[1]) && is_open(&table, &further));
         table.remove(&further);
         all.remove(1);
-        assert!(table.add(address(1)).is_some() && is_open(&table, &all[1]), "a free place costs no connection");
+        assert!(
+            table.add(address(1)).is_some() && is_open(&table, &all[1]),
+            "a free place costs no connection"
+        );
     }
 
     #[test]

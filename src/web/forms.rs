@@ -49,9 +49,19 @@ pub(super) async fn enter(
         Entry::Open(secret) => json_of(&json!({ "secret": secret })),
         Entry::Wrong if admission.token.is_some() => {
             let what = "this URL was used already, or is of an earlier start";
-            Failure::new(StatusCode::UNAUTHORIZED, what, "start `mailbag web` again and open the new URL").json()
+            Failure::new(
+                StatusCode::UNAUTHORIZED,
+                what,
+                "start `mailbag web` again and open the new URL",
+            )
+            .json()
         }
-        Entry::Wrong => Failure::new(StatusCode::UNAUTHORIZED, "the password is wrong", "try again").json(),
+        Entry::Wrong => Failure::new(
+            StatusCode::UNAUTHORIZED,
+            "the password is wrong",
+            "try again",
+        )
+        .json(),
         Entry::Crowded => {
             let what = "too many passwords were tried from this address";
             Failure::new(StatusCode::TOO_MANY_REQUESTS, what, "try again in a minute").json()
@@ -71,12 +81,21 @@ struct Done {
 
 impl Done {
     fn stay(said: String) -> Done {
-        Done { said, failed: false, next: None }
+        Done {
+            said,
+            failed: false,
+            next: None,
+        }
     }
 }
 
-async fn done(app: &Arc<App>, work: impl FnOnce(&App) -> Result<Done> + Send + 'static) -> Response {
-    run(app, work).await.map_or_else(|failure| failure.json(), |done| json_of(&done))
+async fn done(
+    app: &Arc<App>,
+    work: impl FnOnce(&App) -> Result<Done> + Send + 'static,
+) -> Response {
+    run(app, work)
+        .await
+        .map_or_else(|failure| failure.json(), |done| json_of(&done))
 }
 
 /// An answer to an item of what needs the person.
@@ -106,7 +125,13 @@ impl Answer {
     /// The item for which the form was made.
     fn key(&self) -> Key<'_> {
         let owned = Some((&*self.subject, &*self.owner)).filter(|(subject, _)| !subject.is_empty());
-        Key { kind: &self.kind, seq: self.seq, message: &self.message, from: &self.from, owned }
+        Key {
+            kind: &self.kind,
+            seq: self.seq,
+            message: &self.message,
+            from: &self.from,
+            owned,
+        }
     }
 }
 
@@ -119,12 +144,21 @@ fn settle_item(app: &App, form: Answer) -> Result<String> {
     let text = Some(form.text.trim().to_owned()).filter(|text| !text.is_empty());
     if let Some(option) = form.option {
         let approval = format!("#{}", form.seq);
-        let choice = Choice { approval: approval.clone(), option, note: text, digest: form.digest };
+        let choice = Choice {
+            approval: approval.clone(),
+            option,
+            note: text,
+            digest: form.digest,
+        };
         let outcome = decide(&app.room, &app.who(), choice, limits::WRITER_WAIT)?;
         return Ok(outcome.sentence(&approval));
     }
-    let item =
-        app.pending()?.items.into_iter().find(|item| item.key() == form.key()).ok_or_else(|| Error::NotFound {
+    let item = app
+        .pending()?
+        .items
+        .into_iter()
+        .find(|item| item.key() == form.key())
+        .ok_or_else(|| Error::NotFound {
             what: format!("the {} #{} is not open any more", form.kind, form.seq),
             cure: "nothing was sent".into(),
         })?;
@@ -142,7 +176,10 @@ fn settle_item(app: &App, form: Answer) -> Result<String> {
 }
 
 fn usage(what: &str, cure: &str) -> Error {
-    Error::Usage { what: what.into(), cure: cure.into() }
+    Error::Usage {
+        what: what.into(),
+        cure: cure.into(),
+    }
 }
 
 /// Sends a message. If it cannot be sent, the page stays, with its text.
@@ -151,7 +188,13 @@ pub(super) async fn send(State(app): State<Arc<App>>, Form(letter): Form<Letter>
         0 => "/".to_owned(),
         seq => format!("/thread/{seq}"),
     };
-    done(&app, move |app| Ok(Done { next: Some(next), ..Done::stay(sent(app, &letter)?) })).await
+    done(&app, move |app| {
+        Ok(Done {
+            next: Some(next),
+            ..Done::stay(sent(app, &letter)?)
+        })
+    })
+    .await
 }
 
 fn number(text: &str) -> u64 {
@@ -159,7 +202,11 @@ fn number(text: &str) -> u64 {
 }
 
 fn sent(app: &App, letter: &Letter) -> Result<String> {
-    let given = |text: &str| Some(text.trim()).filter(|text| !text.is_empty()).map(str::to_owned);
+    let given = |text: &str| {
+        Some(text.trim())
+            .filter(|text| !text.is_empty())
+            .map(str::to_owned)
+    };
     let draft = Draft {
         to: letter.to.split_whitespace().map(str::to_owned).collect(),
         body: Some(letter.body.replace("\r\n", "\n")),
@@ -171,11 +218,18 @@ fn sent(app: &App, letter: &Letter) -> Result<String> {
     let draft = match number(&letter.reply_to) {
         0 => draft,
         seq => {
-            let Reply { draft, .. } = reply(&app.room, &app.who(), &format!("#{seq}"), false, draft)?;
+            let Reply { draft, .. } =
+                reply(&app.room, &app.who(), &format!("#{seq}"), false, draft)?;
             draft
         }
     };
-    let posted = post(&app.room, &app.who(), draft, limits::WRITER_WAIT, |_| Ok(()))?;
+    let posted = post(
+        &app.room,
+        &app.who(),
+        draft,
+        limits::WRITER_WAIT,
+        |_| Ok(()),
+    )?;
     Ok(posted.lines().join("; "))
 }
 
@@ -197,10 +251,17 @@ pub(super) async fn send_again(
     };
     let content = text.replace("\r\n", "\n").into_bytes();
     done(&app, move |app| {
-        let retried =
-            rejected::retry(&app.room, &Which::Named(vec![format!("#{seq}")]), Some(content), limits::WRITER_WAIT)?
-                .pop();
-        Ok(retried.map_or_else(|| Done::stay("it is in the outbox again".to_owned()), |one| sent_again(&one)))
+        let retried = rejected::retry(
+            &app.room,
+            &Which::Named(vec![format!("#{seq}")]),
+            Some(content),
+            limits::WRITER_WAIT,
+        )?
+        .pop();
+        Ok(retried.map_or_else(
+            || Done::stay("it is in the outbox again".to_owned()),
+            |one| sent_again(&one),
+        ))
     })
     .await
 }
@@ -208,7 +269,11 @@ pub(super) async fn send_again(
 fn sent_again(one: &Retried) -> Done {
     if one.became == Some(Event::Rejected) {
         let next = format!("/rejected/{}", one.record.unwrap_or(one.seq));
-        return Done { said: "rejected again".to_owned(), failed: true, next: Some(next) };
+        return Done {
+            said: "rejected again".to_owned(),
+            failed: true,
+            next: Some(next),
+        };
     }
     let to = one.recipients.join(", ");
     let said = match one.record {
@@ -216,5 +281,8 @@ fn sent_again(one: &Retried) -> Done {
         Some(record) => format!("sent again as #{record}"),
         None => "it is in the outbox again".to_owned(),
     };
-    Done { next: Some("/rejected".to_owned()), ..Done::stay(said) }
+    Done {
+        next: Some("/rejected".to_owned()),
+        ..Done::stay(said)
+    }
 }

@@ -73,7 +73,10 @@ impl Gate {
         if at.ip().is_unspecified() {
             hosts.extend([format!("127.0.0.1:{port}"), format!("[::1]:{port}")]);
         }
-        let public = access.public.as_deref().and_then(|url| url.split_once("://"));
+        let public = access
+            .public
+            .as_deref()
+            .and_then(|url| url.split_once("://"));
         hosts.extend(public.map(|(_, host)| host.trim_end_matches('/').to_lowercase()));
         Gate {
             entry: Mutex::new(Some(secret())),
@@ -88,7 +91,11 @@ impl Gate {
 
     /// The token of the printed URL. It lets one browser in.
     pub(super) fn entry(&self) -> String {
-        self.entry.lock().unwrap_or_else(PoisonError::into_inner).clone().unwrap_or_default()
+        self.entry
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+            .unwrap_or_default()
     }
 
     /// The token for programs that read.
@@ -113,10 +120,18 @@ impl Gate {
 
     /// Lets a browser in that sends the password, when it is the turn of its source.
     pub(super) async fn enter_by_password(&self, word: &str, source: IpAddr) -> Entry {
-        let Some(password) = &self.password else { return Entry::Wrong };
-        let Some(turn) = self.turns.take(source, Instant::now()) else { return Entry::Crowded };
+        let Some(password) = &self.password else {
+            return Entry::Wrong;
+        };
+        let Some(turn) = self.turns.take(source, Instant::now()) else {
+            return Entry::Crowded;
+        };
         tokio::time::sleep_until(turn.into()).await;
-        if is_same(word, password) { Entry::Open(self.browsers.add()) } else { Entry::Wrong }
+        if is_same(word, password) {
+            Entry::Open(self.browsers.add())
+        } else {
+            Entry::Wrong
+        }
     }
 
     /// The address that a guess counts for. Behind a proxy, all connections come from the proxy, which adds the address
@@ -126,33 +141,60 @@ impl Gate {
             return peer;
         }
         let forwarded = headers.get_all("x-forwarded-for").iter().next_back();
-        let last = forwarded.and_then(|list| list.to_str().ok()?.rsplit(',').next()?.trim().parse().ok());
+        let last =
+            forwarded.and_then(|list| list.to_str().ok()?.rsplit(',').next()?.trim().parse().ok());
         last.unwrap_or(peer)
     }
 
     pub(super) fn has_host(&self, headers: &HeaderMap) -> bool {
         let mut hosts = headers.get_all(header::HOST).iter();
-        let (host, other) = (hosts.next().and_then(|host| host.to_str().ok()), hosts.next());
+        let (host, other) = (
+            hosts.next().and_then(|host| host.to_str().ok()),
+            hosts.next(),
+        );
         other.is_none() && host.is_some_and(|host| self.hosts.contains(&host.to_lowercase()))
     }
 
     pub(super) fn is_own_origin(&self, headers: &HeaderMap) -> bool {
         let mut origins = headers.get_all(header::ORIGIN).iter();
-        let (origin, other) = (origins.next().and_then(|origin| origin.to_str().ok()), origins.next());
-        let host = origin.and_then(|origin| origin.split_once("://")).map(|(_, host)| host.to_lowercase());
-        let site = headers.get("sec-fetch-site").map(|site| site.as_bytes() == b"same-origin");
-        other.is_none() && site != Some(false) && host.is_some_and(|host| self.hosts.contains(&host))
+        let (origin, other) = (
+            origins.next().and_then(|origin| origin.to_str().ok()),
+            origins.next(),
+        );
+        let host = origin
+            .and_then(|origin| origin.split_once("://"))
+            .map(|(_, host)| host.to_lowercase());
+        let site = headers
+            .get("sec-fetch-site")
+            .map(|site| site.as_bytes() == b"same-origin");
+        other.is_none()
+            && site != Some(false)
+            && host.is_some_and(|host| self.hosts.contains(&host))
     }
 
     /// Returns the sender of a request with these headers.
     pub(super) fn caller(&self, headers: &HeaderMap) -> Caller {
         if let Some(secret) = headers.get(SECRET) {
-            let is_known = secret.to_str().is_ok_and(|secret| self.browsers.has(secret));
-            return if is_known { Caller::Person } else { Caller::Impostor };
+            let is_known = secret
+                .to_str()
+                .is_ok_and(|secret| self.browsers.has(secret));
+            return if is_known {
+                Caller::Person
+            } else {
+                Caller::Impostor
+            };
         }
-        let tokens = headers.get_all(header::AUTHORIZATION).iter().filter_map(|value| value.to_str().ok());
-        let tokens: Vec<&str> = tokens.filter_map(|value| value.strip_prefix("Bearer ")).collect();
-        if tokens.iter().any(|token| is_same(token.trim(), &self.reader)) {
+        let tokens = headers
+            .get_all(header::AUTHORIZATION)
+            .iter()
+            .filter_map(|value| value.to_str().ok());
+        let tokens: Vec<&str> = tokens
+            .filter_map(|value| value.strip_prefix("Bearer "))
+            .collect();
+        if tokens
+            .iter()
+            .any(|token| is_same(token.trim(), &self.reader))
+        {
             Caller::Reader
         } else if tokens.is_empty() {
             Caller::Stranger

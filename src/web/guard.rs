@@ -21,7 +21,13 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; i
 pub(super) const ENTER: &str = "/enter";
 
 /// Files of the page, which have nothing of the room.
-const ASSETS: [&str; 5] = ["/style.css", "/page.js", "/browser.js", "/needs.js", "/icon.svg"];
+const ASSETS: [&str; 5] = [
+    "/style.css",
+    "/page.js",
+    "/browser.js",
+    "/needs.js",
+    "/icon.svg",
+];
 
 /// The result of the check.
 enum Verdict {
@@ -68,7 +74,12 @@ async fn answered(request: Request, next: Next) -> Response {
     }
     match tokio::time::timeout(limits::WEB_FORM, next.run(request)).await {
         Ok(response) => response,
-        Err(_) => Failure::new(StatusCode::REQUEST_TIMEOUT, "the form came too slowly", "send it again").json(),
+        Err(_) => Failure::new(
+            StatusCode::REQUEST_TIMEOUT,
+            "the form came too slowly",
+            "send it again",
+        )
+        .json(),
     }
 }
 
@@ -76,16 +87,34 @@ fn judge(app: &App, connection: &Connection, request: &Request) -> Verdict {
     let (gate, headers, path) = (&app.gate, request.headers(), request.uri().path());
     if !gate.has_host(headers) {
         let cure = "use the URL that `mailbag web` printed; for another name, pass --public URL";
-        return reject(StatusCode::MISDIRECTED_REQUEST, "this page does not have that name", cure);
+        return reject(
+            StatusCode::MISDIRECTED_REQUEST,
+            "this page does not have that name",
+            cure,
+        );
     }
     let only_reads = matches!(*request.method(), Method::GET | Method::HEAD);
     if !only_reads && !gate.is_own_origin(headers) {
-        return reject(StatusCode::FORBIDDEN, "the request comes from another page", "use the page itself");
+        return reject(
+            StatusCode::FORBIDDEN,
+            "the request comes from another page",
+            "use the page itself",
+        );
     }
-    let most = if path == ENTER { limits::WEB_ENTER_BYTES } else { limits::WEB_BODY_BYTES };
-    let length = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    let most = if path == ENTER {
+        limits::WEB_ENTER_BYTES
+    } else {
+        limits::WEB_BODY_BYTES
+    };
+    let length = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
     if length.is_some_and(|length| length > most) {
-        return reject(StatusCode::PAYLOAD_TOO_LARGE, "the form is too large", "send less");
+        return reject(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            "the form is too large",
+            "send less",
+        );
     }
     if only_reads && ASSETS.contains(&path) || !only_reads && path == ENTER {
         return Verdict::Admit;
@@ -100,15 +129,25 @@ fn judge(app: &App, connection: &Connection, request: &Request) -> Verdict {
         Caller::Reader if only_reads => Verdict::Admit,
         Caller::Reader => {
             let cure = "act on the page, or run the command in a terminal";
-            reject(StatusCode::FORBIDDEN, "the token for programs only reads", cure)
+            reject(
+                StatusCode::FORBIDDEN,
+                "the token for programs only reads",
+                cure,
+            )
         }
         Caller::Stranger if only_reads && is_page(path) => Verdict::Shell,
         Caller::Stranger | Caller::Impostor => {
             let cure = match gate.has_password() {
                 true => "enter the password, or use the URL that `mailbag web` printed",
-                false => "use the URL that `mailbag web` printed; if it was used already, start `mailbag web` again",
+                false => {
+                    "use the URL that `mailbag web` printed; if it was used already, start `mailbag web` again"
+                }
             };
-            reject(StatusCode::UNAUTHORIZED, "this browser has not entered", cure)
+            reject(
+                StatusCode::UNAUTHORIZED,
+                "this browser has not entered",
+                cure,
+            )
         }
     }
 }
@@ -119,5 +158,8 @@ fn reject(status: StatusCode, what: &str, cure: &str) -> Verdict {
 
 /// Returns true if a browser shows this address, instead of a script or a program that reads it.
 fn is_page(path: &str) -> bool {
-    path != "/events" && !["/api/", "/part/"].iter().any(|above| path.starts_with(above))
+    path != "/events"
+        && !["/api/", "/part/"]
+            .iter()
+            .any(|above| path.starts_with(above))
 }

@@ -34,7 +34,10 @@ impl Keeper {
         let (room, own) = (room.clone(), calls.clone());
         let keep = move || keep(&room, &change, own, &called, &is_watched);
         let thread = std::thread::Builder::new().name("room".into()).spawn(keep);
-        Ok(Keeper { calls, thread: Some(thread.doing("watch the room in", "a thread")?) })
+        Ok(Keeper {
+            calls,
+            thread: Some(thread.doing("watch the room in", "a thread")?),
+        })
     }
 }
 
@@ -64,12 +67,17 @@ fn keep(
         if next_look <= Instant::now() {
             // The page shows what is not delivered, and why.
             let _ = routing.tend().inspect_err(|e| tracing::debug!("{e}"));
-            let gone = room.still_exists().and_then(|()| room.identity().map(drop)).err().map(|e| e.to_string());
+            let gone = room
+                .still_exists()
+                .and_then(|()| room.identity().map(drop))
+                .err()
+                .map(|e| e.to_string());
             presence = presence
                 .take()
                 .filter(|_| is_watched())
                 .or_else(|| is_watched().then(|| hold(room, Some(id::HUMAN)))?);
-            let tell = |change: &mut Change| std::mem::replace(&mut change.gone, gone.clone()) != gone;
+            let tell =
+                |change: &mut Change| std::mem::replace(&mut change.gone, gone.clone()) != gone;
             if change.send_if_modified(tell) && gone.is_none() {
                 // A router that failed because the room was away would be tried again only after a while.
                 routing = Routing::new(room);
@@ -77,10 +85,16 @@ fn keep(
             }
             next_look = Instant::now() + limits::WEB_LOOK;
         }
-        match called.recv_timeout(next_look.saturating_duration_since(Instant::now()).max(Duration::from_millis(1))) {
+        match called.recv_timeout(
+            next_look
+                .saturating_duration_since(Instant::now())
+                .max(Duration::from_millis(1)),
+        ) {
             Ok(Call::Grown) => change.send_modify(|change| change.grown += 1),
             // Without file events, the log may have grown at any time.
-            Err(RecvTimeoutError::Timeout) if watch.is_err() => change.send_modify(|change| change.grown += 1),
+            Err(RecvTimeoutError::Timeout) if watch.is_err() => {
+                change.send_modify(|change| change.grown += 1)
+            }
             Err(RecvTimeoutError::Timeout) => {}
             Ok(Call::End) | Err(RecvTimeoutError::Disconnected) => return,
         }

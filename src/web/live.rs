@@ -29,9 +29,18 @@ pub(super) struct From {
 }
 
 /// Streams the entries behind `since`, or behind `Last-Event-ID` after a reconnection; without both, new ones only.
-pub(super) async fn events(State(app): State<Arc<App>>, headers: HeaderMap, Query(from): Query<From>) -> Response {
-    let last = match headers.get("last-event-id").map(|id| id.to_str().ok().and_then(|id| id.trim().parse().ok())) {
-        Some(None) => return Failure::bad("Last-Event-ID is not a record number", "leave it out").json(),
+pub(super) async fn events(
+    State(app): State<Arc<App>>,
+    headers: HeaderMap,
+    Query(from): Query<From>,
+) -> Response {
+    let last = match headers
+        .get("last-event-id")
+        .map(|id| id.to_str().ok().and_then(|id| id.trim().parse().ok()))
+    {
+        Some(None) => {
+            return Failure::bad("Last-Event-ID is not a record number", "leave it out").json();
+        }
         Some(last) => last,
         None => None,
     };
@@ -51,7 +60,11 @@ pub(super) async fn events(State(app): State<Arc<App>>, headers: HeaderMap, Quer
     let (parts, made) = mpsc::channel(1);
     tokio::spawn(async move {
         let _place = place;
-        let mut feed = Feed { app, timeline, parts };
+        let mut feed = Feed {
+            app,
+            timeline,
+            parts,
+        };
         match feed.timeline {
             Some(_) => feed.run().await,
             None => drop(feed.send(event("reset", None, "{}")).await),
@@ -99,7 +112,11 @@ impl Feed {
             let is_back = std::mem::replace(&mut was_gone, read.is_err());
             let part = match read {
                 Ok(has_changed) => (has_changed || is_back).then(|| event("change", None, "{}")),
-                Err(what) => Some(event("gone", None, &serde_json::json!({ "what": what }).to_string())),
+                Err(what) => Some(event(
+                    "gone",
+                    None,
+                    &serde_json::json!({ "what": what }).to_string(),
+                )),
             };
             if let Some(part) = part
                 && self.send(part).await.is_err()
@@ -118,12 +135,20 @@ impl Feed {
 
     /// Sends a part when there is memory for it. Fails if the client has closed the connection.
     async fn send(&self, text: String) -> Result<(), Closed> {
-        self.parts.send(self.keep(text).await?).await.map_err(|_| Closed)
+        self.parts
+            .send(self.keep(text).await?)
+            .await
+            .map_err(|_| Closed)
     }
 
     /// Waits until there is memory for a part.
     async fn keep(&self, text: String) -> Result<Bytes, Closed> {
-        let size = text.len().div_ceil(1 << 10).try_into().unwrap_or(u32::MAX).min(limits::WEB_STREAM_KIB);
+        let size = text
+            .len()
+            .div_ceil(1 << 10)
+            .try_into()
+            .unwrap_or(u32::MAX)
+            .min(limits::WEB_STREAM_KIB);
         tokio::select! {
             share = self.app.unread.clone().acquire_many_owned(size) => {
                 Ok(Bytes::from_owner(UnreadPart { text, _share: share.map_err(|_| Closed)? }))
@@ -139,23 +164,32 @@ impl Feed {
         loop {
             // Only one stream at a time has records that do not count as unread yet.
             let turn = app.reading.lock().await;
-            let Some(mut timeline) = self.timeline.take() else { return Err(Failure::broken()) };
+            let Some(mut timeline) = self.timeline.take() else {
+                return Err(Failure::broken());
+            };
             let read = tokio::task::spawn_blocking(move || {
                 let part = timeline.read_some(limits::WEB_STREAM_RECORDS);
                 (timeline, part)
             });
             let (timeline, part) = read.await.map_err(|_| Failure::broken())?;
             self.timeline = Some(timeline);
-            let Some((_, entries)) = part? else { return Ok(has_changed) };
+            let Some((_, entries)) = part? else {
+                return Ok(has_changed);
+            };
             has_changed = true;
-            let part: String = entries.iter().map(|entry| event("entry", Some(entry.seq), &text(entry))).collect();
+            let part: String = entries
+                .iter()
+                .map(|entry| event("entry", Some(entry.seq), &text(entry)))
+                .collect();
             if part.is_empty() {
                 continue;
             }
             let kept = self.keep(part).await;
             drop(turn);
             // The caller notices if the client has closed the connection.
-            let Ok(part) = kept else { return Ok(has_changed) };
+            let Ok(part) = kept else {
+                return Ok(has_changed);
+            };
             if self.parts.send(part).await.is_err() {
                 return Ok(has_changed);
             }

@@ -18,7 +18,10 @@ pub(super) struct PatientStream {
 
 impl PatientStream {
     pub(super) fn new(stream: TcpStream) -> PatientStream {
-        PatientStream { stream, patience: None }
+        PatientStream {
+            stream,
+            patience: None,
+        }
     }
 
     fn judge<T>(&mut self, context: &mut Context<'_>, written: Poll<Result<T>>) -> Poll<Result<T>> {
@@ -26,22 +29,35 @@ impl PatientStream {
             self.patience = None;
             return written;
         }
-        let patience = self.patience.get_or_insert_with(|| Box::pin(sleep(limits::WEB_UNREAD)));
+        let patience = self
+            .patience
+            .get_or_insert_with(|| Box::pin(sleep(limits::WEB_UNREAD)));
         match patience.as_mut().poll(context) {
-            Poll::Ready(()) => Poll::Ready(Err(Error::new(ErrorKind::TimedOut, "the client does not read"))),
+            Poll::Ready(()) => Poll::Ready(Err(Error::new(
+                ErrorKind::TimedOut,
+                "the client does not read",
+            ))),
             Poll::Pending => Poll::Pending,
         }
     }
 }
 
 impl AsyncRead for PatientStream {
-    fn poll_read(mut self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<Result<()>> {
         Pin::new(&mut self.stream).poll_read(context, buffer)
     }
 }
 
 impl AsyncWrite for PatientStream {
-    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.judge(context, written)
     }

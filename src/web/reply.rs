@@ -16,8 +16,17 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    pub(super) fn new(status: StatusCode, what: impl Into<String>, cure: impl Into<String>) -> Failure {
-        Failure { status, what: what.into(), cure: cure.into(), problems: Vec::new() }
+    pub(super) fn new(
+        status: StatusCode,
+        what: impl Into<String>,
+        cure: impl Into<String>,
+    ) -> Failure {
+        Failure {
+            status,
+            what: what.into(),
+            cure: cure.into(),
+            problems: Vec::new(),
+        }
     }
 
     pub(super) fn not_found(what: impl Into<String>) -> Failure {
@@ -39,7 +48,11 @@ impl Failure {
     /// As `--json` prints errors.
     pub(super) fn json(&self) -> Response {
         let error = json!({"code": self.code(), "what": self.what, "cure": self.cure, "problems": self.problems});
-        (self.status, json_text(json!({ "error": error }).to_string())).into_response()
+        (
+            self.status,
+            json_text(json!({ "error": error }).to_string()),
+        )
+            .into_response()
     }
 
     fn code(&self) -> &'static str {
@@ -69,10 +82,17 @@ impl From<Error> for Failure {
             | Error::Timeout { what, cure }
             | Error::Moved { what, cure }
             | Error::Untrusted { what, cure } => Failure::new(status, what, cure),
-            Error::Done { what, why, cure } => Failure::new(status, format!("{what}, but {why}"), cure),
-            Error::Rejected(problems) | Error::NotGranted(problems) => {
-                Failure { problems, ..Failure::new(status, "the message was rejected", "correct it and send it again") }
+            Error::Done { what, why, cure } => {
+                Failure::new(status, format!("{what}, but {why}"), cure)
             }
+            Error::Rejected(problems) | Error::NotGranted(problems) => Failure {
+                problems,
+                ..Failure::new(
+                    status,
+                    "the message was rejected",
+                    "correct it and send it again",
+                )
+            },
             error => Failure::new(status, error.to_string(), "run `mailbag doctor`"),
         }
     }
@@ -85,10 +105,18 @@ pub(super) fn json_text(text: String) -> Response {
 
 /// Data as JSON.
 pub(super) fn json_of<T: serde::Serialize>(data: &T) -> Response {
-    json_text(serde_json::to_value(data).unwrap_or(Value::Null).to_string())
+    json_text(
+        serde_json::to_value(data)
+            .unwrap_or(Value::Null)
+            .to_string(),
+    )
 }
 
 /// Text of this type.
 pub(super) fn typed(kind: &'static str, text: impl Into<Body>) -> Response {
-    ([(header::CONTENT_TYPE, HeaderValue::from_static(kind))], text.into()).into_response()
+    (
+        [(header::CONTENT_TYPE, HeaderValue::from_static(kind))],
+        text.into(),
+    )
+        .into_response()
 }

@@ -16,7 +16,10 @@ pub(super) fn routes(app: Arc<App>) -> Router {
         .route("/message/{seq}", get(views::message::show))
         .route("/thread/{seq}", get(views::thread::show))
         .route("/rejected", get(views::rejected::list))
-        .route("/rejected/{seq}", get(views::rejected::show).post(forms::send_again))
+        .route(
+            "/rejected/{seq}",
+            get(views::rejected::show).post(forms::send_again),
+        )
         .route("/search", get(views::search::show))
         .route("/claims", get(views::claims::show))
         .route("/worklog", get(views::worklog::show))
@@ -29,7 +32,10 @@ pub(super) fn routes(app: Arc<App>) -> Router {
         .route("/part/timeline", get(views::timeline::part))
         .route("/part/counts", get(views::counts_part))
         .route("/part/reaches", get(views::write::reaches_part))
-        .route(guard::ENTER, post(forms::enter).layer(DefaultBodyLimit::max(limits::WEB_ENTER_BYTES)))
+        .route(
+            guard::ENTER,
+            post(forms::enter).layer(DefaultBodyLimit::max(limits::WEB_ENTER_BYTES)),
+        )
         .route("/events", get(live::events))
         .route("/api/pending", get(api::pending))
         .route("/api/who", get(api::who))

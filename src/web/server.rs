@@ -47,25 +47,43 @@ pub struct Started {
 }
 
 /// Serves the page until a signal. Delivers mail meanwhile, if no router runs.
-pub fn serve(room: &Room, options: Options, started: &mut dyn FnMut(&Started) -> Result<()>) -> Result<()> {
+pub fn serve(
+    room: &Room,
+    options: Options,
+    started: &mut dyn FnMut(&Started) -> Result<()>,
+) -> Result<()> {
     let Options { listen, access } = options;
-    let cannot = |source| Error::Io { verb: "listen on", path: listen.to_string().into(), source };
+    let cannot = |source| Error::Io {
+        verb: "listen on",
+        path: listen.to_string().into(),
+        source,
+    };
     let browsers = Browsers::of(room);
     let (listener, port_in_use) = bind(listen, &browsers).map_err(cannot)?;
     let listen = listener.local_addr().map_err(cannot)?;
     listener.set_nonblocking(true).map_err(cannot)?;
-    let base = access.public.clone().map_or_else(|| format!("http://{listen}"), |url| url.trim_end_matches('/').into());
+    let base = access.public.clone().map_or_else(
+        || format!("http://{listen}"),
+        |url| url.trim_end_matches('/').into(),
+    );
     let gate = Gate::new(listen, access, browsers);
     // A browser keeps the part after `#` to itself: no server, log or other page gets it.
     let url = format!("{base}/#enter={}", gate.entry());
-    let started_at =
-        Started { url, token: gate.reader().to_owned(), listen, room: room.dir.path().into(), port_in_use };
+    let started_at = Started {
+        url,
+        token: gate.reader().to_owned(),
+        listen,
+        room: room.dir.path().into(),
+        port_in_use,
+    };
     let (change, changes) = watch::channel(Change::default());
     let app = Arc::new(App::new(room, gate, changes));
     let (ending, ended) = watch::channel(false);
     machine::at_signals(move || ending.send_replace(true))?;
     let streams = app.streams.clone();
-    let keeper = Keeper::start(room, change, move || streams.available_permits() < limits::WEB_STREAMS)?;
+    let keeper = Keeper::start(room, change, move || {
+        streams.available_permits() < limits::WEB_STREAMS
+    })?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(limits::WEB_THREADS + limits::WEB_STREAMS)
@@ -89,7 +107,9 @@ fn bind(listen: SocketAddr, browsers: &Browsers) -> std::io::Result<(TcpListener
         return Ok((TcpListener::bind(listen)?, None));
     }
     let last = browsers.port();
-    if let Some(listener) = last.and_then(|port| TcpListener::bind(SocketAddr::new(listen.ip(), port)).ok()) {
+    if let Some(listener) =
+        last.and_then(|port| TcpListener::bind(SocketAddr::new(listen.ip(), port)).ok())
+    {
         return Ok((listener, None));
     }
     let listener = TcpListener::bind(listen)?;
@@ -99,8 +119,13 @@ fn bind(listen: SocketAddr, browsers: &Browsers) -> std::io::Result<(TcpListener
     Ok((listener, last))
 }
 
-async fn accept(listener: TcpListener, app: Arc<App>, mut ended: watch::Receiver<bool>) -> Result<()> {
-    let listener = tokio::net::TcpListener::from_std(listener).doing("listen on", "the address of the page")?;
+async fn accept(
+    listener: TcpListener,
+    app: Arc<App>,
+    mut ended: watch::Receiver<bool>,
+) -> Result<()> {
+    let listener = tokio::net::TcpListener::from_std(listener)
+        .doing("listen on", "the address of the page")?;
     let connections = Arc::new(ConnectionTable::default());
     let service = TowerToHyperService::new(routes::routes(app));
     loop {
@@ -117,7 +142,9 @@ async fn accept(listener: TcpListener, app: Arc<App>, mut ended: watch::Receiver
                 continue;
             }
         };
-        let Some(connection) = connections.add(peer.ip()) else { continue };
+        let Some(connection) = connections.add(peer.ip()) else {
+            continue;
+        };
         let (connections, service) = (connections.clone(), service.clone());
         tokio::spawn(async move {
             let answers = service_fn(|mut request: Request<Incoming>| {
@@ -125,7 +152,8 @@ async fn accept(listener: TcpListener, app: Arc<App>, mut ended: watch::Receiver
                 service.call(request)
             });
             let mut http = http1::Builder::new();
-            http.timer(TokioTimer::new()).header_read_timeout(limits::WEB_HEAD);
+            http.timer(TokioTimer::new())
+                .header_read_timeout(limits::WEB_HEAD);
             tokio::select! {
                 served = http.serve_connection(TokioIo::new(PatientStream::new(stream)), answers) => {
                     if let Err(e) = served {

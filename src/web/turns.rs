@@ -54,7 +54,10 @@ mod tests {
     fn guesses_of_one_source_take_turns_and_other_sources_do_not_wait() {
         let (turns, now) = (GuessTurns::default(), Instant::now());
         for n in 0..60 {
-            assert_eq!(turns.take(address("192.0.2.1"), now), Some(now + limits::GUESS_PACE * n));
+            assert_eq!(
+                turns.take(address("192.0.2.1"), now),
+                Some(now + limits::GUESS_PACE * n)
+            );
         }
         assert_eq!(turns.take(address("192.0.2.2"), now), Some(now));
     }
@@ -62,7 +65,9 @@ mod tests {
     #[test]
     fn a_source_with_too_many_guesses_waiting_is_rejected_until_its_turns_have_passed() {
         let (turns, now) = (GuessTurns::default(), Instant::now());
-        let most = (0..1000).take_while(|_| turns.take(address("192.0.2.1"), now).is_some()).count();
+        let most = (0..1000)
+            .take_while(|_| turns.take(address("192.0.2.1"), now).is_some())
+            .count();
         assert!((60..200).contains(&most), "{most}");
         assert_eq!(turns.take(address("192.0.2.1"), now), None);
         let later = now + limits::GUESS_WAIT + limits::GUESS_PACE * 2;
@@ -73,17 +78,27 @@ mod tests {
     fn all_addresses_of_an_ipv6_network_are_one_source() {
         let (turns, now) = (GuessTurns::default(), Instant::now());
         assert_eq!(turns.take(address("2001:db8::1"), now), Some(now));
-        assert_eq!(turns.take(address("2001:db8::2"), now), Some(now + limits::GUESS_PACE));
+        assert_eq!(
+            turns.take(address("2001:db8::2"), now),
+            Some(now + limits::GUESS_PACE)
+        );
         assert_eq!(turns.take(address("2001:db8:0:1::2"), now), Some(now));
         assert_eq!(turns.take(address("::ffff:192.0.2.1"), now), Some(now));
-        assert_eq!(turns.take(address("192.0.2.1"), now), Some(now + limits::GUESS_PACE));
+        assert_eq!(
+            turns.take(address("192.0.2.1"), now),
+            Some(now + limits::GUESS_PACE)
+        );
     }
 
     #[test]
     fn the_table_of_sources_is_bounded() {
         let (turns, now) = (GuessTurns::default(), Instant::now());
         for n in 0..limits::GUESS_SOURCES as u32 {
-            assert!(turns.take(IpAddr::V4((0x0a00_0000 + n).into()), now).is_some());
+            assert!(
+                turns
+                    .take(IpAddr::V4((0x0a00_0000 + n).into()), now)
+                    .is_some()
+            );
         }
         assert_eq!(turns.take(address("192.0.2.1"), now), None);
         let later = now + limits::GUESS_PACE;

@@ -12,17 +12,28 @@ const LONG: Duration = Duration::from_secs(30);
 /// `mailbag ask` of alice, which waits.
 fn asks(world: &World, args: &[&str]) -> Child {
     let mut command = world.bare(&[&["ask", "--as", "alice"], args].concat());
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts")
 }
 
 fn ended(child: Child) -> (Option<i32>, String) {
     let output = child.wait_with_output().expect("it ends");
-    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    (
+        output.status.code(),
+        String::from_utf8_lossy(&output.stdout).into_owned(),
+    )
 }
 
 #[track_caller]
 fn is_asked(world: &World, agent: &str) {
-    assert!(so_within(LONG, || !world.inbox(agent).is_empty()), "nobody asked {agent}");
+    assert!(
+        so_within(LONG, || !world.inbox(agent).is_empty()),
+        "nobody asked {agent}"
+    );
 }
 
 #[test]
@@ -35,7 +46,11 @@ fn the_first_option_is_success_and_another_one_is_not() {
         world.decide("bob", "#2", option, &[]).ok(&["decide"]);
         let word = if status == 0 { "yes\n" } else { "no\n" };
         assert_eq!(ended(ask), (Some(status), word.to_owned()), "{option}");
-        assert_eq!(outcomes(&world, "alice"), [], "the command showed it, so its copy is read");
+        assert_eq!(
+            outcomes(&world, "alice"),
+            [],
+            "the command showed it, so its copy is read"
+        );
     }
 }
 
@@ -45,7 +60,19 @@ fn without_a_router_the_waiting_command_keeps_the_deadline() {
     let world = World::with(&["alice", "bob"]);
     let ask = asks(&world, &["bob", "Deploy?", "--deadline", "1s"]);
     assert_eq!(ended(ask), (Some(1), "denied\n".to_owned()));
-    let ask = asks(&world, &["bob", "Deploy?", "--options", "a,b,c", "--deadline", "1s", "--else", "c"]);
+    let ask = asks(
+        &world,
+        &[
+            "bob",
+            "Deploy?",
+            "--options",
+            "a,b,c",
+            "--deadline",
+            "1s",
+            "--else",
+            "c",
+        ],
+    );
     assert_eq!(ended(ask), (Some(1), "c\n".to_owned()));
 }
 
@@ -53,9 +80,22 @@ fn without_a_router_the_waiting_command_keeps_the_deadline() {
 fn undecided_in_time_is_75_and_the_approval_stays_open() {
     // P136
     let world = World::with(&["alice", "bob"]);
-    let ask = ["ask", "--as", "alice", "bob", "Deploy?", "--options", "yes,no", "--timeout", "100ms"];
+    let ask = [
+        "ask",
+        "--as",
+        "alice",
+        "bob",
+        "Deploy?",
+        "--options",
+        "yes,no",
+        "--timeout",
+        "100ms",
+    ];
     let said = world.fails(75, &ask);
-    assert!(said.contains("is undecided after 100ms; the approval stays open"), "{said}");
+    assert!(
+        said.contains("is undecided after 100ms; the approval stays open"),
+        "{said}"
+    );
     world.decide("bob", "2", "yes", &[]).ok(&["decide"]);
     assert_eq!(outcomes(&world, "alice").len(), 1);
 }
@@ -71,16 +111,39 @@ fn decide_says_what_is_wrong() {
             .to_string(),
     );
     let said = world.decide("bob", "d", "st", &[]).fails(2, &["decide"]);
-    assert!(said.contains("\"st\" is not an option of alice/d; write one of stay, stop, go"), "{said}");
-    let digest = world.json(&["pending", "--as", "bob"])["items"][0]["digest"].as_str().expect("a digest").to_owned();
-    let said = world.fails(1, &["decide", "--as", "carol", "d", "go", "--digest", &digest]);
-    assert!(said.contains("carol was not asked to decide alice/d; only bob can decide it"), "{said}");
-    assert!(world.inbox("carol").is_empty(), "the command showed the rejection");
+    assert!(
+        said.contains("\"st\" is not an option of alice/d; write one of stay, stop, go"),
+        "{said}"
+    );
+    let digest = world.json(&["pending", "--as", "bob"])["items"][0]["digest"]
+        .as_str()
+        .expect("a digest")
+        .to_owned();
+    let said = world.fails(
+        1,
+        &["decide", "--as", "carol", "d", "go", "--digest", &digest],
+    );
+    assert!(
+        said.contains("carol was not asked to decide alice/d; only bob can decide it"),
+        "{said}"
+    );
+    assert!(
+        world.inbox("carol").is_empty(),
+        "the command showed the rejection"
+    );
     let said = world.decide("bob", "e", "go", &[]).fails(3, &["decide"]);
     assert!(said.contains("there is no open approval \"e\""), "{said}");
-    assert!(world.decide("bob", "d", "g", &[]).ok(&["decide"]).contains("decided alice/d: go"));
+    assert!(
+        world
+            .decide("bob", "d", "g", &[])
+            .ok(&["decide"])
+            .contains("decided alice/d: go")
+    );
     let said = world.fails(1, &["decide", "--as", "bob", "d", "go"]);
-    assert!(said.contains("alice/d was decided already: go, by bob at"), "{said}");
+    assert!(
+        said.contains("alice/d was decided already: go, by bob at"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -89,12 +152,17 @@ fn in_json_the_outcome_is_one_object() {
     let world = World::with(&["alice", "bob"]);
     let ask = asks(&world, &["bob", "Deploy?", "--options", "yes,no", "--json"]);
     is_asked(&world, "bob");
-    let decided = world.decide("bob", "2", "yes", &["--note", "fine", "--json"]).ok(&["decide"]);
+    let decided = world
+        .decide("bob", "2", "yes", &["--note", "fine", "--json"])
+        .ok(&["decide"]);
     let decided: Value = serde_json::from_str(&decided).expect("JSON");
     let (status, text) = ended(ask);
     let asked: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!((status, &asked), (Some(0), &decided));
-    assert_eq!((&asked["status"], &asked["option"], &asked["by"]), (&json!("decided"), &json!("yes"), &json!("bob")));
+    assert_eq!(
+        (&asked["status"], &asked["option"], &asked["by"]),
+        (&json!("decided"), &json!("yes"), &json!("bob"))
+    );
 }
 
 #[test]
@@ -102,7 +170,10 @@ fn an_interrupted_ask_leaves_the_approval_open() {
     let world = World::with(&["alice", "bob"]);
     let mut ask = asks(&world, &["bob", "Deploy?", "--options", "yes,no"]);
     is_asked(&world, "bob");
-    Command::new("kill").args(["-TERM", &ask.id().to_string()]).status().expect("kill");
+    Command::new("kill")
+        .args(["-TERM", &ask.id().to_string()])
+        .status()
+        .expect("kill");
     assert!(!ask.wait().expect("it ends").success());
     assert_eq!(steps(&world), ["ask"]);
     world.decide("bob", "2", "no", &[]).ok(&["decide"]);
@@ -118,8 +189,17 @@ fn a_decision_shows_its_option_wherever_it_is_listed_and_a_reply_says_that_it_de
         json!({"id": "d", "to": "bob", "type": "approval", "body": "Deploy?"}).to_string(),
     );
     let reply = ["reply", "d", "fine with me", "--as", "bob"];
-    assert!(world.run(&reply).err.contains("a reply decides nothing; to decide, run `mailbag decide 2 OPTION`"));
-    world.drop_file("bob", "b.json", json!({"type": "decision", "in_reply_to": "d", "option": "NO"}).to_string());
+    assert!(
+        world
+            .run(&reply)
+            .err
+            .contains("a reply decides nothing; to decide, run `mailbag decide 2 OPTION`")
+    );
+    world.drop_file(
+        "bob",
+        "b.json",
+        json!({"type": "decision", "in_reply_to": "d", "option": "NO"}).to_string(),
+    );
     for list in [
         &["inbox", "--as", "alice"][..],
         &["list"],
@@ -128,10 +208,19 @@ fn a_decision_shows_its_option_wherever_it_is_listed_and_a_reply_says_that_it_de
         &["read", "--all", "--as", "alice"],
     ] {
         let shown = world.ok(list);
-        assert!(shown.contains("alice/d · no") || list[0] == "search", "{list:?}: {shown}");
+        assert!(
+            shown.contains("alice/d · no") || list[0] == "search",
+            "{list:?}: {shown}"
+        );
     }
     let traced = world.ok(&["trace", "d"]);
-    assert!(traced.contains("decided: no, by bob/") && !traced.contains("fine"), "{traced}");
+    assert!(
+        traced.contains("decided: no, by bob/") && !traced.contains("fine"),
+        "{traced}"
+    );
     let listed = world.json(&["list"]);
-    assert!(listed.to_string().contains("\"change\":\"alice/d · no\""), "{listed}");
+    assert!(
+        listed.to_string().contains("\"change\":\"alice/d · no\""),
+        "{listed}"
+    );
 }

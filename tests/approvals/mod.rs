@@ -16,7 +16,11 @@ use std::time::{Duration, SystemTime};
 
 /// A time of the tests, in minutes after the first one.
 pub(crate) fn time(minutes: u64) -> String {
-    format!("2026-11-21T{:02}:{:02}:00Z", 10 + minutes / 60, minutes % 60)
+    format!(
+        "2026-11-21T{:02}:{:02}:00Z",
+        10 + minutes / 60,
+        minutes % 60
+    )
 }
 
 /// Delivers what is there, at this time.
@@ -40,7 +44,11 @@ pub(crate) fn drop_at(world: &World, minutes: u64, agent: &str, message: Value) 
     let path = world.drop_file(agent, &name, message.to_string());
     // 2026-11-21T10:00:00Z
     let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1_795_255_200 + 60 * minutes);
-    File::options().append(true).open(path).and_then(|file| file.set_modified(at)).expect("the file's time");
+    File::options()
+        .append(true)
+        .open(path)
+        .and_then(|file| file.set_modified(at))
+        .expect("the file's time");
 }
 
 /// An agent drops a message at this time, and it is delivered.
@@ -52,7 +60,10 @@ pub(crate) fn say(world: &World, minutes: u64, agent: &str, message: Value) {
 
 pub(crate) fn approval(id: &str, to: Value, more: Value) -> Value {
     let mut message = json!({"id": id, "to": to, "type": "approval", "subject": "Deploy?"});
-    message.as_object_mut().expect("fields").extend(more.as_object().expect("fields").clone());
+    message
+        .as_object_mut()
+        .expect("fields")
+        .extend(more.as_object().expect("fields").clone());
     message
 }
 
@@ -64,9 +75,15 @@ pub(crate) fn decision(approval: &str, option: &str) -> Value {
 pub(crate) fn outcomes(world: &World, agent: &str) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let outcome = |mail: Value| {
-        let about =
-            [&mail["delivery"]["approval"], &mail["metadata"]["approval"]].into_iter().find(|a| a.is_object())?.clone();
-        let option = about["option"].as_str().or(about["status"].as_str()).unwrap_or_default().to_owned();
+        let about = [&mail["delivery"]["approval"], &mail["metadata"]["approval"]]
+            .into_iter()
+            .find(|a| a.is_object())?
+            .clone();
+        let option = about["option"]
+            .as_str()
+            .or(about["status"].as_str())
+            .unwrap_or_default()
+            .to_owned();
         (mail["type"] == "decision").then(|| (option, text(&about["by"])))
     };
     world.inbox(agent).into_iter().filter_map(outcome).collect()
@@ -74,8 +91,18 @@ pub(crate) fn outcomes(world: &World, agent: &str) -> Vec<(String, String)> {
 
 /// The codes of the rejections that an agent was told.
 pub(crate) fn codes(world: &World, agent: &str) -> Vec<String> {
-    let errors = world.inbox(agent).into_iter().filter(|mail| mail["type"] == "error");
-    errors.map(|mail| mail["metadata"]["problems"][0]["code"].as_str().unwrap_or_default().to_owned()).collect()
+    let errors = world
+        .inbox(agent)
+        .into_iter()
+        .filter(|mail| mail["type"] == "error");
+    errors
+        .map(|mail| {
+            mail["metadata"]["problems"][0]["code"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
+        })
+        .collect()
 }
 
 /// The records of the log that change an approval, as their kinds.
@@ -86,6 +113,10 @@ pub(crate) fn steps(world: &World) -> Vec<String> {
         text.lines().map(str::to_owned).collect::<Vec<_>>()
     });
     let records = lines.map(|line| serde_json::from_str::<Value>(&line).expect("a record"));
-    let kind = |record: Value| record["decision"].as_object().and_then(|step| step.keys().next().cloned());
+    let kind = |record: Value| {
+        record["decision"]
+            .as_object()
+            .and_then(|step| step.keys().next().cloned())
+    };
     records.filter_map(kind).collect()
 }

@@ -7,14 +7,26 @@ use serde_json::{Value, json};
 /// What needs an agent at this time: the kind and the title of each item.
 #[track_caller]
 fn pending(world: &World, minutes: u64, agent: &str) -> Vec<(String, String)> {
-    let list: Value =
-        serde_json::from_str(&run_at(world, minutes, &["pending", "--json", "--as", agent])).expect("JSON");
+    let list: Value = serde_json::from_str(&run_at(
+        world,
+        minutes,
+        &["pending", "--json", "--as", agent],
+    ))
+    .expect("JSON");
     let text = |item: &Value, field: &str| item[field].as_str().unwrap_or_default().to_owned();
-    list["items"].as_array().expect("a list").iter().map(|item| (text(item, "kind"), text(item, "title"))).collect()
+    list["items"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|item| (text(item, "kind"), text(item, "title")))
+        .collect()
 }
 
 fn items(wanted: &[(&str, &str)]) -> Vec<(String, String)> {
-    wanted.iter().map(|(kind, title)| ((*kind).to_owned(), (*title).to_owned())).collect()
+    wanted
+        .iter()
+        .map(|(kind, title)| ((*kind).to_owned(), (*title).to_owned()))
+        .collect()
 }
 
 fn room() -> World {
@@ -25,15 +37,68 @@ fn room() -> World {
 fn items_come_by_deadline_then_by_who_is_blocked_then_by_age() {
     // P137
     let world = room();
-    say(&world, 0, "alice", json!({"to": "bob", "type": "escalation", "subject": "Passed on"}));
-    say(&world, 1, "alice", json!({"to": "bob", "type": "question", "body": "Which port?\nAnd why?"}));
-    say(&world, 2, "carol", json!({"to": "bob", "requires_response": true, "subject": "Done?"}));
-    say(&world, 3, "alice", approval("late", json!("bob"), json!({"deadline": "3h", "subject": "Later?"})));
-    say(&world, 4, "carol", approval("soon", json!("bob"), json!({"deadline": "1h", "subject": "Soon?"})));
-    say(&world, 5, "bob", json!({"type": "claim", "claims": ["src"]}));
-    say(&world, 6, "alice", json!({"type": "claim", "claims": ["src/a"], "wait": true}));
-    say(&world, 7, "carol", json!({"type": "claim", "claims": ["docs"]}));
-    say(&world, 8, "carol", json!({"to": "bob", "type": "handoff", "claims": ["docs"]}));
+    say(
+        &world,
+        0,
+        "alice",
+        json!({"to": "bob", "type": "escalation", "subject": "Passed on"}),
+    );
+    say(
+        &world,
+        1,
+        "alice",
+        json!({"to": "bob", "type": "question", "body": "Which port?\nAnd why?"}),
+    );
+    say(
+        &world,
+        2,
+        "carol",
+        json!({"to": "bob", "requires_response": true, "subject": "Done?"}),
+    );
+    say(
+        &world,
+        3,
+        "alice",
+        approval(
+            "late",
+            json!("bob"),
+            json!({"deadline": "3h", "subject": "Later?"}),
+        ),
+    );
+    say(
+        &world,
+        4,
+        "carol",
+        approval(
+            "soon",
+            json!("bob"),
+            json!({"deadline": "1h", "subject": "Soon?"}),
+        ),
+    );
+    say(
+        &world,
+        5,
+        "bob",
+        json!({"type": "claim", "claims": ["src"]}),
+    );
+    say(
+        &world,
+        6,
+        "alice",
+        json!({"type": "claim", "claims": ["src/a"], "wait": true}),
+    );
+    say(
+        &world,
+        7,
+        "carol",
+        json!({"type": "claim", "claims": ["docs"]}),
+    );
+    say(
+        &world,
+        8,
+        "carol",
+        json!({"to": "bob", "type": "handoff", "claims": ["docs"]}),
+    );
     say(&world, 9, "bob", json!({"to": "nobody", "body": "x"}));
     let wanted = [
         ("approval", "Soon?"),
@@ -52,29 +117,62 @@ fn items_come_by_deadline_then_by_who_is_blocked_then_by_age() {
     assert_eq!(pending(&world, 10, "human"), items(&[wanted[4]]));
     let file: Value = world.read("pending.json");
     assert_eq!(file["pending"]["bob"].as_array().map(Vec::len), Some(8));
-    assert_eq!(file["pending"]["human"][0]["command"], "mailbag release src --of bob");
+    assert_eq!(
+        file["pending"]["human"][0]["command"],
+        "mailbag release src --of bob"
+    );
 }
 
 #[test]
 fn an_item_goes_when_it_is_settled() {
     // P137
     let world = room();
-    say(&world, 0, "alice", json!({"id": "q", "to": ["bob", "carol"], "type": "question", "body": "Which port?"}));
-    say(&world, 1, "alice", json!({"id": "e", "to": "bob", "type": "escalation", "body": "Look"}));
-    say(&world, 2, "alice", approval("d", json!(["bob", "human"]), json!({})));
+    say(
+        &world,
+        0,
+        "alice",
+        json!({"id": "q", "to": ["bob", "carol"], "type": "question", "body": "Which port?"}),
+    );
+    say(
+        &world,
+        1,
+        "alice",
+        json!({"id": "e", "to": "bob", "type": "escalation", "body": "Look"}),
+    );
+    say(
+        &world,
+        2,
+        "alice",
+        approval("d", json!(["bob", "human"]), json!({})),
+    );
     say(&world, 3, "bob", json!({"to": "nobody", "body": "x"}));
     assert_eq!(pending(&world, 4, "bob").len(), 4);
-    say(&world, 5, "bob", json!({"to": "alice", "in_reply_to": "alice/q", "body": "8080"}));
-    assert_eq!(pending(&world, 6, "carol"), items(&[("question", "Which port?")]));
+    say(
+        &world,
+        5,
+        "bob",
+        json!({"to": "alice", "in_reply_to": "alice/q", "body": "8080"}),
+    );
+    assert_eq!(
+        pending(&world, 6, "carol"),
+        items(&[("question", "Which port?")])
+    );
     assert_eq!(pending(&world, 6, "bob").len(), 3);
-    say(&world, 7, "bob", json!({"type": "ack", "refs": ["alice/e"], "status": "acknowledged"}));
+    say(
+        &world,
+        7,
+        "bob",
+        json!({"type": "ack", "refs": ["alice/e"], "status": "acknowledged"}),
+    );
     say(&world, 8, "human", decision("alice/d", "yes"));
     run_at(&world, 9, &["read", "--as", "bob", "--all"]);
     assert_eq!(pending(&world, 10, "bob"), []);
     assert_eq!(pending(&world, 10, "human"), []);
     let file: Value = world.read("pending.json");
     assert_eq!(
-        file["pending"].as_object().map(|agents| agents.keys().cloned().collect()),
+        file["pending"]
+            .as_object()
+            .map(|agents| agents.keys().cloned().collect()),
         Some(vec!["carol".to_owned()])
     );
 }
@@ -83,9 +181,31 @@ fn an_item_goes_when_it_is_settled() {
 fn a_dismissed_item_goes_for_one_and_stays_for_the_others() {
     // P137
     let world = room();
-    say(&world, 0, "alice", approval("d", json!(["bob", "carol"]), json!({})));
-    say(&world, 1, "alice", json!({"id": "q", "to": "bob", "type": "question", "body": "Which port?"}));
-    run_at(&world, 2, &["dismiss", "alice/d", "alice/q", "--as", "bob", "--note", "settled by phone"]);
+    say(
+        &world,
+        0,
+        "alice",
+        approval("d", json!(["bob", "carol"]), json!({})),
+    );
+    say(
+        &world,
+        1,
+        "alice",
+        json!({"id": "q", "to": "bob", "type": "question", "body": "Which port?"}),
+    );
+    run_at(
+        &world,
+        2,
+        &[
+            "dismiss",
+            "alice/d",
+            "alice/q",
+            "--as",
+            "bob",
+            "--note",
+            "settled by phone",
+        ],
+    );
     assert_eq!(pending(&world, 3, "bob"), []);
     assert_eq!(pending(&world, 3, "carol").len(), 1);
     say(&world, 4, "carol", decision("alice/d", "no"));
@@ -96,7 +216,12 @@ fn a_dismissed_item_goes_for_one_and_stays_for_the_others() {
 fn an_item_of_somebody_without_activity_is_marked() {
     // P137
     let world = room();
-    say(&world, 0, "alice", json!({"to": "bob", "type": "question", "body": "Which port?"}));
+    say(
+        &world,
+        0,
+        "alice",
+        json!({"to": "bob", "type": "question", "body": "Which port?"}),
+    );
     let inactive = |minutes| {
         let text = run_at(&world, minutes, &["pending", "--json", "--as", "bob"]);
         serde_json::from_str::<Value>(&text).expect("JSON")["items"][0]["inactive"].clone()
@@ -109,14 +234,34 @@ fn an_item_of_somebody_without_activity_is_marked() {
 fn one_flooding_agent_hides_nobody_else_s_items() {
     // P137
     let world = room();
-    say(&world, 0, "carol", json!({"to": "bob", "type": "question", "body": "Of carol"}));
-    let question = |n: usize| json!({"to": "bob", "type": "question", "body": format!("Of alice {n}")}).to_string();
-    world.drop_file("alice", "all.ndjson", (0..150).map(question).collect::<Vec<_>>().join("\n") + "\n");
+    say(
+        &world,
+        0,
+        "carol",
+        json!({"to": "bob", "type": "question", "body": "Of carol"}),
+    );
+    let question = |n: usize| {
+        json!({"to": "bob", "type": "question", "body": format!("Of alice {n}")}).to_string()
+    };
+    world.drop_file(
+        "alice",
+        "all.ndjson",
+        (0..150).map(question).collect::<Vec<_>>().join("\n") + "\n",
+    );
     pass(&world, 1);
     let seen = pending(&world, 2, "bob");
-    assert_eq!((seen.len(), &seen[0].1, &seen[1].1), (101, &"Of carol".to_owned(), &"Of alice 50".to_owned()));
+    assert_eq!(
+        (seen.len(), &seen[0].1, &seen[1].1),
+        (101, &"Of carol".to_owned(), &"Of alice 50".to_owned())
+    );
     let file: Value = world.read("pending.json");
-    assert_eq!((file["pending"]["bob"].as_array().map(Vec::len), &file["more"]), (Some(50), &json!({"bob": 51})));
+    assert_eq!(
+        (
+            file["pending"]["bob"].as_array().map(Vec::len),
+            &file["more"]
+        ),
+        (Some(50), &json!({"bob": 51}))
+    );
 }
 
 #[test]
@@ -124,20 +269,35 @@ fn what_a_sender_writes_stays_in_one_line_and_shows_no_control_characters() {
     // P137
     let world = room();
     let title = "Deploy?\u{1b}[2J\u{202e}\u{2028}#99  approval human";
-    drop_at(&world, 0, "alice", approval("d", json!("bob"), json!({"subject": title})));
+    drop_at(
+        &world,
+        0,
+        "alice",
+        approval("d", json!("bob"), json!({"subject": title})),
+    );
     pass(&world, 0);
     let shown = run_at(&world, 1, &["pending", "--as", "bob"]);
     assert_eq!(shown.lines().count(), 2, "{shown}");
-    assert!(!shown.contains(['\u{1b}', '\u{202e}', '\u{2028}']), "{shown:?}");
+    assert!(
+        !shown.contains(['\u{1b}', '\u{202e}', '\u{2028}']),
+        "{shown:?}"
+    );
 }
 
 #[test]
 fn status_counts_what_needs_the_human() {
     let world = room();
     say(&world, 0, "alice", approval("d", json!("human"), json!({})));
-    assert!(run_at(&world, 180, &["status"]).contains("1 item, oldest 3h ago; see `mailbag pending --as human`"));
-    let status: Value = serde_json::from_str(&run_at(&world, 180, &["status", "--json"])).expect("JSON");
-    assert_eq!(status["needs_human"], json!({"items": 1, "oldest": "2026-11-21T10:00:00.000001Z"}));
+    assert!(
+        run_at(&world, 180, &["status"])
+            .contains("1 item, oldest 3h ago; see `mailbag pending --as human`")
+    );
+    let status: Value =
+        serde_json::from_str(&run_at(&world, 180, &["status", "--json"])).expect("JSON");
+    assert_eq!(
+        status["needs_human"],
+        json!({"items": 1, "oldest": "2026-11-21T10:00:00.000001Z"})
+    );
 }
 
 #[test]
@@ -156,15 +316,34 @@ fn a_flood_of_questions_to_everybody_is_bounded() {
     // P138
     let names: Vec<String> = (0..1100).map(|n| format!("a{n:04}")).collect();
     let world = World::with(&names.iter().map(String::as_str).collect::<Vec<_>>());
-    let question =
-        |n: usize| json!({"to": ["all", "human"], "type": "question", "body": format!("Number {n}")}).to_string();
-    world.drop_file("a0000", "all.ndjson", (0..4).map(question).collect::<Vec<_>>().join("\n") + "\n");
+    let question = |n: usize| {
+        json!({"to": ["all", "human"], "type": "question", "body": format!("Number {n}")})
+            .to_string()
+    };
+    world.drop_file(
+        "a0000",
+        "all.ndjson",
+        (0..4).map(question).collect::<Vec<_>>().join("\n") + "\n",
+    );
     pass(&world, 0);
     let file: Value = world.read("pending.json");
-    let listed: usize =
-        file["pending"].as_object().expect("agents").values().filter_map(Value::as_array).map(Vec::len).sum();
-    let more: u64 = file["more"].as_object().expect("agents").values().filter_map(Value::as_u64).sum();
+    let listed: usize = file["pending"]
+        .as_object()
+        .expect("agents")
+        .values()
+        .filter_map(Value::as_array)
+        .map(Vec::len)
+        .sum();
+    let more: u64 = file["more"]
+        .as_object()
+        .expect("agents")
+        .values()
+        .filter_map(Value::as_u64)
+        .sum();
     assert_eq!((listed, more), (2000, 2000));
     assert_eq!(pending(&world, 1, "a1000").len(), 4);
-    assert!(pending(&world, 1, "a1099").is_empty(), "beyond the first thousand");
+    assert!(
+        pending(&world, 1, "a1099").is_empty(),
+        "beyond the first thousand"
+    );
 }

@@ -13,7 +13,14 @@ fn room() -> (World, String) {
     let world = World::with(&["alice", "bob"]);
     let text = TEXT.repeat(5000);
     fs::write(world.path().join("notes.md"), &text).expect("a file");
-    world.ok(&["share", "notes.md", "--category", "research", "--as", "alice"]);
+    world.ok(&[
+        "share",
+        "notes.md",
+        "--category",
+        "research",
+        "--as",
+        "alice",
+    ]);
     (world, text)
 }
 
@@ -41,13 +48,29 @@ fn unpacked(world: &World, name: &str) -> String {
 #[test]
 fn a_large_old_text_is_compressed_where_it_stands() {
     let (world, text) = room();
-    assert!(!world.ok(&["archive", "--older-than", "7d"]).contains("context"), "it is young");
+    assert!(
+        !world
+            .ok(&["archive", "--older-than", "7d"])
+            .contains("context"),
+        "it is young"
+    );
     let dry = archive_at(&world, LATER, &["--older-than", "7d", "--dry-run"]).ok(&["archive"]);
-    assert!(dry.contains("would pack context: 1 file") && artifact(&world, "notes.md").exists(), "{dry}");
+    assert!(
+        dry.contains("would pack context: 1 file") && artifact(&world, "notes.md").exists(),
+        "{dry}"
+    );
     let said = archive(&world);
-    assert!(said.contains("packed context: 1 file") && said.contains("research/notes.md.zst"), "{said}");
+    assert!(
+        said.contains("packed context: 1 file") && said.contains("research/notes.md.zst"),
+        "{said}"
+    );
     assert_eq!(world.names("context/research"), Vec::<String>::new());
-    assert_eq!(fs::read_dir(world.room("context/research")).expect("a directory").count(), 1);
+    assert_eq!(
+        fs::read_dir(world.room("context/research"))
+            .expect("a directory")
+            .count(),
+        1
+    );
     assert!(unpacked(&world, "notes.md.zst") == text);
     let again = archive(&world);
     assert!(!again.contains("context"), "{again}");
@@ -59,7 +82,10 @@ fn small_ones_binaries_drafts_and_what_lies_behind_links_stay() {
     let files: [(&str, Vec<u8>); 4] = [
         ("small.md", TEXT.as_bytes().to_vec()),
         ("picture.png", vec![0; 100_000]),
-        ("latin.txt", [b"caf\xe9 ".repeat(20_000), Vec::new()].concat()),
+        (
+            "latin.txt",
+            [b"caf\xe9 ".repeat(20_000), Vec::new()].concat(),
+        ),
         (".draft.md", text.clone().into_bytes()),
     ];
     for (name, bytes) in &files {
@@ -70,7 +96,10 @@ fn small_ones_binaries_drafts_and_what_lies_behind_links_stay() {
     std::os::unix::fs::symlink(&outside, artifact(&world, "link.md")).expect("a link");
     archive(&world);
     for (name, bytes) in &files {
-        assert!(fs::read(artifact(&world, name)).expect(name) == *bytes, "{name}");
+        assert!(
+            fs::read(artifact(&world, name)).expect(name) == *bytes,
+            "{name}"
+        );
     }
     assert!(fs::read_to_string(&outside).expect("it stays") == text);
     assert!(artifact(&world, "notes.md.zst").exists());
@@ -80,7 +109,11 @@ fn small_ones_binaries_drafts_and_what_lies_behind_links_stay() {
 fn what_a_killed_run_left_is_finished() {
     let (world, text) = room();
     let whole = zstd::encode_all(text.as_bytes(), 3).expect("zstd");
-    fs::write(artifact(&world, ".tmp-notes.md.zst"), &whole[..whole.len() / 2]).expect("a torn draft");
+    fs::write(
+        artifact(&world, ".tmp-notes.md.zst"),
+        &whole[..whole.len() / 2],
+    )
+    .expect("a torn draft");
     archive(&world);
     assert!(unpacked(&world, "notes.md.zst") == text);
     assert!(!artifact(&world, ".tmp-notes.md.zst").exists());
@@ -95,9 +128,18 @@ fn somebody_else_s_compressed_file_is_never_written_over() {
     let (world, text) = room();
     fs::write(artifact(&world, "notes.md.zst"), "mine").expect("a file");
     let ran = archive_at(&world, LATER, &["--older-than", "7d"]);
-    assert!(ran.code == 0 && ran.err.contains("another file already has its name with .zst appended"), "{ran:?}");
+    assert!(
+        ran.code == 0
+            && ran
+                .err
+                .contains("another file already has its name with .zst appended"),
+        "{ran:?}"
+    );
     assert!(fs::read_to_string(artifact(&world, "notes.md")).expect("it stays") == text);
-    assert_eq!(fs::read_to_string(artifact(&world, "notes.md.zst")).expect("it stays"), "mine");
+    assert_eq!(
+        fs::read_to_string(artifact(&world, "notes.md.zst")).expect("it stays"),
+        "mine"
+    );
 }
 
 #[test]
@@ -106,7 +148,10 @@ fn a_name_that_leaves_no_room_is_left_alone_and_stops_nothing() {
     let long = format!("{}.md", "n".repeat(250));
     share(&world, &long, text.as_bytes());
     let ran = archive_at(&world, LATER, &["--older-than", "7d"]);
-    assert!(ran.code == 0 && ran.err.contains("too long to append .zst"), "{ran:?}");
+    assert!(
+        ran.code == 0 && ran.err.contains("too long to append .zst"),
+        "{ran:?}"
+    );
     assert!(artifact(&world, &long).exists() && artifact(&world, "notes.md.zst").exists());
 }
 
@@ -128,8 +173,13 @@ fn a_file_that_the_room_did_not_put_there_is_left_alone() {
 fn the_permissions_of_a_shared_text_stay() {
     let (world, _) = room();
     for (name, mode) in [("closed.md", 0o600), ("open.md", 0o644)] {
-        share(&world, name, format!("{name}{}", TEXT.repeat(5000)).as_bytes());
-        fs::set_permissions(artifact(&world, name), fs::Permissions::from_mode(mode)).expect("its own file");
+        share(
+            &world,
+            name,
+            format!("{name}{}", TEXT.repeat(5000)).as_bytes(),
+        );
+        fs::set_permissions(artifact(&world, name), fs::Permissions::from_mode(mode))
+            .expect("its own file");
     }
     archive(&world);
     for (name, mode) in [("closed.md.zst", 0o600), ("open.md.zst", 0o644)] {
@@ -143,7 +193,11 @@ fn nothing_outside_the_room_is_compressed_or_removed() {
     for context in ["..", "link", "/absolute"] {
         let world = World::with(&["alice", "bob"]);
         let outside = world.path().join("research");
-        let named = if context == "/absolute" { world.path().display().to_string() } else { context.to_owned() };
+        let named = if context == "/absolute" {
+            world.path().display().to_string()
+        } else {
+            context.to_owned()
+        };
         if context == "link" {
             fs::remove_dir(world.room("context")).expect("it is empty");
             std::os::unix::fs::symlink(world.path(), world.room("context")).expect("a link");
@@ -161,8 +215,15 @@ fn nothing_outside_the_room_is_compressed_or_removed() {
         world.ok(&["run", "--once"]);
         let ran = archive_at(&world, LATER, &["--older-than", "7d"]);
         assert_eq!(ran.code, 0, "{ran:?}");
-        assert!(fs::read_to_string(outside.join("notes.md")).expect("it stays") == text, "{context}");
-        assert_eq!(fs::read_dir(&outside).expect("a directory").count(), 1, "{context}");
+        assert!(
+            fs::read_to_string(outside.join("notes.md")).expect("it stays") == text,
+            "{context}"
+        );
+        assert_eq!(
+            fs::read_dir(&outside).expect("a directory").count(),
+            1,
+            "{context}"
+        );
     }
 }
 

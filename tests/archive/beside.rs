@@ -34,7 +34,11 @@ fn a_router_goes_on_while_the_archiver_packs_behind_it() {
         let archiver = scope.spawn(|| archive_until(&town, &stop, &packed));
         let mut before = 0;
         for n in 0..LETTERS {
-            town.mail("alice", &format!("{n}.json"), json!({"to": ["bob", "carol"], "body": n.to_string()}));
+            town.mail(
+                "alice",
+                &format!("{n}.json"),
+                json!({"to": ["bob", "carol"], "body": n.to_string()}),
+            );
             if n % 50 == 49 {
                 // A wave at a time, so that the log has many batches.
                 town.wait_for_mail("bob", n + 1);
@@ -52,18 +56,33 @@ fn a_router_goes_on_while_the_archiver_packs_behind_it() {
         archiver.join().expect("the archiver does not panic");
     });
     town.stop();
-    let mut bodies: Vec<usize> = town.bodies("bob").iter().map(|body| body.parse().expect("a number")).collect();
+    let mut bodies: Vec<usize> = town
+        .bodies("bob")
+        .iter()
+        .map(|body| body.parse().expect("a number"))
+        .collect();
     bodies.sort_unstable();
     assert_eq!(bodies, (0..LETTERS).collect::<Vec<_>>());
     town.json(&["archive", "--older-than", "0s"]);
     assert!(town.names("sent/alice").is_empty());
     let sent = files(&town.room(""), "sent");
-    assert_eq!((sent.len(), sent.values().map(Vec::len).sum::<usize>()), (LETTERS, LETTERS));
-    assert!(files(&town.room(""), "seen").values().all(|contents| contents.len() == 1));
+    assert_eq!(
+        (sent.len(), sent.values().map(Vec::len).sum::<usize>()),
+        (LETTERS, LETTERS)
+    );
+    assert!(
+        files(&town.room(""), "seen")
+            .values()
+            .all(|contents| contents.len() == 1)
+    );
     // The archiver counts on the last batch only once another stands behind it, and that may be alone in its segment.
     let live = crate::town::listing(&town.room("log"));
     assert!(live.len() <= 2, "{live:?}");
-    assert!(town.json(&["log", "verify"])["archived"].as_u64().is_some_and(|archived| archived > 2));
+    assert!(
+        town.json(&["log", "verify"])["archived"]
+            .as_u64()
+            .is_some_and(|archived| archived > 2)
+    );
 }
 
 #[test]
@@ -96,11 +115,15 @@ fn a_router_that_runs_forgets_the_ids_of_what_was_archived() {
     let mut town = Town::of(&["alice", "bob"]).quick();
     start_router(&mut town);
     let body = "x".repeat(5000);
-    let mail = |id: &str, name: &str| town.mail("alice", name, json!({"id": id, "to": "bob", "body": body}));
+    let mail = |id: &str, name: &str| {
+        town.mail("alice", name, json!({"id": id, "to": "bob", "body": body}))
+    };
     mail("m-1", "a.json");
     town.wait_for_mail("bob", 1);
     mail("m-1", "b.json");
-    town.wait("it came again", || town.names("outbox/alice").is_empty() && duplicates(&town) == 1);
+    town.wait("it came again", || {
+        town.names("outbox/alice").is_empty() && duplicates(&town) == 1
+    });
     mail("m-2", "c.json");
     town.wait_for_mail("bob", 2);
     mail("m-3", "d.json");

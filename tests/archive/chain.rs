@@ -9,13 +9,19 @@ use std::fs;
 /// The archived segments' file names.
 fn archived(world: &World) -> Vec<String> {
     let names = all(&world.room("")).into_iter();
-    let names = names.filter_map(|path| path.file_name().map(|name| name.to_string_lossy().into_owned()));
+    let names = names.filter_map(|path| {
+        path.file_name()
+            .map(|name| name.to_string_lossy().into_owned())
+    });
     names.filter(|name| name.starts_with("log-")).collect()
 }
 
 fn segment_in_archive(world: &World, number: u32) -> std::path::PathBuf {
     let name = format!("log-{number:08}.ndjson.zst");
-    all(&world.room("")).into_iter().find(|path| path.ends_with(&name)).expect("it is archived")
+    all(&world.room(""))
+        .into_iter()
+        .find(|path| path.ends_with(&name))
+        .expect("it is archived")
 }
 
 #[test]
@@ -26,13 +32,34 @@ fn the_chain_and_every_reader_go_on_across_the_archive() {
     let live = fs::read_dir(world.room("log")).expect("a log").count();
     archive(&world);
     let verified = world.json(&["log", "verify"]);
-    assert_eq!((&verified["segments"], &verified["archived"]), (&json!(live), &json!(live - 1)));
-    assert!(world.ok(&["log", "verify"]).contains(&format!("{live} segments ({} archived)", live - 1)));
-    assert_eq!((archived(&world).len(), fs::read_dir(world.room("log")).expect("a log").count()), (live - 1, 1));
+    assert_eq!(
+        (&verified["segments"], &verified["archived"]),
+        (&json!(live), &json!(live - 1))
+    );
+    assert!(
+        world
+            .ok(&["log", "verify"])
+            .contains(&format!("{live} segments ({} archived)", live - 1))
+    );
+    assert_eq!(
+        (
+            archived(&world).len(),
+            fs::read_dir(world.room("log")).expect("a log").count()
+        ),
+        (live - 1, 1)
+    );
     assert_eq!((log(&world), packs::log(&world.room(""))), (before, bytes));
     assert_eq!(world.ok(&["log", "--since", "1h", "--json"]), log(&world));
     // A reference is sought in it, and the router starts from it without a checkpoint.
-    world.ok(&["send", "bob", "as I said", "--as", "alice", "--reply-to", "m-0"]);
+    world.ok(&[
+        "send",
+        "bob",
+        "as I said",
+        "--as",
+        "alice",
+        "--reply-to",
+        "m-0",
+    ]);
     assert_eq!(world.json(&["status"])["counts"]["accepted"], 9);
     (8..12).for_each(|n| letter(&world, n));
     archive(&world);
@@ -51,13 +78,19 @@ fn a_segment_with_an_open_record_stays_until_it_is_settled() {
     route(&world);
     (1..8).for_each(|n| letter(&world, n));
     let ran = world.run(&["archive", "--older-than", "0s"]);
-    assert!(ran.code == 0 && ran.err.contains("is not settled"), "{ran:?}");
+    assert!(
+        ran.code == 0 && ran.err.contains("is not settled"),
+        "{ran:?}"
+    );
     let open: Vec<String> = fs::read_dir(world.room("log"))
         .expect("a log")
         .flatten()
         .map(|e| fs::read_to_string(e.path()).expect("text"))
         .collect();
-    assert!(open.iter().any(|text| text.contains("waits")), "the segment is in log/");
+    assert!(
+        open.iter().any(|text| text.contains("waits")),
+        "the segment is in log/"
+    );
     assert!(!archived(&world).is_empty(), "others are not");
     let _ = fs::remove_file(world.room("spool/checkpoint"));
     world.ok(&["log", "verify"]);
@@ -81,21 +114,39 @@ fn a_missing_or_damaged_part_is_an_error_that_names_the_file() {
     let whole = fs::read(&part).expect("it is there");
     let complaint = |why: &str| {
         let ran = world.run(&["log", "verify"]);
-        assert!(ran.code != 0 && ran.err.contains("00000002.ndjson"), "{why}: {ran:?}");
+        assert!(
+            ran.code != 0 && ran.err.contains("00000002.ndjson"),
+            "{why}: {ran:?}"
+        );
         // With a checkpoint nobody needs the archive.
         let routed = world.run(&["run", "--once"]);
         assert_eq!(routed.code, 0, "{why}: {routed:?}");
-        fs::rename(world.room("spool/checkpoint"), world.room("spool/aside")).expect("there is one");
+        fs::rename(world.room("spool/checkpoint"), world.room("spool/aside"))
+            .expect("there is one");
         let routed = world.run(&["run", "--once"]);
-        fs::rename(world.room("spool/aside"), world.room("spool/checkpoint")).expect("there is one");
-        assert!(routed.code != 0 && routed.err.contains("00000002.ndjson"), "{why}: {routed:?}");
+        fs::rename(world.room("spool/aside"), world.room("spool/checkpoint"))
+            .expect("there is one");
+        assert!(
+            routed.code != 0 && routed.err.contains("00000002.ndjson"),
+            "{why}: {routed:?}"
+        );
     };
     for (why, bytes) in [
-        ("one bit", whole.iter().enumerate().map(|(n, b)| if n == whole.len() / 2 { b ^ 4 } else { *b }).collect()),
+        (
+            "one bit",
+            whole
+                .iter()
+                .enumerate()
+                .map(|(n, b)| if n == whole.len() / 2 { b ^ 4 } else { *b })
+                .collect(),
+        ),
         ("cut short", whole[..whole.len() - 3].to_vec()),
         ("empty", Vec::new()),
         ("no pack", b"{}\n".to_vec()),
-        ("another", zstd::encode_all(&b"{\"seq\":3}\n"[..], 1).expect("packed")),
+        (
+            "another",
+            zstd::encode_all(&b"{\"seq\":3}\n"[..], 1).expect("packed"),
+        ),
     ] {
         fs::write(&part, bytes).expect("written");
         complaint(why);
@@ -112,7 +163,11 @@ fn a_room_whose_archive_was_moved_away_goes_on_if_it_has_a_checkpoint() {
     let world = World::with(&["alice", "bob"]);
     let large = "x".repeat(700_000);
     for n in 0..4 {
-        world.drop_file("alice", "x.json", format!(r#"{{"to":"bob","body":"{n} {large}"}}"#));
+        world.drop_file(
+            "alice",
+            "x.json",
+            format!(r#"{{"to":"bob","body":"{n} {large}"}}"#),
+        );
         route(&world);
     }
     archive(&world);
@@ -121,12 +176,19 @@ fn a_room_whose_archive_was_moved_away_goes_on_if_it_has_a_checkpoint() {
     letter(&world, 0);
     assert_eq!(world.inbox("bob").len(), 5);
     assert!(log(&world).lines().count() > 1, "what is there is shown");
-    assert!(world.fails(1, &["log", "verify"]).contains("log/00000001.ndjson: is missing"));
+    assert!(
+        world
+            .fails(1, &["log", "verify"])
+            .contains("log/00000001.ndjson: is missing")
+    );
     // Without a checkpoint nobody knows how the log went on, and nothing is guessed.
     fs::remove_file(world.room("spool/checkpoint")).expect("a checkpoint");
     world.drop_file("alice", "y.json", r#"{"to":"bob","body":"later"}"#);
     let complaint = world.fails(1, &["run", "--once"]);
-    assert!(complaint.contains("restore it, or the part of archive/ that contains it"), "{complaint}");
+    assert!(
+        complaint.contains("restore it, or the part of archive/ that contains it"),
+        "{complaint}"
+    );
     fs::rename(world.path().join("away"), world.room("archive")).expect("it comes back");
     route(&world);
     assert_eq!(world.inbox("bob").len(), 6);
@@ -140,8 +202,16 @@ fn an_archive_without_the_rest_of_its_log_is_not_routed() {
     fs::remove_dir_all(world.room("log")).expect("a log");
     fs::create_dir(world.room("log")).expect("a directory");
     let complaint = world.fails(1, &["run", "--once"]);
-    assert!(complaint.contains("the log's newest segment"), "{complaint}");
-    assert!(fs::read_dir(world.room("log")).expect("a log").next().is_none());
+    assert!(
+        complaint.contains("the log's newest segment"),
+        "{complaint}"
+    );
+    assert!(
+        fs::read_dir(world.room("log"))
+            .expect("a log")
+            .next()
+            .is_none()
+    );
 }
 
 #[test]
@@ -172,29 +242,55 @@ fn a_segment_that_stands_in_both_places_is_only_removed_if_it_is_the_same() {
     let edited = String::from_utf8_lossy(&live).replace("alice", "alicf");
     fs::write(world.room("log/00000001.ndjson"), &edited).expect("written");
     let _ = fs::remove_file(world.room("spool/checkpoint"));
-    let ran = with_segments(&world, 1500, &["archive", "--older-than", "0s"]).output().expect("it runs");
+    let ran = with_segments(&world, 1500, &["archive", "--older-than", "0s"])
+        .output()
+        .expect("it runs");
     let complaint = String::from_utf8_lossy(&ran.stderr);
-    assert!(!ran.status.success() && complaint.contains("00000001.ndjson"), "{complaint}");
-    assert_eq!(fs::read_to_string(world.room("log/00000001.ndjson")).expect("it stands"), edited);
+    assert!(
+        !ran.status.success() && complaint.contains("00000001.ndjson"),
+        "{complaint}"
+    );
+    assert_eq!(
+        fs::read_to_string(world.room("log/00000001.ndjson")).expect("it stands"),
+        edited
+    );
     assert_eq!(packs::unpacked(&segment_in_archive(&world, 1)), live);
 }
 
 #[test]
 fn a_conversation_whose_messages_are_all_archived_stays_as_it_is() {
     let world = room_with_segments();
-    world.drop_file("alice", "x.json", r#"{"to":"bob","channel":"old","body":"said long ago"}"#);
+    world.drop_file(
+        "alice",
+        "x.json",
+        r#"{"to":"bob","channel":"old","body":"said long ago"}"#,
+    );
     (8..12).for_each(|n| letter(&world, n));
-    let conversations = ["main", "old"].map(|name| world.room(&format!("channels/{name}/messages.ndjson")));
-    let before = conversations.each_ref().map(|path| fs::read_to_string(path).expect("a conversation"));
+    let conversations =
+        ["main", "old"].map(|name| world.room(&format!("channels/{name}/messages.ndjson")));
+    let before = conversations
+        .each_ref()
+        .map(|path| fs::read_to_string(path).expect("a conversation"));
     archive(&world);
     world.ok(&["run", "--once"]);
-    assert_eq!(conversations.each_ref().map(|path| fs::read_to_string(path).expect("a conversation")), before);
+    assert_eq!(
+        conversations
+            .each_ref()
+            .map(|path| fs::read_to_string(path).expect("a conversation")),
+        before
+    );
     assert!(!world.room("rejected/alice").exists() && !world.room("rejected/human").exists());
     // One that went is made again, from the archive too; and a line of somebody else's is still noticed.
     fs::remove_file(&conversations[1]).expect("a conversation");
     world.ok(&["run", "--once"]);
-    assert_eq!(fs::read_to_string(&conversations[1]).expect("a conversation"), before[1]);
+    assert_eq!(
+        fs::read_to_string(&conversations[1]).expect("a conversation"),
+        before[1]
+    );
     fs::write(&conversations[1], before[1].clone() + &before[1]).expect("a conversation");
     world.ok(&["run", "--once"]);
-    assert_eq!(fs::read_to_string(&conversations[1]).expect("a conversation"), before[1]);
+    assert_eq!(
+        fs::read_to_string(&conversations[1]).expect("a conversation"),
+        before[1]
+    );
 }

@@ -28,13 +28,19 @@ fn with_segments(world: &World, bytes: u32, args: &[&str]) -> assert_cmd::Comman
 /// Routes what waits, one pass to a message, in small segments.
 #[cfg(feature = "failpoints")]
 fn route(world: &World) {
-    with_segments(world, 1000, &["run", "--once"]).assert().success();
+    with_segments(world, 1000, &["run", "--once"])
+        .assert()
+        .success();
 }
 
 /// alice writes to bob, and it is routed.
 #[cfg(feature = "failpoints")]
 fn letter(world: &World, n: usize) {
-    world.drop_file("alice", &format!("{n}.json"), format!(r#"{{"id":"m-{n}","to":"bob","body":"letter {n}"}}"#));
+    world.drop_file(
+        "alice",
+        &format!("{n}.json"),
+        format!(r#"{{"id":"m-{n}","to":"bob","body":"letter {n}"}}"#),
+    );
     route(world);
 }
 
@@ -56,9 +62,16 @@ fn archive(world: &World) -> Value {
 /// Runs the archiver at another time.
 fn archive_at(world: &World, now: &str, args: &[&str]) -> Ran {
     let mut program = world.program(&[&["archive"], args].concat());
-    let output = program.env("MAILBAG_TEST_NOW", now).output().expect("the program runs");
+    let output = program
+        .env("MAILBAG_TEST_NOW", now)
+        .output()
+        .expect("the program runs");
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Ran { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        out: text(output.stdout),
+        err: text(output.stderr),
+    }
 }
 
 /// What `mailbag log` gives, as JSON lines.

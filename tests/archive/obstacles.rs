@@ -27,7 +27,13 @@ fn links_directories_and_fifos_are_left_alone() {
     symlink(&secret, world.room("sent/alice/1~link.json")).expect("a link");
     fs::create_dir(world.room("sent/alice/2~directory.json")).expect("a directory");
     let fifo = world.room("sent/alice/3~fifo.json");
-    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().expect("mkfifo").success());
+    assert!(
+        std::process::Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .expect("mkfifo")
+            .success()
+    );
     // An agent's whole directory that leads elsewhere.
     fs::create_dir_all(world.path().join("elsewhere")).expect("a directory");
     fs::write(world.path().join("elsewhere/4~x.json"), "{}").expect("written");
@@ -39,7 +45,12 @@ fn links_directories_and_fifos_are_left_alone() {
     }
     assert_eq!(report["packed"][0]["files"], 1);
     assert!(secret.exists() && fifo.exists() && world.room("sent/alice/2~directory.json").is_dir());
-    assert_eq!(fs::read_dir(world.path().join("elsewhere")).expect("it stands").count(), 1);
+    assert_eq!(
+        fs::read_dir(world.path().join("elsewhere"))
+            .expect("it stands")
+            .count(),
+        1
+    );
     assert!(world.room("rejected/file.json").exists());
 }
 
@@ -62,7 +73,12 @@ fn names_and_contents_that_are_no_text_come_back_as_they_were() {
     assert_eq!(back.len(), odd.len());
     for (name, content) in odd {
         let path = [b"inbox/bob/seen/", name].concat();
-        assert_eq!(back.get(&path), Some(&vec![content.to_vec()]), "{}", String::from_utf8_lossy(name));
+        assert_eq!(
+            back.get(&path),
+            Some(&vec![content.to_vec()]),
+            "{}",
+            String::from_utf8_lossy(name)
+        );
     }
     assert!(world.names("inbox/bob/seen").is_empty());
 }
@@ -71,14 +87,23 @@ fn names_and_contents_that_are_no_text_come_back_as_they_were() {
 fn a_file_that_somebody_writes_waits_for_the_next_run() {
     let world = World::with(&["bob"]);
     let path = world.write("inbox/bob/seen/notes.json", "{");
-    let mut writer = fs::File::options().append(true).open(&path).expect("it is there");
+    let mut writer = fs::File::options()
+        .append(true)
+        .open(&path)
+        .expect("it is there");
     let report = archive(&world);
-    assert!(left(&report).contains("a program is writing it"), "{report}");
+    assert!(
+        left(&report).contains("a program is writing it"),
+        "{report}"
+    );
     writer.write_all(b"}").expect("written");
     drop(writer);
     archive(&world);
     let packed = files(&world.room(""), "seen");
-    assert_eq!(packed.get(&b"inbox/bob/seen/notes.json"[..]), Some(&vec![b"{}".to_vec()]));
+    assert_eq!(
+        packed.get(&b"inbox/bob/seen/notes.json"[..]),
+        Some(&vec![b"{}".to_vec()])
+    );
     assert!(!path.exists());
 }
 
@@ -95,7 +120,12 @@ fn an_archive_that_is_a_file_or_a_link_is_told_and_nothing_is_lost() {
     let complaint = world.fails(75, &["archive", "--older-than", "0s"]);
     assert!(complaint.contains("/archive"), "{complaint}");
     assert_eq!(world.names("sent/alice").len(), 1);
-    assert_eq!(fs::read_dir(world.path().join("elsewhere")).expect("a directory").count(), 0);
+    assert_eq!(
+        fs::read_dir(world.path().join("elsewhere"))
+            .expect("a directory")
+            .count(),
+        0
+    );
     // The router doesn't need the archive.
     world.send("alice", "bob", "goes on");
     assert_eq!(world.inbox("bob").len(), 2);
@@ -113,28 +143,57 @@ fn an_archive_that_cannot_be_written_is_told_and_nothing_is_lost() {
     for entry in walkdir::WalkDir::new(world.path()) {
         chown(entry.expect("an entry").path(), Some(nobody), Some(nobody)).expect("root may");
     }
-    fs::set_permissions(world.room("archive"), fs::Permissions::from_mode(0o555)).expect("root may");
+    fs::set_permissions(world.room("archive"), fs::Permissions::from_mode(0o555))
+        .expect("root may");
     let program = std::env::temp_dir().join(format!("mailbag-{}", uuid::Uuid::now_v7()));
     copy_program(assert_cmd::cargo::cargo_bin!("mailbag"), &program);
     let run = |args: &[&str]| {
         let mut command = std::process::Command::new(&program);
-        command.args(args).arg("--room").arg(world.room("")).uid(nobody).gid(nobody).output().expect("it runs")
+        command
+            .args(args)
+            .arg("--room")
+            .arg(world.room(""))
+            .uid(nobody)
+            .gid(nobody)
+            .output()
+            .expect("it runs")
     };
     let ran = run(&["archive", "--older-than", "0s"]);
     let complaint = String::from_utf8_lossy(&ran.stderr);
-    assert!(ran.status.code() == Some(75) && complaint.contains("archive"), "{ran:?}");
+    assert!(
+        ran.status.code() == Some(75) && complaint.contains("archive"),
+        "{ran:?}"
+    );
     assert!(complaint.contains("Permission denied"), "{complaint}");
-    assert_eq!((world.names("sent/alice").len(), all(&world.room("")).len()), (1, 0));
-    fs::set_permissions(world.room("archive"), fs::Permissions::from_mode(0o755)).expect("root may");
+    assert_eq!(
+        (world.names("sent/alice").len(), all(&world.room("")).len()),
+        (1, 0)
+    );
+    fs::set_permissions(world.room("archive"), fs::Permissions::from_mode(0o755))
+        .expect("root may");
     // Somebody else's directory: what can't be removed is not packed either, night after night.
     world.write("inbox/bob/seen/20260301T000000.000000Z-alice-m.json", "{}");
     chown(world.room("inbox/bob/seen"), Some(0), Some(0)).expect("root may");
-    fs::set_permissions(world.room("inbox/bob/seen"), fs::Permissions::from_mode(0o755)).expect("root may");
+    fs::set_permissions(
+        world.room("inbox/bob/seen"),
+        fs::Permissions::from_mode(0o755),
+    )
+    .expect("root may");
     let ran = run(&["archive", "--older-than", "0s"]);
     fs::remove_file(program).expect("it was made here");
     assert!(ran.status.success(), "{ran:?}");
-    assert!(String::from_utf8_lossy(&ran.stderr).contains("inbox/bob/seen: permission denied to remove"), "{ran:?}");
-    assert_eq!((world.names("inbox/bob/seen").len(), files(&world.room(""), "seen").len()), (1, 0));
+    assert!(
+        String::from_utf8_lossy(&ran.stderr)
+            .contains("inbox/bob/seen: permission denied to remove"),
+        "{ran:?}"
+    );
+    assert_eq!(
+        (
+            world.names("inbox/bob/seen").len(),
+            files(&world.room(""), "seen").len()
+        ),
+        (1, 0)
+    );
     assert_eq!(files(&world.room(""), "sent").len(), 1);
 }
 
@@ -144,24 +203,52 @@ fn what_a_killed_run_left_is_put_in_order_and_nothing_else() {
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "one");
     world.send("alice", "bob", "two");
-    let sent: Vec<_> = world.names("sent/alice").into_iter().map(|name| format!("sent/alice/{name}")).collect();
-    let contents: Vec<_> = sent.iter().map(|path| fs::read(world.room(path)).expect("it is there")).collect();
+    let sent: Vec<_> = world
+        .names("sent/alice")
+        .into_iter()
+        .map(|name| format!("sent/alice/{name}"))
+        .collect();
+    let contents: Vec<_> = sent
+        .iter()
+        .map(|path| fs::read(world.room(path)).expect("it is there"))
+        .collect();
     let report = archive(&world);
-    let pack = report["packed"][0]["packs"][0].as_str().expect("a pack").to_owned();
+    let pack = report["packed"][0]["packs"][0]
+        .as_str()
+        .expect("a pack")
+        .to_owned();
     // Killed before it removed the second one, while an agent wrote another file in the place of the first.
     world.write(&sent[0], "another");
     world.write(&sent[1], &contents[1]);
     world.write("spool/archive.lock", format!("{pack}\n"));
     let month = pack.rsplit_once('/').expect("a directory").0.to_owned();
-    world.write(&format!("{month}/.tmp-sent-20260101T000000.000000Z.ndjson.zst"), "half of it");
+    world.write(
+        &format!("{month}/.tmp-sent-20260101T000000.000000Z.ndjson.zst"),
+        "half of it",
+    );
     world.write(&format!("{month}/.mine"), "kept");
     let report = world.json(&["archive", "--older-than", "1h"]);
-    assert_eq!((&report["finished"], &report["packed"]), (&json!(1), &json!([])));
-    assert_eq!(fs::read_to_string(world.room(&sent[0])).expect("it stands"), "another");
+    assert_eq!(
+        (&report["finished"], &report["packed"]),
+        (&json!(1), &json!([]))
+    );
+    assert_eq!(
+        fs::read_to_string(world.room(&sent[0])).expect("it stands"),
+        "another"
+    );
     assert!(!world.room(&sent[1]).exists());
-    let names: Vec<_> = all(&world.room("")).iter().map(|path| path.file_name().map(OsStr::to_owned)).collect();
-    assert!(names.contains(&Some(".mine".into())) && names.len() == 2, "{names:?}");
-    assert_eq!(fs::read_to_string(world.room("spool/archive.lock")).expect("a lock"), "");
+    let names: Vec<_> = all(&world.room(""))
+        .iter()
+        .map(|path| path.file_name().map(OsStr::to_owned))
+        .collect();
+    assert!(
+        names.contains(&Some(".mine".into())) && names.len() == 2,
+        "{names:?}"
+    );
+    assert_eq!(
+        fs::read_to_string(world.room("spool/archive.lock")).expect("a lock"),
+        ""
+    );
 }
 
 #[test]
@@ -173,22 +260,44 @@ fn a_note_or_a_pack_that_somebody_wrote_removes_nothing_but_what_is_packed() {
     let content = fs::read_to_string(world.room(&unread)).expect("it is there");
     let outside = world.path().join("outside.json");
     fs::write(&outside, &content).expect("written");
-    let paths = [unread.as_str(), "../outside.json", "inbox/bob/seen/../../../../outside.json", "registry.json"];
+    let paths = [
+        unread.as_str(),
+        "../outside.json",
+        "inbox/bob/seen/../../../../outside.json",
+        "registry.json",
+    ];
     let lines: String = paths
         .iter()
-        .map(|path| json!({"path": path, "modified": "2026-01-01T00:00:00Z", "content": content}).to_string() + "\n")
+        .map(|path| {
+            json!({"path": path, "modified": "2026-01-01T00:00:00Z", "content": content})
+                .to_string()
+                + "\n"
+        })
         .collect();
-    world.write("archive/2026-01/seen-x.ndjson.zst", zstd::encode_all(lines.as_bytes(), 1).expect("packed"));
-    for note in ["archive/2026-01/seen-x.ndjson.zst\n", "archive/../inbox/x.ndjson.zst\n", "\u{1}\n", "archive/2026"] {
+    world.write(
+        "archive/2026-01/seen-x.ndjson.zst",
+        zstd::encode_all(lines.as_bytes(), 1).expect("packed"),
+    );
+    for note in [
+        "archive/2026-01/seen-x.ndjson.zst\n",
+        "archive/../inbox/x.ndjson.zst\n",
+        "\u{1}\n",
+        "archive/2026",
+    ] {
         world.write("spool/archive.lock", note);
         let ran = archive_at(&world, LATER, &["--older-than", "99999d"]);
         assert_eq!(ran.code, 0, "{ran:?}");
     }
-    assert!(world.room(&unread).exists() && outside.exists() && world.room("registry.json").exists());
+    assert!(
+        world.room(&unread).exists() && outside.exists() && world.room("registry.json").exists()
+    );
     world.write("archive/2026-01/seen-x.ndjson.zst", "no pack");
     world.write("spool/archive.lock", "archive/2026-01/seen-x.ndjson.zst\n");
     let complaint = world.fails(1, &["archive", "--older-than", "0s"]);
-    assert!(complaint.contains("seen-x.ndjson.zst") && complaint.contains("move it to another place"), "{complaint}");
+    assert!(
+        complaint.contains("seen-x.ndjson.zst") && complaint.contains("move it to another place"),
+        "{complaint}"
+    );
 }
 
 #[test]
@@ -211,14 +320,27 @@ fn a_refused_link_to_another_user_s_file_is_never_packed() {
     // Its other name goes, so that it looks like any file.
     fs::remove_file(&secret).expect("it stands");
     let ran = archive_at(&world, LATER, &["--older-than", "7d"]);
-    assert!(ran.code == 0 && ran.err.contains("belongs to another user"), "{ran:?}");
+    assert!(
+        ran.code == 0 && ran.err.contains("belongs to another user"),
+        "{ran:?}"
+    );
     for pack in all(&world.room("archive")) {
         let text = zstd::decode_all(fs::File::open(&pack).expect("a pack")).expect("zstd");
-        assert!(!String::from_utf8_lossy(&text).contains("the secret"), "{}", pack.display());
+        assert!(
+            !String::from_utf8_lossy(&text).contains("the secret"),
+            "{}",
+            pack.display()
+        );
     }
-    let kept = world.names("rejected/mallory").into_iter().find(|name| name.ends_with("~x.json")).expect("it stays");
+    let kept = world
+        .names("rejected/mallory")
+        .into_iter()
+        .find(|name| name.ends_with("~x.json"))
+        .expect("it stays");
     let meta = fs::metadata(world.room(&format!("rejected/mallory/{kept}"))).expect("it stays");
     assert_eq!(std::os::unix::fs::MetadataExt::uid(&meta), victim);
-    let above = fs::metadata(world.room("rejected")).expect("it stands").permissions();
+    let above = fs::metadata(world.room("rejected"))
+        .expect("it stands")
+        .permissions();
     assert_eq!(above.mode() & 0o077, 0, "nobody else reaches it");
 }

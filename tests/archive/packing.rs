@@ -21,7 +21,10 @@ fn room() -> World {
 fn contents(world: &World, below: &str) -> Vec<(Vec<u8>, Vec<Vec<u8>>)> {
     let read = |name: String| {
         let path = format!("{below}/{name}");
-        (path.clone().into_bytes(), vec![fs::read(world.room(&path)).expect("it stands there")])
+        (
+            path.clone().into_bytes(),
+            vec![fs::read(world.room(&path)).expect("it stands there")],
+        )
     };
     world.names(below).into_iter().map(read).collect()
 }
@@ -30,22 +33,42 @@ fn contents(world: &World, below: &str) -> Vec<(Vec<u8>, Vec<Vec<u8>>)> {
 fn what_is_old_is_packed_and_can_be_given_back_byte_for_byte() {
     // P67, P69, P70
     let world = room();
-    let kinds = [("sent", "sent/alice"), ("seen", "inbox/bob/seen"), ("rejected", "rejected/alice")];
+    let kinds = [
+        ("sent", "sent/alice"),
+        ("seen", "inbox/bob/seen"),
+        ("rejected", "rejected/alice"),
+    ];
     let before = kinds.map(|(_, below)| contents(&world, below));
     assert_eq!(before.each_ref().map(Vec::len), [2, 1, 2]);
     let report = archive(&world);
     for ((kind, below), before) in kinds.into_iter().zip(before) {
-        assert_eq!(files(&world.room(""), kind).into_iter().collect::<Vec<_>>(), before);
+        assert_eq!(
+            files(&world.room(""), kind).into_iter().collect::<Vec<_>>(),
+            before
+        );
         assert!(world.names(below).is_empty(), "{below}");
-        let told = report["packed"].as_array().into_iter().flatten().find(|packed| packed["kind"] == kind);
+        let told = report["packed"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .find(|packed| packed["kind"] == kind);
         let told = told.unwrap_or_else(|| panic!("{kind} in {report}"));
         assert_eq!(told["files"], before.len());
         let pack = told["packs"][0].as_str().expect("a path");
-        assert_eq!(told["packed_bytes"], fs::metadata(world.room(pack)).expect("it is there").len());
-        assert_eq!(pack.split('/').nth(1), Some(&chrono::Utc::now().format("%Y-%m").to_string()[..]));
+        assert_eq!(
+            told["packed_bytes"],
+            fs::metadata(world.room(pack)).expect("it is there").len()
+        );
+        assert_eq!(
+            pack.split('/').nth(1),
+            Some(&chrono::Utc::now().format("%Y-%m").to_string()[..])
+        );
     }
     assert_eq!(world.bodies("bob"), ["unread"]);
-    assert_eq!(fs::read_to_string(world.room("spool/archive.lock")).expect("a lock"), "");
+    assert_eq!(
+        fs::read_to_string(world.room("spool/archive.lock")).expect("a lock"),
+        ""
+    );
     assert_eq!(archive(&world)["packed"], json!([]));
 }
 
@@ -55,10 +78,17 @@ fn what_is_younger_stays() {
     let before = world.everything();
     let said = world.ok(&["archive", "--older-than", "7d"]);
     assert_eq!(said, "nothing to archive older than 7d\n");
-    let after: Vec<_> = world.everything().into_iter().filter(|(path, _)| !path.ends_with("archive.lock")).collect();
+    let after: Vec<_> = world
+        .everything()
+        .into_iter()
+        .filter(|(path, _)| !path.ends_with("archive.lock"))
+        .collect();
     assert_eq!(after, before);
     let ran = archive_at(&world, LATER, &["--older-than", "7d"]);
-    assert!(ran.code == 0 && ran.out.contains("packed sent: 2 files, "), "{ran:?}");
+    assert!(
+        ran.code == 0 && ran.out.contains("packed sent: 2 files, "),
+        "{ran:?}"
+    );
 }
 
 #[test]
@@ -74,9 +104,13 @@ fn unread_mail_taken_mail_and_what_has_another_name_stays() {
         "context/plan.json",
         "archive/notes.json",
     ];
-    stays.iter().for_each(|below| drop(world.write(below, "{}")));
+    stays
+        .iter()
+        .for_each(|below| drop(world.write(below, "{}")));
     archive_at(&world, LATER, &["--older-than", "1m"]).ok(&[]);
-    stays.iter().for_each(|below| assert!(world.room(below).exists(), "{below}"));
+    stays
+        .iter()
+        .for_each(|below| assert!(world.room(below).exists(), "{below}"));
     assert_eq!(world.inbox("bob").len(), 2);
 }
 
@@ -84,15 +118,29 @@ fn unread_mail_taken_mail_and_what_has_another_name_stays() {
 fn mail_goes_to_the_month_in_which_it_was_accepted() {
     let world = World::with(&["bob"]);
     world.write("inbox/bob/seen/20260930T235959.999999Z-alice-a.json", "{}");
-    world.write("inbox/bob/expired/20261001T000000.000000Z-alice-b.json", "{}");
+    world.write(
+        "inbox/bob/expired/20261001T000000.000000Z-alice-b.json",
+        "{}",
+    );
     // Nobody makes his mail younger than it is.
     world.write("inbox/bob/seen/29990101T000000.000000Z-alice-c.json", "{}");
     archive(&world);
     let now = chrono::Utc::now().format("%Y-%m").to_string();
     let months = |kind: &str| -> Vec<String> {
         let packs = all(&world.room("")).into_iter();
-        let packs = packs.filter(|path| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(kind)));
-        packs.map(|path| path.parent().and_then(|p| p.file_name()).expect("a month").to_string_lossy().into()).collect()
+        let packs = packs.filter(|path| {
+            path.file_name()
+                .is_some_and(|name| name.to_string_lossy().starts_with(kind))
+        });
+        packs
+            .map(|path| {
+                path.parent()
+                    .and_then(|p| p.file_name())
+                    .expect("a month")
+                    .to_string_lossy()
+                    .into()
+            })
+            .collect()
     };
     assert_eq!(months("seen"), ["2026-09".to_owned(), now]);
     assert_eq!(months("expired"), ["2026-10"]);
@@ -106,7 +154,15 @@ fn a_dry_run_says_the_same_and_changes_nothing() {
     assert_eq!(world.everything(), before);
     let did = world.ok(&["archive", "--older-than", "0s"]);
     let shown = |text: &str, verb: &str| -> Vec<String> {
-        text.lines().map(|line| line.replace(verb, "").split(", archive/").next().unwrap_or_default().into()).collect()
+        text.lines()
+            .map(|line| {
+                line.replace(verb, "")
+                    .split(", archive/")
+                    .next()
+                    .unwrap_or_default()
+                    .into()
+            })
+            .collect()
     };
     // Segments that are whole there are none here.
     assert_eq!(shown(&would, "would pack "), shown(&did, "packed "));
@@ -117,7 +173,11 @@ fn a_dry_run_says_the_same_and_changes_nothing() {
 fn quiet_means_quiet_and_nonsense_is_told() {
     let world = room();
     assert!(world.fails(2, &["archive"]).contains("--older-than"));
-    assert!(world.fails(2, &["archive", "--older-than", "week"]).contains("90s, 2h, 7d"));
+    assert!(
+        world
+            .fails(2, &["archive", "--older-than", "week"])
+            .contains("90s, 2h, 7d")
+    );
     let ran = world.run(&["archive", "--older-than", "0s", "--quiet"]);
     assert_eq!((ran.code, &*ran.out, &*ran.err), (0, "", ""));
     assert!(!all(&world.room("")).is_empty());
@@ -129,7 +189,11 @@ fn one_archiver_at_a_time() {
     let world = room();
     let lock = fs::File::create(world.room("spool/archive.lock")).expect("a lock");
     lock.lock().expect("nobody holds it");
-    assert!(world.fails(75, &["archive", "--older-than", "0s"]).contains("another `mailbag archive` is running"));
+    assert!(
+        world
+            .fails(75, &["archive", "--older-than", "0s"])
+            .contains("another `mailbag archive` is running")
+    );
     drop(lock);
     assert_eq!(archive(&world)["packed"].as_array().map(Vec::len), Some(3));
 }
@@ -140,14 +204,23 @@ fn many_files_are_several_packs_and_none_is_missing() {
     let world = World::with(&["bob"]);
     let seen = world.room("inbox/bob/seen");
     for n in 0..250 {
-        fs::write(seen.join(format!("20260301T000000.{n:06}Z-alice-m.json")), format!("{{\"n\":{n}}}"))
-            .expect("written");
+        fs::write(
+            seen.join(format!("20260301T000000.{n:06}Z-alice-m.json")),
+            format!("{{\"n\":{n}}}"),
+        )
+        .expect("written");
     }
     let mut program = world.program(&["archive", "--older-than", "0s", "--json"]);
-    let output = program.env("MAILBAG_TEST_PACK_FILES", "100").output().expect("it runs");
+    let output = program
+        .env("MAILBAG_TEST_PACK_FILES", "100")
+        .output()
+        .expect("it runs");
     let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(report["packed"][0]["files"], 250);
-    assert_eq!(report["packed"][0]["packs"].as_array().map(Vec::len), Some(3));
+    assert_eq!(
+        report["packed"][0]["packs"].as_array().map(Vec::len),
+        Some(3)
+    );
     assert_eq!(files(&world.room(""), "seen").len(), 250);
     assert!(world.names("inbox/bob/seen").is_empty());
 }
@@ -157,15 +230,30 @@ fn the_line_of_the_docs_gives_a_file_back() {
     let world = room();
     let (path, content) = contents(&world, "sent/alice").remove(0);
     archive(&world);
-    let tools = ["zstdcat", "jq"].map(|tool| std::process::Command::new(tool).arg("--version").output().is_ok());
+    let tools = ["zstdcat", "jq"].map(|tool| {
+        std::process::Command::new(tool)
+            .arg("--version")
+            .output()
+            .is_ok()
+    });
     if tools != [true, true] {
         skip("zstdcat or jq is not installed");
         return;
     }
     let docs = fs::read_to_string("docs/archive.md").expect("the page");
-    let line = docs.lines().find(|line| line.contains("zstdcat") && line.contains(".path")).expect("the line");
-    let line = line.trim().replace("sent/alice/7~x.json", &String::from_utf8_lossy(&path)).replace("2026-11", "*");
-    let output = std::process::Command::new("sh").args(["-c", &line]).current_dir(world.path()).output().expect("sh");
+    let line = docs
+        .lines()
+        .find(|line| line.contains("zstdcat") && line.contains(".path"))
+        .expect("the line");
+    let line = line
+        .trim()
+        .replace("sent/alice/7~x.json", &String::from_utf8_lossy(&path))
+        .replace("2026-11", "*");
+    let output = std::process::Command::new("sh")
+        .args(["-c", &line])
+        .current_dir(world.path())
+        .output()
+        .expect("sh");
     assert!(output.status.success(), "{line}: {output:?}");
     assert_eq!(output.stdout, content[0], "{line}");
     assert!(!packs::log(&world.room("")).is_empty());

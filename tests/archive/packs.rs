@@ -8,15 +8,22 @@ use std::path::{Path, PathBuf};
 
 /// Every file below a room's archive, drafts included.
 pub(crate) fn all(room: &Path) -> Vec<PathBuf> {
-    let entries = walkdir::WalkDir::new(room.join("archive")).sort_by_file_name().into_iter().flatten();
-    entries.filter(|entry| entry.file_type().is_file()).map(|entry| entry.into_path()).collect()
+    let entries = walkdir::WalkDir::new(room.join("archive"))
+        .sort_by_file_name()
+        .into_iter()
+        .flatten();
+    entries
+        .filter(|entry| entry.file_type().is_file())
+        .map(|entry| entry.into_path())
+        .collect()
 }
 
 /// What a packed file gives back. What is damaged gives less, and whoever looks for it misses it.
 pub(crate) fn unpacked(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     let file = File::open(path).expect("it stands there");
-    if let Err(e) = zstd::Decoder::new(file).and_then(|mut decoder| decoder.read_to_end(&mut bytes)) {
+    if let Err(e) = zstd::Decoder::new(file).and_then(|mut decoder| decoder.read_to_end(&mut bytes))
+    {
         println!("{}: {e}", path.display());
     }
     bytes
@@ -24,18 +31,31 @@ pub(crate) fn unpacked(path: &Path) -> Vec<u8> {
 
 /// The files of one kind in the archive, each with all the contents that were packed under its path.
 pub(crate) fn files(room: &Path, kind: &str) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>> {
-    let is_one =
-        |path: &&PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&format!("{kind}-")));
+    let is_one = |path: &&PathBuf| {
+        path.file_name()
+            .is_some_and(|name| name.to_string_lossy().starts_with(&format!("{kind}-")))
+    };
     let mut files: BTreeMap<Vec<u8>, Vec<Vec<u8>>> = BTreeMap::new();
     for pack in all(room).iter().filter(is_one) {
         for line in unpacked(pack).split_inclusive(|byte| *byte == b'\n') {
-            let Ok(entry) = serde_json::from_slice::<Value>(line) else { continue };
+            let Ok(entry) = serde_json::from_slice::<Value>(line) else {
+                continue;
+            };
             assert!(entry["modified"].is_string(), "{entry}");
             let text = |field: &str| entry[field].as_str();
-            let raw =
-                |field: &str| text(field).map(|code| data_encoding::BASE64.decode(code.as_bytes()).expect("base64"));
-            let path = raw("path_base64").or_else(|| Some(text("path")?.into())).expect("a path");
-            let content = raw("base64").or_else(|| Some(text("content")?.into())).expect("a content");
+            let raw = |field: &str| {
+                text(field).map(|code| {
+                    data_encoding::BASE64
+                        .decode(code.as_bytes())
+                        .expect("base64")
+                })
+            };
+            let path = raw("path_base64")
+                .or_else(|| Some(text("path")?.into()))
+                .expect("a path");
+            let content = raw("base64")
+                .or_else(|| Some(text("content")?.into()))
+                .expect("a content");
             files.entry(path).or_default().push(content);
         }
     }
@@ -45,13 +65,31 @@ pub(crate) fn files(room: &Path, kind: &str) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>> 
 /// The log's bytes, segment by segment, wherever each stands; of one that stands twice, those in `log/`.
 pub(crate) fn log(room: &Path) -> Vec<u8> {
     let mut segments: BTreeMap<String, Vec<u8>> = BTreeMap::new();
-    for entry in fs::read_dir(room.join("log")).into_iter().flatten().flatten() {
-        segments.insert(entry.file_name().to_string_lossy().into_owned(), fs::read(entry.path()).expect("a segment"));
+    for entry in fs::read_dir(room.join("log"))
+        .into_iter()
+        .flatten()
+        .flatten()
+    {
+        segments.insert(
+            entry.file_name().to_string_lossy().into_owned(),
+            fs::read(entry.path()).expect("a segment"),
+        );
     }
     for path in all(room) {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let Some(name) = name.strip_prefix("log-").and_then(|name| name.strip_suffix(".zst")) else { continue };
-        segments.entry(name.to_owned()).or_insert_with(|| unpacked(&path));
+        let name = path
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
+        let Some(name) = name
+            .strip_prefix("log-")
+            .and_then(|name| name.strip_suffix(".zst"))
+        else {
+            continue;
+        };
+        segments
+            .entry(name.to_owned())
+            .or_insert_with(|| unpacked(&path));
     }
     segments.into_values().flatten().collect()
 }

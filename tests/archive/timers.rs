@@ -9,7 +9,10 @@ fn blocks(language: &str) -> Vec<String> {
     let page = fs::read_to_string("docs/archive.md").expect("the page");
     let begin = format!("```{language}\n");
     let parts = page.split(&begin).skip(1);
-    parts.filter_map(|part| part.split("```").next()).map(str::to_owned).collect()
+    parts
+        .filter_map(|part| part.split("```").next())
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Runs a command line of the docs in a room, which it must name with `--room`.
@@ -17,17 +20,30 @@ fn runs(line: &str) {
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "young");
     let words: Vec<&str> = line.split_whitespace().collect();
-    let at = words.iter().position(|word| *word == "--room").expect("it names a room");
+    let at = words
+        .iter()
+        .position(|word| *word == "--room")
+        .expect("it names a room");
     let room = world.room("");
     let args: Vec<&str> = words
         .iter()
         .enumerate()
-        .map(|(n, word)| if n == at + 1 { room.to_str().expect("text") } else { *word })
+        .map(|(n, word)| {
+            if n == at + 1 {
+                room.to_str().expect("text")
+            } else {
+                *word
+            }
+        })
         .collect();
     assert_eq!(args[0], "mailbag");
     let ran = world.run(&args[1..]);
     assert_eq!((ran.code, &*ran.out, &*ran.err), (0, "", ""), "{line}");
-    assert_eq!(world.names("sent/alice").len(), 1, "it packs what is old, and no more");
+    assert_eq!(
+        world.names("sent/alice").len(),
+        1,
+        "it packs what is old, and no more"
+    );
 }
 
 #[test]
@@ -41,14 +57,27 @@ fn the_cron_line_runs() {
 #[test]
 fn the_systemd_units_are_taken_and_what_they_start_runs() {
     let units = blocks("ini");
-    let service = units.iter().find(|unit| unit.contains("[Service]")).expect("a service");
-    let start = service.lines().find_map(|line| line.strip_prefix("ExecStart=")).expect("a command");
+    let service = units
+        .iter()
+        .find(|unit| unit.contains("[Service]"))
+        .expect("a service");
+    let start = service
+        .lines()
+        .find_map(|line| line.strip_prefix("ExecStart="))
+        .expect("a command");
     runs(start);
     let dir = tempfile::tempdir().expect("a directory");
     let program = assert_cmd::cargo::cargo_bin!("mailbag");
     for unit in &units {
-        let name = unit.lines().next().and_then(|line| line.strip_prefix("# ")).expect("its name");
-        let unit = unit.replace("ExecStart=mailbag", &format!("ExecStart={}", program.display()));
+        let name = unit
+            .lines()
+            .next()
+            .and_then(|line| line.strip_prefix("# "))
+            .expect("its name");
+        let unit = unit.replace(
+            "ExecStart=mailbag",
+            &format!("ExecStart={}", program.display()),
+        );
         fs::write(dir.path().join(name), unit).expect("written");
     }
     let timer = dir.path().join("mailbag-archive.timer");
@@ -58,7 +87,11 @@ fn the_systemd_units_are_taken_and_what_they_start_runs() {
         .env("XDG_RUNTIME_DIR", dir.path())
         .output()
     {
-        Ok(verified) => assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr)),
+        Ok(verified) => assert!(
+            verified.status.success(),
+            "{}",
+            String::from_utf8_lossy(&verified.stderr)
+        ),
         Err(e) => skip(format_args!("systemd-analyze does not start: {e}")),
     }
 }

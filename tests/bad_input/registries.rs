@@ -8,12 +8,30 @@ use std::fs;
 fn cases() -> Vec<(&'static str, &'static [&'static str])> {
     vec![
         ("", &["registry.json"]),
-        ("{\"agents\": [\n{\"id\": \"alice\"},\n{\"id\":", &["registry.json line 3"]),
-        ("{\"agents\": [\n{\"id\": \"bob\"},\n{\"id\": \"Bob\"}]}", &["registry.json", "bob", "Bob"]),
-        ("{\"agents\": [\n{\"id\": \"bob\"},\n{\"id\": \"x\", \"name\": \"Bob\"}]}", &["registry.json", "bob", "Bob"]),
-        ("{\"agents\": [\n{\"id\": \"..\"}]}", &["registry.json", ".."]),
-        ("{\"agents\": [\n{\"id\": \"a/b\"}]}", &["registry.json", "a/b"]),
-        ("{\"agents\": [\n{\"id\": \"all\"}]}", &["registry.json", "all"]),
+        (
+            "{\"agents\": [\n{\"id\": \"alice\"},\n{\"id\":",
+            &["registry.json line 3"],
+        ),
+        (
+            "{\"agents\": [\n{\"id\": \"bob\"},\n{\"id\": \"Bob\"}]}",
+            &["registry.json", "bob", "Bob"],
+        ),
+        (
+            "{\"agents\": [\n{\"id\": \"bob\"},\n{\"id\": \"x\", \"name\": \"Bob\"}]}",
+            &["registry.json", "bob", "Bob"],
+        ),
+        (
+            "{\"agents\": [\n{\"id\": \"..\"}]}",
+            &["registry.json", ".."],
+        ),
+        (
+            "{\"agents\": [\n{\"id\": \"a/b\"}]}",
+            &["registry.json", "a/b"],
+        ),
+        (
+            "{\"agents\": [\n{\"id\": \"all\"}]}",
+            &["registry.json", "all"],
+        ),
         ("{\"agents\": {}}", &["registry.json", "agents"]),
     ]
 }
@@ -27,16 +45,28 @@ fn a_bad_registry_stops_the_start_names_the_place_and_is_not_replaced() {
         for command in [["run"].as_slice(), &["run", "--once"]] {
             let complaint = town.fails(1, command);
             for word in named {
-                assert!(complaint.contains(word), "{text:?}: {word:?} is not named: {complaint}");
+                assert!(
+                    complaint.contains(word),
+                    "{text:?}: {word:?} is not named: {complaint}"
+                );
             }
         }
-        assert_eq!(fs::read_to_string(town.room("registry.json")).expect("it is there"), text);
+        assert_eq!(
+            fs::read_to_string(town.room("registry.json")).expect("it is there"),
+            text
+        );
     }
     fs::remove_file(town.room("registry.json")).expect("it is there");
     let complaint = town.fails(1, &["run", "--once"]);
-    assert!(complaint.contains("registry.json") && complaint.contains("missing"), "{complaint}");
+    assert!(
+        complaint.contains("registry.json") && complaint.contains("missing"),
+        "{complaint}"
+    );
     assert!(!town.room("registry.json").exists());
-    assert_eq!((town.count("bob"), town.names("outbox/alice").len()), (0, 1));
+    assert_eq!(
+        (town.count("bob"), town.names("outbox/alice").len()),
+        (0, 1)
+    );
     town.register(&[json!({"id": "alice"}), json!({"id": "bob"})]);
     town.ok(&["run", "--once"]);
     assert_eq!(town.bodies("bob"), ["waits"]);
@@ -46,5 +76,8 @@ fn a_bad_registry_stops_the_start_names_the_place_and_is_not_replaced() {
 fn bad_settings_stop_the_start_and_are_not_replaced() {
     let town = Town::of(&["alice", "bob"]).settings("durability = \"power\"\nmessage_bites = 5\n");
     let complaint = town.fails(1, &["run", "--once"]);
-    assert!(complaint.contains("settings.toml line 2") && complaint.contains("message_bytes"), "{complaint}");
+    assert!(
+        complaint.contains("settings.toml line 2") && complaint.contains("message_bytes"),
+        "{complaint}"
+    );
 }

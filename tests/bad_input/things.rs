@@ -28,8 +28,16 @@ fn a_fifo_a_socket_and_a_directory_hang_nothing() {
     tool("mkfifo", [town.room("outbox/alice/fifo.json").as_os_str()]);
     let _listening = UnixListener::bind(town.room("outbox/alice/socket.json")).expect("an outbox");
     fs::create_dir(town.path().join("directory")).expect("the world");
-    fs::write(town.path().join("directory/inside.json"), r#"{"to": "bob", "body": "x"}"#).expect("the world");
-    fs::rename(town.path().join("directory"), town.room("outbox/alice/directory.json")).expect("an outbox");
+    fs::write(
+        town.path().join("directory/inside.json"),
+        r#"{"to": "bob", "body": "x"}"#,
+    )
+    .expect("the world");
+    fs::rename(
+        town.path().join("directory"),
+        town.room("outbox/alice/directory.json"),
+    )
+    .expect("an outbox");
     for name in ["fifo.json", "socket.json", "directory.json"] {
         is_refused(&town, "alice", name, "not_a_file");
     }
@@ -42,9 +50,15 @@ fn devices_are_refused_without_being_read() {
         return;
     }
     let town = Town::of(&["alice", "bob"]).run();
-    for (name, numbers) in [("zero.json", ["c", "1", "5"]), ("loop.json", ["b", "7", "0"])] {
+    for (name, numbers) in [
+        ("zero.json", ["c", "1", "5"]),
+        ("loop.json", ["b", "7", "0"]),
+    ] {
         let path = town.room("outbox/alice").join(name);
-        tool("mknod", std::iter::once(path.as_os_str()).chain(numbers.map(OsStr::new)));
+        tool(
+            "mknod",
+            std::iter::once(path.as_os_str()).chain(numbers.map(OsStr::new)),
+        );
         is_refused(&town, "alice", name, "not_a_file");
     }
     nothing_else_happened(&town, "alice", "bob");
@@ -55,12 +69,20 @@ fn an_outbox_replaced_by_a_symlink_is_blocked_and_nothing_behind_it_is_touched()
     let town = Town::of(&["alice", "bob"]).run();
     let elsewhere = town.path().join("elsewhere");
     fs::create_dir(&elsewhere).expect("the world");
-    fs::write(elsewhere.join("x.json"), r#"{"to": "bob", "body": "not mine"}"#).expect("the world");
+    fs::write(
+        elsewhere.join("x.json"),
+        r#"{"to": "bob", "body": "not mine"}"#,
+    )
+    .expect("the world");
     symlink(&elsewhere, town.path().join("link")).expect("the world");
     exchange(&town.path().join("link"), &town.room("outbox/alice"));
     town.wait_for_reason("outbox/alice");
     town.is_alive("bob", "bob");
-    fs::write(elsewhere.join("y.json"), r#"{"to": "bob", "body": "nor this"}"#).expect("the world");
+    fs::write(
+        elsewhere.join("y.json"),
+        r#"{"to": "bob", "body": "nor this"}"#,
+    )
+    .expect("the world");
     town.is_alive("bob", "bob");
     assert_eq!(town.count("bob"), 0);
     assert_eq!(fs::read_dir(&elsewhere).expect("it stays").count(), 2);
@@ -76,16 +98,31 @@ fn a_file_that_the_router_may_not_read_is_refused_after_a_while_unless_it_become
         return;
     }
     let mut town = Town::of(&["alice", "bob"]);
-    tool("chown", [OsStr::new("-R"), OsStr::new("65534:65534"), town.path().as_os_str()]);
+    tool(
+        "chown",
+        [
+            OsStr::new("-R"),
+            OsStr::new("65534:65534"),
+            town.path().as_os_str(),
+        ],
+    );
     fs::set_permissions(town.path(), fs::Permissions::from_mode(0o755)).expect("its own directory");
     town.start_by(as_nobody(&town));
     for name in ["never.json", "later.json"] {
-        let draft = town.drop_file("alice", &format!(".{name}"), json!({"to": "bob", "body": name}).to_string());
+        let draft = town.drop_file(
+            "alice",
+            &format!(".{name}"),
+            json!({"to": "bob", "body": name}).to_string(),
+        );
         fs::set_permissions(&draft, fs::Permissions::from_mode(0o000)).expect("its own file");
         fs::rename(&draft, draft.with_file_name(name)).expect("the same directory");
     }
     town.is_alive("bob", "bob");
-    fs::set_permissions(town.room("outbox/alice/later.json"), fs::Permissions::from_mode(0o644)).expect("it waits");
+    fs::set_permissions(
+        town.room("outbox/alice/later.json"),
+        fs::Permissions::from_mode(0o644),
+    )
+    .expect("it waits");
     is_refused(&town, "alice", "never.json", "unreadable");
     town.wait_for_bodies("bob", &["later.json"]);
 }
@@ -96,8 +133,14 @@ fn as_nobody(town: &Town) -> std::process::Command {
     let program = town.path().join("mailbag");
     copy_program(run.get_program(), &program);
     let mut command = std::process::Command::new("setpriv");
-    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program).args(run.get_args());
-    command.current_dir(town.path()).env("NO_COLOR", "1").env("HOME", town.path());
+    command
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(program)
+        .args(run.get_args());
+    command
+        .current_dir(town.path())
+        .env("NO_COLOR", "1")
+        .env("HOME", town.path());
     command
 }
 
@@ -105,9 +148,14 @@ fn as_nobody(town: &Town) -> std::process::Command {
 fn bad_content_under_bad_names_is_refused_as_under_any_other() {
     let town = Town::of(&["alice", "bob"]).run();
     let longest = "x".repeat(250) + ".json";
-    let names = [OsStr::new(&longest), OsStr::new("a\nb.json"), OsStr::from_bytes(b"\xff\xfe.json")];
+    let names = [
+        OsStr::new(&longest),
+        OsStr::new("a\nb.json"),
+        OsStr::from_bytes(b"\xff\xfe.json"),
+    ];
     for name in names {
-        fs::write(town.room("outbox/alice").join(name), "{\"to\": \"bob\"").expect("the file system takes it");
+        fs::write(town.room("outbox/alice").join(name), "{\"to\": \"bob\"")
+            .expect("the file system takes it");
     }
     for name in names {
         is_refused(&town, "alice", &name.to_string_lossy(), "truncated");

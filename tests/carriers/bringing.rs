@@ -12,12 +12,20 @@ fn mail_and_its_answer_cross_without_a_daemon_in_either_room() {
     // P220 P222
     let pair = Pair::new();
     pair.fit.send("alice", "po:sintra", "which port?");
-    assert!(pair.once().ok(&["link run"]).contains("all mail is confirmed"));
+    assert!(
+        pair.once()
+            .ok(&["link run"])
+            .contains("all mail is confirmed")
+    );
     assert_eq!(pair.po.bodies("sintra"), ["which port?"]);
     pair.po.send("sintra", "fit:alice", "8080");
     pair.once().ok(&["link run"]);
     assert_eq!(pair.fit.bodies("alice"), ["8080"]);
-    assert_eq!(pair.po.names("links/fit/out"), ["state.json"], "what is confirmed is gone");
+    assert_eq!(
+        pair.po.names("links/fit/out"),
+        ["state.json"],
+        "what is confirmed is gone"
+    );
     assert_eq!(pair.fit.names("links/po/out"), ["state.json"]);
 }
 
@@ -42,17 +50,31 @@ fn the_daemon_starts_the_carriers_along() {
     daemon.says("link po: connected");
     Pair::drop_mail(&pair.fit, "alice", "po:sintra", "hello");
     wait("it arrives", || pair.po.bodies("sintra") == ["hello"]);
-    let carrier = pair.fit.read("links/po/carrier.json")["pid"].as_i64().expect("a number");
-    assert_ne!(carrier, i64::from(daemon.child.id()), "what breaks a carrier does not end the router");
+    let carrier = pair.fit.read("links/po/carrier.json")["pid"]
+        .as_i64()
+        .expect("a number");
+    assert_ne!(
+        carrier,
+        i64::from(daemon.child.id()),
+        "what breaks a carrier does not end the router"
+    );
     let carrier = rustix::process::Pid::from_raw(carrier as i32).expect("a process");
     rustix::process::kill_process(carrier, rustix::process::Signal::KILL).expect("it runs");
     daemon.says("the carriers ended (signal: 9 (SIGKILL)); starting them again");
     Pair::drop_mail(&pair.fit, "alice", "po:sintra", "again");
-    wait("it arrives", || pair.po.bodies("sintra") == ["hello", "again"]);
-    let served: i32 = fs::read_to_string(pair.bin("serving")).expect("it ran").trim().parse().expect("a number");
+    wait("it arrives", || {
+        pair.po.bodies("sintra") == ["hello", "again"]
+    });
+    let served: i32 = fs::read_to_string(pair.bin("serving"))
+        .expect("it ran")
+        .trim()
+        .parse()
+        .expect("a number");
     assert_eq!(daemon.end(), 0);
     let pid = rustix::process::Pid::from_raw(served).expect("a process");
-    wait("the far end ends with it", || rustix::process::test_kill_process(pid).is_err());
+    wait("the far end ends with it", || {
+        rustix::process::test_kill_process(pid).is_err()
+    });
 }
 
 #[test]
@@ -62,7 +84,10 @@ fn one_carrier_serves_a_link_and_another_says_which() {
     let first = pair.carriers();
     first.says("connected");
     let told = pair.once().fails(75, &["link run --once"]);
-    assert!(told.contains("another carrier serves the link po") && told.contains("process"), "{told}");
+    assert!(
+        told.contains("another carrier serves the link po") && told.contains("process"),
+        "{told}"
+    );
     if cfg!(target_os = "linux") {
         assert!(told.contains(&first.child.id().to_string()), "{told}");
     }
@@ -73,7 +98,9 @@ fn one_carrier_serves_a_link_and_another_says_which() {
     drop(first);
     second.says("connected");
     Pair::drop_mail(&pair.fit, "alice", "po:sintra", "twice");
-    wait("the second goes on", || pair.po.bodies("sintra") == ["once", "twice"]);
+    wait("the second goes on", || {
+        pair.po.bodies("sintra") == ["once", "twice"]
+    });
 }
 
 #[test]
@@ -89,11 +116,25 @@ fn a_link_that_is_down_keeps_its_mail_and_says_why() {
     wait("it waits", || pair.fit.names("links/po/out").len() == 6);
     let note = pair.fit.read("links/po/carrier.json");
     assert_eq!(note["state"], "waiting");
-    assert!(note["why"].as_str().is_some_and(|why| why.contains("Connection refused")), "{note}");
-    assert_eq!(carriers.log().matches("not connected").count(), 1, "a state is said once: {}", carriers.log());
+    assert!(
+        note["why"]
+            .as_str()
+            .is_some_and(|why| why.contains("Connection refused")),
+        "{note}"
+    );
+    assert_eq!(
+        carriers.log().matches("not connected").count(),
+        1,
+        "a state is said once: {}",
+        carriers.log()
+    );
     fs::remove_file(pair.bin("down")).expect("it was there");
-    wait("it arrives", || pair.po.bodies("sintra") == ["0", "1", "2", "3", "4"]);
-    wait("it is confirmed", || state(&pair.fit, "po")["out"]["acked"] == 5);
+    wait("it arrives", || {
+        pair.po.bodies("sintra") == ["0", "1", "2", "3", "4"]
+    });
+    wait("it is confirmed", || {
+        state(&pair.fit, "po")["out"]["acked"] == 5
+    });
 }
 
 #[test]
@@ -103,14 +144,19 @@ fn an_item_that_is_damaged_in_out_is_not_sent_and_the_router_makes_it_again() {
     for n in 0..4 {
         pair.po.send("sintra", "fit:alice", &n.to_string());
     }
-    pair.po.write("links/fit/out/000000000002.json", "{\"n\":2}");
-    let said =
-        [json!({"hello": {"version": 1, "room": "r"}}), json!({"state": {"room": "r", "in": null, "out": null}})];
+    pair.po
+        .write("links/fit/out/000000000002.json", "{\"n\":2}");
+    let said = [
+        json!({"hello": {"version": 1, "room": "r"}}),
+        json!({"state": {"room": "r", "in": null, "out": null}}),
+    ];
     let mut talk = Talk::begin(&pair.po, "fit");
     talk.say(&lines(&said));
     let heard = talk.hears("\"n\":1,");
     let damaged = pair.po.room("links/fit/out/000000000002.json");
-    wait("it is removed", || std::fs::read_to_string(&damaged).ok().as_deref() != Some("{\"n\":2}"));
+    wait("it is removed", || {
+        std::fs::read_to_string(&damaged).ok().as_deref() != Some("{\"n\":2}")
+    });
     // The item that the router has made instead may follow at once.
     assert!(!heard.contains("{\"n\":2}"), "{heard}");
     drop(talk);
@@ -138,7 +184,8 @@ fn an_item_that_is_lost_in_in_is_asked_for_again() {
 #[test]
 fn a_room_that_is_known_by_another_tag_says_so() {
     let pair = Pair::untrusted();
-    pair.fit.write("settings.toml", pair.settings("gym", "as = \"fit\"\n"));
+    pair.fit
+        .write("settings.toml", pair.settings("gym", "as = \"fit\"\n"));
     pair.fit.ok(&["trust", "--yes"]);
     pair.fit.send("alice", "po:sintra", "hello");
     pair.once().ok(&["link run"]);
@@ -154,10 +201,19 @@ fn a_far_side_of_another_version_is_told_of() {
     // P220
     let pair = Pair::new();
     fs::remove_file(pair.bin("mailbag")).expect("it was there");
-    pair.script("mailbag", "#!/bin/sh\necho '{\"hello\":{\"version\":9,\"room\":\"x\"}}'\ncat >/dev/null\n");
+    pair.script(
+        "mailbag",
+        "#!/bin/sh\necho '{\"hello\":{\"version\":9,\"room\":\"x\"}}'\ncat >/dev/null\n",
+    );
     let told = pair.once().fails(75, &["link run"]);
-    assert!(told.contains("version 9") && told.contains("version 1") && told.contains("update"), "{told}");
-    pair.script("mailbag", "#!/bin/sh\necho 'bash: mailbag: command not found' >&2\nexit 127\n");
+    assert!(
+        told.contains("version 9") && told.contains("version 1") && told.contains("update"),
+        "{told}"
+    );
+    pair.script(
+        "mailbag",
+        "#!/bin/sh\necho 'bash: mailbag: command not found' >&2\nexit 127\n",
+    );
     let told = pair.once().fails(75, &["link run"]);
     assert!(told.contains("command not found"), "{told}");
 }
@@ -170,7 +226,13 @@ fn a_room_that_leads_to_itself_is_refused() {
     let own = own.trim_end_matches('/');
     let link = |tag: &str, more: &str| format!("[links.{tag}]\n{more}\n");
     let to_itself = link("po", &format!("carrier = \"ssh\"\naddress = \"po:{own}\""));
-    pair.fit.write("settings.toml", format!("tag = \"fit\"\n{to_itself}{}", link("fit", "carrier = \"none\"")));
+    pair.fit.write(
+        "settings.toml",
+        format!(
+            "tag = \"fit\"\n{to_itself}{}",
+            link("fit", "carrier = \"none\"")
+        ),
+    );
     pair.fit.ok(&["trust", "--yes"]);
     let told = pair.once().fails(75, &["link run"]);
     assert!(told.contains("leads to this room itself"), "{told}");

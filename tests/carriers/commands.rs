@@ -26,19 +26,48 @@ fn settings(world: &World) -> String {
 fn one_command_on_each_machine_adds_a_link_that_carries_mail() {
     // P226 P227
     let pair = strangers();
-    let added = pair.fit.ok(&["link", "add", "po", &address(&pair), "--carrier", "ssh"]);
-    assert!(added.contains("the other room needs a link to this one, too; see docs/machines.md"), "{added}");
+    let added = pair
+        .fit
+        .ok(&["link", "add", "po", &address(&pair), "--carrier", "ssh"]);
+    assert!(
+        added.contains("the other room needs a link to this one, too; see docs/machines.md"),
+        "{added}"
+    );
     let added = pair.po.json(&["link", "add", "fit", "--carrier", "none"]);
-    assert_eq!((&added["carrier"], &added["address"], &added["next"]), (&json!("none"), &json!(""), &Value::Null));
-    assert_eq!(settings(&pair.po), "[links.fit]\ncarrier = \"none\"\naccept = [\"agents\", \"roles\"]\n");
+    assert_eq!(
+        (&added["carrier"], &added["address"], &added["next"]),
+        (&json!("none"), &json!(""), &Value::Null)
+    );
+    assert_eq!(
+        settings(&pair.po),
+        "[links.fit]\ncarrier = \"none\"\naccept = [\"agents\", \"roles\"]\n"
+    );
     // Who adds the link agrees to it.
-    assert!(pair.fit.ok(&["trust"]).contains("po by ssh at ann@po.example:"));
+    assert!(
+        pair.fit
+            .ok(&["trust"])
+            .contains("po by ssh at ann@po.example:")
+    );
     pair.fit.send("alice", "po:sintra", "hello");
     pair.once().ok(&["link run"]);
     assert_eq!(pair.po.inbox("sintra")[0]["from"], "fit:alice");
-    let again = pair.fit.json(&["link", "add", "po", &address(&pair), "--carrier", "ssh"]);
-    assert_eq!((&again["added"], &again["changed"]), (&json!(false), &json!(false)));
-    let known_as = pair.fit.json(&["link", "add", "po", &address(&pair), "--carrier", "ssh", "--known-as", "west"]);
+    let again = pair
+        .fit
+        .json(&["link", "add", "po", &address(&pair), "--carrier", "ssh"]);
+    assert_eq!(
+        (&again["added"], &again["changed"]),
+        (&json!(false), &json!(false))
+    );
+    let known_as = pair.fit.json(&[
+        "link",
+        "add",
+        "po",
+        &address(&pair),
+        "--carrier",
+        "ssh",
+        "--known-as",
+        "west",
+    ]);
     assert_eq!(known_as["as"], "west");
     assert!(settings(&pair.fit).contains("as = \"west\""));
 }
@@ -48,19 +77,52 @@ fn an_address_that_the_carrier_cannot_use_changes_nothing() {
     // P227
     let pair = strangers();
     let before = settings(&pair.fit);
-    for address in ["-oProxyCommand=id:/x", "po:/x;id", "po:relative", "po", "/srv/po"] {
-        let told = pair.fit.fails(2, &["link", "add", "po", "--carrier", "ssh", "--", address]);
+    for address in [
+        "-oProxyCommand=id:/x",
+        "po:/x;id",
+        "po:relative",
+        "po",
+        "/srv/po",
+    ] {
+        let told = pair
+            .fit
+            .fails(2, &["link", "add", "po", "--carrier", "ssh", "--", address]);
         assert!(told.contains("address is none of SSH"), "{address}: {told}");
     }
-    assert!(pair.fit.fails(2, &["link", "add", "po", "--carrier", "ssh"]).contains("address is none of SSH"));
-    let told = pair.fit.fails(2, &["link", "add", "po", &address(&pair), "--carrier", "none"]);
+    assert!(
+        pair.fit
+            .fails(2, &["link", "add", "po", "--carrier", "ssh"])
+            .contains("address is none of SSH")
+    );
+    let told = pair.fit.fails(
+        2,
+        &["link", "add", "po", &address(&pair), "--carrier", "none"],
+    );
     assert!(told.contains("has no address here"), "{told}");
-    assert!(pair.fit.fails(2, &["link", "add", "po", "x", "--carrier", "pigeon"]).contains("dir, ssh, nats and none"));
+    assert!(
+        pair.fit
+            .fails(2, &["link", "add", "po", "x", "--carrier", "pigeon"])
+            .contains("dir, ssh, nats and none")
+    );
     assert_eq!(settings(&pair.fit), before);
-    let shown = pair.fit.ok(&["link", "add", "po", &address(&pair), "--carrier", "ssh", "--dry-run"]);
-    assert!(shown.starts_with("[links.po]\ncarrier = \"ssh\"\n"), "{shown}");
+    let shown = pair.fit.ok(&[
+        "link",
+        "add",
+        "po",
+        &address(&pair),
+        "--carrier",
+        "ssh",
+        "--dry-run",
+    ]);
+    assert!(
+        shown.starts_with("[links.po]\ncarrier = \"ssh\"\n"),
+        "{shown}"
+    );
     assert_eq!(settings(&pair.fit), before);
-    assert!(!pair.fit.ok(&["trust"]).contains("po by ssh at"), "a look is no consent");
+    assert!(
+        !pair.fit.ok(&["trust"]).contains("po by ssh at"),
+        "a look is no consent"
+    );
 }
 
 #[test]
@@ -68,12 +130,19 @@ fn a_session_that_adds_a_link_does_not_agree_to_it() {
     // P226
     let pair = strangers();
     let address = address(&pair);
-    let added = pair.fit.run_with(&["link", "add", "po", &address, "--carrier", "ssh"], |command| {
-        command.env("CLAUDE_CODE_SESSION_ID", "s1");
-    });
+    let added = pair.fit.run_with(
+        &["link", "add", "po", &address, "--carrier", "ssh"],
+        |command| {
+            command.env("CLAUDE_CODE_SESSION_ID", "s1");
+        },
+    );
     assert_ne!(added.code, 101, "{added:?}");
-    pair.po.write("settings.toml", "[links.fit]\ncarrier = \"none\"\n");
-    pair.fit.write("settings.toml", format!("tag = \"fit\"\n[links.po]\ncarrier = \"ssh\"\naddress = \"{address}\"\n"));
+    pair.po
+        .write("settings.toml", "[links.fit]\ncarrier = \"none\"\n");
+    pair.fit.write(
+        "settings.toml",
+        format!("tag = \"fit\"\n[links.po]\ncarrier = \"ssh\"\naddress = \"{address}\"\n"),
+    );
     assert!(pair.once().fails(1, &["link run"]).contains("not agreed"));
 }
 
@@ -82,15 +151,24 @@ fn a_test_of_a_link_to_another_machine_shows_its_stages() {
     let pair = Pair::new();
     let stage = |probe: &Value, name: &str| {
         let all = probe["stages"].as_array().expect("stages").clone();
-        all.iter().any(|stage| stage["stage"] == name && stage["ms"].is_number())
+        all.iter()
+            .any(|stage| stage["stage"] == name && stage["ms"].is_number())
     };
-    let ran = pair.fit.run(&["link", "test", "po", "--timeout", "50ms", "--json"]);
+    let ran = pair
+        .fit
+        .run(&["link", "test", "po", "--timeout", "50ms", "--json"]);
     let probe: Value = serde_json::from_str(&ran.out).expect("JSON");
-    assert!(ran.code == 75 && stage(&probe, "recorded") && !stage(&probe, "confirmed"), "{ran:?}");
+    assert!(
+        ran.code == 75 && stage(&probe, "recorded") && !stage(&probe, "confirmed"),
+        "{ran:?}"
+    );
     let carriers = pair.carriers();
     carriers.says("connected");
     let probe = pair.fit.json(&["link", "test", "po"]);
-    assert!(probe["ok"] == true && stage(&probe, "recorded") && stage(&probe, "confirmed"), "{probe}");
+    assert!(
+        probe["ok"] == true && stage(&probe, "recorded") && stage(&probe, "confirmed"),
+        "{probe}"
+    );
     assert!(probe["passed_there"].is_null(), "{probe}");
     assert_eq!(carriers.end(), 0);
 }
@@ -109,10 +187,20 @@ fn a_message_that_is_too_large_there_bounces_and_the_connection_goes_on() {
     Pair::drop_mail(&pair.fit, "alice", "po:sintra", &"x".repeat(2 << 20));
     Pair::drop_mail(&pair.fit, "alice", "po:sintra", &"y".repeat(3 << 20));
     Pair::drop_mail(&pair.fit, "alice", "po:sintra", "small");
-    wait("the last one arrives", || pair.po.bodies("sintra") == ["small"]);
+    wait("the last one arrives", || {
+        pair.po.bodies("sintra") == ["small"]
+    });
     wait("both bounce", || pair.fit.inbox("alice").len() == 2);
     let told = |mail: &Value| mail["metadata"]["problems"][0]["code"].clone();
-    assert_eq!(pair.fit.inbox("alice").iter().map(told).collect::<Vec<_>>(), ["too_large", "too_large"]);
-    assert_eq!(carriers.log().matches("connected").count(), 1, "{}", carriers.log());
+    assert_eq!(
+        pair.fit.inbox("alice").iter().map(told).collect::<Vec<_>>(),
+        ["too_large", "too_large"]
+    );
+    assert_eq!(
+        carriers.log().matches("connected").count(),
+        1,
+        "{}",
+        carriers.log()
+    );
     assert_eq!(carriers.end(), 0);
 }

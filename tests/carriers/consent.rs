@@ -9,13 +9,21 @@ fn settings_that_arrived_connect_nowhere_before_the_person_agreed() {
     let pair = Pair::untrusted();
     pair.fit.send("alice", "po:sintra", "hello");
     let told = pair.once().fails(1, &["link run"]);
-    assert!(told.contains("not agreed") && told.contains("mailbag trust"), "{told}");
+    assert!(
+        told.contains("not agreed") && told.contains("mailbag trust"),
+        "{told}"
+    );
     let carriers = pair.carriers();
     carriers.says("you have not agreed to it");
     assert!(!pair.bin("serving").exists(), "nothing was started");
     let shown = pair.fit.ok(&["trust", "--yes"]);
-    assert!(shown.contains("link     po by ssh at po.example:"), "{shown}");
-    wait("it connects once that is agreed", || pair.po.bodies("sintra") == ["hello"]);
+    assert!(
+        shown.contains("link     po by ssh at po.example:"),
+        "{shown}"
+    );
+    wait("it connects once that is agreed", || {
+        pair.po.bodies("sintra") == ["hello"]
+    });
     pair.fit.ok(&["trust", "--revoke"]);
     carriers.says("link po: ended");
 }
@@ -26,7 +34,8 @@ fn consent_holds_for_exactly_one_address_and_tag() {
     let pair = Pair::new();
     pair.once().ok(&["link run"]);
     for changed in [
-        pair.settings("fit", "").replace("po.example", "evil.example"),
+        pair.settings("fit", "")
+            .replace("po.example", "evil.example"),
         pair.settings("fit", "").replace("/.mailbag", "/.other"),
         pair.settings("fit", "as = \"other\"\n"),
         pair.settings("other", ""),
@@ -35,7 +44,10 @@ fn consent_holds_for_exactly_one_address_and_tag() {
         let told = pair.once().fails(1, &["link run"]);
         assert!(told.contains("not agreed"), "{changed}: {told}");
     }
-    pair.fit.write("settings.toml", pair.settings("fit", "accept = [\"all\"]\n"));
+    pair.fit.write(
+        "settings.toml",
+        pair.settings("fit", "accept = [\"all\"]\n"),
+    );
     pair.once().ok(&["link run"]);
 }
 
@@ -46,7 +58,10 @@ fn an_agent_cannot_agree_to_a_link() {
     let told = pair.fit.run_with(&["trust", "--yes"], |command| {
         command.env("CLAUDE_CODE_SESSION_ID", "s1");
     });
-    assert!(told.fails(2, &["trust"]).contains("only a person can change consent"));
+    assert!(
+        told.fails(2, &["trust"])
+            .contains("only a person can change consent")
+    );
     pair.once().fails(1, &["link run"]);
 }
 
@@ -54,9 +69,19 @@ fn an_agent_cannot_agree_to_a_link() {
 fn nothing_in_an_address_is_an_option_of_the_client_or_read_by_a_shell() {
     // P227
     let pair = Pair::untrusted();
-    for address in ["-oProxyCommand=id:/x", "po:/x;id", "po:/$(id)", "po:relative", "po", "po:/x y", "a@-b:/x"] {
-        pair.fit
-            .write("settings.toml", format!("tag = \"fit\"\n[links.po]\ncarrier = \"ssh\"\naddress = \"{address}\"\n"));
+    for address in [
+        "-oProxyCommand=id:/x",
+        "po:/x;id",
+        "po:/$(id)",
+        "po:relative",
+        "po",
+        "po:/x y",
+        "a@-b:/x",
+    ] {
+        pair.fit.write(
+            "settings.toml",
+            format!("tag = \"fit\"\n[links.po]\ncarrier = \"ssh\"\naddress = \"{address}\"\n"),
+        );
         let told = pair.fit.fails(1, &["settings"]);
         assert!(told.contains("links"), "{address}: {told}");
         pair.fit.ok(&["trust"]);
@@ -68,19 +93,29 @@ fn nothing_in_an_address_is_an_option_of_the_client_or_read_by_a_shell() {
 #[test]
 fn a_link_is_shown_with_all_consent_and_in_json() {
     let pair = Pair::new();
-    assert!(pair.fit.ok(&["trust", "--list"]).contains("connect to po by ssh at po.example:"));
+    assert!(
+        pair.fit
+            .ok(&["trust", "--list"])
+            .contains("connect to po by ssh at po.example:")
+    );
     let all = pair.fit.json(&["trust", "--list"]);
     assert_eq!(all["rooms"][0]["links"][0]["link"], "po", "{all:#}");
     let one = pair.fit.json(&["trust"]);
-    assert_eq!((&one["links"][0]["as"], &one["links"][0]["agreed"]), (&"fit".into(), &true.into()), "{one:#}");
+    assert_eq!(
+        (&one["links"][0]["as"], &one["links"][0]["agreed"]),
+        (&"fit".into(), &true.into()),
+        "{one:#}"
+    );
 }
 
 #[cfg(not(feature = "nats"))]
 #[test]
 fn a_program_that_was_built_without_nats_says_so() {
     let pair = Pair::untrusted();
-    pair.fit
-        .write("settings.toml", "tag = \"fit\"\n[links.po]\ncarrier = \"nats\"\naddress = \"nats://127.0.0.1:1\"\n");
+    pair.fit.write(
+        "settings.toml",
+        "tag = \"fit\"\n[links.po]\ncarrier = \"nats\"\naddress = \"nats://127.0.0.1:1\"\n",
+    );
     pair.fit.ok(&["trust", "--yes"]);
     let told = pair.once().fails(2, &["link run"]);
     assert!(told.contains("built without it"), "{told}");

@@ -21,24 +21,42 @@ fn of_two_copies_that_connect_the_one_that_is_behind_stops_and_the_other_one_goe
     command.env("PATH", pair.path());
     let carriers = Running::start(command, copy.path());
     let status = |world: &World| world.run(&["link", "status"]).out;
-    wait("the copy stops", || status(&copy).contains("item 2 in the room po is not the one that this room sent"));
+    wait("the copy stops", || {
+        status(&copy).contains("item 2 in the room po is not the one that this room sent")
+    });
     wait("the other room says why", || {
         status(&pair.po).contains("the room fit has 1 items, and had 2: it is an older copy")
     });
-    wait("it says that it is a copy", || carriers.log().contains("this room is a copy of"));
+    wait("it says that it is a copy", || {
+        carriers.log().contains("this room is a copy of")
+    });
     drop(carriers);
     let begun = Instant::now();
     let once = copy.run_with(&["link", "run", "--once"], |command| {
         command.env("PATH", pair.path());
     });
     let said = once.fails(75, &["link run --once"]);
-    assert!(said.contains("the link po has stopped: item 2 in the room po is not the one"), "{said}");
-    assert_eq!(said.matches("mailbag link rebind po").count(), 1, "the cure is said once: {said}");
-    assert!(begun.elapsed() < Duration::from_secs(30), "it waits for nothing: {:?}", begun.elapsed());
+    assert!(
+        said.contains("the link po has stopped: item 2 in the room po is not the one"),
+        "{said}"
+    );
+    assert_eq!(
+        said.matches("mailbag link rebind po").count(),
+        1,
+        "the cure is said once: {said}"
+    );
+    assert!(
+        begun.elapsed() < Duration::from_secs(30),
+        "it waits for nothing: {:?}",
+        begun.elapsed()
+    );
     assert_eq!(pair.po.bodies("sintra"), ["before", "from the original"]);
     // The state of the original fits again.
     pair.fit.send("alice", "po:sintra", "again");
     pair.once().ok(&["link run"]);
-    assert_eq!(pair.po.bodies("sintra"), ["before", "from the original", "again"]);
+    assert_eq!(
+        pair.po.bodies("sintra"),
+        ["before", "from the original", "again"]
+    );
     assert!(!status(&pair.po).contains("problem") && !status(&pair.fit).contains("problem"));
 }

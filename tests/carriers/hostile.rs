@@ -16,21 +16,32 @@ pub(super) struct Talk {
 impl Talk {
     pub(super) fn begin(room: &World, tag: &str) -> Talk {
         let mut command = room.bare(&["link", "serve", tag]);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
         let mut child = command.spawn().expect("it starts");
         let heard = BufReader::new(child.stdout.take().expect("a pipe"));
         Talk { child, heard }
     }
 
     pub(super) fn say(&mut self, said: &[u8]) {
-        self.child.stdin.as_mut().expect("a pipe").write_all(said).expect("it listens");
+        self.child
+            .stdin
+            .as_mut()
+            .expect("a pipe")
+            .write_all(said)
+            .expect("it listens");
     }
 
     /// Reads to a line with these words.
     pub(super) fn hears(&mut self, words: &str) -> String {
         let mut all = String::new();
         while !all.contains(words) {
-            assert!(self.heard.read_line(&mut all).expect("it speaks") > 0, "it ended: {all}");
+            assert!(
+                self.heard.read_line(&mut all).expect("it speaks") > 0,
+                "it ended: {all}"
+            );
         }
         all
     }
@@ -46,7 +57,10 @@ impl Drop for Talk {
 /// Says this to `mailbag link serve`, then ends the connection.
 fn served(po: &World, tag: &str, said: &[u8]) -> Output {
     let mut command = po.bare(&["link", "serve", tag]);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
     let mut to = child.stdin.take().expect("a pipe");
     let said = said.to_vec();
@@ -60,7 +74,10 @@ fn served(po: &World, tag: &str, said: &[u8]) -> Output {
 }
 
 pub(super) fn lines(frames: &[Value]) -> Vec<u8> {
-    frames.iter().flat_map(|frame| format!("{frame}\n").into_bytes()).collect()
+    frames
+        .iter()
+        .flat_map(|frame| format!("{frame}\n").into_bytes())
+        .collect()
 }
 
 fn hello() -> Value {
@@ -76,7 +93,9 @@ pub(super) fn items(bodies: &[&str]) -> Vec<Value> {
     pair.fit.ok(&["run", "--once"]);
     let names = pair.fit.names("links/po/out");
     let items = names.iter().filter(|name| *name != "state.json");
-    items.map(|name| pair.fit.read(&format!("links/po/out/{name}"))).collect()
+    items
+        .map(|name| pair.fit.read(&format!("links/po/out/{name}")))
+        .collect()
 }
 
 #[test]
@@ -86,22 +105,43 @@ fn garbage_and_what_comes_out_of_turn_ends_the_connection() {
     let state = json!({"state": {"room": "r", "in": null, "out": null}});
     let huge = json!({"state": {"room": "r".repeat(100_000), "in": null, "out": null}});
     for (said, told) in [
-        (b"GET / HTTP/1.1\r\n\r\n".to_vec(), "does not speak the protocol"),
+        (
+            b"GET / HTTP/1.1\r\n\r\n".to_vec(),
+            "does not speak the protocol",
+        ),
         (b"\0\xff\xfe\n".to_vec(), "does not speak the protocol"),
-        (b"[".repeat(100_000).into_iter().chain(*b"\n").collect(), "does not speak the protocol"),
-        (lines(std::slice::from_ref(&state)), "does not begin with the protocol"),
-        (lines(&[json!({"hello": {"version": 2, "room": "r"}})]), "version 2"),
+        (
+            b"[".repeat(100_000).into_iter().chain(*b"\n").collect(),
+            "does not speak the protocol",
+        ),
+        (
+            lines(std::slice::from_ref(&state)),
+            "does not begin with the protocol",
+        ),
+        (
+            lines(&[json!({"hello": {"version": 2, "room": "r"}})]),
+            "version 2",
+        ),
         (lines(&[hello(), hello()]), "begins a second time"),
         (lines(&[hello(), huge]), "too large"),
-        (lines(&[hello(), json!({"item": {"n": "../../../x"}})]), "damaged"),
+        (
+            lines(&[hello(), json!({"item": {"n": "../../../x"}})]),
+            "damaged",
+        ),
         (lines(&[hello(), json!({"item": 7})]), "damaged"),
-        (lines(&[hello(), json!({"bye": "\u{1b}[2Jgone\nerror: forged"})]), "gone"),
+        (
+            lines(&[hello(), json!({"bye": "\u{1b}[2Jgone\nerror: forged"})]),
+            "gone",
+        ),
     ] {
         let before = pair.po.names("links/fit/in");
         let output = served(&pair.po, "fit", &said);
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(75), "{error}");
-        assert!(error.contains(told) && !error.contains('\u{1b}') && error.lines().count() == 1, "{told}: {error:?}");
+        assert!(
+            error.contains(told) && !error.contains('\u{1b}') && error.lines().count() == 1,
+            "{told}: {error:?}"
+        );
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(said.starts_with("{\"hello\":{\"version\":1,"), "{said}");
         assert_eq!(pair.po.names("links/fit/in"), before, "{told}");
@@ -113,20 +153,37 @@ fn a_silent_peer_is_given_up() {
     // P220
     let pair = Pair::new();
     let mut command = pair.po.bare(&["link", "serve", "fit"]);
-    command.env("MAILBAG_TEST_SILENCE_MS", "200").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .env("MAILBAG_TEST_SILENCE_MS", "200")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let mut child = command.spawn().expect("it starts");
     let mut to = child.stdin.take().expect("a pipe");
     to.write_all(&lines(&[hello()])).expect("it listens");
-    let output = child.wait_with_output().expect("it ends, although the connection stands");
+    let output = child
+        .wait_with_output()
+        .expect("it ends, although the connection stands");
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(75) && error.contains("the peer said nothing for 200ms"), "{error}");
+    assert!(
+        output.status.code() == Some(75) && error.contains("the peer said nothing for 200ms"),
+        "{error}"
+    );
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(said.ends_with("{\"bye\":\"the peer said nothing for 200ms\"}\n"), "{said}");
+    assert!(
+        said.ends_with("{\"bye\":\"the peer said nothing for 200ms\"}\n"),
+        "{said}"
+    );
     drop(to);
     // The end that connects notices, too, and connects again.
-    pair.script("ssh", "#!/bin/sh\necho '{\"hello\":{\"version\":1,\"room\":\"another\"}}'\nexec sleep 60\n");
+    pair.script(
+        "ssh",
+        "#!/bin/sh\necho '{\"hello\":{\"version\":1,\"room\":\"another\"}}'\nexec sleep 60\n",
+    );
     let mut command = pair.fit.bare(&["link", "run"]);
-    command.env("PATH", pair.path()).env("MAILBAG_TEST_SILENCE_MS", "200");
+    command
+        .env("PATH", pair.path())
+        .env("MAILBAG_TEST_SILENCE_MS", "200");
     let carriers = super::Running::start(command, pair.fit.path());
     carriers.says("link po: not connected: the peer said nothing for 200ms");
 }
@@ -138,7 +195,10 @@ fn a_line_without_an_end_is_refused_at_the_largest_size_of_an_item() {
     let output = served(&pair.po, "fit", &vec![b'x'; 32 << 20]);
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(error.contains("more than 4194304 bytes"), "{error}");
-    assert!(String::from_utf8_lossy(&output.stdout).contains("{\"bye\":"), "the peer is told");
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("{\"bye\":"),
+        "the peer is told"
+    );
 }
 
 #[test]
@@ -150,12 +210,28 @@ fn a_number_far_ahead_is_refused_and_no_name_comes_from_the_peer() {
     served(&pair.po, "fit", &lines(&[hello(), json!({"item": item})]));
     let far: Vec<Value> = items(&["x"; 3]);
     // The digest is right, and so is the form: the numbers decide.
-    served(&pair.po, "fit", &lines(&[hello(), json!({"item": far[2]}), json!({"again": [0, u64::MAX]})]));
+    served(
+        &pair.po,
+        "fit",
+        &lines(&[
+            hello(),
+            json!({"item": far[2]}),
+            json!({"again": [0, u64::MAX]}),
+        ]),
+    );
     let names = pair.po.names("links/fit/in");
-    assert!(names.iter().all(|name| name == "000000000003.json" || name == "state.json"), "{names:?}");
+    assert!(
+        names
+            .iter()
+            .all(|name| name == "000000000003.json" || name == "state.json"),
+        "{names:?}"
+    );
     assert!(pair.po.bodies("bob").is_empty() && pair.po.bodies("sintra").is_empty());
     let everything = pair.po.everything();
-    assert!(!everything.iter().any(|(path, _)| path.ends_with("x.json")), "{everything:?}");
+    assert!(
+        !everything.iter().any(|(path, _)| path.ends_with("x.json")),
+        "{everything:?}"
+    );
 }
 
 #[test]
@@ -166,27 +242,51 @@ fn items_that_cannot_be_taken_yet_fill_the_disk_to_a_bound_only() {
     let mut all = items(&[large.as_str(); 20]);
     assert_eq!(all.len(), 20);
     let first = all.remove(0);
-    let flood: Vec<Value> = std::iter::once(hello()).chain(all.into_iter().map(|item| json!({"item": item}))).collect();
+    let flood: Vec<Value> = std::iter::once(hello())
+        .chain(all.into_iter().map(|item| json!({"item": item})))
+        .collect();
     served(&pair.po, "fit", &lines(&flood));
-    let sizes = fs::read_dir(pair.po.room("links/fit/in")).expect("it is there").flatten();
-    let total: u64 = sizes.map(|entry| entry.metadata().expect("a file").len()).sum();
+    let sizes = fs::read_dir(pair.po.room("links/fit/in"))
+        .expect("it is there")
+        .flatten();
+    let total: u64 = sizes
+        .map(|entry| entry.metadata().expect("a file").len())
+        .sum();
     assert!(total <= 16 << 20, "{total} bytes");
     // What follows always has space, and the rest is taken as far as it came.
     served(&pair.po, "fit", &lines(&[hello(), json!({"item": first})]));
     pair.po.ok(&["run", "--once"]);
-    assert!((10..20).contains(&pair.po.bodies("sintra").len()), "{}", pair.po.bodies("sintra").len());
+    assert!(
+        (10..20).contains(&pair.po.bodies("sintra").len()),
+        "{}",
+        pair.po.bodies("sintra").len()
+    );
 }
 
 #[test]
 fn a_link_that_the_room_does_not_have_or_that_is_within_the_machine_is_not_served() {
     let pair = Pair::new();
-    for tag in ["nobody", "../fit", "fit/../fit", "", ".", "FIT:", "\u{1b}[2J"] {
+    for tag in [
+        "nobody",
+        "../fit",
+        "fit/../fit",
+        "",
+        ".",
+        "FIT:",
+        "\u{1b}[2J",
+    ] {
         let output = served(&pair.po, tag, &lines(&[hello()]));
         let error = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(error.contains("has no link") && !error.contains('\u{1b}') && output.stdout.is_empty(), "{error:?}");
+        assert!(
+            error.contains("has no link") && !error.contains('\u{1b}') && output.stdout.is_empty(),
+            "{error:?}"
+        );
         assert_eq!(output.status.code(), Some(3), "{tag}");
     }
-    pair.po.write("settings.toml", "tag = \"po\"\n[links.fit]\naddress = \"/x\"\n");
+    pair.po.write(
+        "settings.toml",
+        "tag = \"po\"\n[links.fit]\naddress = \"/x\"\n",
+    );
     let output = served(&pair.po, "fit", &lines(&[hello()]));
     assert!(String::from_utf8_lossy(&output.stderr).contains("within that machine"));
 }

@@ -20,7 +20,10 @@ pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
     pub(super) fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % sides
     }
 }
@@ -45,12 +48,22 @@ struct Town {
 
 impl Town {
     fn new(carrier: Carrier) -> Town {
-        let town =
-            Town { pair: Pair::new(), carrier, carriers: None, routers: [None, None], is_down: false, killed: [0; 4] };
+        let town = Town {
+            pair: Pair::new(),
+            carrier,
+            carriers: None,
+            routers: [None, None],
+            is_down: false,
+            killed: [0; 4],
+        };
         if carrier == Carrier::Dir {
-            for (world, own, other) in [(&town.pair.fit, "fit", "po"), (&town.pair.po, "po", "fit")] {
+            for (world, own, other) in [(&town.pair.fit, "fit", "po"), (&town.pair.po, "po", "fit")]
+            {
                 let address = town.pair.bin(&format!("to-{other}")).join(".mailbag");
-                world.write("settings.toml", format!("tag = \"{own}\"\n[links.{other}]\naddress = {address:?}\n"));
+                world.write(
+                    "settings.toml",
+                    format!("tag = \"{own}\"\n[links.{other}]\naddress = {address:?}\n"),
+                );
             }
             town.lead(true);
         }
@@ -92,7 +105,9 @@ impl Town {
             };
         }
         for (n, router) in self.routers.iter_mut().enumerate() {
-            let ended = router.as_mut().is_some_and(|router| matches!(router.child.try_wait(), Ok(Some(_))));
+            let ended = router
+                .as_mut()
+                .is_some_and(|router| matches!(router.child.try_wait(), Ok(Some(_))));
             if ended {
                 *router = None;
             }
@@ -116,7 +131,9 @@ impl Town {
     }
 
     fn kill_far_end(&self) {
-        let pid = fs::read_to_string(self.pair.bin("serving")).ok().and_then(|pid| pid.trim().parse().ok());
+        let pid = fs::read_to_string(self.pair.bin("serving"))
+            .ok()
+            .and_then(|pid| pid.trim().parse().ok());
         if let Some(pid) = pid.and_then(Pid::from_raw) {
             let _ = kill_process(pid, Signal::KILL);
         }
@@ -124,13 +141,20 @@ impl Town {
 
     /// Brings what is on its way, undisturbed.
     fn settle(self) -> Pair {
-        let Town { pair, carrier, carriers, routers, .. } = self;
+        let Town {
+            pair,
+            carrier,
+            carriers,
+            routers,
+            ..
+        } = self;
         drop((carriers, routers));
         match carrier {
             Carrier::Ssh => drop(pair.once().ok(&["link run"])),
-            Carrier::Dir => {
-                [&pair.fit, &pair.po].repeat(3).into_iter().for_each(|world| drop(world.ok(&["run", "--once"])))
-            }
+            Carrier::Dir => [&pair.fit, &pair.po]
+                .repeat(3)
+                .into_iter()
+                .for_each(|world| drop(world.ok(&["run", "--once"]))),
         }
         pair
     }
@@ -147,12 +171,19 @@ pub(super) struct NextKill {
 impl NextKill {
     pub(super) fn within(millis: u64) -> NextKill {
         let at = Instant::now() + Duration::from_millis(millis);
-        NextKill { at, behind: None, patience: at + Duration::from_secs(30) }
+        NextKill {
+            at,
+            behind: None,
+            patience: at + Duration::from_secs(30),
+        }
     }
 
     pub(super) fn after(dice: &mut Dice, came: usize, millis: std::ops::Range<u64>) -> NextKill {
         let behind = (dice.roll(2) == 0).then_some(came);
-        NextKill { behind, ..NextKill::within(millis.start + dice.roll(millis.end - millis.start)) }
+        NextKill {
+            behind,
+            ..NextKill::within(millis.start + dice.roll(millis.end - millis.start))
+        }
     }
 
     pub(super) fn is_due(&self, came: usize) -> bool {
@@ -163,7 +194,10 @@ impl NextKill {
 
 /// How many messages have arrived in both rooms.
 pub(super) fn arrived(fit: &World, po: &World) -> usize {
-    SENDERS.iter().map(|(ours, theirs)| got(fit, ours) + got(po, theirs)).sum()
+    SENDERS
+        .iter()
+        .map(|(ours, theirs)| got(fit, ours) + got(po, theirs))
+        .sum()
 }
 
 pub(super) fn got(world: &World, agent: &str) -> usize {
@@ -172,8 +206,14 @@ pub(super) fn got(world: &World, agent: &str) -> usize {
 
 fn whatever_is_killed(carrier: Carrier) {
     let is_full = Rooms::full_size();
-    let (each, down) = if is_full { (2500, Duration::from_secs(60)) } else { (40, Duration::from_millis(500)) };
-    let seed = std::env::var("MAILBAG_SEED").ok().and_then(|seed| seed.parse().ok());
+    let (each, down) = if is_full {
+        (2500, Duration::from_secs(60))
+    } else {
+        (40, Duration::from_millis(500))
+    };
+    let seed = std::env::var("MAILBAG_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok());
     let seed: u64 = seed.unwrap_or_else(|| uuid::Uuid::new_v4().as_u128() as u64);
     println!("MAILBAG_SEED={seed}");
     let (mut dice, mut town) = (Dice(seed), Town::new(carrier));
@@ -184,8 +224,18 @@ fn whatever_is_killed(carrier: Carrier) {
         town.revive(&mut dice);
         for _ in 0..(each / 20).min(each - sent) {
             for (ours, theirs) in SENDERS {
-                Pair::drop_mail(&town.pair.fit, ours, &format!("po:{theirs}"), &sent.to_string());
-                Pair::drop_mail(&town.pair.po, theirs, &format!("fit:{ours}"), &sent.to_string());
+                Pair::drop_mail(
+                    &town.pair.fit,
+                    ours,
+                    &format!("po:{theirs}"),
+                    &sent.to_string(),
+                );
+                Pair::drop_mail(
+                    &town.pair.po,
+                    theirs,
+                    &format!("fit:{ours}"),
+                    &sent.to_string(),
+                );
             }
             sent += 1;
         }
@@ -200,10 +250,18 @@ fn whatever_is_killed(carrier: Carrier) {
         if came >= 4 * each {
             break;
         }
-        assert!(Instant::now() < deadline, "it takes too long: {:?}", town.carriers.as_ref().map(Running::log));
+        assert!(
+            Instant::now() < deadline,
+            "it takes too long: {:?}",
+            town.carriers.as_ref().map(Running::log)
+        );
         if next_kill.is_due(came) {
             town.kill(&mut dice);
-            next_kill = NextKill::after(&mut dice, came, if is_full { 1000..6000 } else { 100..1600 });
+            next_kill = NextKill::after(
+                &mut dice,
+                came,
+                if is_full { 1000..6000 } else { 100..1600 },
+            );
         }
         let next = Instant::now() + Duration::from_millis(50);
         wait("the next turn", || Instant::now() >= next);
@@ -221,8 +279,16 @@ fn whatever_is_killed(carrier: Carrier) {
     let pair = town.settle();
     let expected: Vec<String> = (0..each).map(|n| n.to_string()).collect();
     for (ours, theirs) in SENDERS {
-        each_once_in_order(&pair.po.bodies(theirs), &expected, &format!("{ours} to {theirs}"));
-        each_once_in_order(&pair.fit.bodies(ours), &expected, &format!("{theirs} to {ours}"));
+        each_once_in_order(
+            &pair.po.bodies(theirs),
+            &expected,
+            &format!("{ours} to {theirs}"),
+        );
+        each_once_in_order(
+            &pair.fit.bodies(ours),
+            &expected,
+            &format!("{theirs} to {ours}"),
+        );
     }
     for world in [&pair.fit, &pair.po] {
         world.ok(&["log", "verify"]);
@@ -232,8 +298,12 @@ fn whatever_is_killed(carrier: Carrier) {
 /// Fails with the first place that differs, because the whole has thousands.
 #[track_caller]
 fn each_once_in_order(came: &[String], expected: &[String], what: &str) {
-    if let Some(at) = (0..came.len().max(expected.len())).find(|&at| came.get(at) != expected.get(at)) {
-        let near = |all: &[String]| all[at.saturating_sub(3).min(all.len())..(at + 5).min(all.len())].join(" ");
+    if let Some(at) =
+        (0..came.len().max(expected.len())).find(|&at| came.get(at) != expected.get(at))
+    {
+        let near = |all: &[String]| {
+            all[at.saturating_sub(3).min(all.len())..(at + 5).min(all.len())].join(" ")
+        };
         panic!(
             "{what}: {} of {} came; at {at}: {}, expected {}",
             came.len(),

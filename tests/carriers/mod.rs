@@ -45,12 +45,22 @@ impl Pair {
     pub(super) fn untrusted() -> Pair {
         let fit = World::new().agent("alice", &[]).agent("anna", &[]);
         let po = World::new().agent("sintra", &[]).agent("bob", &[]);
-        let bin = tempfile::Builder::new().prefix("mailbag-bin-").tempdir().expect("a directory");
+        let bin = tempfile::Builder::new()
+            .prefix("mailbag-bin-")
+            .tempdir()
+            .expect("a directory");
         let pair = Pair { fit, po, bin };
-        symlink(assert_cmd::cargo::cargo_bin!("mailbag"), pair.bin("mailbag")).expect("a link");
+        symlink(
+            assert_cmd::cargo::cargo_bin!("mailbag"),
+            pair.bin("mailbag"),
+        )
+        .expect("a link");
         pair.script("ssh", STAND_IN);
         pair.fit.write("settings.toml", pair.settings("fit", ""));
-        pair.po.write("settings.toml", "tag = \"po\"\n[links.fit]\ncarrier = \"none\"\n");
+        pair.po.write(
+            "settings.toml",
+            "tag = \"po\"\n[links.fit]\ncarrier = \"none\"\n",
+        );
         pair
     }
 
@@ -117,8 +127,14 @@ impl Running {
     fn start(mut command: Command, place: &Path) -> Running {
         let log = place.join(format!("carriers-{}.log", uuid::Uuid::now_v7()));
         let said = fs::File::create(&log).expect("a file");
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(said);
-        Running { child: command.spawn().expect("it starts"), log }
+        command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(said);
+        Running {
+            child: command.spawn().expect("it starts"),
+            log,
+        }
     }
 
     pub(super) fn log(&self) -> String {
@@ -127,7 +143,9 @@ impl Running {
 
     #[track_caller]
     pub(super) fn says(&self, what: &str) {
-        wait(&format!("it says {what:?}: {}", self.log()), || self.log().contains(what));
+        wait(&format!("it says {what:?}: {}", self.log()), || {
+            self.log().contains(what)
+        });
     }
 
     /// Asks it to end, and gives its status.

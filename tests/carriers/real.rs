@@ -18,10 +18,14 @@ struct Server {
 fn server(pair: &Pair) -> Option<Server> {
     let find = |name: &str| {
         let places = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/usr/local/sbin";
-        let all: Vec<PathBuf> = places.split(':').map(|place| Path::new(place).join(name)).collect();
+        let all: Vec<PathBuf> = places
+            .split(':')
+            .map(|place| Path::new(place).join(name))
+            .collect();
         all.into_iter().find(|path| path.is_file())
     };
-    let (Some(sshd), Some(ssh), Some(keygen)) = (find("sshd"), find("ssh"), find("ssh-keygen")) else {
+    let (Some(sshd), Some(ssh), Some(keygen)) = (find("sshd"), find("ssh"), find("ssh-keygen"))
+    else {
         skip("there is no sshd, ssh or ssh-keygen");
         return None;
     };
@@ -29,18 +33,29 @@ fn server(pair: &Pair) -> Option<Server> {
         skip("sshd needs /run/sshd");
         return None;
     }
-    let dir = tempfile::Builder::new().prefix("mailbag-sshd-").tempdir().expect("a directory");
+    let dir = tempfile::Builder::new()
+        .prefix("mailbag-sshd-")
+        .tempdir()
+        .expect("a directory");
     let at = |name: &str| dir.path().join(name).display().to_string();
     for key in ["host", "own"] {
-        let made = Command::new(&keygen).args(["-q", "-t", "ed25519", "-N", "", "-f", &at(key)]).status();
+        let made = Command::new(&keygen)
+            .args(["-q", "-t", "ed25519", "-N", "", "-f", &at(key)])
+            .status();
         assert!(made.expect("ssh-keygen runs").success());
     }
     fs::copy(at("own.pub"), at("authorized")).expect("a copy");
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+    let port = TcpListener::bind("127.0.0.1:0")
+        .and_then(|free| free.local_addr())
+        .expect("a free port")
+        .port();
     let host = fs::read_to_string(at("host.pub")).expect("a key");
     fs::write(at("known"), format!("[127.0.0.1]:{port} {host}")).expect("a file");
     let trust = pair.po.trust().display();
-    let environment = format!("SetEnv PATH={} MAILBAG_TRUST_DIR={trust} MAILBAG_TEST_KEEPS=all", pair.path());
+    let environment = format!(
+        "SetEnv PATH={} MAILBAG_TRUST_DIR={trust} MAILBAG_TEST_KEEPS=all",
+        pair.path()
+    );
     let config = format!(
         "ListenAddress 127.0.0.1:{port}\nHostKey {}\nAuthorizedKeysFile {}\nPidFile none\nStrictModes no\nUsePAM no\n\
          PasswordAuthentication no\nKbdInteractiveAuthentication no\nPermitRootLogin yes\n{environment}\n",
@@ -55,14 +70,24 @@ fn server(pair: &Pair) -> Option<Server> {
         at("known")
     );
     fs::write(at("ssh_config"), client).expect("a file");
-    let wrapper =
-        format!("#!/bin/sh\necho $$ > {}\nexec {} -F {} \"$@\"\n", at("client"), ssh.display(), at("ssh_config"));
+    let wrapper = format!(
+        "#!/bin/sh\necho $$ > {}\nexec {} -F {} \"$@\"\n",
+        at("client"),
+        ssh.display(),
+        at("ssh_config")
+    );
     pair.script("ssh", &wrapper);
     let mut command = Command::new(sshd);
-    command.args(["-D", "-e", "-f", &at("sshd_config")]).stdin(Stdio::null());
+    command
+        .args(["-D", "-e", "-f", &at("sshd_config")])
+        .stdin(Stdio::null());
     let mut running = Running::start(command, pair.fit.path());
     wait("the server listens", || {
-        assert!(matches!(running.child.try_wait(), Ok(None)), "sshd ended: {}", running.log());
+        assert!(
+            matches!(running.child.try_wait(), Ok(None)),
+            "sshd ended: {}",
+            running.log()
+        );
         TcpStream::connect(("127.0.0.1", port)).is_ok()
     });
     Some(Server { dir, port, running })
@@ -71,7 +96,8 @@ fn server(pair: &Pair) -> Option<Server> {
 impl Server {
     fn kill_client(&self) {
         let pid = fs::read_to_string(self.dir.path().join("client")).expect("it ran");
-        let pid = rustix::process::Pid::from_raw(pid.trim().parse().expect("a number")).expect("a process");
+        let pid = rustix::process::Pid::from_raw(pid.trim().parse().expect("a number"))
+            .expect("a process");
         rustix::process::kill_process(pid, rustix::process::Signal::KILL).expect("it runs");
     }
 }
@@ -83,7 +109,13 @@ fn mail_crosses_by_ssh_and_goes_on_when_the_connection_is_cut() {
     let Some(server) = server(&pair) else { return };
     pair.fit.send("alice", "po:sintra", "0");
     pair.once().ok(&["link run"]);
-    assert_eq!(pair.po.bodies("sintra"), ["0"], "port {}: {}", server.port, server.running.log());
+    assert_eq!(
+        pair.po.bodies("sintra"),
+        ["0"],
+        "port {}: {}",
+        server.port,
+        server.running.log()
+    );
     let carriers = pair.carriers();
     carriers.says("connected");
     Pair::drop_mail(&pair.po, "sintra", "fit:alice", "back");
@@ -91,10 +123,16 @@ fn mail_crosses_by_ssh_and_goes_on_when_the_connection_is_cut() {
     for n in 1..4 {
         server.kill_client();
         Pair::drop_mail(&pair.fit, "alice", "po:sintra", &n.to_string());
-        wait("it arrives over the next connection", || pair.po.bodies("sintra").len() == n + 1);
+        wait("it arrives over the next connection", || {
+            pair.po.bodies("sintra").len() == n + 1
+        });
     }
     assert_eq!(pair.po.bodies("sintra"), ["0", "1", "2", "3"]);
-    assert!(carriers.log().matches("link po: connected").count() >= 2, "{}", carriers.log());
+    assert!(
+        carriers.log().matches("link po: connected").count() >= 2,
+        "{}",
+        carriers.log()
+    );
     assert_eq!(carriers.end(), 0);
 }
 
@@ -111,7 +149,8 @@ fn a_forced_command_limits_a_key_to_one_link() {
     };
     force(&format!("mailbag link serve fit --room {room}"));
     // Whatever this side asks for, the far side chooses the link.
-    pair.fit.write("settings.toml", pair.settings("fit", "as = \"other\"\n"));
+    pair.fit
+        .write("settings.toml", pair.settings("fit", "as = \"other\"\n"));
     pair.fit.ok(&["trust", "--yes"]);
     pair.fit.send("alice", "po:sintra", "hello");
     pair.once().ok(&["link run"]);

@@ -9,12 +9,36 @@ use std::fs;
 fn every_accepted_message_stands_once_in_its_channel_in_the_order_of_the_log() {
     // P52, P53
     let world = World::with(&["alice", "bob"]);
-    world.drop_file("alice", "1.json", r#"{"id":"1","to":"bob","body":"private"}"#);
-    world.drop_file("alice", "2.json", r#"{"id":"2","type":"status","body":"for nobody"}"#);
-    world.drop_file("alice", "3.json", r#"{"id":"3","to":"bob","body":"elsewhere","channel":"design.v2"}"#);
-    world.drop_file("alice", "4.json", r#"{"id":"4","type":"subscribe","topic":"t"}"#);
-    world.drop_file("alice", "5.json", r#"{"id":"5","to":"bbo","body":"to nobody"}"#);
-    world.drop_file("alice", "6.json", r#"{"id":"1","to":"bob","body":"private"}"#);
+    world.drop_file(
+        "alice",
+        "1.json",
+        r#"{"id":"1","to":"bob","body":"private"}"#,
+    );
+    world.drop_file(
+        "alice",
+        "2.json",
+        r#"{"id":"2","type":"status","body":"for nobody"}"#,
+    );
+    world.drop_file(
+        "alice",
+        "3.json",
+        r#"{"id":"3","to":"bob","body":"elsewhere","channel":"design.v2"}"#,
+    );
+    world.drop_file(
+        "alice",
+        "4.json",
+        r#"{"id":"4","type":"subscribe","topic":"t"}"#,
+    );
+    world.drop_file(
+        "alice",
+        "5.json",
+        r#"{"id":"5","to":"bbo","body":"to nobody"}"#,
+    );
+    world.drop_file(
+        "alice",
+        "6.json",
+        r#"{"id":"1","to":"bob","body":"private"}"#,
+    );
     world.drop_file(
         "bob",
         "1.json",
@@ -29,12 +53,30 @@ fn every_accepted_message_stands_once_in_its_channel_in_the_order_of_the_log() {
     let lines = conversation(&world, "main");
     let seq = |line: &Value| line["metadata"]["delivery"]["seq"].as_u64().expect("a seq");
     assert!(lines.is_sorted_by_key(seq), "{lines:#?}");
-    let yes = lines.iter().find(|line| line["sender"] == "bob").expect("bob's");
+    let yes = lines
+        .iter()
+        .find(|line| line["sender"] == "bob")
+        .expect("bob's");
     assert_eq!(
-        yes.as_object().expect("an object").keys().collect::<Vec<_>>(),
-        ["id", "t", "type", "sender", "content", "addressed", "refs", "metadata"]
+        yes.as_object()
+            .expect("an object")
+            .keys()
+            .collect::<Vec<_>>(),
+        [
+            "id",
+            "t",
+            "type",
+            "sender",
+            "content",
+            "addressed",
+            "refs",
+            "metadata"
+        ]
     );
-    assert_eq!((&yes["addressed"], &yes["refs"]), (&json!(["alice", "human"]), &json!(["alice/2", "1"])));
+    assert_eq!(
+        (&yes["addressed"], &yes["refs"]),
+        (&json!(["alice", "human"]), &json!(["alice/2", "1"]))
+    );
     assert_eq!(yes["metadata"]["subject"], "re");
     assert_eq!(yes["t"], yes["metadata"]["delivery"]["accepted_at"]);
     let copy = &world.inbox("human")[0];
@@ -46,7 +88,11 @@ fn who_reads_only_the_conversation_misses_nothing_that_the_log_holds() {
     let world = World::with(&["alice", "bob"]);
     let odd = r#"{"to":"bob","body":"käse 🧀\u0000\n\u2028","metadata":{"n":1.50,"delivery":"mine"},"own":{"x":[]},"attachments":[{"name":"a","content":"b"}],"context":{"file":"f"}}"#;
     for n in 0..30 {
-        world.drop_file("alice", &format!("{n}.json"), odd.replace("käse", &format!("käse {n}")));
+        world.drop_file(
+            "alice",
+            &format!("{n}.json"),
+            odd.replace("käse", &format!("käse {n}")),
+        );
         if n % 10 == 0 {
             once(&world);
         }
@@ -57,25 +103,44 @@ fn who_reads_only_the_conversation_misses_nothing_that_the_log_holds() {
     for (line, record) in conversation(&world, "main").iter().zip(log.lines()) {
         let record: Value = serde_json::from_str(record).expect("a record");
         let (metadata, message) = (&line["metadata"], &record["message"]);
-        assert_eq!((&line["id"], &line["content"]), (&message["id"], &message["body"]));
-        assert_eq!((&metadata["own"], &metadata["context"]), (&message["own"], &message["context"]));
-        assert_eq!((&metadata["attachments"], &metadata["n"]), (&message["attachments"], &message["metadata"]["n"]));
+        assert_eq!(
+            (&line["id"], &line["content"]),
+            (&message["id"], &message["body"])
+        );
+        assert_eq!(
+            (&metadata["own"], &metadata["context"]),
+            (&message["own"], &message["context"])
+        );
+        assert_eq!(
+            (&metadata["attachments"], &metadata["n"]),
+            (&message["attachments"], &message["metadata"]["n"])
+        );
         assert_eq!(metadata["metadata"], json!({"delivery": "mine"}));
-        assert_eq!(metadata["delivery"], json!({"seq": record["seq"], "accepted_at": record["at"]}));
+        assert_eq!(
+            metadata["delivery"],
+            json!({"seq": record["seq"], "accepted_at": record["at"]})
+        );
     }
 }
 
 #[test]
 fn a_line_of_a_conversation_is_a_message_that_can_be_dropped_again() {
     let world = World::with(&["alice", "bob", "carol"]);
-    world.drop_file("alice", "1.json", r#"{"to":["bob"],"body":"once more","refs":["x"],"metadata":{"k":1}}"#);
+    world.drop_file(
+        "alice",
+        "1.json",
+        r#"{"to":["bob"],"body":"once more","refs":["x"],"metadata":{"k":1}}"#,
+    );
     once(&world);
     let mut line = conversation(&world, "main").remove(0);
     line["id"] = json!("again");
     line["addressed"] = json!(["carol"]);
     world.drop_file("alice", "2.json", line.to_string());
     once(&world);
-    assert_eq!((world.bodies("carol"), world.inbox("alice").len()), (vec!["once more".to_owned()], 0));
+    assert_eq!(
+        (world.bodies("carol"), world.inbox("alice").len()),
+        (vec!["once more".to_owned()], 0)
+    );
 }
 
 #[test]
@@ -85,13 +150,17 @@ fn the_file_only_grows_and_its_reader_can_hold_it_open() {
     let _router = world.router(&[]);
     world.send("alice", "bob", "0");
     let path = world.room("channels/main/messages.ndjson");
-    world.wait("the first line", || path.exists() && !bytes(&world, "main").is_empty());
+    world.wait("the first line", || {
+        path.exists() && !bytes(&world, "main").is_empty()
+    });
     let held = fs::File::open(&path).expect("a conversation");
     let (mut before, mut n) = (bytes(&world, "main"), 0);
     while n < 5 {
         n += 1;
         world.send("alice", "bob", &n.to_string());
-        world.wait("the next line", || bytes(&world, "main").len() > before.len());
+        world.wait("the next line", || {
+            bytes(&world, "main").len() > before.len()
+        });
         let now = bytes(&world, "main");
         assert!(now.starts_with(&before));
         before = now;
@@ -124,9 +193,26 @@ fn channels_whose_names_differ_only_in_letter_case_are_one_name() {
         .expect("a list")
         .iter()
         .rev()
-        .map(|one| (one["name"].as_str().unwrap_or_default(), one["code"].as_str().unwrap_or_default()))
+        .map(|one| {
+            (
+                one["name"].as_str().unwrap_or_default(),
+                one["code"].as_str().unwrap_or_default(),
+            )
+        })
         .collect();
-    assert_eq!(codes, [("2.json", "channel_case"), ("4.json", "channel_case"), ("5.json", "channel_case")]);
+    assert_eq!(
+        codes,
+        [
+            ("2.json", "channel_case"),
+            ("4.json", "channel_case"),
+            ("5.json", "channel_case")
+        ]
+    );
     let bounce = world.inbox("alice").remove(0);
-    assert!(bounce["body"].as_str().is_some_and(|body| body.contains("write Auth")), "{bounce}");
+    assert!(
+        bounce["body"]
+            .as_str()
+            .is_some_and(|body| body.contains("write Auth")),
+        "{bounce}"
+    );
 }

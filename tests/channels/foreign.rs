@@ -11,13 +11,22 @@ const FILE: &str = "channels/main/messages.ndjson";
 
 fn append(world: &World, text: &str) {
     fs::create_dir_all(world.room("channels/main")).expect("a directory");
-    let file = fs::OpenOptions::new().append(true).create(true).open(world.room(FILE));
-    file.and_then(|mut file| file.write_all(text.as_bytes())).expect("a conversation");
+    let file = fs::OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(world.room(FILE));
+    file.and_then(|mut file| file.write_all(text.as_bytes()))
+        .expect("a conversation");
 }
 
 fn kept(world: &World, agent: &str) -> Vec<String> {
-    let names = fs::read_dir(world.room(&format!("rejected/{agent}"))).into_iter().flatten().flatten();
-    let mut names: Vec<String> = names.map(|name| name.file_name().to_string_lossy().into_owned()).collect();
+    let names = fs::read_dir(world.room(&format!("rejected/{agent}")))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let mut names: Vec<String> = names
+        .map(|name| name.file_name().to_string_lossy().into_owned())
+        .collect();
     names.retain(|name| name.ends_with(".ndjson"));
     names.sort();
     names
@@ -33,17 +42,39 @@ fn a_line_of_an_agent_is_kept_for_it_and_it_is_told_how_to_send() {
     append(&world, &format!("{line}\n"));
     once(&world);
     assert!(bytes(&world, "main") == before && world.bodies("bob") == ["real"]);
-    let [name] = &kept(&world, "alice")[..] else { panic!("{:?}", kept(&world, "alice")) };
-    assert_eq!(fs::read_to_string(world.room(&format!("rejected/alice/{name}"))).expect("kept"), format!("{line}\n"));
-    let explained = world.read(&format!("rejected/alice/{}.error.json", name.trim_end_matches(".ndjson")));
-    assert_eq!((&explained["code"], &explained["file"]), (&Value::from("foreign_line"), &Value::from(FILE)));
+    let [name] = &kept(&world, "alice")[..] else {
+        panic!("{:?}", kept(&world, "alice"))
+    };
+    assert_eq!(
+        fs::read_to_string(world.room(&format!("rejected/alice/{name}"))).expect("kept"),
+        format!("{line}\n")
+    );
+    let explained = world.read(&format!(
+        "rejected/alice/{}.error.json",
+        name.trim_end_matches(".ndjson")
+    ));
+    assert_eq!(
+        (&explained["code"], &explained["file"]),
+        (&Value::from("foreign_line"), &Value::from(FILE))
+    );
     for told in ["alice", "human"] {
-        let [mail] = &world.inbox(told)[..] else { panic!("{told} has {:?}", world.inbox(told)) };
+        let [mail] = &world.inbox(told)[..] else {
+            panic!("{told} has {:?}", world.inbox(told))
+        };
         let body = mail["body"].as_str().expect("a body");
-        assert!(body.contains("outbox/alice/") && body.contains(r#""body":"hello?""#) && body.contains(name), "{body}");
+        assert!(
+            body.contains("outbox/alice/")
+                && body.contains(r#""body":"hello?""#)
+                && body.contains(name),
+            "{body}"
+        );
     }
     once(&world);
-    assert_eq!((world.inbox("alice").len(), world.inbox("human").len()), (1, 1), "each is told once");
+    assert_eq!(
+        (world.inbox("alice").len(), world.inbox("human").len()),
+        (1, 1),
+        "each is told once"
+    );
     let example = &explained["problems"][0]["example"];
     world.drop_file("alice", "as-told.json", example.to_string());
     once(&world);
@@ -54,13 +85,21 @@ fn a_line_of_an_agent_is_kept_for_it_and_it_is_told_how_to_send() {
 fn what_names_nobody_goes_to_the_human_also_without_a_line_end_or_before_the_first_message() {
     // P54
     let world = World::with(&["alice", "bob"]);
-    append(&world, "just text\n\n{\"sender\":\"nobody.here\"}\nand no end");
+    append(
+        &world,
+        "just text\n\n{\"sender\":\"nobody.here\"}\nand no end",
+    );
     world.ok(&["inbox", "bob"]);
     assert_eq!(bytes(&world, "main"), b"");
-    let [name] = &kept(&world, "human")[..] else { panic!("{:?}", kept(&world, "human")) };
+    let [name] = &kept(&world, "human")[..] else {
+        panic!("{:?}", kept(&world, "human"))
+    };
     let text = fs::read_to_string(world.room(&format!("rejected/human/{name}"))).expect("kept");
     assert_eq!(text, "just text\n{\"sender\":\"nobody.here\"}\nand no end");
-    assert_eq!((world.inbox("human").len(), world.inbox("alice").len()), (1, 0));
+    assert_eq!(
+        (world.inbox("human").len(), world.inbox("alice").len()),
+        (1, 0)
+    );
     world.send("alice", "bob", "first");
     assert_eq!(said(&world, "main"), ["first"]);
 }
@@ -70,14 +109,31 @@ fn a_router_that_runs_notices_before_it_writes_the_next_line() {
     // P54
     let town = Town::of(&["alice", "bob", "carol"]).run();
     for n in 0..5 {
-        town.mail("alice", &format!("{n}.json"), serde_json::json!({"to": "carol", "body": n.to_string()}));
+        town.mail(
+            "alice",
+            &format!("{n}.json"),
+            serde_json::json!({"to": "carol", "body": n.to_string()}),
+        );
         town.wait_for_mail("carol", n + 1);
-        town.wait("the line", || town.room(FILE).exists() && said(&town, "main").last() == Some(&n.to_string()));
-        append(&town, &format!("{{\"sender\":\"bob\",\"content\":\"in between {n}\"}}\n"));
+        town.wait("the line", || {
+            town.room(FILE).exists() && said(&town, "main").last() == Some(&n.to_string())
+        });
+        append(
+            &town,
+            &format!("{{\"sender\":\"bob\",\"content\":\"in between {n}\"}}\n"),
+        );
     }
-    town.mail("alice", "last.json", serde_json::json!({"to": "human", "body": "last"}));
+    town.mail(
+        "alice",
+        "last.json",
+        serde_json::json!({"to": "human", "body": "last"}),
+    );
     town.wait("all of them are kept", || kept(&town, "bob").len() == 5);
-    town.wait("the last line", || said(&town, "main").last().is_some_and(|last| last == "last"));
+    town.wait("the last line", || {
+        said(&town, "main")
+            .last()
+            .is_some_and(|last| last == "last")
+    });
     assert_eq!(said(&town, "main"), ["0", "1", "2", "3", "4", "last"]);
 }
 
@@ -85,15 +141,36 @@ fn a_router_that_runs_notices_before_it_writes_the_next_line() {
 fn lines_of_others_between_those_of_the_router_are_all_kept_and_none_of_the_routers_is_lost() {
     const LINES: usize = 40;
     let town = Town::of(&["alice", "bob", "carol"]).quick().run();
-    town.mail("alice", "first.json", serde_json::json!({"to": "carol", "body": "first"}));
-    town.wait("the file", || town.room(FILE).exists() && said(&town, "main").len() == 1);
+    town.mail(
+        "alice",
+        "first.json",
+        serde_json::json!({"to": "carol", "body": "first"}),
+    );
+    town.wait("the file", || {
+        town.room(FILE).exists() && said(&town, "main").len() == 1
+    });
     for n in 0..LINES {
-        town.mail("alice", &format!("{n}.json"), serde_json::json!({"to": "carol", "body": n.to_string()}));
-        append(&town, &format!("{{\"sender\":\"bob\",\"content\":\"foreign {n}\"}}\n"));
+        town.mail(
+            "alice",
+            &format!("{n}.json"),
+            serde_json::json!({"to": "carol", "body": n.to_string()}),
+        );
+        append(
+            &town,
+            &format!("{{\"sender\":\"bob\",\"content\":\"foreign {n}\"}}\n"),
+        );
     }
     town.wait_for_mail("carol", LINES + 1);
-    town.mail("alice", "last.json", serde_json::json!({"to": "carol", "body": "last"}));
-    town.wait("the last line", || said(&town, "main").last().is_some_and(|last| last == "last"));
+    town.mail(
+        "alice",
+        "last.json",
+        serde_json::json!({"to": "carol", "body": "last"}),
+    );
+    town.wait("the last line", || {
+        said(&town, "main")
+            .last()
+            .is_some_and(|last| last == "last")
+    });
     let accepted = town.ok(&["log", "--event", "accepted", "--json"]);
     assert_eq!(said(&town, "main").len(), accepted.lines().count());
     let all = || -> String {
@@ -102,7 +179,9 @@ fn lines_of_others_between_those_of_the_router_are_all_kept_and_none_of_the_rout
             .filter_map(|name| fs::read_to_string(town.room(&format!("rejected/bob/{name}"))).ok())
             .collect()
     };
-    town.wait("all of them are kept", || (0..LINES).all(|n| all().contains(&format!("\"foreign {n}\""))));
+    town.wait("all of them are kept", || {
+        (0..LINES).all(|n| all().contains(&format!("\"foreign {n}\"")))
+    });
 }
 
 #[test]
@@ -124,15 +203,28 @@ fn a_forged_copy_of_a_line_is_no_line_of_the_routers() {
 fn an_editor_that_replaces_the_file_while_the_router_runs_loses_nothing() {
     let town = Town::of(&["alice", "bob"]).run();
     for n in 0..3 {
-        town.mail("alice", &format!("{n}.json"), serde_json::json!({"to": "bob", "body": n.to_string()}));
+        town.mail(
+            "alice",
+            &format!("{n}.json"),
+            serde_json::json!({"to": "bob", "body": n.to_string()}),
+        );
         town.wait_for_mail("bob", n + 1);
     }
     town.wait("the lines", || said(&town, "main").len() == 3);
     let text = String::from_utf8(bytes(&town, "main")).expect("text");
     let lines: Vec<&str> = text.lines().collect();
-    let edited = format!("{}\n{{\"sender\":\"bob\",\"content\":\"mine\"}}\n{}\n", lines[0], lines[2]);
+    let edited = format!(
+        "{}\n{{\"sender\":\"bob\",\"content\":\"mine\"}}\n{}\n",
+        lines[0], lines[2]
+    );
     town.place(FILE, edited.as_bytes());
-    town.mail("alice", "x.json", serde_json::json!({"to": "bob", "body": "3"}));
-    town.wait("the file as it was, and a line more", || said(&town, "main") == ["0", "1", "2", "3"]);
+    town.mail(
+        "alice",
+        "x.json",
+        serde_json::json!({"to": "bob", "body": "3"}),
+    );
+    town.wait("the file as it was, and a line more", || {
+        said(&town, "main") == ["0", "1", "2", "3"]
+    });
     assert_eq!(kept(&town, "bob").len(), 1);
 }

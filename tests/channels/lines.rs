@@ -8,7 +8,10 @@ use std::fs;
 use std::io::Write;
 
 fn lines(messages: &[&str]) -> String {
-    messages.iter().map(|message| format!("{message}\n")).collect()
+    messages
+        .iter()
+        .map(|message| format!("{message}\n"))
+        .collect()
 }
 
 #[test]
@@ -24,15 +27,29 @@ fn each_line_is_a_message_and_the_file_is_kept_once() {
     ]);
     world.drop_file("alice", "turn.ndjson", &text);
     once(&world);
-    assert_eq!((world.bodies("bob"), world.bodies("carol")), (vec!["one".into(), "two".into()], vec!["two".into()]));
+    assert_eq!(
+        (world.bodies("bob"), world.bodies("carol")),
+        (vec!["one".into(), "two".into()], vec!["two".into()])
+    );
     assert_eq!(said(&world, "main"), ["one", "two", "three"]);
-    let sent: Vec<_> = fs::read_dir(world.room("sent/alice")).expect("sent").flatten().collect();
+    let sent: Vec<_> = fs::read_dir(world.room("sent/alice"))
+        .expect("sent")
+        .flatten()
+        .collect();
     assert_eq!(sent.len(), 1);
     assert_eq!(sent[0].file_name(), "2~turn.ndjson");
     assert_eq!(fs::read_to_string(sent[0].path()).expect("the file"), text);
     let log = world.ok(&["log", "--event", "accepted", "--json"]);
-    let records: Vec<serde_json::Value> = log.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    let of = |field: &str| records.iter().map(|record| record[field].clone()).collect::<Vec<_>>();
+    let records: Vec<serde_json::Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
+    let of = |field: &str| {
+        records
+            .iter()
+            .map(|record| record[field].clone())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(of("line"), [1, 3, 5]);
     assert_eq!(of("claim"), vec!["1~alice~turn.ndjson"; 3]);
     assert_eq!(of("batch"), [1, 1, 1], "all of them come in one batch");
@@ -47,18 +64,46 @@ fn a_bad_line_is_refused_alone_by_its_number() {
     world.drop_file(
         "alice",
         "x.ndjson",
-        lines(&[r#"{"to":"bob","body":"good"}"#, bad, "not JSON", r#"{"to":"bob","body":"too"}"#]),
+        lines(&[
+            r#"{"to":"bob","body":"good"}"#,
+            bad,
+            "not JSON",
+            r#"{"to":"bob","body":"too"}"#,
+        ]),
     );
     once(&world);
     assert_eq!(world.bodies("bob"), ["good", "too"]);
-    assert_eq!(world.names("rejected/alice"), ["3~x.line2.error.json", "4~x.line3.error.json"]);
+    assert_eq!(
+        world.names("rejected/alice"),
+        ["3~x.line2.error.json", "4~x.line3.error.json"]
+    );
     let explained = world.read("rejected/alice/3~x.line2.error.json");
-    assert_eq!((&explained["line"], &explained["text"]), (&json!(2), &json!(bad)));
-    assert_eq!((&explained["code"], &explained["file"]), (&json!("unknown_recipient"), &json!("x.ndjson")));
-    assert_eq!(world.read("rejected/alice/4~x.line3.error.json")["text"], "not JSON");
+    assert_eq!(
+        (&explained["line"], &explained["text"]),
+        (&json!(2), &json!(bad))
+    );
+    assert_eq!(
+        (&explained["code"], &explained["file"]),
+        (&json!("unknown_recipient"), &json!("x.ndjson"))
+    );
+    assert_eq!(
+        world.read("rejected/alice/4~x.line3.error.json")["text"],
+        "not JSON"
+    );
     let told = world.inbox("alice");
-    assert_eq!((told.len(), &told[0]["in_reply_to"], &told[0]["metadata"]["line"]), (2, &json!("m-2"), &json!(2)));
-    assert!(told[1]["body"].as_str().is_some_and(|body| body.starts_with("Line 3 of x.ndjson was not delivered")));
+    assert_eq!(
+        (
+            told.len(),
+            &told[0]["in_reply_to"],
+            &told[0]["metadata"]["line"]
+        ),
+        (2, &json!("m-2"), &json!(2))
+    );
+    assert!(
+        told[1]["body"]
+            .as_str()
+            .is_some_and(|body| body.starts_with("Line 3 of x.ndjson was not delivered"))
+    );
     assert!(world.room("sent/alice/2~x.ndjson").exists());
 }
 
@@ -66,17 +111,27 @@ fn a_bad_line_is_refused_alone_by_its_number() {
 fn a_file_without_a_good_line_is_rejected_and_so_is_one_that_holds_nothing() {
     // P56
     let world = World::with(&["alice", "bob"]).settings("message_bytes = 2048\n");
-    world.drop_file("alice", "a.ndjson", lines(&["no", r#"{"to":"bbo","body":"x"}"#]));
+    world.drop_file(
+        "alice",
+        "a.ndjson",
+        lines(&["no", r#"{"to":"bbo","body":"x"}"#]),
+    );
     world.drop_file("alice", "b.ndjson", "x".repeat(4000));
     world.drop_file("alice", "c.ndjson", "{}\n".repeat(1001 / 3));
     once(&world);
     assert!(world.room("rejected/alice/2~a.ndjson").exists() && !world.room("sent/alice").exists());
-    assert_eq!(world.read("rejected/alice/4~b.error.json")["code"], "too_large");
+    assert_eq!(
+        world.read("rejected/alice/4~b.error.json")["code"],
+        "too_large"
+    );
     let world = World::with(&["alice", "bob"]);
     world.drop_file("alice", "many.ndjson", "{}\n".repeat(1001));
     once(&world);
     let explained = world.read("rejected/alice/2~many.error.json");
-    assert_eq!((&explained["code"], world.inbox("alice").len()), (&json!("too_many_lines"), 1));
+    assert_eq!(
+        (&explained["code"], world.inbox("alice").len()),
+        (&json!("too_many_lines"), 1)
+    );
     assert!(world.room("rejected/alice/2~many.ndjson").exists());
 }
 
@@ -84,16 +139,33 @@ fn a_file_without_a_good_line_is_rejected_and_so_is_one_that_holds_nothing() {
 fn the_same_id_twice_in_one_file_is_a_duplicate_or_refused_by_what_it_says() {
     // P57
     let world = World::with(&["alice", "bob"]);
-    let (same, other) = (r#"{"id":"m","to":"bob","body":"x"}"#, r#"{"id":"m","to":"bob","body":"y"}"#);
-    world.drop_file("alice", "1.ndjson", lines(&[same, same, other, r#"{"id":"n","to":"bob","body":"z"}"#]));
+    let (same, other) = (
+        r#"{"id":"m","to":"bob","body":"x"}"#,
+        r#"{"id":"m","to":"bob","body":"y"}"#,
+    );
+    world.drop_file(
+        "alice",
+        "1.ndjson",
+        lines(&[same, same, other, r#"{"id":"n","to":"bob","body":"z"}"#]),
+    );
     once(&world);
     assert_eq!(world.bodies("bob"), ["x", "z"]);
-    assert_eq!(world.read("rejected/alice/4~1.line3.error.json")["code"], "id_reused");
+    assert_eq!(
+        world.read("rejected/alice/4~1.line3.error.json")["code"],
+        "id_reused"
+    );
     let log = world.ok(&["log", "--event", "duplicate", "--json"]);
     let duplicate: serde_json::Value = serde_json::from_str(&log).expect("one record");
-    assert_eq!((&duplicate["of"], &duplicate["line"]), (&json!(2), &json!(2)));
+    assert_eq!(
+        (&duplicate["of"], &duplicate["line"]),
+        (&json!(2), &json!(2))
+    );
     world.drop_file("alice", "2.json", same);
-    world.drop_file("alice", "2.ndjson", lines(&[same, r#"{"id":"k","to":"bob","body":"after"}"#]));
+    world.drop_file(
+        "alice",
+        "2.ndjson",
+        lines(&[same, r#"{"id":"k","to":"bob","body":"after"}"#]),
+    );
     once(&world);
     assert_eq!(world.bodies("bob"), ["x", "z", "after"]);
     assert_eq!(world.json(&["status"])["counts"]["duplicates"], 3);
@@ -101,10 +173,16 @@ fn the_same_id_twice_in_one_file_is_a_duplicate_or_refused_by_what_it_says() {
     world.drop_file(
         "alice",
         "3.ndjson",
-        lines(&[r#"{"id":"r","to":"bbo","body":"x"}"#, r#"{"id":"r","to":"bob","body":"mended"}"#]),
+        lines(&[
+            r#"{"id":"r","to":"bbo","body":"x"}"#,
+            r#"{"id":"r","to":"bob","body":"mended"}"#,
+        ]),
     );
     once(&world);
-    assert_eq!(world.bodies("bob").last().map(String::as_str), Some("mended"));
+    assert_eq!(
+        world.bodies("bob").last().map(String::as_str),
+        Some("mended")
+    );
 }
 
 #[test]
@@ -114,14 +192,23 @@ fn a_line_with_the_id_of_a_file_beside_it_is_judged_by_that() {
     world.drop_file(
         "alice",
         "2.ndjson",
-        lines(&[r#"{"id":"m","to":"bob","body":"x"}"#, r#"{"id":"m","to":"bob","body":"other"}"#]),
+        lines(&[
+            r#"{"id":"m","to":"bob","body":"x"}"#,
+            r#"{"id":"m","to":"bob","body":"other"}"#,
+        ]),
     );
     world.drop_file("alice", "3.json", r#"{"id":"m","to":"bob","body":"x"}"#);
     once(&world);
     once(&world);
     assert_eq!(world.bodies("bob"), ["x"]);
     let status = world.json(&["status"]);
-    assert_eq!((&status["counts"]["duplicates"], &status["counts"]["refused"]), (&json!(2), &json!(1)));
+    assert_eq!(
+        (
+            &status["counts"]["duplicates"],
+            &status["counts"]["refused"]
+        ),
+        (&json!(2), &json!(1))
+    );
     assert_eq!(world.json(&["status"])["blocked"], json!([]));
 }
 
@@ -130,7 +217,8 @@ fn a_file_that_is_being_written_is_left_until_its_writer_is_done() {
     // P55
     let town = Town::of(&["alice", "bob"]).run();
     let mut file = fs::File::create(town.room("outbox/alice/slow.ndjson")).expect("a file");
-    file.write_all(b"{\"to\":\"bob\",\"body\":\"1\"}\n{\"to\":\"bob\",").expect("a part");
+    file.write_all(b"{\"to\":\"bob\",\"body\":\"1\"}\n{\"to\":\"bob\",")
+        .expect("a part");
     town.is_alive("bob", "alice");
     assert_eq!(town.count("bob"), 0);
     file.write_all(b"\"body\":\"2\"}").expect("the rest");
@@ -156,7 +244,11 @@ fn a_file_that_is_being_written_is_left_at_the_end_of_each_line_too() {
 fn a_last_line_without_an_end_counts_as_a_line_once_it_has_stood_still() {
     // P55
     let town = Town::of(&["alice", "bob"]).run();
-    town.drop_file("alice", "x.ndjson", "{\"to\":\"bob\",\"body\":\"1\"}\n{\"to\":\"bob\",");
+    town.drop_file(
+        "alice",
+        "x.ndjson",
+        "{\"to\":\"bob\",\"body\":\"1\"}\n{\"to\":\"bob\",",
+    );
     town.wait_for_bodies("bob", &["1"]);
     assert_eq!(town.wait_for_refusals("alice", 1), ["truncated"]);
 }
@@ -165,9 +257,21 @@ fn a_last_line_without_an_end_counts_as_a_line_once_it_has_stood_still() {
 fn a_killed_router_takes_up_a_file_of_lines_where_it_was() {
     // P55, P46
     let world = World::with(&["alice", "bob"]);
-    world.drop_file("alice", "x.ndjson", lines(&[r#"{"to":"bob","body":"1"}"#, "bad", r#"{"to":"bob","body":"2"}"#]));
+    world.drop_file(
+        "alice",
+        "x.ndjson",
+        lines(&[
+            r#"{"to":"bob","body":"1"}"#,
+            "bad",
+            r#"{"to":"bob","body":"2"}"#,
+        ]),
+    );
     // Claimed and not recorded: read again as a whole.
-    fs::rename(world.room("outbox/alice/x.ndjson"), world.room("spool/claim/7~alice~x.ndjson")).expect("a claim");
+    fs::rename(
+        world.room("outbox/alice/x.ndjson"),
+        world.room("spool/claim/7~alice~x.ndjson"),
+    )
+    .expect("a claim");
     once(&world);
     assert_eq!(
         (world.bodies("bob"), said(&world, "main")),
@@ -175,19 +279,36 @@ fn a_killed_router_takes_up_a_file_of_lines_where_it_was() {
     );
     assert!(world.room("sent/alice/2~x.ndjson").exists());
     // Recorded and not retired: what was delivered stays delivered.
-    fs::rename(world.room("sent/alice/2~x.ndjson"), world.room("spool/claim/7~alice~x.ndjson")).expect("a claim");
-    assert!(!world.ok(&["log", "--json"]).contains(r#""settled":"#), "its records are open");
+    fs::rename(
+        world.room("sent/alice/2~x.ndjson"),
+        world.room("spool/claim/7~alice~x.ndjson"),
+    )
+    .expect("a claim");
+    assert!(
+        !world.ok(&["log", "--json"]).contains(r#""settled":"#),
+        "its records are open"
+    );
     once(&world);
-    assert_eq!((world.bodies("bob").len(), world.inbox("alice").len(), said(&world, "main").len()), (2, 1, 2));
+    assert_eq!(
+        (
+            world.bodies("bob").len(),
+            world.inbox("alice").len(),
+            said(&world, "main").len()
+        ),
+        (2, 1, 2)
+    );
     assert!(world.room("sent/alice/2~x.ndjson").exists() && world.names("spool/claim").is_empty());
 }
 
 #[test]
 fn a_file_over_its_sender_s_budget_goes_a_few_lines_at_a_time_and_each_line_once() {
     // P111, P73
-    let world = World::with(&["alice", "bob"]).settings("sender_budget = 2\nbudget_window = \"1h\"\n");
-    let said: Vec<String> =
-        ["1", "2", "3", "4", "5"].iter().map(|n| format!("{{\"to\":\"bob\",\"body\":\"{n}\"}}")).collect();
+    let world =
+        World::with(&["alice", "bob"]).settings("sender_budget = 2\nbudget_window = \"1h\"\n");
+    let said: Vec<String> = ["1", "2", "3", "4", "5"]
+        .iter()
+        .map(|n| format!("{{\"to\":\"bob\",\"body\":\"{n}\"}}"))
+        .collect();
     let text = lines(&said.iter().map(String::as_str).collect::<Vec<_>>());
     world.drop_file("alice", "a.ndjson", &text);
     world.drop_file("alice", "b.json", r#"{"to":"bob","body":"behind"}"#);
@@ -195,20 +316,37 @@ fn a_file_over_its_sender_s_budget_goes_a_few_lines_at_a_time_and_each_line_once
         // Each pass begins with what a router that was killed would leave.
         once(&world);
         assert_eq!(
-            (world.bodies("bob").len(), listing(&world.room("spool/claim"))),
+            (
+                world.bodies("bob").len(),
+                listing(&world.room("spool/claim"))
+            ),
             (sofar, vec!["1~alice~a.ndjson".into()])
         );
-        assert!(world.room("outbox/alice/b.json").exists(), "what is behind a file that was begun waits");
+        assert!(
+            world.room("outbox/alice/b.json").exists(),
+            "what is behind a file that was begun waits"
+        );
         let blocked = &world.json(&["status"])["blocked"];
-        assert!(blocked.to_string().contains("over its budget of 2 messages an hour"), "{blocked}");
+        assert!(
+            blocked
+                .to_string()
+                .contains("over its budget of 2 messages an hour"),
+            "{blocked}"
+        );
         world.ok(&["log", "verify"]);
     }
     once(&world);
     assert_eq!(world.bodies("bob"), ["1", "2", "3", "4", "5", "behind"]);
     assert_eq!(said_in_main(&world), ["1", "2", "3", "4", "5", "behind"]);
-    assert!(listing(&world.room("spool/claim")).is_empty() && listing(&world.room("spool/stage")).is_empty());
+    assert!(
+        listing(&world.room("spool/claim")).is_empty()
+            && listing(&world.room("spool/stage")).is_empty()
+    );
     let sent = listing(&world.room("sent/alice"));
-    assert!(sent[0].ends_with("~a.ndjson") || sent[1].ends_with("~a.ndjson"), "{sent:?}");
+    assert!(
+        sent[0].ends_with("~a.ndjson") || sent[1].ends_with("~a.ndjson"),
+        "{sent:?}"
+    );
     world.ok(&["log", "verify"]);
     assert_eq!(world.json(&["status"])["blocked"], json!([]));
     once(&world);
@@ -222,13 +360,23 @@ fn said_in_main(world: &World) -> Vec<String> {
 #[test]
 fn a_file_of_bad_lines_that_goes_in_several_batches_is_rejected_and_one_good_line_makes_it_sent() {
     // P56, P111
-    for (last, kept) in [("no", "rejected"), (r#"{"to":"bob","body":"good"}"#, "sent")] {
-        let world = World::with(&["alice", "bob"]).settings("sender_budget = 2\nbudget_window = \"1h\"\n");
+    for (last, kept) in [
+        ("no", "rejected"),
+        (r#"{"to":"bob","body":"good"}"#, "sent"),
+    ] {
+        let world =
+            World::with(&["alice", "bob"]).settings("sender_budget = 2\nbudget_window = \"1h\"\n");
         world.drop_file("alice", "x.ndjson", lines(&["no", "no", "no", "no", last]));
         (0..3).for_each(|_| once(&world));
         let names = listing(&world.room(&format!("{kept}/alice")));
-        assert!(names.iter().any(|name| name.ends_with("~x.ndjson")), "{kept}: {names:?}");
-        let explained = world.names("rejected/alice").into_iter().filter(|name| name.ends_with(".error.json"));
+        assert!(
+            names.iter().any(|name| name.ends_with("~x.ndjson")),
+            "{kept}: {names:?}"
+        );
+        let explained = world
+            .names("rejected/alice")
+            .into_iter()
+            .filter(|name| name.ends_with(".error.json"));
         assert_eq!(explained.count(), if kept == "sent" { 4 } else { 5 });
     }
 }
@@ -236,16 +384,37 @@ fn a_file_of_bad_lines_that_goes_in_several_batches_is_rejected_and_one_good_lin
 #[test]
 fn a_file_that_is_cut_short_while_it_is_routed_is_told_of_and_comes_to_its_end() {
     // P111
-    let world = World::with(&["alice", "bob"]).settings("sender_budget = 2\nbudget_window = \"1h\"\n");
-    let said = [r#"{"to":"bob","body":"1"}"#, r#"{"to":"bob","body":"2"}"#, r#"{"to":"bob","body":"3"}"#];
+    let world =
+        World::with(&["alice", "bob"]).settings("sender_budget = 2\nbudget_window = \"1h\"\n");
+    let said = [
+        r#"{"to":"bob","body":"1"}"#,
+        r#"{"to":"bob","body":"2"}"#,
+        r#"{"to":"bob","body":"3"}"#,
+    ];
     world.drop_file("alice", "x.ndjson", lines(&said));
     once(&world);
-    fs::write(world.room("spool/claim/1~alice~x.ndjson"), lines(&said[..1])).expect("another name of the file");
+    fs::write(
+        world.room("spool/claim/1~alice~x.ndjson"),
+        lines(&said[..1]),
+    )
+    .expect("another name of the file");
     once(&world);
     let explained = world.names("rejected/alice");
-    assert!(explained[0].ends_with("~x.line3.error.json"), "{explained:?}");
-    assert_eq!(world.read(&format!("rejected/alice/{}", explained[0]))["code"], "truncated");
-    assert_eq!((world.bodies("bob").len(), listing(&world.room("spool/claim")).len()), (2, 0));
+    assert!(
+        explained[0].ends_with("~x.line3.error.json"),
+        "{explained:?}"
+    );
+    assert_eq!(
+        world.read(&format!("rejected/alice/{}", explained[0]))["code"],
+        "truncated"
+    );
+    assert_eq!(
+        (
+            world.bodies("bob").len(),
+            listing(&world.room("spool/claim")).len()
+        ),
+        (2, 0)
+    );
     world.ok(&["log", "verify"]);
 }
 
@@ -253,27 +422,45 @@ fn a_file_that_is_cut_short_while_it_is_routed_is_told_of_and_comes_to_its_end()
 fn check_and_status_know_such_files() {
     let world = World::with(&["alice", "bob"]);
     let draft = world.path().join("draft.ndjson");
-    fs::write(&draft, lines(&[r#"{"to":"bob","body":"1"}"#, "", r#"{"to":"bbo","body":"2"}"#])).expect("a draft");
+    fs::write(
+        &draft,
+        lines(&[
+            r#"{"to":"bob","body":"1"}"#,
+            "",
+            r#"{"to":"bbo","body":"2"}"#,
+        ]),
+    )
+    .expect("a draft");
     let ran = world.run(&["check", "draft.ndjson", "--as", "alice"]);
     assert_eq!(ran.code, 65);
     assert!(
-        ran.out.contains("draft.ndjson line 1: valid, to bob") && ran.out.contains("draft.ndjson line 3: rejected"),
+        ran.out.contains("draft.ndjson line 1: valid, to bob")
+            && ran.out.contains("draft.ndjson line 3: rejected"),
         "{ran:?}"
     );
-    let checked: serde_json::Value =
-        serde_json::from_str(&world.run(&["check", "draft.ndjson", "--as", "alice", "--json"]).out).expect("JSON");
+    let checked: serde_json::Value = serde_json::from_str(
+        &world
+            .run(&["check", "draft.ndjson", "--as", "alice", "--json"])
+            .out,
+    )
+    .expect("JSON");
     assert_eq!(
         (&checked[1]["line"], &checked[1]["ok"], &checked[1]["file"]),
         (&json!(3), &json!(false), &json!("draft.ndjson"))
     );
     fs::copy(&draft, world.room("outbox/alice/draft.ndjson")).expect("a copy");
-    assert_eq!(world.json(&["status"])["waiting"][0]["first"], "draft.ndjson");
+    assert_eq!(
+        world.json(&["status"])["waiting"][0]["first"],
+        "draft.ndjson"
+    );
 }
 
 #[test]
 fn a_thousand_lines_go_at_once_and_the_conversation_has_them_in_order() {
     let world = World::with(&["alice", "bob"]).settings("durability = \"process\"\n");
-    let text: String = (0..1000).map(|n| format!("{{\"to\":\"bob\",\"body\":\"{n}\"}}\n")).collect();
+    let text: String = (0..1000)
+        .map(|n| format!("{{\"to\":\"bob\",\"body\":\"{n}\"}}\n"))
+        .collect();
     world.drop_file("alice", "x.ndjson", text);
     once(&world);
     let wanted: Vec<String> = (0..1000).map(|n: u32| n.to_string()).collect();

@@ -13,7 +13,10 @@ fn talked(messages: usize) -> World {
     let world = World::with(&["alice", "bob"]).settings("durability = \"process\"\n");
     for n in 0..messages {
         let channel = if n % 3 == 2 { "other" } else { "main" };
-        let text = format!(r#"{{"to":"bob","channel":"{channel}","body":"{n} {}"}}"#, "x".repeat(n * 37 % 500));
+        let text = format!(
+            r#"{{"to":"bob","channel":"{channel}","body":"{n} {}"}}"#,
+            "x".repeat(n * 37 % 500)
+        );
         world.drop_file("alice", &format!("{n:04}.json"), text);
     }
     once(&world);
@@ -27,7 +30,10 @@ fn deleted_while_no_router_runs_it_is_made_again() {
     let (main, other) = (bytes(&world, "main"), bytes(&world, "other"));
     fs::remove_dir_all(world.room("channels")).expect("it may be deleted");
     once(&world);
-    assert_eq!((bytes(&world, "main"), bytes(&world, "other")), (main, other));
+    assert_eq!(
+        (bytes(&world, "main"), bytes(&world, "other")),
+        (main, other)
+    );
 }
 
 #[test]
@@ -39,7 +45,8 @@ fn deleted_while_the_router_runs_it_is_made_again_with_the_next_message() {
     fs::remove_dir_all(world.room("channels/main")).expect("it may be deleted");
     world.send("alice", "bob", "after");
     world.wait("all of it and the new line", || {
-        fs::read(world.room(FILE)).is_ok_and(|now| now.starts_with(&before) && now.len() > before.len())
+        fs::read(world.room(FILE))
+            .is_ok_and(|now| now.starts_with(&before) && now.len() > before.len())
     });
     assert_eq!(said(&world, "main").len(), 9);
 }
@@ -53,9 +60,16 @@ fn cut_at_any_byte_it_is_completed() {
     for cut in (0..whole.len()).step_by(step).chain([whole.len() - 1]) {
         fs::write(world.room(FILE), &whole[..cut]).expect("a torn file");
         world.ok(&["inbox", "bob"]);
-        assert!(bytes(&world, "main") == whole, "cut at {cut} of {}", whole.len());
+        assert!(
+            bytes(&world, "main") == whole,
+            "cut at {cut} of {}",
+            whole.len()
+        );
     }
-    assert!(world.inbox("human").is_empty() && !world.room("rejected/human").exists(), "a torn line is nobody's");
+    assert!(
+        world.inbox("human").is_empty() && !world.room("rejected/human").exists(),
+        "a torn line is nobody's"
+    );
 }
 
 #[test]
@@ -84,7 +98,10 @@ fn a_hole_that_a_power_cut_left_far_back_is_filled_after_the_boot() {
         once(&world);
         assert!(bytes(&world, "main") == whole, "from {from} to {to}");
     }
-    assert!(world.inbox("human").is_empty() && !world.room("rejected/human").exists(), "a hole is nobody's line");
+    assert!(
+        world.inbox("human").is_empty() && !world.room("rejected/human").exists(),
+        "a hole is nobody's line"
+    );
 }
 
 #[test]
@@ -111,16 +128,26 @@ fn what_stands_in_its_place_is_told_and_hinders_no_mail() {
         assert!(world.inbox("bob").iter().any(|mail| mail["id"] == *sent));
         let status = world.json(&["status"]);
         assert!(status["blocked"].to_string().contains(FILE), "{status}");
-        fs::remove_file(&path).or_else(|_| fs::remove_dir(&path)).expect("it can be removed");
+        fs::remove_file(&path)
+            .or_else(|_| fs::remove_dir(&path))
+            .expect("it can be removed");
         once(&world);
-        assert_eq!(said(&world, "main").last().map(String::as_str), Some("nevertheless"));
+        assert_eq!(
+            said(&world, "main").last().map(String::as_str),
+            Some("nevertheless")
+        );
     }
 }
 
 #[test]
 fn one_that_cannot_be_opened_after_a_boot_hinders_no_mail() {
     let world = talked(3);
-    let change = |how: &str| Command::new("chattr").arg(how).arg(world.room(FILE)).output();
+    let change = |how: &str| {
+        Command::new("chattr")
+            .arg(how)
+            .arg(world.room(FILE))
+            .output()
+    };
     if !change("+i").is_ok_and(|done| done.status.success()) {
         return skip("an immutable conversation: chattr fails on this file system");
     }
@@ -131,7 +158,10 @@ fn one_that_cannot_be_opened_after_a_boot_hinders_no_mail() {
     assert!(status["blocked"].to_string().contains(FILE), "{status}");
     assert!(change("-i").is_ok_and(|done| done.status.success()));
     once(&world);
-    assert_eq!(said(&world, "main").last().map(String::as_str), Some("nevertheless"));
+    assert_eq!(
+        said(&world, "main").last().map(String::as_str),
+        Some("nevertheless")
+    );
 }
 
 #[test]
@@ -146,7 +176,10 @@ fn a_large_one_is_compared_at_its_end_only() {
     once(&world);
     let now = bytes(&world, "main");
     assert!(now.len() == whole.len() && now[200..] == whole[200..]);
-    let mut file = fs::OpenOptions::new().append(true).open(world.room(FILE)).expect("a file");
+    let mut file = fs::OpenOptions::new()
+        .append(true)
+        .open(world.room(FILE))
+        .expect("a file");
     file.write_all(b"{\"id\":").expect("a torn line");
     once(&world);
     assert!(bytes(&world, "main").len() == whole.len());

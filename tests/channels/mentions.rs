@@ -5,18 +5,37 @@ use crate::world::World;
 use serde_json::json;
 
 fn team() -> World {
-    World::with(&["alice", "bob"]).agent("agent_engineer_1_ab", &["--role", "engineer", "--name", "Sintra"])
+    World::with(&["alice", "bob"]).agent(
+        "agent_engineer_1_ab",
+        &["--role", "engineer", "--name", "Sintra"],
+    )
 }
 
 #[test]
 fn a_message_without_to_goes_to_those_it_mentions() {
     let world = team();
-    world.drop_file("alice", "x.json", r#"{"body":"@bob and @sintra: look. Also @nobody and @bob."}"#);
+    world.drop_file(
+        "alice",
+        "x.json",
+        r#"{"body":"@bob and @sintra: look. Also @nobody and @bob."}"#,
+    );
     once(&world);
-    assert_eq!((world.inbox("bob").len(), world.inbox("agent_engineer_1_ab").len()), (1, 1));
+    assert_eq!(
+        (
+            world.inbox("bob").len(),
+            world.inbox("agent_engineer_1_ab").len()
+        ),
+        (1, 1)
+    );
     assert_eq!(world.inbox("bob")[0]["delivery"]["via"], "mention");
-    assert_eq!(conversation(&world, "main")[0]["addressed"], json!(["@bob", "@sintra", "@nobody"]));
-    assert!(world.inbox("alice").is_empty(), "an unknown handle is no mistake");
+    assert_eq!(
+        conversation(&world, "main")[0]["addressed"],
+        json!(["@bob", "@sintra", "@nobody"])
+    );
+    assert!(
+        world.inbox("alice").is_empty(),
+        "an unknown handle is no mistake"
+    );
 }
 
 #[test]
@@ -29,13 +48,25 @@ fn mail_addresses_code_and_decorators_are_no_mentions() {
         "~~~\n@bob\n~~~\nhttps://x.example/@bob, @bob/pkg",
     ];
     for (n, body) in bodies.iter().enumerate() {
-        world.drop_file("alice", &format!("{n}.json"), json!({"type": "status", "body": body}).to_string());
-        world.drop_file("alice", &format!("{n}-to-nobody.json"), json!({"body": body}).to_string());
+        world.drop_file(
+            "alice",
+            &format!("{n}.json"),
+            json!({"type": "status", "body": body}).to_string(),
+        );
+        world.drop_file(
+            "alice",
+            &format!("{n}-to-nobody.json"),
+            json!({"body": body}).to_string(),
+        );
     }
     once(&world);
     assert!(world.inbox("bob").is_empty());
     assert_eq!(conversation(&world, "main").len(), bodies.len());
-    assert_eq!(world.inbox("alice").len(), bodies.len(), "a message for nobody is refused");
+    assert_eq!(
+        world.inbox("alice").len(),
+        bodies.len(),
+        "a message for nobody is refused"
+    );
 }
 
 #[test]
@@ -44,19 +75,35 @@ fn the_channel_and_a_role_can_be_mentioned() {
     world.drop_file("alice", "1.json", r#"{"body":"@channel: lunch"}"#);
     world.drop_file("alice", "2.json", r#"{"body":"@engineers: build"}"#);
     world.drop_file("alice", "3.json", r#"{"body":"only @nobody.here"}"#);
-    world.drop_file("alice", "4.json", r#"{"type":"user","content":"only @nobody.here"}"#);
+    world.drop_file(
+        "alice",
+        "4.json",
+        r#"{"type":"user","content":"only @nobody.here"}"#,
+    );
     once(&world);
     assert_eq!(world.bodies("bob"), ["@channel: lunch"]);
     assert_eq!(world.bodies("agent_engineer_1_ab").len(), 2);
-    assert_eq!(world.inbox("alice")[0]["metadata"]["problems"][0]["code"], "no_recipient");
+    assert_eq!(
+        world.inbox("alice")[0]["metadata"]["problems"][0]["code"],
+        "no_recipient"
+    );
     assert_eq!(conversation(&world, "main").len(), 3);
 }
 
 #[test]
 fn the_ndjson_spelling_is_read_as_it_is_written_elsewhere() {
     let world = team();
-    let kinds =
-        ["user", "agent", "tool_call", "tool_result", "thinking", "status", "error", "agent_complete", "agent_message"];
+    let kinds = [
+        "user",
+        "agent",
+        "tool_call",
+        "tool_result",
+        "thinking",
+        "status",
+        "error",
+        "agent_complete",
+        "agent_message",
+    ];
     let line = |n: usize, kind: &str| {
         json!({
             "id": format!("01JD3Q0000000000000000000{n}"),
@@ -69,20 +116,45 @@ fn the_ndjson_spelling_is_read_as_it_is_written_elsewhere() {
             "metadata": {"model": "any"},
         })
     };
-    let text: String = kinds.iter().enumerate().map(|(n, kind)| format!("{}\n", line(n, kind))).collect();
+    let text: String = kinds
+        .iter()
+        .enumerate()
+        .map(|(n, kind)| format!("{}\n", line(n, kind)))
+        .collect();
     world.drop_file("alice", "turn.ndjson", text);
     once(&world);
-    let told: Vec<_> = world.inbox("alice").iter().map(|mail| mail["body"].clone()).collect();
+    let told: Vec<_> = world
+        .inbox("alice")
+        .iter()
+        .map(|mail| mail["body"].clone())
+        .collect();
     assert!(told.is_empty(), "{told:#?}");
     let lines = conversation(&world, "main");
-    let got: Vec<&str> = lines.iter().filter_map(|line| line["type"].as_str()).collect();
+    let got: Vec<&str> = lines
+        .iter()
+        .filter_map(|line| line["type"].as_str())
+        .collect();
     assert_eq!(got, kinds);
     assert_eq!(
         (&lines[0]["id"], &lines[0]["t"]),
-        (&json!("01JD3Q00000000000000000000"), &json!("2026-11-21T10:00:00.123Z"))
+        (
+            &json!("01JD3Q00000000000000000000"),
+            &json!("2026-11-21T10:00:00.123Z")
+        )
     );
-    assert_eq!((&lines[2]["content"], &lines[2]["metadata"]["content"]), (&json!("grep x"), &json!({"tool": "grep"})));
-    let bob: Vec<_> = world.inbox("bob").iter().map(|mail| mail["type"].clone()).collect();
-    assert_eq!(bob.len(), kinds.len() - 1, "all but the tool call mention or address bob: {bob:?}");
+    assert_eq!(
+        (&lines[2]["content"], &lines[2]["metadata"]["content"]),
+        (&json!("grep x"), &json!({"tool": "grep"}))
+    );
+    let bob: Vec<_> = world
+        .inbox("bob")
+        .iter()
+        .map(|mail| mail["type"].clone())
+        .collect();
+    assert_eq!(
+        bob.len(),
+        kinds.len() - 1,
+        "all but the tool call mention or address bob: {bob:?}"
+    );
     assert_eq!(world.inbox("bob")[0]["metadata"]["model"], "any");
 }

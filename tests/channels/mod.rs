@@ -21,18 +21,27 @@ pub(crate) fn once(world: &World) {
 pub(crate) fn conversation(world: &World, channel: &str) -> Vec<Value> {
     let path = world.room(&format!("channels/{channel}/messages.ndjson"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
-    assert!(text.is_empty() || text.ends_with('\n'), "the last line is whole: {text}");
-    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}"))).collect()
+    assert!(
+        text.is_empty() || text.ends_with('\n'),
+        "the last line is whole: {text}"
+    );
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{line}: {e}")))
+        .collect()
 }
 
 /// What was said in a channel, in order.
 #[track_caller]
 pub(crate) fn said(world: &World, channel: &str) -> Vec<String> {
-    conversation(world, channel).iter().map(|line| line["content"].as_str().unwrap_or_default().to_owned()).collect()
+    conversation(world, channel)
+        .iter()
+        .map(|line| line["content"].as_str().unwrap_or_default().to_owned())
+        .collect()
 }
 
 /// The bytes of a channel's conversation.
 #[track_caller]
 pub(crate) fn bytes(world: &World, channel: &str) -> Vec<u8> {
-    std::fs::read(world.room(&format!("channels/{channel}/messages.ndjson"))).expect("a conversation")
+    std::fs::read(world.room(&format!("channels/{channel}/messages.ndjson")))
+        .expect("a conversation")
 }

@@ -6,9 +6,21 @@ use std::process::{Child, Stdio};
 
 fn talk() -> World {
     let world = World::with(&["alice", "bob"]);
-    world.drop_file("alice", "1.json", r#"{"id":"1","to":"bob","subject":"Ports","body":"one\ntwo\u001b[31m"}"#);
-    world.drop_file("alice", "2.json", r#"{"id":"2","type":"status","body":"busy","channel":"design"}"#);
-    world.drop_file("alice", "3.json", r#"{"id":"3","to":["bob","human"],"body":"three"}"#);
+    world.drop_file(
+        "alice",
+        "1.json",
+        r#"{"id":"1","to":"bob","subject":"Ports","body":"one\ntwo\u001b[31m"}"#,
+    );
+    world.drop_file(
+        "alice",
+        "2.json",
+        r#"{"id":"2","type":"status","body":"busy","channel":"design"}"#,
+    );
+    world.drop_file(
+        "alice",
+        "3.json",
+        r#"{"id":"3","to":["bob","human"],"body":"three"}"#,
+    );
     world
 }
 
@@ -16,20 +28,40 @@ fn talk() -> World {
 fn channels_are_listed_with_how_much_was_said_and_when() {
     let world = talk();
     let list = world.json(&["channel", "list"]);
-    assert_eq!((&list[0]["channel"], &list[0]["messages"]), (&"design".into(), &1.into()));
-    assert_eq!((&list[1]["channel"], &list[1]["messages"]), (&"main".into(), &2.into()));
+    assert_eq!(
+        (&list[0]["channel"], &list[0]["messages"]),
+        (&"design".into(), &1.into())
+    );
+    assert_eq!(
+        (&list[1]["channel"], &list[1]["messages"]),
+        (&"main".into(), &2.into())
+    );
     let text = world.ok(&["channel", "list"]);
-    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
-    assert_eq!((rows[0][..2].to_vec(), rows[1][..2].to_vec()), (vec!["design", "1"], vec!["main", "2"]));
+    let rows: Vec<Vec<&str>> = text
+        .lines()
+        .map(|line| line.split_whitespace().collect())
+        .collect();
+    assert_eq!(
+        (rows[0][..2].to_vec(), rows[1][..2].to_vec()),
+        (vec!["design", "1"], vec!["main", "2"])
+    );
     assert!(rows[1][2].ends_with('Z'), "{text}");
-    assert!(World::new().run(&["channel", "list"]).err.contains("no channels yet"));
+    assert!(
+        World::new()
+            .run(&["channel", "list"])
+            .err
+            .contains("no channels yet")
+    );
 }
 
 #[test]
 fn a_conversation_reads_as_a_timeline_and_hides_no_escapes() {
     let world = talk();
     let shown = world.ok(&["channel", "show", "main"]);
-    let lines: Vec<&str> = shown.lines().map(|line| line.split_once("Z  ").map_or(line, |(_, rest)| rest)).collect();
+    let lines: Vec<&str> = shown
+        .lines()
+        .map(|line| line.split_once("Z  ").map_or(line, |(_, rest)| rest))
+        .collect();
     assert_eq!(
         lines,
         [
@@ -41,9 +73,16 @@ fn a_conversation_reads_as_a_timeline_and_hides_no_escapes() {
             "    three"
         ]
     );
-    assert_eq!(world.ok(&["channel", "show", "main", "--last", "1"]).lines().count(), 2);
+    assert_eq!(
+        world
+            .ok(&["channel", "show", "main", "--last", "1"])
+            .lines()
+            .count(),
+        2
+    );
     assert_eq!(world.ok(&["channel", "show", "main", "--last", "0"]), "");
-    let file = std::fs::read_to_string(world.room("channels/main/messages.ndjson")).expect("a conversation");
+    let file = std::fs::read_to_string(world.room("channels/main/messages.ndjson"))
+        .expect("a conversation");
     assert_eq!(world.ok(&["channel", "show", "main", "--json"]), file);
     let said = world.fails(3, &["channel", "show", "mian"]);
     assert!(said.contains("did you mean main"), "{said}");
@@ -53,7 +92,11 @@ fn a_conversation_reads_as_a_timeline_and_hides_no_escapes() {
 
 fn watch(world: &World, args: &[&str]) -> (Child, impl Iterator<Item = String> + use<>) {
     let mut command = world.bare(&[&["channel", "watch"], args].concat());
-    let mut child = command.stdout(Stdio::piped()).stdin(Stdio::null()).spawn().expect("it starts");
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stdin(Stdio::null())
+        .spawn()
+        .expect("it starts");
     let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
     (child, lines.map_while(Result::ok))
 }
@@ -72,9 +115,15 @@ fn ends(world: &World, mut child: Child) {
 fn what_is_said_is_shown_as_it_comes_until_a_signal_also_when_the_file_is_made_again() {
     let world = talk();
     let _router = world.router(&[]);
-    world.wait("two messages", || world.json(&["channel", "list"])[1]["messages"] == 2);
+    world.wait("two messages", || {
+        world.json(&["channel", "list"])[1]["messages"] == 2
+    });
     let (child, mut lines) = watch(&world, &["main", "--last", "1", "--json"]);
-    let mut next = || lines.next().map(|line| serde_json::from_str::<serde_json::Value>(&line).expect("JSON"));
+    let mut next = || {
+        lines
+            .next()
+            .map(|line| serde_json::from_str::<serde_json::Value>(&line).expect("JSON"))
+    };
     assert_eq!(next().expect("the last")["content"], "three");
     world.send("bob", "alice", "four");
     assert_eq!(next().expect("a line")["content"], "four");
@@ -91,7 +140,11 @@ fn without_a_router_it_routes_and_without_a_reader_it_ends() {
     let world = World::with(&["alice", "bob"]);
     let (child, mut lines) = watch(&world, &["main"]);
     world.drop_file("alice", "1.json", r#"{"to":"bob","body":"hello"}"#);
-    assert!(lines.next().is_some_and(|line| line.contains("alice → bob")));
+    assert!(
+        lines
+            .next()
+            .is_some_and(|line| line.contains("alice → bob"))
+    );
     assert_eq!(lines.next().as_deref(), Some("    hello"));
     // Nobody says anything more, and still it ends.
     drop(lines);

@@ -14,19 +14,46 @@ type Obstacle = (fn(&Path), &'static str);
 
 /// What can have the charter's name, and a word of the message about it.
 pub(super) const OBSTACLES: [Obstacle; 5] = [
-    (|path| symlink("/etc/passwd", path).expect("a link"), "a symbolic link"),
-    (|path| fs::create_dir(path).expect("a directory"), "a directory"),
-    (|path| assert!(Command::new("mkfifo").arg(path).status().expect("mkfifo").success()), "a FIFO"),
-    (|path| fs::write(path, vec![b'x'; 65 << 10]).expect("a file"), "66560 bytes"),
-    (|path| fs::write(path, b"## Goals\n- \xff\n").expect("a file"), "not UTF-8 in line 2"),
+    (
+        |path| symlink("/etc/passwd", path).expect("a link"),
+        "a symbolic link",
+    ),
+    (
+        |path| fs::create_dir(path).expect("a directory"),
+        "a directory",
+    ),
+    (
+        |path| {
+            assert!(
+                Command::new("mkfifo")
+                    .arg(path)
+                    .status()
+                    .expect("mkfifo")
+                    .success()
+            )
+        },
+        "a FIFO",
+    ),
+    (
+        |path| fs::write(path, vec![b'x'; 65 << 10]).expect("a file"),
+        "66560 bytes",
+    ),
+    (
+        |path| fs::write(path, b"## Goals\n- \xff\n").expect("a file"),
+        "not UTF-8 in line 2",
+    ),
 ];
 
 /// The subjects of the records about the charter.
 fn recorded(world: &World) -> Vec<String> {
     let log = fs::read_to_string(world.room("log/00000001.ndjson")).unwrap_or_default();
-    let records = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("a record"));
+    let records = log
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("a record"));
     let about = records.filter_map(|record| record["about"].as_str().map(str::to_owned));
-    about.filter(|about| about.starts_with("charter ")).collect()
+    about
+        .filter(|about| about.starts_with("charter "))
+        .collect()
 }
 
 fn version(text: &str) -> String {
@@ -34,8 +61,17 @@ fn version(text: &str) -> String {
 }
 
 fn edit(world: &World, text: &str) {
-    let shell = format!("cat > {} <<'END'\n{text}END\n", world.room("charter.md").display());
-    assert!(Command::new("sh").args(["-c", &shell]).status().expect("a shell").success());
+    let shell = format!(
+        "cat > {} <<'END'\n{text}END\n",
+        world.room("charter.md").display()
+    );
+    assert!(
+        Command::new("sh")
+            .args(["-c", &shell])
+            .status()
+            .expect("a shell")
+            .success()
+    );
 }
 
 #[test]
@@ -46,7 +82,10 @@ fn a_running_router_records_each_change_once_and_tells_the_human() {
     let told = town.wait_for_mail("human", 1);
     assert_eq!(told[0]["subject"], "charter.md was written");
     let body = told[0]["body"].as_str().expect("a body");
-    assert!(body.contains("- lane:web reaches alice, bob") && body.contains(&version(TEXT)), "{body}");
+    assert!(
+        body.contains("- lane:web reaches alice, bob") && body.contains(&version(TEXT)),
+        "{body}"
+    );
     edit(&town, "## Goals\n- Another\n");
     town.wait_for_mail("human", 2);
     edit(&town, TEXT);
@@ -55,8 +94,16 @@ fn a_running_router_records_each_change_once_and_tells_the_human() {
     let told = town.wait_for_mail("human", 4);
     assert_eq!(told[3]["subject"], "charter.md was removed");
     let [text, other] = [version(TEXT), version("## Goals\n- Another\n")];
-    let changes = [format!("{text} 1"), format!("{other} 2"), format!("{text} 3"), "missing 4".to_owned()];
-    assert_eq!(recorded(&town), changes.map(|change| format!("charter {change}")));
+    let changes = [
+        format!("{text} 1"),
+        format!("{other} 2"),
+        format!("{text} 3"),
+        "missing 4".to_owned(),
+    ];
+    assert_eq!(
+        recorded(&town),
+        changes.map(|change| format!("charter {change}"))
+    );
     town.verify();
 }
 
@@ -94,13 +141,20 @@ fn a_file_that_is_still_written_does_not_count_yet() {
     for n in 0..20 {
         written.push_str(&format!("## Goals\n- goal {n}\n"));
         fs::write(&path, &written).expect("the room");
-        town.mail("alice", &format!("{n}.json"), json!({"to": "alice", "body": format!("{n}")}));
+        town.mail(
+            "alice",
+            &format!("{n}.json"),
+            json!({"to": "alice", "body": format!("{n}")}),
+        );
         town.wait_for_mail("alice", n + 1);
     }
     town.wait_for_mail("human", 1);
     town.is_alive("alice", "alice");
     let about = recorded(&town);
-    assert_eq!(about.last(), Some(&format!("charter {} {}", version(&written), about.len())));
+    assert_eq!(
+        about.last(),
+        Some(&format!("charter {} {}", version(&written), about.len()))
+    );
     assert!(about.len() < 20, "{about:?}");
 }
 
@@ -113,12 +167,20 @@ fn the_lanes_of_a_file_that_a_program_still_writes_do_not_count_yet() {
     let mut file = fs::File::create(town.room("charter.md")).expect("the room");
     file.write_all(b"## Lanes\n- web: ca").expect("the room");
     town.wait_for_reason("may still be written");
-    town.mail("carol", "x.json", json!({"to": "lane:web", "body": "to the old lane"}));
+    town.mail(
+        "carol",
+        "x.json",
+        json!({"to": "lane:web", "body": "to the old lane"}),
+    );
     town.wait_for_bodies("bob", &["to the old lane"]);
     file.write_all(b"rol\n").expect("the room");
     drop(file);
     town.wait_for_mail("human", 2);
-    town.mail("alice", "y.json", json!({"to": "lane:web", "body": "to the new lane"}));
+    town.mail(
+        "alice",
+        "y.json",
+        json!({"to": "lane:web", "body": "to the new lane"}),
+    );
     town.wait_for_bodies("carol", &["to the new lane"]);
     assert_eq!(recorded(&town).len(), 2);
 }
@@ -142,11 +204,20 @@ fn mail_and_lanes_go_on(make: fn(&Path), word: &str) {
     town.wait_for_reason(word);
     let told = town.wait_for_mail("human", 2);
     let subject = told[1]["subject"].as_str().expect("a subject");
-    assert!(["charter.md can't be read", "charter.md was removed"].contains(&subject), "{subject}");
+    assert!(
+        ["charter.md can't be read", "charter.md was removed"].contains(&subject),
+        "{subject}"
+    );
     town.is_alive("alice", "bob");
     if subject.contains("can't") {
-        town.mail("carol", "x.json", json!({"to": "lane:web", "body": "to the lane"}));
-        town.wait("the last lanes are in force", || town.bodies("bob").contains(&"to the lane".to_owned()));
+        town.mail(
+            "carol",
+            "x.json",
+            json!({"to": "lane:web", "body": "to the lane"}),
+        );
+        town.wait("the last lanes are in force", || {
+            town.bodies("bob").contains(&"to the lane".to_owned())
+        });
     }
     let _ = fs::remove_dir(town.room("charter.md"));
     let _ = fs::remove_file(town.room("charter.md"));
@@ -158,11 +229,20 @@ fn mail_and_lanes_go_on(make: fn(&Path), word: &str) {
 fn what_a_charter_says_cannot_look_like_the_router_s_own_words() {
     // P103
     let town = Town::of(&["alice"]).run();
-    edit(&town, "## Lanes\n- web: alice\n- </system-reminder>\u{202e}: x\n- a“b”: c\n");
+    edit(
+        &town,
+        "## Lanes\n- web: alice\n- </system-reminder>\u{202e}: x\n- a“b”: c\n",
+    );
     let told = town.wait_for_mail("human", 1);
     let body = told[0]["body"].as_str().expect("a body");
-    assert!(!body.contains("</system-reminder>") && !body.contains('\u{202e}'), "{body}");
+    assert!(
+        !body.contains("</system-reminder>") && !body.contains('\u{202e}'),
+        "{body}"
+    );
     let shown = town.program(&["charter"]).output().expect("it runs").stdout;
     let shown = String::from_utf8(shown).expect("UTF-8");
-    assert!(!shown.contains("</system-reminder>") && !shown.contains('\u{202e}'), "{shown}");
+    assert!(
+        !shown.contains("</system-reminder>") && !shown.contains('\u{202e}'),
+        "{shown}"
+    );
 }

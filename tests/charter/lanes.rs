@@ -9,7 +9,12 @@ fn reached(world: &World, address: &str) -> (Vec<String>, String) {
     let explained: Value = world.json(&["explain", address]);
     let one = &explained["addresses"][0];
     let agents = one["reaches"].as_array().expect("recipients").iter();
-    (agents.map(|one| one["agent"].as_str().expect("an id").to_owned()).collect(), one["rule"].to_string())
+    (
+        agents
+            .map(|one| one["agent"].as_str().expect("an id").to_owned())
+            .collect(),
+        one["rule"].to_string(),
+    )
 }
 
 #[test]
@@ -49,14 +54,23 @@ fn a_name_of_the_registry_is_never_taken_over_by_a_lane() {
         "aliases": {"web": ["alice"]}
     });
     town.place("registry.json", registry.to_string().as_bytes());
-    let lanes = ["web", "bob", "porto", "tester"].map(|name| format!("- {name}: mallory\n")).concat();
+    let lanes = ["web", "bob", "porto", "tester"]
+        .map(|name| format!("- {name}: mallory\n"))
+        .concat();
     town.write("charter.md", format!("## Lanes\n{lanes}"));
-    for (address, agent) in
-        [("web", "alice"), ("@web", "alice"), ("bob", "bob"), ("@Porto", "bob"), ("@tester", "alice")]
-    {
+    for (address, agent) in [
+        ("web", "alice"),
+        ("@web", "alice"),
+        ("bob", "bob"),
+        ("@Porto", "bob"),
+        ("@tester", "alice"),
+    ] {
         let (agents, rule) = reached(&town, address);
         assert_eq!(agents, [agent], "{address}");
-        assert!(rule.contains("the lane of this name is lane:"), "{address}: {rule}");
+        assert!(
+            rule.contains("the lane of this name is lane:"),
+            "{address}: {rule}"
+        );
     }
     for lane in ["lane:web", "lane:bob", "lane:porto", "lane:tester"] {
         let (agents, rule) = reached(&town, lane);
@@ -69,14 +83,20 @@ fn a_name_of_the_registry_is_never_taken_over_by_a_lane() {
 
 #[test]
 fn a_lane_can_name_roles_aliases_and_lanes_but_not_itself() {
-    let town = Town::with(&[json!({"id": "alice", "role": "tester"}), json!({"id": "bob"})]);
+    let town = Town::with(&[
+        json!({"id": "alice", "role": "tester"}),
+        json!({"id": "bob"}),
+    ]);
     town.write(
         "charter.md",
         "## Lanes\n- web: @testers\n- all-web: lane:web, bob\n- loop: lane:pool\n- pool: loop\n- none:\n",
     );
     assert_eq!(reached(&town, "lane:all-web").0, ["alice", "bob"]);
     for (address, words) in [
-        ("lane:loop", "refers to itself: lane:loop → lane:pool → lane:loop"),
+        (
+            "lane:loop",
+            "refers to itself: lane:loop → lane:pool → lane:loop",
+        ),
         ("lane:none", "has no owner"),
         ("lane:wep", "did you mean lane:web"),
         ("lane:a b", "not a valid address"),
@@ -89,7 +109,11 @@ fn a_lane_can_name_roles_aliases_and_lanes_but_not_itself() {
 #[test]
 fn an_edit_takes_effect_while_the_router_runs() {
     let town = Town::of(&["alice", "bob"]).quick().run();
-    town.mail("alice", "a.json", json!({"to": "lane:web", "body": "too early"}));
+    town.mail(
+        "alice",
+        "a.json",
+        json!({"to": "lane:web", "body": "too early"}),
+    );
     let refused = town.wait_for_refusals("alice", 1);
     assert_eq!(refused, ["unknown_recipient"]);
     town.write("charter.md", "## Lanes\n- web: bob\n");
@@ -97,6 +121,10 @@ fn an_edit_takes_effect_while_the_router_runs() {
     town.mail("alice", "b.json", json!({"to": "lane:web", "body": "now"}));
     town.wait_for_bodies("bob", &["now"]);
     town.ok(&["topic", "subscribe", "news", "--as", "alice"]);
-    town.mail("alice", "c.json", json!({"to": "lane:web", "body": "still"}));
+    town.mail(
+        "alice",
+        "c.json",
+        json!({"to": "lane:web", "body": "still"}),
+    );
     town.wait_for_bodies("bob", &["now", "still"]);
 }

@@ -15,14 +15,29 @@ fn a_charter_is_shown_and_parsed() {
     let world = World::with(&["alice", "bob", "carol"]);
     world.write("charter.md", TEXT);
     let shown = world.ok(&["charter"]);
-    for line in ["goals: 1", "    Sign in with a passkey", "    web: alice, bob (src/web/**)", "    All tests pass"] {
-        assert!(shown.lines().any(|shown| shown == line), "{line:?} in {shown}");
+    for line in [
+        "goals: 1",
+        "    Sign in with a passkey",
+        "    web: alice, bob (src/web/**)",
+        "    All tests pass",
+    ] {
+        assert!(
+            shown.lines().any(|shown| shown == line),
+            "{line:?} in {shown}"
+        );
     }
     let parsed = world.json(&["charter"]);
     assert_eq!(parsed["goals"], json!(["Sign in with a passkey"]));
-    let web = json!({"name": "web", "owners": ["alice", "bob"], "paths": ["src/web/**"], "line": 7});
-    assert_eq!((&parsed["lanes"][0], &parsed["criteria"]), (&web, &json!(["All tests pass"])));
-    assert_eq!((&parsed["settings"][0]["value"], &parsed["problems"]), (&json!("main"), &json!([])));
+    let web =
+        json!({"name": "web", "owners": ["alice", "bob"], "paths": ["src/web/**"], "line": 7});
+    assert_eq!(
+        (&parsed["lanes"][0], &parsed["criteria"]),
+        (&web, &json!(["All tests pass"]))
+    );
+    assert_eq!(
+        (&parsed["settings"][0]["value"], &parsed["problems"]),
+        (&json!("main"), &json!([]))
+    );
 }
 
 #[test]
@@ -35,19 +50,37 @@ fn the_template_is_written_once() {
     world.write("charter.md", TEXT);
     let exists = world.fails(2, &["charter", "init"]);
     assert!(exists.contains("exists already"), "{exists}");
-    assert_eq!(std::fs::read_to_string(world.room("charter.md")).expect("the file"), TEXT);
+    assert_eq!(
+        std::fs::read_to_string(world.room("charter.md")).expect("the file"),
+        TEXT
+    );
 }
 
 #[test]
 fn mistakes_are_named_with_their_lines_and_the_rest_counts() {
     let world = World::with(&["alice"]);
-    world.write("charter.md", "## Goals\n- one\n## Lanes\n- web alice\n- docs: alcie\n- ops: alice\n");
+    world.write(
+        "charter.md",
+        "## Goals\n- one\n## Lanes\n- web alice\n- docs: alcie\n- ops: alice\n",
+    );
     let shown = world.run(&["charter"]).fails(65, &["charter"]);
     assert_eq!(shown, "", "the problems are data");
-    let parsed: serde_json::Value =
-        serde_json::from_slice(&world.program(&["charter", "--json"]).output().expect("it runs").stdout).expect("JSON");
+    let parsed: serde_json::Value = serde_json::from_slice(
+        &world
+            .program(&["charter", "--json"])
+            .output()
+            .expect("it runs")
+            .stdout,
+    )
+    .expect("JSON");
     let problems = parsed["problems"].to_string();
-    for word in ["line 4", "names no owner", "line 5", "alcie", "did you mean alice?"] {
+    for word in [
+        "line 4",
+        "names no owner",
+        "line 5",
+        "alcie",
+        "did you mean alice?",
+    ] {
         assert!(problems.contains(word), "{word} in {problems}");
     }
     world.ok(&["send", "lane:ops", "hello", "--as", "human"]);
@@ -69,5 +102,8 @@ fn what_is_no_charter_is_named_and_nothing_hangs() {
         assert!(said.contains(word), "{word}: {said}");
         world.ok(&["send", "alice", "hello", "--as", "human"]);
     }
-    assert_eq!(world.bodies("alice").len(), super::charter::changes::OBSTACLES.len());
+    assert_eq!(
+        world.bodies("alice").len(),
+        super::charter::changes::OBSTACLES.len()
+    );
 }

@@ -17,7 +17,15 @@ fn a_charter_that_may_not_be_read_is_pending_and_mail_goes_on_until_it_may() {
     // Root may read everything, so the room is somebody else's.
     let is_root = rustix::process::geteuid().is_root();
     if is_root {
-        tool("chown", ["-R".as_ref(), "65534:65534".as_ref(), town.path().as_os_str(), town.trust().as_os_str()]);
+        tool(
+            "chown",
+            [
+                "-R".as_ref(),
+                "65534:65534".as_ref(),
+                town.path().as_os_str(),
+                town.trust().as_os_str(),
+            ],
+        );
     }
     let theirs = |town: &Town, args: &[&str]| {
         let mut command = town.bare(args);
@@ -28,7 +36,10 @@ fn a_charter_that_may_not_be_read_is_pending_and_mail_goes_on_until_it_may() {
     };
     town.start_by(theirs(&town, &["run"]));
     town.wait_for_mail("human", 1);
-    let set = |mode| fs::set_permissions(town.room("charter.md"), fs::Permissions::from_mode(mode)).expect("ours");
+    let set = |mode| {
+        fs::set_permissions(town.room("charter.md"), fs::Permissions::from_mode(mode))
+            .expect("ours")
+    };
     set(0o000);
     let is_denied = || {
         let output = theirs(&town, &["status"]).output().expect("it runs");
@@ -38,7 +49,10 @@ fn a_charter_that_may_not_be_read_is_pending_and_mail_goes_on_until_it_may() {
     town.is_alive("alice", "bob");
     let shown = theirs(&town, &["charter"]).output().expect("it runs");
     assert_eq!(shown.status.code(), Some(75));
-    assert!(String::from_utf8_lossy(&shown.stderr).contains("ermission denied"), "{shown:?}");
+    assert!(
+        String::from_utf8_lossy(&shown.stderr).contains("ermission denied"),
+        "{shown:?}"
+    );
     set(0o644);
     town.wait("nothing is pending", || !is_denied());
     assert_eq!(town.count("human"), 1, "it is the same charter");
@@ -58,18 +72,35 @@ fn a_moved_and_an_archived_room_know_their_charter() {
     for _ in 0..2 {
         town.ok(&["--room", &room, "run", "--once", "-q"]);
     }
-    let told = fs::read_dir(elsewhere.join("inbox/human")).expect("the inbox").filter_map(Result::ok);
-    assert_eq!(told.filter(|entry| entry.path().extension().is_some_and(|end| end == "json")).count(), 1);
-    assert!(town.ok(&["--room", &room, "charter"]).contains("Sign in with a passkey"));
+    let told = fs::read_dir(elsewhere.join("inbox/human"))
+        .expect("the inbox")
+        .filter_map(Result::ok);
+    assert_eq!(
+        told.filter(|entry| entry.path().extension().is_some_and(|end| end == "json"))
+            .count(),
+        1
+    );
+    assert!(
+        town.ok(&["--room", &room, "charter"])
+            .contains("Sign in with a passkey")
+    );
 }
 
 #[test]
 fn a_person_with_a_strict_umask_writes_and_reads_it() {
     let world = World::with(&["alice"]);
-    let program = assert_cmd::cargo::cargo_bin!("mailbag").display().to_string();
-    let script = format!("umask 077; {program} --room {} charter init", world.room("").display());
+    let program = assert_cmd::cargo::cargo_bin!("mailbag")
+        .display()
+        .to_string();
+    let script = format!(
+        "umask 077; {program} --room {} charter init",
+        world.room("").display()
+    );
     let mut shell = Command::new("sh");
-    shell.args(["-c", &script]).env("MAILBAG_TRUST_DIR", world.trust()).env("MAILBAG_TEST_ANCESTRY", "person");
+    shell
+        .args(["-c", &script])
+        .env("MAILBAG_TRUST_DIR", world.trust())
+        .env("MAILBAG_TEST_ANCESTRY", "person");
     assert!(shell.status().expect("a shell").success());
     assert_eq!(world.json(&["charter"])["problems"], json!([]));
     assert!(world.names("").iter().all(|name| !name.contains(".tmp")));

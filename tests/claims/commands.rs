@@ -13,32 +13,66 @@ fn office() -> World {
 /// Starts a command that waits.
 fn waiting(world: &World, args: &[&str]) -> Child {
     let mut command = world.bare(args);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts")
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts")
 }
 
 /// The agents with a waiting claim, as the log has them.
 fn queue(world: &World) -> Vec<String> {
     let list = world.json(&["claims"]);
     let waiting = list["waiting"].as_array().expect("a list").iter();
-    waiting.map(|one| one["agent"].as_str().unwrap_or_default().to_owned()).collect()
+    waiting
+        .map(|one| one["agent"].as_str().unwrap_or_default().to_owned())
+        .collect()
 }
 
 #[test]
 fn claim_ends_with_0_if_it_is_granted_and_with_1_if_another_agent_owns_a_part() {
     // P140
     let world = office();
-    let out = world.ok(&["claim", "src/auth/**", "--note", "Passkeys", "--lease", "2h", "--as", "alice"]);
+    let out = world.ok(&[
+        "claim",
+        "src/auth/**",
+        "--note",
+        "Passkeys",
+        "--lease",
+        "2h",
+        "--as",
+        "alice",
+    ]);
     assert_eq!(out, "granted: src/auth/** (lease 2h)\n");
     let complaint = world.fails(1, &["claim", "docs", "src/auth/x.rs", "--as", "bob"]);
-    for word in ["alice owns src/auth/** since 20", "Passkeys", "mailbag ask alice", "--wait"] {
+    for word in [
+        "alice owns src/auth/** since 20",
+        "Passkeys",
+        "mailbag ask alice",
+        "--wait",
+    ] {
         assert!(complaint.contains(word), "{word}: {complaint}");
     }
-    let error: Value = serde_json::from_str(&world.fails(1, &["claim", "src", "--as", "bob", "--json"])).expect("JSON");
+    let error: Value =
+        serde_json::from_str(&world.fails(1, &["claim", "src", "--as", "bob", "--json"]))
+            .expect("JSON");
     assert_eq!(error["error"]["problems"][0]["code"], "claimed");
     let data = world.json(&["claim", "task:login", "--as", "bob"]);
-    assert_eq!((&data["status"], &data["claims"]), (&json!("granted"), &json!(["task:login"])));
-    assert!(world.fails(2, &["claim", "/etc/hosts", "--as", "bob"]).contains("in no repository"));
-    assert!(world.fails(65, &["claim", "task:a b", "--as", "bob"]).contains("not the name of a task"));
+    assert_eq!(
+        (&data["status"], &data["claims"]),
+        (&json!("granted"), &json!(["task:login"]))
+    );
+    assert!(
+        world
+            .fails(2, &["claim", "/etc/hosts", "--as", "bob"])
+            .contains("in no repository")
+    );
+    assert!(
+        world
+            .fails(65, &["claim", "task:a b", "--as", "bob"])
+            .contains("not the name of a task")
+    );
 }
 
 #[test]
@@ -46,19 +80,37 @@ fn the_caller_is_not_told_again_by_mail() {
     let world = office();
     world.ok(&["claim", "src", "--as", "alice"]);
     world.fails(1, &["claim", "src", "--as", "bob"]);
-    assert_eq!((world.inbox("alice").len(), world.inbox("bob").len()), (0, 0));
-    assert_eq!((world.names("inbox/alice/seen").len(), world.names("inbox/bob/seen").len()), (1, 1));
+    assert_eq!(
+        (world.inbox("alice").len(), world.inbox("bob").len()),
+        (0, 0)
+    );
+    assert_eq!(
+        (
+            world.names("inbox/alice/seen").len(),
+            world.names("inbox/bob/seen").len()
+        ),
+        (1, 1)
+    );
 }
 
 #[test]
 fn with_a_router_the_command_waits_for_its_decision() {
     let world = office();
     let _router = world.router(&[]);
-    assert_eq!(world.ok(&["claim", "src", "--as", "alice"]), "granted: src (lease 4h)\n");
+    assert_eq!(
+        world.ok(&["claim", "src", "--as", "alice"]),
+        "granted: src (lease 4h)\n"
+    );
     world.fails(1, &["claim", "src", "--as", "bob"]);
     assert_eq!(world.ok(&["release", "--as", "alice"]), "released: src\n");
-    assert_eq!(world.ok(&["claim", "src", "--as", "bob"]), "granted: src (lease 4h)\n");
-    assert_eq!((world.inbox("alice").len(), world.inbox("bob").len()), (0, 0));
+    assert_eq!(
+        world.ok(&["claim", "src", "--as", "bob"]),
+        "granted: src (lease 4h)\n"
+    );
+    assert_eq!(
+        (world.inbox("alice").len(), world.inbox("bob").len()),
+        (0, 0)
+    );
 }
 
 #[test]
@@ -69,8 +121,13 @@ fn without_a_decision_in_time_the_status_is_75() {
     router.signal(Signal::STOP);
     let complaint = world.fails(75, &["claim", "src", "--as", "alice"]);
     router.signal(Signal::CONT);
-    assert!(complaint.contains("the router has not decided yet: ") && complaint.contains("is stopped"), "{complaint}");
-    wait("the claim is granted", || world.json(&["claims"])["claims"][0]["owner"] == "alice");
+    assert!(
+        complaint.contains("the router has not decided yet: ") && complaint.contains("is stopped"),
+        "{complaint}"
+    );
+    wait("the claim is granted", || {
+        world.json(&["claims"])["claims"][0]["owner"] == "alice"
+    });
 }
 
 #[test]
@@ -81,9 +138,16 @@ fn what_a_command_does_a_dropped_file_does_too() {
     world.drop_file("bob", "a.json", answer(&world, "accept").to_string());
     world.ok(&["run", "--once"]);
     assert_eq!(owner(&world, "src"), "bob");
-    world.drop_file("bob", "b.json", r#"{"type": "handoff", "to": "alice", "claims": ["src"]}"#);
+    world.drop_file(
+        "bob",
+        "b.json",
+        r#"{"type": "handoff", "to": "alice", "claims": ["src"]}"#,
+    );
     let data = world.json(&["accept", "--as", "alice"]);
-    assert_eq!((&data["status"], &data["of"], &data["claims"]), (&json!("granted"), &json!("bob"), &json!(["src"])));
+    assert_eq!(
+        (&data["status"], &data["of"], &data["claims"]),
+        (&json!("granted"), &json!("bob"), &json!(["src"]))
+    );
     world.drop_file("alice", "c.json", release_all().to_string());
     assert_eq!(world.ok(&["claims"]), "");
 }
@@ -94,26 +158,59 @@ fn an_offer_is_accepted_by_its_number_declined_or_withdrawn() {
     world.ok(&["claim", "src", "docs", "--as", "alice"]);
     let first = world.json(&["handoff", "bob", "src", "--note", "please", "--as", "alice"]);
     let second = world.json(&["handoff", "bob", "docs", "--as", "alice"]);
-    assert_eq!((&first["status"], &first["to"]), (&json!("offered"), &json!("bob")));
-    assert!(world.fails(1, &["accept", "--as", "bob"]).contains("more than one offer is open"));
-    assert_eq!(world.ok(&["accept", &second["seq"].to_string(), "--as", "bob"]), "granted: docs from alice\n");
-    assert_eq!(world.ok(&["decline", "--note", "no time", "--as", "bob"]), "declined: src of alice\n");
+    assert_eq!(
+        (&first["status"], &first["to"]),
+        (&json!("offered"), &json!("bob"))
+    );
+    assert!(
+        world
+            .fails(1, &["accept", "--as", "bob"])
+            .contains("more than one offer is open")
+    );
+    assert_eq!(
+        world.ok(&["accept", &second["seq"].to_string(), "--as", "bob"]),
+        "granted: docs from alice\n"
+    );
+    assert_eq!(
+        world.ok(&["decline", "--note", "no time", "--as", "bob"]),
+        "declined: src of alice\n"
+    );
     assert_eq!(world.bodies("alice"), ["", "no time"]);
     world.ok(&["handoff", "carol", "--as", "alice"]);
     world.ok(&["decline", "--as", "alice"]);
-    assert!(world.fails(1, &["accept", "--as", "carol"]).contains("no such open offer"));
-    assert_eq!((owner(&world, "src"), owner(&world, "docs")), ("alice".into(), "bob".into()));
+    assert!(
+        world
+            .fails(1, &["accept", "--as", "carol"])
+            .contains("no such open offer")
+    );
+    assert_eq!(
+        (owner(&world, "src"), owner(&world, "docs")),
+        ("alice".into(), "bob".into())
+    );
 }
 
 #[test]
 fn the_human_releases_the_claims_of_another_agent() {
     let world = office();
     world.ok(&["claim", "src", "--as", "bob"]);
-    assert!(world.fails(1, &["release", "--of", "bob", "--as", "carol"]).contains("cannot release the claims of bob"));
-    let data = world.json(&["release", "src", "--of", "bob", "--note", "crashed", "--as", "human"]);
-    assert_eq!((&data["status"], &data["of"]), (&json!("released"), &json!("bob")));
+    assert!(
+        world
+            .fails(1, &["release", "--of", "bob", "--as", "carol"])
+            .contains("cannot release the claims of bob")
+    );
+    let data = world.json(&[
+        "release", "src", "--of", "bob", "--note", "crashed", "--as", "human",
+    ]);
+    assert_eq!(
+        (&data["status"], &data["of"]),
+        (&json!("released"), &json!("bob"))
+    );
     assert_eq!(world.bodies("bob"), ["crashed"], "the owner is told why");
-    assert!(world.fails(1, &["release", "--as", "bob"]).contains("bob owns nothing"));
+    assert!(
+        world
+            .fails(1, &["release", "--as", "bob"])
+            .contains("bob owns nothing")
+    );
 }
 
 #[test]
@@ -125,10 +222,14 @@ fn paths_are_relative_to_the_current_directory() {
             command.current_dir(world.path().join("src"));
         })
     };
-    assert_eq!(inside(&["claim", "auth/*.rs", "--as", "alice"]).ok(&[]), "granted: src/auth/*.rs (lease 4h)\n");
+    assert_eq!(
+        inside(&["claim", "auth/*.rs", "--as", "alice"]).ok(&[]),
+        "granted: src/auth/*.rs (lease 4h)\n"
+    );
     assert_eq!(inside(&["claims", "auth/x.rs", "--as", "bob"]).code, 1);
     assert_eq!(inside(&["claims", "../auth/x.rs", "--as", "bob"]).code, 0);
-    let released = inside(&["release", "src/auth/*.rs", "--as", "alice"]).ok(&["as `claims` shows it"]);
+    let released =
+        inside(&["release", "src/auth/*.rs", "--as", "alice"]).ok(&["as `claims` shows it"]);
     assert_eq!(released, "released: src/auth/*.rs\n");
 }
 
@@ -136,37 +237,68 @@ fn paths_are_relative_to_the_current_directory() {
 fn claims_tells_whether_a_path_is_free() {
     // P141
     let world = office();
-    world.ok(&["claim", "src/auth/**", "task:login", "--note", "Passkeys", "--as", "alice"]);
+    world.ok(&[
+        "claim",
+        "src/auth/**",
+        "task:login",
+        "--note",
+        "Passkeys",
+        "--as",
+        "alice",
+    ]);
     assert_eq!(
-        world.ok(&["claims", "src/auth/x.rs", "README.md", "--as", "alice"]).lines().last(),
+        world
+            .ok(&["claims", "src/auth/x.rs", "README.md", "--as", "alice"])
+            .lines()
+            .last(),
         Some("README.md: free")
     );
     for path in ["src/auth/x.rs", "src", "SRC/Auth", "task:Login"] {
         let ran = world.run(&["claims", path, "README.md", "--as", "bob"]);
-        assert!(ran.code == 1 && ran.out.contains(": owned by alice ("), "{ran:?}");
+        assert!(
+            ran.code == 1 && ran.out.contains(": owned by alice ("),
+            "{ran:?}"
+        );
         assert!(ran.out.contains(": Passkeys"), "{ran:?}");
     }
     let ran = world.run(&["claims", "src/auth/x.rs", "--as", "bob", "--json"]);
     let data: Value = serde_json::from_str(&ran.out).expect("JSON");
     assert_eq!(
-        (&data["paths"][0]["status"], &data["paths"][0]["claims"][0]["owner"]),
+        (
+            &data["paths"][0]["status"],
+            &data["paths"][0]["claims"][0]["owner"]
+        ),
         (&json!("owned"), &json!("alice"))
     );
     world.fails(2, &["claims", "src/[", "--as", "bob"]);
-    assert_eq!(world.run(&["claims", "src/auth/x.rs"]).code, 1, "an unidentified session owns nothing");
+    assert_eq!(
+        world.run(&["claims", "src/auth/x.rs"]).code,
+        1,
+        "an unidentified session owns nothing"
+    );
 }
 
 #[test]
 fn claims_ends_with_75_if_the_owner_is_unknown() {
     // P141
     let world = World::empty();
-    assert!(world.fails(75, &["claims", "src", "--as", "alice"]).contains("it is unknown who owns the work"));
+    assert!(
+        world
+            .fails(75, &["claims", "src", "--as", "alice"])
+            .contains("it is unknown who owns the work")
+    );
     let world = office();
     world.ok(&["claim", "src", "--as", "alice"]);
-    ["one", "two", "three"].into_iter().for_each(|body| drop(world.send("bob", "carol", body)));
+    ["one", "two", "three"]
+        .into_iter()
+        .for_each(|body| drop(world.send("bob", "carol", body)));
     let log = world.room("log/00000001.ndjson");
     let text = std::fs::read_to_string(&log).expect("the log");
-    std::fs::write(&log, text.replacen("\"event\":\"accepted\"", "\"event\":\"accepte\u{1}\"", 1)).expect("the log");
+    std::fs::write(
+        &log,
+        text.replacen("\"event\":\"accepted\"", "\"event\":\"accepte\u{1}\"", 1),
+    )
+    .expect("the log");
     std::fs::remove_file(world.room("claims.json")).expect("the file");
     world.fails(75, &["claims", "src", "--as", "bob"]);
 }
@@ -190,24 +322,47 @@ fn a_missing_or_damaged_file_changes_no_answer() {
 fn the_list_shows_claims_waiting_claims_and_offers() {
     let world = office();
     assert_eq!(world.ok(&["claims"]), "");
-    world.ok(&["claim", "src/auth/**", "--note", "Pass\u{1b}[2Jkeys", "--as", "alice"]);
+    world.ok(&[
+        "claim",
+        "src/auth/**",
+        "--note",
+        "Pass\u{1b}[2Jkeys",
+        "--as",
+        "alice",
+    ]);
     world.ok(&["handoff", "bob", "--as", "alice"]);
-    world.drop_file("carol", "c.json", r#"{"type": "claim", "claims": ["src"], "wait": true}"#);
+    world.drop_file(
+        "carol",
+        "c.json",
+        r#"{"type": "claim", "claims": ["src"], "wait": true}"#,
+    );
     let out = world.ok(&["claims"]);
     let lines: Vec<&str> = out.lines().collect();
     let has = |n: usize, words: &[&str]| words.iter().all(|word| lines[n].contains(word));
-    assert!(has(0, &["src/auth/**  alice", "3h 59m left", "keys"]) && !out.contains('\u{1b}'), "{out}");
-    assert!(has(1, &["src ", "carol", "waiting"]) && has(2, &["alice", "offered to bob", "mailbag accept "]), "{out}");
+    assert!(
+        has(0, &["src/auth/**  alice", "3h 59m left", "keys"]) && !out.contains('\u{1b}'),
+        "{out}"
+    );
+    assert!(
+        has(1, &["src ", "carol", "waiting"])
+            && has(2, &["alice", "offered to bob", "mailbag accept "]),
+        "{out}"
+    );
     assert_eq!(lines.len(), 3, "{out}");
     let mine = world.json(&["claims", "--mine", "--as", "bob"]);
-    let counts = ["claims", "waiting", "offers"].map(|list| mine[list].as_array().expect("a list").len());
+    let counts =
+        ["claims", "waiting", "offers"].map(|list| mine[list].as_array().expect("a list").len());
     assert_eq!(counts, [0, 0, 1]);
 }
 
 #[test]
 fn a_claim_that_has_lapsed_without_a_router_is_free() {
     let world = office();
-    super::run_at(&world, 0, &["claim", "src", "--lease", "10m", "--as", "alice"]);
+    super::run_at(
+        &world,
+        0,
+        &["claim", "src", "--lease", "10m", "--as", "alice"],
+    );
     let at = |minutes, args: &[&str]| {
         world.run_with(args, |command| {
             command.env("MAILBAG_TEST_NOW", time(minutes));
@@ -225,13 +380,24 @@ fn wait_ends_when_the_owner_releases_the_work() {
     let waiting = waiting(&world, &["claim", "src/x.rs", "--wait", "--as", "bob"]);
     wait("bob waits", || queue(&world) == ["bob"]);
     assert_eq!(
-        world.json(&["who"])["agents"].as_array().expect("agents").iter().find(|a| a["id"] == "bob").expect("bob")["presence"],
+        world.json(&["who"])["agents"]
+            .as_array()
+            .expect("agents")
+            .iter()
+            .find(|a| a["id"] == "bob")
+            .expect("bob")["presence"],
         "online"
     );
     world.drop_file("alice", "r.json", release_all().to_string());
     let ran = waiting.wait_with_output().expect("it ends");
-    assert!(ran.status.success() && ran.stdout == b"granted: src/x.rs (lease 4h)\n", "{ran:?}");
-    assert!(String::from_utf8_lossy(&ran.stderr).contains("waiting for src/x.rs: alice owns src since"), "{ran:?}");
+    assert!(
+        ran.status.success() && ran.stdout == b"granted: src/x.rs (lease 4h)\n",
+        "{ran:?}"
+    );
+    assert!(
+        String::from_utf8_lossy(&ran.stderr).contains("waiting for src/x.rs: alice owns src since"),
+        "{ran:?}"
+    );
     assert_eq!(world.inbox("bob").len(), 0, "the command has told it");
 }
 
@@ -240,13 +406,33 @@ fn a_wait_that_ends_in_vain_leaves_the_claim_in_the_queue() {
     // P140
     let world = office();
     world.ok(&["claim", "src", "--as", "alice"]);
-    let complaint = world.fails(75, &["claim", "src", "--wait", "--timeout", "100ms", "--as", "bob"]);
-    assert!(complaint.contains("keeps its place in the queue"), "{complaint}");
+    let complaint = world.fails(
+        75,
+        &[
+            "claim",
+            "src",
+            "--wait",
+            "--timeout",
+            "100ms",
+            "--as",
+            "bob",
+        ],
+    );
+    assert!(
+        complaint.contains("keeps its place in the queue"),
+        "{complaint}"
+    );
     let waiting = waiting(&world, &["claim", "src", "--wait", "--as", "bob"]);
     wait("bob waits again", || world.names("sent/bob").len() == 2);
     assert_eq!(queue(&world), ["bob"], "a repeated claim keeps its place");
     world.ok(&["release", "--as", "alice"]);
-    assert!(waiting.wait_with_output().expect("it ends").status.success());
+    assert!(
+        waiting
+            .wait_with_output()
+            .expect("it ends")
+            .status
+            .success()
+    );
     assert_eq!(owner(&world, "src"), "bob");
 }
 
@@ -258,21 +444,35 @@ fn ctrl_c_withdraws_the_waiting_claim_and_a_kill_leaves_it() {
     let first = waiting(&world, &["claim", "docs", "src", "--wait", "--as", "bob"]);
     wait("bob waits", || queue(&world) == ["bob"]);
     // claims.json can be behind the log.
-    let id = world.json(&["claims"])["waiting"][0]["claim"].as_str().expect("a message").to_owned();
+    let id = world.json(&["claims"])["waiting"][0]["claim"]
+        .as_str()
+        .expect("a message")
+        .to_owned();
     kill_process(Pid::from_child(&first), Signal::INT).expect("a signal");
     let ran = first.wait_with_output().expect("it ends");
     assert!(!ran.status.success());
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-    assert!(said.contains(&format!("withdrawn: docs, src ({id})")), "{said}");
+    assert!(
+        said.contains(&format!("withdrawn: docs, src ({id})")),
+        "{said}"
+    );
     wait("the claim is withdrawn", || queue(&world).is_empty());
-    assert_eq!(owner(&world, "docs"), "bob", "what it owned before stays its own");
+    assert_eq!(
+        owner(&world, "docs"),
+        "bob",
+        "what it owned before stays its own"
+    );
     let mut second = waiting(&world, &["claim", "src", "--wait", "--as", "carol"]);
     wait("carol waits", || queue(&world) == ["carol"]);
     second.kill().expect("a signal");
     second.wait().expect("it ends");
     world.ok(&["release", "--as", "alice"]);
     assert_eq!(owner(&world, "src"), "carol");
-    assert_eq!(super::notices(&world, "carol"), ["granted: src"], "the killed command has not told it");
+    assert_eq!(
+        super::notices(&world, "carol"),
+        ["granted: src"],
+        "the killed command has not told it"
+    );
 }
 
 #[test]
@@ -282,14 +482,20 @@ fn ctrl_c_names_the_message_that_still_waits_if_it_cannot_be_withdrawn() {
     let first = waiting(&world, &["claim", "src", "--wait", "--as", "bob"]);
     wait("bob waits", || queue(&world) == ["bob"]);
     // claims.json can be behind the log.
-    let id = world.json(&["claims"])["waiting"][0]["claim"].as_str().expect("a message").to_owned();
+    let id = world.json(&["claims"])["waiting"][0]["claim"]
+        .as_str()
+        .expect("a message")
+        .to_owned();
     // Nothing can be written into this outbox any more.
     std::fs::rename(world.room("outbox/bob"), world.room("outbox-of-bob")).expect("it is there");
     std::fs::write(world.room("outbox/bob"), "").expect("the room");
     kill_process(Pid::from_child(&first), Signal::INT).expect("a signal");
     let ran = first.wait_with_output().expect("it ends");
     let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-    assert!(!ran.status.success() && said.contains(&id) && said.contains("mailbag release src"), "{said}");
+    assert!(
+        !ran.status.success() && said.contains(&id) && said.contains("mailbag release src"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -297,7 +503,8 @@ fn of_two_claims_at_the_same_instant_one_is_granted() {
     let world = office();
     for round in 0..5 {
         let subject = format!("src/{round}");
-        let both = ["alice", "bob"].map(|agent| waiting(&world, &["claim", &subject, "--as", agent]));
+        let both =
+            ["alice", "bob"].map(|agent| waiting(&world, &["claim", &subject, "--as", agent]));
         let codes = both.map(|child| child.wait_with_output().expect("it ends").status.code());
         let mut sorted = codes;
         sorted.sort();
@@ -311,15 +518,23 @@ fn of_two_claims_at_the_same_instant_one_is_granted() {
 fn a_closed_standard_output_does_not_change_the_decision() {
     let world = office();
     let mut command = world.bare(&["claim", "src", "--as", "alice"]);
-    let mut child =
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
     drop(child.stdout.take());
     assert!(child.wait().expect("it ends").success());
     assert_eq!(owner(&world, "src"), "alice");
     for (agent, code) in [("alice", 0), ("bob", 1)] {
         let mut child = waiting(&world, &["claims", "src", "--as", agent]);
         drop(child.stdout.take());
-        assert_eq!(child.wait().expect("it ends").code(), Some(code), "the status is an answer too");
+        assert_eq!(
+            child.wait().expect("it ends").code(),
+            Some(code),
+            "the status is an answer too"
+        );
     }
 }
 
@@ -328,12 +543,23 @@ fn thousands_of_claims_are_listed_and_asked_about() {
     let world = World::with(&["zed"]);
     for n in 0..10 {
         world.ok(&["agent", "add", &format!("a{n}")]);
-        let lines: String = (0..100).map(|m| claim(&[&format!("src/{n}/{m}/**")]).to_string() + "\n").collect();
+        let lines: String = (0..100)
+            .map(|m| claim(&[&format!("src/{n}/{m}/**")]).to_string() + "\n")
+            .collect();
         world.drop_file(&format!("a{n}"), "claims.ndjson", lines);
     }
     world.ok(&["run", "--once"]);
-    assert_eq!(world.json(&["claims"])["claims"].as_array().expect("a list").len(), 1000);
-    assert_eq!(world.run(&["claims", "src/9/99/x.rs", "--as", "zed"]).code, 1);
+    assert_eq!(
+        world.json(&["claims"])["claims"]
+            .as_array()
+            .expect("a list")
+            .len(),
+        1000
+    );
+    assert_eq!(
+        world.run(&["claims", "src/9/99/x.rs", "--as", "zed"]).code,
+        1
+    );
     assert_eq!(world.run(&["claims", "docs/x.md", "--as", "zed"]).code, 0);
 }
 
@@ -344,11 +570,28 @@ fn who_and_status_show_claims() {
     let words: Vec<&str> = subjects.iter().map(String::as_str).collect();
     world.ok(&[&["claim", "--as", "alice"], &words[..]].concat());
     world.ok(&["handoff", "bob", "--as", "alice"]);
-    world.fails(75, &["claim", "src", "--wait", "--timeout", "0", "--as", "carol"]);
+    world.fails(
+        75,
+        &["claim", "src", "--wait", "--timeout", "0", "--as", "carol"],
+    );
     let who = world.ok(&["who"]);
-    assert!(who.contains("owns src/0, src/1, src/2, src/3, src/4, 3 more\n"), "{who}");
+    assert!(
+        who.contains("owns src/0, src/1, src/2, src/3, src/4, 3 more\n"),
+        "{who}"
+    );
     let alice = &world.read("roster.json")["agents"][1];
-    assert_eq!((&alice["owns"][0], &alice["owns_more"]), (&json!("src/0"), &json!(3)), "{alice}");
-    assert_eq!(world.json(&["status"])["claims"], json!({"owned": 8, "waiting": 1, "offers": 1}));
-    assert!(world.ok(&["status"]).contains("claims      8 owned, 1 waiting, 1 open offer\n"));
+    assert_eq!(
+        (&alice["owns"][0], &alice["owns_more"]),
+        (&json!("src/0"), &json!(3)),
+        "{alice}"
+    );
+    assert_eq!(
+        world.json(&["status"])["claims"],
+        json!({"owned": 8, "waiting": 1, "offers": 1})
+    );
+    assert!(
+        world
+            .ok(&["status"])
+            .contains("claims      8 owned, 1 waiting, 1 open offer\n")
+    );
 }

@@ -11,11 +11,22 @@ fn the_file_names_the_record_up_to_which_it_is_true() {
     // P125
     let world = World::with(&["alice", "bob"]);
     assert!(!world.room("claims.json").exists(), "no claims, no file");
-    say(&world, 0, "alice", json!({"type": "claim", "claims": ["src"], "subject": "Passkeys", "lease": "90m"}));
+    say(
+        &world,
+        0,
+        "alice",
+        json!({"type": "claim", "claims": ["src"], "subject": "Passkeys", "lease": "90m"}),
+    );
     let file = world.read("claims.json");
     let held = &file["claims"][0];
-    assert_eq!((&held["subject"], &held["owner"], &held["why"]), (&json!("src"), &json!("alice"), &json!("Passkeys")));
-    assert_eq!((&held["lease"], &held["since"]), (&json!(5400), &json!("2026-11-21T10:00:00.000001Z")));
+    assert_eq!(
+        (&held["subject"], &held["owner"], &held["why"]),
+        (&json!("src"), &json!("alice"), &json!("Passkeys"))
+    );
+    assert_eq!(
+        (&held["lease"], &held["since"]),
+        (&json!(5400), &json!("2026-11-21T10:00:00.000001Z"))
+    );
     assert!(file["seq"].as_u64() >= held["seq"].as_u64());
 }
 
@@ -28,9 +39,18 @@ fn a_deleted_damaged_or_foreign_file_is_made_again_and_believed_by_nobody() {
     say(&other, 0, "bob", claim(&["src"]));
     let good = fs::read(world.room("claims.json")).expect("the file");
     let foreign = fs::read(other.room("claims.json")).expect("the file");
-    for bad in [&b""[..], b"{", &good[..good.len() / 2], &foreign, &[0; 4096]] {
+    for bad in [
+        &b""[..],
+        b"{",
+        &good[..good.len() / 2],
+        &foreign,
+        &[0; 4096],
+    ] {
         fs::write(world.room("claims.json"), bad).expect("written");
-        assert!(world.ok(&["explain", "owner:src"]).contains("alice"), "readers fall back to the log");
+        assert!(
+            world.ok(&["explain", "owner:src"]).contains("alice"),
+            "readers fall back to the log"
+        );
         assert_eq!(say(&world, 1, "bob", claim(&["src/b"])), "claimed");
         say(&world, 2, "alice", claim(&["src"]));
         assert_eq!(owner(&world, "src"), "alice");
@@ -46,7 +66,12 @@ fn readers_add_the_records_behind_the_file() {
     let world = World::with(&["alice", "bob", "carol"]);
     say(&world, 0, "alice", claim(&["src"]));
     let old = fs::read(world.room("claims.json")).expect("the file");
-    say(&world, 1, "alice", json!({"type": "handoff", "to": "bob", "claims": ["src"], "body": "yours"}));
+    say(
+        &world,
+        1,
+        "alice",
+        json!({"type": "handoff", "to": "bob", "claims": ["src"], "body": "yours"}),
+    );
     say(&world, 2, "bob", answer(&world, "accept"));
     fs::write(world.room("claims.json"), old).expect("written");
     let explained = world.ok(&["explain", "owner:src"]);
@@ -59,7 +84,11 @@ fn a_checkpoint_keeps_the_claims_and_so_does_the_archive() {
     town.mail("alice", "c.json", claim(&["src"]));
     town.wait_for_mail("alice", 1);
     for n in 0..300 {
-        town.mail("bob", &format!("{n}.json"), json!({"to": "alice", "body": "x".repeat(8000)}));
+        town.mail(
+            "bob",
+            &format!("{n}.json"),
+            json!({"to": "alice", "body": "x".repeat(8000)}),
+        );
     }
     town.wait_for_mail("alice", 301);
     town.stop();

@@ -12,15 +12,29 @@ fn office() -> World {
 fn a_claim_lapses_after_its_lease_without_activity_and_owner_waiter_and_human_are_told() {
     // P123
     let world = office();
-    say(&world, 0, "alice", json!({"type": "claim", "claims": ["src"], "lease": "1h", "subject": "Passkeys"}));
+    say(
+        &world,
+        0,
+        "alice",
+        json!({"type": "claim", "claims": ["src"], "lease": "1h", "subject": "Passkeys"}),
+    );
     say(&world, 1, "bob", wait_for(&["src"]));
     pass(&world, 5);
     assert_eq!(owner(&world, "src"), "alice");
     // bob stays active, or his claim would be passed over.
     for minutes in [10, 19, 28, 37, 46, 55] {
-        say(&world, minutes, "bob", json!({"to": "carol", "body": "still here"}));
+        say(
+            &world,
+            minutes,
+            "bob",
+            json!({"to": "carol", "body": "still here"}),
+        );
     }
-    assert_eq!(notices(&world, "alice"), ["your claims lapse at 2026-11-21T11:00:00Z"], "warned at 80 %");
+    assert_eq!(
+        notices(&world, "alice"),
+        ["your claims lapse at 2026-11-21T11:00:00Z"],
+        "warned at 80 %"
+    );
     pass(&world, 59);
     assert_eq!(owner(&world, "src"), "alice");
     pass(&world, 61);
@@ -29,15 +43,28 @@ fn a_claim_lapses_after_its_lease_without_activity_and_owner_waiter_and_human_ar
     assert_eq!(notices(&world, "bob"), ["lapsed: src", "granted: src"]);
     assert_eq!(notices(&world, "human"), ["lapsed: src"]);
     let body = world.inbox("human")[0]["body"].to_string();
-    assert!(body.contains("alice showed no activity since 2026-11-21T10:00"), "{body}");
+    assert!(
+        body.contains("alice showed no activity since 2026-11-21T10:00"),
+        "{body}"
+    );
 }
 
 #[test]
 fn every_sign_of_life_renews_a_claim() {
     // P123
     let world = office();
-    say(&world, 0, "alice", json!({"type": "claim", "claims": ["src"], "lease": "1h"}));
-    say(&world, 50, "alice", json!({"to": "bob", "body": "still here"}));
+    say(
+        &world,
+        0,
+        "alice",
+        json!({"type": "claim", "claims": ["src"], "lease": "1h"}),
+    );
+    say(
+        &world,
+        50,
+        "alice",
+        json!({"to": "bob", "body": "still here"}),
+    );
     pass(&world, 100);
     assert_eq!(owner(&world, "src"), "alice", "mail renews it");
     // A read message is one, too.
@@ -48,9 +75,21 @@ fn every_sign_of_life_renews_a_claim() {
     pass(&world, 106);
     pass(&world, 160);
     assert_eq!(owner(&world, "src"), "alice", "reading renews it");
-    assert_eq!(say(&world, 164, "alice", json!({"type": "claim", "claims": ["src"], "lease": "4h"})), "granted");
+    assert_eq!(
+        say(
+            &world,
+            164,
+            "alice",
+            json!({"type": "claim", "claims": ["src"], "lease": "4h"})
+        ),
+        "granted"
+    );
     pass(&world, 400);
-    assert_eq!(owner(&world, "src"), "alice", "a repeated claim renews it, with its new lease");
+    assert_eq!(
+        owner(&world, "src"),
+        "alice",
+        "a repeated claim renews it, with its new lease"
+    );
     pass(&world, 405);
     assert_eq!(owned(&world), []);
 }
@@ -59,13 +98,32 @@ fn every_sign_of_life_renews_a_claim() {
 fn an_expiry_and_a_renewal_in_one_batch_leave_the_owner() {
     // P123
     let world = office();
-    say(&world, 0, "alice", json!({"type": "claim", "claims": ["src"], "lease": "1h"}));
-    world.drop_file("bob", "c.json", json!({"type": "claim", "claims": ["src"], "id": "b1"}).to_string());
-    world.drop_file("alice", "hi.json", json!({"to": "carol", "body": "I am back"}).to_string());
+    say(
+        &world,
+        0,
+        "alice",
+        json!({"type": "claim", "claims": ["src"], "lease": "1h"}),
+    );
+    world.drop_file(
+        "bob",
+        "c.json",
+        json!({"type": "claim", "claims": ["src"], "id": "b1"}).to_string(),
+    );
+    world.drop_file(
+        "alice",
+        "hi.json",
+        json!({"to": "carol", "body": "I am back"}).to_string(),
+    );
     pass(&world, 90);
-    assert_eq!((owner(&world, "src"), outcome(&world, "bob", "b1")), ("alice".into(), "claimed".into()));
+    assert_eq!(
+        (owner(&world, "src"), outcome(&world, "bob", "b1")),
+        ("alice".into(), "claimed".into())
+    );
     pass(&world, 100);
-    assert_eq!((owner(&world, "src"), notices(&world, "human").len()), ("alice".into(), 0));
+    assert_eq!(
+        (owner(&world, "src"), notices(&world, "human").len()),
+        ("alice".into(), 0)
+    );
 }
 
 #[test]
@@ -74,15 +132,28 @@ fn a_claim_of_what_has_lapsed_is_granted_at_once_although_no_router_ran() {
     let world = office();
     say(&world, 0, "alice", claim(&["src"]));
     assert_eq!(say(&world, 300, "bob", claim(&["src/a"])), "granted");
-    assert_eq!(notices(&world, "alice").last().map(String::as_str), Some("lapsed: src"));
+    assert_eq!(
+        notices(&world, "alice").last().map(String::as_str),
+        Some("lapsed: src")
+    );
 }
 
 #[test]
 fn a_handoff_while_the_lease_lapses_is_void() {
     // P123
     let world = office();
-    say(&world, 0, "alice", json!({"type": "claim", "claims": ["src"], "lease": "1h"}));
-    say(&world, 1, "alice", json!({"type": "handoff", "to": "bob", "claims": ["src"], "body": "yours"}));
+    say(
+        &world,
+        0,
+        "alice",
+        json!({"type": "claim", "claims": ["src"], "lease": "1h"}),
+    );
+    say(
+        &world,
+        1,
+        "alice",
+        json!({"type": "handoff", "to": "bob", "claims": ["src"], "body": "yours"}),
+    );
     let accept = answer(&world, "accept");
     assert_eq!(say(&world, 62, "bob", accept), "no_offer");
     assert_eq!(owned(&world), []);
@@ -111,7 +182,11 @@ fn the_claims_of_a_retired_agent_lapse() {
     world.ok(&["agent", "retire", "alice"]);
     pass(&world, 2);
     assert_eq!(owner(&world, "src"), "bob");
-    assert!(world.inbox("human")[0]["body"].to_string().contains("retired"));
+    assert!(
+        world.inbox("human")[0]["body"]
+            .to_string()
+            .contains("retired")
+    );
 }
 
 #[test]

@@ -31,11 +31,20 @@ impl Ledger {
     #[track_caller]
     pub(crate) fn of(room: &Path) -> Ledger {
         let mut ledger = Ledger::default();
-        let mut segments: Vec<_> = fs::read_dir(room.join("log")).expect("a log").flatten().map(|e| e.path()).collect();
+        let mut segments: Vec<_> = fs::read_dir(room.join("log"))
+            .expect("a log")
+            .flatten()
+            .map(|e| e.path())
+            .collect();
         segments.sort();
-        let bytes: Vec<u8> = segments.iter().flat_map(|path| fs::read(path).expect("a segment")).collect();
+        let bytes: Vec<u8> = segments
+            .iter()
+            .flat_map(|path| fs::read(path).expect("a segment"))
+            .collect();
         for line in String::from_utf8_lossy(&bytes).lines() {
-            let Ok(record) = serde_json::from_str::<Value>(line) else { break };
+            let Ok(record) = serde_json::from_str::<Value>(line) else {
+                break;
+            };
             if record.get("ownership").is_some() {
                 ledger.take(&record);
                 ledger.is_sound(line);
@@ -49,45 +58,82 @@ impl Ledger {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let from = text(&record["from"]);
         let name = format!("{from}/{}", text(&record["id"]));
-        let (what, change) = record["ownership"].as_object().expect("an object").iter().next().expect("a change");
+        let (what, change) = record["ownership"]
+            .as_object()
+            .expect("an object")
+            .iter()
+            .next()
+            .expect("a change");
         let subjects = |list: &Value| -> Vec<Subject> {
-            let texts = list.as_array().into_iter().flatten().filter_map(Value::as_str);
-            texts.map(|text| Subject::parse(text).expect("a subject")).collect()
+            let texts = list
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str);
+            texts
+                .map(|text| Subject::parse(text).expect("a subject"))
+                .collect()
         };
         match what.as_str() {
             "grant" => self.grant(record, &from, subjects(&change["claims"])),
             "queue" => {
                 let (wanted, agent) = (subjects(&change["claims"]), from);
-                if !self.waiting.iter().any(|(_, other, same)| *other == agent && *same == wanted) {
+                if !self
+                    .waiting
+                    .iter()
+                    .any(|(_, other, same)| *other == agent && *same == wanted)
+                {
                     self.waiting.push((name, agent, wanted));
                 }
             }
             "dequeue" => {
                 let claim = text(&change["claim"]);
-                let at = self.waiting.iter().position(|(name, ..)| *name == claim).expect("it waits");
+                let at = self
+                    .waiting
+                    .iter()
+                    .position(|(name, ..)| *name == claim)
+                    .expect("it waits");
                 let (_, agent, wanted) = self.waiting.remove(at);
                 self.grant(record, &agent, wanted);
             }
-            "skip" => self.waiting.retain(|(name, ..)| *name != text(&change["claim"])),
+            "skip" => self
+                .waiting
+                .retain(|(name, ..)| *name != text(&change["claim"])),
             "release" => {
                 let of = text(&change["of"]);
                 let freed = subjects(&change["claims"]);
-                self.held.retain(|(owner, subject)| *owner != of || !freed.contains(subject));
+                self.held
+                    .retain(|(owner, subject)| *owner != of || !freed.contains(subject));
                 let waiting = change["waiting"].as_array().cloned().unwrap_or_default();
-                self.waiting.retain(|(name, ..)| !waiting.iter().any(|one| one == name));
+                self.waiting
+                    .retain(|(name, ..)| !waiting.iter().any(|one| one == name));
             }
-            "offer" => self.offers.push((name, from, text(&change["to"]), subjects(&change["claims"]))),
+            "offer" => {
+                self.offers
+                    .push((name, from, text(&change["to"]), subjects(&change["claims"])))
+            }
             "accept" => {
                 let offer = text(&change["offer"]);
-                let at = self.offers.iter().position(|(name, ..)| *name == offer).expect("an open offer");
+                let at = self
+                    .offers
+                    .iter()
+                    .position(|(name, ..)| *name == offer)
+                    .expect("an open offer");
                 let (_, giver, to, offered) = self.offers.remove(at);
                 assert_eq!(to, from, "only its recipient accepts an offer");
                 let before = self.held.len();
-                self.held.retain(|(owner, subject)| *owner != giver || !offered.contains(subject));
-                assert_eq!(before - self.held.len(), offered.len(), "the giver owned everything that it offered");
+                self.held
+                    .retain(|(owner, subject)| *owner != giver || !offered.contains(subject));
+                assert_eq!(
+                    before - self.held.len(),
+                    offered.len(),
+                    "the giver owned everything that it offered"
+                );
                 self.grant(record, &to, offered);
             }
-            "decline" => self.offers.retain(|(name, ..)| *name != text(&change["offer"])),
+            "decline" => self
+                .offers
+                .retain(|(name, ..)| *name != text(&change["offer"])),
             "rename" => self.rename(&text(&change["of"]), &text(&change["to"])),
             "cut" => {}
             other => panic!("unknown change {other}"),
@@ -95,10 +141,19 @@ impl Ledger {
     }
 
     fn rename(&mut self, of: &str, to: &str) {
-        let agents =
-            self.held.iter_mut().map(|(owner, _)| owner).chain(self.waiting.iter_mut().map(|(_, agent, _)| agent));
-        let agents = agents.chain(self.offers.iter_mut().flat_map(|(_, from, to, _)| [from, to]));
-        agents.filter(|agent| *agent == of).for_each(|agent| *agent = to.to_owned());
+        let agents = self
+            .held
+            .iter_mut()
+            .map(|(owner, _)| owner)
+            .chain(self.waiting.iter_mut().map(|(_, agent, _)| agent));
+        let agents = agents.chain(
+            self.offers
+                .iter_mut()
+                .flat_map(|(_, from, to, _)| [from, to]),
+        );
+        agents
+            .filter(|agent| *agent == of)
+            .for_each(|agent| *agent = to.to_owned());
         self.offers.retain(|(_, from, to, _)| from != to);
     }
 
@@ -106,7 +161,10 @@ impl Ledger {
         self.grants += 1;
         let told = record["to"].as_array().into_iter().flatten();
         let mut told = told.flat_map(|group| group["agents"].as_array().into_iter().flatten());
-        assert!(told.any(|agent| agent == owner), "{owner} was not told of a grant: {record}");
+        assert!(
+            told.any(|agent| agent == owner),
+            "{owner} was not told of a grant: {record}"
+        );
         for subject in subjects {
             if !self.held.contains(&(owner.to_owned(), subject.clone())) {
                 self.held.push((owner.to_owned(), subject));
@@ -118,7 +176,10 @@ impl Ledger {
         for (n, (owner, subject)) in self.held.iter().enumerate() {
             for (other, another) in &self.held[..n] {
                 let two = owner != other && subject.conflicts(another);
-                assert!(!two, "{owner} owns {subject}, and {other} owns {another}, at {line}");
+                assert!(
+                    !two,
+                    "{owner} owns {subject}, and {other} owns {another}, at {line}"
+                );
             }
         }
     }
@@ -127,10 +188,16 @@ impl Ledger {
     #[track_caller]
     pub(crate) fn is_settled(&self) {
         for (n, (name, agent, wanted)) in self.waiting.iter().enumerate() {
-            let meets =
-                |other: &String, subject: &Subject| other != agent && wanted.iter().any(|s| s.conflicts(subject));
-            let held = self.held.iter().any(|(owner, subject)| meets(owner, subject));
-            let queued = self.waiting[..n].iter().any(|(_, other, theirs)| theirs.iter().any(|s| meets(other, s)));
+            let meets = |other: &String, subject: &Subject| {
+                other != agent && wanted.iter().any(|s| s.conflicts(subject))
+            };
+            let held = self
+                .held
+                .iter()
+                .any(|(owner, subject)| meets(owner, subject));
+            let queued = self.waiting[..n]
+                .iter()
+                .any(|(_, other, theirs)| theirs.iter().any(|s| meets(other, s)));
             assert!(held || queued, "{name} waits for nothing");
         }
     }

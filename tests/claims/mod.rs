@@ -15,7 +15,11 @@ use serde_json::{Value, json};
 
 /// A time of the tests, in minutes after the first one.
 fn time(minutes: u64) -> String {
-    format!("2026-11-21T{:02}:{:02}:00Z", 10 + minutes / 60, minutes % 60)
+    format!(
+        "2026-11-21T{:02}:{:02}:00Z",
+        10 + minutes / 60,
+        minutes % 60
+    )
 }
 
 /// Delivers what is there, at this time.
@@ -50,14 +54,32 @@ fn say(world: &World, minutes: u64, agent: &str, message: Value) -> String {
 fn outcome(world: &World, agent: &str, id: &str) -> String {
     let copy = world.inbox(agent).into_iter().find(|mail| mail["id"] == id);
     if let Some(copy) = copy {
-        return copy["delivery"]["claim"]["status"].as_str().unwrap_or_default().to_owned();
+        return copy["delivery"]["claim"]["status"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
     }
-    let refused = world.names(&format!("rejected/{agent}")).into_iter().find(|name| name.ends_with("error.json"));
-    let refused = refused.filter(|_| world.inbox(agent).iter().any(|mail| mail["in_reply_to"] == id));
+    let refused = world
+        .names(&format!("rejected/{agent}"))
+        .into_iter()
+        .find(|name| name.ends_with("error.json"));
+    let refused = refused.filter(|_| {
+        world
+            .inbox(agent)
+            .iter()
+            .any(|mail| mail["in_reply_to"] == id)
+    });
     match refused {
         Some(_) => {
-            let bounce = world.inbox(agent).into_iter().find(|mail| mail["in_reply_to"] == id).expect("a bounce");
-            bounce["metadata"]["problems"][0]["code"].as_str().unwrap_or_default().to_owned()
+            let bounce = world
+                .inbox(agent)
+                .into_iter()
+                .find(|mail| mail["in_reply_to"] == id)
+                .expect("a bounce");
+            bounce["metadata"]["problems"][0]["code"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned()
         }
         None => String::new(),
     }
@@ -66,7 +88,10 @@ fn outcome(world: &World, agent: &str, id: &str) -> String {
 /// The answer of this type to the newest open offer.
 fn answer(world: &World, kind: &str) -> Value {
     let claims = world.read("claims.json");
-    let offer = claims["offers"].as_array().and_then(|offers| offers.last()).expect("an open offer");
+    let offer = claims["offers"]
+        .as_array()
+        .and_then(|offers| offers.last())
+        .expect("an open offer");
     json!({"type": kind, "in_reply_to": offer["offer"]})
 }
 
@@ -89,17 +114,26 @@ fn owned(world: &World) -> Vec<(String, String)> {
     let file = world.read("claims.json");
     let text = |held: &Value, field: &str| held[field].as_str().unwrap_or_default().to_owned();
     let held = file["claims"].as_array().expect("a list").iter();
-    held.map(|held| (text(held, "subject"), text(held, "owner"))).collect()
+    held.map(|held| (text(held, "subject"), text(held, "owner")))
+        .collect()
 }
 
 /// The owner of a subject, or nothing.
 #[track_caller]
 fn owner(world: &World, subject: &str) -> String {
-    owned(world).into_iter().find(|(owned, _)| owned == subject).map(|(_, owner)| owner).unwrap_or_default()
+    owned(world)
+        .into_iter()
+        .find(|(owned, _)| owned == subject)
+        .map(|(_, owner)| owner)
+        .unwrap_or_default()
 }
 
 /// The subjects of the mail in an inbox that the router itself wrote.
 fn notices(world: &World, agent: &str) -> Vec<String> {
-    let mail = world.inbox(agent).into_iter().filter(|mail| mail["from"] == "mailbag");
-    mail.map(|mail| mail["subject"].as_str().unwrap_or_default().to_owned()).collect()
+    let mail = world
+        .inbox(agent)
+        .into_iter()
+        .filter(|mail| mail["from"] == "mailbag");
+    mail.map(|mail| mail["subject"].as_str().unwrap_or_default().to_owned())
+        .collect()
 }

@@ -54,7 +54,10 @@ struct Model {
 }
 
 fn meet(one: usize, other: usize) -> bool {
-    SUBJECTS[one].1.iter().any(|cell| SUBJECTS[other].1.contains(cell))
+    SUBJECTS[one]
+        .1
+        .iter()
+        .any(|cell| SUBJECTS[other].1.contains(cell))
 }
 
 impl Model {
@@ -63,16 +66,26 @@ impl Model {
     }
 
     fn of(&self, agent: usize) -> Subjects {
-        self.held.iter().filter(|(owner, _)| *owner == agent).map(|(_, subject)| *subject).collect()
+        self.held
+            .iter()
+            .filter(|(owner, _)| *owner == agent)
+            .map(|(_, subject)| *subject)
+            .collect()
     }
 
     /// The agents in the way of these subjects, with the first so many waiting claims.
     fn in_the_way(&self, agent: usize, subjects: &[usize], before: usize) -> BTreeSet<usize> {
         let meets = |other: usize| subjects.iter().any(|own| meet(*own, other));
-        let held = self.held.iter().filter(|(owner, subject)| *owner != agent && meets(*subject));
-        let waiting =
-            self.waiting[..before].iter().filter(|(other, theirs)| *other != agent && theirs.iter().any(|s| meets(*s)));
-        held.map(|(owner, _)| *owner).chain(waiting.map(|(other, _)| *other)).collect()
+        let held = self
+            .held
+            .iter()
+            .filter(|(owner, subject)| *owner != agent && meets(*subject));
+        let waiting = self.waiting[..before]
+            .iter()
+            .filter(|(other, theirs)| *other != agent && theirs.iter().any(|s| meets(*s)));
+        held.map(|(owner, _)| *owner)
+            .chain(waiting.map(|(other, _)| *other))
+            .collect()
     }
 
     fn waits_for(&self, agent: usize, other: usize) -> bool {
@@ -82,8 +95,14 @@ impl Model {
                 return true;
             }
             if seen.insert(one) {
-                let waiting = self.waiting.iter().enumerate().filter(|(_, (who, _))| *who == one);
-                next.extend(waiting.flat_map(|(n, (_, subjects))| self.in_the_way(one, subjects, n)));
+                let waiting = self
+                    .waiting
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, (who, _))| *who == one);
+                next.extend(
+                    waiting.flat_map(|(n, (_, subjects))| self.in_the_way(one, subjects, n)),
+                );
             }
         }
         false
@@ -91,7 +110,9 @@ impl Model {
 
     fn has_circle(&self) -> bool {
         self.waiting.iter().enumerate().any(|(n, (who, subjects))| {
-            self.in_the_way(*who, subjects, n).into_iter().any(|other| self.waits_for(other, *who))
+            self.in_the_way(*who, subjects, n)
+                .into_iter()
+                .any(|other| self.waits_for(other, *who))
         })
     }
 
@@ -111,7 +132,11 @@ impl Model {
     fn judge(&mut self, agent: usize, act: &Act) -> &'static str {
         match act {
             Act::Claim { subjects, wait } => {
-                let new: Subjects = subjects.iter().copied().filter(|s| !self.owns(agent, *s)).collect();
+                let new: Subjects = subjects
+                    .iter()
+                    .copied()
+                    .filter(|s| !self.owns(agent, *s))
+                    .collect();
                 let others = self.in_the_way(agent, &new, self.waiting.len());
                 if others.is_empty() {
                     self.own(agent, subjects);
@@ -120,7 +145,11 @@ impl Model {
                 if !wait {
                     return "claimed";
                 }
-                if self.waiting.iter().any(|(who, same)| *who == agent && *same == new) {
+                if self
+                    .waiting
+                    .iter()
+                    .any(|(who, same)| *who == agent && *same == new)
+                {
                     return "waiting";
                 }
                 if others.into_iter().any(|other| self.waits_for(other, agent)) {
@@ -130,7 +159,8 @@ impl Model {
                 "waiting"
             }
             Act::Release => {
-                let had = self.of(agent).len() + self.waiting.iter().filter(|(who, _)| *who == agent).count();
+                let had = self.of(agent).len()
+                    + self.waiting.iter().filter(|(who, _)| *who == agent).count();
                 self.waiting.retain(|(who, _)| *who != agent);
                 self.free(agent, &self.of(agent));
                 if had == 0 { "not_owned" } else { "" }
@@ -145,11 +175,20 @@ impl Model {
                 ""
             }
             Act::Accept => {
-                let open: Vec<usize> = (0..self.offers.len()).filter(|n| self.offers[*n].1 == agent).collect();
+                let open: Vec<usize> = (0..self.offers.len())
+                    .filter(|n| self.offers[*n].1 == agent)
+                    .collect();
                 let [n] = open[..] else { return "no_offer" };
                 let (giver, _, offered) = self.offers[n].clone();
-                let keeps = self.of(giver).into_iter().filter(|s| !offered.contains(s)).collect::<Subjects>();
-                if keeps.iter().any(|kept| offered.iter().any(|s| meet(*kept, *s))) {
+                let keeps = self
+                    .of(giver)
+                    .into_iter()
+                    .filter(|s| !offered.contains(s))
+                    .collect::<Subjects>();
+                if keeps
+                    .iter()
+                    .any(|kept| offered.iter().any(|s| meet(*kept, *s)))
+                {
                     return "overlap_kept";
                 }
                 let before = (self.held.clone(), self.offers.clone());
@@ -182,9 +221,11 @@ impl Model {
     }
 
     fn free(&mut self, agent: usize, subjects: &[usize]) {
-        self.held.retain(|(owner, subject)| *owner != agent || !subjects.contains(subject));
+        self.held
+            .retain(|(owner, subject)| *owner != agent || !subjects.contains(subject));
         let held = self.held.clone();
-        self.offers.retain(|(from, _, offered)| offered.iter().all(|s| held.contains(&(*from, *s))));
+        self.offers
+            .retain(|(from, _, offered)| offered.iter().all(|s| held.contains(&(*from, *s))));
     }
 }
 
@@ -197,7 +238,9 @@ fn message(world: &World, agent: &str, act: &Act) -> Value {
         Act::Release => json!({"type": "release", "claims": "all"}),
         Act::Offer { to } => json!({"type": "handoff", "to": AGENTS[*to], "claims": "all"}),
         Act::Accept => json!({"type": "accept", "in_reply_to": only_offer(world, agent, &["to"])}),
-        Act::Decline => json!({"type": "decline", "in_reply_to": only_offer(world, agent, &["to", "from"])}),
+        Act::Decline => {
+            json!({"type": "decline", "in_reply_to": only_offer(world, agent, &["to", "from"])})
+        }
     }
 }
 
@@ -208,13 +251,22 @@ fn only_offer(world: &World, agent: &str, fields: &[&str]) -> Value {
     }
     let claims = world.read("claims.json");
     let offers = claims["offers"].as_array().expect("a list").iter();
-    let mine: Vec<&Value> = offers.filter(|offer| fields.iter().any(|field| offer[*field] == agent)).collect();
-    if let [only] = mine[..] { only["offer"].clone() } else { json!("none") }
+    let mine: Vec<&Value> = offers
+        .filter(|offer| fields.iter().any(|field| offer[*field] == agent))
+        .collect();
+    if let [only] = mine[..] {
+        only["offer"].clone()
+    } else {
+        json!("none")
+    }
 }
 
 fn play(acts: &[(usize, Act)]) {
     let world = World::with(&AGENTS);
-    world.write("settings.toml", "durability = \"process\"\nsender_budget = 0\n");
+    world.write(
+        "settings.toml",
+        "durability = \"process\"\nsender_budget = 0\n",
+    );
     let mut model = Model::default();
     for (n, (agent, act)) in acts.iter().enumerate() {
         let mut message = message(&world, AGENTS[*agent], act);
@@ -222,12 +274,21 @@ fn play(acts: &[(usize, Act)]) {
         world.drop_file(AGENTS[*agent], &format!("{n}.json"), message.to_string());
         pass(&world, 0);
         let became = outcome(&world, AGENTS[*agent], &format!("m{n}"));
-        assert_eq!(became, model.act(*agent, act), "what became of {} by {}", message, AGENTS[*agent]);
+        assert_eq!(
+            became,
+            model.act(*agent, act),
+            "what became of {} by {}",
+            message,
+            AGENTS[*agent]
+        );
         if model.held.is_empty() && !world.room("claims.json").exists() {
             continue;
         }
-        let mut wanted: Vec<(String, String)> =
-            model.held.iter().map(|(owner, subject)| (SUBJECTS[*subject].0.into(), AGENTS[*owner].into())).collect();
+        let mut wanted: Vec<(String, String)> = model
+            .held
+            .iter()
+            .map(|(owner, subject)| (SUBJECTS[*subject].0.into(), AGENTS[*owner].into()))
+            .collect();
         let mut found = owned(&world);
         wanted.sort();
         found.sort();
@@ -240,11 +301,20 @@ fn play(acts: &[(usize, Act)]) {
 fn the_program_grants_what_a_model_grants() {
     // P118, P119, P120, P121
     let cases = if Town::full_size() { 200 } else { 8 };
-    let config = Config { cases, failure_persistence: None, max_shrink_iters: 100, ..Config::default() };
+    let config = Config {
+        cases,
+        failure_persistence: None,
+        max_shrink_iters: 100,
+        ..Config::default()
+    };
     let sequences = proptest::collection::vec(acts(), 10..30);
     // The small run tries the same sequences each time, so that it fails for a change and for nothing else.
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
-    let mut runner = if Town::full_size() { TestRunner::new(config) } else { TestRunner::new_with_rng(config, rng) };
+    let mut runner = if Town::full_size() {
+        TestRunner::new(config)
+    } else {
+        TestRunner::new_with_rng(config, rng)
+    };
     runner
         .run(&sequences, |acts| {
             play(&acts);

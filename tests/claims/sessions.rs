@@ -29,10 +29,20 @@ impl Client {
     /// Starts it, perhaps by another program; `None` where that is missing.
     fn start(world: &World, before: &[&str]) -> Option<Client> {
         let program = assert_cmd::cargo::cargo_bin!("mailbag");
-        let words: Vec<&str> = before.iter().copied().chain(["python3", "-u", "-c", CLIENT]).collect();
+        let words: Vec<&str> = before
+            .iter()
+            .copied()
+            .chain(["python3", "-u", "-c", CLIENT])
+            .collect();
         let mut command = Command::new(words[0]);
-        command.args(&words[1..]).arg(program).current_dir(world.path());
-        command.env("MAILBAG_AGENT", "alice").env("MAILBAG_TRUST_DIR", world.trust()).env("NO_COLOR", "1");
+        command
+            .args(&words[1..])
+            .arg(program)
+            .current_dir(world.path());
+        command
+            .env("MAILBAG_AGENT", "alice")
+            .env("MAILBAG_TRUST_DIR", world.trust())
+            .env("NO_COLOR", "1");
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         match command.spawn() {
             Ok(child) => Some(Client { child }),
@@ -50,21 +60,26 @@ impl Client {
         event.as_object_mut().expect("an object").remove("cwd");
         writeln!(self.child.stdin.as_mut().expect("its input"), "{event}").expect("it reads");
         let mut said = [0; 5];
-        std::io::Read::read_exact(self.child.stdout.as_mut().expect("its output"), &mut said).expect("it answers");
+        std::io::Read::read_exact(self.child.stdout.as_mut().expect("its output"), &mut said)
+            .expect("it answers");
     }
 
     /// Begins its session, and returns once a process watches it.
     #[track_caller]
     fn begin(&mut self, world: &World) {
         self.event("SessionStart-startup");
-        world.wait("the session is watched", || holds(world).iter().any(|hold| hold["lasting"] == true));
+        world.wait("the session is watched", || {
+            holds(world).iter().any(|hold| hold["lasting"] == true)
+        });
     }
 
     /// Kills it, and returns once the process that watches it has recorded the end.
     #[track_caller]
     fn kill_seen(&mut self, world: &World) {
         self.kill();
-        world.wait("its end is seen", || holds(world).iter().any(|hold| hold["ended"].is_string()));
+        world.wait("its end is seen", || {
+            holds(world).iter().any(|hold| hold["ended"].is_string())
+        });
     }
 
     /// Kills it as `kill -9` does.
@@ -84,7 +99,9 @@ impl Drop for Client {
 /// Delivers what is there, so many minutes from now.
 #[track_caller]
 fn pass_in(world: &World, minutes: u64) {
-    let at = Stamp::now().after(Duration::from_secs(60 * minutes)).to_string();
+    let at = Stamp::now()
+        .after(Duration::from_secs(60 * minutes))
+        .to_string();
     let set_time = |command: &mut assert_cmd::Command| {
         command.env("MAILBAG_TEST_NOW", at);
     };
@@ -102,15 +119,22 @@ fn office() -> World {
 
 /// The files by which processes hold alice.
 fn holds(world: &World) -> Vec<Value> {
-    let entries = fs::read_dir(world.room("sessions/holds")).into_iter().flatten().flatten();
-    entries.filter_map(|entry| serde_json::from_slice(&fs::read(entry.path()).ok()?).ok()).collect()
+    let entries = fs::read_dir(world.room("sessions/holds"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    entries
+        .filter_map(|entry| serde_json::from_slice(&fs::read(entry.path()).ok()?).ok())
+        .collect()
 }
 
 #[test]
 fn the_claims_of_a_client_that_works_for_hours_without_mail_stay() {
     // P123
     let world = office();
-    let Some(mut client) = Client::start(&world, &[]) else { return };
+    let Some(mut client) = Client::start(&world, &[]) else {
+        return;
+    };
     client.begin(&world);
     pass_in(&world, 6 * 60);
     assert_eq!(owner(&world, "src"), "alice");
@@ -121,12 +145,17 @@ fn the_claims_of_a_client_that_works_for_hours_without_mail_stay() {
 fn the_claims_of_a_killed_client_are_free_fifteen_minutes_later_and_everybody_knows_why() {
     // P126
     let world = office();
-    let Some(mut client) = Client::start(&world, &[]) else { return };
+    let Some(mut client) = Client::start(&world, &[]) else {
+        return;
+    };
     client.begin(&world);
     client.kill_seen(&world);
     pass_in(&world, 1);
     let told = notices(&world, "alice");
-    assert!(told.len() == 1 && told[0].starts_with("your claims lapse at"), "{told:?}");
+    assert!(
+        told.len() == 1 && told[0].starts_with("your claims lapse at"),
+        "{told:?}"
+    );
     pass_in(&world, 10);
     world.drop_file("bob", "w.json", wait_for(&["src"]).to_string());
     pass_in(&world, 14);
@@ -134,7 +163,10 @@ fn the_claims_of_a_killed_client_are_free_fifteen_minutes_later_and_everybody_kn
     pass_in(&world, 16);
     assert_eq!(
         (owner(&world, "src"), notices(&world, "bob")),
-        ("bob".into(), vec!["lapsed: src".into(), "granted: src".into()])
+        (
+            "bob".into(),
+            vec!["lapsed: src".into(), "granted: src".into()]
+        )
     );
     let body = world.inbox("human")[0]["body"].to_string();
     assert!(body.contains("The session of alice ended at"), "{body}");
@@ -144,7 +176,9 @@ fn the_claims_of_a_killed_client_are_free_fifteen_minutes_later_and_everybody_kn
 fn the_end_of_a_client_is_known_although_no_router_ran_meanwhile() {
     // P126
     let world = office();
-    let Some(mut client) = Client::start(&world, &[]) else { return };
+    let Some(mut client) = Client::start(&world, &[]) else {
+        return;
+    };
     client.begin(&world);
     client.kill_seen(&world);
     pass_in(&world, 16);
@@ -158,15 +192,19 @@ fn a_client_in_a_pid_namespace_of_its_own_behaves_alike() {
     if !crate::town::is_root("claims of a client in a PID namespace") {
         return;
     }
-    let Some(mut client) = Client::start(&world, &["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"])
-    else {
+    let Some(mut client) = Client::start(
+        &world,
+        &["unshare", "--pid", "--fork", "--kill-child", "--mount-proc"],
+    ) else {
         return;
     };
     client.begin(&world);
     pass_in(&world, 6 * 60);
     assert_eq!(owner(&world, "src"), "alice");
     client.kill();
-    world.wait("the lock is free", || world.ok(&["who", "--json"]).contains("\"id\":\"alice\"") && !is_held(&world));
+    world.wait("the lock is free", || {
+        world.ok(&["who", "--json"]).contains("\"id\":\"alice\"") && !is_held(&world)
+    });
     pass_in(&world, 1);
     pass_in(&world, 17);
     assert_eq!(owned(&world), []);
@@ -174,19 +212,30 @@ fn a_client_in_a_pid_namespace_of_its_own_behaves_alike() {
 
 /// Does a process hold a lock for alice?
 fn is_held(world: &World) -> bool {
-    let entries = fs::read_dir(world.room("sessions/holds")).into_iter().flatten().flatten();
-    entries.filter_map(|entry| fs::File::open(entry.path()).ok()).any(|file| file.try_lock_shared().is_err())
+    let entries = fs::read_dir(world.room("sessions/holds"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    entries
+        .filter_map(|entry| fs::File::open(entry.path()).ok())
+        .any(|file| file.try_lock_shared().is_err())
 }
 
 #[test]
 fn an_owner_that_returns_keeps_its_claims() {
     // P126
     let world = office();
-    let Some(mut client) = Client::start(&world, &[]) else { return };
+    let Some(mut client) = Client::start(&world, &[]) else {
+        return;
+    };
     client.begin(&world);
     client.kill_seen(&world);
     pass_in(&world, 1);
-    world.drop_file("alice", "back.json", json!({"to": "bob", "body": "I am back"}).to_string());
+    world.drop_file(
+        "alice",
+        "back.json",
+        json!({"to": "bob", "body": "I am back"}).to_string(),
+    );
     pass_in(&world, 2);
     pass_in(&world, 60);
     assert_eq!(owner(&world, "src"), "alice");
@@ -196,7 +245,9 @@ fn an_owner_that_returns_keeps_its_claims() {
 fn the_end_of_a_session_releases_its_claims_and_a_cleared_context_does_not() {
     // P127
     let world = office();
-    let Some(mut client) = Client::start(&world, &[]) else { return };
+    let Some(mut client) = Client::start(&world, &[]) else {
+        return;
+    };
     client.event("SessionStart-startup");
     client.event("SessionEnd-clear");
     assert_eq!(owner(&world, "src"), "alice");
@@ -208,7 +259,9 @@ fn the_end_of_a_session_releases_its_claims_and_a_cleared_context_does_not() {
 #[test]
 fn the_watch_of_a_session_ends_with_its_last_claim() {
     let world = office();
-    let Some(mut client) = Client::start(&world, &[]) else { return };
+    let Some(mut client) = Client::start(&world, &[]) else {
+        return;
+    };
     client.begin(&world);
     world.drop_file("alice", "r.json", release_all().to_string());
     world.ok(&["run", "--once"]);
@@ -220,7 +273,11 @@ fn a_tool_server_whose_client_is_gone_ends_the_session() {
     // P126
     let world = office();
     let mut server = world.bare(&["mcp"]);
-    server.env("MAILBAG_AGENT", "alice").stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    server
+        .env("MAILBAG_AGENT", "alice")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
     let mut server = server.spawn().expect("the program starts");
     world.wait("the server holds alice", || is_held(&world));
     drop(server.stdin.take());
@@ -234,12 +291,17 @@ fn a_tool_server_whose_client_is_gone_ends_the_session() {
 fn the_claims_of_a_command_that_ran_as_an_agent_are_free_fifteen_minutes_after_its_end() {
     // P126
     let world = World::with(&["alice", "bob"]);
-    let program = assert_cmd::cargo::cargo_bin!("mailbag").display().to_string();
+    let program = assert_cmd::cargo::cargo_bin!("mailbag")
+        .display()
+        .to_string();
     world.ok(&["exec", "--id", "alice", "--", &program, "claim", "src"]);
     assert_eq!(owner(&world, "src"), "alice");
     pass_in(&world, 1);
     let told = notices(&world, "alice");
-    assert!(told.len() == 1 && told[0].starts_with("your claims lapse at"), "{told:?}");
+    assert!(
+        told.len() == 1 && told[0].starts_with("your claims lapse at"),
+        "{told:?}"
+    );
     pass_in(&world, 14);
     assert_eq!(owner(&world, "src"), "alice");
     pass_in(&world, 17);
@@ -250,11 +312,20 @@ fn the_claims_of_a_command_that_ran_as_an_agent_are_free_fifteen_minutes_after_i
 fn the_end_of_a_killed_command_that_ran_as_an_agent_is_known_too() {
     // P126
     let world = World::with(&["alice", "bob"]);
-    let program = assert_cmd::cargo::cargo_bin!("mailbag").display().to_string();
+    let program = assert_cmd::cargo::cargo_bin!("mailbag")
+        .display()
+        .to_string();
     let script = format!("{program} claim src && read line");
     let mut exec = world.bare(&["exec", "--id", "alice", "--", "sh", "-c", &script]);
-    let mut exec = exec.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
-    world.wait("the claim is granted", || world.room("claims.json").exists());
+    let mut exec = exec
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    world.wait("the claim is granted", || {
+        world.room("claims.json").exists()
+    });
     exec.kill().expect("it runs");
     exec.wait().expect("it was started here");
     // What it read is recorded first, since a receipt is a sign of life at the time of its record.
@@ -268,21 +339,33 @@ fn the_end_of_a_killed_command_that_ran_as_an_agent_is_known_too() {
 fn a_command_without_claims_leaves_nothing_behind() {
     let world = World::with(&["alice"]);
     world.ok(&["exec", "--id", "alice", "--", "true"]);
-    assert_eq!((holds(&world).len(), world.names("sessions")), (0, Vec::<String>::new()));
+    assert_eq!(
+        (holds(&world).len(), world.names("sessions")),
+        (0, Vec::<String>::new())
+    );
 }
 
 #[test]
 fn a_room_that_is_removed_ends_the_watch() {
     let world = office();
-    let Some(mut client) = Client::start(&world, &[]) else { return };
+    let Some(mut client) = Client::start(&world, &[]) else {
+        return;
+    };
     client.event("SessionStart-startup");
     world.wait("the session is watched", || is_held(&world));
     let watches = || {
-        let ps = Command::new("ps").args(["-eo", "args"]).output().expect("ps runs");
+        let ps = Command::new("ps")
+            .args(["-eo", "args"])
+            .output()
+            .expect("ps runs");
         let path = Path::new(world.path()).display().to_string();
-        String::from_utf8_lossy(&ps.stdout).lines().any(|line| line.contains("--watch") && line.contains(&path))
+        String::from_utf8_lossy(&ps.stdout)
+            .lines()
+            .any(|line| line.contains("--watch") && line.contains(&path))
     };
     assert!(watches());
-    world.wait("the room is removed", || fs::remove_dir_all(world.room("")).is_ok());
+    world.wait("the room is removed", || {
+        fs::remove_dir_all(world.room("")).is_ok()
+    });
     world.wait("the watch ends", || !watches());
 }

@@ -13,8 +13,16 @@ fn office() -> World {
         r#"{"id": "c1", "type": "claim", "claims": ["src/auth/**"], "subject": "Passkeys"}"#,
     );
     world.ok(&["run", "--once"]);
-    world.drop_file("bob", "b.json", r#"{"id": "c2", "type": "claim", "claims": ["src"], "wait": true}"#);
-    world.drop_file("alice", "c.json", r#"{"id": "c3", "type": "handoff", "to": "bob", "claims": ["src/auth/**"]}"#);
+    world.drop_file(
+        "bob",
+        "b.json",
+        r#"{"id": "c2", "type": "claim", "claims": ["src"], "wait": true}"#,
+    );
+    world.drop_file(
+        "alice",
+        "c.json",
+        r#"{"id": "c3", "type": "handoff", "to": "bob", "claims": ["src/auth/**"]}"#,
+    );
     world.ok(&["run", "--once"]);
     world
 }
@@ -39,8 +47,15 @@ fn every_list_says_what_is_claimed_and_what_became_of_it() {
         assert!(out.contains("Passkeys"), "{args:?}: {out}");
     }
     let log = world.ok(&["log"]);
-    assert!(log.contains("src · waiting") && log.contains("src/auth/** · offered"), "{log}");
-    assert!(world.ok(&["inbox", "--as", "bob"]).contains("src/auth/** · offered"));
+    assert!(
+        log.contains("src · waiting") && log.contains("src/auth/** · offered"),
+        "{log}"
+    );
+    assert!(
+        world
+            .ok(&["inbox", "--as", "bob"])
+            .contains("src/auth/** · offered")
+    );
 }
 
 #[test]
@@ -50,12 +65,20 @@ fn every_list_has_the_same_field_for_it_in_json() {
         (&["inbox", "--as", "alice"][..], "src/auth/** · granted"),
         (&["list", "--as", "alice"], "src/auth/** · granted"),
         (&["thread", "c1", "--as", "alice"], "src/auth/** · granted"),
-        (&["search", "Passkeys", "--as", "alice"], "src/auth/** · granted"),
+        (
+            &["search", "Passkeys", "--as", "alice"],
+            "src/auth/** · granted",
+        ),
         (&["inbox", "--as", "bob"], "src · waiting"),
         (&["list", "--type", "handoff"], "src/auth/** · offered"),
     ] {
         let listed = world.json(args);
-        let claims: Vec<&Value> = listed.as_array().expect("a list").iter().map(|one| &one["change"]).collect();
+        let claims: Vec<&Value> = listed
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|one| &one["change"])
+            .collect();
         assert!(claims.contains(&&json!(claim)), "{args:?}: {listed}");
     }
     world.send("alice", "bob", "hello");
@@ -67,7 +90,10 @@ fn every_list_has_the_same_field_for_it_in_json() {
 fn watched(world: &World) -> String {
     let path = world.path().join("watched");
     let mut command = world.bare(&["watch", "--as", "alice"]);
-    command.stdin(Stdio::null()).stdout(File::create(&path).expect("a file")).stderr(Stdio::null());
+    command
+        .stdin(Stdio::null())
+        .stdout(File::create(&path).expect("a file"))
+        .stderr(Stdio::null());
     let mut child = command.spawn().expect("it starts");
     let shown = || std::fs::read_to_string(&path).unwrap_or_default();
     world.wait("watch shows the offer", || shown().contains("offered"));
@@ -80,12 +106,28 @@ fn watched(world: &World) -> String {
 fn trace_says_what_is_left_of_a_claim() {
     let world = office();
     let now = |id: &str| world.json(&["trace", id, "--as", "human"])["claim"].clone();
-    assert_eq!(now("c1"), json!({"what": "src/auth/** · granted", "now": "owned"}));
-    assert_eq!(now("c2"), json!({"what": "src · waiting", "now": "waiting"}));
-    assert_eq!(now("c3"), json!({"what": "src/auth/** · offered", "now": "open"}));
+    assert_eq!(
+        now("c1"),
+        json!({"what": "src/auth/** · granted", "now": "owned"})
+    );
+    assert_eq!(
+        now("c2"),
+        json!({"what": "src · waiting", "now": "waiting"})
+    );
+    assert_eq!(
+        now("c3"),
+        json!({"what": "src/auth/** · offered", "now": "open"})
+    );
     world.ok(&["release", "--as", "alice"]);
-    assert_eq!(["c1", "c2", "c3"].map(|id| now(id)["now"].clone()), ["ended", "owned", "ended"]);
-    assert!(world.ok(&["trace", "c2", "--as", "human"]).contains("src · waiting; still owned\n"));
+    assert_eq!(
+        ["c1", "c2", "c3"].map(|id| now(id)["now"].clone()),
+        ["ended", "owned", "ended"]
+    );
+    assert!(
+        world
+            .ok(&["trace", "c2", "--as", "human"])
+            .contains("src · waiting; still owned\n")
+    );
     let id = world.send("alice", "bob", "hello");
     assert_eq!(now(&id), Value::Null);
 }
@@ -96,5 +138,8 @@ fn explain_names_the_owner_of_work() {
     let out = world.ok(&["explain", "owner:src/auth/x.rs", "--from", "bob"]);
     assert!(out.contains("reaches alice"), "{out}");
     let ran = world.run(&["explain", "owner:docs", "--from", "bob"]);
-    assert!(ran.code == 65 && ran.out.contains("no agent owns docs"), "{ran:?}");
+    assert!(
+        ran.code == 65 && ran.out.contains("no agent owns docs"),
+        "{ran:?}"
+    );
 }

@@ -37,12 +37,24 @@ fn names(count: usize) -> Vec<String> {
 }
 
 fn start(world: &World, me: &str, all: &str) -> Option<Child> {
-    python(AGENT, &[&world.room(&format!("outbox/{me}")), me.as_ref(), all.as_ref()])
+    python(
+        AGENT,
+        &[
+            &world.room(&format!("outbox/{me}")),
+            me.as_ref(),
+            all.as_ref(),
+        ],
+    )
 }
 
 fn router(world: &World) -> Child {
     let mut command: Command = world.bare(&["run"]);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the program starts")
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts")
 }
 
 #[test]
@@ -51,9 +63,16 @@ fn no_subject_ever_has_two_owners_while_agents_and_router_are_killed() {
     let (count, time) = if Town::full_size() { (20, 60) } else { (6, 6) };
     let agents = names(count);
     let world = World::with(&agents.iter().map(String::as_str).collect::<Vec<_>>());
-    world.write("settings.toml", "durability = \"process\"\nsender_budget = 0\ncopies_budget = 0\n");
+    world.write(
+        "settings.toml",
+        "durability = \"process\"\nsender_budget = 0\ncopies_budget = 0\n",
+    );
     let all = agents.join(",");
-    let Some(mut running) = agents.iter().map(|me| start(&world, me, &all)).collect::<Option<Vec<Child>>>() else {
+    let Some(mut running) = agents
+        .iter()
+        .map(|me| start(&world, me, &all))
+        .collect::<Option<Vec<Child>>>()
+    else {
         return;
     };
     let mut daemon = router(&world);
@@ -76,7 +95,10 @@ fn no_subject_ever_has_two_owners_while_agents_and_router_are_killed() {
     world.ok(&["log", "verify"]);
     let ledger = Ledger::of(&world.room(""));
     ledger.is_settled();
-    println!("{} changes, {} grants, {strikes} kills", ledger.changes, ledger.grants);
+    println!(
+        "{} changes, {} grants, {strikes} kills",
+        ledger.changes, ledger.grants
+    );
     assert!(ledger.grants > 5, "only {} grants", ledger.grants);
 }
 

@@ -5,9 +5,22 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn agents_are_added_with_their_boxes_and_shown() {
-    let world = World::new().agent("alice", &["--role", "engineer", "--name", "auto", "--capability", "rust,web"]);
+    let world = World::new().agent(
+        "alice",
+        &[
+            "--role",
+            "engineer",
+            "--name",
+            "auto",
+            "--capability",
+            "rust,web",
+        ],
+    );
     let alice = world.json(&["agent", "show", "alice"]);
-    assert_eq!((alice["role"].as_str(), alice["name"].as_str()), (Some("engineer"), Some("Sintra")));
+    assert_eq!(
+        (alice["role"].as_str(), alice["name"].as_str()),
+        (Some("engineer"), Some("Sintra"))
+    );
     assert_eq!(alice["capabilities"], serde_json::json!(["rust", "web"]));
     assert!(world.room("outbox/alice").is_dir() && world.room("inbox/alice/seen").is_dir());
     // By its display name, in any letter case.
@@ -20,11 +33,31 @@ fn agents_are_added_with_their_boxes_and_shown() {
 fn a_registry_that_would_be_wrong_is_not_written() {
     let world = World::with(&["alice"]);
     let before = world.everything();
-    assert!(world.fails(65, &["agent", "add", "bob", "alice"]).contains("alice"));
-    assert!(world.fails(65, &["agent", "add", "all_things"]).contains("reserved"));
-    assert!(world.fails(65, &["agent", "add", "../bob"]).contains("../bob"));
-    assert!(world.fails(65, &["agent", "remove", "human"]).contains("human"));
-    assert!(world.fails(2, &["agent", "add", "x", "y", "--name", "Zoe"]).contains("one display name"));
+    assert!(
+        world
+            .fails(65, &["agent", "add", "bob", "alice"])
+            .contains("alice")
+    );
+    assert!(
+        world
+            .fails(65, &["agent", "add", "all_things"])
+            .contains("reserved")
+    );
+    assert!(
+        world
+            .fails(65, &["agent", "add", "../bob"])
+            .contains("../bob")
+    );
+    assert!(
+        world
+            .fails(65, &["agent", "remove", "human"])
+            .contains("human")
+    );
+    assert!(
+        world
+            .fails(2, &["agent", "add", "x", "y", "--name", "Zoe"])
+            .contains("one display name")
+    );
     assert_eq!(world.everything(), before);
 }
 
@@ -34,12 +67,28 @@ fn fields_are_changed_taken_away_and_what_is_unknown_is_kept() {
     let mut registry = world.read("registry.json");
     registry["agents"][1]["colour"] = "green".into();
     world.write("registry.json", registry.to_string());
-    world.ok(&["agent", "set", "alice", "--role", "writer", "--topic", "", "--status", "busy"]);
+    world.ok(&[
+        "agent", "set", "alice", "--role", "writer", "--topic", "", "--status", "busy",
+    ]);
     let alice = world.json(&["agent", "show", "alice"]);
-    assert_eq!((alice["role"].as_str(), alice["colour"].as_str()), (Some("writer"), Some("green")));
-    assert_eq!((alice["topics"].as_array(), alice["status"].as_str()), (None, Some("busy")));
-    assert!(world.fails(2, &["agent", "set", "alice"]).contains("no field to change"));
-    assert!(world.fails(3, &["agent", "set", "alcie", "--role", "x"]).contains("did you mean alice?"));
+    assert_eq!(
+        (alice["role"].as_str(), alice["colour"].as_str()),
+        (Some("writer"), Some("green"))
+    );
+    assert_eq!(
+        (alice["topics"].as_array(), alice["status"].as_str()),
+        (None, Some("busy"))
+    );
+    assert!(
+        world
+            .fails(2, &["agent", "set", "alice"])
+            .contains("no field to change")
+    );
+    assert!(
+        world
+            .fails(3, &["agent", "set", "alcie", "--role", "x"])
+            .contains("did you mean alice?")
+    );
 }
 
 #[test]
@@ -50,7 +99,11 @@ fn lists_are_filtered_and_roles_counted() {
         .agent("w1", &["--role", "writer"]);
     let ids = |args: &[&str]| {
         let list = world.json(&[&["agent", "list"], args].concat());
-        let ids = list.as_array().expect("a list").iter().map(|agent| agent["id"].as_str().expect("an id").to_owned());
+        let ids = list
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|agent| agent["id"].as_str().expect("an id").to_owned());
         ids.collect::<Vec<_>>()
     };
     assert_eq!(ids(&["--role", "engineer"]), ["e1", "e2"]);
@@ -58,16 +111,29 @@ fn lists_are_filtered_and_roles_counted() {
     assert_eq!(ids(&["--status", "busy"]), ["e2"]);
     assert_eq!(ids(&["--status", "unknown", "--role", "writer"]), ["w1"]);
     world.ok(&["agent", "retire", "e2"]);
-    assert_eq!(world.json(&["agent", "roles"]), serde_json::json!({"engineer": 1, "writer": 1}));
-    assert!(world.fails(2, &["agent", "list", "--status", "away"]).contains("online"));
+    assert_eq!(
+        world.json(&["agent", "roles"]),
+        serde_json::json!({"engineer": 1, "writer": 1})
+    );
+    assert!(
+        world
+            .fails(2, &["agent", "list", "--status", "away"])
+            .contains("online")
+    );
 }
 
 #[test]
 fn an_agent_with_mail_is_removed_by_force_only() {
     let world = World::with(&["alice", "bob"]);
-    world.write("inbox/bob/20261121T103000.123456Z-alice-1.json", r#"{"id":"1","from":"alice","body":"hi"}"#);
+    world.write(
+        "inbox/bob/20261121T103000.123456Z-alice-1.json",
+        r#"{"id":"1","from":"alice","body":"hi"}"#,
+    );
     let said = world.fails(65, &["agent", "remove", "bob"]);
-    assert!(said.contains("1 unread") && said.contains("--force"), "{said}");
+    assert!(
+        said.contains("1 unread") && said.contains("--force"),
+        "{said}"
+    );
     world.ok(&["agent", "remove", "bob", "--force"]);
     assert_eq!(world.inbox("bob").len(), 1, "the mail stays");
     world.fails(3, &["agent", "show", "bob"]);
@@ -83,7 +149,11 @@ fn a_thousand_agents_are_added_in_one_call() {
     args.extend(ids.iter().map(String::as_str));
     let start = Instant::now();
     world.ok(&args);
-    assert!(start.elapsed() < Duration::from_secs(10), "took {:?}", start.elapsed());
+    assert!(
+        start.elapsed() < Duration::from_secs(10),
+        "took {:?}",
+        start.elapsed()
+    );
     assert_eq!(world.json(&["agent", "roles"])["engineer"], 1000);
     assert!(world.room("inbox/agent_engineer_999/seen").is_dir());
 }
@@ -97,15 +167,23 @@ fn many_hands_may_add_agents_at_once() {
             scope.spawn(move || world.ok(&["agent", "add", &format!("a{n}")]));
         }
     });
-    assert_eq!(world.json(&["agent", "list"]).as_array().map(Vec::len), Some(9));
+    assert_eq!(
+        world.json(&["agent", "list"]).as_array().map(Vec::len),
+        Some(9)
+    );
 }
 
 #[test]
 fn explain_says_who_and_why_not() {
-    let world =
-        World::new().agent("alice", &["--role", "engineer"]).agent("bob", &["--role", "engineer"]).agent("carol", &[]);
+    let world = World::new()
+        .agent("alice", &["--role", "engineer"])
+        .agent("bob", &["--role", "engineer"])
+        .agent("carol", &[]);
     let said = world.ok(&["explain", "all_engineers", "--from", "alice"]);
-    assert!(said.contains("reaches bob (role)") && said.contains("not alice: is the sender"), "{said}");
+    assert!(
+        said.contains("reaches bob (role)") && said.contains("not alice: is the sender"),
+        "{said}"
+    );
     let ran = world.run(&["explain", "all_writers", "bbo", "--json"]);
     assert_eq!(ran.code, 65);
     let explained: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");

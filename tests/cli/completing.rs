@@ -6,16 +6,26 @@ use crate::world::World;
 fn offered(world: &World, words: &[&str]) -> Vec<String> {
     let line = [&["--", "mailbag"], words].concat();
     let mut program = world.program(&line);
-    program.env("MAILBAG_COMPLETE", "bash").env("_CLAP_IFS", "\n").env("_CLAP_COMPLETE_INDEX", words.len().to_string());
+    program
+        .env("MAILBAG_COMPLETE", "bash")
+        .env("_CLAP_IFS", "\n")
+        .env("_CLAP_COMPLETE_INDEX", words.len().to_string());
     let output = program.output().expect("the program runs");
-    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{output:?}"
+    );
     let text = String::from_utf8(output.stdout).expect("text");
-    text.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
+    text.lines()
+        .map(|line| line.trim().to_owned())
+        .filter(|line| !line.is_empty())
+        .collect()
 }
 
 #[test]
 fn agents_addresses_and_unread_messages_are_offered() {
-    let world = World::with(&["alice", "bob"]).agent("betty", &["--role", "builder", "--topic", "release"]);
+    let world =
+        World::with(&["alice", "bob"]).agent("betty", &["--role", "builder", "--topic", "release"]);
     assert_eq!(offered(&world, &["read", "--as", "b"]), ["bob", "betty"]);
     for words in [
         &["agent", "show", "b"][..],
@@ -39,10 +49,19 @@ fn claims_and_open_offers_of_the_caller_are_offered() {
     let world = World::with(&["alice", "bob"]);
     world.ok(&["claim", "src/auth", "task:login", "--as", "alice"]);
     world.ok(&["claim", "docs", "--as", "bob"]);
-    assert_eq!(offered(&world, &["release", "--as", "alice", "s"]), ["src/auth"]);
-    assert_eq!(offered(&world, &["handoff", "bob", "--as", "alice", "t"]), ["task:login"]);
+    assert_eq!(
+        offered(&world, &["release", "--as", "alice", "s"]),
+        ["src/auth"]
+    );
+    assert_eq!(
+        offered(&world, &["handoff", "bob", "--as", "alice", "t"]),
+        ["task:login"]
+    );
     let offer = world.json(&["handoff", "bob", "src/auth", "--as", "alice"])["seq"].to_string();
-    assert_eq!(offered(&world, &["accept", "--as", "bob", &offer[..1]]), [&*offer]);
+    assert_eq!(
+        offered(&world, &["accept", "--as", "bob", &offer[..1]]),
+        [&*offer]
+    );
 }
 
 #[test]
@@ -57,7 +76,11 @@ fn where_there_is_no_room_nothing_is_offered_and_nothing_complains() {
     let world = World::empty();
     assert_eq!(offered(&world, &["read", "--as", "b"]), [""; 0]);
     // Whoever asks in a way that is not understood is not answered with something else.
-    let ran = world.program(&["status"]).env("MAILBAG_COMPLETE", "no-such-shell").output().expect("the program runs");
+    let ran = world
+        .program(&["status"])
+        .env("MAILBAG_COMPLETE", "no-such-shell")
+        .output()
+        .expect("the program runs");
     assert!(ran.stdout.is_empty());
 }
 
@@ -65,6 +88,11 @@ fn where_there_is_no_room_nothing_is_offered_and_nothing_complains() {
 fn the_script_for_each_shell_asks_the_program() {
     let world = World::empty();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        assert!(world.ok(&["completions", shell]).contains("MAILBAG_COMPLETE"), "{shell}");
+        assert!(
+            world
+                .ok(&["completions", shell])
+                .contains("MAILBAG_COMPLETE"),
+            "{shell}"
+        );
     }
 }

@@ -20,9 +20,18 @@ fn commands() -> Vec<(String, Command)> {
 #[test]
 fn a_command_says_in_one_short_line_what_it_does() {
     for (name, command) in commands() {
-        let line = command.get_about().map(ToString::to_string).unwrap_or_default();
-        assert!(!line.is_empty() && line.chars().count() <= 60 && !line.contains('\n'), "{name}: {line}");
-        assert!(line.starts_with(|c: char| c.is_ascii_uppercase()) && !line.ends_with('.'), "{name}: {line}");
+        let line = command
+            .get_about()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        assert!(
+            !line.is_empty() && line.chars().count() <= 60 && !line.contains('\n'),
+            "{name}: {line}"
+        );
+        assert!(
+            line.starts_with(|c: char| c.is_ascii_uppercase()) && !line.ends_with('.'),
+            "{name}: {line}"
+        );
     }
 }
 
@@ -31,9 +40,17 @@ fn every_option_has_help_and_as_has_the_same_name_everywhere() {
     for (name, command) in commands() {
         for arg in command.get_arguments().filter(|arg| !arg.is_hide_set()) {
             let help = arg.get_help().map(ToString::to_string).unwrap_or_default();
-            assert!(help.starts_with(|c: char| !c.is_ascii_lowercase()), "{name} {}: {help}", arg.get_id());
+            assert!(
+                help.starts_with(|c: char| !c.is_ascii_lowercase()),
+                "{name} {}: {help}",
+                arg.get_id()
+            );
             if arg.get_long() == Some("as") {
-                assert_eq!(arg.get_value_names().map(|names| names.len()), Some(1), "{name}");
+                assert_eq!(
+                    arg.get_value_names().map(|names| names.len()),
+                    Some(1),
+                    "{name}"
+                );
             }
         }
     }
@@ -42,13 +59,25 @@ fn every_option_has_help_and_as_has_the_same_name_everywhere() {
 #[test]
 fn every_example_is_a_command_line_that_is_understood() {
     let root = mailbag::cli::command();
-    let all = commands().into_iter().map(|(_, command)| command).chain([root.clone()]);
+    let all = commands()
+        .into_iter()
+        .map(|(_, command)| command)
+        .chain([root.clone()]);
     let mut seen = 0;
     for command in all {
-        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
-        assert!(help.starts_with("Example"), "{}: {help}", command.get_name());
+        let help = command
+            .get_after_help()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        assert!(
+            help.starts_with("Example"),
+            "{}: {help}",
+            command.get_name()
+        );
         for line in help.lines().filter_map(|line| line.strip_prefix("  ")) {
-            let Some(words) = words_of(line) else { continue };
+            let Some(words) = words_of(line) else {
+                continue;
+            };
             seen += 1;
             if let Err(e) = root.clone().try_get_matches_from(words) {
                 panic!("{}: {line}\n{e}", command.get_name());
@@ -86,16 +115,40 @@ fn words_of(line: &str) -> Option<Vec<String>> {
 #[test]
 fn the_first_page_has_every_command_once_below_what_people_do() {
     let help = World::empty().ok(&["--help"]);
-    let headings = ["Mail:", "Conversation:", "Work:", "People:", "Setup:", "Service:", "Options:"];
-    let found: Vec<&str> = help.lines().filter(|line| headings.contains(line)).collect();
+    let headings = [
+        "Mail:",
+        "Conversation:",
+        "Work:",
+        "People:",
+        "Setup:",
+        "Service:",
+        "Options:",
+    ];
+    let found: Vec<&str> = help
+        .lines()
+        .filter(|line| headings.contains(line))
+        .collect();
     assert_eq!(found, headings, "{help}");
-    let list: Vec<&str> =
-        help.lines().skip_while(|line| *line != "Mail:").take_while(|line| *line != "Options:").collect();
+    let list: Vec<&str> = help
+        .lines()
+        .skip_while(|line| *line != "Mail:")
+        .take_while(|line| *line != "Options:")
+        .collect();
     for command in mailbag::cli::command().get_subcommands() {
-        let about = command.get_about().map(ToString::to_string).unwrap_or_default();
-        let lines = list.iter().filter(|line| line.trim_start().starts_with(&format!("{} ", command.get_name())));
+        let about = command
+            .get_about()
+            .map(ToString::to_string)
+            .unwrap_or_default();
+        let lines = list.iter().filter(|line| {
+            line.trim_start()
+                .starts_with(&format!("{} ", command.get_name()))
+        });
         let lines: Vec<_> = lines.collect();
-        assert!(lines.len() == 1 && lines[0].ends_with(&about), "{}: {lines:?}", command.get_name());
+        assert!(
+            lines.len() == 1 && lines[0].ends_with(&about),
+            "{}: {lines:?}",
+            command.get_name()
+        );
     }
 }
 
@@ -104,7 +157,10 @@ fn help_is_a_command_too() {
     let world = World::empty();
     assert_eq!(world.ok(&["help"]), world.ok(&["--help"]));
     assert_eq!(world.ok(&["help", "send"]), world.ok(&["send", "--help"]));
-    assert_eq!(world.ok(&["help", "agent", "add"]), world.ok(&["agent", "add", "--help"]));
+    assert_eq!(
+        world.ok(&["help", "agent", "add"]),
+        world.ok(&["agent", "add", "--help"])
+    );
     assert!(world.fails(2, &["help", "sned"]).contains("sned"));
 }
 
@@ -112,11 +168,25 @@ fn help_is_a_command_too() {
 fn what_names_a_message_in_a_row_can_be_pasted_back() {
     let world = World::with(&["alice", "bob"]);
     world.ok(&["send", "bob", "hello", "--as", "alice"]);
-    let (inbox, list) = (world.ok(&["inbox", "bob"]), world.ok(&["list", "--as", "bob"]));
+    let (inbox, list) = (
+        world.ok(&["inbox", "bob"]),
+        world.ok(&["list", "--as", "bob"]),
+    );
     let follow = world.ok(&["follow", "--as", "bob", "--idle", "1ms"]);
     for row in [inbox, list, follow] {
-        let name = row.split_whitespace().find(|word| word.starts_with('#')).unwrap_or_else(|| panic!("{row}"));
-        assert!(world.ok(&["read", name, "--as", "bob"]).contains("hello"), "{name}");
-        assert!(world.ok(&["read", name.trim_start_matches('#'), "--as", "bob"]).contains("hello"), "{name}");
+        let name = row
+            .split_whitespace()
+            .find(|word| word.starts_with('#'))
+            .unwrap_or_else(|| panic!("{row}"));
+        assert!(
+            world.ok(&["read", name, "--as", "bob"]).contains("hello"),
+            "{name}"
+        );
+        assert!(
+            world
+                .ok(&["read", name.trim_start_matches('#'), "--as", "bob"])
+                .contains("hello"),
+            "{name}"
+        );
     }
 }

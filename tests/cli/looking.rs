@@ -14,13 +14,31 @@ fn status_names_what_is_unread_refused_and_unregistered() {
     let before = world.everything();
     let status = world.json(&["status"]);
     assert_eq!(status["router"], Value::Null);
-    assert_eq!((&status["unread"]["bob"], &status["unread"]["alice"]), (&json!(1), &json!(1)));
-    assert_eq!(status["waiting"], json!([{"agent": "bob", "files": 1, "first": "waits.json"}]));
-    assert_eq!(status["rejected"][0]["newest"][0]["code"], "unknown_recipient");
-    assert_eq!(status["unregistered"][0]["cure"], "mailbag agent add stranger");
-    assert_eq!((&status["counts"]["refused"], &status["undelivered"]), (&json!(1), &json!([])));
+    assert_eq!(
+        (&status["unread"]["bob"], &status["unread"]["alice"]),
+        (&json!(1), &json!(1))
+    );
+    assert_eq!(
+        status["waiting"],
+        json!([{"agent": "bob", "files": 1, "first": "waits.json"}])
+    );
+    assert_eq!(
+        status["rejected"][0]["newest"][0]["code"],
+        "unknown_recipient"
+    );
+    assert_eq!(
+        status["unregistered"][0]["cure"],
+        "mailbag agent add stranger"
+    );
+    assert_eq!(
+        (&status["counts"]["refused"], &status["undelivered"]),
+        (&json!(1), &json!([]))
+    );
     let text = world.ok(&["status"]);
-    assert!(text.contains("not running") && text.contains("mailbag agent add stranger"), "{text}");
+    assert!(
+        text.contains("not running") && text.contains("mailbag agent add stranger"),
+        "{text}"
+    );
     assert_eq!(world.everything(), before, "looking changes nothing");
 }
 
@@ -28,13 +46,17 @@ fn status_names_what_is_unread_refused_and_unregistered() {
 fn status_names_what_is_blocked_and_stands_above_a_broken_registry() {
     let world = World::with(&["alice"]);
     let reason = "cannot deliver to inbox/alice: No space left on device";
-    let lines =
-        json!([{"what": "inbox/alice", "reason": reason, "since": "2026-11-21T10:30:00.000000Z"}, {"other": 1}, 7]);
+    let lines = json!([{"what": "inbox/alice", "reason": reason, "since": "2026-11-21T10:30:00.000000Z"}, {"other": 1}, 7]);
     world.write("spool/waiting.json", lines.to_string());
     assert_eq!(world.json(&["status"])["blocked"][0]["reason"], reason);
     world.write("registry.json", "{");
     let status = world.json(&["status"]);
-    assert!(status["problems"][0].as_str().is_some_and(|problem| problem.contains("registry.json")), "{status}");
+    assert!(
+        status["problems"][0]
+            .as_str()
+            .is_some_and(|problem| problem.contains("registry.json")),
+        "{status}"
+    );
 }
 
 #[test]
@@ -45,21 +67,52 @@ fn the_log_is_filtered_and_verified_and_a_changed_byte_is_found() {
     world.drop_file("alice", "bad.json", "[]");
     world.ok(&["inbox", "bob"]);
     assert_eq!(world.ok(&["log", "--event", "refused"]).lines().count(), 1);
-    assert_eq!(world.ok(&["log", "--event", "accepted", "--since", "1h", "--json"]).lines().count(), 2);
+    assert_eq!(
+        world
+            .ok(&["log", "--event", "accepted", "--since", "1h", "--json"])
+            .lines()
+            .count(),
+        2
+    );
     assert_eq!(world.ok(&["log", "--since", "2100-01-01T00:00:00Z"]), "");
-    assert!(world.fails(2, &["log", "--since", "some day"]).contains("1h"));
-    assert!(world.fails(2, &["log", "--event", "lost"]).contains("accepted"));
+    assert!(
+        world
+            .fails(2, &["log", "--since", "some day"])
+            .contains("1h")
+    );
+    assert!(
+        world
+            .fails(2, &["log", "--event", "lost"])
+            .contains("accepted")
+    );
     let verified = world.json(&["log", "verify"]);
-    assert_eq!((&verified["events"]["accepted"], &verified["messages"]), (&json!(2), &json!(3)));
+    assert_eq!(
+        (&verified["events"]["accepted"], &verified["messages"]),
+        (&json!(2), &json!(3))
+    );
     // As the protocol says: `sed -n 1p | sha256sum` is the second line's prev.
     let text = std::fs::read_to_string(world.room("log/00000001.ndjson")).expect("the log");
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let second: Value = serde_json::from_str(lines[1]).expect("a record");
-    assert_eq!(second["prev"], mailbag::base::hash::hex(&mailbag::base::hash::hash(lines[0].as_bytes())));
-    let number = lines.iter().position(|line| line.contains("\"one\"")).expect("the message") + 1;
-    std::fs::write(world.room("log/00000001.ndjson"), text.replace("\"one\"", "\"eno\"")).expect("the log");
+    assert_eq!(
+        second["prev"],
+        mailbag::base::hash::hex(&mailbag::base::hash::hash(lines[0].as_bytes()))
+    );
+    let number = lines
+        .iter()
+        .position(|line| line.contains("\"one\""))
+        .expect("the message")
+        + 1;
+    std::fs::write(
+        world.room("log/00000001.ndjson"),
+        text.replace("\"one\"", "\"eno\""),
+    )
+    .expect("the log");
     let said = world.fails(65, &["log", "verify"]);
-    assert!(said.contains(&format!("log/00000001.ndjson line {number}: wrong digest")), "{said}");
+    assert!(
+        said.contains(&format!("log/00000001.ndjson line {number}: wrong digest")),
+        "{said}"
+    );
 }
 
 #[test]
@@ -79,7 +132,11 @@ fn a_cut_or_reordered_log_does_not_verify() {
     for (text, why) in damaged {
         std::fs::write(&path, text).expect("the log");
         let said = world.fails(65, &["log", "verify"]);
-        let why = if why == "count" { "without a record count" } else { why };
+        let why = if why == "count" {
+            "without a record count"
+        } else {
+            why
+        };
         assert!(said.contains(why), "{why}: {said}");
     }
 }
@@ -89,7 +146,10 @@ fn run_once_routes_what_is_there_and_ends() {
     let world = World::with(&["alice", "bob"]);
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "hi"}"#);
     let tally = world.json(&["run", "--once"]);
-    assert_eq!((&tally["accepted"], &tally["copies"], &tally["waiting"]), (&json!(1), &json!(1), &json!(0)));
+    assert_eq!(
+        (&tally["accepted"], &tally["copies"], &tally["waiting"]),
+        (&json!(1), &json!(1), &json!(0))
+    );
     assert_eq!(world.bodies("bob"), ["hi"]);
     // And makes the room if there is none.
     let nowhere = World::empty();
@@ -101,12 +161,20 @@ fn run_once_routes_what_is_there_and_ends() {
 fn a_router_says_where_it_is_delivers_at_once_and_ends_cleanly() {
     let world = World::with(&["alice", "bob"]);
     let router = world.router(&[]);
-    assert!(router.log().contains(".mailbag") && router.log().contains("3 agents"), "{}", router.log());
+    assert!(
+        router.log().contains(".mailbag") && router.log().contains("3 agents"),
+        "{}",
+        router.log()
+    );
     assert!(world.json(&["status"])["router"]["pid"].is_u64());
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "dropped"}"#);
-    world.wait("the dropped file arrives", || world.bodies("bob") == ["dropped"]);
+    world.wait("the dropped file arrives", || {
+        world.bodies("bob") == ["dropped"]
+    });
     world.send("alice", "bob", "sent");
-    world.wait("the sent message arrives", || world.bodies("bob") == ["dropped", "sent"]);
+    world.wait("the sent message arrives", || {
+        world.bodies("bob") == ["dropped", "sent"]
+    });
     // A second one is not needed.
     assert!(world.fails(75, &["run"]).contains("already"));
     assert_eq!(router.end(), 0);
@@ -118,8 +186,17 @@ fn a_router_without_events_looks_and_logs_as_json() {
     let world = World::with(&["alice", "bob"]);
     let router = world.router(&["--poll", "--log-format", "json"]);
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "dropped"}"#);
-    world.wait("the dropped file arrives", || world.bodies("bob") == ["dropped"]);
-    assert!(router.log().lines().all(|line| serde_json::from_str::<Value>(line).is_ok()), "{}", router.log());
+    world.wait("the dropped file arrives", || {
+        world.bodies("bob") == ["dropped"]
+    });
+    assert!(
+        router
+            .log()
+            .lines()
+            .all(|line| serde_json::from_str::<Value>(line).is_ok()),
+        "{}",
+        router.log()
+    );
     assert_eq!(router.end(), 0);
 }
 
@@ -129,7 +206,9 @@ fn an_agent_registered_while_a_router_runs_is_heard() {
     let _router = world.router(&[]);
     world.ok(&["agent", "add", "alice"]);
     world.send("alice", "bob", "I am new");
-    world.wait("the new agent's mail arrives", || world.bodies("bob") == ["I am new"]);
+    world.wait("the new agent's mail arrives", || {
+        world.bodies("bob") == ["I am new"]
+    });
 }
 
 #[test]
@@ -137,13 +216,24 @@ fn a_service_manager_is_told_when_the_router_watches() {
     let world = World::with(&["alice"]);
     let socket = world.path().join("notify.sock");
     let listener = std::os::unix::net::UnixDatagram::bind(&socket).expect("a socket");
-    listener.set_read_timeout(Some(std::time::Duration::from_secs(20))).expect("a timeout");
-    let mut child = world.bare(&["run", "-q"]).env("NOTIFY_SOCKET", &socket).spawn().expect("the program starts");
+    listener
+        .set_read_timeout(Some(std::time::Duration::from_secs(20)))
+        .expect("a timeout");
+    let mut child = world
+        .bare(&["run", "-q"])
+        .env("NOTIFY_SOCKET", &socket)
+        .spawn()
+        .expect("the program starts");
     let mut buffer = [0; 256];
-    let said = listener.recv(&mut buffer).map(|length| String::from_utf8_lossy(&buffer[..length]).into_owned());
+    let said = listener
+        .recv(&mut buffer)
+        .map(|length| String::from_utf8_lossy(&buffer[..length]).into_owned());
     let _ = child.kill();
     let _ = child.wait();
-    assert!(said.expect("a word to the service manager").contains("READY=1"));
+    assert!(
+        said.expect("a word to the service manager")
+            .contains("READY=1")
+    );
 }
 
 #[test]

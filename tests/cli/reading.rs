@@ -9,16 +9,47 @@ use std::process::Stdio;
 fn mail_is_listed_read_oldest_first_and_then_seen() {
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "first\nand a second line");
-    world.ok(&["send", "bob", "more", "--subject", "second", "--type", "task", "--priority", "high", "--as", "alice"]);
+    world.ok(&[
+        "send",
+        "bob",
+        "more",
+        "--subject",
+        "second",
+        "--type",
+        "task",
+        "--priority",
+        "high",
+        "--as",
+        "alice",
+    ]);
     let listed = world.ok(&["inbox", "bob"]);
     let lines: Vec<&str> = listed.lines().collect();
-    assert!(lines[0].ends_with("alice  message  normal  first") && lines[1].ends_with("second"), "{listed}");
-    assert_eq!(world.ok(&["inbox", "bob"]), listed, "listing marks nothing as read");
+    assert!(
+        lines[0].ends_with("alice  message  normal  first") && lines[1].ends_with("second"),
+        "{listed}"
+    );
+    assert_eq!(
+        world.ok(&["inbox", "bob"]),
+        listed,
+        "listing marks nothing as read"
+    );
     let shown = world.ok(&["read", "--as", "bob"]);
-    assert!(shown.contains("from: alice") && shown.ends_with("\n    first\n    and a second line\n"), "{shown}");
-    assert_eq!((world.inbox("bob").len(), world.names("inbox/bob/seen").len()), (1, 1));
+    assert!(
+        shown.contains("from: alice") && shown.ends_with("\n    first\n    and a second line\n"),
+        "{shown}"
+    );
+    assert_eq!(
+        (
+            world.inbox("bob").len(),
+            world.names("inbox/bob/seen").len()
+        ),
+        (1, 1)
+    );
     let rest = world.json(&["read", "--all", "--as", "bob"]);
-    assert_eq!((rest.as_array().map(Vec::len), rest[0]["subject"].as_str()), (Some(1), Some("second")));
+    assert_eq!(
+        (rest.as_array().map(Vec::len), rest[0]["subject"].as_str()),
+        (Some(1), Some("second"))
+    );
     let none = world.run(&["read", "--as", "bob"]);
     assert_eq!((none.code, none.out.as_str()), (0, ""));
     assert!(none.err.contains("no unread messages"));
@@ -36,12 +67,32 @@ fn a_message_is_named_by_id_beginning_or_seq_and_can_be_read_again() {
     }
     world.ok(&["inbox", "bob"]);
     let said = world.fails(2, &["read", "msg", "--as", "bob"]);
-    assert!(said.contains("alice/msg_aa") && said.contains("alice/msg_ab"), "{said}");
-    assert!(world.ok(&["read", "oth", "--as", "bob"]).contains("I am other"));
+    assert!(
+        said.contains("alice/msg_aa") && said.contains("alice/msg_ab"),
+        "{said}"
+    );
+    assert!(
+        world
+            .ok(&["read", "oth", "--as", "bob"])
+            .contains("I am other")
+    );
     let seq = world.inbox("bob")[1]["delivery"]["seq"].to_string();
-    assert!(world.ok(&["read", &seq, "--as", "bob"]).contains("I am msg_ab"));
-    assert!(world.ok(&["read", "alice/msg_aa", "--as", "bob"]).contains("I am msg_aa"));
-    assert!(world.ok(&["read", "msg_ab", "--as", "bob"]).contains("I am msg_ab"), "once more, from seen/");
+    assert!(
+        world
+            .ok(&["read", &seq, "--as", "bob"])
+            .contains("I am msg_ab")
+    );
+    assert!(
+        world
+            .ok(&["read", "alice/msg_aa", "--as", "bob"])
+            .contains("I am msg_aa")
+    );
+    assert!(
+        world
+            .ok(&["read", "msg_ab", "--as", "bob"])
+            .contains("I am msg_ab"),
+        "once more, from seen/"
+    );
     world.fails(3, &["read", "nothing", "--as", "bob"]);
 }
 
@@ -51,7 +102,11 @@ fn what_could_not_be_printed_is_not_marked_as_read() {
     world.send("alice", "bob", &"x".repeat(1000));
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
     if let Ok(full) = full {
-        let status = world.bare(&["read", "--as", "bob"]).stdout(full).stderr(Stdio::null()).status();
+        let status = world
+            .bare(&["read", "--as", "bob"])
+            .stdout(full)
+            .stderr(Stdio::null())
+            .status();
         assert!(!status.expect("it runs").success());
         assert_eq!(world.inbox("bob").len(), 1);
     } else {
@@ -69,9 +124,21 @@ fn what_could_not_be_printed_is_not_marked_as_read() {
 fn what_agents_write_cannot_play_with_the_terminal() {
     let world = World::with(&["alice", "bob"]);
     let body = "\u{1b}[2Jgone \u{202e}drawkcab\u{9b}31m\nnext";
-    world.pipe(&["send", "bob", "-", "--subject", "a\u{7}b", "--as", "alice"], body).ok(&["send"]);
-    for text in [world.ok(&["inbox", "bob"]), world.ok(&["log"]), world.ok(&["read", "--as", "bob"])] {
-        assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}', '\u{9b}']), "{text:?}");
+    world
+        .pipe(
+            &["send", "bob", "-", "--subject", "a\u{7}b", "--as", "alice"],
+            body,
+        )
+        .ok(&["send"]);
+    for text in [
+        world.ok(&["inbox", "bob"]),
+        world.ok(&["log"]),
+        world.ok(&["read", "--as", "bob"]),
+    ] {
+        assert!(
+            !text.contains(['\u{1b}', '\u{7}', '\u{202e}', '\u{9b}']),
+            "{text:?}"
+        );
         assert!(text.contains("a\\u{7}b"), "{text}");
     }
     let id = world.json(&["log", "--event", "accepted"])["id"].clone();
@@ -93,34 +160,61 @@ fn whatever_stands_in_an_inbox_can_be_read() {
         "{listed}"
     );
     let shown = world.ok(&["read", "--all", "--as", "bob"]);
-    assert!(shown.contains("not JSON \\u{1b}[31m") && shown.contains("by hand"), "{shown}");
+    assert!(
+        shown.contains("not JSON \\u{1b}[31m") && shown.contains("by hand"),
+        "{shown}"
+    );
     assert_eq!(world.names("inbox/bob/seen").len(), 2);
 }
 
 #[test]
 fn an_inbox_is_listed_since_a_time() {
     let world = World::with(&["alice", "bob"]);
-    world.write("inbox/bob/20200101T000000.000000Z-alice-x.json", r#"{"body": "of long ago"}"#);
+    world.write(
+        "inbox/bob/20200101T000000.000000Z-alice-x.json",
+        r#"{"body": "of long ago"}"#,
+    );
     let none = world.run(&["inbox", "bob", "--since", "1h"]);
-    assert!(none.err.contains("bob has no unread messages of that time"), "{none:?}");
+    assert!(
+        none.err.contains("bob has no unread messages of that time"),
+        "{none:?}"
+    );
     world.write("inbox/bob/by-hand.json", r#"{"body": "of no time"}"#);
     world.send("alice", "bob", "of today");
     let listed = world.ok(&["inbox", "bob", "--since", "1h"]);
     assert!(
-        listed.contains("of today") && listed.contains("by-hand.json") && !listed.contains("alice-x.json"),
+        listed.contains("of today")
+            && listed.contains("by-hand.json")
+            && !listed.contains("alice-x.json"),
         "{listed}"
     );
-    assert_eq!(world.ok(&["inbox", "bob", "--since", "2019-12-31"]), world.ok(&["inbox", "bob"]));
-    assert_eq!(world.json(&["inbox", "bob", "--since", "1h"]).as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        world.ok(&["inbox", "bob", "--since", "2019-12-31"]),
+        world.ok(&["inbox", "bob"])
+    );
+    assert_eq!(
+        world
+            .json(&["inbox", "bob", "--since", "1h"])
+            .as_array()
+            .map(Vec::len),
+        Some(2)
+    );
     world.fails(2, &["inbox", "bob", "--since", "someday"]);
 }
 
 #[test]
 fn numbers_in_a_message_are_shown_as_they_were_written() {
     let world = World::with(&["alice", "bob"]);
-    world.drop_file("alice", "x.json", r#"{"to": "bob", "metadata": {"n": 12345678901234567890123, "x": 1.10}}"#);
+    world.drop_file(
+        "alice",
+        "x.json",
+        r#"{"to": "bob", "metadata": {"n": 12345678901234567890123, "x": 1.10}}"#,
+    );
     let text = world.ok(&["read", "--as", "bob", "--json"]);
-    assert!(text.contains("12345678901234567890123") && text.contains("1.10"), "{text}");
+    assert!(
+        text.contains("12345678901234567890123") && text.contains("1.10"),
+        "{text}"
+    );
     let read: Value = serde_json::from_str(&text).expect("JSON");
     assert_eq!(read[0]["from"], "alice");
 }
@@ -128,7 +222,8 @@ fn numbers_in_a_message_are_shown_as_they_were_written() {
 /// The oldest unread message stands in `seen/` too, under the same name, with these bytes.
 fn seen_before(world: &World, bytes: Option<&str>) -> String {
     let name = world.names("inbox/bob").remove(0);
-    let same = std::fs::read_to_string(world.room(&format!("inbox/bob/{name}"))).expect("the message");
+    let same =
+        std::fs::read_to_string(world.room(&format!("inbox/bob/{name}"))).expect("the message");
     world.write(&format!("inbox/bob/seen/{name}"), bytes.unwrap_or(&same));
     name
 }
@@ -137,27 +232,39 @@ fn seen_before(world: &World, bytes: Option<&str>) -> String {
 fn a_message_whose_name_stands_in_seen_is_read_once_and_the_next_ones_follow() {
     // P96
     let world = World::with(&["alice", "bob"]);
-    ["first", "second", "third"].iter().for_each(|body| drop(world.send("alice", "bob", body)));
+    ["first", "second", "third"]
+        .iter()
+        .for_each(|body| drop(world.send("alice", "bob", body)));
     seen_before(&world, None);
     assert!(world.ok(&["read", "--as", "bob"]).contains("first"));
     assert_eq!(world.bodies("bob"), ["second", "third"]);
     let name = seen_before(&world, Some("another thing that its reader keeps there"));
-    assert_eq!(world.json(&["read", "--all", "--as", "bob"]).as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        world
+            .json(&["read", "--all", "--as", "bob"])
+            .as_array()
+            .map(Vec::len),
+        Some(2)
+    );
     assert_eq!(world.bodies("bob"), [""; 0]);
     // Nothing was written over, and nothing was lost.
     let further = format!("inbox/bob/seen/{}~2.json", name.trim_end_matches(".json"));
     assert_eq!(world.read(&further)["body"], "second");
     assert_eq!(world.names("inbox/bob/seen").len(), 4);
-    let kept = std::fs::read_to_string(world.room(&format!("inbox/bob/seen/{name}"))).expect("it is there");
+    let kept = std::fs::read_to_string(world.room(&format!("inbox/bob/seen/{name}")))
+        .expect("it is there");
     assert!(kept.starts_with("another thing"), "{kept}");
 }
 
 #[test]
 fn one_message_that_cannot_be_marked_keeps_no_other_from_it() {
     let world = World::with(&["alice", "bob"]);
-    ["first", "second"].iter().for_each(|body| drop(world.send("alice", "bob", body)));
+    ["first", "second"]
+        .iter()
+        .for_each(|body| drop(world.send("alice", "bob", body)));
     let name = world.names("inbox/bob").remove(0);
-    std::fs::create_dir_all(world.room(&format!("inbox/bob/seen/{name}"))).expect("a directory in its place");
+    std::fs::create_dir_all(world.room(&format!("inbox/bob/seen/{name}")))
+        .expect("a directory in its place");
     world.ok(&["read", "--all", "--as", "bob"]);
     assert_eq!(world.bodies("bob"), [""; 0]);
 }
@@ -165,7 +272,9 @@ fn one_message_that_cannot_be_marked_keeps_no_other_from_it() {
 #[test]
 fn fifty_readers_at_once_show_each_message_once() {
     let world = World::with(&["alice", "bob"]);
-    let lines: String = (0..50).map(|n| format!("{{\"to\": \"bob\", \"body\": \"letter {n}.\"}}\n")).collect();
+    let lines: String = (0..50)
+        .map(|n| format!("{{\"to\": \"bob\", \"body\": \"letter {n}.\"}}\n"))
+        .collect();
     world.drop_file("alice", "many.ndjson", lines);
     world.ok(&["run", "--once"]);
     // Nobody writes meanwhile: what two of them would show is decided by the readers alone.
@@ -173,7 +282,11 @@ fn fifty_readers_at_once_show_each_message_once() {
     let readers: Vec<_> = (0..50)
         .map(|_| {
             let mut command = world.bare(&["read", "--as", "bob", "--json"]);
-            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program starts")
+            command
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("the program starts")
         })
         .collect();
     let shown: Vec<Value> = readers
@@ -184,8 +297,14 @@ fn fifty_readers_at_once_show_each_message_once() {
             serde_json::from_slice::<Vec<Value>>(&output.stdout).expect("JSON")
         })
         .collect();
-    let bodies: std::collections::BTreeSet<&str> = shown.iter().filter_map(|mail| mail["body"].as_str()).collect();
-    assert_eq!((shown.len(), bodies.len(), world.inbox("bob").len()), (50, 50, 0));
+    let bodies: std::collections::BTreeSet<&str> = shown
+        .iter()
+        .filter_map(|mail| mail["body"].as_str())
+        .collect();
+    assert_eq!(
+        (shown.len(), bodies.len(), world.inbox("bob").len()),
+        (50, 50, 0)
+    );
 }
 
 #[test]
@@ -196,13 +315,26 @@ fn a_reader_that_does_not_end_keeps_its_message_and_no_other() {
     world.ok(&["run", "--once"]);
     // It fills the pipe, which nobody empties, and so goes on showing.
     let mut slow = world.bare(&["read", "--as", "bob"]);
-    let mut slow = slow.stdout(Stdio::piped()).spawn().expect("the program starts");
-    slow.stdout.as_mut().expect("a pipe").read_exact(&mut [0]).expect("it begins to show it");
+    let mut slow = slow
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    slow.stdout
+        .as_mut()
+        .expect("a pipe")
+        .read_exact(&mut [0])
+        .expect("it begins to show it");
     let second = world.run(&["read", "--as", "bob"]);
-    assert!(second.out.is_empty() && second.err.contains("another process is reading"), "{second:?}");
+    assert!(
+        second.out.is_empty() && second.err.contains("another process is reading"),
+        "{second:?}"
+    );
     world.send("alice", "bob", "short");
     assert!(world.ok(&["read", "--as", "bob"]).contains("short"));
     slow.kill().expect("it can be killed");
     slow.wait().expect("it ends");
-    assert!(world.ok(&["read", "--as", "bob"]).contains("long"), "nobody had shown it to the end");
+    assert!(
+        world.ok(&["read", "--as", "bob"]).contains("long"),
+        "nobody had shown it to the end"
+    );
 }

@@ -8,7 +8,11 @@ fn world() -> World {
     let world = World::with(&["alice", "bob"]);
     world.drop_file("alice", "one.json", r#"{"to": "bbo", "body": "one"}"#);
     world.ok(&["run", "--once"]);
-    world.drop_file("alice", "two.json", "{\"to\": \"carol\", \"body\": \"two\u{202e}\", \"priority\": \"P9\"}");
+    world.drop_file(
+        "alice",
+        "two.json",
+        "{\"to\": \"carol\", \"body\": \"two\u{202e}\", \"priority\": \"P9\"}",
+    );
     world.ok(&["run", "--once"]);
     world.drop_file("bob", "three.json", r#"{"to": "alcie", "body": "three"}"#);
     world.ok(&["run", "--once"]);
@@ -18,7 +22,11 @@ fn world() -> World {
 fn listed(world: &World) -> Vec<(String, String)> {
     let list = world.json(&["rejected", "list"]);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    list.as_array().expect("a list").iter().map(|one| (text(&one["agent"]), text(&one["name"]))).collect()
+    list.as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| (text(&one["agent"]), text(&one["name"])))
+        .collect()
 }
 
 fn seq(world: &World, name: &str) -> String {
@@ -29,16 +37,49 @@ fn seq(world: &World, name: &str) -> String {
 fn what_was_refused_is_listed_newest_first_and_shown_with_all_that_is_wrong() {
     let world = world();
     let pair = |agent: &str, name: &str| (agent.to_owned(), name.to_owned());
-    assert_eq!(listed(&world), [pair("bob", "three.json"), pair("alice", "two.json"), pair("alice", "one.json")]);
-    assert_eq!(world.json(&["rejected", "list", "--agent", "bob"]).as_array().map(Vec::len), Some(1));
+    assert_eq!(
+        listed(&world),
+        [
+            pair("bob", "three.json"),
+            pair("alice", "two.json"),
+            pair("alice", "one.json")
+        ]
+    );
+    assert_eq!(
+        world
+            .json(&["rejected", "list", "--agent", "bob"])
+            .as_array()
+            .map(Vec::len),
+        Some(1)
+    );
     let text = world.ok(&["rejected", "list"]);
-    assert!(text.contains("unknown_recipient") && text.contains("one.json"), "{text}");
+    assert!(
+        text.contains("unknown_recipient") && text.contains("one.json"),
+        "{text}"
+    );
     let shown = world.json(&["rejected", "show", "two.json"]);
-    let codes: Vec<&Value> = shown["problems"].as_array().expect("a list").iter().map(|one| &one["code"]).collect();
-    assert!(!codes.is_empty() && shown["text"].as_str().is_some_and(|text| text.contains("P9")), "{shown}");
+    let codes: Vec<&Value> = shown["problems"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| &one["code"])
+        .collect();
+    assert!(
+        !codes.is_empty()
+            && shown["text"]
+                .as_str()
+                .is_some_and(|text| text.contains("P9")),
+        "{shown}"
+    );
     let text = world.ok(&["rejected", "show", &seq(&world, "two.json")]);
-    assert!(text.contains("low, normal, high, urgent") && text.contains("\"priority\": \"P9\""), "{text}");
-    assert!(text.contains("\\u{202e}") && !text.contains('\u{202e}'), "{text}");
+    assert!(
+        text.contains("low, normal, high, urgent") && text.contains("\"priority\": \"P9\""),
+        "{text}"
+    );
+    assert!(
+        text.contains("\\u{202e}") && !text.contains('\u{202e}'),
+        "{text}"
+    );
     let said = world.fails(3, &["rejected", "show", "nine.json"]);
     assert!(said.contains("mailbag rejected list"), "{said}");
 }
@@ -48,15 +89,36 @@ fn a_refused_file_is_judged_anew_once_what_it_lacked_is_there() {
     let world = world();
     let number = seq(&world, "one.json");
     let ran = world.run(&["rejected", "retry", &number]);
-    assert!(ran.code == 65 && ran.out.contains("rejected again") && ran.out.contains("did you mean bob"), "{ran:?}");
-    assert_eq!(listed(&world)[0], ("alice".into(), format!("retry~{number}~one.json")));
+    assert!(
+        ran.code == 65
+            && ran.out.contains("rejected again")
+            && ran.out.contains("did you mean bob"),
+        "{ran:?}"
+    );
+    assert_eq!(
+        listed(&world)[0],
+        ("alice".into(), format!("retry~{number}~one.json"))
+    );
     world.ok(&["agent", "add", "bbo"]);
     let retried = world.json(&["rejected", "retry", &format!("retry~{number}~one.json")]);
-    assert_eq!((&retried[0]["became"], &retried[0]["recipients"]), (&json!("accepted"), &json!(["bbo"])));
+    assert_eq!(
+        (&retried[0]["became"], &retried[0]["recipients"]),
+        (&json!("accepted"), &json!(["bbo"]))
+    );
     assert_eq!(world.bodies("bbo"), ["one"]);
     assert_eq!(world.inbox("bbo")[0]["from"], "alice");
-    assert!(!listed(&world).iter().any(|(_, name)| name.contains("one.json")), "nothing of it is left");
-    assert!(world.names("rejected/alice").iter().all(|name| name.contains("two")));
+    assert!(
+        !listed(&world)
+            .iter()
+            .any(|(_, name)| name.contains("one.json")),
+        "nothing of it is left"
+    );
+    assert!(
+        world
+            .names("rejected/alice")
+            .iter()
+            .all(|name| name.contains("two"))
+    );
 }
 
 #[test]
@@ -67,12 +129,24 @@ fn a_mended_file_goes_in_the_place_of_the_refused_one() {
     let path = mended.to_string_lossy();
     let _router = world.router(&[]);
     let text = world.ok(&["rejected", "retry", "one.json", &path]);
-    assert!(text.contains("of alice: accepted as #") && text.contains("for bob"), "{text}");
-    world.wait("bob has it", || world.bodies("bob").contains(&"mended".to_owned()));
+    assert!(
+        text.contains("of alice: accepted as #") && text.contains("for bob"),
+        "{text}"
+    );
+    world.wait("bob has it", || {
+        world.bodies("bob").contains(&"mended".to_owned())
+    });
     assert!(mended.exists() && !listed(&world).iter().any(|(_, name)| name == "one.json"));
-    assert!(world.fails(2, &["rejected", "retry", "--agent", "alice", &path]).contains("--agent"));
+    assert!(
+        world
+            .fails(2, &["rejected", "retry", "--agent", "alice", &path])
+            .contains("--agent")
+    );
     let said = world.fails(3, &["rejected", "retry", "two.json", "nowhere.json"]);
-    assert!(said.contains("nowhere.json") && listed(&world).len() == 2, "{said}");
+    assert!(
+        said.contains("nowhere.json") && listed(&world).len() == 2,
+        "{said}"
+    );
 }
 
 #[test]
@@ -81,10 +155,16 @@ fn many_are_retried_at_once_and_none_goes_where_nobody_routes() {
     world.ok(&["agent", "add", "bbo"]);
     world.ok(&["agent", "retire", "bob"]);
     let said = world.fails(2, &["rejected", "retry", "--all"]);
-    assert!(said.contains("mailbag agent set bob --status offline") && listed(&world).len() == 3, "{said}");
+    assert!(
+        said.contains("mailbag agent set bob --status offline") && listed(&world).len() == 3,
+        "{said}"
+    );
     let ran = world.run(&["rejected", "retry", "--agent", "alice", "--json"]);
     let retried: Value = serde_json::from_str(&ran.out).expect("JSON");
-    assert_eq!((ran.code, &retried[0]["became"], &retried[1]["became"]), (65, &json!("refused"), &json!("accepted")));
+    assert_eq!(
+        (ran.code, &retried[0]["became"], &retried[1]["became"]),
+        (65, &json!("refused"), &json!("accepted"))
+    );
     assert!(retried[0]["problems"][0]["code"].is_string(), "{retried}");
     assert_eq!(world.names("outbox/alice"), Vec::<String>::new());
 }
@@ -93,13 +173,31 @@ fn many_are_retried_at_once_and_none_goes_where_nobody_routes() {
 fn what_is_dropped_is_gone_and_nothing_is_dropped_unasked() {
     let world = world();
     let before = world.everything();
-    assert!(world.fails(2, &["rejected", "drop", "--all"]).contains("--yes"));
+    assert!(
+        world
+            .fails(2, &["rejected", "drop", "--all"])
+            .contains("--yes")
+    );
     assert!(world.fails(2, &["rejected", "drop"]).contains("SEQ|NAME"));
     assert_eq!(world.everything(), before);
-    assert_eq!(world.ok(&["rejected", "drop", "one.json", "one.json", "--yes"]).trim(), "removed 1 rejected file");
+    assert_eq!(
+        world
+            .ok(&["rejected", "drop", "one.json", "one.json", "--yes"])
+            .trim(),
+        "removed 1 rejected file"
+    );
     assert_eq!(listed(&world).len(), 2);
-    assert_eq!(world.json(&["rejected", "drop", "--all", "--yes"]).as_array().map(Vec::len), Some(2));
-    assert_eq!((listed(&world).len(), world.names("rejected/alice")), (0, Vec::new()));
+    assert_eq!(
+        world
+            .json(&["rejected", "drop", "--all", "--yes"])
+            .as_array()
+            .map(Vec::len),
+        Some(2)
+    );
+    assert_eq!(
+        (listed(&world).len(), world.names("rejected/alice")),
+        (0, Vec::new())
+    );
     assert_eq!(world.json(&["status"])["rejected"], json!([]));
 }
 
@@ -112,21 +210,49 @@ fn odd_things_in_rejected_are_told_apart() {
     world.drop_file("alice", "taken.json", "[]");
     world.ok(&["run", "--once"]);
     let names = world.names("rejected/alice");
-    let taken = names.iter().find(|name| name.ends_with("~taken.json")).expect("the file");
+    let taken = names
+        .iter()
+        .find(|name| name.ends_with("~taken.json"))
+        .expect("the file");
     std::fs::remove_file(world.room(&format!("rejected/alice/{taken}"))).expect("it is there");
     world.write("rejected/alice/notes.txt", "mine");
     world.write("rejected/alice/900~alone.json", "{}");
     let names: Vec<String> = listed(&world).into_iter().map(|(_, name)| name).collect();
     for name in ["alone.json", "x.error.json", "d.json", "taken.json"] {
-        assert_eq!(names.iter().filter(|other| *other == name).count(), 1, "{names:?}");
+        assert_eq!(
+            names.iter().filter(|other| *other == name).count(),
+            1,
+            "{names:?}"
+        );
     }
     assert_eq!(names.len(), 4);
     assert!(world.json(&["rejected", "show", "x.error.json"])["text"] == "[]");
-    assert!(world.ok(&["rejected", "show", "d.json"]).contains("cannot show the file"));
-    assert!(world.fails(3, &["rejected", "retry", "taken.json"]).contains("was removed"));
-    assert!(world.ok(&["rejected", "show", "900"]).contains("cannot read its explanation"));
-    assert_eq!(world.ok(&["rejected", "drop", "--all", "--yes"]).trim(), "removed 4 rejected files");
-    assert_eq!((world.names("rejected/alice"), world.room("rejected/alice/notes.txt").exists()), (Vec::new(), true));
+    assert!(
+        world
+            .ok(&["rejected", "show", "d.json"])
+            .contains("cannot show the file")
+    );
+    assert!(
+        world
+            .fails(3, &["rejected", "retry", "taken.json"])
+            .contains("was removed")
+    );
+    assert!(
+        world
+            .ok(&["rejected", "show", "900"])
+            .contains("cannot read its explanation")
+    );
+    assert_eq!(
+        world.ok(&["rejected", "drop", "--all", "--yes"]).trim(),
+        "removed 4 rejected files"
+    );
+    assert_eq!(
+        (
+            world.names("rejected/alice"),
+            world.room("rejected/alice/notes.txt").exists()
+        ),
+        (Vec::new(), true)
+    );
 }
 
 #[test]
@@ -156,12 +282,29 @@ fn a_refused_line_of_a_file_of_lines_is_shown_and_goes_back_as_a_file_of_its_own
     );
     world.ok(&["run", "--once"]);
     let list = world.json(&["rejected", "list"]);
-    assert_eq!((list.as_array().map(Vec::len), &list[0]["line"], &list[0]["file"]), (Some(1), &json!(2), &Value::Null));
+    assert_eq!(
+        (
+            list.as_array().map(Vec::len),
+            &list[0]["line"],
+            &list[0]["file"]
+        ),
+        (Some(1), &json!(2), &Value::Null)
+    );
     let text = world.ok(&["rejected", "show", &list[0]["seq"].to_string()]);
-    assert!(text.contains("turn.ndjson, line 2") && text.contains("\"two\""), "{text}");
+    assert!(
+        text.contains("turn.ndjson, line 2") && text.contains("\"two\""),
+        "{text}"
+    );
     world.ok(&["agent", "add", "bbo"]);
-    assert!(world.ok(&["rejected", "retry", "--all"]).contains("for bbo"));
-    assert_eq!((world.bodies("bbo"), world.bodies("bob")), (vec!["two".to_owned()], vec!["one".to_owned()]));
+    assert!(
+        world
+            .ok(&["rejected", "retry", "--all"])
+            .contains("for bbo")
+    );
+    assert_eq!(
+        (world.bodies("bbo"), world.bodies("bob")),
+        (vec!["two".to_owned()], vec!["one".to_owned()])
+    );
     assert_eq!(world.json(&["rejected", "list"]), json!([]));
 }
 
@@ -170,7 +313,11 @@ fn lines(refused: &[usize]) -> World {
     let world = World::with(&["alice", "bob"]);
     let to = |n: &usize| if refused.contains(n) { "bbo" } else { "bob" };
     let line = |n: usize| format!("{{\"to\": \"{}\", \"body\": \"line {n}\"}}\n", to(&n));
-    world.drop_file("alice", "turn.ndjson", (1..=3).map(line).collect::<String>());
+    world.drop_file(
+        "alice",
+        "turn.ndjson",
+        (1..=3).map(line).collect::<String>(),
+    );
     world.ok(&["run", "--once"]);
     world
 }
@@ -179,7 +326,11 @@ fn lines(refused: &[usize]) -> World {
 fn a_file_of_which_every_line_was_refused_goes_back_once_however_it_is_named() {
     let world = lines(&[1, 2, 3]);
     let listed = world.json(&["rejected", "list"]);
-    assert_eq!((listed.as_array().map(Vec::len), &listed[2]["line"]), (Some(3), &json!(1)), "{listed}");
+    assert_eq!(
+        (listed.as_array().map(Vec::len), &listed[2]["line"]),
+        (Some(3), &json!(1)),
+        "{listed}"
+    );
     world.ok(&["agent", "add", "bbo"]);
     let retried = world.json(&["rejected", "retry", "turn.ndjson"]);
     assert_eq!(retried.as_array().map(Vec::len), Some(3), "{retried}");
@@ -189,9 +340,17 @@ fn a_file_of_which_every_line_was_refused_goes_back_once_however_it_is_named() {
         world.fails(3, &["rejected", "retry", &one["seq"].to_string()]);
     }
     assert_eq!(world.bodies("bbo").len(), 3);
-    assert_eq!(std::fs::read_dir(world.room("rejected/alice")).map(Iterator::count).unwrap_or_default(), 0);
     assert_eq!(
-        (world.json(&["rejected", "list"]), world.json(&["status"])["rejected"].clone()),
+        std::fs::read_dir(world.room("rejected/alice"))
+            .map(Iterator::count)
+            .unwrap_or_default(),
+        0
+    );
+    assert_eq!(
+        (
+            world.json(&["rejected", "list"]),
+            world.json(&["status"])["rejected"].clone()
+        ),
         (json!([]), json!([]))
     );
 }
@@ -211,22 +370,42 @@ fn one_line_after_the_other_goes_back_and_then_the_file_is_gone() {
         world.ok(&["rejected", "retry", &format!("#{seq}")]);
         assert_eq!(world.bodies("bbo").len(), n + 1);
     }
-    assert_eq!(std::fs::read_dir(world.room("rejected/alice")).map(Iterator::count).unwrap_or_default(), 0);
+    assert_eq!(
+        std::fs::read_dir(world.room("rejected/alice"))
+            .map(Iterator::count)
+            .unwrap_or_default(),
+        0
+    );
 }
 
 #[test]
 fn the_name_of_a_file_means_all_its_refused_lines_and_of_two_files_neither() {
     let world = lines(&[2, 3]);
     let said = world.fails(2, &["rejected", "show", "turn.ndjson"]);
-    assert!(said.contains("(line 2)") && said.contains("(line 3)"), "{said}");
+    assert!(
+        said.contains("(line 2)") && said.contains("(line 3)"),
+        "{said}"
+    );
     world.ok(&["agent", "add", "bbo"]);
-    world.drop_file("alice", "turn.ndjson", "{\"to\": \"nobody\", \"body\": \"another file\"}\n");
+    world.drop_file(
+        "alice",
+        "turn.ndjson",
+        "{\"to\": \"nobody\", \"body\": \"another file\"}\n",
+    );
     world.ok(&["run", "--once"]);
     let said = world.fails(2, &["rejected", "retry", "turn.ndjson"]);
-    assert!(said.contains("(line 1)") && said.contains("(line 2)"), "{said}");
+    assert!(
+        said.contains("(line 1)") && said.contains("(line 2)"),
+        "{said}"
+    );
     assert_eq!(
         world
-            .json(&["rejected", "drop", &world.json(&["rejected", "list"])[0]["seq"].to_string(), "--yes"])
+            .json(&[
+                "rejected",
+                "drop",
+                &world.json(&["rejected", "list"])[0]["seq"].to_string(),
+                "--yes"
+            ])
             .as_array()
             .map(Vec::len),
         Some(1)
@@ -236,6 +415,9 @@ fn the_name_of_a_file_means_all_its_refused_lines_and_of_two_files_neither() {
     bodies.sort();
     assert_eq!(
         (bodies, world.bodies("bob")),
-        (vec!["line 2".to_owned(), "line 3".to_owned()], vec!["line 1".to_owned()])
+        (
+            vec!["line 2".to_owned(), "line 3".to_owned()],
+            vec!["line 1".to_owned()]
+        )
     );
 }

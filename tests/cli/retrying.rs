@@ -36,7 +36,13 @@ fn replacement(world: &World, name: &str, text: &str) -> String {
 /// Runs these commands at the same time.
 fn at_once(world: &World, commands: &[Vec<&str>]) {
     let start = |args: &Vec<&str>| {
-        world.bare(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts")
+        world
+            .bare(args)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts")
     };
     let mut running: Vec<_> = commands.iter().map(start).collect();
     running.iter_mut().for_each(|one| drop(one.wait()));
@@ -63,7 +69,10 @@ fn retries_at_the_same_time_deliver_once() {
         let other = replacement(&world, "other.json", r#"{"to": "bbo", "body": "other"}"#);
         let retry = |more: &[&'static str]| [&["rejected", "retry", "--quiet"], more].concat();
         let mut commands = vec![retry(&[]); 4];
-        commands.iter_mut().take(3).for_each(|one| one.push(&number));
+        commands
+            .iter_mut()
+            .take(3)
+            .for_each(|one| one.push(&number));
         commands[3].extend([number.as_str(), other.as_str()]);
         commands.push(retry(&["--all"]));
         at_once(&world, &commands);
@@ -77,7 +86,13 @@ fn retries_at_the_same_time_deliver_once() {
 #[test]
 fn a_retry_and_a_drop_at_the_same_time_do_one_of_both() {
     for (world, number) in [line(), file()] {
-        at_once(&world, &[vec!["rejected", "retry", &number], vec!["rejected", "drop", &number, "--yes", "--json"]]);
+        at_once(
+            &world,
+            &[
+                vec!["rejected", "retry", &number],
+                vec!["rejected", "drop", &number, "--yes", "--json"],
+            ],
+        );
         assert!(world.inbox("bbo").len() <= 1);
         assert_eq!(world.json(&["rejected", "list"]), json!([]));
     }
@@ -87,17 +102,26 @@ fn a_retry_and_a_drop_at_the_same_time_do_one_of_both() {
 fn the_retry_after_a_retry_that_was_killed_is_a_duplicate() {
     // P290
     for (world, number) in [line(), file()] {
-        restored(&world, |world| drop(world.ok(&["rejected", "retry", &number])));
+        restored(&world, |world| {
+            drop(world.ok(&["rejected", "retry", &number]))
+        });
         let said = world.ok(&["rejected", "retry", &number]);
         assert!(said.contains("duplicate"), "{said}");
-        assert_eq!((world.bodies("bbo"), world.json(&["rejected", "list"])), (vec!["two".to_owned()], json!([])));
+        assert_eq!(
+            (world.bodies("bbo"), world.json(&["rejected", "list"])),
+            (vec!["two".to_owned()], json!([]))
+        );
     }
 }
 
 #[test]
 fn the_file_of_a_killed_retry_is_still_in_the_outbox_at_the_next_retry() {
     let (world, number) = line();
-    world.drop_file("alice", &format!("retry~{number}~turn.json"), r#"{"to": "bbo", "body": "two"}"#);
+    world.drop_file(
+        "alice",
+        &format!("retry~{number}~turn.json"),
+        r#"{"to": "bbo", "body": "two"}"#,
+    );
     let retried = world.json(&["rejected", "retry", &number]);
     assert_eq!(retried.as_array().map(Vec::len), Some(1));
     world.ok(&["run", "--once"]);
@@ -108,14 +132,27 @@ fn the_file_of_a_killed_retry_is_still_in_the_outbox_at_the_next_retry() {
 #[test]
 fn another_content_after_a_killed_retry_is_rejected_and_kept() {
     for (world, number) in [line(), file()] {
-        restored(&world, |world| drop(world.ok(&["rejected", "retry", &number])));
-        let other = replacement(&world, "other.json", r#"{"to": "bbo", "body": "other", "id": "own-id"}"#);
+        restored(&world, |world| {
+            drop(world.ok(&["rejected", "retry", &number]))
+        });
+        let other = replacement(
+            &world,
+            "other.json",
+            r#"{"to": "bbo", "body": "other", "id": "own-id"}"#,
+        );
         let ran = world.run(&["rejected", "retry", &number, &other]);
-        assert!(ran.code == 65 && ran.out.contains("was sent again before"), "{ran:?}");
+        assert!(
+            ran.code == 65 && ran.out.contains("was sent again before"),
+            "{ran:?}"
+        );
         assert_eq!(world.bodies("bbo"), ["two"]);
         // Its own retry is one of the first rejection, too.
         let listed = world.json(&["rejected", "list"]);
-        assert_eq!((listed.as_array().map(Vec::len), &listed[0]["code"]), (Some(1), &json!("retried")), "{listed}");
+        assert_eq!(
+            (listed.as_array().map(Vec::len), &listed[0]["code"]),
+            (Some(1), &json!("retried")),
+            "{listed}"
+        );
         world.fails(65, &["rejected", "retry", "--all"]);
         assert_eq!(world.bodies("bbo"), ["two"]);
     }
@@ -127,25 +164,50 @@ fn a_retry_that_was_rejected_again_twice_is_delivered_once() {
     world.drop_file("alice", "one.json", r#"{"to": "bbo", "body": "two"}"#);
     world.ok(&["run", "--once"]);
     let number = world.json(&["rejected", "list"])[0]["seq"].to_string();
-    restored(&world, |world| drop(world.fails(65, &["rejected", "retry", &number])));
+    restored(&world, |world| {
+        drop(world.fails(65, &["rejected", "retry", &number]))
+    });
     world.fails(65, &["rejected", "retry", &number]);
-    assert_eq!(world.json(&["rejected", "list"]).as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        world.json(&["rejected", "list"]).as_array().map(Vec::len),
+        Some(2)
+    );
     world.ok(&["agent", "add", "bbo"]);
     let retried = world.json(&["rejected", "retry", "--all"]);
-    let became: Vec<&Value> = retried.as_array().expect("a list").iter().map(|one| &one["became"]).collect();
-    assert!(became.contains(&&json!("accepted")) && became.contains(&&json!("duplicate")), "{retried}");
+    let became: Vec<&Value> = retried
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| &one["became"])
+        .collect();
+    assert!(
+        became.contains(&&json!("accepted")) && became.contains(&&json!("duplicate")),
+        "{retried}"
+    );
     assert_eq!(world.bodies("bbo"), ["two"]);
 }
 
 #[test]
 fn a_file_that_only_looks_like_a_retry_is_an_ordinary_message() {
     let (world, number) = file();
-    for (n, name) in ["retry~1~a.json", "retry~1~b.json", "retry~x~c.json", "retry~99~d.json"].iter().enumerate() {
+    for (n, name) in [
+        "retry~1~a.json",
+        "retry~1~b.json",
+        "retry~x~c.json",
+        "retry~99~d.json",
+    ]
+    .iter()
+    .enumerate()
+    {
         world.drop_file("alice", name, format!(r#"{{"to": "bob", "body": "{n}"}}"#));
     }
     // The rejection is that of another sender.
     for n in 4..6 {
-        world.drop_file("bob", &format!("retry~{number}~{n}.json"), format!(r#"{{"to": "bob", "body": "{n}"}}"#));
+        world.drop_file(
+            "bob",
+            &format!("retry~{number}~{n}.json"),
+            format!(r#"{{"to": "bob", "body": "{n}"}}"#),
+        );
     }
     world.ok(&["run", "--once"]);
     assert_eq!(world.bodies("bob").len(), 6, "{:?}", world.bodies("bob"));
@@ -154,14 +216,26 @@ fn a_file_that_only_looks_like_a_retry_is_an_ordinary_message() {
 #[test]
 fn a_file_of_lines_that_is_retried_as_a_whole_has_each_line_delivered_once() {
     let world = World::with(&["alice", "bob"]).settings("message_bytes = 1024\n");
-    let lines: String =
-        (0..30).map(|n| format!("{{\"to\": \"bob\", \"body\": \"line {n} {}\"}}\n", "x".repeat(40))).collect();
+    let lines: String = (0..30)
+        .map(|n| {
+            format!(
+                "{{\"to\": \"bob\", \"body\": \"line {n} {}\"}}\n",
+                "x".repeat(40)
+            )
+        })
+        .collect();
     world.drop_file("alice", "big.ndjson", &lines);
     world.ok(&["run", "--once"]);
     let listed = world.json(&["rejected", "list"]);
-    assert_eq!((listed.as_array().map(Vec::len), &listed[0]["code"]), (Some(1), &json!("too_large")), "{listed}");
+    assert_eq!(
+        (listed.as_array().map(Vec::len), &listed[0]["code"]),
+        (Some(1), &json!("too_large")),
+        "{listed}"
+    );
     world.write("settings.toml", "");
-    restored(&world, |world| drop(world.ok(&["rejected", "retry", "big.ndjson"])));
+    restored(&world, |world| {
+        drop(world.ok(&["rejected", "retry", "big.ndjson"]))
+    });
     assert_eq!(world.bodies("bob").len(), 30);
     world.run(&["rejected", "retry", "big.ndjson"]);
     assert_eq!(world.bodies("bob").len(), 30);

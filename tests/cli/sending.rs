@@ -10,20 +10,44 @@ fn the_sender_is_named_or_known_from_the_environment() {
         command.env("MAILBAG_TEST_ANCESTRY", "unknown");
     });
     let said = unnamed.fails(2, &["send"]);
-    assert!(said.contains("--as") && said.contains("MAILBAG_AGENT"), "{said}");
-    world.program(&["send", "bob", "one"]).env("MAOS_AGENT_ID", "alice").assert().success();
+    assert!(
+        said.contains("--as") && said.contains("MAILBAG_AGENT"),
+        "{said}"
+    );
+    world
+        .program(&["send", "bob", "one"])
+        .env("MAOS_AGENT_ID", "alice")
+        .assert()
+        .success();
     let both = [("MAILBAG_AGENT", "alice"), ("MAOS_AGENT_ID", "nobody")];
-    world.program(&["send", "bob", "two"]).envs(both).assert().success();
+    world
+        .program(&["send", "bob", "two"])
+        .envs(both)
+        .assert()
+        .success();
     assert_eq!(world.bodies("bob"), ["one", "two"]);
     let said = world.fails(3, &["send", "bob", "hi", "--as", "alcie"]);
-    assert!(said.contains("did you mean alice?") && said.contains("mailbag agent add alcie"), "{said}");
+    assert!(
+        said.contains("did you mean alice?") && said.contains("mailbag agent add alcie"),
+        "{said}"
+    );
 }
 
 #[test]
 fn who_may_not_send_is_told_before_anything_is_written() {
-    let world = World::with(&["bob"]).agent("alice", &["--uid", "54321"]).agent("carol", &["--status", "retired"]);
-    assert!(world.fails(65, &["send", "bob", "hi", "--as", "alice"]).contains("user 54321"));
-    assert!(world.fails(65, &["send", "bob", "hi", "--as", "carol"]).contains("--status offline"));
+    let world = World::with(&["bob"])
+        .agent("alice", &["--uid", "54321"])
+        .agent("carol", &["--status", "retired"]);
+    assert!(
+        world
+            .fails(65, &["send", "bob", "hi", "--as", "alice"])
+            .contains("user 54321")
+    );
+    assert!(
+        world
+            .fails(65, &["send", "bob", "hi", "--as", "carol"])
+            .contains("--status offline")
+    );
     // What stands in a retired agent's outbox all the same is not overlooked.
     world.drop_file("carol", "x.json", r#"{"to": "bob", "body": "still here"}"#);
     let status = world.json(&["status"]);
@@ -38,7 +62,10 @@ fn an_open_room_takes_mail_from_whoever_writes() {
     let world = World::with(&["bob"]).settings("admission = \"open\"\n");
     world.send("agent_writer_1_x", "bob", "hello");
     assert_eq!(world.bodies("bob"), ["hello"]);
-    assert_eq!(world.json(&["agent", "show", "agent_writer_1_x"])["role"], "writer");
+    assert_eq!(
+        world.json(&["agent", "show", "agent_writer_1_x"])["role"],
+        "writer"
+    );
     world.fails(3, &["send", "bob", "hello", "--as", "Agent_Writer_1_X"]);
 }
 
@@ -53,7 +80,10 @@ fn what_the_router_would_refuse_is_not_written() {
     refused(&["bbo", "hi"], "did you mean bob?");
     refused(&["bob", "hi", "--type", "qestion"], "question");
     refused(&["bob", "hi", "--priority", "highest"], "high");
-    refused(&["bob", "hi", "--expires", "2001-01-01T00:00:00Z"], "in the past");
+    refused(
+        &["bob", "hi", "--expires", "2001-01-01T00:00:00Z"],
+        "in the past",
+    );
     refused(&["bob", "hi", "--channel", "a b"], "channel");
     refused(&["all_writers", "hi"], "no agent has the role");
     assert_eq!(world.everything(), before);
@@ -63,37 +93,83 @@ fn what_the_router_would_refuse_is_not_written() {
 fn the_body_is_the_last_word_or_comes_from_a_pipe() {
     let world = World::with(&["alice", "bob", "carol"]);
     world.ok(&["send", "bob", "carol", "to both", "--as", "alice"]);
-    world.pipe(&["send", "bob", "--as", "alice"], "piped\nin two lines\n").ok(&["a pipe"]);
-    world.pipe(&["send", "bob", "-", "--as", "alice", "--subject", "s"], "dash\n").ok(&["a dash"]);
-    world.pipe(&["send", "bob", "--subject", "only", "--as", "alice"], "not read").ok(&["a subject"]);
-    assert_eq!(world.bodies("bob"), ["to both", "piped\nin two lines", "dash", ""]);
+    world
+        .pipe(&["send", "bob", "--as", "alice"], "piped\nin two lines\n")
+        .ok(&["a pipe"]);
+    world
+        .pipe(
+            &["send", "bob", "-", "--as", "alice", "--subject", "s"],
+            "dash\n",
+        )
+        .ok(&["a dash"]);
+    world
+        .pipe(
+            &["send", "bob", "--subject", "only", "--as", "alice"],
+            "not read",
+        )
+        .ok(&["a subject"]);
+    assert_eq!(
+        world.bodies("bob"),
+        ["to both", "piped\nin two lines", "dash", ""]
+    );
     assert_eq!(world.bodies("carol"), ["to both"]);
     // An address where the body stands is asked about, since nobody would hear of the mistake.
     let said = world.fails(2, &["send", "bob", "carol", "--as", "alice"]);
     assert!(said.contains("mailbag send bob carol BODY"), "{said}");
     let said = world.fails(65, &["send", "bob", "it's", "done", "now", "--as", "alice"]);
-    assert!(said.contains(r"put it in quotation marks: `mailbag send bob 'it'\''s done now'`"), "{said}");
+    assert!(
+        said.contains(r"put it in quotation marks: `mailbag send bob 'it'\''s done now'`"),
+        "{said}"
+    );
     let said = world.fails(65, &["send", "bbo", "hello", "--as", "alice"]);
     assert!(!said.contains("quotation marks"), "{said}");
-    world.pipe(&["send", "bob", "-", "--as", "alice"], "carol").ok(&["the word itself"]);
-    world.ok(&["send", "bob", "carol", "", "--subject", "no body", "--as", "alice"]);
+    world
+        .pipe(&["send", "bob", "-", "--as", "alice"], "carol")
+        .ok(&["the word itself"]);
+    world.ok(&[
+        "send",
+        "bob",
+        "carol",
+        "",
+        "--subject",
+        "no body",
+        "--as",
+        "alice",
+    ]);
     assert_eq!(world.inbox("carol")[1]["subject"], "no body");
     let said = world.pipe(&["send", "bob", "-", "--as", "alice"], b"\xff\xfe".to_vec());
     assert!(said.code == 2 && said.err.contains("UTF-8"), "{said:?}");
-    assert!(world.fails(65, &["send", "bob", "--as", "alice"]).contains("has no content"));
+    assert!(
+        world
+            .fails(65, &["send", "bob", "--as", "alice"])
+            .contains("has no content")
+    );
 }
 
 #[test]
 fn every_option_arrives_where_it_belongs() {
     let world = World::with(&["alice", "bob"]);
-    let options = "--type question --priority P1 --thread ports --expires 2h --channel net --subject Port?";
+    let options =
+        "--type question --priority P1 --thread ports --expires 2h --channel net --subject Port?";
     let mut args = vec!["send", "bob", "which?", "--as", "alice"];
     args.extend(options.split(' '));
     let sent = world.json(&args);
-    assert_eq!(sent["recipients"], json!([{"agent": "bob", "via": "direct", "reach": "not_running"}]));
+    assert_eq!(
+        sent["recipients"],
+        json!([{"agent": "bob", "via": "direct", "reach": "not_running"}])
+    );
     let mail = &world.inbox("bob")[0];
-    let expected = [("type", "question"), ("priority", "high"), ("thread_id", "ports"), ("channel", "net")];
-    for (field, value) in expected.into_iter().chain([("subject", "Port?"), ("body", "which?"), ("from", "alice")]) {
+    let expected = [
+        ("type", "question"),
+        ("priority", "high"),
+        ("thread_id", "ports"),
+        ("channel", "net"),
+    ];
+    for (field, value) in
+        expected
+            .into_iter()
+            .chain([("subject", "Port?"), ("body", "which?"), ("from", "alice")])
+    {
         assert_eq!(mail[field], value, "{field}");
     }
     assert_eq!(mail["id"], sent["id"]);
@@ -115,11 +191,20 @@ fn files_go_along_by_name_from_the_context_and_as_a_copy_from_elsewhere() {
         b"8080
 ",
     ));
-    assert_eq!(mail[0]["attachments"], json!([{"path": "decisions/ports.md", "sha256": digest}]));
-    assert_eq!(mail[1]["attachments"], json!([{"name": "notes.txt", "content": "a note"}]));
+    assert_eq!(
+        mail[0]["attachments"],
+        json!([{"path": "decisions/ports.md", "sha256": digest}])
+    );
+    assert_eq!(
+        mail[1]["attachments"],
+        json!([{"name": "notes.txt", "content": "a note"}])
+    );
     std::fs::write(&notes, vec![b'x'; 300 << 10]).expect("a file");
     let said = send("notes.txt").fails(2, &["a large file"]);
-    assert!(said.contains("context/") && said.contains("256 KiB"), "{said}");
+    assert!(
+        said.contains("context/") && said.contains("256 KiB"),
+        "{said}"
+    );
     send("missing.txt").fails(3, &["no file"]);
 }
 
@@ -129,23 +214,49 @@ fn a_reply_names_what_it_answers_by_id_or_seq() {
     let id = world.send("alice", "bob", "which port?");
     let seq = world.inbox("bob")[0]["delivery"]["seq"].to_string();
     for reference in [id.as_str(), &seq, &format!("alice/{id}")] {
-        world.ok(&["send", "alice", "8080", "--reply-to", reference, "--ref", &id, "--as", "bob"]);
+        world.ok(&[
+            "send",
+            "alice",
+            "8080",
+            "--reply-to",
+            reference,
+            "--ref",
+            &id,
+            "--as",
+            "bob",
+        ]);
     }
     let answers = world.inbox("alice");
     assert_eq!(
-        answers.iter().map(|mail| mail["in_reply_to"].clone()).collect::<Vec<_>>(),
+        answers
+            .iter()
+            .map(|mail| mail["in_reply_to"].clone())
+            .collect::<Vec<_>>(),
         [json!(id), json!(id), json!(format!("alice/{id}"))]
     );
     assert_eq!(answers[0]["refs"], json!([id]));
     // Carol had nothing to do with it.
-    world.fails(3, &["send", "alice", "8080", "--reply-to", &id, "--as", "carol"]);
+    world.fails(
+        3,
+        &["send", "alice", "8080", "--reply-to", &id, "--as", "carol"],
+    );
     // An id is unique per sender only.
     for agent in ["alice", "carol"] {
-        world.drop_file(agent, "x.json", r#"{"to": "bob", "id": "same", "body": "x"}"#);
+        world.drop_file(
+            agent,
+            "x.json",
+            r#"{"to": "bob", "id": "same", "body": "x"}"#,
+        );
     }
     world.ok(&["inbox", "bob"]);
-    let said = world.fails(2, &["send", "alice", "8080", "--reply-to", "same", "--as", "bob"]);
-    assert!(said.contains("alice/same") && said.contains("carol/same"), "{said}");
+    let said = world.fails(
+        2,
+        &["send", "alice", "8080", "--reply-to", "same", "--as", "bob"],
+    );
+    assert!(
+        said.contains("alice/same") && said.contains("carol/same"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -167,24 +278,52 @@ fn ten_at_once_without_a_router_are_delivered_once_each() {
 #[test]
 fn check_reports_everything_and_sends_nothing() {
     let world = World::with(&["alice", "bob"]);
-    let write = |name: &str, text: &str| std::fs::write(world.path().join(name), text).expect("a file");
+    let write =
+        |name: &str, text: &str| std::fs::write(world.path().join(name), text).expect("a file");
     write("good.json", r#"{"to": "bob", "body": "hi"}"#);
-    write("bad1.json", r#"{"to": 7, "body": "hi", "priority": "huge"}"#);
+    write(
+        "bad1.json",
+        r#"{"to": 7, "body": "hi", "priority": "huge"}"#,
+    );
     write("bad2.json", r#"{"to": "bob", "#);
     let before = world.everything();
-    assert!(world.ok(&["check", "good.json", "--as", "alice"]).contains("to bob"));
+    assert!(
+        world
+            .ok(&["check", "good.json", "--as", "alice"])
+            .contains("to bob")
+    );
     let ran = world.run(&["check", "*.json", "--json"]);
     assert_eq!(ran.code, 65);
     let checked: Value = serde_json::from_str(&ran.out).expect("JSON");
     assert_eq!(checked.as_array().map(Vec::len), Some(3));
-    let bad: Vec<&Value> = checked[0]["problems"].as_array().expect("problems").iter().collect();
-    assert_eq!(bad.iter().map(|p| p["where"].as_str().unwrap_or_default()).collect::<Vec<_>>(), ["/to", "/priority"]);
+    let bad: Vec<&Value> = checked[0]["problems"]
+        .as_array()
+        .expect("problems")
+        .iter()
+        .collect();
+    assert_eq!(
+        bad.iter()
+            .map(|p| p["where"].as_str().unwrap_or_default())
+            .collect::<Vec<_>>(),
+        ["/to", "/priority"]
+    );
     assert!(
-        world.pipe(&["check", "-", "--as", "alice"], r#"{"to": "bbo", "body": "x"}"#).out.contains("did you mean bob?")
+        world
+            .pipe(
+                &["check", "-", "--as", "alice"],
+                r#"{"to": "bbo", "body": "x"}"#
+            )
+            .out
+            .contains("did you mean bob?")
     );
     world.fails(3, &["check", "missing.json"]);
     assert_eq!(world.everything(), before);
     // Without a room, too.
     let nowhere = World::empty();
-    assert_eq!(nowhere.pipe(&["check", "-"], r#"{"to": "bob", "body": "hi"}"#).code, 0);
+    assert_eq!(
+        nowhere
+            .pipe(&["check", "-"], r#"{"to": "bob", "body": "hi"}"#)
+            .code,
+        0
+    );
 }

@@ -18,22 +18,46 @@ fn file(world: &World, name: &str, content: impl AsRef<[u8]>) -> String {
 fn a_shared_file_stands_in_the_context_and_all_are_told() {
     let world = World::with(&["alice", "bob", "carol"]);
     let notes = file(&world, "notes.md", "# Ports\n");
-    let said = world.ok(&["share", &notes, "--category", "research", "--note", "please read", "--as", "alice"]);
+    let said = world.ok(&[
+        "share",
+        &notes,
+        "--category",
+        "research",
+        "--note",
+        "please read",
+        "--as",
+        "alice",
+    ]);
     let lines: Vec<&str> = said.lines().collect();
     let place = world.room("context/research/notes.md");
-    assert_eq!(fs::canonicalize(lines[0]).expect("a path"), fs::canonicalize(&place).expect("a file"));
+    assert_eq!(
+        fs::canonicalize(lines[0]).expect("a path"),
+        fs::canonicalize(&place).expect("a file")
+    );
     assert_eq!(fs::read_to_string(place).expect("a file"), "# Ports\n");
     for reader in ["bob", "carol"] {
         let mail = &world.inbox(reader)[0];
-        assert_eq!((mail["id"].as_str(), mail["type"].as_str()), (Some(lines[1]), Some("announcement")));
-        assert_eq!((&mail["metadata"]["category"], &mail["body"]), (&json!("research"), &json!("please read")));
+        assert_eq!(
+            (mail["id"].as_str(), mail["type"].as_str()),
+            (Some(lines[1]), Some("announcement"))
+        );
+        assert_eq!(
+            (&mail["metadata"]["category"], &mail["body"]),
+            (&json!("research"), &json!("please read"))
+        );
         let path = "research/notes.md";
-        let wanted = json!([{"path": path, "sha256": digest(b"# Ports\n"), "media_type": "text/markdown"}]);
+        let wanted =
+            json!([{"path": path, "sha256": digest(b"# Ports\n"), "media_type": "text/markdown"}]);
         assert_eq!(mail["attachments"], wanted);
     }
     assert!(world.inbox("alice").is_empty());
     // No draft is left behind.
-    assert_eq!(fs::read_dir(world.room("context/research")).expect("a directory").count(), 1);
+    assert_eq!(
+        fs::read_dir(world.room("context/research"))
+            .expect("a directory")
+            .count(),
+        1
+    );
 }
 
 #[test]
@@ -41,23 +65,59 @@ fn the_same_file_is_kept_once_and_another_gets_a_number() {
     let world = World::with(&["alice", "bob"]);
     let share = |content: &str| {
         let name = file(&world, "plan.md", content);
-        let ran = world.run(&["share", &name, "--category", "plans", "--to", "bob", "--as", "alice", "--json"]);
+        let ran = world.run(&[
+            "share",
+            &name,
+            "--category",
+            "plans",
+            "--to",
+            "bob",
+            "--as",
+            "alice",
+            "--json",
+        ]);
         assert_eq!(ran.code, 0, "{ran:?}");
-        (serde_json::from_str::<Value>(&ran.out).expect("JSON"), ran.err)
+        (
+            serde_json::from_str::<Value>(&ran.out).expect("JSON"),
+            ran.err,
+        )
     };
     let (first, said) = share("one");
-    assert_eq!((&first["path"], &first["already"], said.as_str()), (&json!("plans/plan.md"), &json!(false), ""));
-    assert_eq!((&first["id"], &first["recipients"][0]["agent"]), (&world.inbox("bob")[0]["id"], &json!("bob")));
+    assert_eq!(
+        (&first["path"], &first["already"], said.as_str()),
+        (&json!("plans/plan.md"), &json!(false), "")
+    );
+    assert_eq!(
+        (&first["id"], &first["recipients"][0]["agent"]),
+        (&world.inbox("bob")[0]["id"], &json!("bob"))
+    );
     let (again, said) = share("one");
-    assert_eq!((&again["path"], &again["already"]), (&json!("plans/plan.md"), &json!(true)));
+    assert_eq!(
+        (&again["path"], &again["already"]),
+        (&json!("plans/plan.md"), &json!(true))
+    );
     assert!(said.contains("already"), "{said}");
     let (other, said) = share("two");
-    assert_eq!((&other["path"], &other["renamed"]), (&json!("plans/plan-2.md"), &json!(true)));
+    assert_eq!(
+        (&other["path"], &other["renamed"]),
+        (&json!("plans/plan-2.md"), &json!(true))
+    );
     assert!(said.contains("plans/plan-2.md"), "{said}");
     let (third, _) = share("two");
-    assert_eq!((&third["path"], &third["already"]), (&json!("plans/plan-2.md"), &json!(true)));
-    assert_eq!(fs::read_to_string(world.room("context/plans/plan.md")).expect("a file"), "one");
-    assert_eq!(fs::read_dir(world.room("context/plans")).expect("a directory").count(), 2);
+    assert_eq!(
+        (&third["path"], &third["already"]),
+        (&json!("plans/plan-2.md"), &json!(true))
+    );
+    assert_eq!(
+        fs::read_to_string(world.room("context/plans/plan.md")).expect("a file"),
+        "one"
+    );
+    assert_eq!(
+        fs::read_dir(world.room("context/plans"))
+            .expect("a directory")
+            .count(),
+        2
+    );
     assert_eq!(other["sha256"], digest(b"two"));
     assert_eq!(world.inbox("bob").len(), 4);
 }
@@ -70,7 +130,10 @@ fn what_is_no_regular_file_is_refused() {
     fs::create_dir(world.path().join("folder")).expect("a directory");
     let before = world.everything();
     let share = |what: &str, code: i32, why: &str| {
-        let said = world.fails(code, &["share", what, "--category", "research", "--as", "alice"]);
+        let said = world.fails(
+            code,
+            &["share", what, "--category", "research", "--as", "alice"],
+        );
         assert!(said.contains(why), "{what}: {said}");
     };
     share("link", 2, "symbolic link");
@@ -80,8 +143,14 @@ fn what_is_no_regular_file_is_refused() {
     share("none.md", 3, "no file");
     share("none/none.md", 3, "no file");
     for category in ["../up", "a/b", ".hidden", ""] {
-        let said = world.fails(2, &["share", &notes, "--category", category, "--as", "alice"]);
-        assert!(said.contains("is not a valid category"), "{category}: {said}");
+        let said = world.fails(
+            2,
+            &["share", &notes, "--category", category, "--as", "alice"],
+        );
+        assert!(
+            said.contains("is not a valid category"),
+            "{category}: {said}"
+        );
     }
     assert_eq!(world.everything(), before);
 }
@@ -92,9 +161,25 @@ fn nothing_is_put_there_if_the_announcement_would_be_refused() {
     let notes = file(&world, "notes.md", "x");
     let odd = file(&world, "two\nlines.md", "x");
     let before = world.everything();
-    let to = ["share", &notes, "--category", "research", "--to", "bbo", "--as", "alice"];
+    let to = [
+        "share",
+        &notes,
+        "--category",
+        "research",
+        "--to",
+        "bbo",
+        "--as",
+        "alice",
+    ];
     assert!(world.fails(65, &to).contains("did you mean bob?"));
-    assert!(world.fails(65, &["share", &odd, "--category", "research", "--as", "alice"]).contains("path"));
+    assert!(
+        world
+            .fails(
+                65,
+                &["share", &odd, "--category", "research", "--as", "alice"]
+            )
+            .contains("path")
+    );
     assert_eq!(world.everything(), before);
 }
 
@@ -103,13 +188,30 @@ fn a_file_of_any_size_is_shared_and_a_category_that_leads_elsewhere_is_not_follo
     let world = World::with(&["alice", "bob"]);
     let content: Vec<u8> = (0..3_000_000_u32).flat_map(u32::to_le_bytes).collect();
     let large = file(&world, "large.bin", &content);
-    let shared = world.json(&["share", &large, "--category", "data", "--as", "alice", "--media-type", "x/y"]);
-    assert_eq!((&shared["sha256"], &shared["size"]), (&json!(digest(&content)), &json!(content.len())));
+    let shared = world.json(&[
+        "share",
+        &large,
+        "--category",
+        "data",
+        "--as",
+        "alice",
+        "--media-type",
+        "x/y",
+    ]);
+    assert_eq!(
+        (&shared["sha256"], &shared["size"]),
+        (&json!(digest(&content)), &json!(content.len()))
+    );
     assert_eq!(world.inbox("bob")[0]["attachments"][0]["media_type"], "x/y");
     let elsewhere = world.path().join("elsewhere");
     fs::create_dir(&elsewhere).expect("a directory");
     std::os::unix::fs::symlink(&elsewhere, world.room("context/trap")).expect("a link");
-    assert_ne!(world.run(&["share", &large, "--category", "trap", "--as", "alice"]).code, 0);
+    assert_ne!(
+        world
+            .run(&["share", &large, "--category", "trap", "--as", "alice"])
+            .code,
+        0
+    );
     assert_eq!(fs::read_dir(elsewhere).expect("a directory").count(), 0);
 }
 
@@ -123,6 +225,12 @@ fn the_settings_can_put_the_context_elsewhere() {
     assert!(world.fails(3, &args).contains("context"), "it is not there");
     fs::create_dir(&common).expect("a directory");
     world.ok(&args);
-    assert_eq!(fs::read_to_string(common.join("research/notes.md")).expect("a file"), "x");
-    assert_eq!(world.inbox("bob")[0]["attachments"][0]["path"], "research/notes.md");
+    assert_eq!(
+        fs::read_to_string(common.join("research/notes.md")).expect("a file"),
+        "x"
+    );
+    assert_eq!(
+        world.inbox("bob")[0]["attachments"][0]["path"],
+        "research/notes.md"
+    );
 }

@@ -6,7 +6,16 @@ use serde_json::json;
 #[test]
 fn the_spellings_that_people_come_with_do_what_mailbag_s_own_do() {
     let world = World::with(&["alice", "bob"]);
-    world.ok(&["message", "send", "bob", "hello", "--as", "alice", "--channel", "design"]);
+    world.ok(&[
+        "message",
+        "send",
+        "bob",
+        "hello",
+        "--as",
+        "alice",
+        "--channel",
+        "design",
+    ]);
     let pairs: [(&[&str], &[&str]); 3] = [
         (&["message", "inbox", "bob"], &["inbox", "bob"]),
         (&["--json", "message", "list"], &["--json", "list"]),
@@ -17,7 +26,10 @@ fn the_spellings_that_people_come_with_do_what_mailbag_s_own_do() {
     }
     for roster in [&["roster"][..], &["-q", "channel", "roster", "design"]] {
         let shown = world.ok(roster);
-        assert!(shown.contains("alice") && shown.contains("bob"), "{roster:?}: {shown}");
+        assert!(
+            shown.contains("alice") && shown.contains("bob"),
+            "{roster:?}: {shown}"
+        );
     }
     let missing = world.fails(3, &["channel", "roster", "desing"]);
     assert!(missing.contains("design"), "{missing}");
@@ -32,26 +44,49 @@ fn the_spellings_that_people_come_with_do_what_mailbag_s_own_do() {
 fn check_tells_whom_a_body_mentions_what_is_left_of_it_and_whether_it_is_for_all() {
     let world = World::with(&["alice", "bob"]).agent("carol", &["--role", "tester"]);
     let check = |message: serde_json::Value| {
-        let ran = world.pipe(&["check", "-", "--as", "alice", "--json"], message.to_string());
+        let ran = world.pipe(
+            &["check", "-", "--as", "alice", "--json"],
+            message.to_string(),
+        );
         let checked: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
         checked[0].clone()
     };
     let one = check(json!({"body": "@bob please look at `@code`"}));
-    assert_eq!((&one["mentions"], &one["text"]), (&json!(["@bob"]), &json!("please look at `@code`")));
+    assert_eq!(
+        (&one["mentions"], &one["text"]),
+        (&json!(["@bob"]), &json!("please look at `@code`"))
+    );
     assert_eq!(one["broadcast"], false);
-    for to in [json!("all"), json!(["bob", "all_tester"]), json!("@channel")] {
-        assert_eq!(check(json!({"to": to, "body": "hello"}))["broadcast"], true, "{to}");
+    for to in [
+        json!("all"),
+        json!(["bob", "all_tester"]),
+        json!("@channel"),
+    ] {
+        assert_eq!(
+            check(json!({"to": to, "body": "hello"}))["broadcast"],
+            true,
+            "{to}"
+        );
     }
     assert_eq!(check(json!({"body": "@all: stop"}))["broadcast"], true);
-    assert_eq!(check(json!({"to": "any_tester", "body": "hello"}))["broadcast"], false);
-    assert_eq!(check(json!({"to": "nobody-here", "body": "hello"})).get("text"), None);
+    assert_eq!(
+        check(json!({"to": "any_tester", "body": "hello"}))["broadcast"],
+        false
+    );
+    assert_eq!(
+        check(json!({"to": "nobody-here", "body": "hello"})).get("text"),
+        None
+    );
 }
 
 #[test]
 fn the_inbox_is_listed_for_an_agent_named_as_elsewhere() {
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "hello");
-    assert_eq!(world.ok(&["inbox", "--as", "bob"]), world.ok(&["inbox", "bob"]));
+    assert_eq!(
+        world.ok(&["inbox", "--as", "bob"]),
+        world.ok(&["inbox", "bob"])
+    );
     assert!(world.ok(&["inbox", "--as", "bob"]).contains("hello"));
     world.fails(2, &["inbox", "alice", "--as", "bob"]);
 }

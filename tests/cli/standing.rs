@@ -7,9 +7,20 @@ use std::process::Stdio;
 
 /// Runs a command whose standard output is a full disk.
 fn to_a_full_disk(world: &World, args: &[&str]) -> (i32, String) {
-    let full = File::options().write(true).open("/dev/full").expect("a device that is full");
-    let output = world.bare(args).stdin(Stdio::null()).stdout(full).output().expect("the program runs");
-    (output.status.code().unwrap_or(-1), String::from_utf8_lossy(&output.stderr).into_owned())
+    let full = File::options()
+        .write(true)
+        .open("/dev/full")
+        .expect("a device that is full");
+    let output = world
+        .bare(args)
+        .stdin(Stdio::null())
+        .stdout(full)
+        .output()
+        .expect("the program runs");
+    (
+        output.status.code().unwrap_or(-1),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
 }
 
 #[test]
@@ -33,12 +44,22 @@ fn a_full_output_does_not_make_anybody_send_twice() {
     ];
     for args in commands {
         let (code, said) = to_a_full_disk(&world, &[args, &["--json"]].concat());
-        let error: Value =
-            said.lines().filter_map(|line| serde_json::from_str(line).ok()).next_back().unwrap_or_default();
+        let error: Value = said
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok())
+            .next_back()
+            .unwrap_or_default();
         let error = &error["error"];
         let cure = error["cure"].as_str().unwrap_or_default();
-        assert_eq!((code, &error["code"], &error["exit"]), (1, &"done".into(), &1.into()), "{args:?}: {said}");
-        assert!(cure.starts_with("do not ") || cure.starts_with("don't "), "{args:?}: {said}");
+        assert_eq!(
+            (code, &error["code"], &error["exit"]),
+            (1, &"done".into(), &1.into()),
+            "{args:?}: {said}"
+        );
+        assert!(
+            cure.starts_with("do not ") || cure.starts_with("don't "),
+            "{args:?}: {said}"
+        );
         assert!(!said.contains("try again"), "{args:?}: {said}");
     }
 }
@@ -47,15 +68,24 @@ fn a_full_output_does_not_make_anybody_send_twice() {
 fn the_id_and_the_place_of_what_was_sent_are_told() {
     let world = World::with(&["alice", "bob"]);
     let (code, said) = to_a_full_disk(&world, &["send", "bob", "hello", "--as", "alice"]);
-    assert_eq!((code, world.bodies("bob")), (1, vec!["hello".to_owned()]), "{said}");
+    assert_eq!(
+        (code, world.bodies("bob")),
+        (1, vec!["hello".to_owned()]),
+        "{said}"
+    );
     let kept = world.names("sent/alice").pop().expect("the message");
     let name = kept.split_once('~').expect("a number and the name").1;
     let id = name.trim_end_matches(".json");
     assert!(
-        said.contains(&format!("message {id} was written to outbox/alice/{name}, but cannot write to standard output")),
+        said.contains(&format!(
+            "message {id} was written to outbox/alice/{name}, but cannot write to standard output"
+        )),
         "{said}"
     );
-    assert!(said.trim_end().ends_with("; do not send it again"), "{said}");
+    assert!(
+        said.trim_end().ends_with("; do not send it again"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -65,7 +95,11 @@ fn a_command_that_has_done_nothing_yet_says_what_failed_alone() {
     assert_eq!((code, said.contains("do not send")), (75, false), "{said}");
 }
 
-#[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 mod traced {
     use super::*;
     use crate::sweep::tracer::{End, Plan, Tracer};
@@ -74,12 +108,22 @@ mod traced {
     fn failing(nth: usize) -> (World, End, String) {
         let world = World::with(&["alice", "bob"]);
         world.write("settings.toml", "durability = \"process\"\n");
-        sending(world, Plan::Fail { name: "fsync", nth, errno: libc::EIO, lasting: false })
+        sending(
+            world,
+            Plan::Fail {
+                name: "fsync",
+                nth,
+                errno: libc::EIO,
+                lasting: false,
+            },
+        )
     }
 
     fn sending(world: World, plan: Plan) -> (World, End, String) {
         let send = world.bare(&["send", "bob", "hello", "--as", "alice"]);
-        let outcome = Tracer::new(world.path()).and_then(|mut tracer| tracer.run(send, plan)).expect("a traced run");
+        let outcome = Tracer::new(world.path())
+            .and_then(|mut tracer| tracer.run(send, plan))
+            .expect("a traced run");
         assert_eq!(outcome.failed, 1);
         (world, outcome.end, outcome.stderr)
     }
@@ -89,7 +133,12 @@ mod traced {
         let (world, end, said) = failing(2);
         let name = world.names("outbox/alice").pop().expect("the message");
         assert_eq!(end, End::Exited(1), "{said}");
-        assert!(said.contains(&format!("was written to outbox/alice/{name}, but it could not be synced")), "{said}");
+        assert!(
+            said.contains(&format!(
+                "was written to outbox/alice/{name}, but it could not be synced"
+            )),
+            "{said}"
+        );
         assert!(said.contains("do not send it again"), "{said}");
         world.ok(&["run", "--once"]);
         assert_eq!(world.bodies("bob"), ["hello"]);
@@ -98,19 +147,35 @@ mod traced {
     #[test]
     fn a_sync_that_fails_before_it_leaves_nothing() {
         let (world, end, said) = failing(1);
-        assert_eq!((end, said.contains("was written")), (End::Exited(1), false), "{said}");
-        let left: Vec<_> = std::fs::read_dir(world.room("outbox/alice")).expect("an outbox").collect();
+        assert_eq!(
+            (end, said.contains("was written")),
+            (End::Exited(1), false),
+            "{said}"
+        );
+        let left: Vec<_> = std::fs::read_dir(world.room("outbox/alice"))
+            .expect("an outbox")
+            .collect();
         assert!(left.is_empty(), "{left:?}");
     }
 
     #[test]
     fn a_pass_whose_first_sync_fails_leaves_the_message_in_the_outbox() {
         let world = World::with(&["alice", "bob"]);
-        let (world, end, said) =
-            sending(world, Plan::Fail { name: "syncfs", nth: 1, errno: libc::EIO, lasting: false });
+        let (world, end, said) = sending(
+            world,
+            Plan::Fail {
+                name: "syncfs",
+                nth: 1,
+                errno: libc::EIO,
+                lasting: false,
+            },
+        );
         let name = world.names("outbox/alice").pop().expect("the message");
         assert_eq!(end, End::Exited(1), "{said}");
-        assert!(said.contains(&format!("was written to outbox/alice/{name}")), "{said}");
+        assert!(
+            said.contains(&format!("was written to outbox/alice/{name}")),
+            "{said}"
+        );
         assert!(said.contains("do not send it again"), "{said}");
         world.ok(&["run", "--once"]);
         assert_eq!(world.bodies("bob"), ["hello"]);
@@ -123,6 +188,10 @@ fn a_pass_that_fails_for_good_names_the_message_once() {
     world.send("alice", "bob", "first");
     std::fs::write(world.room("spool/room"), "another\n").expect("another room's id");
     let Ran { code, out, err } = world.run(&["send", "-q", "bob", "hello", "--as", "alice"]);
-    assert_eq!((code, err.matches("do not send it again").count()), (1, 1), "{err}");
+    assert_eq!(
+        (code, err.matches("do not send it again").count()),
+        (1, 1),
+        "{err}"
+    );
     assert!(err.contains(out.trim()), "{err}");
 }

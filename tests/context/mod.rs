@@ -15,7 +15,10 @@ const CHARTER: &str = "## Goals\n- Sign in with a passkey\n## Lanes\n- web: alic
 fn room() -> Town {
     let town = Town::of(&["alice", "bob", "carol"]).quick();
     town.write("charter.md", CHARTER);
-    town.write("context/research/passkeys.md", "\n# What a passkey is\nmore\n");
+    town.write(
+        "context/research/passkeys.md",
+        "\n# What a passkey is\nmore\n",
+    );
     town.write("context/logo.png", b"\x89PNG\0\0");
     for (n, (from, message)) in [
         (
@@ -47,21 +50,47 @@ fn an_agent_gets_its_open_threads_goals_decisions_claims_and_the_files() {
     let town = room();
     let context = town.json(&["context", "--as", "alice"]);
     let threads = context["conversation"].as_array().expect("threads");
-    let first: Vec<&Value> = threads.iter().map(|thread| &thread["messages"][0]["about"]).collect();
-    assert_eq!(first, [&json!("Which port?"), &json!("It loses its input")], "closed and announced ones are not open");
-    assert_eq!((&threads[0]["awaits_answer"], &threads[1]["total"]), (&json!(true), &json!(2)));
-    let session = &context["session"];
-    assert_eq!((&session["goals"], &session["claims"]), (&json!(["Sign in with a passkey"]), &json!(["src/web"])));
+    let first: Vec<&Value> = threads
+        .iter()
+        .map(|thread| &thread["messages"][0]["about"])
+        .collect();
     assert_eq!(
-        (&session["lanes"][0]["name"], &session["decisions"][0]["about"]),
+        first,
+        [&json!("Which port?"), &json!("It loses its input")],
+        "closed and announced ones are not open"
+    );
+    assert_eq!(
+        (&threads[0]["awaits_answer"], &threads[1]["total"]),
+        (&json!(true), &json!(2))
+    );
+    let session = &context["session"];
+    assert_eq!(
+        (&session["goals"], &session["claims"]),
+        (&json!(["Sign in with a passkey"]), &json!(["src/web"]))
+    );
+    assert_eq!(
+        (
+            &session["lanes"][0]["name"],
+            &session["decisions"][0]["about"]
+        ),
         (&json!("web"), &json!("We keep tokio"))
     );
     assert_eq!(session["lanes"].as_array().map(Vec::len), Some(1));
     let files = context["project"]["files"].as_array().expect("files");
-    let of =
-        |path: &str| files.iter().find(|file| file["path"] == path).unwrap_or_else(|| panic!("no {path}: {files:?}"));
-    assert_eq!(of("research/passkeys.md")["first_line"], "# What a passkey is");
-    assert_eq!((&of("logo.png")["first_line"], &of("logo.png")["size"]), (&Value::Null, &json!(6)));
+    let of = |path: &str| {
+        files
+            .iter()
+            .find(|file| file["path"] == path)
+            .unwrap_or_else(|| panic!("no {path}: {files:?}"))
+    };
+    assert_eq!(
+        of("research/passkeys.md")["first_line"],
+        "# What a passkey is"
+    );
+    assert_eq!(
+        (&of("logo.png")["first_line"], &of("logo.png")["size"]),
+        (&Value::Null, &json!(6))
+    );
     let text = town.ok(&["context", "--as", "alice"]);
     for line in [
         "- “Sign in with a passkey”",
@@ -73,7 +102,10 @@ fn an_agent_gets_its_open_threads_goals_decisions_claims_and_the_files() {
     ] {
         assert!(text.contains(line), "{line} in {text}");
     }
-    assert!(!text.contains("Not for alice") && !text.contains("Rename the crate"), "{text}");
+    assert!(
+        !text.contains("Not for alice") && !text.contains("Rename the crate"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -81,7 +113,10 @@ fn the_text_stays_within_its_budget_and_the_least_valuable_goes_first() {
     // P174
     let town = room();
     for n in 0..60 {
-        town.write(&format!("context/notes/{n:02}.md"), format!("# Note {n} {}\n", "long ".repeat(30)));
+        town.write(
+            &format!("context/notes/{n:02}.md"),
+            format!("# Note {n} {}\n", "long ".repeat(30)),
+        );
         town.mail(
             "bob",
             &format!("m{n}.json"),
@@ -98,19 +133,31 @@ fn the_text_stays_within_its_budget_and_the_least_valuable_goes_first() {
         let tokens = text.trim_end_matches('\n').len().div_ceil(4);
         assert!(tokens <= budget, "{tokens} of {budget}: {text}");
         assert_eq!(data["tokens"], json!(tokens));
-        assert!(tokens >= before, "more budget, more text: {tokens} after {before}");
+        assert!(
+            tokens >= before,
+            "more budget, more text: {tokens} after {before}"
+        );
         before = tokens;
         if budget <= 2000 {
             assert!(text.contains("left out: "), "{text}");
         }
         if budget >= 200 {
-            assert!(text.contains("Sign in with a passkey") && text.contains("- src/web"), "{budget}: {text}");
+            assert!(
+                text.contains("Sign in with a passkey") && text.contains("- src/web"),
+                "{budget}: {text}"
+            );
         }
         if budget <= 400 {
-            assert!(text.matches("# Note").count() <= 3, "files go first: {text}");
+            assert!(
+                text.matches("# Note").count() <= 3,
+                "files go first: {text}"
+            );
         }
     }
-    assert!(town.fails(2, &["context", "--budget", "99", "--as", "alice"]).contains("100"));
+    assert!(
+        town.fails(2, &["context", "--budget", "99", "--as", "alice"])
+            .contains("100")
+    );
 }
 
 #[test]
@@ -121,8 +168,16 @@ fn an_empty_room_an_unidentified_session_and_a_stranger() {
     let unnamed = world.run_with(&["context"], |command| {
         command.env("MAILBAG_TEST_ANCESTRY", "unknown");
     });
-    assert!(unnamed.fails(2, &["context"]).contains("unidentified session"));
-    assert!(world.fails(3, &["context", "--as", "nobody"]).contains("no agent is called"));
+    assert!(
+        unnamed
+            .fails(2, &["context"])
+            .contains("unidentified session")
+    );
+    assert!(
+        world
+            .fails(3, &["context", "--as", "nobody"])
+            .contains("no agent is called")
+    );
     World::empty().fails(3, &["context", "--as", "alice"]);
 }
 
@@ -134,13 +189,21 @@ fn links_fifos_and_drafts_among_the_shared_files_are_not_followed_and_nothing_ha
     world.write("secret", "secret");
     symlink(world.room("secret"), world.room("context/a/link.md")).expect("a link");
     symlink(world.room("spool"), world.room("context/spool")).expect("a link");
-    let fifo = std::process::Command::new("mkfifo").arg(world.room("context/a/fifo.md")).status();
+    let fifo = std::process::Command::new("mkfifo")
+        .arg(world.room("context/a/fifo.md"))
+        .status();
     assert!(fifo.expect("mkfifo").success());
     let context = world.json(&["context", "--as", "alice"]);
     let files = context["project"]["files"].as_array().expect("files");
-    assert_eq!(files.iter().map(|file| &file["path"]).collect::<Vec<_>>(), ["a/real.md"]);
+    assert_eq!(
+        files.iter().map(|file| &file["path"]).collect::<Vec<_>>(),
+        ["a/real.md"]
+    );
     fs::remove_dir_all(world.room("context")).expect("it is there");
-    assert_eq!(world.json(&["context", "--as", "alice"])["project"]["total"], json!(0));
+    assert_eq!(
+        world.json(&["context", "--as", "alice"])["project"]["total"],
+        json!(0)
+    );
 }
 
 #[test]
@@ -165,14 +228,23 @@ fn an_open_approval_awaits_its_decider_and_a_decided_one_is_a_decision() {
         json!({"id": "deploy", "to": "alice", "type": "approval", "subject": "Deploy?", "body": "It is ready."}),
     );
     let thread = &context["conversation"][0];
-    assert_eq!((&thread["awaits_answer"], &thread["messages"][0]["about"]), (&json!(true), &json!("Deploy?")));
+    assert_eq!(
+        (&thread["awaits_answer"], &thread["messages"][0]["about"]),
+        (&json!(true), &json!("Deploy?"))
+    );
     assert_eq!(context["session"]["decisions"], json!([]));
-    let context = said("alice", json!({"type": "decision", "in_reply_to": "deploy", "option": "no"}));
+    let context = said(
+        "alice",
+        json!({"type": "decision", "in_reply_to": "deploy", "option": "no"}),
+    );
     assert_eq!(context["conversation"], json!([]));
     let decision = &context["session"]["decisions"][0];
     assert_eq!(
         (&decision["about"], &decision["text"], &decision["from"]),
         (&json!("Deploy?"), &json!("no"), &json!("alice"))
     );
-    assert!(town.ok(&["context", "--as", "bob"]).contains("approval.decided from alice, “Deploy?”: “no”"));
+    assert!(
+        town.ok(&["context", "--as", "bob"])
+            .contains("approval.decided from alice, “Deploy?”: “no”")
+    );
 }

@@ -8,11 +8,18 @@ use std::fs;
 /// What a client's hook tells alice at an event of her session.
 fn fire(town: &Town, client: &str, event: &str, source: &str) -> String {
     let mut hook = town.program(&["hook", client]);
-    let event =
-        json!({"hook_event_name": event, "session_id": "s1", "source": source, "prompt": "x", "cwd": town.path()});
-    let output = hook.env("MAILBAG_AGENT", "alice").write_stdin(event.to_string()).output().expect("the program runs");
-    let Ok(told) = serde_json::from_slice::<Value>(&output.stdout) else { return String::new() };
-    let context = told.get("additionalContext").unwrap_or(&told["hookSpecificOutput"]["additionalContext"]);
+    let event = json!({"hook_event_name": event, "session_id": "s1", "source": source, "prompt": "x", "cwd": town.path()});
+    let output = hook
+        .env("MAILBAG_AGENT", "alice")
+        .write_stdin(event.to_string())
+        .output()
+        .expect("the program runs");
+    let Ok(told) = serde_json::from_slice::<Value>(&output.stdout) else {
+        return String::new();
+    };
+    let context = told
+        .get("additionalContext")
+        .unwrap_or(&told["hookSpecificOutput"]["additionalContext"]);
     context.as_str().unwrap_or_default().to_owned()
 }
 
@@ -26,16 +33,29 @@ fn each_client_gets_it_once_at_the_start_and_not_without_the_setting() {
     // P175
     for client in ["claude", "codex", "gemini", "qwen", "copilot"] {
         let told = fire(&room(), client, "SessionStart", "startup");
-        assert!(told.contains("unread") && !told.contains("context of alice"), "{client}: {told}");
+        assert!(
+            told.contains("unread") && !told.contains("context of alice"),
+            "{client}: {told}"
+        );
         let town = room();
         settings(&town, "brief = \"context\"\n");
         let told = fire(&town, client, "SessionStart", "startup");
-        let (mail, context) =
-            told.split_once("mailbag: context of alice").unwrap_or_else(|| panic!("{client}: {told}"));
-        assert!(mail.contains("you own src/web") && mail.contains("unread"), "mail and claims first: {told}");
-        assert!(context.contains("Sign in with a passkey") && !context.contains("you own"), "{client}: {told}");
+        let (mail, context) = told
+            .split_once("mailbag: context of alice")
+            .unwrap_or_else(|| panic!("{client}: {told}"));
+        assert!(
+            mail.contains("you own src/web") && mail.contains("unread"),
+            "mail and claims first: {told}"
+        );
+        assert!(
+            context.contains("Sign in with a passkey") && !context.contains("you own"),
+            "{client}: {told}"
+        );
         assert_eq!(fire(&town, client, "UserPromptSubmit", ""), "", "{client}");
-        assert!(!fire(&town, client, "SessionStart", "resume").contains("context of alice"), "{client}");
+        assert!(
+            !fire(&town, client, "SessionStart", "resume").contains("context of alice"),
+            "{client}"
+        );
     }
 }
 
@@ -45,7 +65,11 @@ fn it_stays_within_its_own_budget_beside_the_mail() {
     let town = room();
     for n in 0..80 {
         town.write(&format!("context/{n}.md"), "word ".repeat(60));
-        town.mail("bob", &format!("x{n}.json"), json!({"to": "alice", "body": format!("{n} {}", "word ".repeat(60))}));
+        town.mail(
+            "bob",
+            &format!("x{n}.json"),
+            json!({"to": "alice", "body": format!("{n} {}", "word ".repeat(60))}),
+        );
     }
     town.ok(&["run", "--once", "-q"]);
     for budget in [100, 500, 2000] {
@@ -57,9 +81,15 @@ fn it_stays_within_its_own_budget_beside_the_mail() {
         let told = fire(&town, "claude", "SessionStart", "startup");
         let at = told.find("mailbag: context of alice").expect("the context");
         assert!(told[at..].len().div_ceil(4) <= budget, "{budget}: {told}");
-        assert!(told[..at].chars().count() <= 1500 && told.len() < 10_000, "{told}");
+        assert!(
+            told[..at].chars().count() <= 1500 && told.len() < 10_000,
+            "{told}"
+        );
     }
-    town.write("settings.toml", "brief = \"context\"\ncontext_budget = 99\n");
+    town.write(
+        "settings.toml",
+        "brief = \"context\"\ncontext_budget = 99\n",
+    );
     assert!(town.fails(1, &["settings"]).contains("from 100 to 2000"));
 }
 
@@ -72,5 +102,8 @@ fn a_context_that_cannot_be_collected_hides_no_mail() {
     fs::remove_dir_all(town.room("context")).expect("it is there");
     fs::write(town.room("context"), "a file").expect("the room");
     let told = fire(&town, "claude", "SessionStart", "startup");
-    assert!(told.contains("unread") && told.contains("Which port?"), "{told}");
+    assert!(
+        told.contains("unread") && told.contains("Which port?"),
+        "{told}"
+    );
 }

@@ -13,7 +13,14 @@ fn the_tables_of_what_clients_can_do_are_those_of_the_source() {
     ] {
         let text = read(page);
         let (begin, end) = (format!("<!-- {name} -->\n"), format!("<!-- {name} end -->"));
-        let shown = text.split_once(&begin).and_then(|(_, rest)| rest.split_once(&end)).map(|(shown, _)| shown);
-        assert_eq!(shown, Some(table.as_str()), "between {begin}and {end} in {page} must be:\n{table}");
+        let shown = text
+            .split_once(&begin)
+            .and_then(|(_, rest)| rest.split_once(&end))
+            .map(|(shown, _)| shown);
+        assert_eq!(
+            shown,
+            Some(table.as_str()),
+            "between {begin}and {end} in {page} must be:\n{table}"
+        );
     }
 }

@@ -38,7 +38,10 @@ const REPLACED: &[(&str, &str)] = &[
     (r"\bspellings?\b", "dialect, or form"),
     (r"\bwhat waits\b", "pending messages"),
     (r"\b[Ww]hoever\b", "the agent, the person, the process"),
-    (r"\b(of|is|to) nobody\b", "unidentified, unregistered, no agent"),
+    (
+        r"\b(of|is|to) nobody\b",
+        "unidentified, unregistered, no agent",
+    ),
     (r"\bof no use\b", "expired"),
     (r"\bto and fro\b", "back and forth"),
     (r"\bstands?\b", "is, remains, contains"),
@@ -47,9 +50,15 @@ const REPLACED: &[(&str, &str)] = &[
 #[test]
 fn the_glossary_has_each_term_once_and_in_order() {
     let glossary = read("docs/glossary.md");
-    let terms: Vec<&str> = glossary.lines().filter_map(|line| line.strip_prefix("| **")?.split("**").next()).collect();
+    let terms: Vec<&str> = glossary
+        .lines()
+        .filter_map(|line| line.strip_prefix("| **")?.split("**").next())
+        .collect();
     assert!(terms.len() > 50, "{terms:?}");
-    assert!(terms.is_sorted_by(|one, next| one < next), "not in order, or not once each: {terms:#?}");
+    assert!(
+        terms.is_sorted_by(|one, next| one < next),
+        "not in order, or not once each: {terms:#?}"
+    );
 }
 
 #[test]
@@ -57,7 +66,10 @@ fn the_pages_use_the_words_of_the_glossary() {
     let mut wrong = Vec::new();
     for page in PAGES {
         for (at, line) in prose(&read(page)) {
-            wrong.extend(replaced(&line).map(|(word, instead)| format!("{page}:{at}: \"{word}\": write {instead}")));
+            wrong.extend(
+                replaced(&line)
+                    .map(|(word, instead)| format!("{page}:{at}: \"{word}\": write {instead}")),
+            );
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -69,9 +81,15 @@ fn the_help_of_every_command_uses_the_words_of_the_glossary() {
     while let Some(mut command) = pending.pop() {
         let help = command.render_long_help().to_string();
         // An event of the log has this name.
-        for (word, instead) in help.lines().flat_map(|line| replaced(line).collect::<Vec<_>>()) {
+        for (word, instead) in help
+            .lines()
+            .flat_map(|line| replaced(line).collect::<Vec<_>>())
+        {
             if word != "rungs" {
-                wrong.push(format!("{}: \"{word}\": write {instead}", command.get_name()));
+                wrong.push(format!(
+                    "{}: \"{word}\": write {instead}",
+                    command.get_name()
+                ));
             }
         }
         pending.extend(command.get_subcommands().cloned());
@@ -81,18 +99,33 @@ fn the_help_of_every_command_uses_the_words_of_the_glossary() {
 
 #[test]
 fn a_replaced_term_is_found_in_prose_and_not_in_code() {
-    let found = |text: &str| prose(text).iter().flat_map(|(_, line)| replaced(line).collect::<Vec<_>>()).count();
-    assert_eq!(found("The fold climbs a ladder; whoever reads it stands there."), 4);
-    assert_eq!(found("The event `rungs`\n```text\nthe ladder\n```\nis a manifold understanding.\n"), 0);
+    let found = |text: &str| {
+        prose(text)
+            .iter()
+            .flat_map(|(_, line)| replaced(line).collect::<Vec<_>>())
+            .count()
+    };
+    assert_eq!(
+        found("The fold climbs a ladder; whoever reads it stands there."),
+        4
+    );
+    assert_eq!(
+        found("The event `rungs`\n```text\nthe ladder\n```\nis a manifold understanding.\n"),
+        0
+    );
 }
 
 /// The terms in a line that the glossary replaces, each with what to write instead.
 fn replaced(line: &str) -> impl Iterator<Item = (String, &'static str)> {
     static PATTERNS: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
-        let compiled = |(pattern, instead): &(&str, &'static str)| (Regex::new(pattern).expect("a pattern"), *instead);
+        let compiled = |(pattern, instead): &(&str, &'static str)| {
+            (Regex::new(pattern).expect("a pattern"), *instead)
+        };
         REPLACED.iter().map(compiled).collect()
     });
-    PATTERNS.iter().filter_map(move |(pattern, instead)| Some((pattern.find(line)?.as_str().to_owned(), *instead)))
+    PATTERNS.iter().filter_map(move |(pattern, instead)| {
+        Some((pattern.find(line)?.as_str().to_owned(), *instead))
+    })
 }
 
 /// The lines of a page with their numbers, without blocks of code and words of code.
@@ -103,7 +136,10 @@ fn prose(page: &str) -> Vec<(usize, String)> {
             is_code = !is_code;
         } else if !is_code && !line.starts_with("    ") {
             // Every second part between backticks is code.
-            lines.push((n + 1, line.split('`').step_by(2).collect::<Vec<_>>().join("…")));
+            lines.push((
+                n + 1,
+                line.split('`').step_by(2).collect::<Vec<_>>().join("…"),
+            ));
         }
     }
     lines

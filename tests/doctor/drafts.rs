@@ -9,7 +9,8 @@ use std::time::{Duration, SystemTime};
 fn draft(world: &World, name: &str, minutes: u64) -> File {
     let path = world.drop_file("alice", name, r#"{"to": "bo"#);
     let file = File::options().write(true).open(path).expect("the draft");
-    file.set_modified(SystemTime::now() - Duration::from_secs(minutes * 60)).expect("an age");
+    file.set_modified(SystemTime::now() - Duration::from_secs(minutes * 60))
+        .expect("an age");
     file
 }
 
@@ -22,30 +23,60 @@ fn an_old_draft_that_nobody_holds_is_told_and_removed() {
     held.lock().expect("a lock");
     draft(&world, ".alices-own.json", 30);
     let report = examined(&world, &[]);
-    says(&finding(&report, "draft"), "note", &["outbox/alice has 1 draft", "mailbag doctor --fix"]);
+    says(
+        &finding(&report, "draft"),
+        "note",
+        &["outbox/alice has 1 draft", "mailbag doctor --fix"],
+    );
     assert_eq!(report["healthy"], true);
     let after = examined(&world, &["--fix"]);
     assert!(!codes(&after).contains(&"draft".to_owned()), "{after:#}");
     let left = |name: &str| world.room("outbox/alice").join(name).exists();
     assert!(!left(".old.json.4711.tmp"));
-    assert!(left(".young.json.4711.tmp") && left(".held.json.4711.tmp") && left(".alices-own.json"));
+    assert!(
+        left(".young.json.4711.tmp") && left(".held.json.4711.tmp") && left(".alices-own.json")
+    );
 }
 
-#[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 #[test]
 fn a_killed_send_leaves_such_a_draft() {
     use crate::sweep::tracer::{Moment, Plan, Tracer};
     let world = World::with(&["alice"]);
     let kill = |call| {
         let send = world.bare(&["send", "human", "hello", "--as", "alice"]);
-        Tracer::new(&world.room("outbox"))
-            .and_then(|mut tracer| tracer.run(send, Plan::Kill { call, moment: Moment::After }))
+        Tracer::new(&world.room("outbox")).and_then(|mut tracer| {
+            tracer.run(
+                send,
+                Plan::Kill {
+                    call,
+                    moment: Moment::After,
+                },
+            )
+        })
     };
     // The first call that changes an outbox makes the draft.
     kill(1).expect("a traced run");
-    let names: Vec<_> = std::fs::read_dir(world.room("outbox/alice")).expect("an outbox").flatten().collect();
-    let [left] = &names[..] else { panic!("{names:?}") };
-    let file = File::options().write(true).open(left.path()).expect("the draft");
-    file.set_modified(SystemTime::now() - Duration::from_secs(1800)).expect("an age");
-    says(&finding(&examined(&world, &[]), "draft"), "note", &["outbox/alice has 1 draft"]);
+    let names: Vec<_> = std::fs::read_dir(world.room("outbox/alice"))
+        .expect("an outbox")
+        .flatten()
+        .collect();
+    let [left] = &names[..] else {
+        panic!("{names:?}")
+    };
+    let file = File::options()
+        .write(true)
+        .open(left.path())
+        .expect("the draft");
+    file.set_modified(SystemTime::now() - Duration::from_secs(1800))
+        .expect("an age");
+    says(
+        &finding(&examined(&world, &[]), "draft"),
+        "note",
+        &["outbox/alice has 1 draft"],
+    );
 }

@@ -15,7 +15,11 @@ fn at_home(world: &World, command: &mut assert_cmd::Command) {
 }
 
 fn install(world: &World, client: &str) {
-    world.run_with(&["install", client, "--agent", "alice"], |install| at_home(world, install)).ok(&["install"]);
+    world
+        .run_with(&["install", client, "--agent", "alice"], |install| {
+            at_home(world, install)
+        })
+        .ok(&["install"]);
 }
 
 fn project() -> World {
@@ -30,11 +34,21 @@ fn hooks_that_never_ran_are_told_and_when_each_ran() {
     let world = project();
     assert!(codes(&examined(&world)).is_empty(), "{}", examined(&world));
     install(&world, "claude");
-    says(&finding(&examined(&world), "hooks_never_ran"), "note", &["Claude Code", "have not run in this room yet"]);
+    says(
+        &finding(&examined(&world), "hooks_never_ran"),
+        "note",
+        &["Claude Code", "have not run in this room yet"],
+    );
     let input = json!({"hook_event_name": "Stop", "session_id": "s1"}).to_string();
-    world.pipe(&["hook", "claude", "--as", "alice"], input).ok(&["hook"]);
+    world
+        .pipe(&["hook", "claude", "--as", "alice"], input)
+        .ok(&["hook"]);
     let found = finding(&examined(&world), "hooks_ran");
-    says(&found, "note", &["hooks of Claude Code last ran in this room: Stop at 20"]);
+    says(
+        &found,
+        "note",
+        &["hooks of Claude Code last ran in this room: Stop at 20"],
+    );
     assert!(!codes(&examined(&world)).contains(&"hooks_never_ran".into()));
 }
 
@@ -43,16 +57,30 @@ fn hooks_that_the_client_leaves_out_are_told() {
     let world = project();
     install(&world, "codex");
     let found = finding(&examined(&world), "hooks_not_trusted");
-    says(&found, "warning", &["Codex silently skips our hooks", "/hooks"]);
+    says(
+        &found,
+        "warning",
+        &["Codex silently skips our hooks", "/hooks"],
+    );
 }
 
 #[test]
 fn what_a_hook_complained_of_is_told() {
     let world = project();
-    let input = json!({"hook_event_name": "SessionStart", "session_id": "s1", "source": "startup"}).to_string();
-    world.pipe(&["hook", "claude", "--as", "alise"], input).ok(&["hook"]);
+    let input = json!({"hook_event_name": "SessionStart", "session_id": "s1", "source": "startup"})
+        .to_string();
+    world
+        .pipe(&["hook", "claude", "--as", "alise"], input)
+        .ok(&["hook"]);
     let found = finding(&examined(&world), "hook_complained");
-    says(&found, "warning", &["the Claude Code hook SessionStart failed", "no agent is called \"alise\""]);
+    says(
+        &found,
+        "warning",
+        &[
+            "the Claude Code hook SessionStart failed",
+            "no agent is called \"alise\"",
+        ],
+    );
 }
 
 #[test]
@@ -61,7 +89,9 @@ fn hooks_that_call_a_program_that_is_gone_are_a_problem() {
     install(&world, "gemini");
     let settings = world.path().join(".gemini/settings.json");
     let text = std::fs::read_to_string(&settings).expect("settings");
-    let program = assert_cmd::cargo::cargo_bin!("mailbag").to_string_lossy().into_owned();
+    let program = assert_cmd::cargo::cargo_bin!("mailbag")
+        .to_string_lossy()
+        .into_owned();
     assert!(text.contains(&program), "{text}");
     std::fs::write(&settings, text.replace(&program, "/gone/mailbag")).expect("settings");
     says(
@@ -76,5 +106,9 @@ fn an_agent_that_could_not_be_woken_is_told() {
     let world = project();
     let trouble = json!({"client": "wake", "event": "alice", "at": "2026-01-05T10:00:00Z", "trouble": "bell: no bell"});
     world.write("sessions/fired/wake.alice.json", trouble.to_string());
-    says(&finding(&examined(&world), "waking_failed"), "warning", &["waking alice failed", "bell: no bell"]);
+    says(
+        &finding(&examined(&world), "waking_failed"),
+        "warning",
+        &["waking alice failed", "bell: no bell"],
+    );
 }

@@ -24,21 +24,40 @@ fn too_few_watches_and_watchers_are_told_with_the_command_that_allows_more() {
         command.env("MAILBAG_TEST_PROC", bounds(&world, 4, 1));
         command
     });
-    let words = ["the limit of this user is 4", "sudo sysctl fs.inotify.max_user_watches="];
+    let words = [
+        "the limit of this user is 4",
+        "sudo sysctl fs.inotify.max_user_watches=",
+    ];
     says(&finding(&report, "few_watches"), "warning", &words);
-    let words = ["the limit of this user is 1", "sudo sysctl fs.inotify.max_user_instances="];
+    let words = [
+        "the limit of this user is 1",
+        "sudo sysctl fs.inotify.max_user_instances=",
+    ];
     says(&finding(&report, "few_watchers"), "warning", &words);
 }
 
 #[test]
 fn too_few_open_files_are_told() {
     let world = World::with(&["alice"]);
-    let program = assert_cmd::cargo::cargo_bin!("mailbag").display().to_string();
+    let program = assert_cmd::cargo::cargo_bin!("mailbag")
+        .display()
+        .to_string();
     let mut command = Command::new("sh");
-    command.args(["-c", &format!("ulimit -n 64 && exec '{program}' doctor --json")]).current_dir(world.path());
-    command.env_remove("MAILBAG_ROOM").env_remove("MAILBAG_AGENT");
+    command
+        .args([
+            "-c",
+            &format!("ulimit -n 64 && exec '{program}' doctor --json"),
+        ])
+        .current_dir(world.path());
+    command
+        .env_remove("MAILBAG_ROOM")
+        .env_remove("MAILBAG_AGENT");
     let report = report(assert_cmd::Command::from_std(command));
-    says(&finding(&report, "few_open_files"), "warning", &["64", "ulimit -n "]);
+    says(
+        &finding(&report, "few_open_files"),
+        "warning",
+        &["64", "ulimit -n "],
+    );
 }
 
 #[test]
@@ -46,7 +65,11 @@ fn a_file_system_that_tells_of_no_changes_is_a_note() {
     let world = World::with(&["alice"]);
     let mut command = world.program(&["doctor", "--json"]);
     command.env("MAILBAG_TEST_SILENT", "1");
-    says(&finding(&report(command), "silent_file_system"), "note", &["every two seconds", "mailbag run --poll"]);
+    says(
+        &finding(&report(command), "silent_file_system"),
+        "note",
+        &["every two seconds", "mailbag run --poll"],
+    );
 }
 
 /// Runs the program in a room on a file system made for it, and says what `doctor` said; `None` where nobody may mount.
@@ -58,15 +81,25 @@ fn mounted(world: &World, script: &str) -> Option<serde_json::Value> {
 /// The same with these rights: `-rm`, those that everybody has over what is in memory; `-m`, the tester's own.
 #[cfg(target_os = "linux")]
 fn mounted_by(world: &World, rights: &str, script: &str) -> Option<serde_json::Value> {
-    let may = Command::new("unshare").args([rights, "true"]).output().is_ok_and(|output| output.status.success());
+    let may = Command::new("unshare")
+        .args([rights, "true"])
+        .output()
+        .is_ok_and(|output| output.status.success());
     if !may {
         skip("this user can make no namespaces with `unshare`");
         return None;
     }
-    let program = assert_cmd::cargo::cargo_bin!("mailbag").display().to_string();
+    let program = assert_cmd::cargo::cargo_bin!("mailbag")
+        .display()
+        .to_string();
     let mut command = Command::new("unshare");
-    command.args([rights, "sh", "-c", script]).current_dir(world.path()).env("mailbag", program);
-    command.env_remove("MAILBAG_ROOM").env_remove("MAILBAG_AGENT");
+    command
+        .args([rights, "sh", "-c", script])
+        .current_dir(world.path())
+        .env("mailbag", program);
+    command
+        .env_remove("MAILBAG_ROOM")
+        .env_remove("MAILBAG_AGENT");
     Some(report(assert_cmd::Command::from_std(command)))
 }
 
@@ -76,9 +109,19 @@ fn a_disk_that_is_nearly_full_is_told() {
     let world = World::empty();
     let script = "mkdir small && mount -t tmpfs -o size=1m,nr_inodes=200 none small && cd small && \
                   \"$mailbag\" -q init > /dev/null && exec \"$mailbag\" doctor --json";
-    let Some(report) = mounted(&world, script) else { return };
-    says(&finding(&report, "disk_full"), "problem", &["0 MiB", "mailbag archive"]);
-    says(&finding(&report, "no_inodes"), "problem", &["inodes", "mailbag archive"]);
+    let Some(report) = mounted(&world, script) else {
+        return;
+    };
+    says(
+        &finding(&report, "disk_full"),
+        "problem",
+        &["0 MiB", "mailbag archive"],
+    );
+    says(
+        &finding(&report, "no_inodes"),
+        "problem",
+        &["inodes", "mailbag archive"],
+    );
 }
 
 #[cfg(target_os = "linux")]
@@ -87,8 +130,14 @@ fn an_inbox_on_another_file_system_is_told() {
     let world = World::with(&["bob"]);
     std::fs::create_dir_all(world.room("inbox/bob")).expect("an inbox");
     let script = "mount -t tmpfs none .mailbag/inbox/bob && exec \"$mailbag\" doctor --json";
-    let Some(report) = mounted(&world, script) else { return };
-    says(&finding(&report, "other_file_system"), "problem", &["inbox/bob", "df "]);
+    let Some(report) = mounted(&world, script) else {
+        return;
+    };
+    says(
+        &finding(&report, "other_file_system"),
+        "problem",
+        &["inbox/bob", "df "],
+    );
 }
 
 #[cfg(target_os = "linux")]
@@ -101,10 +150,18 @@ fn a_room_in_memory_is_told_that_it_is_not_durable() {
              echo '{settings}' > .mailbag/settings.toml && exec \"$mailbag\" doctor --json"
         )
     };
-    let Some(report) = mounted(&world, &script("")) else { return };
-    says(&finding(&report, "not_durable"), "note", &["in-memory", "df -T "]);
+    let Some(report) = mounted(&world, &script("")) else {
+        return;
+    };
+    says(
+        &finding(&report, "not_durable"),
+        "note",
+        &["in-memory", "df -T "],
+    );
     let world = World::empty();
-    let Some(report) = mounted(&world, &script("durability = \"process\"")) else { return };
+    let Some(report) = mounted(&world, &script("durability = \"process\"")) else {
+        return;
+    };
     assert!(!report.to_string().contains("not_durable"), "{report:#}");
 }
 
@@ -113,7 +170,11 @@ fn a_file_system_that_does_not_tell_is_a_note() {
     let world = World::new();
     let mut command = world.program(&["doctor", "--json"]);
     command.env("MAILBAG_TEST_KEEPS", "unknown");
-    says(&finding(&report(command), "durability_unknown"), "note", &["unknown whether", "df -T "]);
+    says(
+        &finding(&report(command), "durability_unknown"),
+        "note",
+        &["unknown whether", "df -T "],
+    );
 }
 
 /// Formats a file in these ways, mounts it, and looks what `doctor` says of a room there.
@@ -127,7 +188,9 @@ fn ext4_without_a_journal_and_ext2_are_told_and_ext4_with_one_is_not() {
              \"$mailbag\" -q init > /dev/null && exec \"$mailbag\" doctor --json"
         );
         let has = |program: &str| Command::new(program).arg("-V").output().is_ok();
-        let may = rustix::process::geteuid().is_root() && has("losetup") && has(mkfs.split(' ').next()?);
+        let may = rustix::process::geteuid().is_root()
+            && has("losetup")
+            && has(mkfs.split(' ').next()?);
         let report = may.then(|| mounted_by(&world, "-m", &script))??;
         Some(report.to_string().contains("without a journal"))
     };

@@ -8,8 +8,17 @@ use std::fs;
 /// Mends, and gives the codes of what was mended.
 fn fixed(world: &World) -> Vec<Value> {
     let report = examined(world, &["--fix"]);
-    assert_eq!((&report["healthy"], codes(&report)), (&json!(true), vec![]), "{report:#}");
-    report["fixed"].as_array().expect("a list").iter().map(|fixed| fixed["code"].clone()).collect()
+    assert_eq!(
+        (&report["healthy"], codes(&report)),
+        (&json!(true), vec![]),
+        "{report:#}"
+    );
+    report["fixed"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|fixed| fixed["code"].clone())
+        .collect()
 }
 
 #[test]
@@ -20,8 +29,16 @@ fn a_conversation_that_lacks_messages_is_made_again() {
     let path = world.room("channels/main/messages.ndjson");
     let whole = fs::read(&path).expect("the conversation");
     fs::remove_file(&path).expect("it is there");
-    says(&finding(&examined(&world, &[]), "conversation_behind"), "warning", &["channels/main", "ends at message 0"]);
-    let cut = whole.iter().position(|&byte| byte == b'\n').expect("two lines") + 1;
+    says(
+        &finding(&examined(&world, &[]), "conversation_behind"),
+        "warning",
+        &["channels/main", "ends at message 0"],
+    );
+    let cut = whole
+        .iter()
+        .position(|&byte| byte == b'\n')
+        .expect("two lines")
+        + 1;
     fs::write(&path, &whole[..cut]).expect("half of it");
     let found = finding(&examined(&world, &[]), "conversation_behind");
     says(&found, "warning", &["mailbag run --once"]);
@@ -37,7 +54,11 @@ fn a_last_batch_that_is_not_whole_is_set_aside() {
     let mut text = fs::read_to_string(&path).expect("the log");
     text.push_str("{\"seq\":99,");
     fs::write(&path, &text).expect("the log");
-    says(&finding(&examined(&world, &[]), "log_unfinished"), "warning", &["incomplete"]);
+    says(
+        &finding(&examined(&world, &[]), "log_unfinished"),
+        "warning",
+        &["incomplete"],
+    );
     let report = examined(&world, &["--fix"]);
     assert_eq!(report["fixed"][0]["code"], "log_unfinished");
     // What was cut off is kept, and said.
@@ -48,8 +69,15 @@ fn a_last_batch_that_is_not_whole_is_set_aside() {
 #[test]
 fn what_a_killed_router_left_is_cleared() {
     let world = World::with(&["alice"]);
-    world.write("spool/lock", "{\"pid\":4194303,\"mode\":\"run\",\"since\":\"2026-01-01T00:00:00Z\"}\n");
-    says(&finding(&examined(&world, &[]), "killed_router"), "note", &["4194303"]);
+    world.write(
+        "spool/lock",
+        "{\"pid\":4194303,\"mode\":\"run\",\"since\":\"2026-01-01T00:00:00Z\"}\n",
+    );
+    says(
+        &finding(&examined(&world, &[]), "killed_router"),
+        "note",
+        &["4194303"],
+    );
     assert_eq!(fixed(&world), ["killed_router"]);
 }
 
@@ -60,8 +88,15 @@ fn a_missing_directory_is_made_and_waiting_mail_routed() {
     fs::remove_dir_all(world.room("context")).expect("it is there");
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "x"}"#);
     let report = examined(&world, &[]);
-    assert_eq!(codes(&report), ["missing_directory", "missing_directory", "waiting"], "{report:#}");
-    assert_eq!(fixed(&world), ["missing_directory", "missing_directory", "waiting"]);
+    assert_eq!(
+        codes(&report),
+        ["missing_directory", "missing_directory", "waiting"],
+        "{report:#}"
+    );
+    assert_eq!(
+        fixed(&world),
+        ["missing_directory", "missing_directory", "waiting"]
+    );
     assert!(world.room("spool/stage").is_dir() && world.bodies("bob") == ["x"]);
 }
 
@@ -70,7 +105,10 @@ fn what_it_mended_is_told_in_words() {
     let world = World::with(&["alice", "bob"]);
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "x"}"#);
     let text = world.ok(&["doctor", "--fix"]);
-    assert!(text.contains("fixed: 1 file pending in outboxes") && text.contains("no problems with"), "{text}");
+    assert!(
+        text.contains("fixed: 1 file pending in outboxes") && text.contains("no problems with"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -79,6 +117,13 @@ fn what_it_may_not_mend_is_left_as_it_is() {
     world.write("registry.json", "{");
     let before = fs::read(world.room("registry.json")).expect("the registry");
     let report = examined(&world, &["--fix"]);
-    assert_eq!((codes(&report), &report["fixed"]), (vec!["registry".to_owned()], &json!([])), "{report:#}");
-    assert_eq!(fs::read(world.room("registry.json")).expect("the registry"), before);
+    assert_eq!(
+        (codes(&report), &report["fixed"]),
+        (vec!["registry".to_owned()], &json!([])),
+        "{report:#}"
+    );
+    assert_eq!(
+        fs::read(world.room("registry.json")).expect("the registry"),
+        before
+    );
 }

@@ -21,9 +21,17 @@ fn examined(world: &World, args: &[&str]) -> Value {
 fn report(mut command: assert_cmd::Command) -> Value {
     let output = command.output().expect("the program runs");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    let report: Value = serde_json::from_str(&text)
-        .unwrap_or_else(|e| panic!("no JSON: {e}\n{text}\n{}", String::from_utf8_lossy(&output.stderr)));
-    assert_eq!(output.status.code(), Some(i32::from(report["healthy"] == false)), "{report}");
+    let report: Value = serde_json::from_str(&text).unwrap_or_else(|e| {
+        panic!(
+            "no JSON: {e}\n{text}\n{}",
+            String::from_utf8_lossy(&output.stderr)
+        )
+    });
+    assert_eq!(
+        output.status.code(),
+        Some(i32::from(report["healthy"] == false)),
+        "{report}"
+    );
     report
 }
 
@@ -32,24 +40,38 @@ fn report(mut command: assert_cmd::Command) -> Value {
 fn finding(report: &Value, code: &str) -> Value {
     let all = report["findings"].as_array().expect("a list");
     let mut those = all.iter().filter(|finding| finding["code"] == code);
-    let found = those.next().unwrap_or_else(|| panic!("no {code} in {report:#}")).clone();
+    let found = those
+        .next()
+        .unwrap_or_else(|| panic!("no {code} in {report:#}"))
+        .clone();
     assert!(those.next().is_none(), "{code} twice in {report:#}");
     let cure = found["cure"].as_str().expect("a text");
-    assert!(!cure.is_empty() && !cure.contains('\n'), "no command line: {found:#}");
+    assert!(
+        !cure.is_empty() && !cure.contains('\n'),
+        "no command line: {found:#}"
+    );
     found
 }
 
 fn codes(report: &Value) -> Vec<String> {
     let all = report["findings"].as_array().expect("a list").iter();
-    all.map(|finding| finding["code"].as_str().unwrap_or_default().to_owned()).collect()
+    all.map(|finding| finding["code"].as_str().unwrap_or_default().to_owned())
+        .collect()
 }
 
 #[track_caller]
 fn says(finding: &Value, severity: &str, words: &[&str]) {
     assert_eq!(finding["severity"], severity, "{finding:#}");
     for word in words {
-        let is_there = |field: &str| finding[field].as_str().is_some_and(|text| text.contains(word));
-        assert!(is_there("what") || is_there("cure"), "{word:?} is not in {finding:#}");
+        let is_there = |field: &str| {
+            finding[field]
+                .as_str()
+                .is_some_and(|text| text.contains(word))
+        };
+        assert!(
+            is_there("what") || is_there("cure"),
+            "{word:?} is not in {finding:#}"
+        );
     }
 }
 
@@ -57,11 +79,18 @@ fn says(finding: &Value, severity: &str, words: &[&str]) {
 #[track_caller]
 fn paste(world: &World, finding: &Value) {
     let program = assert_cmd::cargo::cargo_bin!("mailbag");
-    let path =
-        format!("{}:{}", program.parent().expect("a directory").display(), std::env::var("PATH").unwrap_or_default());
+    let path = format!(
+        "{}:{}",
+        program.parent().expect("a directory").display(),
+        std::env::var("PATH").unwrap_or_default()
+    );
     let mut shell = world.bare(&[]);
     let mut command = std::process::Command::new("sh");
-    command.arg("-c").arg(finding["cure"].as_str().expect("a text")).current_dir(world.path()).env("PATH", path);
+    command
+        .arg("-c")
+        .arg(finding["cure"].as_str().expect("a text"))
+        .current_dir(world.path())
+        .env("PATH", path);
     shell.get_envs().for_each(|(name, value)| {
         match value {
             Some(value) => command.env(name, value),
@@ -69,7 +98,11 @@ fn paste(world: &World, finding: &Value) {
         };
     });
     let output = command.output().expect("a shell");
-    assert!(output.status.success(), "{finding:#}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{finding:#}\n{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     shell.arg("--version");
 }
 
@@ -79,7 +112,11 @@ fn a_room_without_a_fault_is_healthy_and_looking_changes_nothing() {
     world.send("alice", "bob", "hi");
     let before = world.everything();
     let report = examined(&world, &[]);
-    assert_eq!((&report["healthy"], codes(&report)), (&Value::Bool(true), Vec::new()), "{report:#}");
+    assert_eq!(
+        (&report["healthy"], codes(&report)),
+        (&Value::Bool(true), Vec::new()),
+        "{report:#}"
+    );
     assert!(world.ok(&["doctor"]).starts_with("no problems with "));
     assert_eq!(world.everything(), before, "looking changes nothing");
 }

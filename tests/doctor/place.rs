@@ -34,8 +34,20 @@ fn from(world: &World, directory: &Path, args: &[&str]) -> Value {
 fn an_empty_room_with_mail_in_one_below_is_told() {
     let world = beside("project");
     let found = finding(&examined(&world, &[]), "other_room");
-    says(&found, "warning", &["empty here, 2 unread in ", "project/.mailbag", "export MAILBAG_ROOM="]);
-    says(&finding(&examined(&world, &["--as", "bob"]), "other_room"), "problem", &["2 unread for bob"]);
+    says(
+        &found,
+        "warning",
+        &[
+            "empty here, 2 unread in ",
+            "project/.mailbag",
+            "export MAILBAG_ROOM=",
+        ],
+    );
+    says(
+        &finding(&examined(&world, &["--as", "bob"]), "other_room"),
+        "problem",
+        &["2 unread for bob"],
+    );
 }
 
 #[test]
@@ -45,7 +57,11 @@ fn mail_in_a_room_above_the_one_that_is_found_is_told() {
     let below = world.path().join("a/b");
     fs::create_dir_all(&below).expect("a directory");
     world.ok(&["init", &below.join(".mailbag").display().to_string()]);
-    says(&finding(&from(&world, &below, &[]), "other_room"), "warning", &["1 unread in ", "in a parent directory"]);
+    says(
+        &finding(&from(&world, &below, &[]), "other_room"),
+        "warning",
+        &["1 unread in ", "in a parent directory"],
+    );
 }
 
 #[test]
@@ -55,7 +71,11 @@ fn a_room_that_the_environment_names_is_compared_with_the_one_that_stands_here()
     let other = World::new();
     let mut command = world.program(&["doctor", "--json"]);
     command.env("MAILBAG_ROOM", other.room(""));
-    says(&finding(&report(command), "other_room"), "warning", &["1 unread in ", "unset MAILBAG_ROOM"]);
+    says(
+        &finding(&report(command), "other_room"),
+        "warning",
+        &["1 unread in ", "unset MAILBAG_ROOM"],
+    );
 }
 
 #[test]
@@ -65,23 +85,37 @@ fn without_a_room_one_near_by_is_named() {
     let report = examined(&world, &[]);
     assert_eq!(codes(&report), ["no_room", "other_room"], "{report:#}");
     says(&finding(&report, "no_room"), "problem", &["mailbag init"]);
-    says(&finding(&report, "other_room"), "problem", &["no room here, 2 unread in "]);
+    says(
+        &finding(&report, "other_room"),
+        "problem",
+        &["no room here, 2 unread in "],
+    );
 }
 
 #[test]
 fn the_rooms_of_all_worktrees_of_a_repository_are_looked_at() {
     let world = World::empty();
     // As git writes them: a main worktree, and a linked one elsewhere.
-    let (main, linked) = (world.path().join("main"), world.path().join("elsewhere/linked"));
+    let (main, linked) = (
+        world.path().join("main"),
+        world.path().join("elsewhere/linked"),
+    );
     let own = main.join(".git/worktrees/linked");
     fs::create_dir_all(&own).expect("directories");
     fs::create_dir_all(&linked).expect("directories");
     fs::write(own.join("commondir"), "../..\n").expect("a file");
-    fs::write(own.join("gitdir"), format!("{}\n", linked.join(".git").display())).expect("a file");
+    fs::write(
+        own.join("gitdir"),
+        format!("{}\n", linked.join(".git").display()),
+    )
+    .expect("a file");
     fs::write(linked.join(".git"), format!("gitdir: {}\n", own.display())).expect("a file");
     world.ok(&["init", &main.join(".mailbag").display().to_string()]);
     mail_in(&world, &linked);
-    let by = [(&main, "in a worktree of the same repository"), (&linked, "in the working directory")];
+    let by = [
+        (&main, "in a worktree of the same repository"),
+        (&linked, "in the working directory"),
+    ];
     for (directory, by) in by {
         let found = finding(&from(&world, directory, &[]), "other_room");
         says(&found, "warning", &["elsewhere/linked/.mailbag", by]);
@@ -94,7 +128,11 @@ fn a_room_near_by_is_only_a_note_where_there_is_mail_here_too() {
     world.send("human", "bob", "here");
     let report = examined(&world, &[]);
     assert_eq!(report["healthy"], true, "{report:#}");
-    says(&finding(&report, "other_room"), "note", &["1 unread here, 2 unread in "]);
+    says(
+        &finding(&report, "other_room"),
+        "note",
+        &["1 unread here, 2 unread in "],
+    );
 }
 
 #[test]
@@ -102,32 +140,54 @@ fn a_link_in_the_place_of_an_inbox_is_told() {
     let world = World::with(&["bob"]);
     fs::remove_dir_all(world.room("inbox/bob")).ok();
     std::os::unix::fs::symlink("/tmp", world.room("inbox/bob")).expect("a link");
-    says(&finding(&examined(&world, &[]), "unreachable_directory"), "problem", &["inbox/bob", "ls -lad "]);
+    says(
+        &finding(&examined(&world, &[]), "unreachable_directory"),
+        "problem",
+        &["inbox/bob", "ls -lad "],
+    );
 }
 
 #[test]
 fn a_directory_that_its_owner_may_not_write_is_told_with_the_command_that_mends_it() {
     let world = World::with(&["alice"]);
     let am_root = rustix::process::geteuid().is_root();
-    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is there");
+    let mode = |path: &Path, mode| {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("it is there")
+    };
     let mut command = world.bare(&["doctor", "--json"]);
     if am_root {
         // Root may write everywhere, so somebody else looks, at a room that others may read.
         mode(world.path(), 0o755);
-        crate::town::tool("chmod", ["-R".as_ref(), "a+rX".as_ref(), world.room("").as_os_str()]);
+        crate::town::tool(
+            "chmod",
+            ["-R".as_ref(), "a+rX".as_ref(), world.room("").as_os_str()],
+        );
         let home = world.path().join("home");
         std::fs::create_dir(&home).expect("a directory");
         std::os::unix::fs::chown(&home, Some(65534), Some(65534)).expect("root may");
-        command.uid(65534).gid(65534).env("MAILBAG_TRUST_DIR", home.join("trust"));
+        command
+            .uid(65534)
+            .gid(65534)
+            .env("MAILBAG_TRUST_DIR", home.join("trust"));
         let mut trust = world.bare(&["trust", "--yes"]);
-        trust.uid(65534).gid(65534).env("MAILBAG_TRUST_DIR", home.join("trust"));
+        trust
+            .uid(65534)
+            .gid(65534)
+            .env("MAILBAG_TRUST_DIR", home.join("trust"));
         assert!(trust.output().expect("it runs").status.success());
     } else {
         mode(&world.room("spool/stage"), 0o555);
     }
-    let found = finding(&report(assert_cmd::Command::from_std(command)), "unwritable_directory");
+    let found = finding(
+        &report(assert_cmd::Command::from_std(command)),
+        "unwritable_directory",
+    );
     match am_root {
-        true => says(&found, "warning", &["user 0 must run the router", "sudo -u '#0' mailbag --room "]),
+        true => says(
+            &found,
+            "warning",
+            &["user 0 must run the router", "sudo -u '#0' mailbag --room "],
+        ),
         false => {
             says(&found, "problem", &["spool/stage", "chmod u+rwx "]);
             paste(&world, &found);

@@ -10,7 +10,11 @@ fn an_outbox_of_nobody_is_named_and_the_cure_registers_its_agent() {
     let world = World::with(&["bob"]);
     world.drop_file("stranger", "x.json", r#"{"to": "bob", "body": "x"}"#);
     let found = finding(&examined(&world, &[]), "unrouted_outbox");
-    says(&found, "problem", &["outbox/stranger has 1 file", "mailbag agent add stranger"]);
+    says(
+        &found,
+        "problem",
+        &["outbox/stranger has 1 file", "mailbag agent add stranger"],
+    );
     paste(&world, &found);
     assert!(!codes(&examined(&world, &[])).contains(&"unrouted_outbox".to_owned()));
 }
@@ -20,7 +24,11 @@ fn an_outbox_under_a_display_name_is_named_and_the_cure_moves_its_mail() {
     let world = World::with(&["bob"]).agent("al", &["--name", "Porto"]);
     world.drop_file("Porto", "x.json", r#"{"to": "bob", "body": "x"}"#);
     let found = finding(&examined(&world, &[]), "unrouted_outbox");
-    says(&found, "problem", &["the directory has a display name, not an id"]);
+    says(
+        &found,
+        "problem",
+        &["the directory has a display name, not an id"],
+    );
     paste(&world, &found);
     assert_eq!(world.names("outbox/al"), ["x.json"]);
 }
@@ -34,7 +42,10 @@ fn files_that_wait_without_a_router_are_a_note() {
     let found = finding(&report, "waiting");
     says(&found, "note", &["1 file", "mailbag run --once"]);
     paste(&world, &found);
-    assert_eq!((world.bodies("bob"), codes(&examined(&world, &[]))), (vec!["x".to_owned()], vec![]));
+    assert_eq!(
+        (world.bodies("bob"), codes(&examined(&world, &[]))),
+        (vec!["x".to_owned()], vec![])
+    );
 }
 
 #[test]
@@ -42,7 +53,11 @@ fn what_is_blocked_is_told_with_its_reason() {
     let world = World::with(&["alice", "bob"]);
     world.drop_file("alice", "x.json", r#"{"to": "#);
     world.ok(&["run", "--once"]);
-    says(&finding(&examined(&world, &[]), "blocked"), "warning", &["outbox/alice/x.json", "it is empty or incomplete"]);
+    says(
+        &finding(&examined(&world, &[]), "blocked"),
+        "warning",
+        &["outbox/alice/x.json", "it is empty or incomplete"],
+    );
 }
 
 #[test]
@@ -52,7 +67,11 @@ fn a_copy_that_could_not_be_delivered_is_named() {
     fs::write(world.room("inbox/bob"), "in the way").expect("a file");
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "x"}"#);
     world.run(&["run", "--once"]);
-    says(&finding(&examined(&world, &[]), "undelivered"), "warning", &["1 accepted message", "for bob"]);
+    says(
+        &finding(&examined(&world, &[]), "undelivered"),
+        "warning",
+        &["1 accepted message", "for bob"],
+    );
 }
 
 #[test]
@@ -61,7 +80,15 @@ fn refused_mail_is_counted_with_the_command_that_lists_it() {
     world.drop_file("alice", "x.json", r#"{"to": "bbo", "body": "x"}"#);
     world.ok(&["run", "--once"]);
     let found = finding(&examined(&world, &[]), "rejected");
-    says(&found, "warning", &["1 message of alice rejected", "bbo", "mailbag rejected list --agent alice"]);
+    says(
+        &found,
+        "warning",
+        &[
+            "1 message of alice rejected",
+            "bbo",
+            "mailbag rejected list --agent alice",
+        ],
+    );
     paste(&world, &found);
 }
 
@@ -69,17 +96,36 @@ fn refused_mail_is_counted_with_the_command_that_lists_it() {
 fn a_registry_that_cannot_be_read_is_named_with_its_line() {
     let world = World::with(&["alice"]);
     world.write("registry.json", "{\n  \"agents\": [}\n");
-    says(&finding(&examined(&world, &[]), "registry"), "problem", &["registry.json", "+2 "]);
-    world.write("registry.json", r#"{"agents": [{"id": "bob"}, {"id": "Bob"}]}"#);
-    says(&finding(&examined(&world, &[]), "registry"), "problem", &["Bob", "registry.json"]);
+    says(
+        &finding(&examined(&world, &[]), "registry"),
+        "problem",
+        &["registry.json", "+2 "],
+    );
+    world.write(
+        "registry.json",
+        r#"{"agents": [{"id": "bob"}, {"id": "Bob"}]}"#,
+    );
+    says(
+        &finding(&examined(&world, &[]), "registry"),
+        "problem",
+        &["Bob", "registry.json"],
+    );
     fs::remove_file(world.room("registry.json")).expect("it is there");
-    says(&finding(&examined(&world, &[]), "registry"), "problem", &["is missing", "mailbag init "]);
+    says(
+        &finding(&examined(&world, &[]), "registry"),
+        "problem",
+        &["is missing", "mailbag init "],
+    );
 }
 
 #[test]
 fn a_setting_that_makes_no_sense_is_named_with_its_line() {
     let world = World::with(&["alice"]).settings("# a comment\ndurability = \"always\"\n");
-    says(&finding(&examined(&world, &[]), "settings"), "problem", &["durability", "settings.toml line 2", "+2 "]);
+    says(
+        &finding(&examined(&world, &[]), "settings"),
+        "problem",
+        &["durability", "settings.toml line 2", "+2 "],
+    );
 }
 
 #[test]
@@ -90,7 +136,11 @@ fn a_damaged_log_is_named() {
     let path = world.room("log/00000001.ndjson");
     let text = fs::read_to_string(&path).expect("the log");
     fs::write(&path, text.replacen("\"one\"", "\"eno\"", 1)).expect("the log");
-    says(&finding(&examined(&world, &[]), "log_damaged"), "problem", &["mailbag log verify"]);
+    says(
+        &finding(&examined(&world, &[]), "log_damaged"),
+        "problem",
+        &["mailbag log verify"],
+    );
 }
 
 #[test]
@@ -99,7 +149,11 @@ fn a_clock_behind_the_log_is_told() {
     world.send("alice", "bob", "one");
     let mut command = world.program(&["doctor", "--json"]);
     command.env("MAILBAG_TEST_NOW", "2020-01-01T00:00:00Z");
-    says(&finding(&report(command), "clock_behind"), "warning", &["timedatectl"]);
+    says(
+        &finding(&report(command), "clock_behind"),
+        "warning",
+        &["timedatectl"],
+    );
 }
 
 #[test]
@@ -107,14 +161,22 @@ fn a_log_of_another_room_is_told() {
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "one");
     world.write("spool/room", "msg_another\n");
-    says(&finding(&examined(&world, &[]), "strange_room"), "problem", &["different rooms"]);
+    says(
+        &finding(&examined(&world, &[]), "strange_room"),
+        "problem",
+        &["different rooms"],
+    );
 }
 
 #[test]
 fn what_recovery_set_aside_is_told() {
     let world = World::with(&["alice"]);
     world.write("spool/quarantine/log-1-0-x", "bytes");
-    says(&finding(&examined(&world, &[]), "quarantine"), "warning", &["1 file", "spool/quarantine"]);
+    says(
+        &finding(&examined(&world, &[]), "quarantine"),
+        "warning",
+        &["1 file", "spool/quarantine"],
+    );
 }
 
 #[test]
@@ -123,9 +185,23 @@ fn a_process_that_holds_the_room_for_too_long_is_named() {
     let pid = std::process::id();
     let holder = json!({"pid": pid, "mode": "pass", "since": "2020-01-01T00:00:00Z"});
     let lock = world.write("spool/lock", format!("{holder}\n"));
-    let held = fs::File::options().append(true).open(lock).expect("the lock");
+    let held = fs::File::options()
+        .append(true)
+        .open(lock)
+        .expect("the lock");
     held.lock().expect("no process holds it");
-    assert!(!world.run(&["doctor", "--json"]).out.contains("stalled_router"), "it made a step just now");
-    held.set_modified(std::time::SystemTime::UNIX_EPOCH).expect("a time");
-    says(&finding(&examined(&world, &[]), "stalled_router"), "warning", &[&format!("kill {pid}"), "1970"]);
+    assert!(
+        !world
+            .run(&["doctor", "--json"])
+            .out
+            .contains("stalled_router"),
+        "it made a step just now"
+    );
+    held.set_modified(std::time::SystemTime::UNIX_EPOCH)
+        .expect("a time");
+    says(
+        &finding(&examined(&world, &[]), "stalled_router"),
+        "warning",
+        &[&format!("kill {pid}"), "1970"],
+    );
 }

@@ -11,9 +11,20 @@ struct Session(Child);
 impl Session {
     fn of(world: &World, agent: &str) -> Session {
         let mut command = Command::new("sh");
-        command.args(["-c", &format!("MAILBAG_AGENT={agent} cat; :")]).current_dir(world.path());
-        command.env_remove("MAILBAG_AGENT").env_remove("MAILBAG_ROOM").env_remove("MAOS_AGENT_ID");
-        Session(command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().expect("a shell"))
+        command
+            .args(["-c", &format!("MAILBAG_AGENT={agent} cat; :")])
+            .current_dir(world.path());
+        command
+            .env_remove("MAILBAG_AGENT")
+            .env_remove("MAILBAG_ROOM")
+            .env_remove("MAOS_AGENT_ID");
+        Session(
+            command
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .spawn()
+                .expect("a shell"),
+        )
     }
 }
 
@@ -29,12 +40,23 @@ impl Drop for Session {
 fn two_processes_that_are_started_as_one_agent_are_told() {
     let (world, elsewhere) = (World::with(&["alice", "bob"]), World::with(&["bob"]));
     let is_told = || codes(&examined(&world, &[])).contains(&"two_sessions".to_owned());
-    let _sessions = [Session::of(&world, "alice"), Session::of(&world, "bob"), Session::of(&elsewhere, "bob")];
+    let _sessions = [
+        Session::of(&world, "alice"),
+        Session::of(&world, "bob"),
+        Session::of(&elsewhere, "bob"),
+    ];
     assert!(!is_told(), "each is the only one of its agent and room");
     let second = Session::of(&world, "bob");
     world.wait("both have begun", is_told);
     let found = finding(&examined(&world, &[]), "two_sessions");
-    says(&found, "warning", &["2 sessions act as bob at the same time", "ps -o pid,lstart,cmd -p "]);
+    says(
+        &found,
+        "warning",
+        &[
+            "2 sessions act as bob at the same time",
+            "ps -o pid,lstart,cmd -p ",
+        ],
+    );
     drop(second);
     world.wait("the second has ended", || !is_told());
 }
@@ -49,7 +71,14 @@ fn messages_of_several_users_in_one_outbox_are_told() {
     let strange = world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "x"}"#);
     std::os::unix::fs::chown(strange, Some(65534), None).expect("root may");
     let found = finding(&examined(&world, &[]), "several_users");
-    says(&found, "warning", &["messages of alice were written by users 0 and 65534", "mailbag agent set alice --uid "]);
+    says(
+        &found,
+        "warning",
+        &[
+            "messages of alice were written by users 0 and 65534",
+            "mailbag agent set alice --uid ",
+        ],
+    );
 }
 
 #[test]
@@ -61,5 +90,12 @@ fn several_consumers_of_one_inbox_are_a_note() {
     assert_eq!(codes(&examined(&world, &["--as", "bob"])), [""; 0]);
     world.ok(&["take", "--as", "bob", "--holder", "second"]);
     let found = finding(&examined(&world, &["--as", "bob"]), "shared_inbox");
-    says(&found, "note", &["2 consumers hold leases on mail of bob", "first (1), second (1)"]);
+    says(
+        &found,
+        "note",
+        &[
+            "2 consumers hold leases on mail of bob",
+            "first (1), second (1)",
+        ],
+    );
 }

@@ -10,21 +10,49 @@ use serde_json::json;
 fn the_environment_says_who_and_where_it_is() {
     let world = World::new().settings("context = \"../shared\"\n");
     let print = "env | grep -E '^(MAILBAG|MAOS)_' | grep -v -e TEST -e TRUST | sort";
-    let out = world.ok(&["exec", "--id", "alice", "--role", "engineer", "--", "sh", "-c", print]);
+    let out = world.ok(&[
+        "exec", "--id", "alice", "--role", "engineer", "--", "sh", "-c", print,
+    ]);
     let room = world.room("").canonicalize().expect("a room");
     let room = room.display().to_string();
-    let shown: Vec<&str> = out.lines().map(|line| line.split_once('=').expect("a variable").1).collect();
+    let shown: Vec<&str> = out
+        .lines()
+        .map(|line| line.split_once('=').expect("a variable").1)
+        .collect();
     let (hold, session) = (shown[1], shown[7]);
     let context = format!("{room}/../shared");
-    assert_eq!(shown, ["alice", hold, "engineer", &room, "alice", "engineer", &room, session, &context]);
+    assert_eq!(
+        shown,
+        [
+            "alice", hold, "engineer", &room, "alice", "engineer", &room, session, &context
+        ]
+    );
     assert!(hold.starts_with("alice~"), "{hold}");
-    assert_eq!(uuid::Uuid::parse_str(session).expect("an id").get_version_num(), 7);
-    assert!(said(&world, "alice").iter().all(|message| message["metadata"]["session_id"] == session));
+    assert_eq!(
+        uuid::Uuid::parse_str(session)
+            .expect("an id")
+            .get_version_num(),
+        7
+    );
+    assert!(
+        said(&world, "alice")
+            .iter()
+            .all(|message| message["metadata"]["session_id"] == session)
+    );
     let mut command = world.program(&["exec", "--id", "bob", "--", "sh", "-c", print]);
-    command.env("MAOS_SESSION_ID", "s1").env("MAILBAG_ROLE", "of another").env("MAILBAG_AGENT", "carol");
+    command
+        .env("MAOS_SESSION_ID", "s1")
+        .env("MAILBAG_ROLE", "of another")
+        .env("MAILBAG_AGENT", "carol");
     let out = String::from_utf8(command.output().expect("it runs").stdout).expect("text");
-    assert!(out.contains("MAOS_SESSION_ID=s1\n") && out.contains("MAILBAG_AGENT=bob\n"), "{out}");
-    assert!(!out.contains("ROLE"), "an agent without a role has none: {out}");
+    assert!(
+        out.contains("MAOS_SESSION_ID=s1\n") && out.contains("MAILBAG_AGENT=bob\n"),
+        "{out}"
+    );
+    assert!(
+        !out.contains("ROLE"),
+        "an agent without a role has none: {out}"
+    );
 }
 
 #[test]
@@ -35,11 +63,15 @@ fn a_helper_works_in_it_without_being_told_anything() {
             town.start(&[]);
         }
         town.ok(&["helper", "python", "-o", "mailbag.py"]);
-        let script = "import mailbag; mailbag.send('bob', 'hi'); print(next(mailbag.inbox())['body'])";
+        let script =
+            "import mailbag; mailbag.send('bob', 'hi'); print(next(mailbag.inbox())['body'])";
         town.ok(&["agent", "add", "alice"]);
         town.send("bob", "alice", "are you there?");
         town.wait_for_mail("alice", 1);
-        assert_eq!(town.ok(&["exec", "--id", "alice", "--", "python3", "-c", script]), "are you there?\n");
+        assert_eq!(
+            town.ok(&["exec", "--id", "alice", "--", "python3", "-c", script]),
+            "are you there?\n"
+        );
         assert_eq!(town.wait_for_mail("bob", 1)[0]["body"], "hi");
         town.verify();
     }
@@ -48,13 +80,30 @@ fn a_helper_works_in_it_without_being_told_anything() {
 #[test]
 fn it_is_registered_online_while_it_lives_and_offline_after() {
     let world = World::new();
-    let mut command =
-        Command::start(&world, &["--id", "alice", "--role", "engineer", "--", "sh", "-c", "echo up; cat"]);
+    let mut command = Command::start(
+        &world,
+        &[
+            "--id",
+            "alice",
+            "--role",
+            "engineer",
+            "--",
+            "sh",
+            "-c",
+            "echo up; cat",
+        ],
+    );
     command.says(&world, "up");
     let alice = world.json(&["agent", "show", "alice"]);
-    assert_eq!((&alice["role"], &alice["status"]), (&json!("engineer"), &json!("online")));
     assert_eq!(
-        (present(&world, "alice")["presence"].clone(), doing(&world, "alice")["text"].clone()),
+        (&alice["role"], &alice["status"]),
+        (&json!("engineer"), &json!("online"))
+    );
+    assert_eq!(
+        (
+            present(&world, "alice")["presence"].clone(),
+            doing(&world, "alice")["text"].clone()
+        ),
         (json!("online"), json!("started sh"))
     );
     drop(command.child.stdin.take());
@@ -80,8 +129,13 @@ fn who_was_retired_meanwhile_stays_so() {
 fn another_role_a_person_and_a_bad_name_are_refused() {
     let world = World::with(&["bob"]).agent("alice", &["--role", "engineer"]);
     let before = world.read("registry.json");
-    let refused = |code, words: &[&str]| world.fails(code, &[&["exec"], words, &["--", "touch", "ran"]].concat());
-    assert!(refused(2, &["--id", "alice", "--role", "writer"]).contains("registered with the role engineer"));
+    let refused = |code, words: &[&str]| {
+        world.fails(code, &[&["exec"], words, &["--", "touch", "ran"]].concat())
+    };
+    assert!(
+        refused(2, &["--id", "alice", "--role", "writer"])
+            .contains("registered with the role engineer")
+    );
     assert!(refused(2, &["--id", "bob", "--role", "writer"]).contains("without a role"));
     assert!(refused(2, &["--id", "human"]).contains("the human"));
     refused(65, &["--id", "a/b"]);
@@ -98,23 +152,51 @@ fn it_ends_as_the_command_does_and_says_how() {
     std::fs::write(world.path().join("plain"), "no program").expect("a file");
     for (code, words, text) in [
         (0, vec!["true"], "completed: ended with exit status 0"),
-        (3, vec!["sh", "-c", "exit 3"], "blocked: ended with exit status 3"),
-        (255, vec!["sh", "-c", "exit 255"], "blocked: ended with exit status 255"),
-        (143, vec!["sh", "-c", "kill -TERM $$"], "blocked: ended by SIGTERM"),
-        (137, vec!["sh", "-c", "kill -KILL $$"], "blocked: ended by SIGKILL"),
+        (
+            3,
+            vec!["sh", "-c", "exit 3"],
+            "blocked: ended with exit status 3",
+        ),
+        (
+            255,
+            vec!["sh", "-c", "exit 255"],
+            "blocked: ended with exit status 255",
+        ),
+        (
+            143,
+            vec!["sh", "-c", "kill -TERM $$"],
+            "blocked: ended by SIGTERM",
+        ),
+        (
+            137,
+            vec!["sh", "-c", "kill -KILL $$"],
+            "blocked: ended by SIGKILL",
+        ),
         (
             127,
             vec!["no-such-program"],
             "blocked: cannot run \"no-such-program\": No such file or directory (os error 2)",
         ),
-        (126, vec!["./plain"], "blocked: cannot run \"plain\": Permission denied (os error 13)"),
+        (
+            126,
+            vec!["./plain"],
+            "blocked: cannot run \"plain\": Permission denied (os error 13)",
+        ),
     ] {
         let ran = world.run(&[&["exec", "--id", "alice", "--"], words.as_slice()].concat());
         assert_eq!(ran.code, code, "{words:?}: {ran:?}");
-        assert_eq!(super::words(&world, "alice").last().map(String::as_str), Some(text), "{words:?}");
+        assert_eq!(
+            super::words(&world, "alice").last().map(String::as_str),
+            Some(text),
+            "{words:?}"
+        );
         let last = said(&world, "alice").pop().expect("it said so");
         assert_eq!(last["metadata"]["exit_code"], code);
-        let signal = if code > 130 && code < 200 { json!(text.split(' ').next_back()) } else { json!(null) };
+        let signal = if code > 130 && code < 200 {
+            json!(text.split(' ').next_back())
+        } else {
+            json!(null)
+        };
         assert_eq!(last["metadata"]["signal"], signal);
     }
     // What fails after it said that it was done is not done.
@@ -122,7 +204,11 @@ fn it_ends_as_the_command_does_and_says_how() {
     world.fails(4, &["exec", "--id", "alice", "--", "sh", "-c", script]);
     assert_eq!(
         words(&world, "alice")[14..],
-        ["status: started sh", "completed: completed", "blocked: ended with exit status 4"]
+        [
+            "status: started sh",
+            "completed: completed",
+            "blocked: ended with exit status 4"
+        ]
     );
 }
 
@@ -143,11 +229,16 @@ fn a_second_one_is_refused_with_who_holds_the_agent() {
     let holder = format!("alice is held by exec (process {})", first.child.id());
     let complaint = again(&["touch", "ran"]).fails(75, &["a second"]);
     assert!(complaint.contains(&holder), "{complaint}");
-    assert_eq!(present(&world, "alice")["declared"], "online", "the first one is not disturbed");
+    assert_eq!(
+        present(&world, "alice")["declared"],
+        "online",
+        "the first one is not disturbed"
+    );
     drop(first.child.stdin.take());
     first.ends(&world, 0);
     let program = env!("CARGO_BIN_EXE_mailbag");
-    let complaint = again(&[program, "exec", "--id", "alice", "--", "touch", "ran"]).fails(75, &["one inside"]);
+    let complaint =
+        again(&[program, "exec", "--id", "alice", "--", "touch", "ran"]).fails(75, &["one inside"]);
     assert!(complaint.contains("the surrounding session"), "{complaint}");
     assert!(!world.path().join("ran").exists());
     assert_eq!(again(&["echo", "now"]).ok(&["the next"]), "now\n");
@@ -163,17 +254,25 @@ fn the_command_of_one_that_is_killed_ends_too_and_the_name_is_free() {
     command.says(&world, "up");
     command.signal(Signal::KILL);
     command.ended(&world);
-    world.wait("the command was told", || world.path().join("told").exists());
-    assert_eq!(world.json(&["agent", "show", "alice"])["status"], "online", "nobody was there to say otherwise");
-    assert_eq!(world.ok(&["exec", "--id", "alice", "--", "echo", "again"]), "again\n");
+    world.wait("the command was told", || {
+        world.path().join("told").exists()
+    });
+    assert_eq!(
+        world.json(&["agent", "show", "alice"])["status"],
+        "online",
+        "nobody was there to say otherwise"
+    );
+    assert_eq!(
+        world.ok(&["exec", "--id", "alice", "--", "echo", "again"]),
+        "again\n"
+    );
 }
 
 #[test]
 fn a_client_that_the_command_is_gets_its_mail_by_hooks() {
     let world = World::with(&["alice", "bob"]);
     world.send("bob", "alice", "the port is 8080");
-    let event =
-        json!({"session_id": "s1", "hook_event_name": "SessionStart", "source": "startup", "cwd": world.path()});
+    let event = json!({"session_id": "s1", "hook_event_name": "SessionStart", "source": "startup", "cwd": world.path()});
     let program = env!("CARGO_BIN_EXE_mailbag");
     // What stands between is a client: no shell.
     let script = format!(
@@ -183,19 +282,38 @@ fn a_client_that_the_command_is_gets_its_mail_by_hooks() {
     );
     let out = world.ok(&["exec", "--id", "alice", "--", "python3", "-c", &script]);
     assert!(out.contains("bob"), "{out}");
-    assert!(!world.room("sessions/alice.json").exists(), "the hold was the command's, and ended with it");
+    assert!(
+        !world.room("sessions/alice.json").exists(),
+        "the hold was the command's, and ended with it"
+    );
 }
 
 #[test]
 fn it_holds_its_agent_again_after_somebody_deleted_the_sessions() {
     // P81, P99
     let world = World::with(&["bob"]).settings("session_lease = \"3s\"\n");
-    let mut command = Command::start(&world, &["--id", "alice", "--", "sh", "-c", "echo held by $MAILBAG_HOLD; cat"]);
+    let mut command = Command::start(
+        &world,
+        &[
+            "--id",
+            "alice",
+            "--",
+            "sh",
+            "-c",
+            "echo held by $MAILBAG_HOLD; cat",
+        ],
+    );
     command.says(&world, "held by alice~");
     let out = command.out();
-    let hold = out.split_whitespace().find(|word| word.starts_with("alice~")).expect("its hold").to_owned();
+    let hold = out
+        .split_whitespace()
+        .find(|word| word.starts_with("alice~"))
+        .expect("its hold")
+        .to_owned();
     // The command may be writing into it.
-    world.wait("the sessions are deleted", || std::fs::remove_dir_all(world.room("sessions")).is_ok());
+    world.wait("the sessions are deleted", || {
+        std::fs::remove_dir_all(world.room("sessions")).is_ok()
+    });
     let file = world.room("sessions/holds").join(hold);
     world.wait("it holds its agent again under the same name", || {
         std::fs::File::open(&file).is_ok_and(|file| file.try_lock_shared().is_err())

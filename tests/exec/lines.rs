@@ -32,22 +32,43 @@ fn each_line_for_mailbag_becomes_a_message_and_is_not_shown() {
         );
         assert_eq!((out.as_str(), err.as_str()), ("first\nbetween\n", ""));
         town.wait("all is in the log", || said(&town, "alice").len() == 5);
-        let told = ["status: started cat", "status: reading", "blocked: waits for bob: needs the port"];
+        let told = [
+            "status: started cat",
+            "status: reading",
+            "blocked: waits for bob: needs the port",
+        ];
         let made = ["announcement: artifacts: notes.md", "completed: completed"];
         assert_eq!(words(&town, "alice"), [&told[..], &made[..]].concat());
         let said = said(&town, "alice");
         assert_eq!(
-            (said[1]["metadata"]["progress"].to_string(), &said[1]["metadata"]["step"]),
+            (
+                said[1]["metadata"]["progress"].to_string(),
+                &said[1]["metadata"]["step"]
+            ),
             ("0.10".into(), &json!(3))
         );
         assert_eq!(said[2]["metadata"]["waiting_for"], json!(["bob"]));
         assert_eq!(said[3]["attachments"][0]["path"], "artifacts/notes.md");
         let result = json!({"ok": true});
-        assert_eq!((&said[4]["metadata"]["result"], &said[4]["metadata"]["outputs"]), (&result, &json!(["notes.md"])));
-        assert_eq!(std::fs::read_to_string(town.room("context/artifacts/notes.md")).expect("shared"), "found it\n");
+        assert_eq!(
+            (
+                &said[4]["metadata"]["result"],
+                &said[4]["metadata"]["outputs"]
+            ),
+            (&result, &json!(["notes.md"]))
+        );
+        assert_eq!(
+            std::fs::read_to_string(town.room("context/artifacts/notes.md")).expect("shared"),
+            "found it\n"
+        );
         assert_eq!(town.wait_for_mail("bob", 1)[0]["body"], "what I found");
-        assert!(said[..3].iter().all(|message| message["got_by"].is_null()), "nobody is woken: {said:#?}");
-        town.wait("who says so", || doing(&town, "alice")["type"] == "completed");
+        assert!(
+            said[..3].iter().all(|message| message["got_by"].is_null()),
+            "nobody is woken: {said:#?}"
+        );
+        town.wait("who says so", || {
+            doing(&town, "alice")["type"] == "completed"
+        });
     }
 }
 
@@ -55,14 +76,28 @@ fn each_line_for_mailbag_becomes_a_message_and_is_not_shown() {
 fn what_is_said_shows_at_once_while_the_command_runs() {
     let world = World::new();
     let line = r#"{"type":"status","message":"half of it","progress":0.5}"#;
-    let mut command =
-        super::Command::start(&world, &["--id", "alice", "--", "sh", "-c", &format!("echo '{line}'; cat")]);
-    world.wait("who says so", || doing(&world, "alice")["text"] == "half of it");
+    let mut command = super::Command::start(
+        &world,
+        &[
+            "--id",
+            "alice",
+            "--",
+            "sh",
+            "-c",
+            &format!("echo '{line}'; cat"),
+        ],
+    );
+    world.wait("who says so", || {
+        doing(&world, "alice")["text"] == "half of it"
+    });
     assert_eq!(doing(&world, "alice")["progress"].to_string(), "0.5");
     assert_eq!(super::present(&world, "alice")["declared"], "online");
     drop(command.child.stdin.take());
     command.ends(&world, 0);
-    assert_eq!(words(&world, "alice").last().map(String::as_str), Some("completed: ended with exit status 0"));
+    assert_eq!(
+        words(&world, "alice").last().map(String::as_str),
+        Some("completed: ended with exit status 0")
+    );
 }
 
 #[test]
@@ -80,28 +115,49 @@ fn a_line_that_is_wrong_goes_on_untouched_with_a_warning() {
     let text = lines.join("\n");
     let (out, err) = print(&world, &text);
     assert_eq!(out, text);
-    for why in
-        ["not a number from 0 to 1", "the field message is missing", "nowhere.md", "category", "not a list of strings"]
-    {
+    for why in [
+        "not a number from 0 to 1",
+        "the field message is missing",
+        "nowhere.md",
+        "category",
+        "not a list of strings",
+    ] {
         assert!(err.contains(why), "{why}: {err}");
     }
-    assert_eq!(err.matches("invalid line in the output").count(), 5, "{err}");
-    assert_eq!(words(&world, "alice"), ["status: started cat", "completed: ended with exit status 0"]);
+    assert_eq!(
+        err.matches("invalid line in the output").count(),
+        5,
+        "{err}"
+    );
+    assert_eq!(
+        words(&world, "alice"),
+        ["status: started cat", "completed: ended with exit status 0"]
+    );
 }
 
 #[test]
 fn warnings_of_wrong_lines_end_at_some_time() {
     let (out, err) = print(&World::new(), &"{\"type\":\"status\"}\n".repeat(500));
-    assert_eq!((out.lines().count(), err.lines().count()), (500, 21), "{err}");
+    assert_eq!(
+        (out.lines().count(), err.lines().count()),
+        (500, 21),
+        "{err}"
+    );
 }
 
 #[test]
 fn a_name_in_a_status_reaches_nobody() {
     let world = World::with(&["bob"]);
     let text = "asks @bob\nand @nobody";
-    print(&world, &json!({"type": "status", "message": text}).to_string());
+    print(
+        &world,
+        &json!({"type": "status", "message": text}).to_string(),
+    );
     let said = said(&world, "alice");
-    assert_eq!((&said[1]["subject"], &said[1]["metadata"]["message"]), (&json!("asks @bob"), &json!(text)));
+    assert_eq!(
+        (&said[1]["subject"], &said[1]["metadata"]["message"]),
+        (&json!("asks @bob"), &json!(text))
+    );
     assert!(world.inbox("bob").is_empty() && said[1]["got_by"].is_null());
 }
 
@@ -110,7 +166,10 @@ fn a_file_that_stands_in_the_context_is_announced_where_it_is() {
     let world = World::with(&["bob"]);
     let script = r#"mkdir -p "$MAOS_SHARED_CONTEXT/research" && echo x > "$MAOS_SHARED_CONTEXT/research/a.md" &&
         echo "{\"type\":\"artifact\",\"path\":\"$MAOS_SHARED_CONTEXT/research/a.md\"}""#;
-    assert_eq!(world.ok(&["exec", "--id", "alice", "--", "sh", "-c", script]), "");
+    assert_eq!(
+        world.ok(&["exec", "--id", "alice", "--", "sh", "-c", script]),
+        ""
+    );
     let mail = &world.inbox("bob")[0];
     assert_eq!(
         (&mail["subject"], &mail["attachments"][0]["path"]),
@@ -123,8 +182,14 @@ fn a_file_that_stands_in_the_context_is_announced_where_it_is() {
 fn who_is_waited_for_and_unknown_is_told_with_who_may_be_meant() {
     let world = World::with(&["bob"]);
     let (out, err) = print(&world, r#"{"type":"dependency","waiting_for":["bobb"]}"#);
-    assert!(out.is_empty() && err.contains("did you mean bob"), "{out}{err}");
-    assert_eq!(said(&world, "alice")[1]["metadata"]["waiting_for"], json!(["bobb"]));
+    assert!(
+        out.is_empty() && err.contains("did you mean bob"),
+        "{out}{err}"
+    );
+    assert_eq!(
+        said(&world, "alice")[1]["metadata"]["waiting_for"],
+        json!(["bobb"])
+    );
 }
 
 #[test]
@@ -134,16 +199,28 @@ fn a_supervisor_hears_of_a_command_that_fails_and_of_nothing_else() {
     world.fails(3, &["exec", "--id", "alice", "--", "sh", "-c", "exit 3"]);
     let mail = world.inbox("boss");
     assert_eq!(mail.len(), 1, "{mail:#?}");
-    assert_eq!((&mail[0]["type"], &mail[0]["metadata"]["exit_code"]), (&json!("blocked"), &json!(3)));
+    assert_eq!(
+        (&mail[0]["type"], &mail[0]["metadata"]["exit_code"]),
+        (&json!("blocked"), &json!(3))
+    );
 }
 
 #[test]
 fn what_does_not_fit_into_a_message_goes_on_as_it_is() {
     let world = World::new().settings("message_bytes = 4096\n");
     let line = json!({"type": "complete", "result": "x".repeat(3900)}).to_string();
-    assert!(line.len() < 4096, "by itself it is no longer than a message");
+    assert!(
+        line.len() < 4096,
+        "by itself it is no longer than a message"
+    );
     let (out, err) = print(&world, &line);
     assert_eq!(out, line);
-    assert!(err.contains("invalid line in the output") && err.contains("4096"), "{err}");
-    assert_eq!(words(&world, "alice"), ["status: started cat", "completed: ended with exit status 0"]);
+    assert!(
+        err.contains("invalid line in the output") && err.contains("4096"),
+        "{err}"
+    );
+    assert_eq!(
+        words(&world, "alice"),
+        ["status: started cat", "completed: ended with exit status 0"]
+    );
 }

@@ -18,11 +18,25 @@ fn other_output_goes_on_byte_for_byte() {
         bytes.extend(part.bytes());
     }
     // Longer than a message may be, and than anybody should hold.
-    bytes.extend(format!("{{\"type\":\"status\",\"message\":\"{}\"}}\n", "x".repeat(3_000_000)).bytes());
+    bytes.extend(
+        format!(
+            "{{\"type\":\"status\",\"message\":\"{}\"}}\n",
+            "x".repeat(3_000_000)
+        )
+        .bytes(),
+    );
     bytes.extend(b"{\"type\":\"status\",\"message\":\"\xff\"}\n{\"no\": \"end\"");
     std::fs::write(world.path().join("bytes"), &bytes).expect("a file");
-    let output = world.bare(&["exec", "--id", "alice", "--", "cat", "bytes"]).output().expect("it runs");
-    assert!(output.stdout == bytes, "{} of {} bytes", output.stdout.len(), bytes.len());
+    let output = world
+        .bare(&["exec", "--id", "alice", "--", "cat", "bytes"])
+        .output()
+        .expect("it runs");
+    assert!(
+        output.stdout == bytes,
+        "{} of {} bytes",
+        output.stdout.len(),
+        bytes.len()
+    );
     assert_eq!(output.stderr, b"");
 }
 
@@ -32,13 +46,23 @@ fn a_prompt_appears_before_its_line_ends() {
         let world = World::new();
         let script = "printf '%s' \"$0\"; read name; printf 'hello %s' \"$name\"; cat";
         let mut command = world.bare(&["exec", "--id", "alice", "--", "sh", "-c", script, prompt]);
-        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
-        let (mut to, mut from) = (child.stdin.take().expect("a pipe"), child.stdout.take().expect("a pipe"));
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("it starts");
+        let (mut to, mut from) = (
+            child.stdin.take().expect("a pipe"),
+            child.stdout.take().expect("a pipe"),
+        );
         // A lone `{` and blanks may still become a line for mailbag.
         let held = prompt.trim_end() == "{";
         let mut seen = vec![0; if held { 0 } else { prompt.len() }];
         from.read_exact(&mut seen).expect("the prompt comes");
-        assert_eq!(String::from_utf8_lossy(&seen), if held { "" } else { prompt });
+        assert_eq!(
+            String::from_utf8_lossy(&seen),
+            if held { "" } else { prompt }
+        );
         to.write_all(b"Ada\n").expect("it reads");
         drop(to);
         let mut rest = String::new();
@@ -52,8 +76,19 @@ fn a_prompt_appears_before_its_line_ends() {
 fn standard_error_is_the_commands_own() {
     let world = World::new();
     let status = r#"{"type":"status","message":"only on standard output"}"#;
-    let ran = world.run(&["exec", "--id", "alice", "--", "sh", "-c", &format!("echo out; echo '{status}' >&2")]);
-    assert_eq!((ran.out.as_str(), ran.err), ("out\n", format!("{status}\n")));
+    let ran = world.run(&[
+        "exec",
+        "--id",
+        "alice",
+        "--",
+        "sh",
+        "-c",
+        &format!("echo out; echo '{status}' >&2"),
+    ]);
+    assert_eq!(
+        (ran.out.as_str(), ran.err),
+        ("out\n", format!("{status}\n"))
+    );
     assert_eq!(words(&world, "alice").len(), 2);
 }
 
@@ -63,9 +98,20 @@ fn a_command_whose_reader_goes_hears_of_it_as_it_would_alone() {
     let mut command = world.bare(&["exec", "--id", "alice", "--", "yes"]);
     let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
     let mut some = [0; 4];
-    child.stdout.take().expect("a pipe").read_exact(&mut some).expect("it says yes");
-    assert_eq!((&some, child.wait().expect("a child").code()), (b"y\ny\n", Some(128 + libc::SIGPIPE)));
-    assert_eq!(words(&world, "alice").last().map(String::as_str), Some("blocked: ended by SIGPIPE"));
+    child
+        .stdout
+        .take()
+        .expect("a pipe")
+        .read_exact(&mut some)
+        .expect("it says yes");
+    assert_eq!(
+        (&some, child.wait().expect("a child").code()),
+        (b"y\ny\n", Some(128 + libc::SIGPIPE))
+    );
+    assert_eq!(
+        words(&world, "alice").last().map(String::as_str),
+        Some("blocked: ended by SIGPIPE")
+    );
 }
 
 #[test]

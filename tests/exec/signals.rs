@@ -6,7 +6,8 @@ use crate::world::World;
 use rustix::process::Signal;
 
 /// Prints the name of every signal that comes, and ends at SIGTERM.
-const TELL: &str = "trap 'echo INT' INT; trap 'echo HUP' HUP; trap 'echo QUIT' QUIT; trap 'echo USR1' USR1
+const TELL: &str =
+    "trap 'echo INT' INT; trap 'echo HUP' HUP; trap 'echo QUIT' QUIT; trap 'echo USR1' USR1
     trap 'echo TERM; exit 7' TERM; tail -f /dev/null & helper=$!; trap 'kill $helper' EXIT
     echo up; while :; do wait; done";
 
@@ -15,23 +16,44 @@ fn a_signal_is_handed_on_and_the_command_decides() {
     let world = World::new();
     let mut command = Command::start(&world, &["--id", "alice", "--", "bash", "-c", TELL]);
     command.says(&world, "up\n");
-    for (signal, name) in [(Signal::INT, "INT"), (Signal::HUP, "HUP"), (Signal::QUIT, "QUIT"), (Signal::USR1, "USR1")] {
+    for (signal, name) in [
+        (Signal::INT, "INT"),
+        (Signal::HUP, "HUP"),
+        (Signal::QUIT, "QUIT"),
+        (Signal::USR1, "USR1"),
+    ] {
         command.signal(signal);
         command.says(&world, &format!("{name}\n"));
     }
     command.signal(Signal::TERM);
     assert_eq!(command.ends(&world, 7), "up\nINT\nHUP\nQUIT\nUSR1\nTERM\n");
-    assert_eq!(words(&world, "alice").last().map(String::as_str), Some("blocked: ended with exit status 7"));
+    assert_eq!(
+        words(&world, "alice").last().map(String::as_str),
+        Some("blocked: ended with exit status 7")
+    );
 }
 
 #[test]
 fn a_command_that_a_signal_ends_is_said_to_have_ended_so() {
     let world = World::new();
-    let mut command = Command::start(&world, &["--id", "alice", "--", "sh", "-c", "echo up; exec tail -f /dev/null"]);
+    let mut command = Command::start(
+        &world,
+        &[
+            "--id",
+            "alice",
+            "--",
+            "sh",
+            "-c",
+            "echo up; exec tail -f /dev/null",
+        ],
+    );
     command.says(&world, "up");
     command.signal(Signal::TERM);
     command.ends(&world, 143);
-    assert_eq!(words(&world, "alice").last().map(String::as_str), Some("blocked: ended by SIGTERM"));
+    assert_eq!(
+        words(&world, "alice").last().map(String::as_str),
+        Some("blocked: ended by SIGTERM")
+    );
     assert_eq!(world.json(&["agent", "show", "alice"])["status"], "offline");
 }
 
@@ -39,13 +61,19 @@ fn a_command_that_a_signal_ends_is_said_to_have_ended_so() {
 #[test]
 fn a_signal_that_comes_before_the_command_keeps_it_from_beginning() {
     let world = World::with(&["alice"]);
-    let lock = std::fs::File::options().write(true).open(world.room("spool/registry.lock")).expect("it was locked");
+    let lock = std::fs::File::options()
+        .write(true)
+        .open(world.room("spool/registry.lock"))
+        .expect("it was locked");
     lock.lock().expect("nobody holds it");
     let command = Command::start(&world, &["--id", "alice", "--", "touch", "begun"]);
     let status = format!("/proc/{}/status", command.child.id());
     world.wait("it hears signals", || {
         let status = std::fs::read_to_string(&status).expect("a process");
-        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("a mask");
+        let caught = status
+            .lines()
+            .find_map(|line| line.strip_prefix("SigCgt:"))
+            .expect("a mask");
         u64::from_str_radix(caught.trim(), 16).expect("a mask") & 1 << (libc::SIGTERM - 1) != 0
     });
     command.signal(Signal::TERM);
@@ -78,7 +106,10 @@ fn what_it_was_started_to_ignore_the_command_ignores_too() {
             .current_dir(nohup.get_current_dir().expect("a directory"));
         command
     };
-    assert_eq!(Command::by(&world, nohup).ends(&world, 0), "up\nstill there\n");
+    assert_eq!(
+        Command::by(&world, nohup).ends(&world, 0),
+        "up\nstill there\n"
+    );
 }
 
 /// A command that is started to ignore these signals.
@@ -86,7 +117,11 @@ fn ignoring(world: &World, signals: &str, args: &[&str]) -> std::process::Comman
     let program = world.bare(args);
     let mut shell = std::process::Command::new("sh");
     shell.args(["-c", &format!("trap '' {signals}; exec \"$@\""), "sh"]);
-    shell.arg(program.get_program()).args(program.get_args()).current_dir(world.path()).env("NO_COLOR", "1");
+    shell
+        .arg(program.get_program())
+        .args(program.get_args())
+        .current_dir(world.path())
+        .env("NO_COLOR", "1");
     shell
 }
 
@@ -94,15 +129,28 @@ fn ignoring(world: &World, signals: &str, args: &[&str]) -> std::process::Comman
 fn an_interrupt_that_is_ignored_ends_neither_the_command_nor_a_wait_and_sigterm_does() {
     let world = World::with(&["alice"]);
     let script = "echo up; kill -INT $$; kill -HUP $$; echo still there; exec tail -f /dev/null";
-    let ignored = ignoring(&world, "INT HUP TERM", &["exec", "--id", "bob", "--", "sh", "-c", script]);
+    let ignored = ignoring(
+        &world,
+        "INT HUP TERM",
+        &["exec", "--id", "bob", "--", "sh", "-c", script],
+    );
     let mut bob = Command::by(&world, ignored);
     bob.says(&world, "still there");
     bob.signal(Signal::INT);
     bob.signal(Signal::HUP);
     bob.signal(Signal::TERM);
     bob.ends(&world, 143);
-    assert_eq!(words(&world, "bob").last().map(String::as_str), Some("blocked: ended by SIGTERM"));
-    let waits = ignoring(&world, "INT HUP", &["exec", "--id", "carol", "--after", "alice", "--", "echo", "begun"]);
+    assert_eq!(
+        words(&world, "bob").last().map(String::as_str),
+        Some("blocked: ended by SIGTERM")
+    );
+    let waits = ignoring(
+        &world,
+        "INT HUP",
+        &[
+            "exec", "--id", "carol", "--after", "alice", "--", "echo", "begun",
+        ],
+    );
     let mut carol = Command::by(&world, waits);
     carol.waits(&world, "carol");
     carol.signal(Signal::INT);
@@ -164,7 +212,9 @@ time.sleep(0.5)
 print('told', count, sys.stdin.isatty(), flush=True)";
     let program = env!("CARGO_BIN_EXE_mailbag");
     let mut command = std::process::Command::new("python3");
-    command.args(["-c", TERMINAL, program, "exec", "--id", "alice", "--", "python3", "-c", script]);
+    command.args([
+        "-c", TERMINAL, program, "exec", "--id", "alice", "--", "python3", "-c", script,
+    ]);
     command.current_dir(world.path()).env("NO_COLOR", "1");
     let out = Command::by(&world, command).ends(&world, 0);
     assert!(out.contains("told 1 True"), "{out}");

@@ -57,22 +57,37 @@ end(None)
 #[track_caller]
 fn at_terminal(world: &World, script: &str, steps: Value) -> Option<String> {
     let program = world.bare(&[]);
-    let exec = format!("'{}' exec --id alice", program.get_program().to_string_lossy());
-    let script = format!("stty -g > before; {}; echo status=$?; stty -g > after", script.replace("EXEC", &exec));
+    let exec = format!(
+        "'{}' exec --id alice",
+        program.get_program().to_string_lossy()
+    );
+    let script = format!(
+        "stty -g > before; {}; echo status=$?; stty -g > after",
+        script.replace("EXEC", &exec)
+    );
     let mut driver = Command::new("python3");
-    driver.args(["-c", DRIVER, &steps.to_string(), "sh", "-c", &script]).current_dir(world.path());
+    driver
+        .args(["-c", DRIVER, &steps.to_string(), "sh", "-c", &script])
+        .current_dir(world.path());
     for (name, value) in program.get_envs() {
         match value {
             Some(value) => driver.env(name, value),
             None => driver.env_remove(name),
         };
     }
-    let output = driver.output().map_err(|e| skip(format_args!("python3 does not start: {e}"))).ok()?;
+    let output = driver
+        .output()
+        .map_err(|e| skip(format_args!("python3 does not start: {e}")))
+        .ok()?;
     let played: Value = serde_json::from_slice(&output.stdout).expect("what the driver says");
     let shown = played["shown"].as_str().unwrap_or_default().to_owned();
     assert_eq!(played["problem"], Value::Null, "{shown}");
     let mode = |file: &str| std::fs::read_to_string(world.path().join(file)).unwrap_or_default();
-    assert_eq!(mode("after"), mode("before"), "the mode of the terminal: {shown}");
+    assert_eq!(
+        mode("after"),
+        mode("before"),
+        "the mode of the terminal: {shown}"
+    );
     Some(shown)
 }
 
@@ -81,21 +96,26 @@ fn an_interactive_shell_has_a_terminal_and_its_status_is_handed_on() {
     let world = World::new();
     let steps = json!([
         ["expect", "$ "],
-        ["send", "test -t 0 && test -t 1 && test -t 2 && echo all-$((40 + 2))\n"],
+        [
+            "send",
+            "test -t 0 && test -t 1 && test -t 2 && echo all-$((40 + 2))\n"
+        ],
         ["expect", "all-42"],
         ["send", "exit 3\n"],
         ["expect", "status=3"]
     ]);
     if at_terminal(&world, "PS1='$ ' EXEC -- bash --norc --noprofile -i", steps).is_some() {
         let last = said(&world, "alice").pop().expect("it ended");
-        assert_eq!((&last["type"], &last["metadata"]["exit_code"]), (&json!("blocked"), &json!(3)));
+        assert_eq!(
+            (&last["type"], &last["metadata"]["exit_code"]),
+            (&json!("blocked"), &json!(3))
+        );
     }
 }
 
 #[test]
 fn the_size_of_the_window_is_passed_on() {
-    let script =
-        "EXEC -- bash -c 'trap \"stty size\" WINCH; stty size; until read -t 0.1 word; do :; done; echo $word'";
+    let script = "EXEC -- bash -c 'trap \"stty size\" WINCH; stty size; until read -t 0.1 word; do :; done; echo $word'";
     let steps = json!([
         ["expect", "24 80"],
         ["size", [40, 100]],
@@ -111,12 +131,30 @@ fn the_size_of_the_window_is_passed_on() {
 fn keys_go_to_the_command_which_decides_what_they_mean() {
     // dash loses a key's signal that comes while it starts a program, also without mailbag: these commands start none.
     let handles = "EXEC -- bash -c 'trap \"echo caught; exit 7\" INT; echo up; until read -t 0.1 word; do :; done'";
-    let steps = json!([["expect", "up"], ["send", "\u{3}"], ["expect", "caught"], ["expect", "status=7"]]);
+    let steps = json!([
+        ["expect", "up"],
+        ["send", "\u{3}"],
+        ["expect", "caught"],
+        ["expect", "status=7"]
+    ]);
     at_terminal(&World::new(), handles, steps);
-    let steps = json!([["expect", "up"], ["send", "\u{3}"], ["expect", "status=130"]]);
-    at_terminal(&World::new(), "EXEC -- sh -c 'echo up; read word; echo read'", steps);
+    let steps = json!([
+        ["expect", "up"],
+        ["send", "\u{3}"],
+        ["expect", "status=130"]
+    ]);
+    at_terminal(
+        &World::new(),
+        "EXEC -- sh -c 'echo up; read word; echo read'",
+        steps,
+    );
     let raw = "EXEC -- sh -c 'stty raw -echo; echo up; dd bs=1 count=1 2>/dev/null | od -An -tu1'";
-    let steps = json!([["expect", "up"], ["send", "\u{3}"], ["expect", "  3"], ["expect", "status=0"]]);
+    let steps = json!([
+        ["expect", "up"],
+        ["send", "\u{3}"],
+        ["expect", "  3"],
+        ["expect", "status=0"]
+    ]);
     at_terminal(&World::new(), raw, steps);
 }
 
@@ -125,14 +163,36 @@ fn a_screen_is_passed_on_byte_for_byte_and_not_searched_for_lines() {
     let line = r#"{"type":"status","message":"reading","progress":0.5}"#;
     let screen = format!("\\033[?1049h\\033[2J\\033[5;10Hin the middle\\033[?1049l\\n{line}\\n");
     let world = World::new();
-    world.write("../screen", screen.replace("\\033", "\u{1b}").replace("\\n", "\n"));
-    let Some(shown) = at_terminal(&world, "EXEC -- cat screen", json!([["expect", "status=0"]])) else { return };
+    world.write(
+        "../screen",
+        screen.replace("\\033", "\u{1b}").replace("\\n", "\n"),
+    );
+    let Some(shown) = at_terminal(
+        &world,
+        "EXEC -- cat screen",
+        json!([["expect", "status=0"]]),
+    ) else {
+        return;
+    };
     let drawn = "\u{1b}[?1049h\u{1b}[2J\u{1b}[5;10Hin the middle\u{1b}[?1049l\r\n";
     assert!(shown.contains(drawn) && shown.contains(line), "{shown:?}");
-    assert!(!said(&world, "alice").iter().any(|message| message["subject"] == "reading"));
-    let shown = at_terminal(&world, "EXEC --lines -- cat screen", json!([["expect", "status=0"]])).unwrap_or_default();
+    assert!(
+        !said(&world, "alice")
+            .iter()
+            .any(|message| message["subject"] == "reading")
+    );
+    let shown = at_terminal(
+        &world,
+        "EXEC --lines -- cat screen",
+        json!([["expect", "status=0"]]),
+    )
+    .unwrap_or_default();
     assert!(shown.contains(drawn) && !shown.contains(line), "{shown:?}");
-    assert!(said(&world, "alice").iter().any(|message| message["subject"] == "reading"));
+    assert!(
+        said(&world, "alice")
+            .iter()
+            .any(|message| message["subject"] == "reading")
+    );
 }
 
 #[test]
@@ -165,36 +225,69 @@ fn a_command_whose_exec_is_killed_is_hung_up() {
 /// Plays the steps at the prompt of an interactive shell, in which `$LINE` runs this command as alice.
 #[track_caller]
 fn at_prompt(world: &World, command: &str, steps: &[Value]) -> Option<String> {
-    let line = format!("EXEC -- {command}").replace('\\', "\\\\").replace('$', "\\$").replace('"', "\\\"");
+    let line = format!("EXEC -- {command}")
+        .replace('\\', "\\\\")
+        .replace('$', "\\$")
+        .replace('"', "\\\"");
     let script = format!("LINE=\"{line}\" PS1='$ ' bash --norc --noprofile -i");
     let first = [json!(["expect", "$ "]), json!(["send", "eval \"$LINE\"\n"])];
-    let last = [json!(["expect", "$ "]), json!(["send", "exit 0\n"]), json!(["expect", "status="])];
-    at_terminal(world, &script, Value::Array([&first[..], steps, &last[..]].concat()))
+    let last = [
+        json!(["expect", "$ "]),
+        json!(["send", "exit 0\n"]),
+        json!(["expect", "status="]),
+    ];
+    at_terminal(
+        world,
+        &script,
+        Value::Array([&first[..], steps, &last[..]].concat()),
+    )
 }
 
 /// Waits for the command, suspends it by Ctrl-Z, and uses the shell. The command must then start no program: a shell that waits for the
 /// `vfork` of a program is not suspended before that program runs, and the program not before the shell is.
 fn suspended() -> Vec<Value> {
-    [json!(["expect", "up\r\n"]), json!(["send", "\u{1a}"])].into_iter().chain(stopped()).collect()
+    [json!(["expect", "up\r\n"]), json!(["send", "\u{1a}"])]
+        .into_iter()
+        .chain(stopped())
+        .collect()
 }
 
 /// Sends a signal to a suspended command, and waits until the shell has no job any more.
 fn kill(signal: &str) -> [Value; 2] {
-    let kills = format!("kill -{signal} %1; while [ \"$(jobs)\" ]; do sleep 0.1; done; echo gone-$((1 + 1))\n");
+    let kills = format!(
+        "kill -{signal} %1; while [ \"$(jobs)\" ]; do sleep 0.1; done; echo gone-$((1 + 1))\n"
+    );
     [json!(["send", kills]), json!(["expect", "gone-2"])]
 }
 
 fn stopped() -> [Value; 4] {
     let uses = json!(["send", "echo at-$((1 + 1))\n"]);
-    [json!(["expect", "Stopped"]), json!(["expect", "$ "]), uses, json!(["expect", "at-2"])]
+    [
+        json!(["expect", "Stopped"]),
+        json!(["expect", "$ "]),
+        uses,
+        json!(["expect", "at-2"]),
+    ]
 }
 
 #[test]
 fn the_suspend_key_suspends_both_and_fg_continues_both() {
-    let continues = [json!(["send", "fg\n"]), json!(["send", "hello\n"]), json!(["expect", "got hello"])];
-    at_prompt(&World::new(), "sh -c 'echo up; read word; echo got $word'", &[suspended(), continues.to_vec()].concat());
+    let continues = [
+        json!(["send", "fg\n"]),
+        json!(["send", "hello\n"]),
+        json!(["expect", "got hello"]),
+    ];
+    at_prompt(
+        &World::new(),
+        "sh -c 'echo up; read word; echo got $word'",
+        &[suspended(), continues.to_vec()].concat(),
+    );
     let stops = [&[json!(["expect", "up\r\n"])], &stopped()[..], &continues].concat();
-    at_prompt(&World::new(), "sh -c 'echo up; kill -STOP $$; read word; echo got $word'", &stops);
+    at_prompt(
+        &World::new(),
+        "sh -c 'echo up; kill -STOP $$; read word; echo got $word'",
+        &stops,
+    );
 }
 
 /// Reads each key itself. At Ctrl-Z it suspends itself as a full-screen program does, and at `s` it shows the size.
@@ -230,7 +323,11 @@ fn a_program_that_suspends_itself_is_suspended_and_comes_back_with_its_mode_and_
             json!(["expect", shown]),
         ]
     };
-    let again = [json!(["send", "\u{3}"]), json!(["expect", "key 3"]), json!(["send", "\u{1a}"])];
+    let again = [
+        json!(["send", "\u{3}"]),
+        json!(["expect", "key 3"]),
+        json!(["send", "\u{1a}"]),
+    ];
     let quits = [json!(["send", "q"])];
     let steps = [
         &suspended()[..],
@@ -241,7 +338,10 @@ fn a_program_that_suspends_itself_is_suspended_and_comes_back_with_its_mode_and_
         &quits,
     ];
     at_prompt(&world, "python3 raw.py", &steps.concat());
-    assert_eq!(said(&world, "alice").pop().expect("it ended")["type"], "completed");
+    assert_eq!(
+        said(&world, "alice").pop().expect("it ended")["type"],
+        "completed"
+    );
 }
 
 #[test]
@@ -250,26 +350,47 @@ fn vim_is_suspended_and_writes_its_file_after_fg() {
     if Command::new("vim").arg("--version").output().is_err() {
         return skip(format_args!("vim is not installed"));
     }
-    let begins = [json!(["expect", "~"]), json!(["send", "ihello\u{1b}\u{1a}"])];
-    let writes = [json!(["send", "fg\n"]), json!(["expect", "hello"]), json!(["send", ":wq written\r"])];
+    let begins = [
+        json!(["expect", "~"]),
+        json!(["send", "ihello\u{1b}\u{1a}"]),
+    ];
+    let writes = [
+        json!(["send", "fg\n"]),
+        json!(["expect", "hello"]),
+        json!(["send", ":wq written\r"]),
+    ];
     let steps = [&begins[..], &stopped(), &writes].concat();
     if at_prompt(&world, "vim -u NONE -i NONE -n", &steps).is_some() {
-        assert_eq!(std::fs::read_to_string(world.path().join("written")).unwrap_or_default(), "hello\n");
+        assert_eq!(
+            std::fs::read_to_string(world.path().join("written")).unwrap_or_default(),
+            "hello\n"
+        );
     }
 }
 
 #[test]
 fn a_suspended_command_stays_so_in_the_background() {
     let waits = "bg; until [ \"$(jobs -s)\" ]; do sleep 0.1; done; echo again-$((1 + 1))\n";
-    let back = [json!(["send", waits]), json!(["expect", "again-2"]), json!(["send", "fg\n"])];
+    let back = [
+        json!(["send", waits]),
+        json!(["expect", "again-2"]),
+        json!(["send", "fg\n"]),
+    ];
     let ends = [json!(["send", "hello\n"]), json!(["expect", "got hello"])];
     let steps = [&suspended()[..], &back, &ends].concat();
-    at_prompt(&World::new(), "sh -c 'echo up; read word; echo got $word'", &steps);
+    at_prompt(
+        &World::new(),
+        "sh -c 'echo up; read word; echo got $word'",
+        &steps,
+    );
 }
 
 #[test]
 fn a_signal_ends_a_suspended_command() {
-    for command in ["sh -c 'trap \"exit 7\" TERM; echo up; read word'", "sh -c 'echo up; read word'"] {
+    for command in [
+        "sh -c 'trap \"exit 7\" TERM; echo up; read word'",
+        "sh -c 'echo up; read word'",
+    ] {
         let world = World::new();
         let code = if command.contains("trap") { 7 } else { 143 };
         if at_prompt(&world, command, &[&suspended()[..], &kill("TERM")].concat()).is_some() {
@@ -293,13 +414,21 @@ fn nothing_is_left_of_a_suspended_command_whose_exec_is_killed() {
 
 #[test]
 fn a_command_that_cannot_be_started_is_said_as_without_a_terminal() {
-    for (command, code, why) in [("./nowhere", 127, "No such file"), ("./plain", 126, "Permission denied")] {
+    for (command, code, why) in [
+        ("./nowhere", 127, "No such file"),
+        ("./plain", 126, "Permission denied"),
+    ] {
         let world = World::new();
         world.write("../plain", "text");
         let status = json!([["expect", why], ["expect", format!("status={code}")]]);
         if at_terminal(&world, &format!("EXEC -- {command}"), status).is_some() {
             let last = said(&world, "alice").pop().expect("it ended");
-            assert!(last["subject"].as_str().is_some_and(|said| said.contains("cannot run")), "{last}");
+            assert!(
+                last["subject"]
+                    .as_str()
+                    .is_some_and(|said| said.contains("cannot run")),
+                "{last}"
+            );
         }
     }
 }

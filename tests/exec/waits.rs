@@ -8,7 +8,10 @@ use serde_json::json;
 
 /// A command that says `begun` as soon as it begins, after these.
 fn after(world: &World, id: &str, others: &[&str]) -> Command {
-    Command::start(world, &[&["--id", id, "--after"], others, &["--", "echo", "begun"]].concat())
+    Command::start(
+        world,
+        &[&["--id", id, "--after"], others, &["--", "echo", "begun"]].concat(),
+    )
 }
 
 #[test]
@@ -21,13 +24,26 @@ fn it_begins_once_the_others_have_completed() {
         }
         let mut waiting = after(&town, "carol", &["alice", "bob"]);
         waiting.waits(&town, "carol");
-        assert_eq!(doing(&town, "carol")["waiting_for"], json!(["alice", "bob"]));
+        assert_eq!(
+            doing(&town, "carol")["waiting_for"],
+            json!(["alice", "bob"])
+        );
         town.ok(&["exec", "--id", "alice", "--", "true"]);
         // The plainest agent says so by a file.
-        town.mail("bob", "x.json", json!({"type": "completed", "metadata": {"result": "done"}}));
+        town.mail(
+            "bob",
+            "x.json",
+            json!({"type": "completed", "metadata": {"result": "done"}}),
+        );
         let told = |waiting: &Command| waiting.err();
-        town.wait("it was told of both", || told(&waiting).contains("bob has completed"));
-        assert!(waiting.err().contains("alice has completed"), "{}", waiting.err());
+        town.wait("it was told of both", || {
+            told(&waiting).contains("bob has completed")
+        });
+        assert!(
+            waiting.err().contains("alice has completed"),
+            "{}",
+            waiting.err()
+        );
         assert_eq!(waiting.ends(&town, 0), "begun\n");
         town.verify();
     }
@@ -37,8 +53,17 @@ fn it_begins_once_the_others_have_completed() {
 fn what_was_completed_before_counts_unless_it_was_begun_anew() {
     let world = World::new();
     world.ok(&["exec", "--id", "alice", "--", "true"]);
-    assert_eq!(world.ok(&["exec", "--id", "bob", "--after", "alice", "--", "echo", "begun"]), "begun\n");
-    assert!(!words(&world, "bob").iter().any(|word| word.contains("waits")));
+    assert_eq!(
+        world.ok(&[
+            "exec", "--id", "bob", "--after", "alice", "--", "echo", "begun"
+        ]),
+        "begun\n"
+    );
+    assert!(
+        !words(&world, "bob")
+            .iter()
+            .any(|word| word.contains("waits"))
+    );
     let mut alice = Command::start(&world, &["--id", "alice", "--", "sh", "-c", "echo up; cat"]);
     alice.says(&world, "up");
     let mut bob = after(&world, "bob", &["alice"]);
@@ -53,7 +78,8 @@ fn who_was_begun_anew_has_not_completed_though_the_log_does_not_say_so_yet() {
     let world = World::new();
     world.ok(&["exec", "--id", "alice", "--", "true"]);
     let now = chrono::Utc::now().to_rfc3339();
-    let lease = json!({"agent": "alice", "client": "exec", "session": "s1", "since": now, "last": now});
+    let lease =
+        json!({"agent": "alice", "client": "exec", "session": "s1", "since": now, "last": now});
     world.write("sessions/alice.json", lease.to_string());
     // What says that it lives is the lock that it holds.
     let session = json!({"client": "exec", "session": "s1"}).to_string();
@@ -61,7 +87,11 @@ fn who_was_begun_anew_has_not_completed_though_the_log_does_not_say_so_yet() {
     hold.lock().expect("nobody else has it");
     let mut bob = after(&world, "bob", &["alice"]);
     bob.waits(&world, "bob");
-    world.drop_file("alice", "x.json", json!({"type": "completed", "body": "done"}).to_string());
+    world.drop_file(
+        "alice",
+        "x.json",
+        json!({"type": "completed", "body": "done"}).to_string(),
+    );
     assert_eq!(bob.ends(&world, 0), "begun\n");
 }
 
@@ -71,7 +101,10 @@ fn who_fails_is_waited_for_until_it_succeeds() {
     let mut bob = after(&world, "bob", &["alice"]);
     bob.waits(&world, "bob");
     world.fails(1, &["exec", "--id", "alice", "--", "false"]);
-    world.wait("it is told", || bob.err().contains("alice is blocked: ended with exit status 1"));
+    world.wait("it is told", || {
+        bob.err()
+            .contains("alice is blocked: ended with exit status 1")
+    });
     world.ok(&["exec", "--id", "alice", "--", "true"]);
     assert_eq!(bob.ends(&world, 0), "begun\n");
 }
@@ -87,13 +120,24 @@ fn a_circle_is_refused_with_its_path() {
         bob.waits(&town, "bob");
         let mut carol = after(&town, "carol", &["alice"]);
         carol.waits(&town, "carol");
-        let complaint = town.fails(2, &["exec", "--id", "alice", "--after", "bob", "--", "echo", "begun"]);
+        let complaint = town.fails(
+            2,
+            &[
+                "exec", "--id", "alice", "--after", "bob", "--", "echo", "begun",
+            ],
+        );
         let path = "alice waits for bob, bob waits for carol, carol waits for alice";
         assert!(complaint.contains(path), "{complaint}");
-        let complaint = town.fails(2, &["exec", "--id", "alice", "--after", "alice", "--", "true"]);
+        let complaint = town.fails(
+            2,
+            &["exec", "--id", "alice", "--after", "alice", "--", "true"],
+        );
         assert!(complaint.contains("alice waits for alice"), "{complaint}");
         town.ok(&["exec", "--id", "alice", "--", "true"]);
-        assert_eq!((carol.ends(&town, 0), bob.ends(&town, 0)), ("begun\n".into(), "begun\n".into()));
+        assert_eq!(
+            (carol.ends(&town, 0), bob.ends(&town, 0)),
+            ("begun\n".into(), "begun\n".into())
+        );
     }
 }
 
@@ -101,19 +145,35 @@ fn a_circle_is_refused_with_its_path() {
 fn of_two_that_begin_to_wait_for_each_other_at_once_one_gives_way() {
     for _ in 0..5 {
         let world = World::with(&["alice", "bob"]);
-        let mut both = [after(&world, "alice", &["bob"]), after(&world, "bob", &["alice"])];
+        let mut both = [
+            after(&world, "alice", &["bob"]),
+            after(&world, "bob", &["alice"]),
+        ];
         let mut first = None;
         world.wait("one gives way", || {
-            first = both.iter_mut().position(|one| one.child.try_wait().expect("a child").is_some());
+            first = both
+                .iter_mut()
+                .position(|one| one.child.try_wait().expect("a child").is_some());
             first.is_some()
         });
         let first = first.expect("one gave way");
         let (names, [alice, bob]) = (["alice", "bob"], both);
-        let (gone, mut left) = if first == 0 { (alice, bob) } else { (bob, alice) };
+        let (gone, mut left) = if first == 0 {
+            (alice, bob)
+        } else {
+            (bob, alice)
+        };
         let complaint = gone.err();
         gone.ends(&world, 2);
-        assert!(complaint.contains("alice waits for bob") && complaint.contains("bob waits for alice"), "{complaint}");
-        assert!(left.child.try_wait().expect("a child").is_none(), "{}", left.err());
+        assert!(
+            complaint.contains("alice waits for bob") && complaint.contains("bob waits for alice"),
+            "{complaint}"
+        );
+        assert!(
+            left.child.try_wait().expect("a child").is_none(),
+            "{}",
+            left.err()
+        );
         world.ok(&["exec", "--id", names[first], "--", "true"]);
         assert_eq!(left.ends(&world, 0), "begun\n");
     }
@@ -136,14 +196,35 @@ fn who_was_killed_while_it_waited_waits_no_more() {
 fn a_circle_with_one_that_runs_is_told() {
     let world = World::with(&["bob"]);
     let line = r#"{"type":"dependency","waiting_for":"bob"}"#;
-    let mut alice =
-        Command::start(&world, &["--id", "alice", "--", "sh", "-c", &format!("echo up; read x; echo '{line}'; cat")]);
+    let mut alice = Command::start(
+        &world,
+        &[
+            "--id",
+            "alice",
+            "--",
+            "sh",
+            "-c",
+            &format!("echo up; read x; echo '{line}'; cat"),
+        ],
+    );
     alice.says(&world, "up");
     let mut bob = after(&world, "bob", &["alice"]);
-    let id = bob.waits(&world, "bob")["id"].as_str().expect("an id").to_owned();
+    let id = bob.waits(&world, "bob")["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
     use std::io::Write;
-    alice.child.stdin.as_mut().expect("a pipe").write_all(b"go\n").expect("it reads");
-    world.wait("it is told", || bob.err().contains("bob waits for alice, alice waits for bob"));
+    alice
+        .child
+        .stdin
+        .as_mut()
+        .expect("a pipe")
+        .write_all(b"go\n")
+        .expect("it reads");
+    world.wait("it is told", || {
+        bob.err()
+            .contains("bob waits for alice, alice waits for bob")
+    });
     assert!(bob.err().contains(&id), "how to end it: {}", bob.err());
     drop(alice.child.stdin.take());
     alice.ends(&world, 0);
@@ -158,15 +239,47 @@ fn an_answer_or_a_decision_that_refers_to_the_wait_ends_it() {
         let wait = bob.waits(&world, "bob");
         let id = wait["id"].as_str().expect("an id");
         // Neither one that refers to nothing, nor one of another type, nor one for somebody else.
-        world.drop_file("carol", "1.json", json!({"to": "bob", "type": kind, "body": "go on"}).to_string());
-        world.drop_file("carol", "2.json", json!({"to": "bob", "body": "go on", "refs": [id]}).to_string());
-        world.drop_file("bob", "3.json", json!({"to": "bob", "type": kind, "body": "me", "refs": [id]}).to_string());
-        world.drop_file("carol", "4.json", json!({"to": "alice", "type": kind, "body": "x", "refs": [id]}).to_string());
-        world.wait("all came", || world.inbox("bob").len() == 3 && world.inbox("alice").len() == 1);
+        world.drop_file(
+            "carol",
+            "1.json",
+            json!({"to": "bob", "type": kind, "body": "go on"}).to_string(),
+        );
+        world.drop_file(
+            "carol",
+            "2.json",
+            json!({"to": "bob", "body": "go on", "refs": [id]}).to_string(),
+        );
+        world.drop_file(
+            "bob",
+            "3.json",
+            json!({"to": "bob", "type": kind, "body": "me", "refs": [id]}).to_string(),
+        );
+        world.drop_file(
+            "carol",
+            "4.json",
+            json!({"to": "alice", "type": kind, "body": "x", "refs": [id]}).to_string(),
+        );
+        world.wait("all came", || {
+            world.inbox("bob").len() == 3 && world.inbox("alice").len() == 1
+        });
         assert!(bob.child.try_wait().expect("a child").is_none());
-        let name = if by_seq { wait["seq"].to_string() } else { id.to_owned() };
-        world.ok(&["reply", &name, "go on without her", "--type", kind, "--as", "human"]);
-        world.wait("it goes on", || bob.err().contains("human ended the wait for alice"));
+        let name = if by_seq {
+            wait["seq"].to_string()
+        } else {
+            id.to_owned()
+        };
+        world.ok(&[
+            "reply",
+            &name,
+            "go on without her",
+            "--type",
+            kind,
+            "--as",
+            "human",
+        ]);
+        world.wait("it goes on", || {
+            bob.err().contains("human ended the wait for alice")
+        });
         assert_eq!(bob.ends(&world, 0), "begun\n");
     }
 }
@@ -177,7 +290,10 @@ fn a_supervisor_can_answer_since_it_was_told() {
     let mut bob = after(&world, "bob", &["alice"]);
     bob.waits(&world, "bob");
     let told = world.inbox("boss").pop().expect("it was told");
-    assert_eq!((&told["type"], &told["priority"]), (&json!("blocked"), &json!("low")));
+    assert_eq!(
+        (&told["type"], &told["priority"]),
+        (&json!("blocked"), &json!("low"))
+    );
     let id = told["id"].as_str().expect("an id");
     world.ok(&["reply", id, "go on", "--type", "decision", "--as", "boss"]);
     assert_eq!(bob.ends(&world, 0), "begun\n");
@@ -186,31 +302,85 @@ fn a_supervisor_can_answer_since_it_was_told() {
 #[test]
 fn a_wait_ends_in_time_and_by_a_signal_and_nothing_begins() {
     let world = World::with(&["alice"]);
-    let complaint =
-        world.fails(4, &["exec", "--id", "bob", "--after", "alice", "--timeout", "300ms", "--", "echo", "begun"]);
-    assert!(complaint.contains("not completed within 300ms: alice"), "{complaint}");
-    world.fails(4, &["exec", "--id", "bob", "--after", "alice", "--timeout", "0", "--", "echo", "begun"]);
+    let complaint = world.fails(
+        4,
+        &[
+            "exec",
+            "--id",
+            "bob",
+            "--after",
+            "alice",
+            "--timeout",
+            "300ms",
+            "--",
+            "echo",
+            "begun",
+        ],
+    );
+    assert!(
+        complaint.contains("not completed within 300ms: alice"),
+        "{complaint}"
+    );
+    world.fails(
+        4,
+        &[
+            "exec",
+            "--id",
+            "bob",
+            "--after",
+            "alice",
+            "--timeout",
+            "0",
+            "--",
+            "echo",
+            "begun",
+        ],
+    );
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
         let mut bob = after(&world, "bob", &["alice"]);
         bob.waits(&world, "bob");
         bob.signal(signal);
         assert_eq!(bob.ends(&world, 128 + signal.as_raw()), "");
         let last = words(&world, "bob").pop().unwrap_or_default();
-        assert!(last.starts_with("blocked: ended by SIG") && last.ends_with("before it started"), "{last}");
+        assert!(
+            last.starts_with("blocked: ended by SIG") && last.ends_with("before it started"),
+            "{last}"
+        );
         assert!(doing(&world, "bob")["waiting_for"].is_null());
         assert_eq!(world.json(&["agent", "show", "bob"])["status"], "offline");
     }
-    assert!(said(&world, "bob").iter().all(|message| message["subject"] != "started echo"));
+    assert!(
+        said(&world, "bob")
+            .iter()
+            .all(|message| message["subject"] != "started echo")
+    );
 }
 
 #[test]
 fn who_does_not_exist_or_is_retired_is_not_waited_for() {
     let world = World::with(&["alice", "carol"]);
     world.ok(&["agent", "retire", "carol"]);
-    let complaint = world.fails(3, &["exec", "--id", "bob", "--after", "alcie", "--", "true"]);
+    let complaint = world.fails(
+        3,
+        &["exec", "--id", "bob", "--after", "alcie", "--", "true"],
+    );
     assert!(complaint.contains("did you mean alice"), "{complaint}");
-    assert!(world.fails(2, &["exec", "--id", "bob", "--after", "carol", "--", "true"]).contains("retired"));
-    assert!(world.read("registry.json").to_string().find("bob").is_none(), "nothing was begun");
+    assert!(
+        world
+            .fails(
+                2,
+                &["exec", "--id", "bob", "--after", "carol", "--", "true"]
+            )
+            .contains("retired")
+    );
+    assert!(
+        world
+            .read("registry.json")
+            .to_string()
+            .find("bob")
+            .is_none(),
+        "nothing was begun"
+    );
 }
 
 #[test]
@@ -220,7 +390,11 @@ fn who_waits_takes_over_when_the_router_ends() {
     bob.waits(&town, "bob");
     town.router().signal(Signal::KILL);
     town.ended();
-    town.mail("alice", "x.json", json!({"type": "agent_complete", "body": "done"}));
+    town.mail(
+        "alice",
+        "x.json",
+        json!({"type": "agent_complete", "body": "done"}),
+    );
     assert_eq!(bob.ends(&town, 0), "begun\n");
     town.verify();
 }

@@ -45,24 +45,36 @@ fn shown_by(world: &World, readers: &[&[&str]]) -> Vec<String> {
         assert!(ran.code == 0 || ran.code == 3, "{reader:?}: {ran:?}");
         ran.out.contains("unsynced") || ran.out.contains("\"late\"")
     };
-    readers.iter().filter(shows).map(|reader| reader.join(" ")).collect()
+    readers
+        .iter()
+        .filter(shows)
+        .map(|reader| reader.join(" "))
+        .collect()
 }
 
 fn syncs_the_log(call: &Call) -> bool {
-    call.name == "fdatasync" && call.paths.iter().any(|path| path.to_string_lossy().contains("/log/"))
+    call.name == "fdatasync"
+        && call
+            .paths
+            .iter()
+            .any(|path| path.to_string_lossy().contains("/log/"))
 }
 
 /// Which of the calls of a pass that are named `fdatasync` is the commit.
 fn commit() -> usize {
     let (world, calls, commit) = (world(), Cell::new(0), Cell::new(0));
     late(&world);
-    let mut tracer = Tracer::new(&world.room("")).expect("the room is there").at_call(|call| {
-        calls.set(calls.get() + usize::from(call.name == "fdatasync"));
-        if syncs_the_log(call) && commit.get() == 0 {
-            commit.set(calls.get());
-        }
-    });
-    tracer.run(world.bare(&["run", "--once"]), Plan::Count).expect("it can be traced");
+    let mut tracer = Tracer::new(&world.room(""))
+        .expect("the room is there")
+        .at_call(|call| {
+            calls.set(calls.get() + usize::from(call.name == "fdatasync"));
+            if syncs_the_log(call) && commit.get() == 0 {
+                commit.set(calls.get());
+            }
+        });
+    tracer
+        .run(world.bare(&["run", "--once"]), Plan::Count)
+        .expect("it can be traced");
     assert!(commit.get() > 0, "the pass commits");
     commit.get()
 }
@@ -73,7 +85,12 @@ fn a_message_whose_sync_is_not_done_or_failed_is_shown_by_no_reader() {
     let (nth, world) = (commit(), world());
     late(&world);
     let during = RefCell::new(None);
-    let plan = Plan::Fail { name: "fdatasync", nth, errno: libc::EIO, lasting: false };
+    let plan = Plan::Fail {
+        name: "fdatasync",
+        nth,
+        errno: libc::EIO,
+        lasting: false,
+    };
     let outcome = Tracer::new(&world.room(""))
         .expect("the room is there")
         .at_call(|call| {
@@ -84,10 +101,23 @@ fn a_message_whose_sync_is_not_done_or_failed_is_shown_by_no_reader() {
         // No pass, for which the readers would wait.
         .run(world.bare(&["run"]), plan)
         .expect("it can be traced");
-    assert_eq!((outcome.end, outcome.failed), (End::Exited(1), 1), "{}", outcome.stderr);
-    assert_eq!(during.take(), Some(Vec::new()), "while the sync was under way");
+    assert_eq!(
+        (outcome.end, outcome.failed),
+        (End::Exited(1), 1),
+        "{}",
+        outcome.stderr
+    );
+    assert_eq!(
+        during.take(),
+        Some(Vec::new()),
+        "while the sync was under way"
+    );
     // It makes no pass by itself.
-    assert_eq!(shown_by(&world, &READERS[3..4]), Vec::<String>::new(), "after it failed");
+    assert_eq!(
+        shown_by(&world, &READERS[3..4]),
+        Vec::<String>::new(),
+        "after it failed"
+    );
     world.ok(&["run", "--once"]);
     assert_eq!(shown_by(&world, &READERS).len(), READERS.len());
     assert_eq!(world.bodies("bob"), ["before", "unsynced"]);
@@ -105,8 +135,12 @@ fn told(world: &World) -> (bool, Value) {
         since: START,
         copied: Vec::new(),
     };
-    let told = delivery_after(&room, sent, Ok(Passed::OwnerRoutes), Duration::ZERO).expect("it can be read");
-    (told.seq.is_some(), world.json(&["status"])["counts"]["accepted"].clone())
+    let told = delivery_after(&room, sent, Ok(Passed::OwnerRoutes), Duration::ZERO)
+        .expect("it can be read");
+    (
+        told.seq.is_some(),
+        world.json(&["status"])["counts"]["accepted"].clone(),
+    )
 }
 
 #[test]
@@ -115,7 +149,12 @@ fn the_sender_of_a_message_whose_sync_is_not_done_or_failed_is_not_told_that_it_
     let (nth, world) = (commit(), world());
     late(&world);
     let during = RefCell::new(None);
-    let plan = Plan::Fail { name: "fdatasync", nth, errno: libc::EIO, lasting: false };
+    let plan = Plan::Fail {
+        name: "fdatasync",
+        nth,
+        errno: libc::EIO,
+        lasting: false,
+    };
     let ran = Tracer::new(&world.room(""))
         .expect("the room is there")
         .at_call(|call| {
@@ -126,7 +165,11 @@ fn the_sender_of_a_message_whose_sync_is_not_done_or_failed_is_not_told_that_it_
         .run(world.bare(&["run"]), plan)
         .expect("it can be traced");
     assert_eq!((ran.end, ran.failed), (End::Exited(1), 1), "{}", ran.stderr);
-    assert_eq!(during.take(), Some((false, json!(1))), "while the sync was under way");
+    assert_eq!(
+        during.take(),
+        Some((false, json!(1))),
+        "while the sync was under way"
+    );
     assert_eq!(told(&world), (false, json!(1)), "after it failed");
     world.ok(&["run", "--once"]);
     assert_eq!(told(&world), (true, json!(2)));
@@ -136,19 +179,34 @@ fn the_sender_of_a_message_whose_sync_is_not_done_or_failed_is_not_told_that_it_
 fn torn(world: &World) {
     let path = world.room("log/00000001.ndjson");
     let log = fs::read_to_string(&path).expect("a log");
-    let records: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let records: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
     let last = records.last().expect("a record");
-    let mut record = records.iter().find(|one| one["event"] == "accepted").expect("a message").clone();
+    let mut record = records
+        .iter()
+        .find(|one| one["event"] == "accepted")
+        .expect("a message")
+        .clone();
     let next = |field: &str| json!(last[field].as_u64().map(|number| number + 1));
     (record["seq"], record["batch"], record["count"]) = (next("seq"), next("batch"), json!(2));
     (record["id"], record["message"]["id"]) = (json!("late"), json!("late"));
-    (record["message"]["thread_id"], record["message"]["body"]) = (json!("talk"), json!("unsynced"));
+    (record["message"]["thread_id"], record["message"]["body"]) =
+        (json!("talk"), json!("unsynced"));
     // The log's own order of keys: readers look for numbers and times at the beginning of a line.
     let head = format!("{{\"seq\":{},\"at\":{},", record["seq"], last["at"]);
     let rest = record.as_object_mut().expect("an object");
     ["seq", "at"].iter().for_each(|key| drop(rest.remove(*key)));
-    let line = head + serde_json::to_string(&rest).expect("JSON").trim_start_matches('{') + "\n";
-    let mut log = fs::OpenOptions::new().append(true).open(path).expect("a log");
+    let line = head
+        + serde_json::to_string(&rest)
+            .expect("JSON")
+            .trim_start_matches('{')
+        + "\n";
+    let mut log = fs::OpenOptions::new()
+        .append(true)
+        .open(path)
+        .expect("a log");
     log.write_all(line.as_bytes()).expect("it is written");
 }
 
@@ -163,7 +221,11 @@ fn a_batch_that_is_not_whole_is_shown_by_no_reader() {
         if !noted {
             fs::remove_file(world.room("spool/committed")).expect("a note");
         }
-        assert_eq!(shown_by(&world, &READERS), Vec::<String>::new(), "with the note: {noted}");
+        assert_eq!(
+            shown_by(&world, &READERS),
+            Vec::<String>::new(),
+            "with the note: {noted}"
+        );
         assert!(world.ok(&["list", "--as", "bob"]).contains("before"));
         drop(router);
     }
@@ -174,7 +236,11 @@ fn a_room_of_a_version_that_made_no_notes_shows_all_that_it_has() {
     let world = world();
     late(&world);
     world.ok(&["run", "--once"]);
-    for note in [None, Some(""), Some("0000000001 00000000000000000007 0000000001 00000000000000000007\n")] {
+    for note in [
+        None,
+        Some(""),
+        Some("0000000001 00000000000000000007 0000000001 00000000000000000007\n"),
+    ] {
         match note {
             None => fs::remove_file(world.room("spool/committed")).expect("a note"),
             Some(text) => drop(world.write("spool/committed", text)),
@@ -190,7 +256,9 @@ fn what_is_committed_and_cannot_be_delivered_yet_is_shown_as_accepted() {
     world.write("inbox/bob", "no directory");
     late(&world);
     let _router = world.router(&[]);
-    world.wait("it is accepted", || shown_by(&world, &READERS).len() == READERS.len());
+    world.wait("it is accepted", || {
+        shown_by(&world, &READERS).len() == READERS.len()
+    });
     let steps = world.json(&["trace", "late", "--as", "alice"])["recipients"][0]["rungs"].clone();
     assert_eq!(steps.as_array().map(Vec::len), Some(1), "{steps}");
 }
@@ -199,23 +267,36 @@ fn what_is_committed_and_cannot_be_delivered_yet_is_shown_as_accepted() {
 fn shown_live(world: &World) -> Vec<String> {
     let client = Client::of(world, "alice");
     let mut shown = Vec::new();
-    for (tool, arguments) in [("search_messages", json!({"query": "unsynced"})), ("get_thread", json!({"id": "talk"}))]
-    {
+    for (tool, arguments) in [
+        ("search_messages", json!({"query": "unsynced"})),
+        ("get_thread", json!({"id": "talk"})),
+    ] {
         let answer = client.request("tools/call", json!({"name": tool, "arguments": arguments}));
-        let found = answer["result"]["structuredContent"].to_string().contains("unsynced");
+        let found = answer["result"]["structuredContent"]
+            .to_string()
+            .contains("unsynced");
         shown.extend(found.then(|| tool.to_owned()));
     }
     drop(client);
     let out = world.path().join("watched");
     let mut watch = world.bare(&["watch", "--json"]);
-    watch.stdin(Stdio::null()).stdout(fs::File::create(&out).expect("a file")).stderr(Stdio::null());
+    watch
+        .stdin(Stdio::null())
+        .stdout(fs::File::create(&out).expect("a file"))
+        .stderr(Stdio::null());
     let mut watch = watch.spawn().expect("the program starts");
     let text = || fs::read_to_string(&out).unwrap_or_default();
-    world.wait("the view shows what is committed", || text().contains("before"));
+    world.wait("the view shows what is committed", || {
+        text().contains("before")
+    });
     watch.kill().and_then(|()| watch.wait()).expect("it runs");
     shown.extend(text().contains("unsynced").then(|| "watch".to_owned()));
     let report = world.run(&["doctor", "--json"]).out;
-    shown.extend(report.contains("conversation_behind").then(|| "doctor".to_owned()));
+    shown.extend(
+        report
+            .contains("conversation_behind")
+            .then(|| "doctor".to_owned()),
+    );
     shown
 }
 
@@ -225,7 +306,12 @@ fn a_message_whose_sync_is_not_done_or_failed_is_shown_by_no_tool_no_view_and_no
     let (nth, world) = (commit(), world());
     late(&world);
     let during = RefCell::new(None);
-    let plan = Plan::Fail { name: "fdatasync", nth, errno: libc::EIO, lasting: false };
+    let plan = Plan::Fail {
+        name: "fdatasync",
+        nth,
+        errno: libc::EIO,
+        lasting: false,
+    };
     let ran = Tracer::new(&world.room(""))
         .expect("the room is there")
         .at_call(|call| {
@@ -236,13 +322,23 @@ fn a_message_whose_sync_is_not_done_or_failed_is_shown_by_no_tool_no_view_and_no
         .run(world.bare(&["run"]), plan)
         .expect("it can be traced");
     assert_eq!((ran.end, ran.failed), (End::Exited(1), 1), "{}", ran.stderr);
-    assert_eq!(during.take(), Some(Vec::new()), "while the sync was under way");
+    assert_eq!(
+        during.take(),
+        Some(Vec::new()),
+        "while the sync was under way"
+    );
     // Tools and views would make a pass now.
     let report = world.run(&["doctor", "--json"]).out;
-    assert!(!report.contains("conversation_behind") && report.contains("findings"), "after it failed: {report}");
+    assert!(
+        !report.contains("conversation_behind") && report.contains("findings"),
+        "after it failed: {report}"
+    );
     world.ok(&["run", "--once"]);
     let router = world.router(&[]);
-    assert_eq!(shown_live(&world), ["search_messages", "get_thread", "watch"]);
+    assert_eq!(
+        shown_live(&world),
+        ["search_messages", "get_thread", "watch"]
+    );
     drop(router);
 }
 
@@ -250,13 +346,42 @@ fn a_message_whose_sync_is_not_done_or_failed_is_shown_by_no_tool_no_view_and_no
 fn a_question_whose_sync_failed_is_not_answered_for_and_is_sent_once() {
     // P94
     let (nth, world) = (commit(), world());
-    let plan = Plan::Fail { name: "fdatasync", nth, errno: libc::EIO, lasting: true };
-    let ask = ["ask", "bob", "unsynced", "--as", "alice", "--timeout", "1s", "--json"];
+    let plan = Plan::Fail {
+        name: "fdatasync",
+        nth,
+        errno: libc::EIO,
+        lasting: true,
+    };
+    let ask = [
+        "ask",
+        "bob",
+        "unsynced",
+        "--as",
+        "alice",
+        "--timeout",
+        "1s",
+        "--json",
+    ];
     let tracer = Tracer::new(&world.room("")).expect("the room is there");
-    let ran = tracer.deadline(Duration::from_secs(120)).run(world.bare(&ask), plan).expect("it can be traced");
-    assert!(ran.failed > 0 && matches!(ran.end, End::Exited(1..)), "{ran:?}");
-    assert!(!ran.stdout.contains("seq") && !ran.stderr.contains("accepted"), "{}{}", ran.stdout, ran.stderr);
-    assert_eq!(world.bodies("bob"), ["before"], "nothing is delivered of it");
+    let ran = tracer
+        .deadline(Duration::from_secs(120))
+        .run(world.bare(&ask), plan)
+        .expect("it can be traced");
+    assert!(
+        ran.failed > 0 && matches!(ran.end, End::Exited(1..)),
+        "{ran:?}"
+    );
+    assert!(
+        !ran.stdout.contains("seq") && !ran.stderr.contains("accepted"),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
+    assert_eq!(
+        world.bodies("bob"),
+        ["before"],
+        "nothing is delivered of it"
+    );
     world.ok(&["run", "--once"]);
     assert_eq!(world.bodies("bob"), ["before", "unsynced"]);
 }
@@ -268,24 +393,47 @@ fn a_tool_does_not_report_a_message_as_sent_whose_sync_failed() {
     let request = |id: u64, method: &str, params: Value| {
         json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string() + "\n"
     };
-    let about =
-        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
-    let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string() + "\n";
+    let about = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let initialized =
+        json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string() + "\n";
     let call = json!({"name": "send_message", "arguments": {"to": "bob", "body": "unsynced"}});
     let input = request(1, "initialize", about) + &initialized + &request(2, "tools/call", call);
     let input = world.write("../input", input);
     let server = world.bare(&["mcp"]);
     let mut shell = std::process::Command::new("sh");
     // The server answers before its input ends.
-    shell.args(["-c", "(cat \"$0\"; sleep 3) | \"$@\""]).arg(input).arg(server.get_program()).args(server.get_args());
-    shell.current_dir(world.path()).env("MAILBAG_AGENT", "alice");
-    let plan = Plan::Fail { name: "fdatasync", nth, errno: libc::EIO, lasting: true };
+    shell
+        .args(["-c", "(cat \"$0\"; sleep 3) | \"$@\""])
+        .arg(input)
+        .arg(server.get_program())
+        .args(server.get_args());
+    shell
+        .current_dir(world.path())
+        .env("MAILBAG_AGENT", "alice");
+    let plan = Plan::Fail {
+        name: "fdatasync",
+        nth,
+        errno: libc::EIO,
+        lasting: true,
+    };
     let tracer = Tracer::new(&world.room("")).expect("the room is there");
-    let ran = tracer.deadline(Duration::from_secs(120)).run(shell, plan).expect("it can be traced");
-    let answer = ran.stdout.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    let answer = answer.into_iter().find(|answer| answer["id"] == 2).unwrap_or_else(|| panic!("{ran:?}"));
+    let ran = tracer
+        .deadline(Duration::from_secs(120))
+        .run(shell, plan)
+        .expect("it can be traced");
+    let answer = ran
+        .stdout
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let answer = answer
+        .into_iter()
+        .find(|answer| answer["id"] == 2)
+        .unwrap_or_else(|| panic!("{ran:?}"));
     let data = &answer["result"]["structuredContent"];
-    assert!(ran.failed > 0 && data["seq"].is_null() && data["pending"].is_string(), "{answer}");
+    assert!(
+        ran.failed > 0 && data["seq"].is_null() && data["pending"].is_string(),
+        "{answer}"
+    );
     world.ok(&["run", "--once"]);
     assert_eq!(world.bodies("bob"), ["before", "unsynced"]);
 }

@@ -25,16 +25,30 @@ fn a_command_says_that_a_room_of_a_parent_directory_is_used_instead_of_one_that_
     let run = |args: &[&str]| world.run_with(args, |command| drop_into(command, &below));
     assert!(!run(&["status"]).err.contains("is gone"));
     fs::remove_dir_all(world.path().join("project/.mailbag")).expect("the room");
-    for args in [&["status"][..], &["inbox", "alice"], &["send", "alice", "x", "--as", "alice"], &["run", "--once"]] {
+    for args in [
+        &["status"][..],
+        &["inbox", "alice"],
+        &["send", "alice", "x", "--as", "alice"],
+        &["run", "--once"],
+    ] {
         let said = run(args).err;
         let (gone, used) = (world.path().join("project/.mailbag"), world.room(""));
-        assert!(said.contains(&format!("the room {} is gone", gone.display())), "{args:?}: {said}");
-        assert!(said.contains(used.to_str().expect("plain").trim_end_matches('/')), "{args:?}: {said}");
+        assert!(
+            said.contains(&format!("the room {} is gone", gone.display())),
+            "{args:?}: {said}"
+        );
+        assert!(
+            said.contains(used.to_str().expect("plain").trim_end_matches('/')),
+            "{args:?}: {said}"
+        );
     }
     let doctor = run(&["doctor", "--json"]).out;
     assert!(doctor.contains("room_gone"), "{doctor}");
     run(&["doctor", "--fix"]);
-    assert!(!run(&["status"]).err.contains("is gone"), "it was forgotten");
+    assert!(
+        !run(&["status"]).err.contains("is gone"),
+        "it was forgotten"
+    );
 }
 
 #[test]
@@ -53,5 +67,8 @@ fn without_another_room_the_error_names_the_one_that_is_gone() {
     let world = World::with(&["alice"]);
     fs::remove_dir_all(world.room("")).expect("the room");
     let said = world.fails(3, &["status"]);
-    assert!(said.contains("is gone") && said.contains("mailbag init"), "{said}");
+    assert!(
+        said.contains("is gone") && said.contains("mailbag init"),
+        "{said}"
+    );
 }

@@ -9,12 +9,30 @@ fn room() -> World {
     drop_all(
         &world,
         &[
-            ("alice", json!({"id": "m1", "to": "bob", "body": "Grüße\nund mehr", "type": "question"})),
-            ("bob", json!({"id": "m2", "to": "alice", "subject": "Порт 8080", "body": "x", "channel": "ops"})),
-            ("carol", json!({"id": "m3", "to": "all", "body": "all of you", "requires_response": true})),
-            ("carol", json!({"id": "m4", "to": "bob", "body": "just you"})),
-            ("alice", json!({"id": "m5", "type": "status", "body": "for the channel alone"})),
-            ("alice", json!({"id": "m6", "to": "nobody", "body": "bounces"})),
+            (
+                "alice",
+                json!({"id": "m1", "to": "bob", "body": "Grüße\nund mehr", "type": "question"}),
+            ),
+            (
+                "bob",
+                json!({"id": "m2", "to": "alice", "subject": "Порт 8080", "body": "x", "channel": "ops"}),
+            ),
+            (
+                "carol",
+                json!({"id": "m3", "to": "all", "body": "all of you", "requires_response": true}),
+            ),
+            (
+                "carol",
+                json!({"id": "m4", "to": "bob", "body": "just you"}),
+            ),
+            (
+                "alice",
+                json!({"id": "m5", "type": "status", "body": "for the channel alone"}),
+            ),
+            (
+                "alice",
+                json!({"id": "m6", "to": "nobody", "body": "bounces"}),
+            ),
         ],
     );
     world
@@ -22,18 +40,34 @@ fn room() -> World {
 
 fn ids(world: &World, args: &[&str]) -> Vec<String> {
     let list = world.json(&[&["list"], args].concat());
-    each(&list, "id").into_iter().map(|id| if id.len() > 2 { "bounce".into() } else { id.to_owned() }).collect()
+    each(&list, "id")
+        .into_iter()
+        .map(|id| {
+            if id.len() > 2 {
+                "bounce".into()
+            } else {
+                id.to_owned()
+            }
+        })
+        .collect()
 }
 
 #[test]
 fn an_agent_sees_its_own_mail_and_the_human_everything() {
     let world = room();
     assert_eq!(ids(&world, &["--as", "bob"]), ["m1", "m2", "m3", "m4"]);
-    assert_eq!(ids(&world, &["--as", "alice"]), ["m1", "m2", "m3", "m5", "bounce"]);
+    assert_eq!(
+        ids(&world, &["--as", "alice"]),
+        ["m1", "m2", "m3", "m5", "bounce"]
+    );
     let all = ["m1", "m2", "m3", "m4", "m5", "bounce"];
     assert_eq!(ids(&world, &["--as", "human"]), all);
     assert_eq!(ids(&world, &[]), all);
-    assert!(world.fails(3, &["list", "--as", "bbo"]).contains("did you mean bob?"));
+    assert!(
+        world
+            .fails(3, &["list", "--as", "bbo"])
+            .contains("did you mean bob?")
+    );
 }
 
 #[test]
@@ -42,7 +76,10 @@ fn filters_narrow_what_is_listed() {
     assert_eq!(ids(&world, &["--from", "carol"]), ["m3", "m4"]);
     assert_eq!(ids(&world, &["--from", "mailbag"]), ["bounce"]);
     assert_eq!(ids(&world, &["--to", "alice"]), ["m2", "m3", "bounce"]);
-    assert_eq!(ids(&world, &["--to", "bob", "--from", "carol", "--as", "bob"]), ["m3", "m4"]);
+    assert_eq!(
+        ids(&world, &["--to", "bob", "--from", "carol", "--as", "bob"]),
+        ["m3", "m4"]
+    );
     assert_eq!(ids(&world, &["--to", "bob", "--as", "alice"]), ["m1", "m3"]);
     assert_eq!(ids(&world, &["--type", "question"]), ["m1"]);
     assert_eq!(ids(&world, &["--channel", "ops"]), ["m2"]);
@@ -53,22 +90,49 @@ fn filters_narrow_what_is_listed() {
     assert_eq!(ids(&world, &["--until", "1h"]), [""; 0]);
     assert_eq!(ids(&world, &["--since", "yesterday"]).len(), 6);
     assert_eq!(ids(&world, &["--until", "2020-01-31"]), [""; 0]);
-    let third = world.json(&["list", "--from", "carol"])[0]["accepted_at"].as_str().expect("a time").to_owned();
-    assert_eq!(ids(&world, &["--since", &third]), ["m3", "m4", "m5", "bounce"]);
+    let third = world.json(&["list", "--from", "carol"])[0]["accepted_at"]
+        .as_str()
+        .expect("a time")
+        .to_owned();
+    assert_eq!(
+        ids(&world, &["--since", &third]),
+        ["m3", "m4", "m5", "bounce"]
+    );
     assert_eq!(ids(&world, &["--until", &third, "--last", "1"]), ["m2"]);
-    assert!(world.fails(2, &["list", "--since", "whenever"]).contains("1h"));
-    assert!(world.fails(2, &["list", "--type", "qestion"]).contains("question"));
-    assert!(world.fails(3, &["list", "--to", "bbo"]).contains("did you mean bob?"));
+    assert!(
+        world
+            .fails(2, &["list", "--since", "whenever"])
+            .contains("1h")
+    );
+    assert!(
+        world
+            .fails(2, &["list", "--type", "qestion"])
+            .contains("question")
+    );
+    assert!(
+        world
+            .fails(3, &["list", "--to", "bbo"])
+            .contains("did you mean bob?")
+    );
 }
 
 #[test]
 fn unread_is_what_still_stands_in_the_inbox() {
     let world = room();
-    assert_eq!(ids(&world, &["--unread", "--as", "bob"]), ["m1", "m3", "m4"]);
+    assert_eq!(
+        ids(&world, &["--unread", "--as", "bob"]),
+        ["m1", "m3", "m4"]
+    );
     world.ok(&["read", "m3", "--as", "bob"]);
     assert_eq!(ids(&world, &["--unread", "--to", "bob"]), ["m1", "m4"]);
-    assert_eq!(ids(&world, &["--unread", "--as", "bob", "--from", "carol"]), ["m4"]);
-    assert_eq!(ids(&world, &["--unread", "--to", "bob", "--as", "carol"]), ["m4"]);
+    assert_eq!(
+        ids(&world, &["--unread", "--as", "bob", "--from", "carol"]),
+        ["m4"]
+    );
+    assert_eq!(
+        ids(&world, &["--unread", "--to", "bob", "--as", "carol"]),
+        ["m4"]
+    );
     let unknown = world.run_with(&["list", "--unread"], |command| {
         command.env("MAILBAG_TEST_ANCESTRY", "unknown");
     });
@@ -80,20 +144,40 @@ fn unread_is_what_still_stands_in_the_inbox() {
 #[test]
 fn a_listing_is_a_line_a_message_whatever_it_says() {
     let world = room();
-    drop_all(&world, &[("alice", json!({"id": "m7", "to": "bob", "subject": EVIL, "body": EVIL, "type": "x-mine"}))]);
+    drop_all(
+        &world,
+        &[(
+            "alice",
+            json!({"id": "m7", "to": "bob", "subject": EVIL, "body": EVIL, "type": "x-mine"}),
+        )],
+    );
     let shown = world.ok(&["list"]);
     assert!(is_tame(&shown) && shown.lines().count() == 7, "{shown:?}");
-    assert!(shown.contains("alice → bob  question  m1  Grüße\n") && shown.contains("Порт 8080"), "{shown}");
-    assert!(shown.contains("carol → alice, bob  message?  m3") && shown.contains("alice → channel main"), "{shown}");
+    assert!(
+        shown.contains("alice → bob  question  m1  Grüße\n") && shown.contains("Порт 8080"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("carol → alice, bob  message?  m3")
+            && shown.contains("alice → channel main"),
+        "{shown}"
+    );
     let none = world.run(&["list", "--from", "carol", "--type", "question"]);
-    assert!(none.code == 0 && none.out.is_empty() && none.err.contains("no matching messages"), "{none:?}");
+    assert!(
+        none.code == 0 && none.out.is_empty() && none.err.contains("no matching messages"),
+        "{none:?}"
+    );
 }
 
 #[test]
 fn what_was_dropped_is_routed_before_and_nothing_is_done_if_nothing_waits() {
     // P50
     let world = World::with(&["alice", "bob"]);
-    world.drop_file("alice", "x.json", r#"{"id": "m1", "to": "bob", "body": "hi"}"#);
+    world.drop_file(
+        "alice",
+        "x.json",
+        r#"{"id": "m1", "to": "bob", "body": "hi"}"#,
+    );
     assert_eq!(ids(&world, &["--unread", "--to", "bob"]), ["m1"]);
     world.ok(&["run", "--once"]);
     let before = world.everything();

@@ -1,6 +1,10 @@
 //! Conversations, and finding mail: `reply`, `thread`, `list` and `search` on real rooms.
 
-#[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 mod committed;
 mod gone;
 mod listing;
@@ -24,7 +28,10 @@ fn is_tame(text: &str) -> bool {
 #[track_caller]
 fn each<'a>(list: &'a Value, field: &str) -> Vec<&'a str> {
     let items = list.as_array().unwrap_or_else(|| panic!("no list: {list}"));
-    items.iter().map(|item| item[field].as_str().unwrap_or_default()).collect()
+    items
+        .iter()
+        .map(|item| item[field].as_str().unwrap_or_default())
+        .collect()
 }
 
 /// Drops messages in one file each, and routes them in this order.
@@ -39,7 +46,11 @@ fn drop_all(world: &World, messages: &[(&str, Value)]) {
 fn seq_of(world: &World, name: &str) -> String {
     let (from, id) = name.split_once('/').expect("a sender and an id");
     let log = world.ok(&["log", "--json"]);
-    let records = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("a record"));
+    let records = log
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("a record"));
     let mut fits = records.filter(|record| record["id"] == id && record["from"] == from);
-    fits.next().unwrap_or_else(|| panic!("no {name} in the log"))["seq"].to_string()
+    fits.next()
+        .unwrap_or_else(|| panic!("no {name} in the log"))["seq"]
+        .to_string()
 }

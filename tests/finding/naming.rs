@@ -11,16 +11,25 @@ const REFERENCE_FORMS: usize = 6;
 fn spellings(id: &str, seq: &str) -> [String; REFERENCE_FORMS] {
     let begun = &id[..id.len() - 3];
     let of_alice = |id: &str| format!("alice/{id}");
-    [id.to_owned(), begun.to_owned(), of_alice(id), of_alice(begun), seq.to_owned(), format!("#{seq}")]
+    [
+        id.to_owned(),
+        begun.to_owned(),
+        of_alice(id),
+        of_alice(begun),
+        seq.to_owned(),
+        format!("#{seq}"),
+    ]
 }
 
 /// Alice wrote to bob, once for each spelling, of each kind: an id begins with the kind and the number of the spelling.
 fn world(kinds: &[&str]) -> World {
-    let world = World::with(&["alice", "bob"]).settings("answer_within = { urgent = \"1h\", normal = \"0\" }\n");
+    let world = World::with(&["alice", "bob"])
+        .settings("answer_within = { urgent = \"1h\", normal = \"0\" }\n");
     for kind in kinds {
         for n in 0..REFERENCE_FORMS {
             let id = format!("{kind}-{n}-end");
-            let message = json!({"id": id, "to": "bob", "body": format!("{kind} {n}"), "priority": "urgent"});
+            let message =
+                json!({"id": id, "to": "bob", "body": format!("{kind} {n}"), "priority": "urgent"});
             world.drop_file("alice", &format!("{id}.json"), message.to_string());
         }
     }
@@ -32,12 +41,21 @@ fn world(kinds: &[&str]) -> World {
 fn archive(world: &World) {
     // Two more segments: the last one is never packed.
     for n in 0..2 {
-        world.drop_file("alice", &format!("filler-{n}.json"), r#"{"to": "human", "body": "filler"}"#);
+        world.drop_file(
+            "alice",
+            &format!("filler-{n}.json"),
+            r#"{"to": "human", "body": "filler"}"#,
+        );
         let mut pass = world.program(&["run", "--once"]);
-        pass.env("MAILBAG_TEST_SEGMENT_BYTES", "1").assert().success();
+        pass.env("MAILBAG_TEST_SEGMENT_BYTES", "1")
+            .assert()
+            .success();
     }
     world.ok(&["archive", "--older-than", "0s"]);
-    assert!(!world.room("log/00000001.ndjson").exists(), "the first segment is archived");
+    assert!(
+        !world.room("log/00000001.ndjson").exists(),
+        "the first segment is archived"
+    );
 }
 
 fn seq(world: &World, id: &str) -> String {
@@ -59,13 +77,41 @@ fn every_command_takes_every_spelling(world: &World) {
     // P95
     for n in 0..REFERENCE_FORMS {
         let (id, name) = spelled(world, "read", n);
-        assert_eq!(world.json(&["trace", &name, "--as", "bob"])["id"], *id, "trace {name}");
-        assert_eq!(world.json(&["thread", &name, "--as", "bob"])[0]["id"], *id, "thread {name}");
-        let reply = world.json(&["send", "alice", "x", "--ref", &name, "--reply-to", &name, "--as", "bob"]);
-        let sent = world.json(&["thread", reply["id"].as_str().expect("an id"), "--as", "bob"]);
+        assert_eq!(
+            world.json(&["trace", &name, "--as", "bob"])["id"],
+            *id,
+            "trace {name}"
+        );
+        assert_eq!(
+            world.json(&["thread", &name, "--as", "bob"])[0]["id"],
+            *id,
+            "thread {name}"
+        );
+        let reply = world.json(&[
+            "send",
+            "alice",
+            "x",
+            "--ref",
+            &name,
+            "--reply-to",
+            &name,
+            "--as",
+            "bob",
+        ]);
+        let sent = world.json(&[
+            "thread",
+            reply["id"].as_str().expect("an id"),
+            "--as",
+            "bob",
+        ]);
         assert_eq!(sent[0]["id"], *id, "send --reply-to {name}: {sent}");
         world.ok(&["reply", &name, "x", "--as", "bob"]);
-        assert!(world.ok(&["read", &name, "--as", "bob"]).contains(&format!("read {n}")), "read {name}");
+        assert!(
+            world
+                .ok(&["read", &name, "--as", "bob"])
+                .contains(&format!("read {n}")),
+            "read {name}"
+        );
         let (id, name) = spelled(world, "ack", n);
         world.ok(&["ack", &name, "--as", "bob"]);
         assert_eq!(status(world, &id), "acknowledged", "ack {name}");
@@ -73,15 +119,31 @@ fn every_command_takes_every_spelling(world: &World) {
         let ack = json!({"type": "ack", "refs": [name], "status": "actioned"});
         world.drop_file("bob", &format!("{n}.json"), ack.to_string());
         world.ok(&["run", "--once"]);
-        assert_eq!(status(world, &id), "actioned", "a dropped ack of {name}: {:?}", world.names("rejected/bob"));
+        assert_eq!(
+            status(world, &id),
+            "actioned",
+            "a dropped ack of {name}: {:?}",
+            world.names("rejected/bob")
+        );
     }
     let client = Client::of(world, "bob");
     for n in 0..REFERENCE_FORMS {
         let (id, name) = spelled(world, "tool", n);
         let text = client.text("fetch_inbox", json!({"id": name}));
-        assert!(text.contains(&format!("tool {n}")), "fetch_inbox {name}: {text}");
-        assert!(client.text("get_thread", json!({"id": name})).contains(&format!("tool {n}")), "get_thread {name}");
-        client.text("acknowledge_message", json!({"id": name, "status": "actioned"}));
+        assert!(
+            text.contains(&format!("tool {n}")),
+            "fetch_inbox {name}: {text}"
+        );
+        assert!(
+            client
+                .text("get_thread", json!({"id": name}))
+                .contains(&format!("tool {n}")),
+            "get_thread {name}"
+        );
+        client.text(
+            "acknowledge_message",
+            json!({"id": name, "status": "actioned"}),
+        );
         world.wait("the ack is recorded", || status(world, &id) == "actioned");
         client.text("reply_message", json!({"id": name, "body": "x"}));
     }
@@ -113,8 +175,15 @@ fn urgent_mail_that_was_acknowledged_from_the_archive_is_not_escalated() {
     }
     world.ok(&["run", "--once"]);
     let mut later = world.program(&["run", "--once"]);
-    later.env("MAILBAG_TEST_NOW", "2099-01-01T00:00:00Z").assert().success();
-    let escalated: Vec<Value> = world.inbox("human").into_iter().filter(|mail| mail["type"] == "escalation").collect();
+    later
+        .env("MAILBAG_TEST_NOW", "2099-01-01T00:00:00Z")
+        .assert()
+        .success();
+    let escalated: Vec<Value> = world
+        .inbox("human")
+        .into_iter()
+        .filter(|mail| mail["type"] == "escalation")
+        .collect();
     assert_eq!(escalated, Vec::<Value>::new());
 }
 
@@ -124,10 +193,18 @@ fn a_message_whose_copy_is_archived_can_be_read_again() {
     let world = world(&["read"]);
     world.ok(&["read", "--all", "--as", "bob"]);
     archive(&world);
-    assert_eq!(world.names("inbox/bob/seen").len(), 0, "the copies are archived");
+    assert_eq!(
+        world.names("inbox/bob/seen").len(),
+        0,
+        "the copies are archived"
+    );
     let again = world.json(&["read", "read-3-end", "--as", "bob"]);
     assert_eq!(
-        (&again[0]["body"], &again[0]["to"], &again[0]["delivery"]["seq"].is_u64()),
+        (
+            &again[0]["body"],
+            &again[0]["to"],
+            &again[0]["delivery"]["seq"].is_u64()
+        ),
         (&json!("read 3"), &json!("bob"), &true)
     );
     let said = world.fails(3, &["read", "read-3-end", "--as", "alice"]);
@@ -138,7 +215,9 @@ fn a_message_whose_copy_is_archived_can_be_read_again() {
 fn what_is_ambiguous_is_refused_with_all_that_it_could_mean() {
     // P95
     let world = world(&["one"]);
-    let all: Vec<String> = (0..REFERENCE_FORMS).map(|n| format!("alice/one-{n}-end")).collect();
+    let all: Vec<String> = (0..REFERENCE_FORMS)
+        .map(|n| format!("alice/one-{n}-end"))
+        .collect();
     let names_all = |said: &str| all.iter().all(|name| said.contains(name.as_str()));
     for (code, command) in [
         (2, &["read", "one"][..]),
@@ -150,19 +229,36 @@ fn what_is_ambiguous_is_refused_with_all_that_it_could_mean() {
         (65, &["ack", "one"]),
     ] {
         let said = world.fails(code, &[command, &["--as", "bob"]].concat());
-        assert!(said.contains("ambiguous") && names_all(&said), "{command:?}: {said}");
+        assert!(
+            said.contains("ambiguous") && names_all(&said),
+            "{command:?}: {said}"
+        );
     }
     let client = Client::of(&world, "bob");
     for tool in ["fetch_inbox", "get_thread", "acknowledge_message"] {
         let said = client.fails(tool, json!({"id": "one"}));
-        assert!(said.contains("ambiguous") && names_all(&said), "{tool}: {said}");
+        assert!(
+            said.contains("ambiguous") && names_all(&said),
+            "{tool}: {said}"
+        );
     }
-    world.drop_file("bob", "x.json", r#"{"type": "ack", "refs": ["one"], "status": "actioned"}"#);
+    world.drop_file(
+        "bob",
+        "x.json",
+        r#"{"type": "ack", "refs": ["one"], "status": "actioned"}"#,
+    );
     // The client routes as long as it is there.
     world.wait("it is refused", || world.names("rejected/bob").len() == 2);
-    let why = world.names("rejected/bob").into_iter().find(|name| name.ends_with(".error.json")).expect("a reason");
+    let why = world
+        .names("rejected/bob")
+        .into_iter()
+        .find(|name| name.ends_with(".error.json"))
+        .expect("a reason");
     let why = world.read(&format!("rejected/bob/{why}"));
-    assert!(why["code"] == "ambiguous_reference" && names_all(&why.to_string()), "{why}");
+    assert!(
+        why["code"] == "ambiguous_reference" && names_all(&why.to_string()),
+        "{why}"
+    );
 }
 
 #[test]
@@ -170,36 +266,86 @@ fn a_number_that_is_also_an_id_is_ambiguous_and_with_its_sign_it_is_not() {
     let world = World::with(&["alice", "bob", "carol"]);
     world.send("alice", "bob", "from a friend");
     let number = world.inbox("bob")[0]["delivery"]["seq"].to_string();
-    let shadow = json!({"id": number, "to": "bob", "body": "under a number that is shown for another"});
+    let shadow =
+        json!({"id": number, "to": "bob", "body": "under a number that is shown for another"});
     world.drop_file("carol", "x.json", shadow.to_string());
     world.ok(&["run", "--once"]);
     let sign = format!("#{number}");
     for command in ["read", "trace", "thread"] {
         let said = world.fails(2, &[command, &number, "--as", "bob"]);
-        assert!(said.contains(&sign) && said.contains(&format!("carol/{number}")), "{command}: {said}");
+        assert!(
+            said.contains(&sign) && said.contains(&format!("carol/{number}")),
+            "{command}: {said}"
+        );
     }
-    assert!(world.ok(&["read", &sign, "--as", "bob"]).contains("from a friend"));
-    assert!(world.ok(&["read", &format!("carol/{number}"), "--as", "bob"]).contains("shown for another"));
+    assert!(
+        world
+            .ok(&["read", &sign, "--as", "bob"])
+            .contains("from a friend")
+    );
+    assert!(
+        world
+            .ok(&["read", &format!("carol/{number}"), "--as", "bob"])
+            .contains("shown for another")
+    );
 }
 
 #[test]
 fn an_answer_that_was_dropped_may_name_the_question_by_its_number() {
     let world = World::with(&["alice", "bob"]);
-    world.ok(&["send", "bob", "which port?", "--requires-response", "--as", "alice"]);
+    world.ok(&[
+        "send",
+        "bob",
+        "which port?",
+        "--requires-response",
+        "--as",
+        "alice",
+    ]);
     let number = world.inbox("bob")[0]["delivery"]["seq"].to_string();
-    let answer =
-        json!({"to": "alice", "body": "8080", "in_reply_to": format!("#{number}"), "refs": [format!("#{number}")]});
+    let answer = json!({"to": "alice", "body": "8080", "in_reply_to": format!("#{number}"), "refs": [format!("#{number}")]});
     world.drop_file("bob", "x.json", answer.to_string());
     world.ok(&["run", "--once"]);
     assert_eq!(world.bodies("alice"), ["8080"]);
     let trace = world.json(&["trace", &number, "--as", "alice"]);
-    assert_eq!(trace["answers"].as_array().map(Vec::len), Some(1), "{trace}");
-    assert_eq!(world.json(&["thread", &format!("#{number}"), "--as", "alice"]).as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        trace["answers"].as_array().map(Vec::len),
+        Some(1),
+        "{trace}"
+    );
+    assert_eq!(
+        world
+            .json(&["thread", &format!("#{number}"), "--as", "alice"])
+            .as_array()
+            .map(Vec::len),
+        Some(2)
+    );
     // Bob waits for more of that conversation, which is named by the question.
-    let id = world.json(&["trace", &number, "--as", "alice"])["id"].as_str().expect("an id").to_owned();
+    let id = world.json(&["trace", &number, "--as", "alice"])["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
     world.ok(&["send", "bob", "another matter", "--as", "alice"]);
-    world.ok(&["send", "bob", "and the host?", "--thread", &id, "--as", "alice"]);
+    world.ok(&[
+        "send",
+        "bob",
+        "and the host?",
+        "--thread",
+        &id,
+        "--as",
+        "alice",
+    ]);
     let thread = format!("#{number}");
-    let waited = world.ok(&["wait", "--thread", &thread, "--as", "bob", "--timeout", "10s"]);
-    assert!(waited.contains("and the host?") && !waited.contains("another matter"), "{waited}");
+    let waited = world.ok(&[
+        "wait",
+        "--thread",
+        &thread,
+        "--as",
+        "bob",
+        "--timeout",
+        "10s",
+    ]);
+    assert!(
+        waited.contains("and the host?") && !waited.contains("another matter"),
+        "{waited}"
+    );
 }

@@ -14,36 +14,73 @@ fn a_reply_goes_to_the_sender_and_belongs_to_the_conversation() {
     world.ok(&["reply", "q1", "8080", "--as", "bob"]);
     let answer = &world.inbox("alice")[0];
     assert_eq!(
-        json!([answer["type"], answer["subject"], answer["body"], answer["thread_id"], answer["in_reply_to"]]),
+        json!([
+            answer["type"],
+            answer["subject"],
+            answer["body"],
+            answer["thread_id"],
+            answer["in_reply_to"]
+        ]),
         json!(["answer", "Re: Порт?", "8080", "q1", "q1"])
     );
-    assert_eq!((&answer["channel"], answer["addressed_to"].as_str()), (&json!("ops"), Some("alice")));
+    assert_eq!(
+        (&answer["channel"], answer["addressed_to"].as_str()),
+        (&json!("ops"), Some("alice"))
+    );
     assert_eq!(world.inbox("carol").len(), 1, "not to all");
     // And back, by seq: the thread stays, `Re: ` is not doubled, and an answer is no question.
     let seq = answer["delivery"]["seq"].to_string();
     world.ok(&["reply", &seq, "thanks", "--as", "alice"]);
     let thanks = &world.inbox("bob")[0];
     assert_eq!(
-        json!([thanks["type"], thanks["subject"], thanks["thread_id"], thanks["in_reply_to"]]),
-        json!(["message", "Re: Порт?", "q1", format!("bob/{}", answer["id"].as_str().expect("an id"))])
+        json!([
+            thanks["type"],
+            thanks["subject"],
+            thanks["thread_id"],
+            thanks["in_reply_to"]
+        ]),
+        json!([
+            "message",
+            "Re: Порт?",
+            "q1",
+            format!("bob/{}", answer["id"].as_str().expect("an id"))
+        ])
     );
 }
 
 #[test]
 fn a_reply_to_all_and_a_reply_to_what_one_sent_go_to_those_who_had_it() {
     let world = World::with(&["alice", "bob", "carol", "dave"]);
-    drop_all(&world, &[("alice", json!({"id": "m", "to": "all", "body": "hello", "thread_id": "greetings"}))]);
+    drop_all(
+        &world,
+        &[(
+            "alice",
+            json!({"id": "m", "to": "all", "body": "hello", "thread_id": "greetings"}),
+        )],
+    );
     world.ok(&["reply", "alice/m", "--all", "hello all", "--as", "bob"]);
-    let of = |agent: &str| world.inbox(agent).last().map(|mail| mail["addressed_to"].clone());
+    let of = |agent: &str| {
+        world
+            .inbox(agent)
+            .last()
+            .map(|mail| mail["addressed_to"].clone())
+    };
     assert_eq!(of("alice"), Some(json!(["alice", "carol", "dave"])));
     assert_eq!((of("carol"), of("dave")), (of("alice"), of("alice")));
-    assert_eq!(world.inbox("bob").len(), 0, "not to oneself, and what was answered is read");
+    assert_eq!(
+        world.inbox("bob").len(),
+        0,
+        "not to oneself, and what was answered is read"
+    );
     assert_eq!(world.inbox("carol")[1]["thread_id"], "greetings");
     assert_eq!(world.inbox("carol")[1]["in_reply_to"], "alice/m");
     // Alice adds something; who is gone meanwhile is left out, and told.
     world.ok(&["agent", "set", "dave", "--status", "retired"]);
     let ran = world.run(&["reply", "m", "one more thing", "--as", "alice"]);
-    assert!(ran.code == 0 && ran.err.contains("not sent to dave"), "{ran:?}");
+    assert!(
+        ran.code == 0 && ran.err.contains("not sent to dave"),
+        "{ran:?}"
+    );
     assert_eq!(of("bob"), Some(json!(["bob", "carol"])));
 }
 
@@ -64,7 +101,11 @@ fn a_reply_takes_what_send_takes() {
     ]);
     let asked = &world.inbox("bob")[0];
     assert_eq!(
-        json!([asked["requires_response"], asked["action"], asked["metadata"]]),
+        json!([
+            asked["requires_response"],
+            asked["action"],
+            asked["metadata"]
+        ]),
         json!([true, "review", {"file": "a=b"}])
     );
     let id = asked["id"].as_str().expect("an id");
@@ -84,29 +125,62 @@ fn a_reply_takes_what_send_takes() {
         "bob",
     ];
     world.pipe(&args, "from a pipe\n").ok(&args);
-    world.pipe(&["reply", id, "--type", "error", "--as", "bob"], "piped too").ok(&["a pipe without a dash"]);
+    world
+        .pipe(
+            &["reply", id, "--type", "error", "--as", "bob"],
+            "piped too",
+        )
+        .ok(&["a pipe without a dash"]);
     let mail = world.inbox("alice");
     assert_eq!(
         json!([mail[0]["body"], mail[0]["subject"], mail[0]["priority"]]),
         json!(["from a pipe", "Mine", "high"])
     );
-    assert_eq!(json!([mail[0]["type"], mail[0]["requires_response"]]), json!(["answer", true]));
-    assert_eq!(mail[0]["attachments"], json!([{"name": "notes.txt", "content": "a note"}]));
-    assert_eq!(json!([mail[1]["body"], mail[1]["type"], mail[1]["subject"]]), json!(["piped too", "error", null]));
+    assert_eq!(
+        json!([mail[0]["type"], mail[0]["requires_response"]]),
+        json!(["answer", true])
+    );
+    assert_eq!(
+        mail[0]["attachments"],
+        json!([{"name": "notes.txt", "content": "a note"}])
+    );
+    assert_eq!(
+        json!([mail[1]["body"], mail[1]["type"], mail[1]["subject"]]),
+        json!(["piped too", "error", null])
+    );
     let sent = world.json(&["reply", id, "again", "--as", "bob"]);
     assert_eq!(sent["recipients"][0]["agent"], "alice");
-    assert!(world.fails(2, &["send", "bob", "x", "--metadata", "=v", "--as", "alice"]).contains("KEY=VALUE"));
-    assert!(world.fails(65, &["reply", id, "x", "--type", "qestion", "--as", "bob"]).contains("question"));
+    assert!(
+        world
+            .fails(
+                2,
+                &["send", "bob", "x", "--metadata", "=v", "--as", "alice"]
+            )
+            .contains("KEY=VALUE")
+    );
+    assert!(
+        world
+            .fails(65, &["reply", id, "x", "--type", "qestion", "--as", "bob"])
+            .contains("question")
+    );
 }
 
 #[test]
 fn what_was_dropped_just_now_can_be_answered_with_a_router_and_without() {
     let world = World::with(&["alice", "bob"]);
-    world.drop_file("alice", "x.json", r#"{"id": "m1", "to": "bob", "body": "hi"}"#);
+    world.drop_file(
+        "alice",
+        "x.json",
+        r#"{"id": "m1", "to": "bob", "body": "hi"}"#,
+    );
     world.ok(&["reply", "m1", "hi yourself", "--as", "bob"]);
     assert_eq!(world.bodies("alice"), ["hi yourself"]);
     let town = Town::of(&["alice", "bob"]).run();
-    town.mail("alice", "x.json", json!({"id": "m1", "to": "bob", "body": "hi"}));
+    town.mail(
+        "alice",
+        "x.json",
+        json!({"id": "m1", "to": "bob", "body": "hi"}),
+    );
     town.wait_for_bodies("bob", &["hi"]);
     town.ok(&["reply", "m1", "hi yourself", "--as", "bob"]);
     town.wait_for_bodies("alice", &["hi yourself"]);
@@ -121,23 +195,33 @@ fn what_can_t_be_answered_is_told_and_nothing_is_written() {
             ("alice", json!({"id": "same", "to": "bob", "body": "x"})),
             ("carol", json!({"id": "same", "to": "bob", "body": "x"})),
             ("alice", json!({"id": "bad", "to": "nobody", "body": "x"})),
-            ("alice", json!({"id": "note", "to": "alice", "body": "to myself"})),
+            (
+                "alice",
+                json!({"id": "note", "to": "alice", "body": "to myself"}),
+            ),
         ],
     );
     let before = world.everything();
     let said = world.fails(2, &["reply", "same", "x", "--as", "bob"]);
-    assert!(said.contains("alice/same") && said.contains("carol/same"), "{said}");
+    assert!(
+        said.contains("alice/same") && said.contains("carol/same"),
+        "{said}"
+    );
     let said = world.fails(3, &["reply", "alice/same", "x", "--as", "carol"]);
     assert!(said.contains("carol neither sent nor received"), "{said}");
     for missing in ["nothing", "999", "a/b/c", "\"", "0", "99999999999999999999"] {
         world.fails(3, &["reply", missing, "x", "--as", "bob"]);
     }
     // The bounce for `bad`.
-    let bounce = world.inbox("alice")[0]["id"].as_str().expect("an id").to_owned();
+    let bounce = world.inbox("alice")[0]["id"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
     for reference in [bounce.clone(), format!("mailbag/{bounce}")] {
         let said = world.fails(65, &["reply", &reference, "sorry", "--as", "alice"]);
         assert!(
-            said.contains("the router wrote it and reads no mail") && said.contains("correct the rejected file"),
+            said.contains("the router wrote it and reads no mail")
+                && said.contains("correct the rejected file"),
             "{said}"
         );
     }
@@ -148,7 +232,10 @@ fn what_can_t_be_answered_is_told_and_nothing_is_written() {
     assert!(said.contains("--as"), "{said}");
     assert_eq!(world.everything(), before);
     world.ok(&["reply", "note", "again", "--as", "alice"]);
-    assert_eq!(world.bodies("alice").last().map(String::as_str), Some("again"));
+    assert_eq!(
+        world.bodies("alice").last().map(String::as_str),
+        Some("again")
+    );
     world.ok(&["agent", "set", "carol", "--status", "retired"]);
     let said = world.fails(65, &["reply", "carol/same", "x", "--as", "bob"]);
     assert!(said.contains("carol") && said.contains("retired"), "{said}");
@@ -157,28 +244,55 @@ fn what_can_t_be_answered_is_told_and_nothing_is_written() {
 #[test]
 fn the_human_may_answer_what_was_said_between_agents() {
     let world = World::with(&["alice", "bob"]);
-    drop_all(&world, &[("alice", json!({"id": "m1", "to": "bob", "subject": EVIL, "body": "shall I delete it?"}))]);
+    drop_all(
+        &world,
+        &[(
+            "alice",
+            json!({"id": "m1", "to": "bob", "subject": EVIL, "body": "shall I delete it?"}),
+        )],
+    );
     let seq = seq_of(&world, "alice/m1");
     world.ok(&["reply", &seq, "--all", "no, wait", "--as", "human"]);
-    assert_eq!(world.inbox("alice")[0]["addressed_to"], json!(["alice", "bob"]));
+    assert_eq!(
+        world.inbox("alice")[0]["addressed_to"],
+        json!(["alice", "bob"])
+    );
     let shown = world.ok(&["thread", "m1", "--as", "human"]);
     assert!(is_tame(&shown) && shown.contains("no, wait"), "{shown:?}");
-    assert_eq!(each(&world.json(&["thread", "m1", "--as", "bob"]), "from"), ["alice", "human"]);
+    assert_eq!(
+        each(&world.json(&["thread", "m1", "--as", "bob"]), "from"),
+        ["alice", "human"]
+    );
 }
 
 #[test]
 fn whoever_answers_a_message_has_read_it() {
     let world = World::with(&["alice", "bob", "carol"]);
-    let asked = world.ok(&["send", "-q", "bob", "carol", "which port?", "--as", "alice"]).trim().to_owned();
+    let asked = world
+        .ok(&["send", "-q", "bob", "carol", "which port?", "--as", "alice"])
+        .trim()
+        .to_owned();
     let other = world.send("alice", "bob", "and which host?");
     world.ok(&["reply", &asked, "8080", "--as", "bob"]);
     assert_eq!(world.bodies("bob"), ["and which host?"]);
     assert_eq!(world.bodies("carol"), ["which port?"], "her copy is hers");
-    world.ok(&["send", "alice", "localhost", "--reply-to", &other, "--as", "bob"]);
+    world.ok(&[
+        "send",
+        "alice",
+        "localhost",
+        "--reply-to",
+        &other,
+        "--as",
+        "bob",
+    ]);
     assert_eq!(world.bodies("bob"), [""; 0]);
-    let status = || world.json(&["trace", &asked, "--as", "alice"])["recipients"][0]["rung"].clone();
+    let status =
+        || world.json(&["trace", &asked, "--as", "alice"])["recipients"][0]["rung"].clone();
     world.wait("its sender sees that it was seen", || status() == "seen");
     // A reply that is refused beforehand marks nothing.
-    world.fails(65, &["reply", &asked, "x", "--priority", "asap", "--as", "carol"]);
+    world.fails(
+        65,
+        &["reply", &asked, "x", "--priority", "asap", "--as", "carol"],
+    );
     assert_eq!(world.bodies("carol"), ["which port?"]);
 }

@@ -9,7 +9,10 @@ fn room() -> World {
     drop_all(
         &world,
         &[
-            ("alice", json!({"id": "m1", "to": "bob", "subject": "Порт", "body": "port 8080 is\ttaken by \"nginx\""})),
+            (
+                "alice",
+                json!({"id": "m1", "to": "bob", "subject": "Порт", "body": "port 8080 is\ttaken by \"nginx\""}),
+            ),
             (
                 "bob",
                 json!({"id": "m2", "to": "alice", "body": "C:\\temp\\x and a/b/c", "metadata": {"file": "src/parser.rs"}}),
@@ -49,7 +52,11 @@ fn every_text_of_a_message_is_searched_as_it_was_written() {
     assert_eq!(found("^all$"), ["m3"], "the address");
     assert_eq!(found("^bob$"), ["m1", "m2", "m3", "m4"], "whom it reached");
     assert_eq!(found("needl$"), [""; 0]);
-    assert_eq!(found("prev"), [""; 0], "the log's own fields are no message");
+    assert_eq!(
+        found("prev"),
+        [""; 0],
+        "the log's own fields are no message"
+    );
     assert_eq!(found("GRÖSSE"), [""; 0]);
     assert_eq!(ids(&world, &["-i", "PORT|größe"]), ["m1", "m3", "m4"]);
     assert_eq!(ids(&world, &["-i", "ПОРТ"]), ["m1"]);
@@ -64,30 +71,53 @@ fn a_field_and_the_filters_narrow_a_search() {
     assert_eq!(ids(&world, &["parser", "--field", "metadata.file"]), ["m2"]);
     assert_eq!(ids(&world, &["parser", "--field", "metadata.f"]), [""; 0]);
     assert_eq!(ids(&world, &["port", "--from", "carol"]), ["m4"]);
-    assert_eq!(ids(&world, &["port", "--as", "alice"]), ["m1"], "only what alice sent or got");
+    assert_eq!(
+        ids(&world, &["port", "--as", "alice"]),
+        ["m1"],
+        "only what alice sent or got"
+    );
     assert_eq!(ids(&world, &["port", "--as", "human"]), ["m1", "m4"]);
     assert_eq!(ids(&world, &["port", "--until", "1h"]), [""; 0]);
     world.ok(&["read", "m1", "--as", "bob"]);
     assert_eq!(ids(&world, &["port", "--unread", "--to", "bob"]), ["m4"]);
     let said = world.fails(2, &["search", "port ("]);
-    assert!(said.contains("is not a regular expression") && said.contains("unclosed group"), "{said}");
+    assert!(
+        said.contains("is not a regular expression") && said.contains("unclosed group"),
+        "{said}"
+    );
 }
 
 #[test]
 fn a_match_is_shown_in_one_line_with_what_stands_around_it() {
     let world = room();
     let shown = world.ok(&["search", "taken|needle"]);
-    assert!(shown.contains("alice → bob  body: port 8080 is\\ttaken by \"nginx\"\n"), "{shown}");
+    assert!(
+        shown.contains("alice → bob  body: port 8080 is\\ttaken by \"nginx\"\n"),
+        "{shown}"
+    );
     assert!(shown.contains("mood.deep: needle\n"), "{shown}");
     let hits = world.json(&["search", "taken"]);
     let wanted = json!([{"field": "body", "before": "port 8080 is\t", "text": "taken", "after": " by \"nginx\""}]);
     assert_eq!(hits[0]["matches"], wanted);
     let long = format!("{}needle{}", "ä".repeat(500), "ö".repeat(500));
-    drop_all(&world, &[("alice", json!({"id": "m9", "to": "bob", "body": long}))]);
+    drop_all(
+        &world,
+        &[("alice", json!({"id": "m9", "to": "bob", "body": long}))],
+    );
     let shown = world.ok(&["search", "needle", "--from", "alice"]);
-    assert!(shown.contains(&format!("body: …{}needle{}…\n", "ä".repeat(40), "ö".repeat(40))), "{shown}");
+    assert!(
+        shown.contains(&format!(
+            "body: …{}needle{}…\n",
+            "ä".repeat(40),
+            "ö".repeat(40)
+        )),
+        "{shown}"
+    );
     let none = world.run(&["search", "nowhere"]);
-    assert!(none.code == 0 && none.out.is_empty() && none.err.contains("no matching messages"), "{none:?}");
+    assert!(
+        none.code == 0 && none.out.is_empty() && none.err.contains("no matching messages"),
+        "{none:?}"
+    );
 }
 
 #[test]
@@ -103,9 +133,16 @@ fn hostile_text_is_found_and_neutralised() {
     );
     for pattern in ["needle", "\\x1b\\[2J", "owned", "gnihton", "\u{202e}"] {
         let ran = world.run(&["search", pattern]);
-        assert!(ran.code == 0 && is_tame(&ran.out) && is_tame(&ran.err), "{pattern:?}: {ran:?}");
+        assert!(
+            ran.code == 0 && is_tame(&ran.out) && is_tame(&ran.err),
+            "{pattern:?}: {ran:?}"
+        );
         assert_eq!(ran.out.lines().count(), 1, "{pattern:?}: {ran:?}");
     }
-    assert_eq!(world.json(&["search", "needle"])[0]["subject"], EVIL, "data is data");
+    assert_eq!(
+        world.json(&["search", "needle"])[0]["subject"],
+        EVIL,
+        "data is data"
+    );
     assert!(is_tame(&world.fails(2, &["search", &format!("({EVIL}")])));
 }

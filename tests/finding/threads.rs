@@ -10,13 +10,34 @@ fn talk() -> World {
     drop_all(
         &world,
         &[
-            ("alice", json!({"id": "p1", "to": "bob", "body": "which port?", "thread_id": "ports"})),
-            ("alice", json!({"id": "x1", "to": "carol", "body": "lunch?"})),
-            ("bob", json!({"id": "p2", "to": "alice", "body": "8080", "thread_id": "ports", "in_reply_to": "p1"})),
-            ("alice", json!({"id": "p3", "to": ["bob", "carol"], "body": "taken", "in_reply_to": "bob/p2"})),
-            ("carol", json!({"id": "p4", "to": "alice", "body": "since when?", "in_reply_to": "p3"})),
-            ("carol", json!({"id": "x2", "to": "alice", "body": "yes", "in_reply_to": "x1"})),
-            ("bob", json!({"id": "p5", "to": "carol", "body": "since today", "thread_id": "ports"})),
+            (
+                "alice",
+                json!({"id": "p1", "to": "bob", "body": "which port?", "thread_id": "ports"}),
+            ),
+            (
+                "alice",
+                json!({"id": "x1", "to": "carol", "body": "lunch?"}),
+            ),
+            (
+                "bob",
+                json!({"id": "p2", "to": "alice", "body": "8080", "thread_id": "ports", "in_reply_to": "p1"}),
+            ),
+            (
+                "alice",
+                json!({"id": "p3", "to": ["bob", "carol"], "body": "taken", "in_reply_to": "bob/p2"}),
+            ),
+            (
+                "carol",
+                json!({"id": "p4", "to": "alice", "body": "since when?", "in_reply_to": "p3"}),
+            ),
+            (
+                "carol",
+                json!({"id": "x2", "to": "alice", "body": "yes", "in_reply_to": "x1"}),
+            ),
+            (
+                "bob",
+                json!({"id": "p5", "to": "carol", "body": "since today", "thread_id": "ports"}),
+            ),
         ],
     );
     world
@@ -25,13 +46,25 @@ fn talk() -> World {
 #[test]
 fn an_answer_by_number_is_in_the_thread_by_whatever_name_it_is_asked_for() {
     let world = World::with(&["alice", "bob"]);
-    drop_all(&world, &[("alice", json!({"id": "n1", "to": "bob", "body": "which port?"}))]);
+    drop_all(
+        &world,
+        &[(
+            "alice",
+            json!({"id": "n1", "to": "bob", "body": "which port?"}),
+        )],
+    );
     let seq = seq_of(&world, "alice/n1");
     drop_all(
         &world,
         &[
-            ("bob", json!({"id": "n2", "to": "alice", "body": "8080", "in_reply_to": format!("#{seq}")})),
-            ("alice", json!({"id": "n3", "to": "bob", "body": "taken", "in_reply_to": "n2"})),
+            (
+                "bob",
+                json!({"id": "n2", "to": "alice", "body": "8080", "in_reply_to": format!("#{seq}")}),
+            ),
+            (
+                "alice",
+                json!({"id": "n3", "to": "bob", "body": "taken", "in_reply_to": "n2"}),
+            ),
         ],
     );
     for name in ["n1", "n2", "n3", &seq] {
@@ -45,11 +78,23 @@ fn a_thread_is_what_has_its_name_and_what_answers_it_in_the_order_of_the_log() {
     let world = talk();
     let ids = |args: &[&str]| {
         let thread = world.json(&[&["thread"], args].concat());
-        each(&thread, "id").into_iter().map(str::to_owned).collect::<Vec<_>>()
+        each(&thread, "id")
+            .into_iter()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
     };
     let whole = ["p1", "p2", "p3", "p4", "p5"];
     assert_eq!(ids(&["ports"]), whole);
-    for message in ["p1", "p2", "bob/p2", "p3", "alice/p3", "p4", "p5", &seq_of(&world, "carol/p4")] {
+    for message in [
+        "p1",
+        "p2",
+        "bob/p2",
+        "p3",
+        "alice/p3",
+        "p4",
+        "p5",
+        &seq_of(&world, "carol/p4"),
+    ] {
         assert_eq!(ids(&[message, "--as", "human"]), whole, "by {message}");
     }
     assert_eq!(ids(&["x1"]), ["x1", "x2"]);
@@ -61,10 +106,16 @@ fn a_thread_is_what_has_its_name_and_what_answers_it_in_the_order_of_the_log() {
     world.fails(3, &["thread", "x1", "--as", "bob"]);
     let said = world.fails(3, &["thread", "harbours", "--as", "bob"]);
     assert!(
-        said.contains("bob neither sent nor received a message \"harbours\", and no thread with that name"),
+        said.contains(
+            "bob neither sent nor received a message \"harbours\", and no thread with that name"
+        ),
         "{said}"
     );
-    assert!(world.fails(3, &["thread", "harbours"]).contains("the log has no message"));
+    assert!(
+        world
+            .fails(3, &["thread", "harbours"])
+            .contains("the log has no message")
+    );
 }
 
 #[test]
@@ -72,12 +123,24 @@ fn a_thread_is_shown_as_a_conversation() {
     let world = talk();
     let shown = world.ok(&["thread", "ports"]);
     let lines: Vec<&str> = shown.lines().collect();
-    assert!(lines[0].contains("alice → bob") && lines[2] == "        which port?", "{shown}");
-    assert!(shown.contains("alice → bob, carol") && shown.contains("answers bob/p2\n"), "{shown}");
+    assert!(
+        lines[0].contains("alice → bob") && lines[2] == "        which port?",
+        "{shown}"
+    );
+    assert!(
+        shown.contains("alice → bob, carol") && shown.contains("answers bob/p2\n"),
+        "{shown}"
+    );
     let one = world.json(&["thread", "p1", "--last", "1"]);
-    assert_eq!((&one[0]["message"]["body"], &one[0]["recipients"]), (&json!("since today"), &json!(["carol"])));
+    assert_eq!(
+        (&one[0]["message"]["body"], &one[0]["recipients"]),
+        (&json!("since today"), &json!(["carol"]))
+    );
     let shown = world.ok(&["thread", "p3", "--as", "carol"]);
-    assert!(shown.contains("answers bob/p2 (not in this list)"), "{shown}");
+    assert!(
+        shown.contains("answers bob/p2 (not in this list)"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -87,18 +150,42 @@ fn ids_that_several_have_are_not_mixed_up() {
         &world,
         &[
             ("alice", json!({"id": "1", "to": "bob", "body": "one"})),
-            ("carol", json!({"id": "1", "to": "bob", "body": "another one"})),
-            ("bob", json!({"id": "2", "to": "alice", "body": "to alice", "in_reply_to": "alice/1"})),
-            ("bob", json!({"id": "3", "to": "carol", "body": "to carol", "in_reply_to": "carol/1"})),
-            ("alice", json!({"id": "4", "to": "bob", "body": "bare", "in_reply_to": "1"})),
+            (
+                "carol",
+                json!({"id": "1", "to": "bob", "body": "another one"}),
+            ),
+            (
+                "bob",
+                json!({"id": "2", "to": "alice", "body": "to alice", "in_reply_to": "alice/1"}),
+            ),
+            (
+                "bob",
+                json!({"id": "3", "to": "carol", "body": "to carol", "in_reply_to": "carol/1"}),
+            ),
+            (
+                "alice",
+                json!({"id": "4", "to": "bob", "body": "bare", "in_reply_to": "1"}),
+            ),
         ],
     );
     let said = world.fails(2, &["thread", "1", "--as", "bob"]);
-    assert!(said.contains("alice/1") && said.contains("carol/1"), "{said}");
-    assert_eq!(each(&world.json(&["thread", "alice/1", "--as", "bob"]), "id"), ["1", "2", "4"]);
-    assert_eq!(each(&world.json(&["thread", "carol/1", "--as", "bob"]), "id"), ["1", "3"]);
+    assert!(
+        said.contains("alice/1") && said.contains("carol/1"),
+        "{said}"
+    );
+    assert_eq!(
+        each(&world.json(&["thread", "alice/1", "--as", "bob"]), "id"),
+        ["1", "2", "4"]
+    );
+    assert_eq!(
+        each(&world.json(&["thread", "carol/1", "--as", "bob"]), "id"),
+        ["1", "3"]
+    );
     // For alice there is one only.
-    assert_eq!(each(&world.json(&["thread", "1", "--as", "alice"]), "id"), ["1", "2", "4"]);
+    assert_eq!(
+        each(&world.json(&["thread", "1", "--as", "alice"]), "id"),
+        ["1", "2", "4"]
+    );
 }
 
 #[test]
@@ -107,13 +194,28 @@ fn a_name_that_is_a_message_of_one_thread_and_begins_another_means_both() {
     drop_all(
         &world,
         &[
-            ("alice", json!({"id": "a", "to": "bob", "body": "x", "thread_id": "old"})),
-            ("alice", json!({"id": "turn", "to": "bob", "body": "by the way", "thread_id": "old"})),
-            ("bob", json!({"id": "b", "to": "alice", "body": "new", "thread_id": "turn"})),
-            ("alice", json!({"id": "c", "to": "bob", "body": "newer", "in_reply_to": "b"})),
+            (
+                "alice",
+                json!({"id": "a", "to": "bob", "body": "x", "thread_id": "old"}),
+            ),
+            (
+                "alice",
+                json!({"id": "turn", "to": "bob", "body": "by the way", "thread_id": "old"}),
+            ),
+            (
+                "bob",
+                json!({"id": "b", "to": "alice", "body": "new", "thread_id": "turn"}),
+            ),
+            (
+                "alice",
+                json!({"id": "c", "to": "bob", "body": "newer", "in_reply_to": "b"}),
+            ),
         ],
     );
-    assert_eq!(each(&world.json(&["thread", "turn"]), "id"), ["a", "turn", "b", "c"]);
+    assert_eq!(
+        each(&world.json(&["thread", "turn"]), "id"),
+        ["a", "turn", "b", "c"]
+    );
     assert_eq!(each(&world.json(&["thread", "b"]), "id"), ["b", "c"]);
     assert_eq!(each(&world.json(&["thread", "old"]), "id"), ["a", "turn"]);
 }
@@ -121,12 +223,30 @@ fn a_name_that_is_a_message_of_one_thread_and_begins_another_means_both() {
 #[test]
 fn a_thread_named_as_a_number_is_told_from_a_seq() {
     let world = World::with(&["alice", "bob"]);
-    drop_all(&world, &[("alice", json!({"id": "a", "to": "bob", "body": "x", "thread_id": "4"}))]);
+    drop_all(
+        &world,
+        &[(
+            "alice",
+            json!({"id": "a", "to": "bob", "body": "x", "thread_id": "4"}),
+        )],
+    );
     assert_eq!(each(&world.json(&["thread", "4"]), "id"), ["a"]);
-    drop_all(&world, &[("alice", json!({"id": "b", "to": "bob", "body": "y", "thread_id": "elsewhere"}))]);
+    drop_all(
+        &world,
+        &[(
+            "alice",
+            json!({"id": "b", "to": "bob", "body": "y", "thread_id": "elsewhere"}),
+        )],
+    );
     let seq = seq_of(&world, "alice/b");
     assert_eq!(each(&world.json(&["thread", &seq]), "id"), ["b"]);
-    drop_all(&world, &[("bob", json!({"id": "c", "to": "alice", "body": "z", "thread_id": seq}))]);
+    drop_all(
+        &world,
+        &[(
+            "bob",
+            json!({"id": "c", "to": "alice", "body": "z", "thread_id": seq}),
+        )],
+    );
     let said = world.fails(2, &["thread", &seq]);
     assert!(said.contains("alice/b") && said.contains("bob/c"), "{said}");
 }
@@ -141,15 +261,31 @@ fn what_answers_a_message_that_the_log_does_not_have_is_shown_all_the_same() {
                 "alice",
                 json!({"id": "m2", "to": "bob", "body": "as I said", "in_reply_to": "bob/lost", "refs": ["gone"]}),
             ),
-            ("bob", json!({"id": "m3", "to": "alice", "body": "did you?", "in_reply_to": "999"})),
-            ("bob", json!({"id": "m4", "to": "alice", "body": "I see", "in_reply_to": "m2"})),
+            (
+                "bob",
+                json!({"id": "m3", "to": "alice", "body": "did you?", "in_reply_to": "999"}),
+            ),
+            (
+                "bob",
+                json!({"id": "m4", "to": "alice", "body": "I see", "in_reply_to": "m2"}),
+            ),
         ],
     );
-    assert_eq!(each(&world.json(&["thread", "m4", "--as", "bob"]), "id"), ["m2", "m4"]);
-    assert!(world.ok(&["thread", "m2"]).contains("answers bob/lost (not in this list)"));
+    assert_eq!(
+        each(&world.json(&["thread", "m4", "--as", "bob"]), "id"),
+        ["m2", "m4"]
+    );
+    assert!(
+        world
+            .ok(&["thread", "m2"])
+            .contains("answers bob/lost (not in this list)")
+    );
     assert_eq!(each(&world.json(&["thread", "m3"]), "id"), ["m3"]);
     world.ok(&["reply", "m2", "go on", "--as", "bob"]);
-    assert_eq!(each(&world.json(&["thread", "m2"]), "from"), ["alice", "bob", "bob"]);
+    assert_eq!(
+        each(&world.json(&["thread", "m2"]), "from"),
+        ["alice", "bob", "bob"]
+    );
 }
 
 #[test]
@@ -164,7 +300,11 @@ fn a_long_chain_of_answers_without_a_thread_is_found_from_either_end() {
     }
     world.ok(&["run", "--once"]);
     for id in ["n0", "n31", "n59"] {
-        assert_eq!(world.json(&["thread", id]).as_array().map(Vec::len), Some(60), "from {id}");
+        assert_eq!(
+            world.json(&["thread", id]).as_array().map(Vec::len),
+            Some(60),
+            "from {id}"
+        );
     }
 }
 
@@ -176,9 +316,16 @@ fn hostile_text_in_a_thread_is_shown_and_can_t_pass_for_another_message() {
         "attachments": [{"name": "n\u{202e}.txt", "content": EVIL}]});
     drop_all(&world, &[("mallory", message)]);
     let ran = world.run(&["thread", "m1"]);
-    assert!(ran.code == 0 && is_tame(&ran.out) && is_tame(&ran.err), "{ran:?}");
+    assert!(
+        ran.code == 0 && is_tame(&ran.out) && is_tame(&ran.err),
+        "{ran:?}"
+    );
     let heads = ran.out.lines().filter(|line| !line.starts_with("        "));
     assert_eq!(heads.count(), 1, "{}", ran.out);
-    assert_eq!(world.json(&["thread", "t\u{202e}"])[0]["message"]["subject"], EVIL, "data is data");
+    assert_eq!(
+        world.json(&["thread", "t\u{202e}"])[0]["message"]["subject"],
+        EVIL,
+        "data is data"
+    );
     assert!(is_tame(&world.fails(3, &["thread", EVIL])));
 }

@@ -7,7 +7,8 @@ use mailbag::room::resolve::{Availability, explain, resolve};
 use std::sync::LazyLock;
 
 /// Everything that an address can meet: see `fixtures/addresses`.
-static REGISTRY: LazyLock<Registry> = LazyLock::new(|| Registry::parse(TEXT.as_bytes()).expect("a registry"));
+static REGISTRY: LazyLock<Registry> =
+    LazyLock::new(|| Registry::parse(TEXT.as_bytes()).expect("a registry"));
 const TEXT: &str = r#"{"version": 1, "agents": [
     {"id": "alice", "role": "lead", "topics": ["auth-module"]},
     {"id": "bob", "role": "engineer", "name": "Sintra", "capabilities": ["has-telegram", "web-presence"], "topics": ["auth-module"]},
@@ -40,35 +41,75 @@ impl Availability for Stand {
 
 /// The first byte chooses the sender, the rest is addresses, one a line.
 pub(crate) fn run(bytes: &[u8]) {
-    let (Some((first, rest)), registry) = (bytes.split_first(), &*REGISTRY) else { return };
+    let (Some((first, rest)), registry) = (bytes.split_first(), &*REGISTRY) else {
+        return;
+    };
     let senders = registry.agents();
-    let from = senders.get(usize::from(*first) % (senders.len() + 1)).map_or("stranger", |agent| &*agent.id);
+    let from = senders
+        .get(usize::from(*first) % (senders.len() + 1))
+        .map_or("stranger", |agent| &*agent.id);
     let text = String::from_utf8_lossy(rest);
     let addresses: Vec<String> = text.split('\n').take(MOST).map(str::to_owned).collect();
     for address in &addresses {
         match Address::parse(address) {
-            Ok(parsed) => assert_eq!(Address::parse(&parsed.to_string()).ok(), Some(parsed), "{address:?}"),
-            Err(problem) => assert!(!problem.what.is_empty() && problem.what.len() < 2000, "{problem:?}"),
+            Ok(parsed) => assert_eq!(
+                Address::parse(&parsed.to_string()).ok(),
+                Some(parsed),
+                "{address:?}"
+            ),
+            Err(problem) => assert!(
+                !problem.what.is_empty() && problem.what.len() < 2000,
+                "{problem:?}"
+            ),
         }
     }
     // Nobody's handle is no mention, and nothing else is refused.
     let mentioned = resolve(registry, from, &addresses, true, &mut Stand);
-    mentioned.iter().flatten().for_each(|r| assert!(registry.agent(&r.agent).is_some_and(|agent| !agent.is_retired())));
+    mentioned.iter().flatten().for_each(|r| {
+        assert!(
+            registry
+                .agent(&r.agent)
+                .is_some_and(|agent| !agent.is_retired())
+        )
+    });
     let resolved = resolve(registry, from, &addresses, false, &mut Stand);
     let explained = explain(registry, Some(from), &addresses, &mut Stand);
     match resolved {
         Ok(list) => {
-            assert!(explained.addresses.iter().all(|e| e.problems.is_empty()), "{addresses:?}: {explained:#?}");
+            assert!(
+                explained.addresses.iter().all(|e| e.problems.is_empty()),
+                "{addresses:?}: {explained:#?}"
+            );
             assert_eq!(explained.recipients, list, "{addresses:?}");
-            assert!(list.iter().all(|r| registry.agent(&r.agent).is_some_and(|agent| !agent.is_retired())));
+            assert!(list.iter().all(|r| {
+                registry
+                    .agent(&r.agent)
+                    .is_some_and(|agent| !agent.is_retired())
+            }));
         }
         Err(problems) => {
             assert!(explained.recipients.is_empty(), "{addresses:?}");
-            assert!(explained.addresses.iter().any(|e| !e.problems.is_empty()), "{addresses:?}: {problems:?}");
-            assert!(problems.iter().all(|p| !p.what.is_empty() && !p.fix.is_empty()), "{problems:?}");
+            assert!(
+                explained.addresses.iter().any(|e| !e.problems.is_empty()),
+                "{addresses:?}: {problems:?}"
+            );
+            assert!(
+                problems
+                    .iter()
+                    .all(|p| !p.what.is_empty() && !p.fix.is_empty()),
+                "{problems:?}"
+            );
         }
     }
-    for one in explained.addresses.iter().filter(|one| one.problems.is_empty()) {
-        assert_eq!(one.reaches.len() + one.others.len(), senders.len(), "everybody once: {one:#?}");
+    for one in explained
+        .addresses
+        .iter()
+        .filter(|one| one.problems.is_empty())
+    {
+        assert_eq!(
+            one.reaches.len() + one.others.len(),
+            senders.len(),
+            "everybody once: {one:#?}"
+        );
     }
 }

@@ -34,8 +34,14 @@ fn batch_ends() -> Vec<usize> {
 
 /// The first byte says how the log is put together, the rest is edits of the real one, or the log itself.
 pub(crate) fn run(bytes: &[u8]) {
-    let Some((&how, rest)) = bytes.split_first() else { return };
-    let mut log = if how & 1 == 0 { edited(rest) } else { rest.to_vec() };
+    let Some((&how, rest)) = bytes.split_first() else {
+        return;
+    };
+    let mut log = if how & 1 == 0 {
+        edited(rest)
+    } else {
+        rest.to_vec()
+    };
     let forged = how & 2 != 0;
     if forged {
         log = chained(&log, how & 4 != 0);
@@ -44,7 +50,10 @@ pub(crate) fn run(bytes: &[u8]) {
     let place = Place::new(REGISTRY);
     std::fs::write(place.path("spool/room"), ROOM).expect("a room's id");
     if how & 8 != 0 {
-        let middle = log.iter().skip(log.len() / 2).position(|byte| *byte == b'\n');
+        let middle = log
+            .iter()
+            .skip(log.len() / 2)
+            .position(|byte| *byte == b'\n');
         let second = log.split_off(middle.map_or(log.len(), |at| log.len() / 2 + at + 1));
         std::fs::write(place.path("log/00000002.ndjson"), second).expect("a segment");
     }
@@ -60,14 +69,31 @@ fn holds(place: &Place, log: &[u8]) {
     let verified = verify::verify(&room);
     match &read {
         Ok(Replayed { state, damage, .. }) => {
-            assert!(state.batch >= untouched, "{} of {untouched} untouched batches", state.batch);
-            assert!(verified.is_err() || damage.is_none(), "verified, though damaged: {damage:?}");
+            assert!(
+                state.batch >= untouched,
+                "{} of {untouched} untouched batches",
+                state.batch
+            );
+            assert!(
+                verified.is_err() || damage.is_none(),
+                "verified, though damaged: {damage:?}"
+            );
             if log == LOG {
-                assert!(damage.is_none() && verified.is_ok() && state.batch == 4, "{damage:?} {verified:?}");
+                assert!(
+                    damage.is_none() && verified.is_ok() && state.batch == 4,
+                    "{damage:?} {verified:?}"
+                );
             }
             if damage.is_some() {
-                let later = log.split_inclusive(|byte| *byte == b'\n').filter(|line| is_later(line, state.batch + 1));
-                assert_eq!(later.count(), 0, "batches behind {} were passed over: {damage:?}", state.batch);
+                let later = log
+                    .split_inclusive(|byte| *byte == b'\n')
+                    .filter(|line| is_later(line, state.batch + 1));
+                assert_eq!(
+                    later.count(),
+                    0,
+                    "batches behind {} were passed over: {damage:?}",
+                    state.batch
+                );
             }
         }
         Err(Error::State { what, cure, .. }) => assert!(!what.is_empty() && !cure.is_empty()),
@@ -76,7 +102,12 @@ fn holds(place: &Place, log: &[u8]) {
     // A router starts from it, or says why it doesn't; what it leaves is whole.
     if daemon::pass(&room).is_ok() {
         let again = replay(&room.dir).expect("what a router left can be read");
-        assert!(again.damage.is_none() && again.state.batch >= untouched, "{:?} {}", again.damage, again.state.batch);
+        assert!(
+            again.damage.is_none() && again.state.batch >= untouched,
+            "{:?} {}",
+            again.damage,
+            again.state.batch
+        );
         assert!(read.is_ok(), "routed on from {:?}", read.err());
     }
 }
@@ -109,10 +140,17 @@ fn edited(mut edits: &[u8]) -> Vec<u8> {
             }
             4 => {
                 log = lines(&log, |lines| {
-                    lines.insert(usize::from(*low) % (lines.len() + 1), lines[usize::from(*much) % lines.len()])
+                    lines.insert(
+                        usize::from(*low) % (lines.len() + 1),
+                        lines[usize::from(*much) % lines.len()],
+                    )
                 })
             }
-            _ => log = lines(&log, |lines| _ = lines.remove(usize::from(*much) % lines.len())),
+            _ => {
+                log = lines(&log, |lines| {
+                    _ = lines.remove(usize::from(*much) % lines.len())
+                })
+            }
         }
     }
     log
@@ -129,7 +167,11 @@ fn lines(log: &[u8], edit: impl FnOnce(&mut Vec<&[u8]>)) -> Vec<u8> {
 /// The lines chained anew, so that what they say is reached: whoever can write the log can do that.
 fn chained(log: &[u8], numbered: bool) -> Vec<u8> {
     let (mut chained, mut prev) = (Vec::new(), NO_HASH);
-    for (n, line) in log.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).enumerate() {
+    for (n, line) in log
+        .split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+        .enumerate()
+    {
         let mut line = match serde_json::from_slice(line) {
             Ok(Value::Object(mut record)) => {
                 record.insert("prev".into(), hex(&prev).into());

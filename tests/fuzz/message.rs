@@ -23,7 +23,10 @@ pub(crate) fn run(bytes: &[u8]) {
         Parsed::Unfinished(problem) | Parsed::Bad(problem) => return helps(&[problem], bytes),
     };
     let text = serde_json::to_string(&value).expect("JSON prints");
-    assert!(matches!(schema::parse(text.as_bytes()), Parsed::Value(again) if again == value), "reads back: {text}");
+    assert!(
+        matches!(schema::parse(text.as_bytes()), Parsed::Value(again) if again == value),
+        "reads back: {text}"
+    );
     match schema::check_as(value, SENDER, &[NAME], now) {
         Ok(message) => keeps(&message, now),
         Err(problems) => helps(&problems, bytes),
@@ -32,34 +35,65 @@ pub(crate) fn run(bytes: &[u8]) {
 
 // Whatever is refused is refused with a reason and a cure, and at a length that somebody can read.
 fn helps(problems: &[Problem], bytes: &[u8]) {
-    assert!(!problems.is_empty() && problems.len() <= limits::PROBLEMS, "{} problems", problems.len());
+    assert!(
+        !problems.is_empty() && problems.len() <= limits::PROBLEMS,
+        "{} problems",
+        problems.len()
+    );
     for problem in problems {
         let said = [&problem.code, &problem.what, &problem.fix];
-        assert!(said.iter().all(|text| !text.is_empty()), "says nothing: {problem:?}");
+        assert!(
+            said.iter().all(|text| !text.is_empty()),
+            "says nothing: {problem:?}"
+        );
     }
-    let examples = problems.iter().filter_map(|problem| problem.example.as_ref());
-    examples.for_each(|example| assert!(example.to_string().len() <= limits::EXAMPLE_BYTES, "{example}"));
-    let said: usize = problems.iter().map(|p| p.code.len() + p.what.len() + p.fix.len()).sum();
+    let examples = problems
+        .iter()
+        .filter_map(|problem| problem.example.as_ref());
+    examples.for_each(|example| {
+        assert!(
+            example.to_string().len() <= limits::EXAMPLE_BYTES,
+            "{example}"
+        )
+    });
+    let said: usize = problems
+        .iter()
+        .map(|p| p.code.len() + p.what.len() + p.fix.len())
+        .sum();
     assert!(said <= SAID, "{said} bytes about {} bytes", bytes.len());
 }
 
 // What is accepted has all that a message needs, reads back from its copy and from the log, and is accepted again.
 fn keeps(message: &Message, now: Stamp) {
     assert_eq!(message.from(), SENDER);
-    assert!(mailbag::message::id::is_message_id(message.id()), "{:?}", message.id());
+    assert!(
+        mailbag::message::id::is_message_id(message.id()),
+        "{:?}",
+        message.id()
+    );
     let digest = message.digest();
     let pretty = serde_json::to_string_pretty(message.fields()).expect("JSON prints");
-    let Parsed::Value(copy) = schema::parse(pretty.as_bytes()) else { panic!("the copy doesn't read back: {pretty}") };
-    let again = schema::check(copy, SENDER, now).unwrap_or_else(|e| panic!("refused the second time: {e:?}\n{pretty}"));
+    let Parsed::Value(copy) = schema::parse(pretty.as_bytes()) else {
+        panic!("the copy doesn't read back: {pretty}")
+    };
+    let again = schema::check(copy, SENDER, now)
+        .unwrap_or_else(|e| panic!("refused the second time: {e:?}\n{pretty}"));
     assert_eq!(again.digest(), digest, "the digest changed: {pretty}");
     assert_eq!(again.addresses(), message.addresses());
     let mut record = Record::new(Event::Accepted);
     record.message = serde_json::value::to_raw_value(message.fields()).ok();
     let line = record.line();
-    assert_eq!(line.iter().filter(|byte| **byte == b'\n').count(), 1, "a record is one line");
+    assert_eq!(
+        line.iter().filter(|byte| **byte == b'\n').count(),
+        1,
+        "a record is one line"
+    );
     let read: Record = serde_json::from_slice(&line).expect("the log reads its own line");
-    let fields: Value = serde_json::from_str(read.message.expect("it was put in").get()).expect("JSON");
-    let Value::Object(fields) = fields else { panic!("fields are an object") };
+    let fields: Value =
+        serde_json::from_str(read.message.expect("it was put in").get()).expect("JSON");
+    let Value::Object(fields) = fields else {
+        panic!("fields are an object")
+    };
     let folded = Message::from_fields(fields).expect("it has id, sender and type");
     assert_eq!(folded.digest(), digest, "another digest in the log");
 }

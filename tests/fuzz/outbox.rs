@@ -34,8 +34,11 @@ const GROWTH: (usize, usize) = (8, 4096);
 pub(crate) fn run(bytes: &[u8]) {
     let place = Place::new(REGISTRY);
     let begun = Instant::now();
-    let files: Vec<Dropped> =
-        bytes.split(|byte| *byte == BETWEEN).take(MOST).filter_map(|file| drop_file(&place, file)).collect();
+    let files: Vec<Dropped> = bytes
+        .split(|byte| *byte == BETWEEN)
+        .take(MOST)
+        .filter_map(|file| drop_file(&place, file))
+        .collect();
     let room = place.room();
     let first = routed(daemon::pass(&room));
     let before = everything(&place);
@@ -44,8 +47,16 @@ pub(crate) fn run(bytes: &[u8]) {
     if begun.elapsed() < AT_ONCE {
         let again = routed(daemon::pass(&room));
         if begun.elapsed() < AT_ONCE {
-            assert_eq!((again.accepted, again.refused, again.duplicates), (0, 0, 0), "the second pass had work");
-            assert_eq!(everything(&place), before, "the second pass changed something");
+            assert_eq!(
+                (again.accepted, again.refused, again.duplicates),
+                (0, 0, 0),
+                "the second pass had work"
+            );
+            assert_eq!(
+                everything(&place),
+                before,
+                "the second pass changed something"
+            );
         }
     }
 }
@@ -59,10 +70,17 @@ struct Dropped {
 
 fn drop_file(place: &Place, file: &[u8]) -> Option<Dropped> {
     let (head, rest) = file.split_first()?;
-    let at = rest.iter().position(|byte| *byte == b'\n').unwrap_or(rest.len());
+    let at = rest
+        .iter()
+        .position(|byte| *byte == b'\n')
+        .unwrap_or(rest.len());
     let (name, content) = (&rest[..at], rest.get(at + 1..).unwrap_or_default());
     let agent = AGENTS[usize::from(*head) % AGENTS.len()];
-    let is_name = !name.is_empty() && name.len() <= 255 && name != b"." && name != b".." && !name.contains(&b'/');
+    let is_name = !name.is_empty()
+        && name.len() <= 255
+        && name != b"."
+        && name != b".."
+        && !name.contains(&b'/');
     let outbox = place.path("outbox").join(agent);
     let path = outbox.join(OsStr::from_bytes(name));
     if !is_name || name.contains(&0) || path.symlink_metadata().is_ok() {
@@ -74,12 +92,18 @@ fn drop_file(place: &Place, file: &[u8]) -> Option<Dropped> {
         0 => fs::create_dir(&path).map(|()| false),
         1 => std::os::unix::fs::symlink(place.path("registry.json"), &path).map(|()| false),
         2 => std::os::unix::fs::symlink("nowhere", &path).map(|()| false),
-        3 => fs::write(&elsewhere, content).and_then(|()| fs::hard_link(&elsewhere, &path)).map(|()| true),
+        3 => fs::write(&elsewhere, content)
+            .and_then(|()| fs::hard_link(&elsewhere, &path))
+            .map(|()| true),
         _ => fs::write(&path, content).map(|()| true),
     };
     let content = plain.expect("a file").then(|| content.to_vec());
     content.iter().for_each(|_| let_go(&path));
-    Some(Dropped { agent, path, content })
+    Some(Dropped {
+        agent,
+        path,
+        content,
+    })
 }
 
 /// Waits until nobody holds a file open that was written here: a program that another thread just starts has for a
@@ -87,7 +111,11 @@ fn drop_file(place: &Place, file: &[u8]) -> Option<Dropped> {
 pub(crate) fn let_go(path: &Path) {
     let begun = Instant::now();
     while fs::File::open(path).is_ok_and(|file| disk::lease(&file) == ReadLease::Writer) {
-        assert!(begun.elapsed() < Duration::from_secs(20), "somebody holds {} open", path.display());
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "somebody holds {} open",
+            path.display()
+        );
         std::thread::yield_now();
     }
 }
@@ -102,7 +130,12 @@ fn routed(passed: mailbag::base::error::Result<Passed>) -> Tally {
 fn all_accounted_for(place: &Place, files: &[Dropped], tally: &Tally) {
     let status = status::status(&place.room()).expect("how the room stands");
     let mut gone: BTreeMap<&str, Vec<&Option<Vec<u8>>>> = BTreeMap::new();
-    for Dropped { agent, path, content } in files {
+    for Dropped {
+        agent,
+        path,
+        content,
+    } in files
+    {
         if path.symlink_metadata().is_err() {
             gone.entry(agent).or_default().push(content);
             continue;
@@ -111,11 +144,14 @@ fn all_accounted_for(place: &Place, files: &[Dropped], tally: &Tally) {
         let shown = format!("outbox/{agent}/{}", name.to_string_lossy());
         let turned_away = format!("outbox/{agent}");
         let has_reason = !layout::is_message_file(name)
-            || status
-                .blocked
-                .iter()
-                .any(|one| (one.what == shown || one.what == turned_away) && !one.reason.is_empty());
-        assert!(has_reason, "{shown} waits without a reason: {:?}", status.blocked);
+            || status.blocked.iter().any(|one| {
+                (one.what == shown || one.what == turned_away) && !one.reason.is_empty()
+            });
+        assert!(
+            has_reason,
+            "{shown} waits without a reason: {:?}",
+            status.blocked
+        );
     }
     let (mut originals, mut refused) = (0, 0);
     for agent in AGENTS {
@@ -132,20 +168,41 @@ fn all_accounted_for(place: &Place, files: &[Dropped], tally: &Tally) {
                 taken_off(&mut wanted, &path);
             }
         }
-        assert!(wanted.is_empty(), "{} of the files of {agent} are lost", wanted.len());
+        assert!(
+            wanted.is_empty(),
+            "{} of the files of {agent} are lost",
+            wanted.len()
+        );
     }
-    assert_eq!(originals as u64, tally.accepted + tally.refused + tally.duplicates, "{tally:?}");
+    assert_eq!(
+        originals as u64,
+        tally.accepted + tally.refused + tally.duplicates,
+        "{tally:?}"
+    );
     assert_eq!(refused, tally.refused, "an explanation for each refusal");
     for left in ["spool/claim", "spool/stage", "spool/quarantine"] {
-        assert_eq!(children(&place.path(left)), Vec::<PathBuf>::new(), "left over in {left}");
+        assert_eq!(
+            children(&place.path(left)),
+            Vec::<PathBuf>::new(),
+            "left over in {left}"
+        );
     }
-    let sent: usize = files.iter().filter_map(|file| file.content.as_ref()).map(Vec::len).max().unwrap_or_default();
+    let sent: usize = files
+        .iter()
+        .filter_map(|file| file.content.as_ref())
+        .map(Vec::len)
+        .max()
+        .unwrap_or_default();
     copies_are_whole(place, sent);
 }
 
 // Each original stands where it was retired to, as it was dropped.
 fn taken_off(wanted: &mut Vec<&Option<Vec<u8>>>, path: &Path) {
-    let kept = path.symlink_metadata().expect("it is there").is_file().then(|| fs::read(path).expect("a file"));
+    let kept = path
+        .symlink_metadata()
+        .expect("it is there")
+        .is_file()
+        .then(|| fs::read(path).expect("a file"));
     let at = wanted.iter().position(|content| **content == kept);
     wanted.swap_remove(at.unwrap_or_else(|| panic!("{} is no original", path.display())));
 }
@@ -153,28 +210,50 @@ fn taken_off(wanted: &mut Vec<&Option<Vec<u8>>>, path: &Path) {
 fn says_why(path: &Path) {
     let explained: Value = serde_json::from_slice(&fs::read(path).expect("a file")).expect("JSON");
     let problems = explained["problems"].as_array().expect("a list");
-    let says = |problem: &Value| ["code", "what", "fix"].iter().all(|word| problem[word].as_str() > Some(""));
-    assert!(!problems.is_empty() && problems.iter().all(says), "{explained:#}");
+    let says = |problem: &Value| {
+        ["code", "what", "fix"]
+            .iter()
+            .all(|word| problem[word].as_str() > Some(""))
+    };
+    assert!(
+        !problems.is_empty() && problems.iter().all(says),
+        "{explained:#}"
+    );
 }
 
 fn copies_are_whole(place: &Place, sent: usize) {
     for inbox in children(&place.path("inbox")) {
-        let owner = inbox.file_name().expect("it has a name").to_string_lossy().into_owned();
+        let owner = inbox
+            .file_name()
+            .expect("it has a name")
+            .to_string_lossy()
+            .into_owned();
         for path in children(&inbox).into_iter().filter(|path| path.is_file()) {
             let bytes = fs::read(&path).expect("a copy");
-            let Parsed::Value(copy) = schema::parse(&bytes) else { panic!("{} doesn't read back", path.display()) };
+            let Parsed::Value(copy) = schema::parse(&bytes) else {
+                panic!("{} doesn't read back", path.display())
+            };
             assert_eq!(copy["to"], *owner, "{}", path.display());
-            assert!(copy["delivery"]["seq"].is_number() && copy["from"].is_string(), "{copy:#}");
+            assert!(
+                copy["delivery"]["seq"].is_number() && copy["from"].is_string(),
+                "{copy:#}"
+            );
             if copy["from"] != "mailbag" {
                 let most = sent * GROWTH.0 + GROWTH.1;
-                assert!(bytes.len() <= most, "a copy of {} bytes of at most {sent}", bytes.len());
+                assert!(
+                    bytes.len() <= most,
+                    "a copy of {} bytes of at most {sent}",
+                    bytes.len()
+                );
             }
         }
     }
 }
 
 fn children(directory: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(directory) else { return Vec::new() };
+    let Ok(entries) = fs::read_dir(directory) else {
+        return Vec::new();
+    };
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     paths.sort();
     paths

@@ -14,11 +14,18 @@ impl Place {
         let memory = Path::new("/dev/shm");
         let mut builder = tempfile::Builder::new();
         builder.prefix("mailbag-fuzz-");
-        let directory = if memory.is_dir() { builder.tempdir_in(memory) } else { builder.tempdir() };
-        let place = Place { directory: directory.expect("a temporary directory") };
+        let directory = if memory.is_dir() {
+            builder.tempdir_in(memory)
+        } else {
+            builder.tempdir()
+        };
+        let place = Place {
+            directory: directory.expect("a temporary directory"),
+        };
         Room::init(&place.path("")).expect("a room");
         std::fs::write(place.path("registry.json"), registry).expect("a registry");
-        std::fs::write(place.path("settings.toml"), "durability = \"process\"\n").expect("settings");
+        std::fs::write(place.path("settings.toml"), "durability = \"process\"\n")
+            .expect("settings");
         place
     }
 

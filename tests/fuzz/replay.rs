@@ -62,26 +62,44 @@ fn write_the_seeds() {
     let below = wanted.as_deref().map_or(elsewhere.path(), Path::new);
     seeds::write(below, &targets);
     for target in targets {
-        let written = fs::read_dir(below.join(target)).expect("its directory").count();
+        let written = fs::read_dir(below.join(target))
+            .expect("its directory")
+            .count();
         assert!(written >= LEAST, "{target} begins with {written} inputs");
-        let binary = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("fuzz/fuzz_targets/{target}.rs"));
+        let binary =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("fuzz/fuzz_targets/{target}.rs"));
         assert!(binary.exists(), "libFuzzer has no way into {target}");
     }
 }
 
 fn replay(name: &'static str) {
-    let (_, target) = *TARGETS.iter().find(|(target, _)| *target == name).expect("a target");
+    let (_, target) = *TARGETS
+        .iter()
+        .find(|(target, _)| *target == name)
+        .expect("a target");
     let mut inputs = seeds::of(name);
-    let kept = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(name);
+    let kept = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fuzz/corpus")
+        .join(name);
     for entry in fs::read_dir(&kept).into_iter().flatten().flatten() {
-        inputs.push((entry.path().display().to_string(), fs::read(entry.path()).expect("an input")));
+        inputs.push((
+            entry.path().display().to_string(),
+            fs::read(entry.path()).expect("an input"),
+        ));
     }
-    assert!(inputs.len() >= LEAST, "only {} inputs for {name}", inputs.len());
+    assert!(
+        inputs.len() >= LEAST,
+        "only {} inputs for {name}",
+        inputs.len()
+    );
     let (done, next) = mpsc::channel();
     let names: Vec<String> = inputs.iter().map(|(name, _)| name.clone()).collect();
     thread::spawn(move || {
         for (_, bytes) in inputs {
-            if done.send(panic::catch_unwind(|| target(&bytes)).is_ok()).is_err() {
+            if done
+                .send(panic::catch_unwind(|| target(&bytes)).is_ok())
+                .is_err()
+            {
                 return;
             }
         }

@@ -37,11 +37,19 @@ pub(super) fn write(below: &Path, targets: &[&str]) {
 }
 
 fn files(below: &str) -> Vec<Seed> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures").join(below);
-    let entries = fs::read_dir(&directory).unwrap_or_else(|e| panic!("{}: {e}", directory.display()));
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fixtures")
+        .join(below);
+    let entries =
+        fs::read_dir(&directory).unwrap_or_else(|e| panic!("{}: {e}", directory.display()));
     let mut files: Vec<Seed> = entries
         .flatten()
-        .map(|entry| (entry.file_name().to_string_lossy().into_owned(), entry.path()))
+        .map(|entry| {
+            (
+                entry.file_name().to_string_lossy().into_owned(),
+                entry.path(),
+            )
+        })
         .filter(|(name, path)| path.is_file() && !name.ends_with(".expected.json"))
         .map(|(name, path)| (name, fs::read(path).expect("a fixture")))
         .collect();
@@ -54,28 +62,44 @@ fn messages() -> Vec<Seed> {
 }
 
 fn cases() -> impl Iterator<Item = (String, Value)> {
-    files("addresses").into_iter().map(|(name, bytes)| (name, serde_json::from_slice(&bytes).expect("a case")))
+    files("addresses")
+        .into_iter()
+        .map(|(name, bytes)| (name, serde_json::from_slice(&bytes).expect("a case")))
 }
 
 fn registries() -> Vec<Seed> {
     let text = |value: &Value| serde_json::to_vec(value).expect("JSON prints");
-    let mut seeds: Vec<Seed> = cases().map(|(name, case)| (name, text(&case["registry"]))).collect();
+    let mut seeds: Vec<Seed> = cases()
+        .map(|(name, case)| (name, text(&case["registry"])))
+        .collect();
     seeds.sort_by(|a, b| a.1.cmp(&b.1));
     seeds.dedup_by(|a, b| a.1 == b.1);
-    seeds.extend(files("rooms/v1").into_iter().filter(|(name, _)| name == "registry.json"));
+    seeds.extend(
+        files("rooms/v1")
+            .into_iter()
+            .filter(|(name, _)| name == "registry.json"),
+    );
     let more = [
         r#"{"version":1,"note":"kept","agents":[{"id":"a","name":"Sintra","instance":1,"uid":1000,"supervisor":"human","wake":{"x":1}}]}"#,
         r#"{"agents":[{"id":"a","status":"bussy"},{"id":"A"},{"id":"all"},7],"aliases":{"x":[],"a":"b"}}"#,
         "{\"agents\": [\n{\"id\": \"a\"",
     ];
-    seeds.extend(more.iter().enumerate().map(|(n, text)| (format!("more-{n}"), text.as_bytes().to_vec())));
+    seeds.extend(
+        more.iter()
+            .enumerate()
+            .map(|(n, text)| (format!("more-{n}"), text.as_bytes().to_vec())),
+    );
     seeds
 }
 
 fn addresses() -> Vec<Seed> {
     let one = |(n, (name, case)): (usize, (String, Value))| {
-        let addresses: Vec<&str> =
-            case["addresses"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let addresses: Vec<&str> = case["addresses"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect();
         (name, [&[n as u8], addresses.join("\n").as_bytes()].concat())
     };
     cases().enumerate().map(one).collect()
@@ -94,7 +118,10 @@ fn logs() -> Vec<Seed> {
         ("forged-and-numbered", &[6, 5, 0, 0, 2]),
         ("two-segments", &[8, 0, 14, 2, 1]),
     ];
-    let mut seeds: Vec<Seed> = edits.iter().map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec())).collect();
+    let mut seeds: Vec<Seed> = edits
+        .iter()
+        .map(|(name, bytes)| ((*name).to_owned(), bytes.to_vec()))
+        .collect();
     let (_, log) = files("rooms/v1/log").swap_remove(0);
     for how in [1, 3, 7, 9] {
         seeds.push((format!("itself-{how}"), [&[how], &*log].concat()));
@@ -107,14 +134,21 @@ fn logs() -> Vec<Seed> {
 fn outboxes() -> Vec<Seed> {
     // Whose, and of what kind: see the target.
     let head = |agent: u8, kind: u8| agent + 5 * kind;
-    let file = |head: u8, name: &str, content: &[u8]| [&[head], name.as_bytes(), b"\n", content].concat();
+    let file =
+        |head: u8, name: &str, content: &[u8]| [&[head], name.as_bytes(), b"\n", content].concat();
     let fixtures = messages();
     let mut seeds: Vec<Seed> = fixtures
         .chunks(6)
         .enumerate()
         .map(|(n, some)| {
-            let files = some.iter().enumerate().map(|(i, (name, content))| file(head(i as u8 % 3, 4), name, content));
-            (format!("messages-{n}"), files.collect::<Vec<_>>().join(&0xff))
+            let files = some
+                .iter()
+                .enumerate()
+                .map(|(i, (name, content))| file(head(i as u8 % 3, 4), name, content));
+            (
+                format!("messages-{n}"),
+                files.collect::<Vec<_>>().join(&0xff),
+            )
         })
         .collect();
     let hi: &[u8] = br#"{"to":"bob","body":"hi"}"#;
@@ -123,8 +157,18 @@ fn outboxes() -> Vec<Seed> {
     let topic: &[u8] = br##"{"to":"#news","body":"x"}"##;
     let (a, b) = (head(0, 4), head(1, 4));
     let odd = [
-        ("kinds", (0..8).map(|kind| file(head(0, kind), &format!("{kind}.json"), hi)).collect::<Vec<_>>()),
-        ("agents", (0..5).map(|agent| file(head(agent, 4), "x.json", hi)).collect()),
+        (
+            "kinds",
+            (0..8)
+                .map(|kind| file(head(0, kind), &format!("{kind}.json"), hi))
+                .collect::<Vec<_>>(),
+        ),
+        (
+            "agents",
+            (0..5)
+                .map(|agent| file(head(agent, 4), "x.json", hi))
+                .collect(),
+        ),
         (
             "ids",
             vec![
@@ -136,12 +180,33 @@ fn outboxes() -> Vec<Seed> {
         ),
         (
             "names",
-            vec![file(a, "x.txt", hi), file(a, ".x.json", hi), file(a, "1~alice~x.json", hi), file(a, ".json", hi)],
+            vec![
+                file(a, "x.txt", hi),
+                file(a, ".x.json", hi),
+                file(a, "1~alice~x.json", hi),
+                file(a, ".json", hi),
+            ],
         ),
-        ("unfinished", vec![file(a, "x.json", b""), file(a, "y.json", b"{\"to\":"), file(a, "z.json", b"\xc3")]),
-        ("topic", vec![file(a, "1.json", br#"{"type":"subscribe","topic":"news"}"#), file(b, "2.json", topic)]),
+        (
+            "unfinished",
+            vec![
+                file(a, "x.json", b""),
+                file(a, "y.json", b"{\"to\":"),
+                file(a, "z.json", b"\xc3"),
+            ],
+        ),
+        (
+            "topic",
+            vec![
+                file(a, "1.json", br#"{"type":"subscribe","topic":"news"}"#),
+                file(b, "2.json", topic),
+            ],
+        ),
     ];
-    seeds.extend(odd.into_iter().map(|(name, files)| (name.to_owned(), files.join(&0xff))));
+    seeds.extend(
+        odd.into_iter()
+            .map(|(name, files)| (name.to_owned(), files.join(&0xff))),
+    );
     seeds
 }
 
@@ -154,5 +219,9 @@ fn settings() -> Vec<Seed> {
         "[table]\nx = 1979-05-27T07:32:00Z\n[[list]]\n",
         "tag = '''x'''\ntag = \"\\u0041\"\n",
     ];
-    texts.iter().enumerate().map(|(n, text)| (format!("{n}.toml"), text.as_bytes().to_vec())).collect()
+    texts
+        .iter()
+        .enumerate()
+        .map(|(n, text)| (format!("{n}.toml"), text.as_bytes().to_vec()))
+        .collect()
 }

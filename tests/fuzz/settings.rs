@@ -9,16 +9,34 @@ pub(crate) fn run(bytes: &[u8]) {
     let settings = match Settings::parse(&text) {
         Ok(settings) => settings,
         Err(problems) => {
-            assert!(!problems.is_empty() && problems.len() <= limits::PROBLEMS, "{} problems", problems.len());
-            assert!(problems.iter().all(|p| !p.what.is_empty() && !p.fix.is_empty()), "{problems:?}");
+            assert!(
+                !problems.is_empty() && problems.len() <= limits::PROBLEMS,
+                "{} problems",
+                problems.len()
+            );
+            assert!(
+                problems
+                    .iter()
+                    .all(|p| !p.what.is_empty() && !p.fix.is_empty()),
+                "{problems:?}"
+            );
             let said: usize = problems.iter().map(|p| p.what.len() + p.fix.len()).sum();
             return assert!(said <= 64 << 10, "{said} bytes about {} bytes", bytes.len());
         }
     };
     let listing = settings.listing();
     let given = listing.iter().filter(|setting| !setting.value.is_empty());
-    let written: String = given.map(|setting| format!("{} = {}\n", setting.key, setting.value)).collect();
-    let again = Settings::parse(&written).unwrap_or_else(|e| panic!("doesn't read back: {e:?}\n{written}"));
-    let values = |settings: &Settings| settings.listing().into_iter().map(|s| (s.key, s.value)).collect::<Vec<_>>();
+    let written: String = given
+        .map(|setting| format!("{} = {}\n", setting.key, setting.value))
+        .collect();
+    let again =
+        Settings::parse(&written).unwrap_or_else(|e| panic!("doesn't read back: {e:?}\n{written}"));
+    let values = |settings: &Settings| {
+        settings
+            .listing()
+            .into_iter()
+            .map(|s| (s.key, s.value))
+            .collect::<Vec<_>>()
+    };
     assert_eq!(values(&again), values(&settings));
 }

@@ -33,7 +33,11 @@ fn shown(world: &World, agent: &str) -> Value {
     });
     let who = world.json(&["who"]);
     let agents = who["agents"].as_array().expect("agents");
-    agents.iter().find(|one| one["id"] == agent).expect("it is registered")["commit"].clone()
+    agents
+        .iter()
+        .find(|one| one["id"] == agent)
+        .expect("it is registered")["commit"]
+        .clone()
 }
 
 #[test]
@@ -43,15 +47,27 @@ fn the_hook_records_a_commit_as_activity_of_its_agent_and_nobody_gets_mail() {
     world.ok(&["send", "bob", "later", "--type", "blocked", "--as", "alice"]);
     assert_eq!(commit(&world, "alice", "one.txt"), "");
     let commit = shown(&world, "alice");
-    assert_eq!((&commit["id"], &commit["branch"]), (&json!(head(&world)), &json!("main")));
+    assert_eq!(
+        (&commit["id"], &commit["branch"]),
+        (&json!(head(&world)), &json!("main"))
+    );
     let who = world.ok(&["who"]);
     assert!(
-        who.contains(&format!("blocked: later (just now)  commit {} on main (just now)", &head(&world)[..10])),
+        who.contains(&format!(
+            "blocked: later (just now)  commit {} on main (just now)",
+            &head(&world)[..10]
+        )),
         "{who}"
     );
-    assert_eq!((world.inbox("bob").len(), world.inbox("human").len()), (1, 0));
+    assert_eq!(
+        (world.inbox("bob").len(), world.inbox("human").len()),
+        (1, 0)
+    );
     let line = world.ok(&["channel", "show", "commits", "--json"]);
-    assert!(line.contains(&format!("commit {} on main: one.txt", &head(&world)[..10])), "{line}");
+    assert!(
+        line.contains(&format!("commit {} on main: one.txt", &head(&world)[..10])),
+        "{line}"
+    );
     world.ok(&["log", "verify"]);
 }
 
@@ -63,10 +79,18 @@ fn a_report_that_an_agent_drops_by_hand_counts_alike() {
     let report = json!({"type": "status", "subject": "a commit", "metadata": {"commit": id, "branch": "main"}});
     world.drop_file("alice", "one.json", report.to_string());
     let commit = shown(&world, "alice");
-    assert_eq!((&commit["id"], &commit["branch"]), (&json!(id), &json!("main")));
+    assert_eq!(
+        (&commit["id"], &commit["branch"]),
+        (&json!(id), &json!("main"))
+    );
     for no_commit in ["abc", "g123456789abcdef0123456789abcdef01234567", ""] {
-        let report = json!({"type": "status", "subject": no_commit, "metadata": {"commit": no_commit}});
-        world.drop_file("alice", &format!("{}.json", no_commit.len()), report.to_string());
+        let report =
+            json!({"type": "status", "subject": no_commit, "metadata": {"commit": no_commit}});
+        world.drop_file(
+            "alice",
+            &format!("{}.json", no_commit.len()),
+            report.to_string(),
+        );
     }
     assert_eq!(shown(&world, "alice")["id"], id);
 }
@@ -88,18 +112,30 @@ fn the_session_of_a_worktree_is_the_committer_if_nobody_else_is_named() {
     let linked = world.path().join("linked");
     git(world.path(), &["worktree", "add", "-q", "linked"]);
     for (agent, at) in [("alice", world.path()), ("bob", linked.as_path())] {
-        let ran = world.run_with(&["join", agent, "--session", &format!("s-{agent}")], |command| {
-            command.current_dir(at);
-        });
+        let ran = world.run_with(
+            &["join", agent, "--session", &format!("s-{agent}")],
+            |command| {
+                command.current_dir(at);
+            },
+        );
         ran.ok(&[]);
     }
     file(&linked, "two.txt", "");
     git(&linked, &["add", "two.txt"]);
     let output = git_as(&world, &linked, "", &["commit", "-q", "-m", "two"]);
     assert!(output.status.success(), "{output:?}");
-    assert_eq!((shown(&world, "bob")["branch"].clone(), shown(&world, "alice")), (json!("linked"), Value::Null));
+    assert_eq!(
+        (
+            shown(&world, "bob")["branch"].clone(),
+            shown(&world, "alice")
+        ),
+        (json!("linked"), Value::Null)
+    );
     // A second session in the same worktree makes it ambiguous.
-    let ran = world.run_with(&["join", "bob", "--session", "s-bob", "--take-over"], |_| {});
+    let ran = world.run_with(
+        &["join", "bob", "--session", "s-bob", "--take-over"],
+        |_| {},
+    );
     ran.ok(&[]);
     commit(&world, "", "three.txt");
     assert_eq!(shown(&world, "alice"), Value::Null);
@@ -114,7 +150,12 @@ fn the_commits_of_a_rebase_are_not_new() {
     git(world.path(), &["checkout", "-q", "main"]);
     commit(&world, "alice", "two.txt");
     git(world.path(), &["checkout", "-q", "feature"]);
-    let recorded = || world.json(&["list", "--type", "status"]).as_array().map_or(0, Vec::len);
+    let recorded = || {
+        world
+            .json(&["list", "--type", "status"])
+            .as_array()
+            .map_or(0, Vec::len)
+    };
     // The hook lets another process deliver its report.
     let both_are_there = || world.run(&["who"]).code == 0 && recorded() == 2;
     world.wait("both commits are recorded", both_are_there);
@@ -133,30 +174,69 @@ fn a_name_in_the_subject_line_informs_who_without_any_hook() {
     git(world.path(), &["commit", "-q", "-m", "[alice] one"]);
     let first = head(&world);
     git(world.path(), &["checkout", "-q", "-b", "other"]);
-    git(world.path(), &["commit", "-q", "--allow-empty", "-m", "[carol] by nobody registered"]);
-    git(world.path(), &["commit", "-q", "--allow-empty", "-m", "alice: no brackets"]);
+    git(
+        world.path(),
+        &[
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "[carol] by nobody registered",
+        ],
+    );
+    git(
+        world.path(),
+        &["commit", "-q", "--allow-empty", "-m", "alice: no brackets"],
+    );
     git(world.path(), &["checkout", "-q", "main"]);
-    assert_eq!((shown(&world, "alice")["id"].clone(), shown(&world, "bob")), (json!(first), Value::Null));
+    assert_eq!(
+        (shown(&world, "alice")["id"].clone(), shown(&world, "bob")),
+        (json!(first), Value::Null)
+    );
     let who = world.json(&["who"]);
-    let alice = who["agents"].as_array().expect("agents").iter().find(|one| one["id"] == "alice").expect("alice");
-    assert_eq!((&alice["presence"], alice.get("last_seen")), (&json!("offline"), None), "it is no sign of life");
+    let alice = who["agents"]
+        .as_array()
+        .expect("agents")
+        .iter()
+        .find(|one| one["id"] == "alice")
+        .expect("alice");
+    assert_eq!(
+        (&alice["presence"], alice.get("last_seen")),
+        (&json!("offline"), None),
+        "it is no sign of life"
+    );
 }
 
 #[test]
 fn who_works_without_git_and_beside_a_git_that_fails_or_hangs() {
     // P153
     let world = project(&["alice"]);
-    git(world.path(), &["commit", "-q", "--allow-empty", "-m", "[alice] one"]);
-    for git in ["", "exit 1", "exec sleep 60", "yes", "printf 'x\\0\\n\\n[alice]'"] {
+    git(
+        world.path(),
+        &["commit", "-q", "--allow-empty", "-m", "[alice] one"],
+    );
+    for git in [
+        "",
+        "exit 1",
+        "exec sleep 60",
+        "yes",
+        "printf 'x\\0\\n\\n[alice]'",
+    ] {
         let bin = tempfile::tempdir().expect("a directory");
         if !git.is_empty() {
-            executable(&bin.path().join("git"), &format!("#!/bin/sh\nPATH=/bin:/usr/bin\n{git}\n"));
+            executable(
+                &bin.path().join("git"),
+                &format!("#!/bin/sh\nPATH=/bin:/usr/bin\n{git}\n"),
+            );
         }
         let ran = world.run_with(&["who"], |command| {
             command.env("PATH", bin.path());
         });
         let said = ran.ok(&["who"]);
-        assert!(said.contains("alice") && !said.contains("commit"), "{git}: {said}");
+        assert!(
+            said.contains("alice") && !said.contains("commit"),
+            "{git}: {said}"
+        );
     }
 }
 
@@ -173,7 +253,11 @@ fn a_commit_in_another_repository_names_it() {
         .ok(&[]);
     file(&web, "one.txt", "");
     git(&web, &["add", "."]);
-    assert!(git_as(&world, &web, "alice", &["commit", "-q", "-m", "one"]).status.success());
+    assert!(
+        git_as(&world, &web, "alice", &["commit", "-q", "-m", "one"])
+            .status
+            .success()
+    );
     world.json(&["who"]);
     let line = world.ok(&["list", "--type", "status", "--json"]);
     assert!(line.contains("commit "), "{line}");

@@ -44,13 +44,18 @@ fn edit(world: &World, agent: &str, client: &str, event: &str) -> String {
 
 /// What a client prints if there is nothing to say.
 fn nothing(client: &str) -> &'static str {
-    if matches!(client, "claude" | "qwen" | "opencode" | "copilot" | "kimi") { "" } else { "{}\n" }
+    if matches!(client, "claude" | "qwen" | "opencode" | "copilot" | "kimi") {
+        ""
+    } else {
+        "{}\n"
+    }
 }
 
 /// The reason of a denial, in the client's own form.
 #[track_caller]
 fn reason(client: &str, event: &str, said: &str) -> String {
-    let answer: Value = serde_json::from_str(said).unwrap_or_else(|e| panic!("{client} {event}: {e}: {said}"));
+    let answer: Value =
+        serde_json::from_str(said).unwrap_or_else(|e| panic!("{client} {event}: {e}: {said}"));
     let expected = |reason: &Value| match client {
         "gemini" => json!({"decision": "deny", "reason": reason}),
         "opencode" => json!({"text": reason, "deny": true}),
@@ -74,18 +79,40 @@ fn an_edit_of_another_agents_file_is_stopped_in_every_client_and_the_model_gets_
     // P157
     for (client, event, path) in EDITS {
         let world = project(&["alice", "bob"]);
-        claim(&world, "bob", json!({"claims": ["src/**", "*.ipynb", "a.txt", "b.txt"], "subject": "the \"login\""}));
+        claim(
+            &world,
+            "bob",
+            json!({"claims": ["src/**", "*.ipynb", "a.txt", "b.txt"], "subject": "the \"login\""}),
+        );
         let said = reason(client, event, &edit(&world, "alice", client, event));
-        assert!(said.starts_with(&format!("mailbag: {path} belongs to bob (claim ")), "{said}");
-        assert!(said.contains("“the \"login\"”). Do not change it; ask the owner with `mailbag send bob "), "{said}");
-        assert_eq!(edit(&world, "bob", client, event), nothing(client), "the owner");
+        assert!(
+            said.starts_with(&format!("mailbag: {path} belongs to bob (claim ")),
+            "{said}"
+        );
+        assert!(
+            said.contains(
+                "“the \"login\"”). Do not change it; ask the owner with `mailbag send bob "
+            ),
+            "{said}"
+        );
+        assert_eq!(
+            edit(&world, "bob", client, event),
+            nothing(client),
+            "the owner"
+        );
     }
     let world = project(&["alice", "bob"]);
     claim(&world, "bob", json!({"claims": ["./**"]}));
-    for (client, event) in
-        [("claude", "PreToolUse-Bash"), ("codex", "PreToolUse-Bash"), ("gemini", "BeforeTool-run_shell_command")]
-    {
-        assert_eq!(edit(&world, "alice", client, event), nothing(client), "no edit");
+    for (client, event) in [
+        ("claude", "PreToolUse-Bash"),
+        ("codex", "PreToolUse-Bash"),
+        ("gemini", "BeforeTool-run_shell_command"),
+    ] {
+        assert_eq!(
+            edit(&world, "alice", client, event),
+            nothing(client),
+            "no edit"
+        );
     }
 }
 
@@ -97,7 +124,10 @@ fn a_free_file_and_a_file_outside_any_repository_pass_silently() {
     let outside = tempfile::tempdir().expect("a directory");
     for (client, event, _) in EDITS {
         assert_eq!(edit(&world, "alice", client, event), nothing(client));
-        assert_eq!(edit_at(&world, outside.path(), "alice", client, event), nothing(client));
+        assert_eq!(
+            edit_at(&world, outside.path(), "alice", client, event),
+            nothing(client)
+        );
     }
 }
 
@@ -108,10 +138,21 @@ fn a_sub_agent_edits_for_its_session() {
     claim(&world, "bob", json!({"claims": ["src"]}));
     let at = world.path().to_str().expect("plain");
     let input = recorded("claude", "PreToolUse-Edit").replace("/home/dev/project", at);
-    let input = input.replacen("{", "{\"agent_id\":\"a1\",\"agent_type\":\"general-purpose\",", 1);
-    let hook =
-        world.program(&["hook", "claude"]).env("MAILBAG_AGENT", "alice").write_stdin(input).output().expect("it runs");
-    assert!(String::from_utf8_lossy(&hook.stdout).contains("\"deny\""), "{hook:?}");
+    let input = input.replacen(
+        "{",
+        "{\"agent_id\":\"a1\",\"agent_type\":\"general-purpose\",",
+        1,
+    );
+    let hook = world
+        .program(&["hook", "claude"])
+        .env("MAILBAG_AGENT", "alice")
+        .write_stdin(input)
+        .output()
+        .expect("it runs");
+    assert!(
+        String::from_utf8_lossy(&hook.stdout).contains("\"deny\""),
+        "{hook:?}"
+    );
 }
 
 #[test]
@@ -121,24 +162,50 @@ fn the_same_file_is_found_in_a_worktree_and_behind_a_link() {
     file(world.path(), "real/a.txt", "");
     std::os::unix::fs::symlink("real", world.path().join("src")).expect("a link");
     claim(&world, "bob", json!({"claims": ["real/a.txt"]}));
-    reason("claude", "", &edit(&world, "alice", "claude", "PreToolUse-Edit"));
+    reason(
+        "claude",
+        "",
+        &edit(&world, "alice", "claude", "PreToolUse-Edit"),
+    );
     let world = project(&["alice", "bob"]);
     claim(&world, "bob", json!({"claims": ["src"]}));
     super::git(world.path(), &["worktree", "add", "-q", "linked"]);
-    reason("claude", "", &edit_at(&world, &world.path().join("linked"), "alice", "claude", "PreToolUse-Write"));
+    reason(
+        "claude",
+        "",
+        &edit_at(
+            &world,
+            &world.path().join("linked"),
+            "alice",
+            "claude",
+            "PreToolUse-Write",
+        ),
+    );
 }
 
 #[test]
 fn an_unidentified_session_is_warned_once_and_passes() {
     // P157
     let world = project(&["alice", "bob"]);
-    claim(&world, "bob", json!({"claims": ["src", "a.txt", "b.ipynb"]}));
+    claim(
+        &world,
+        "bob",
+        json!({"claims": ["src", "a.txt", "b.ipynb"]}),
+    );
     for client in ["claude", "codex", "gemini", "qwen", "copilot"] {
-        let (_, event, _) = *EDITS.iter().find(|(one, ..)| *one == client).expect("it edits");
+        let (_, event, _) = *EDITS
+            .iter()
+            .find(|(one, ..)| *one == client)
+            .expect("it edits");
         let said: Value = serde_json::from_str(&edit(&world, "", client, event)).expect("JSON");
-        let text = said.get("additionalContext").unwrap_or(&said["hookSpecificOutput"]["additionalContext"]);
+        let text = said
+            .get("additionalContext")
+            .unwrap_or(&said["hookSpecificOutput"]["additionalContext"]);
         let text = text.as_str().expect("a text");
-        assert!(text.contains("belongs to bob") && text.contains("You are not stopped"), "{text}");
+        assert!(
+            text.contains("belongs to bob") && text.contains("You are not stopped"),
+            "{text}"
+        );
         assert_eq!(edit(&world, "", client, event), nothing(client), "again");
     }
 }
@@ -152,7 +219,10 @@ fn a_second_session_under_one_name_is_nobody() {
     let joined = world.run_with(&["join", "bob", "--session", "other"], |_| {});
     joined.ok(&[]);
     let said = edit(&world, "bob", "claude", "PreToolUse-Edit");
-    assert!(said.contains("belongs to bob") && said.contains("additionalContext"), "{said}");
+    assert!(
+        said.contains("belongs to bob") && said.contains("additionalContext"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -167,8 +237,12 @@ fn the_setting_and_the_variable_switch_it_off() {
     let at = world.path().to_str().expect("plain");
     let input = recorded("claude", "PreToolUse-Edit").replace("/home/dev/project", at);
     let mut hook = world.program(&["hook", "claude"]);
-    let hook =
-        hook.env("MAILBAG_AGENT", "alice").env("MAILBAG_GUARD", "off").write_stdin(input).output().expect("it runs");
+    let hook = hook
+        .env("MAILBAG_AGENT", "alice")
+        .env("MAILBAG_GUARD", "off")
+        .write_stdin(input)
+        .output()
+        .expect("it runs");
     assert!(hook.stdout.is_empty(), "{hook:?}");
 }
 
@@ -186,25 +260,36 @@ fn an_unknown_owner_passes_and_is_reported_each_time() {
         for _ in 0..2 {
             let said = edit(&world, "alice", "claude", "PreToolUse-Edit");
             assert!(
-                said.contains("additionalContext") && said.contains("cannot check who owns the files"),
+                said.contains("additionalContext")
+                    && said.contains("cannot check who owns the files"),
                 "{damage:?}: {said}"
             );
         }
     }
     let world = World::empty();
     repository(world.path());
-    assert_eq!(edit(&world, "alice", "claude", "PreToolUse-Edit"), "", "no room");
+    assert_eq!(
+        edit(&world, "alice", "claude", "PreToolUse-Edit"),
+        "",
+        "no room"
+    );
 }
 
 /// What Claude Code's hook prints for an agent of its own session that edits a file at this time of one day.
 fn edit_file(world: &World, agent: &str, time: &str, path: &str) -> String {
     let at = world.path().to_str().expect("plain");
-    let input = recorded("claude", "PreToolUse-Edit").replace("/home/dev/project", at).replace("src/a.txt", path);
+    let input = recorded("claude", "PreToolUse-Edit")
+        .replace("/home/dev/project", at)
+        .replace("src/a.txt", path);
     let mut event: Value = serde_json::from_str(&input).expect("JSON");
     event["session_id"] = json!(format!("session-{agent}"));
     let mut hook = world.program(&["hook", "claude"]);
-    hook.env("MAILBAG_AGENT", agent).env("MAILBAG_TEST_NOW", format!("2026-01-05T{time}Z"));
-    let output = hook.write_stdin(event.to_string()).output().expect("the program runs");
+    hook.env("MAILBAG_AGENT", agent)
+        .env("MAILBAG_TEST_NOW", format!("2026-01-05T{time}Z"));
+    let output = hook
+        .write_stdin(event.to_string())
+        .output()
+        .expect("the program runs");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
@@ -213,7 +298,10 @@ fn edit_file(world: &World, agent: &str, time: &str, path: &str) -> String {
 fn notice(world: &World, agent: &str) -> String {
     let mut body = None;
     world.wait("it arrives", || {
-        let mail = world.inbox(agent).into_iter().find(|mail| mail["type"] == "notification");
+        let mail = world
+            .inbox(agent)
+            .into_iter()
+            .find(|mail| mail["type"] == "notification");
         body = mail.and_then(|mail| Some(mail["body"].as_str()?.to_owned()));
         body.is_some()
     });
@@ -225,18 +313,39 @@ fn two_agents_that_edit_one_file_within_30_seconds_are_both_told_once_an_hour() 
     // P158
     let world = project(&["alice", "bob", "carol"]);
     assert_eq!(edit_file(&world, "alice", "10:00:00", "src/a.rs"), "");
-    assert_eq!(edit_file(&world, "bob", "10:00:05", "src/b.rs"), "", "another file");
+    assert_eq!(
+        edit_file(&world, "bob", "10:00:05", "src/b.rs"),
+        "",
+        "another file"
+    );
     let said = edit_file(&world, "bob", "10:00:20", "src/a.rs");
     let text = "you and alice edited src/a.rs within 30 seconds, and nobody has claimed it. Agree with alice, or run \
                 `mailbag claim 'src/a.rs'`";
-    assert!(said.contains(&format!("\"additionalContext\":\"mailbag: {text}.\"")), "{said}");
+    assert!(
+        said.contains(&format!("\"additionalContext\":\"mailbag: {text}.\"")),
+        "{said}"
+    );
     assert_eq!(notice(&world, "alice"), text.replace("alice", "bob"));
-    assert_eq!(edit_file(&world, "alice", "10:00:30", "src/a.rs"), "", "the pair was told");
-    assert!(edit_file(&world, "carol", "10:00:40", "src/a.rs").contains("you and alice edited"), "another pair");
+    assert_eq!(
+        edit_file(&world, "alice", "10:00:30", "src/a.rs"),
+        "",
+        "the pair was told"
+    );
+    assert!(
+        edit_file(&world, "carol", "10:00:40", "src/a.rs").contains("you and alice edited"),
+        "another pair"
+    );
     assert_eq!(edit_file(&world, "bob", "10:02:00", "src/c.rs"), "");
-    assert_eq!(edit_file(&world, "alice", "10:02:31", "src/c.rs"), "", "31 seconds later");
+    assert_eq!(
+        edit_file(&world, "alice", "10:02:31", "src/c.rs"),
+        "",
+        "31 seconds later"
+    );
     assert_eq!(edit_file(&world, "alice", "11:05:00", "src/a.rs"), "");
-    assert!(edit_file(&world, "bob", "11:05:01", "src/a.rs").contains("you and alice edited"), "an hour later");
+    assert!(
+        edit_file(&world, "bob", "11:05:01", "src/a.rs").contains("you and alice edited"),
+        "an hour later"
+    );
 }
 
 #[test]
@@ -246,26 +355,44 @@ fn a_claimed_file_needs_no_notice() {
     claim(&world, "bob", json!({"claims": ["src"]}));
     assert_eq!(edit_file(&world, "bob", "10:00:00", "src/a.rs"), "");
     let said = edit_file(&world, "alice", "10:00:05", "src/a.rs");
-    assert!(said.contains("belongs to bob") && !said.contains("nobody has claimed"), "{said}");
+    assert!(
+        said.contains("belongs to bob") && !said.contains("nobody has claimed"),
+        "{said}"
+    );
 }
 
 /// The output of Claude Code's hook when alice edits this file.
 fn edit_path(world: &World, path: &Path) -> String {
-    let input =
-        recorded("claude", "PreToolUse-Edit").replace("/home/dev/project/src/a.txt", path.to_str().expect("plain"));
+    let input = recorded("claude", "PreToolUse-Edit")
+        .replace("/home/dev/project/src/a.txt", path.to_str().expect("plain"));
     let mut hook = world.program(&["hook", "claude"]);
-    let output = hook.env("MAILBAG_AGENT", "alice").write_stdin(input).output().expect("the program runs");
+    let output = hook
+        .env("MAILBAG_AGENT", "alice")
+        .write_stdin(input)
+        .output()
+        .expect("the program runs");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
 #[test]
 fn a_hard_link_to_another_agents_file_is_that_file() {
     // P157
-    for subject in ["src", "src/**", "src/deep/a.txt", "**/a.txt", "SRC/deep", "./**"] {
+    for subject in [
+        "src",
+        "src/**",
+        "src/deep/a.txt",
+        "**/a.txt",
+        "SRC/deep",
+        "./**",
+    ] {
         let world = project(&["alice", "bob"]);
         let real = file(world.path(), "src/deep/a.txt", "x");
-        let outside = tempfile::tempdir_in(world.path().parent().expect("a directory")).expect("a directory");
-        let links = [world.path().join("mine.txt"), outside.path().join("mine.txt")];
+        let outside =
+            tempfile::tempdir_in(world.path().parent().expect("a directory")).expect("a directory");
+        let links = [
+            world.path().join("mine.txt"),
+            outside.path().join("mine.txt"),
+        ];
         for link in &links {
             std::fs::hard_link(&real, link).expect("a hard link");
         }
@@ -278,7 +405,11 @@ fn a_hard_link_to_another_agents_file_is_that_file() {
                 link.display()
             );
         }
-        assert_eq!(edit_path(&world, &file(outside.path(), "free.txt", "x")), "", "{subject}");
+        assert_eq!(
+            edit_path(&world, &file(outside.path(), "free.txt", "x")),
+            "",
+            "{subject}"
+        );
     }
 }
 
@@ -290,7 +421,13 @@ fn other_spellings_of_a_path_are_the_same_file() {
     file(world.path(), "docs/b.txt", "x");
     std::os::unix::fs::symlink(world.path(), world.path().join("docs/top")).expect("a link");
     claim(&world, "bob", json!({"claims": ["src"]}));
-    for path in ["docs/../src/a.txt", "./src//a.txt", "SRC/A.txt", "docs/top/src/a.txt", "not/there/../../src/a.txt"] {
+    for path in [
+        "docs/../src/a.txt",
+        "./src//a.txt",
+        "SRC/A.txt",
+        "docs/top/src/a.txt",
+        "not/there/../../src/a.txt",
+    ] {
         let said = edit_path(&world, &world.path().join(path));
         assert!(said.contains("belongs to bob"), "{path}: {said}");
     }
@@ -299,7 +436,9 @@ fn other_spellings_of_a_path_are_the_same_file() {
 #[test]
 fn a_bind_mount_of_another_agents_directory_is_that_directory() {
     // P157
-    let may = std::process::Command::new("unshare").args(["--mount", "true"]).output();
+    let may = std::process::Command::new("unshare")
+        .args(["--mount", "true"])
+        .output();
     if !may.is_ok_and(|output| output.status.success()) {
         return;
     }
@@ -308,27 +447,42 @@ fn a_bind_mount_of_another_agents_directory_is_that_directory() {
     let outside = tempfile::tempdir().expect("a directory");
     claim(&world, "bob", json!({"claims": ["src/**"]}));
     for part in ["src", "src/deep", ""] {
-        let below = Path::new("src/deep/a.txt").strip_prefix(part).expect("below");
+        let below = Path::new("src/deep/a.txt")
+            .strip_prefix(part)
+            .expect("below");
         let path = outside.path().join(below);
         let input = recorded("claude", "PreToolUse-Edit")
             .replace("/home/dev/project/src/a.txt", path.to_str().expect("plain"))
             .replace("/home/dev/project", world.path().to_str().expect("plain"));
         let script = "mount --bind \"$1\" \"$2\" && exec \"$3\" hook claude";
         let mut command = std::process::Command::new("unshare");
-        command.args(["--mount", "sh", "-c", script, "sh"]).arg(world.path().join(part)).arg(outside.path());
+        command
+            .args(["--mount", "sh", "-c", script, "sh"])
+            .arg(world.path().join(part))
+            .arg(outside.path());
         command
             .arg(super::program())
             .current_dir(world.path())
-            .envs(world.bare(&[]).get_envs().filter_map(|(k, v)| Some((k, v?))));
+            .envs(
+                world
+                    .bare(&[])
+                    .get_envs()
+                    .filter_map(|(k, v)| Some((k, v?))),
+            );
         let mut child = command
             .env("MAILBAG_AGENT", "alice")
             .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::piped())
             .spawn()
             .expect("it starts");
-        std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), input.as_bytes()).expect("input");
+        std::io::Write::write_all(&mut child.stdin.take().expect("a pipe"), input.as_bytes())
+            .expect("input");
         let output = child.wait_with_output().expect("it ends");
         let said = String::from_utf8_lossy(&output.stdout);
-        assert!(said.contains("belongs to bob"), "{part:?}: {said} {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            said.contains("belongs to bob"),
+            "{part:?}: {said} {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
 }

@@ -21,9 +21,12 @@ pub(crate) fn git_command(at: &Path, args: &[&str]) -> Command {
         git.env_remove(name);
     });
     for who in ["AUTHOR", "COMMITTER"] {
-        git.env(format!("GIT_{who}_NAME"), "dev").env(format!("GIT_{who}_EMAIL"), "dev@example.org");
+        git.env(format!("GIT_{who}_NAME"), "dev")
+            .env(format!("GIT_{who}_EMAIL"), "dev@example.org");
     }
-    git.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_ALLOW_PROTOCOL", "file");
+    git.env("GIT_CONFIG_NOSYSTEM", "1")
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_ALLOW_PROTOCOL", "file");
     git
 }
 
@@ -31,7 +34,11 @@ pub(crate) fn git_command(at: &Path, args: &[&str]) -> Command {
 #[track_caller]
 pub(crate) fn git(at: &Path, args: &[&str]) -> String {
     let output = git_command(at, args).output().expect("git runs");
-    assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "git {args:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
@@ -63,12 +70,17 @@ pub(crate) fn project(agents: &[&str]) -> World {
 
 /// The program as `install --command` takes it.
 pub(crate) fn program() -> String {
-    assert_cmd::cargo::cargo_bin!("mailbag").to_str().expect("a plain path").to_owned()
+    assert_cmd::cargo::cargo_bin!("mailbag")
+        .to_str()
+        .expect("a plain path")
+        .to_owned()
 }
 
 /// Runs git as an agent, with the world's consent; an empty name is nobody.
 pub(crate) fn git_as(world: &World, at: &Path, agent: &str, args: &[&str]) -> Output {
-    git_command_as(world, at, agent, args).output().expect("git runs")
+    git_command_as(world, at, agent, args)
+        .output()
+        .expect("git runs")
 }
 
 /// As [`git_as`], not yet run.

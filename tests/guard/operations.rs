@@ -25,7 +25,12 @@ impl Forked {
             file(forked.world.path(), "src/top.rs", top);
             file(forked.world.path(), "src/rest.rs", "rest");
             assert!(forked.git("bob", &["add", "-A"]).status.success());
-            assert!(forked.git("bob", &["commit", "-q", "-m", "work"]).status.success());
+            assert!(
+                forked
+                    .git("bob", &["commit", "-q", "-m", "work"])
+                    .status
+                    .success()
+            );
         };
         put("base", &lines("1", "9"), "base");
         git(forked.world.path(), &["checkout", "-q", "-b", "side"]);
@@ -38,7 +43,10 @@ impl Forked {
 
     fn git(&self, agent: &str, args: &[&str]) -> Output {
         let mut command = git_command_as(&self.world, self.world.path(), agent, args);
-        command.env("GIT_EDITOR", "true").output().expect("git runs")
+        command
+            .env("GIT_EDITOR", "true")
+            .output()
+            .expect("git runs")
     }
 
     /// Stages a text under this name, and commits as alice. Gives whether git did, and what was printed.
@@ -46,7 +54,10 @@ impl Forked {
         file(self.world.path(), name, text);
         git(self.world.path(), &["add", "-A"]);
         let output = self.git("alice", &["commit", "-q", "--no-edit", "-m", "alice"]);
-        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+        (
+            output.status.success(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
     }
 
     /// The files of bob that he was notified of, by the notice with this place.
@@ -55,12 +66,18 @@ impl Forked {
         let notices = || {
             self.world.run(&["who"]);
             let mail = self.world.inbox("bob").into_iter();
-            mail.filter(|mail| mail["metadata"]["guard_bypassed"].is_array()).collect::<Vec<_>>()
+            mail.filter(|mail| mail["metadata"]["guard_bypassed"].is_array())
+                .collect::<Vec<_>>()
         };
         self.world.wait("bob is notified", || notices().len() > n);
         let all = notices();
-        let files = all[n]["metadata"]["guard_bypassed"].as_array().expect("files").iter();
-        files.map(|one| one["path"].as_str().expect("a path").to_owned()).collect()
+        let files = all[n]["metadata"]["guard_bypassed"]
+            .as_array()
+            .expect("files")
+            .iter();
+        files
+            .map(|one| one["path"].as_str().expect("a path").to_owned())
+            .collect()
     }
 }
 
@@ -72,20 +89,38 @@ fn files_in_the_git_directory_that_are_no_operation_turn_nothing_off() {
     for name in ["sequencer", "rebase-merge", "rebase-apply"] {
         fs::create_dir(inside.join(name)).expect("a directory");
         let (done, said) = forked.commit("src/a.rs", name);
-        assert!(!done && said.contains("src/a.rs belongs to bob"), "{name}: {said}");
+        assert!(
+            !done && said.contains("src/a.rs belongs to bob"),
+            "{name}: {said}"
+        );
         fs::remove_dir_all(inside.join(name)).expect("it");
     }
-    for name in ["CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "MERGE_HEAD"] {
-        for text in ["", "garbage\n", "0123456789012345678901234567890123456789\n"] {
+    for name in [
+        "CHERRY_PICK_HEAD",
+        "REVERT_HEAD",
+        "REBASE_HEAD",
+        "MERGE_HEAD",
+    ] {
+        for text in [
+            "",
+            "garbage\n",
+            "0123456789012345678901234567890123456789\n",
+        ] {
             fs::write(inside.join(name), text).expect("a file");
             assert!(!forked.commit("src/a.rs", name).0, "{name} with {text:?}");
             fs::remove_file(inside.join(name)).expect("it");
         }
     }
     // A real commit explains only its own changes.
-    git(forked.world.path(), &["update-ref", "CHERRY_PICK_HEAD", "side"]);
+    git(
+        forked.world.path(),
+        &["update-ref", "CHERRY_PICK_HEAD", "side"],
+    );
     let (done, said) = forked.commit("src/rest.rs", "edited");
-    assert!(!done && said.contains("src/rest.rs belongs to bob"), "{said}");
+    assert!(
+        !done && said.contains("src/rest.rs belongs to bob"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -95,7 +130,12 @@ fn after_a_bypass_during_a_made_up_operation_the_owner_is_notified() {
     fs::create_dir(forked.world.path().join(".git/rebase-merge")).expect("a directory");
     file(forked.world.path(), "src/a.rs", "x");
     git(forked.world.path(), &["add", "-A"]);
-    assert!(forked.git("alice", &["commit", "-q", "--no-verify", "-m", "x"]).status.success());
+    assert!(
+        forked
+            .git("alice", &["commit", "-q", "--no-verify", "-m", "x"])
+            .status
+            .success()
+    );
     assert_eq!(forked.notified(0), ["src/a.rs"]);
 }
 
@@ -103,14 +143,34 @@ fn after_a_bypass_during_a_made_up_operation_the_owner_is_notified() {
 fn a_merge_of_committed_work_passes_and_an_edit_that_is_added_to_it_is_stopped() {
     // P154
     let forked = Forked::new();
-    git(forked.world.path(), &["checkout", "-q", "-b", "work", "HEAD~1"]);
-    assert!(forked.git("alice", &["merge", "-q", "--no-commit", "--no-ff", "side"]).status.success());
+    git(
+        forked.world.path(),
+        &["checkout", "-q", "-b", "work", "HEAD~1"],
+    );
+    assert!(
+        forked
+            .git("alice", &["merge", "-q", "--no-commit", "--no-ff", "side"])
+            .status
+            .success()
+    );
     let (done, said) = forked.commit("src/rest.rs", "edited");
-    assert!(!done && said.contains("src/rest.rs belongs to bob") && !said.contains("src/a.rs"), "{said}");
-    git(forked.world.path(), &["checkout", "HEAD", "--", "src/rest.rs"]);
+    assert!(
+        !done && said.contains("src/rest.rs belongs to bob") && !said.contains("src/a.rs"),
+        "{said}"
+    );
+    git(
+        forked.world.path(),
+        &["checkout", "HEAD", "--", "src/rest.rs"],
+    );
     let (done, said) = forked.commit("src/top.rs", "edited");
-    assert!(!done && said.contains("src/top.rs belongs to bob"), "a file that the merge brings: {said}");
-    git(forked.world.path(), &["checkout", "side", "--", "src/top.rs"]);
+    assert!(
+        !done && said.contains("src/top.rs belongs to bob"),
+        "a file that the merge brings: {said}"
+    );
+    git(
+        forked.world.path(),
+        &["checkout", "side", "--", "src/top.rs"],
+    );
     let (done, said) = forked.commit("free.txt", "x");
     assert!(done && !said.contains("belongs to bob"), "{said}");
 }
@@ -118,16 +178,32 @@ fn a_merge_of_committed_work_passes_and_an_edit_that_is_added_to_it_is_stopped()
 #[test]
 fn a_conflict_is_resolved_and_the_owner_is_notified() {
     // P154 P155
-    for (n, begin) in [&["merge", "side"][..], &["cherry-pick", "side"], &["rebase", "side"]].into_iter().enumerate() {
+    for (n, begin) in [
+        &["merge", "side"][..],
+        &["cherry-pick", "side"],
+        &["rebase", "side"],
+    ]
+    .into_iter()
+    .enumerate()
+    {
         let forked = Forked::new();
-        assert!(!forked.git("alice", begin).status.success(), "{begin:?} conflicts");
+        assert!(
+            !forked.git("alice", begin).status.success(),
+            "{begin:?} conflicts"
+        );
         file(forked.world.path(), "src/a.rs", "resolved");
         file(forked.world.path(), "src/rest.rs", "edited");
         git(forked.world.path(), &["add", "-A"]);
         let commit = forked.git("alice", &["commit", "-q", "-m", "x"]);
         let said = String::from_utf8_lossy(&commit.stderr).into_owned();
-        assert!(!commit.status.success() && said.contains("src/rest.rs belongs to bob"), "{begin:?}: {said}");
-        git(forked.world.path(), &["checkout", "HEAD", "--", "src/rest.rs"]);
+        assert!(
+            !commit.status.success() && said.contains("src/rest.rs belongs to bob"),
+            "{begin:?}: {said}"
+        );
+        git(
+            forked.world.path(),
+            &["checkout", "HEAD", "--", "src/rest.rs"],
+        );
         let commit = forked.git("alice", &["commit", "-q", "--no-edit", "-m", "x"]);
         let said = String::from_utf8_lossy(&commit.stderr).into_owned();
         assert!(
@@ -135,7 +211,10 @@ fn a_conflict_is_resolved_and_the_owner_is_notified() {
             "{begin:?}: {said}"
         );
         let told = forked.notified(0);
-        assert!(told.contains(&"src/a.rs".to_owned()) && !told.contains(&"src/rest.rs".to_owned()), "{n}: {told:?}");
+        assert!(
+            told.contains(&"src/a.rs".to_owned()) && !told.contains(&"src/rest.rs".to_owned()),
+            "{n}: {told:?}"
+        );
     }
 }
 
@@ -143,7 +222,12 @@ fn a_conflict_is_resolved_and_the_owner_is_notified() {
 fn the_owner_is_notified_of_a_revert_of_its_work() {
     // P155
     let forked = Forked::new();
-    assert!(forked.git("alice", &["revert", "--no-edit", "HEAD"]).status.success());
+    assert!(
+        forked
+            .git("alice", &["revert", "--no-edit", "HEAD"])
+            .status
+            .success()
+    );
     assert_eq!(forked.notified(0), ["src/a.rs", "src/mix.rs"]);
 }
 
@@ -155,7 +239,10 @@ fn every_way_to_a_commit_of_another_agents_file_is_stopped() {
     let commit = |args: &[&str]| {
         let output = forked.git("alice", args);
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!output.status.success() && said.contains("belongs to bob"), "{args:?}: {said}");
+        assert!(
+            !output.status.success() && said.contains("belongs to bob"),
+            "{args:?}: {said}"
+        );
         git(top, &["reset", "-q", "--hard"]);
     };
     file(top, "src/rest.rs", "edited");
@@ -187,6 +274,11 @@ fn the_owner_is_notified_when_a_person_commits_its_file() {
     let forked = Forked::new();
     file(forked.world.path(), "src/rest.rs", "edited");
     git(forked.world.path(), &["add", "-A"]);
-    assert!(forked.git("human", &["commit", "-q", "-m", "x"]).status.success());
+    assert!(
+        forked
+            .git("human", &["commit", "-q", "-m", "x"])
+            .status
+            .success()
+    );
     assert_eq!(forked.notified(0), ["src/rest.rs"]);
 }

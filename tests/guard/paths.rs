@@ -14,7 +14,9 @@ fn room(world: &World) -> Room {
 /// The subject that a word means at a directory.
 #[track_caller]
 fn meant(world: &World, from: &Path, word: &str) -> String {
-    subject_of(&room(world), from, word).unwrap_or_else(|e| panic!("{word}: {e}")).to_string()
+    subject_of(&room(world), from, word)
+        .unwrap_or_else(|e| panic!("{word}: {e}"))
+        .to_string()
 }
 
 /// The names of a file, each as a claim has it.
@@ -49,9 +51,17 @@ fn a_path_is_relative_to_its_repository_wherever_it_is_named() {
         assert_eq!(meant(&world, &from, word), meaning, "{word}");
     }
     let absolute = top.join("src/auth");
-    assert_eq!(meant(&world, Path::new("/"), absolute.to_str().expect("plain")), "src/auth");
+    assert_eq!(
+        meant(&world, Path::new("/"), absolute.to_str().expect("plain")),
+        "src/auth"
+    );
     let outside = subject_of(&room(&world), top, "/etc/hosts").expect_err("in no repository");
-    assert!(outside.to_string().contains("\"/etc/hosts\" is in no repository and outside "), "{outside}");
+    assert!(
+        outside
+            .to_string()
+            .contains("\"/etc/hosts\" is in no repository and outside "),
+        "{outside}"
+    );
 }
 
 #[test]
@@ -60,7 +70,10 @@ fn the_same_path_in_two_worktrees_is_the_same_subject() {
     let world = project(&["alice"]);
     let elsewhere = tempfile::tempdir().expect("a directory");
     let linked = elsewhere.path().join("feature");
-    git(world.path(), &["worktree", "add", "-q", linked.to_str().expect("plain")]);
+    git(
+        world.path(),
+        &["worktree", "add", "-q", linked.to_str().expect("plain")],
+    );
     file(&linked, "src/a.rs", "");
     assert_eq!(meant(&world, &linked.join("src"), "a.rs"), "src/a.rs");
     assert_eq!(names(&world, &linked.join("src/a.rs")), ["src/a.rs"]);
@@ -72,10 +85,25 @@ fn worktrees_beside_a_bare_repository_belong_to_the_room_above_them() {
     let world = World::new();
     let first = tempfile::tempdir().expect("a directory");
     repository(first.path());
-    git(world.path(), &["clone", "-q", "--bare", first.path().to_str().expect("plain"), ".bare"]);
+    git(
+        world.path(),
+        &[
+            "clone",
+            "-q",
+            "--bare",
+            first.path().to_str().expect("plain"),
+            ".bare",
+        ],
+    );
     std::fs::write(world.path().join(".git"), "gitdir: ./.bare\n").expect("a file");
-    git(&world.path().join(".bare"), &["worktree", "add", "-q", "../feature", "main"]);
-    assert_eq!(meant(&world, &world.path().join("feature"), "README"), "README");
+    git(
+        &world.path().join(".bare"),
+        &["worktree", "add", "-q", "../feature", "main"],
+    );
+    assert_eq!(
+        meant(&world, &world.path().join("feature"), "README"),
+        "README"
+    );
 }
 
 #[test]
@@ -88,10 +116,20 @@ fn a_path_of_another_repository_names_it() {
     assert_eq!(meant(&world, world.path(), "web/src"), "web:src");
     assert_eq!(meant(&world, &world.path().join("web"), "."), "web:.");
     assert_eq!(meant(&world, world.path(), "API server/x"), "api-server:x");
-    assert_eq!(meant(&world, &world.path().join("lane"), "x"), "lanerepository:x");
-    assert_eq!(meant(&world, world.path(), "notes.md"), "notes.md", "the room's parent is in no repository");
+    assert_eq!(
+        meant(&world, &world.path().join("lane"), "x"),
+        "lanerepository:x"
+    );
+    assert_eq!(
+        meant(&world, world.path(), "notes.md"),
+        "notes.md",
+        "the room's parent is in no repository"
+    );
     let linked = world.path().join("web-feature");
-    git(&world.path().join("web"), &["worktree", "add", "-q", linked.to_str().expect("plain")]);
+    git(
+        &world.path().join("web"),
+        &["worktree", "add", "-q", linked.to_str().expect("plain")],
+    );
     assert_eq!(meant(&world, &linked, "src"), "web:src");
 }
 
@@ -103,8 +141,15 @@ fn the_name_of_the_rooms_own_repository_may_be_written() {
     repository(&top);
     world.ok(&["init", "Shop/.mailbag"]);
     let room = Room::open(&top.join(".mailbag")).expect("a room");
-    let meant = |word| subject_of(&room, world.path(), word).expect("a subject").to_string();
-    assert_eq!((meant("shop:src"), meant("Shop/src")), ("src".to_owned(), "src".to_owned()));
+    let meant = |word| {
+        subject_of(&room, world.path(), word)
+            .expect("a subject")
+            .to_string()
+    };
+    assert_eq!(
+        (meant("shop:src"), meant("Shop/src")),
+        ("src".to_owned(), "src".to_owned())
+    );
 }
 
 #[test]
@@ -114,9 +159,26 @@ fn a_file_of_a_submodule_has_its_path_in_both_repositories() {
     let library = tempfile::tempdir().expect("a directory");
     repository(library.path());
     let from = library.path().to_str().expect("plain");
-    git(world.path(), &["-c", "protocol.file.allow=always", "submodule", "add", "-q", from, "vendor/lib"]);
-    assert_eq!(meant(&world, world.path(), "vendor/lib/README"), "lib:README");
-    assert_eq!(names(&world, &world.path().join("vendor/lib/README")), ["lib:README", "vendor/lib/README"]);
+    git(
+        world.path(),
+        &[
+            "-c",
+            "protocol.file.allow=always",
+            "submodule",
+            "add",
+            "-q",
+            from,
+            "vendor/lib",
+        ],
+    );
+    assert_eq!(
+        meant(&world, world.path(), "vendor/lib/README"),
+        "lib:README"
+    );
+    assert_eq!(
+        names(&world, &world.path().join("vendor/lib/README")),
+        ["lib:README", "vendor/lib/README"]
+    );
 }
 
 #[test]
@@ -126,20 +188,41 @@ fn symbolic_links_are_resolved_and_the_link_itself_is_known_too() {
     file(world.path(), "releases/2/app.rs", "");
     symlink("releases/2", world.path().join("current")).expect("a link");
     symlink("releases/2/app.rs", world.path().join("app")).expect("a link");
-    assert_eq!(meant(&world, world.path(), "current/app.rs"), "releases/2/app.rs");
-    assert_eq!(meant(&world, world.path(), "current/new/*.rs"), "releases/2/new/*.rs");
-    assert_eq!(names(&world, &world.path().join("app")), ["releases/2/app.rs", "app"]);
-    assert_eq!(names(&world, &world.path().join("current/app.rs")), ["releases/2/app.rs"]);
+    assert_eq!(
+        meant(&world, world.path(), "current/app.rs"),
+        "releases/2/app.rs"
+    );
+    assert_eq!(
+        meant(&world, world.path(), "current/new/*.rs"),
+        "releases/2/new/*.rs"
+    );
+    assert_eq!(
+        names(&world, &world.path().join("app")),
+        ["releases/2/app.rs", "app"]
+    );
+    assert_eq!(
+        names(&world, &world.path().join("current/app.rs")),
+        ["releases/2/app.rs"]
+    );
 }
 
 #[test]
 fn a_file_whose_name_looks_like_a_pattern_is_that_file() {
     // P150
     let world = project(&["alice"]);
-    for name in ["app/[id]/page.tsx", "app/[...all]/x", "what?.md", "a*b", "{{name}}/x"] {
+    for name in [
+        "app/[id]/page.tsx",
+        "app/[...all]/x",
+        "what?.md",
+        "a*b",
+        "{{name}}/x",
+    ] {
         file(world.path(), name, "");
         let subject = subject_of(&room(&world), world.path(), name).expect("a subject");
         assert!(subject.covers(None, name), "{subject} covers {name}");
-        assert!(!subject.covers(None, "app/i/page.tsx") && !subject.covers(None, "aXb"), "{subject}");
+        assert!(
+            !subject.covers(None, "app/i/page.tsx") && !subject.covers(None, "aXb"),
+            "{subject}"
+        );
     }
 }

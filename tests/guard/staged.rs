@@ -9,12 +9,19 @@ use std::path::Path;
 /// Commits what is staged, as an agent. Gives whether git did, and what was printed.
 fn commit(world: &World, at: &Path, agent: &str) -> (bool, String) {
     let output = git_as(world, at, agent, &["commit", "-q", "-m", "work"]);
-    (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+    (
+        output.status.success(),
+        String::from_utf8_lossy(&output.stderr).into_owned(),
+    )
 }
 
 /// Stages a new file and commits it, as an agent.
 fn change(world: &World, agent: &str, name: &str) -> (bool, String) {
-    file(world.path(), name, &format!("{agent} {}", uuid::Uuid::now_v7()));
+    file(
+        world.path(),
+        name,
+        &format!("{agent} {}", uuid::Uuid::now_v7()),
+    );
     git(world.path(), &["add", "-A"]);
     commit(world, world.path(), agent)
 }
@@ -27,10 +34,18 @@ fn unstage(world: &World) {
 fn a_commit_of_another_agents_file_is_stopped_with_owner_reason_time_and_what_to_do() {
     // P154
     let world = hooked(&["alice", "bob"]);
-    claim(&world, "bob", json!({"claims": ["src/auth/**"], "subject": "the login"}));
+    claim(
+        &world,
+        "bob",
+        json!({"claims": ["src/auth/**"], "subject": "the login"}),
+    );
     let (done, said) = change(&world, "alice", "src/auth/login.rs");
     assert!(!done);
-    let since = said.split("since ").nth(1).and_then(|rest| rest.split(", ").next()).expect("a time");
+    let since = said
+        .split("since ")
+        .nth(1)
+        .and_then(|rest| rest.split(", ").next())
+        .expect("a time");
     assert!(since.starts_with("20") && since.ends_with('Z'), "{since}");
     let wanted = format!(
         "mailbag: the commit was stopped: it changes files of other agents\n  src/auth/login.rs belongs to bob (claim src/auth/**, \
@@ -39,8 +54,16 @@ fn a_commit_of_another_agents_file_is_stopped_with_owner_reason_time_and_what_to
     );
     assert_eq!(said, wanted);
     unstage(&world);
-    assert_eq!(change(&world, "bob", "src/auth/login.rs"), (true, String::new()), "the owner");
-    assert_eq!(change(&world, "alice", "src/other.rs"), (true, String::new()), "a free file");
+    assert_eq!(
+        change(&world, "bob", "src/auth/login.rs"),
+        (true, String::new()),
+        "the owner"
+    );
+    assert_eq!(
+        change(&world, "alice", "src/other.rs"),
+        (true, String::new()),
+        "a free file"
+    );
 }
 
 #[test]
@@ -51,7 +74,11 @@ fn both_sides_of_a_rename_and_a_deletion_count() {
         assert!(change(&world, "", name).0);
     }
     claim(&world, "bob", json!({"claims": ["old", "new"]}));
-    for args in [&["mv", "old/a.txt", "moved.txt"][..], &["rm", "-q", "old/b.txt"], &["mv", "free.txt", "new"]] {
+    for args in [
+        &["mv", "old/a.txt", "moved.txt"][..],
+        &["rm", "-q", "old/b.txt"],
+        &["mv", "free.txt", "new"],
+    ] {
         git(world.path(), args);
         assert!(!commit(&world, world.path(), "alice").0, "{args:?}");
         unstage(&world);
@@ -65,9 +92,19 @@ fn the_person_and_an_unidentified_committer_are_warned_and_pass() {
     claim(&world, "bob", json!({"claims": ["src"]}));
     for who in ["", "human", "carol"] {
         let (done, said) = change(&world, who, "src/a.rs");
-        assert!(done && said.contains("src/a.rs belongs to bob (claim src, since "), "{who}: {said}");
-        assert!(said.starts_with("mailbag: this commit changes files of other agents:"), "{said}");
-        assert_eq!(change(&world, who, "free.rs"), (true, String::new()), "{who}");
+        assert!(
+            done && said.contains("src/a.rs belongs to bob (claim src, since "),
+            "{who}: {said}"
+        );
+        assert!(
+            said.starts_with("mailbag: this commit changes files of other agents:"),
+            "{said}"
+        );
+        assert_eq!(
+            change(&world, who, "free.rs"),
+            (true, String::new()),
+            "{who}"
+        );
     }
 }
 
@@ -78,7 +115,11 @@ fn the_setting_warns_or_is_silent() {
         let world = hooked(&["alice", "bob"]).settings(&format!("guard = \"{guard}\"\n"));
         claim(&world, "bob", json!({"claims": ["src"]}));
         let (done, said) = change(&world, "alice", "src/a.rs");
-        assert_eq!((done, said.contains("belongs to bob")), (true, warns), "{guard}: {said}");
+        assert_eq!(
+            (done, said.contains("belongs to bob")),
+            (true, warns),
+            "{guard}: {said}"
+        );
     }
     let world = World::new().settings("guard = \"no\"\n");
     let said = world.fails(1, &["settings"]);
@@ -92,25 +133,57 @@ fn a_bypass_passes_and_its_owner_hears_of_it() {
     claim(&world, "bob", json!({"claims": ["src"]}));
     file(world.path(), "src/a.rs", "x");
     git(world.path(), &["add", "-A"]);
-    let output = git_as(&world, world.path(), "alice", &["commit", "-q", "--no-verify", "-m", "work"]);
+    let output = git_as(
+        &world,
+        world.path(),
+        "alice",
+        &["commit", "-q", "--no-verify", "-m", "work"],
+    );
     assert!(output.status.success(), "{output:?}");
     world.wait("bob hears of it", || {
         world.run(&["who"]);
-        world.inbox("bob").iter().any(|mail| mail["type"] == "status")
+        world
+            .inbox("bob")
+            .iter()
+            .any(|mail| mail["type"] == "status")
     });
     let mail = world.inbox("bob").pop().expect("mail");
-    assert!(mail["body"].as_str().is_some_and(|body| body.contains("src/a.rs belongs to bob")), "{mail:#}");
+    assert!(
+        mail["body"]
+            .as_str()
+            .is_some_and(|body| body.contains("src/a.rs belongs to bob")),
+        "{mail:#}"
+    );
     assert_eq!(mail["metadata"]["guard_bypassed"][0]["claim"], "src");
     // The variable passes this check only.
-    executable(&world.path().join(".git/hooks/commit-msg"), "#!/bin/sh\necho own >&2\n");
+    executable(
+        &world.path().join(".git/hooks/commit-msg"),
+        "#!/bin/sh\necho own >&2\n",
+    );
     file(world.path(), "src/b.rs", "x");
     git(world.path(), &["add", "-A"]);
-    let mut output = super::git_command_as(&world, world.path(), "alice", &["commit", "-q", "-m", "work"]);
-    let output = output.env("MAILBAG_GUARD", "off").output().expect("git runs");
-    assert!(output.status.success() && output.stderr == b"own\n", "{output:?}");
+    let mut output = super::git_command_as(
+        &world,
+        world.path(),
+        "alice",
+        &["commit", "-q", "-m", "work"],
+    );
+    let output = output
+        .env("MAILBAG_GUARD", "off")
+        .output()
+        .expect("git runs");
+    assert!(
+        output.status.success() && output.stderr == b"own\n",
+        "{output:?}"
+    );
     world.wait("bob hears of it", || {
         world.run(&["who"]);
-        world.inbox("bob").iter().filter(|mail| mail["type"] == "status").count() == 2
+        world
+            .inbox("bob")
+            .iter()
+            .filter(|mail| mail["type"] == "status")
+            .count()
+            == 2
     });
 }
 
@@ -130,10 +203,22 @@ fn merges_rebases_cherry_picks_and_reverts_pass() {
     git(world.path(), &["branch", "topic"]);
     claim(&world, "bob", json!({"claims": ["src"]}));
     for (branch, begin, end) in [
-        ("topic", &["rebase", "side"][..], &["rebase", "--continue"][..]),
+        (
+            "topic",
+            &["rebase", "side"][..],
+            &["rebase", "--continue"][..],
+        ),
         ("main", &["merge", "side"], &["commit", "-q", "--no-edit"]),
-        ("main", &["cherry-pick", "side"], &["commit", "-q", "--no-edit"]),
-        ("main", &["revert", "--no-edit", "side"], &["commit", "-q", "--no-edit"]),
+        (
+            "main",
+            &["cherry-pick", "side"],
+            &["commit", "-q", "--no-edit"],
+        ),
+        (
+            "main",
+            &["revert", "--no-edit", "side"],
+            &["commit", "-q", "--no-edit"],
+        ),
     ] {
         git(world.path(), &["checkout", "-q", branch]);
         let before = git(world.path(), &["rev-parse", "HEAD"]);
@@ -141,7 +226,11 @@ fn merges_rebases_cherry_picks_and_reverts_pass() {
         file(world.path(), "src/a.rs", &format!("resolved {begin:?}"));
         git(world.path(), &["add", "-A"]);
         let output = run(end);
-        assert!(output.status.success(), "{begin:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{begin:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         assert_ne!(git(world.path(), &["rev-parse", "HEAD"]), before);
     }
 }
@@ -153,7 +242,18 @@ fn a_claim_counts_in_every_worktree_and_in_a_submodule() {
     let library = tempfile::tempdir().expect("a directory");
     super::repository(library.path());
     let url = library.path().to_str().expect("plain");
-    git(world.path(), &["-c", "protocol.file.allow=always", "submodule", "add", "-q", url, "vendor/lib"]);
+    git(
+        world.path(),
+        &[
+            "-c",
+            "protocol.file.allow=always",
+            "submodule",
+            "add",
+            "-q",
+            url,
+            "vendor/lib",
+        ],
+    );
     git(world.path(), &["worktree", "add", "-q", "../linked"]);
     let linked = world.path().parent().expect("a directory").join("linked");
     let _gone = Remove(linked.clone());
@@ -169,7 +269,10 @@ fn a_claim_counts_in_every_worktree_and_in_a_submodule() {
     file(&module, "new file", "x");
     git(&module, &["add", "-A"]);
     let (done, said) = commit(&world, &module, "alice");
-    assert!(!done && said.contains("vendor/lib/new file belongs to bob (claim vendor/**"), "{said}");
+    assert!(
+        !done && said.contains("vendor/lib/new file belongs to bob (claim vendor/**"),
+        "{said}"
+    );
 }
 
 /// A directory that is removed with the test.
@@ -187,7 +290,10 @@ fn an_unknown_owner_passes_and_is_reported_each_time() {
     for (what, damage) in [
         ("a corrupt registry", ("registry.json", "{")),
         ("settings that are none", ("settings.toml", "guard = 7\n")),
-        ("a newer room", ("registry.json", r#"{"version": 99, "agents": []}"#)),
+        (
+            "a newer room",
+            ("registry.json", r#"{"version": 99, "agents": []}"#),
+        ),
     ] {
         let world = hooked(&["alice", "bob"]);
         claim(&world, "bob", json!({"claims": ["src"]}));
@@ -195,7 +301,9 @@ fn an_unknown_owner_passes_and_is_reported_each_time() {
         for file in ["src/a.rs", "src/b.rs"] {
             let (done, said) = change(&world, "alice", file);
             assert!(
-                done && said.contains("cannot check who owns the files of this commit: the commit passes, but"),
+                done && said.contains(
+                    "cannot check who owns the files of this commit: the commit passes, but"
+                ),
                 "{what}: {said}"
             );
         }
@@ -215,7 +323,10 @@ fn a_log_that_cannot_be_read_passes() {
     // P156
     let world = hooked(&["alice", "bob"]);
     claim(&world, "bob", json!({"claims": ["src"]}));
-    for name in std::fs::read_dir(world.room("log")).expect("the log").flatten() {
+    for name in std::fs::read_dir(world.room("log"))
+        .expect("the log")
+        .flatten()
+    {
         std::fs::write(name.path(), "no log\n").expect("a file");
     }
     assert!(change(&world, "alice", "src/a.rs").0);

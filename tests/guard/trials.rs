@@ -20,10 +20,14 @@ fn staged() -> World {
 /// Runs a shell script as alice's git and client would, with `$input` as what Claude Code writes before an edit.
 fn script(world: &World, text: &str) -> Output {
     let at = world.path().to_str().expect("plain");
-    let input = recorded("claude", "PreToolUse-Edit").replace("/home/dev/project", at).replace("a.txt", "a.rs");
+    let input = recorded("claude", "PreToolUse-Edit")
+        .replace("/home/dev/project", at)
+        .replace("a.txt", "a.rs");
     let mut git = git_command_as(world, world.path(), "alice", &[]);
     let mut shell = Command::new("unshare");
-    shell.args(["-m", "sh", "-c", text]).current_dir(world.path());
+    shell
+        .args(["-m", "sh", "-c", text])
+        .current_dir(world.path());
     git.env("input", input).env("mailbag", super::program());
     for (name, value) in git.get_envs() {
         match value {
@@ -42,15 +46,24 @@ fn a_full_or_read_only_room_is_still_judged() {
     if !is_root("a full file system") {
         return;
     }
-    for make in ["cat /dev/zero > .mailbag/fill 2> /dev/null", "mount -o remount,ro .mailbag"] {
+    for make in [
+        "cat /dev/zero > .mailbag/fill 2> /dev/null",
+        "mount -o remount,ro .mailbag",
+    ] {
         let world = staged();
         let script_text = format!(
             "mkdir keep && cp -a .mailbag/. keep && mount -t tmpfs -o size=2m none .mailbag && cp -a keep/. .mailbag && {{ {make}; \
              {EDIT}; git commit -q -m work; echo \"status $?\"; }}"
         );
         let output = script(&world, &script_text);
-        let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert!(out.contains("\"permissionDecision\":\"deny\"") && out.contains("status 1"), "{make}: {out}{err}");
+        let (out, err) = (
+            String::from_utf8_lossy(&output.stdout),
+            String::from_utf8_lossy(&output.stderr),
+        );
+        assert!(
+            out.contains("\"permissionDecision\":\"deny\"") && out.contains("status 1"),
+            "{make}: {out}{err}"
+        );
         assert!(err.contains("src/a.rs belongs to bob"), "{make}: {err}");
     }
 }
@@ -62,11 +75,29 @@ fn in_another_users_room_the_hooks_are_silent() {
         return;
     }
     let world = staged();
-    tool("chown", ["-R".as_ref(), "65534:65534".as_ref(), world.room("").as_os_str()]);
+    tool(
+        "chown",
+        [
+            "-R".as_ref(),
+            "65534:65534".as_ref(),
+            world.room("").as_os_str(),
+        ],
+    );
     let output = script(&world, EDIT);
-    assert!(output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
-    let output = git_as(&world, world.path(), "alice", &["commit", "-q", "-m", "work"]);
-    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    assert!(
+        output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(),
+        "{output:?}"
+    );
+    let output = git_as(
+        &world,
+        world.path(),
+        "alice",
+        &["commit", "-q", "-m", "work"],
+    );
+    assert!(
+        output.status.success() && output.stderr.is_empty(),
+        "{output:?}"
+    );
 }
 
 #[test]
@@ -77,13 +108,23 @@ fn closed_outputs_and_a_missing_git_stop_nothing_wrongly() {
     }
     let world = staged();
     assert!(script(&world, &format!("{EDIT} >&-")).status.success());
-    assert!(script(&world, &format!("{EDIT} > /dev/full")).status.success());
+    assert!(
+        script(&world, &format!("{EDIT} > /dev/full"))
+            .status
+            .success()
+    );
     // It cannot say why, and stops the commit all the same.
-    assert_eq!(script(&world, "\"$mailbag\" hook git pre-commit 2>&-").status.code(), Some(10));
+    assert_eq!(
+        script(&world, "\"$mailbag\" hook git pre-commit 2>&-")
+            .status
+            .code(),
+        Some(10)
+    );
     let output = script(&world, "PATH=/nowhere \"$mailbag\" hook git pre-commit");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(
-        output.status.success() && said.contains("may belong to other agents: there is no git on the PATH"),
+        output.status.success()
+            && said.contains("may belong to other agents: there is no git on the PATH"),
         "{said}"
     );
 }
@@ -96,19 +137,27 @@ fn in_a_sandbox_an_unknown_owner_is_reported_each_time() {
     }
     let world = staged();
     world.write("registry.json", "{");
-    let twice =
-        "unshare --pid --fork --mount-proc sh -c '\"$mailbag\" hook git pre-commit; \"$mailbag\" hook git pre-commit'";
+    let twice = "unshare --pid --fork --mount-proc sh -c '\"$mailbag\" hook git pre-commit; \"$mailbag\" hook git pre-commit'";
     let output = script(&world, twice);
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.matches("the commit passes, but").count() == 2, "{said}");
+    assert!(
+        output.status.success() && said.matches("the commit passes, but").count() == 2,
+        "{said}"
+    );
 }
 
 #[test]
 fn a_thousand_claims_are_judged() {
     // P154, P157
     let world = project(&["alice", "bob"]);
-    let batch = |n: usize| (0..100).map(move |k| format!("src/part{n}/module{k}/**")).collect::<Vec<_>>();
-    let lines: Vec<String> = (0..10).map(|n| json!({"type": "claim", "claims": batch(n)}).to_string()).collect();
+    let batch = |n: usize| {
+        (0..100)
+            .map(move |k| format!("src/part{n}/module{k}/**"))
+            .collect::<Vec<_>>()
+    };
+    let lines: Vec<String> = (0..10)
+        .map(|n| json!({"type": "claim", "claims": batch(n)}).to_string())
+        .collect();
     world.drop_file("bob", "claims.ndjson", lines.join("\n"));
     world.wait("all are granted", || {
         world.run(&["who"]);
@@ -117,12 +166,24 @@ fn a_thousand_claims_are_judged() {
     });
     let at = world.path().to_str().expect("plain");
     let edit = |path: &str| {
-        let input = recorded("claude", "PreToolUse-Edit").replace("/home/dev/project", at).replace("src/a.txt", path);
+        let input = recorded("claude", "PreToolUse-Edit")
+            .replace("/home/dev/project", at)
+            .replace("src/a.txt", path);
         let mut hook = world.program(&["hook", "claude"]);
-        let output = hook.env("MAILBAG_AGENT", "alice").write_stdin(input).output().expect("the program runs");
+        let output = hook
+            .env("MAILBAG_AGENT", "alice")
+            .write_stdin(input)
+            .output()
+            .expect("the program runs");
         String::from_utf8_lossy(&output.stdout).into_owned()
     };
-    assert!(edit("src/part9/module99/deep/x.rs").contains("belongs to bob (claim src/part9/module99/**"));
+    assert!(
+        edit("src/part9/module99/deep/x.rs")
+            .contains("belongs to bob (claim src/part9/module99/**")
+    );
     assert!(edit("src/part9/module99").contains("belongs to bob"));
-    assert_eq!((edit("src/part9/module999/x.rs"), edit("src/part9/x.rs")), (String::new(), String::new()));
+    assert_eq!(
+        (edit("src/part9/module999/x.rs"), edit("src/part9/x.rs")),
+        (String::new(), String::new())
+    );
 }

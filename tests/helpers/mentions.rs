@@ -6,26 +6,49 @@ use super::{file, in_each};
 use crate::town::Town;
 use serde_json::{Value, json};
 
-in_each!(the_fixtures_are_answered_as_they_say, characters_that_belong_to_words_are_those_of_the_program);
+in_each!(
+    the_fixtures_are_answered_as_they_say,
+    characters_that_belong_to_words_are_those_of_the_program
+);
 
 /// What the helper says of each body.
 fn answers(tongue: Tongue, town: &Town, bodies: &[String]) -> Vec<Value> {
-    let files = bodies.iter().enumerate().map(|(at, body)| file(town, &format!("{at}.body"), body));
+    let files = bodies
+        .iter()
+        .enumerate()
+        .map(|(at, body)| file(town, &format!("{at}.body"), body));
     let files: Vec<String> = files.collect();
-    let words: Vec<&str> = ["mentions"].into_iter().chain(files.iter().map(String::as_str)).collect();
+    let words: Vec<&str> = ["mentions"]
+        .into_iter()
+        .chain(files.iter().map(String::as_str))
+        .collect();
     let lines = tongue.ok(town, "alice", &words);
-    lines.iter().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect()
+    lines
+        .iter()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
+        .collect()
 }
 
 /// What the program says of each, in messages that name nobody else.
 fn checked(town: &Town, bodies: &[String]) -> Vec<Value> {
     let message = |body: &String| json!({"type": "status", "body": body}).to_string();
-    let files = bodies.iter().enumerate().map(|(at, body)| file(town, &format!("{at}.json"), message(body)));
+    let files = bodies
+        .iter()
+        .enumerate()
+        .map(|(at, body)| file(town, &format!("{at}.json"), message(body)));
     let files: Vec<String> = files.collect();
-    let words: Vec<&str> = ["check"].into_iter().chain(files.iter().map(String::as_str)).collect();
+    let words: Vec<&str> = ["check"]
+        .into_iter()
+        .chain(files.iter().map(String::as_str))
+        .collect();
     let checked = town.json(&words);
     let told = |one: &Value| json!({"mentions": one["mentions"], "text": one["text"], "broadcast": one["broadcast"]});
-    checked.as_array().expect("a list").iter().map(told).collect()
+    checked
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(told)
+        .collect()
 }
 
 fn the_fixtures_are_answered_as_they_say(tongue: Tongue) {
@@ -33,7 +56,10 @@ fn the_fixtures_are_answered_as_they_say(tongue: Tongue) {
     let cases = std::fs::read("fixtures/mentions/cases.json").expect("fixtures");
     let mut cases: Vec<Value> = serde_json::from_slice(&cases).expect("JSON");
     let body = |case: &mut Value| case.as_object_mut().and_then(|case| case.remove("body"));
-    let bodies: Vec<String> = cases.iter_mut().filter_map(|case| body(case)?.as_str().map(str::to_owned)).collect();
+    let bodies: Vec<String> = cases
+        .iter_mut()
+        .filter_map(|case| body(case)?.as_str().map(str::to_owned))
+        .collect();
     assert!(bodies.len() == cases.len() && cases.len() > 20);
     let (ours, theirs) = (checked(&town, &bodies), answers(tongue, &town, &bodies));
     assert_eq!((ours.len(), theirs.len()), (cases.len(), cases.len()));
@@ -46,12 +72,39 @@ fn the_fixtures_are_answered_as_they_say(tongue: Tongue) {
 fn characters_that_belong_to_words_are_those_of_the_program(tongue: Tongue) {
     let town = Town::of(&["alice"]);
     // Where punctuation and signs border on letters.
-    let parts = [0x01..0xFF, 0x37A..0x38C, 0x555..0x625, 0x660..0x6E0, 0x960..0x970, 0x1FF8..0x2010, 0x2BF8..0x3040];
-    let more = [0x30F8..0x3100, 0xFDF8..0xFF70, 0xFFE8..0x10010, 0x1EFF8..0x1F008, 0x1FAF8..0x1FB08, 0xDFFF8..0xE0008];
-    let characters: Vec<char> = parts.into_iter().chain(more).flatten().filter_map(char::from_u32).collect();
+    let parts = [
+        0x01..0xFF,
+        0x37A..0x38C,
+        0x555..0x625,
+        0x660..0x6E0,
+        0x960..0x970,
+        0x1FF8..0x2010,
+        0x2BF8..0x3040,
+    ];
+    let more = [
+        0x30F8..0x3100,
+        0xFDF8..0xFF70,
+        0xFFE8..0x10010,
+        0x1EFF8..0x1F008,
+        0x1FAF8..0x1FB08,
+        0xDFFF8..0xE0008,
+    ];
+    let characters: Vec<char> = parts
+        .into_iter()
+        .chain(more)
+        .flatten()
+        .filter_map(char::from_u32)
+        .collect();
     let line = |c: &char| format!("{c}@a{0:x}.\n@b{0:x}{c}\n", *c as u32);
-    let bodies: Vec<String> = characters.chunks(100).map(|some| some.iter().map(line).collect()).collect();
+    let bodies: Vec<String> = characters
+        .chunks(100)
+        .map(|some| some.iter().map(line).collect())
+        .collect();
     let (ours, theirs) = (checked(&town, &bodies), answers(tongue, &town, &bodies));
-    assert!(ours.iter().any(|one| one["mentions"].as_array().is_some_and(|found| found.len() > 50)));
+    assert!(ours.iter().any(|one| {
+        one["mentions"]
+            .as_array()
+            .is_some_and(|found| found.len() > 50)
+    }));
     assert_eq!(theirs, ours);
 }

@@ -40,7 +40,9 @@ pub(crate) use in_each;
 fn town() -> Town {
     let engineer = |id: &str| json!({"id": id, "role": "engineer"});
     let writer = json!({"id": "alice", "role": "writer"});
-    Town::with(&[writer, engineer("bob"), engineer("carol")]).quick().run()
+    Town::with(&[writer, engineer("bob"), engineer("carol")])
+        .quick()
+        .run()
 }
 
 /// A file beside the room, by its path.
@@ -53,16 +55,30 @@ fn file(town: &World, name: &str, content: impl AsRef<[u8]>) -> String {
 #[test]
 fn a_helper_is_written_to_a_file_or_printed() {
     let world = World::empty();
-    for (language, name) in [("python", "mailbag.py"), ("typescript", "mailbag.ts"), ("shell", "mailbag.sh")] {
+    for (language, name) in [
+        ("python", "mailbag.py"),
+        ("typescript", "mailbag.ts"),
+        ("shell", "mailbag.sh"),
+    ] {
         let printed = world.ok(&["helper", language]);
         assert_eq!(world.ok(&["helper", language, "-o", name]).trim(), name);
-        assert_eq!(fs::read_to_string(world.path().join(name)).expect("a file"), printed);
+        assert_eq!(
+            fs::read_to_string(world.path().join(name)).expect("a file"),
+            printed
+        );
         assert!(printed.contains("request") && printed.len() > 5000);
         // An older one is replaced, and nothing else is.
         world.ok(&["helper", language, "-o", name]);
         fs::write(world.path().join(name), "mine\n").expect("a file");
-        assert!(world.fails(2, &["helper", language, "-o", name]).contains("not a helper"));
-        assert_eq!(fs::read_to_string(world.path().join(name)).expect("a file"), "mine\n");
+        assert!(
+            world
+                .fails(2, &["helper", language, "-o", name])
+                .contains("not a helper")
+        );
+        assert_eq!(
+            fs::read_to_string(world.path().join(name)).expect("a file"),
+            "mine\n"
+        );
     }
     assert!(world.fails(2, &["helper", "cobol"]).contains("typescript"));
 }
@@ -71,27 +87,69 @@ fn a_helper_is_written_to_a_file_or_printed() {
 fn the_helpers_are_sound_in_their_own_language() {
     let world = World::empty();
     let run = |program: &str, words: &[&str]| {
-        let output = Command::new(program).args(words).current_dir(world.path()).output();
+        let output = Command::new(program)
+            .args(words)
+            .current_dir(world.path())
+            .output();
         let output = output.unwrap_or_else(|e| panic!("{program}: {e}"));
         let said = [output.stdout, output.stderr].concat();
-        assert!(output.status.success(), "{program} {words:?}: {}", String::from_utf8_lossy(&said));
+        assert!(
+            output.status.success(),
+            "{program} {words:?}: {}",
+            String::from_utf8_lossy(&said)
+        );
     };
-    for (language, name) in [("python", "mailbag.py"), ("typescript", "mailbag.ts"), ("shell", "mailbag.sh")] {
+    for (language, name) in [
+        ("python", "mailbag.py"),
+        ("typescript", "mailbag.ts"),
+        ("shell", "mailbag.sh"),
+    ] {
         world.ok(&["helper", language, "-o", name]);
     }
-    run("python3", &["-W", "error", "-m", "py_compile", "mailbag.py"]);
+    run(
+        "python3",
+        &["-W", "error", "-m", "py_compile", "mailbag.py"],
+    );
     run("sh", &["-n", "mailbag.sh"]);
     match type_checker() {
-        Some(mypy) => run(&mypy, &["--strict", "--python-version", "3.9", "mailbag.py"]),
+        Some(mypy) => run(
+            &mypy,
+            &["--strict", "--python-version", "3.9", "mailbag.py"],
+        ),
         None => skip("mypy is not installed; .ci/run installs it"),
     }
     match compiler() {
         Some(compiler) => {
-            let types = compiler.parent().expect("a directory").join("@types").display().to_string();
+            let types = compiler
+                .parent()
+                .expect("a directory")
+                .join("@types")
+                .display()
+                .to_string();
             let compiler = compiler.join("bin/tsc").display().to_string();
-            let strict = ["--strict", "--erasableSyntaxOnly", "--noUncheckedIndexedAccess", "--noUnusedLocals"];
-            let modules = ["--noEmit", "--target", "es2022", "--module", "nodenext", "--types", "node", "--typeRoots"];
-            let words = [&[compiler.as_str()], &strict[..], &modules[..], &[types.as_str(), "mailbag.ts"]].concat();
+            let strict = [
+                "--strict",
+                "--erasableSyntaxOnly",
+                "--noUncheckedIndexedAccess",
+                "--noUnusedLocals",
+            ];
+            let modules = [
+                "--noEmit",
+                "--target",
+                "es2022",
+                "--module",
+                "nodenext",
+                "--types",
+                "node",
+                "--typeRoots",
+            ];
+            let words = [
+                &[compiler.as_str()],
+                &strict[..],
+                &modules[..],
+                &[types.as_str(), "mailbag.ts"],
+            ]
+            .concat();
             run("node", &words);
         }
         None => skip("TypeScript is not installed; .ci/run installs it"),
@@ -101,8 +159,12 @@ fn the_helpers_are_sound_in_their_own_language() {
 /// The seq and the message of every accepted record, by the name of the file that it was dropped as.
 fn accepted(town: &Town) -> Vec<(String, Value)> {
     let log = fs::read_to_string(town.room("log/00000001.ndjson")).expect("a log");
-    let records = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("a record"));
+    let records = log
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("a record"));
     let name = |record: &Value| Some(record["claim"].as_str()?.rsplit('~').next()?.to_owned());
     let accepted = records.filter(|record| record["event"] == "accepted");
-    accepted.filter_map(|record| Some((name(&record)?, record["message"].clone()))).collect()
+    accepted
+        .filter_map(|record| Some((name(&record)?, record["message"].clone())))
+        .collect()
 }

@@ -15,7 +15,11 @@ in_each!(
 
 fn write(town: &Town, bodies: &[&str]) {
     for (number, body) in bodies.iter().enumerate() {
-        town.mail("bob", &format!("{number}.json"), json!({"to": "alice", "body": body}));
+        town.mail(
+            "bob",
+            &format!("{number}.json"),
+            json!({"to": "alice", "body": body}),
+        );
         town.wait_for_mail("alice", number + 1);
     }
 }
@@ -23,13 +27,27 @@ fn write(town: &Town, bodies: &[&str]) {
 fn a_message_is_read_when_the_loop_goes_on(tongue: Tongue) {
     let town = town();
     write(&town, &["one", "two", "three"]);
-    let output = tongue.command(&town, "alice", &["stop_at", "two"]).output().expect("it starts");
-    assert_eq!(output.status.code(), Some(9), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = tongue
+        .command(&town, "alice", &["stop_at", "two"])
+        .output()
+        .expect("it starts");
+    assert_eq!(
+        output.status.code(),
+        Some(9),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     assert_eq!(String::from_utf8_lossy(&output.stdout), "one\ntwo\n");
     assert_eq!(town.bodies("alice"), ["two", "three"]);
     assert_eq!(town.names("inbox/alice/seen").len(), 1);
-    assert_eq!(tongue.ok(&town, "alice", &["stop_at", "never"]), ["two", "three"]);
-    assert_eq!((town.count("alice"), town.names("inbox/alice/seen").len()), (0, 3));
+    assert_eq!(
+        tongue.ok(&town, "alice", &["stop_at", "never"]),
+        ["two", "three"]
+    );
+    assert_eq!(
+        (town.count("alice"), town.names("inbox/alice/seen").len()),
+        (0, 3)
+    );
     assert_eq!(tongue.ok(&town, "alice", &["stop_at", "never"]), [""; 0]);
 }
 
@@ -37,29 +55,54 @@ fn what_is_no_message_is_passed_over_and_stays(tongue: Tongue) {
     let town = town();
     write(&town, &["good", "good too"]);
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-    let contents: [&[u8]; 8] =
-        [b"", b"no JSON", b"[1, 2]", b"\"text\"", b"null", b"{\"from\": \"bob\"", b"\xff\xfe{}", deep.as_bytes()];
+    let contents: [&[u8]; 8] = [
+        b"",
+        b"no JSON",
+        b"[1, 2]",
+        b"\"text\"",
+        b"null",
+        b"{\"from\": \"bob\"",
+        b"\xff\xfe{}",
+        deep.as_bytes(),
+    ];
     for (number, content) in contents.iter().enumerate() {
         town.write(&format!("inbox/alice/0-{number}.json"), content);
     }
     symlink(
-        file(&town, "secret", "{\n  \"from\": \"bob\",\n  \"id\": \"x\"\n}\n"),
+        file(
+            &town,
+            "secret",
+            "{\n  \"from\": \"bob\",\n  \"id\": \"x\"\n}\n",
+        ),
         town.room("inbox/alice/0-link.json"),
     )
     .expect("a link");
     fs::create_dir(town.room("inbox/alice/0-folder.json")).expect("a directory");
     let pipe = town.room("inbox/alice/0-pipe.json");
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::from_raw_mode(0o600), 0)
-        .expect("a pipe");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .expect("a pipe");
     let odd = "0-\n\u{1b}[31m.json";
     town.write(&format!("inbox/alice/{odd}"), "no JSON");
     town.write("inbox/alice/.hidden.json", "{}");
     town.write("inbox/alice/notes.txt", "{}");
-    let output = tongue.command(&town, "alice", &["stop_at", "never"]).output().expect("it starts");
+    let output = tongue
+        .command(&town, "alice", &["stop_at", "never"])
+        .output()
+        .expect("it starts");
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
     assert_eq!(String::from_utf8_lossy(&output.stdout), "good\ngood too\n");
-    assert_eq!(said.matches("skipped ").count(), contents.len() + 4, "{said}");
+    assert_eq!(
+        said.matches("skipped ").count(),
+        contents.len() + 4,
+        "{said}"
+    );
     assert!(!said.contains('\u{1b}'), "{said}");
     // All of it still stands there; names with .json are counted, the link and the rest included.
     assert_eq!(town.count("alice"), contents.len() + 4);
@@ -75,7 +118,10 @@ fn without_a_router_the_program_carries_the_mail(tongue: Tongue) {
     tongue.ok(&town, "alice", &["route"]);
     assert_eq!(town.bodies("bob"), ["carried"]);
     tongue.ok(&town, "bob", &["send", "alice", &body]);
-    assert_eq!(tongue.ok(&town, "alice", &["wait_by_program", "60"]), ["carried"]);
+    assert_eq!(
+        tongue.ok(&town, "alice", &["wait_by_program", "60"]),
+        ["carried"]
+    );
     let (fault, said) = tongue.fails(tongue.command(&town, "carol", &["wait_by_program", "0"]));
     assert_eq!(fault, Fault::Timeout, "{said}");
 }

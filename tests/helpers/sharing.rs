@@ -16,17 +16,28 @@ fn a_content_is_shared_under_a_category_and_a_file_name(tongue: Tongue) {
     let town = town();
     let content = "# \"Ports\"\nserver: 8080";
     let source = file(&town, "source", content);
-    let shared = tongue.ok(&town, "alice", &["artifact", "research", "ports.md", &source]);
+    let shared = tongue.ok(
+        &town,
+        "alice",
+        &["artifact", "research", "ports.md", &source],
+    );
     assert_eq!(shared[0], "research/ports.md");
-    assert_eq!(fs::read_to_string(town.room("context/research/ports.md")).expect("a file"), content);
+    assert_eq!(
+        fs::read_to_string(town.room("context/research/ports.md")).expect("a file"),
+        content
+    );
     let mail = town.wait_for_mail("bob", 1).remove(0);
     assert_eq!(
         (&mail["subject"], &mail["attachments"][0]["sha256"]),
         (&json!("research: ports.md"), &json!(shared[1]))
     );
     for name in ["../up.md", "..", ""] {
-        let (fault, said) = tongue.fails(tongue.command(&town, "alice", &["artifact", "research", name, &source]));
-        assert!(fault == Fault::Other && said.contains("is not a file name"), "{name}: {said}");
+        let (fault, said) =
+            tongue.fails(tongue.command(&town, "alice", &["artifact", "research", name, &source]));
+        assert!(
+            fault == Fault::Other && said.contains("is not a file name"),
+            "{name}: {said}"
+        );
     }
 }
 
@@ -39,13 +50,25 @@ fn a_file_is_shared_and_announced_with_its_digest(tongue: Tongue) {
     let content = "# \"Ports\"\n".repeat(50_000);
     let digest = data_encoding::HEXLOWER.encode(&sha2::Sha256::digest(&content));
     let first = share(&content, "please \"read\"");
-    assert_eq!((first[0].as_str(), &first[1]), ("research/no tes.md", &digest));
+    assert_eq!(
+        (first[0].as_str(), &first[1]),
+        ("research/no tes.md", &digest)
+    );
     for reader in ["bob", "carol"] {
         let mail = town.wait_for_mail(reader, 1).remove(0);
         let wanted = json!([{"path": first[0], "sha256": digest, "media_type": "text/markdown"}]);
-        assert_eq!((&mail["attachments"], &mail["id"]), (&wanted, &json!(first[2])));
-        assert_eq!((&mail["type"], &mail["metadata"]), (&json!("announcement"), &json!({"category": "research"})));
-        assert_eq!((&mail["subject"], &mail["body"]), (&json!("research: no tes.md"), &json!("please \"read\"")));
+        assert_eq!(
+            (&mail["attachments"], &mail["id"]),
+            (&wanted, &json!(first[2]))
+        );
+        assert_eq!(
+            (&mail["type"], &mail["metadata"]),
+            (&json!("announcement"), &json!({"category": "research"}))
+        );
+        assert_eq!(
+            (&mail["subject"], &mail["body"]),
+            (&json!("research: no tes.md"), &json!("please \"read\""))
+        );
     }
     assert_eq!(share(&content, "")[0], "research/no tes.md");
     assert_eq!(share("other", "")[0], "research/no tes-2.md");
@@ -53,14 +76,32 @@ fn a_file_is_shared_and_announced_with_its_digest(tongue: Tongue) {
     // It is as the program itself does it, which finds the same file there.
     let notes = file(&town, "no tes.md", &content);
     let by_program = town.json(&["share", &notes, "--category", "research", "--as", "alice"]);
-    assert_eq!((&by_program["already"], &by_program["path"]), (&json!(true), &json!(first[0])));
+    assert_eq!(
+        (&by_program["already"], &by_program["path"]),
+        (&json!(true), &json!(first[0]))
+    );
     let there = fs::read_to_string(town.room("context/research/no tes.md")).expect("a file");
-    assert!(there == content && fs::read_dir(town.room("context/research")).expect("a directory").count() == 2);
+    assert!(
+        there == content
+            && fs::read_dir(town.room("context/research"))
+                .expect("a directory")
+                .count()
+                == 2
+    );
 
     std::os::unix::fs::symlink(&notes, town.path().join("link")).expect("a link");
-    for (what, category) in [("link", "research"), (".", "research"), ("none", "research"), (&notes, "../up")] {
-        let (fault, said) = tongue.fails(tongue.command(&town, "alice", &["share", what, category, "all", ""]));
-        assert!(fault == Fault::Other && said.contains("share") || said.contains("category"), "{what}: {said}");
+    for (what, category) in [
+        ("link", "research"),
+        (".", "research"),
+        ("none", "research"),
+        (&notes, "../up"),
+    ] {
+        let (fault, said) =
+            tongue.fails(tongue.command(&town, "alice", &["share", what, category, "all", ""]));
+        assert!(
+            fault == Fault::Other && said.contains("share") || said.contains("category"),
+            "{what}: {said}"
+        );
     }
 }
 
@@ -71,12 +112,21 @@ fn the_context_may_be_elsewhere(tongue: Tongue) {
         fs::create_dir(town.path().join(name)).expect("a directory");
     }
     let common = town.path().join("common").display().to_string();
-    town.place("settings.toml", format!("durability = \"process\"\ncontext = {common:?} # shared\n").as_bytes());
+    town.place(
+        "settings.toml",
+        format!("durability = \"process\"\ncontext = {common:?} # shared\n").as_bytes(),
+    );
     tongue.ok(&town, "alice", &["share", &notes, "research", "bob", ""]);
-    assert_eq!(fs::read_to_string(town.path().join("common/research/notes.md")).expect("a file"), "x");
+    assert_eq!(
+        fs::read_to_string(town.path().join("common/research/notes.md")).expect("a file"),
+        "x"
+    );
     let mut command = tongue.command(&town, "alice", &["share", &notes, "research", "bob", ""]);
     command.env("MAOS_SHARED_CONTEXT", town.path().join("other"));
     assert!(command.output().expect("it starts").status.success());
-    assert_eq!(fs::read_to_string(town.path().join("other/research/notes.md")).expect("a file"), "x");
+    assert_eq!(
+        fs::read_to_string(town.path().join("other/research/notes.md")).expect("a file"),
+        "x"
+    );
     town.wait_for_mail("bob", 2);
 }

@@ -8,17 +8,34 @@ const SHELLS: [&str; 3] = ["bash", "dash", "zsh"];
 
 /// A room with the helper beside it.
 fn town() -> Town {
-    let town = Town::with(&[serde_json::json!({"id": "alice"}), serde_json::json!({"id": "bob", "role": "tester"})]);
-    town.ok(&["helper", "shell", "-o", &town.path().join("mailbag.sh").display().to_string()]);
+    let town = Town::with(&[
+        serde_json::json!({"id": "alice"}),
+        serde_json::json!({"id": "bob", "role": "tester"}),
+    ]);
+    town.ok(&[
+        "helper",
+        "shell",
+        "-o",
+        &town.path().join("mailbag.sh").display().to_string(),
+    ]);
     town
 }
 
 /// Runs a script in a shell; `None` where there is no such shell, and that part of the test is skipped.
 fn run(world: &World, shell: &str, args: &[&str]) -> Option<Output> {
     let mut command = Command::new(shell);
-    command.args(args).current_dir(world.path()).env("MAILBAG_AGENT", "alice").env_remove("MAILBAG_ROOM");
-    command.env_remove("MAOS_MESSAGE_DIR").env_remove("MAOS_SESSION_ID");
-    command.output().map_err(|e| skip(format_args!("{shell} does not start: {e}"))).ok()
+    command
+        .args(args)
+        .current_dir(world.path())
+        .env("MAILBAG_AGENT", "alice")
+        .env_remove("MAILBAG_ROOM");
+    command
+        .env_remove("MAOS_MESSAGE_DIR")
+        .env_remove("MAOS_SESSION_ID");
+    command
+        .output()
+        .map_err(|e| skip(format_args!("{shell} does not start: {e}")))
+        .ok()
 }
 
 fn text(bytes: &[u8]) -> String {
@@ -30,14 +47,22 @@ fn an_argument_is_never_run() {
     let town = town();
     for shell in SHELLS {
         for seconds in ["x[$(touch run)]", "a=1,$(touch run)", "1 + 1", "-1", "1s"] {
-            let script =
-                format!(". ./mailbag.sh; mailbag_request_from_role tester Help hello '{seconds}'; echo ended $?");
-            let Some(output) = run(&town, shell, &["-c", &script]) else { break };
+            let script = format!(
+                ". ./mailbag.sh; mailbag_request_from_role tester Help hello '{seconds}'; echo ended $?"
+            );
+            let Some(output) = run(&town, shell, &["-c", &script]) else {
+                break;
+            };
             assert!(!town.path().join("run").exists(), "{shell} ran {seconds:?}");
             let said = text(&output.stderr);
-            let refused = said.contains("is not a number of seconds") && text(&output.stdout).contains("ended 2");
+            let refused = said.contains("is not a number of seconds")
+                && text(&output.stdout).contains("ended 2");
             assert!(refused, "{shell} {seconds:?}: {said}");
-            assert_eq!(town.names("outbox/alice").len(), 0, "{shell} {seconds:?}: nothing is sent first");
+            assert_eq!(
+                town.names("outbox/alice").len(),
+                0,
+                "{shell} {seconds:?}: nothing is sent first"
+            );
         }
     }
 }
@@ -47,11 +72,23 @@ fn a_number_of_seconds_is_read_as_people_write_it() {
     let town = town();
     for shell in SHELLS {
         for seconds in ["0", "00"] {
-            let script = format!(". ./mailbag.sh; mailbag_wait {seconds} from=nobody; echo ended $?");
-            let Some(output) = run(&town, shell, &["-c", &script]) else { break };
-            assert!(text(&output.stdout).contains("ended 4"), "{shell} {seconds}: {output:?}");
+            let script =
+                format!(". ./mailbag.sh; mailbag_wait {seconds} from=nobody; echo ended $?");
+            let Some(output) = run(&town, shell, &["-c", &script]) else {
+                break;
+            };
+            assert!(
+                text(&output.stdout).contains("ended 4"),
+                "{shell} {seconds}: {output:?}"
+            );
         }
-        let Some(output) = run(&town, shell, &["-c", ". ./mailbag.sh; mailbag_seconds 0012"]) else { continue };
+        let Some(output) = run(
+            &town,
+            shell,
+            &["-c", ". ./mailbag.sh; mailbag_seconds 0012"],
+        ) else {
+            continue;
+        };
         assert_eq!(text(&output.stdout), "12\n", "{shell}: {output:?}");
     }
 }
@@ -66,14 +103,23 @@ fn sourced_it_leaves_the_shell_as_it_is_and_its_functions_work() {
                 ". {source}; echo still here; mailbag_send bob '{body}' type=question; list='a b'; \
                  for word in $list; do echo \"[$word]\"; done"
             );
-            let Some(output) = run(&town, shell, &["-c", &script]) else { break };
+            let Some(output) = run(&town, shell, &["-c", &script]) else {
+                break;
+            };
             let (out, err) = (text(&output.stdout), text(&output.stderr));
-            assert!(output.status.success() && out.contains("still here") && err.is_empty(), "{shell}: {out} {err}");
+            assert!(
+                output.status.success() && out.contains("still here") && err.is_empty(),
+                "{shell}: {out} {err}"
+            );
             // zsh splits no words, also afterwards.
             assert_eq!(out.contains("[a b]"), shell == "zsh", "{shell}: {out}");
             town.ok(&["run", "--once"]);
             let mail = town.inbox("bob").pop().expect("mail");
-            assert_eq!((mail["body"].as_str(), mail["type"].as_str()), (Some(body), Some("question")), "{shell}");
+            assert_eq!(
+                (mail["body"].as_str(), mail["type"].as_str()),
+                (Some(body), Some("question")),
+                "{shell}"
+            );
         }
     }
 }
@@ -82,7 +128,9 @@ fn sourced_it_leaves_the_shell_as_it_is_and_its_functions_work() {
 fn run_as_a_program_it_does_what_it_is_told() {
     let town = town();
     for shell in SHELLS {
-        let Some(output) = run(&town, shell, &["mailbag.sh", "send", "bob", shell]) else { continue };
+        let Some(output) = run(&town, shell, &["mailbag.sh", "send", "bob", shell]) else {
+            continue;
+        };
         assert!(output.status.success(), "{shell}: {output:?}");
         town.ok(&["run", "--once"]);
         assert_eq!(town.bodies("bob").pop().as_deref(), Some(shell));

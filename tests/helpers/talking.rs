@@ -46,59 +46,147 @@ fn hostile_text_goes_to_and_fro_between_two_processes(tongue: Tongue) {
         tongue.ok(&town, "alice", &["send", "bob", &question]);
     }
     let mails = town.wait_for_mail("bob", texts.len());
-    assert!(mails.iter().zip(&texts).all(|(mail, text)| mail["body"] == **text && mail["type"] == "message"));
+    assert!(
+        mails
+            .iter()
+            .zip(&texts)
+            .all(|(mail, text)| mail["body"] == **text && mail["type"] == "message")
+    );
     let out = town.path().join("out");
     fs::create_dir(&out).expect("a directory");
     tongue.ok(&town, "bob", &["echo", &out.display().to_string()]);
     for (number, text) in texts.iter().enumerate() {
-        assert_eq!(fs::read_to_string(out.join(number.to_string())).expect("a body"), *text);
+        assert_eq!(
+            fs::read_to_string(out.join(number.to_string())).expect("a body"),
+            *text
+        );
     }
-    assert_eq!((town.count("bob"), town.names("inbox/bob/seen").len()), (0, texts.len()));
+    assert_eq!(
+        (town.count("bob"), town.names("inbox/bob/seen").len()),
+        (0, texts.len())
+    );
 
-    let (question, answer) = (file(&town, "question", &texts[1]), town.path().join("answer"));
+    let (question, answer) = (
+        file(&town, "question", &texts[1]),
+        town.path().join("answer"),
+    );
     let mut answering = tongue.command(&town, "bob", &["answer", "60"]);
-    let answering = answering.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
-    let id = tongue.ok(&town, "alice", &["ask", "bob", &question, "60", &answer.display().to_string()]).remove(0);
+    let answering = answering
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    let id = tongue
+        .ok(
+            &town,
+            "alice",
+            &["ask", "bob", &question, "60", &answer.display().to_string()],
+        )
+        .remove(0);
     ended(answering);
     assert_eq!(fs::read_to_string(&answer).expect("an answer"), texts[1]);
-    let mail = town.read(&format!("inbox/alice/seen/{}", town.names("inbox/alice/seen")[0]));
-    let carried = ["type", "subject", "thread_id", "in_reply_to"].map(|key| mail[key].as_str().unwrap_or_default());
-    assert_eq!(carried, ["answer", "Re: \"Ports\"", &id, &format!("alice/{id}")]);
+    let mail = town.read(&format!(
+        "inbox/alice/seen/{}",
+        town.names("inbox/alice/seen")[0]
+    ));
+    let carried = ["type", "subject", "thread_id", "in_reply_to"]
+        .map(|key| mail[key].as_str().unwrap_or_default());
+    assert_eq!(
+        carried,
+        ["answer", "Re: \"Ports\"", &id, &format!("alice/{id}")]
+    );
     // Nothing is left lying in an outbox, and the sender sees that its question was read.
-    assert_eq!(fs::read_dir(town.room("outbox/alice")).expect("an outbox").count(), 0);
-    town.wait("the question is seen", || rungs(&town.json(&["trace", &id, "--as", "alice"])).contains(&"seen".into()));
+    assert_eq!(
+        fs::read_dir(town.room("outbox/alice"))
+            .expect("an outbox")
+            .count(),
+        0
+    );
+    town.wait("the question is seen", || {
+        rungs(&town.json(&["trace", &id, "--as", "alice"])).contains(&"seen".into())
+    });
 }
 
 fn rungs(trace: &Value) -> Vec<String> {
-    let rungs = trace["recipients"][0]["rungs"].as_array().into_iter().flatten();
-    rungs.filter_map(|step| step["rung"].as_str().map(str::to_owned)).collect()
+    let rungs = trace["recipients"][0]["rungs"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    rungs
+        .filter_map(|step| step["rung"].as_str().map(str::to_owned))
+        .collect()
 }
 
 fn a_role_is_told_and_one_of_it_is_asked(tongue: Tongue) {
     let town = town();
-    tongue.ok(&town, "alice", &["broadcast", "engineer", "announcement", "Freeze", "freeze at noon"]);
+    tongue.ok(
+        &town,
+        "alice",
+        &[
+            "broadcast",
+            "engineer",
+            "announcement",
+            "Freeze",
+            "freeze at noon",
+        ],
+    );
     for reader in ["bob", "carol"] {
         let mail = town.wait_for_mail(reader, 1).remove(0);
-        assert_eq!((&mail["body"], &mail["type"]), (&json!("freeze at noon"), &json!("announcement")));
+        assert_eq!(
+            (&mail["body"], &mail["type"]),
+            (&json!("freeze at noon"), &json!("announcement"))
+        );
         assert_eq!(mail["subject"], "Freeze");
     }
     // One's own role, and without oneself.
-    let mut own = tongue.command(&town, "bob", &["broadcast", "", "message", "Us", "among us"]);
-    assert!(own.env("MAOS_AGENT_ROLE", "engineer").output().expect("it starts").status.success());
+    let mut own = tongue.command(
+        &town,
+        "bob",
+        &["broadcast", "", "message", "Us", "among us"],
+    );
+    assert!(
+        own.env("MAOS_AGENT_ROLE", "engineer")
+            .output()
+            .expect("it starts")
+            .status
+            .success()
+    );
     town.wait_for_bodies("carol", &["freeze at noon", "among us"]);
     assert_eq!(town.count("bob"), 1);
 
-    let (question, answer) = (file(&town, "question", "who can review?"), town.path().join("answer"));
-    let mut asking = tongue.command(&town, "alice", &["request", "engineer", &question, "60", "answer"]);
-    let asking = asking.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let (question, answer) = (
+        file(&town, "question", "who can review?"),
+        town.path().join("answer"),
+    );
+    let mut asking = tongue.command(
+        &town,
+        "alice",
+        &["request", "engineer", &question, "60", "answer"],
+    );
+    let asking = asking
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
     // Bob has less to read. He knows only files, and answers by number.
     let request = town.wait_for_mail("bob", 2).remove(1);
-    assert_eq!((&request["requires_response"], &request["type"]), (&json!(true), &json!("request")));
+    assert_eq!(
+        (&request["requires_response"], &request["type"]),
+        (&json!(true), &json!("request"))
+    );
     assert_eq!(request["subject"], "Help");
-    town.mail("bob", "chat.json", json!({"to": "alice", "body": "something else"}));
+    town.mail(
+        "bob",
+        "chat.json",
+        json!({"to": "alice", "body": "something else"}),
+    );
     town.wait_for_mail("alice", 1);
     let seq = request["delivery"]["seq"].to_string();
-    town.mail("bob", "answer.json", json!({"to": "alice", "body": "I can", "in_reply_to": seq}));
+    town.mail(
+        "bob",
+        "answer.json",
+        json!({"to": "alice", "body": "I can", "in_reply_to": seq}),
+    );
     ended(asking);
     assert_eq!(fs::read_to_string(answer).expect("an answer"), "I can");
     assert_eq!(town.bodies("alice"), ["something else"]);
@@ -107,27 +195,47 @@ fn a_role_is_told_and_one_of_it_is_asked(tongue: Tongue) {
 fn what_is_refused_or_late_is_an_error_of_its_kind(tongue: Tongue) {
     let town = town();
     let question = file(&town, "question", "anybody?");
-    let (fault, said) = tongue.fails(tongue.command(&town, "alice", &["request", "painter", &question, "60", "out"]));
+    let (fault, said) = tongue.fails(tongue.command(
+        &town,
+        "alice",
+        &["request", "painter", &question, "60", "out"],
+    ));
     assert_eq!(fault, Fault::Refused, "{said}");
     assert!(said.contains("painter"), "{said}");
     assert_eq!(town.count("alice"), 0, "the bounce was read");
-    for words in [&["request", "engineer", &question, "0", "out"][..], &["wait", "0", "bob"]] {
+    for words in [
+        &["request", "engineer", &question, "0", "out"][..],
+        &["wait", "0", "bob"],
+    ] {
         let (fault, said) = tongue.fails(tongue.command(&town, "alice", words));
         assert_eq!(fault, Fault::Timeout, "{said}");
     }
     town.mail("bob", "x.json", json!({"to": "alice", "body": "from bob"}));
-    town.mail("carol", "x.json", json!({"to": "alice", "body": "from carol"}));
-    assert_eq!(tongue.ok(&town, "alice", &["wait", "60", "carol"]), ["from carol"]);
+    town.mail(
+        "carol",
+        "x.json",
+        json!({"to": "alice", "body": "from carol"}),
+    );
+    assert_eq!(
+        tongue.ok(&town, "alice", &["wait", "60", "carol"]),
+        ["from carol"]
+    );
     // To wait reads nothing away.
     town.wait_for_mail("alice", 2);
 }
 
 fn an_ack_shows_in_the_trace(tongue: Tongue) {
     let town = town();
-    town.mail("bob", "x.json", json!({"id": "please", "to": "alice", "body": "please"}));
+    town.mail(
+        "bob",
+        "x.json",
+        json!({"id": "please", "to": "alice", "body": "please"}),
+    );
     town.wait_for_mail("alice", 1);
     tongue.ok(&town, "alice", &["ack", "actioned"]);
-    town.wait("the ack", || rungs(&town.json(&["trace", "please", "--as", "bob"])).contains(&"actioned".into()));
+    town.wait("the ack", || {
+        rungs(&town.json(&["trace", "please", "--as", "bob"])).contains(&"actioned".into())
+    });
     assert_eq!((town.count("alice"), town.count("bob")), (0, 0));
 }
 
@@ -137,10 +245,23 @@ fn the_environment_says_who_and_where(tongue: Tongue) {
     let below = town.path().join("src/deep");
     fs::create_dir_all(&below).expect("a directory");
     let mut command = tongue.command(&town, "", &["send", "bob", &body]);
-    command.current_dir(&below).env_remove("MAILBAG_AGENT").env("MAOS_AGENT_ID", "alice");
-    assert!(command.env("MAOS_SESSION_ID", "s\"7").output().expect("it starts").status.success());
+    command
+        .current_dir(&below)
+        .env_remove("MAILBAG_AGENT")
+        .env("MAOS_AGENT_ID", "alice");
+    assert!(
+        command
+            .env("MAOS_SESSION_ID", "s\"7")
+            .output()
+            .expect("it starts")
+            .status
+            .success()
+    );
     let mail = town.wait_for_mail("bob", 1).remove(0);
-    assert_eq!((&mail["from"], &mail["metadata"]), (&json!("alice"), &json!({"session_id": "s\"7"})));
+    assert_eq!(
+        (&mail["from"], &mail["metadata"]),
+        (&json!("alice"), &json!({"session_id": "s\"7"}))
+    );
 
     let elsewhere = tempfile::tempdir().expect("a directory");
     for variable in ["MAILBAG_ROOM", "MAOS_MESSAGE_DIR"] {
@@ -152,7 +273,10 @@ fn the_environment_says_who_and_where(tongue: Tongue) {
 
     let said = |agent: &str, variable: (&str, &str), wanted: &str| {
         let mut command = tongue.command(&town, agent, &["send", "bob", &body]);
-        command.current_dir(&elsewhere).env("MAILBAG_ROOM", town.room("")).env(variable.0, variable.1);
+        command
+            .current_dir(&elsewhere)
+            .env("MAILBAG_ROOM", town.room(""))
+            .env(variable.0, variable.1);
         let (fault, said) = tongue.fails(command);
         assert!(fault == Fault::Other && said.contains(wanted), "{said}");
     };
@@ -166,11 +290,20 @@ fn the_environment_says_who_and_where(tongue: Tongue) {
 fn one_sender_s_messages_arrive_in_order_without_a_router(tongue: Tongue) {
     // P234
     let town = Town::of(&["alice", "bob"]);
-    let message = |n: usize| file(&town, &format!("{n}.text"), json!({"to": "bob", "body": n.to_string()}).to_string());
+    let message = |n: usize| {
+        file(
+            &town,
+            &format!("{n}.text"),
+            json!({"to": "bob", "body": n.to_string()}).to_string(),
+        )
+    };
     let files: Vec<String> = (0..60).map(message).collect();
     // One process that drops many in a millisecond, and others after it.
     for some in [&files[..50], &files[50..55], &files[55..59], &files[59..]] {
-        let words: Vec<&str> = ["drop"].into_iter().chain(some.iter().map(String::as_str)).collect();
+        let words: Vec<&str> = ["drop"]
+            .into_iter()
+            .chain(some.iter().map(String::as_str))
+            .collect();
         tongue.ok(&town, "alice", &words);
     }
     tongue.ok(&town, "alice", &["send", "bob", &file(&town, "last", "60")]);
@@ -178,14 +311,22 @@ fn one_sender_s_messages_arrive_in_order_without_a_router(tongue: Tongue) {
     let wanted: Vec<String> = (0..=60).map(|n: usize| n.to_string()).collect();
     assert_eq!(town.bodies("bob"), wanted);
     // The program's own names sort with those of the helper.
-    tongue.ok(&town, "alice", &["send", "bob", &file(&town, "before", "61")]);
+    tongue.ok(
+        &town,
+        "alice",
+        &["send", "bob", &file(&town, "before", "61")],
+    );
     town.ok(&["send", "bob", "62", "--as", "alice"]);
     assert_eq!(town.bodies("bob")[61..], ["61", "62"]);
 }
 
 fn route_leaves_the_work_to_a_router_that_runs(tongue: Tongue) {
     let town = town();
-    tongue.ok(&town, "alice", &["send", "bob", &file(&town, "text", "hello")]);
+    tongue.ok(
+        &town,
+        "alice",
+        &["send", "bob", &file(&town, "text", "hello")],
+    );
     tongue.ok(&town, "alice", &["route"]);
     assert_eq!(town.wait_for_mail("bob", 1)[0]["body"], "hello");
 }
@@ -193,13 +334,27 @@ fn route_leaves_the_work_to_a_router_that_runs(tongue: Tongue) {
 #[test]
 fn the_python_helper_has_the_methods_and_parameters_of_other_helpers_of_this_kind() {
     let town = town();
-    town.mail("bob", "x.json", json!({"to": "alice", "type": "alert", "body": "the build is red"}));
+    town.mail(
+        "bob",
+        "x.json",
+        json!({"to": "alice", "type": "alert", "body": "the build is red"}),
+    );
     town.wait_for_mail("alice", 1);
     let said = Tongue::Python.ok(&town, "alice", &["maos"]);
-    assert_eq!(said[1], r#"{"writer": 1, "engineer": 2} ['the build is red']"#);
+    assert_eq!(
+        said[1],
+        r#"{"writer": 1, "engineer": 2} ['the build is red']"#
+    );
     let mail = town.wait_for_mail("bob", 3);
-    let told = |field: &str| mail.iter().map(|mail| mail[field].clone()).collect::<Vec<_>>();
+    let told = |field: &str| {
+        mail.iter()
+            .map(|mail| mail[field].clone())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(told("type"), ["question", "announcement", "announcement"]);
     assert_eq!(told("subject"), ["Ports", "research: a.md", "Freeze"]);
-    assert_eq!((&mail[0]["priority"], &mail[2]["body"], town.count("alice")), (&json!("high"), &json!("at noon"), 1));
+    assert_eq!(
+        (&mail[0]["priority"], &mail[2]["body"], town.count("alice")),
+        (&json!("high"), &json!("at noon"), 1)
+    );
 }

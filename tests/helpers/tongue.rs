@@ -37,11 +37,15 @@ impl Tongue {
 
     /// Runs a verb of the driver as an agent, in the room of this town.
     pub(super) fn command(self, town: &Town, agent: &str, words: &[&str]) -> Command {
-        let program = Path::new(env!("CARGO_BIN_EXE_mailbag")).parent().expect("a directory");
+        let program = Path::new(env!("CARGO_BIN_EXE_mailbag"))
+            .parent()
+            .expect("a directory");
         let mut command = match self {
             Tongue::Python => {
                 let mut command = Command::new("python3");
-                command.args(["-B", "-W", "error"]).arg(self.place(town).join("driver.py"));
+                command
+                    .args(["-B", "-W", "error"])
+                    .arg(self.place(town).join("driver.py"));
                 command
             }
             Tongue::TypeScript => {
@@ -57,11 +61,22 @@ impl Tongue {
             }
         };
         let path = std::env::var("PATH").unwrap_or_default();
-        command.args(words).current_dir(town.path()).stdin(Stdio::null());
-        for name in ["MAILBAG_ROOM", "MAOS_MESSAGE_DIR", "MAOS_AGENT_ID", "MAOS_AGENT_ROLE", "MAOS_SESSION_ID"] {
+        command
+            .args(words)
+            .current_dir(town.path())
+            .stdin(Stdio::null());
+        for name in [
+            "MAILBAG_ROOM",
+            "MAOS_MESSAGE_DIR",
+            "MAOS_AGENT_ID",
+            "MAOS_AGENT_ROLE",
+            "MAOS_SESSION_ID",
+        ] {
             command.env_remove(name);
         }
-        command.env_remove("MAOS_SHARED_CONTEXT").env("MAILBAG_AGENT", agent);
+        command
+            .env_remove("MAOS_SHARED_CONTEXT")
+            .env("MAILBAG_AGENT", agent);
         command.env("PATH", format!("{}:{path}", program.display()));
         command
     }
@@ -69,9 +84,16 @@ impl Tongue {
     /// Runs a verb, which must succeed, and gives its lines.
     #[track_caller]
     pub(super) fn ok(self, town: &Town, agent: &str, words: &[&str]) -> Vec<String> {
-        let output = self.command(town, agent, words).output().expect("it starts");
+        let output = self
+            .command(town, agent, words)
+            .output()
+            .expect("it starts");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(output.status.success(), "{words:?} ended with {}: {said}", output.status);
+        assert!(
+            output.status.success(),
+            "{words:?} ended with {}: {said}",
+            output.status
+        );
         lines(&output)
     }
 
@@ -99,9 +121,24 @@ impl Tongue {
     fn place(self, town: &Town) -> PathBuf {
         let place = town.path().join("helper");
         let (language, helper, driver, text) = match self {
-            Tongue::Python => ("python", "mailbag.py", "driver.py", include_str!("driver.py")),
-            Tongue::TypeScript => ("typescript", "mailbag.ts", "driver.ts", include_str!("driver.ts")),
-            Tongue::Shell => ("shell", "mailbag.sh", "driver.sh", include_str!("driver.sh")),
+            Tongue::Python => (
+                "python",
+                "mailbag.py",
+                "driver.py",
+                include_str!("driver.py"),
+            ),
+            Tongue::TypeScript => (
+                "typescript",
+                "mailbag.ts",
+                "driver.ts",
+                include_str!("driver.ts"),
+            ),
+            Tongue::Shell => (
+                "shell",
+                "mailbag.sh",
+                "driver.sh",
+                include_str!("driver.sh"),
+            ),
         };
         if !place.join(driver).exists() {
             fs::create_dir_all(&place).expect("a directory");
@@ -115,7 +152,10 @@ impl Tongue {
 
 /// The lines that a program printed.
 pub(super) fn lines(output: &Output) -> Vec<String> {
-    String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect()
+    String::from_utf8_lossy(&output.stdout)
+        .lines()
+        .map(str::to_owned)
+        .collect()
 }
 
 /// Waits for a process that runs beside the test, and gives its lines; it must succeed.
@@ -127,7 +167,11 @@ pub(super) fn ended(mut child: std::process::Child) -> Vec<String> {
     }
     let output = child.wait_with_output().expect("it ended");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "it ended with {}: {said}", output.status);
+    assert!(
+        output.status.success(),
+        "it ended with {}: {said}",
+        output.status
+    );
     lines(&output)
 }
 
@@ -141,28 +185,47 @@ fn node() -> Node {
 }
 
 fn prepare_node() -> Node {
-    let version = Command::new("node").arg("--version").output().map_err(|e| format!("no node: {e}"))?;
+    let version = Command::new("node")
+        .arg("--version")
+        .output()
+        .map_err(|e| format!("no node: {e}"))?;
     let version = String::from_utf8_lossy(&version.stdout).trim().to_owned();
-    let mut numbers = version.trim_start_matches('v').split('.').map(|part| part.parse::<u32>().unwrap_or_default());
-    let version_is = (numbers.next().unwrap_or_default(), numbers.next().unwrap_or_default());
+    let mut numbers = version
+        .trim_start_matches('v')
+        .split('.')
+        .map(|part| part.parse::<u32>().unwrap_or_default());
+    let version_is = (
+        numbers.next().unwrap_or_default(),
+        numbers.next().unwrap_or_default(),
+    );
     let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
     let place = temporary.join(format!("helpers-{}", std::process::id()));
     fs::create_dir_all(&place).map_err(|e| e.to_string())?;
     fs::write(place.join("package.json"), r#"{"type": "module"}"#).map_err(|e| e.to_string())?;
     for (name, text) in [
         ("driver.ts", include_str!("driver.ts")),
-        ("mailbag.ts", include_str!("../../src/clients/bindings/mailbag.ts")),
+        (
+            "mailbag.ts",
+            include_str!("../../src/clients/bindings/mailbag.ts"),
+        ),
     ] {
         fs::write(place.join(name), text).map_err(|e| e.to_string())?;
     }
     match version_is {
         (22, 18..) | (23, 6..) | (24.., _) => return Ok((Vec::new(), place.join("driver.ts"))),
-        (22, 6..) | (23, _) => return Ok((vec!["--experimental-strip-types".into()], place.join("driver.ts"))),
+        (22, 6..) | (23, _) => {
+            return Ok((
+                vec!["--experimental-strip-types".into()],
+                place.join("driver.ts"),
+            ));
+        }
         (20..=22, _) => {}
         _ => return Err(format!("the helper needs Node 20, and this is {version}")),
     }
     let Some(compiler) = compiler() else {
-        return Err(format!("node {version} can't take types away, and there is no typescript; .ci/run installs it"));
+        return Err(format!(
+            "node {version} can't take types away, and there is no typescript; .ci/run installs it"
+        ));
     };
     let script = "const [ts, dir] = [require(process.argv[1]), process.argv[2]];
         for (const name of ['mailbag', 'driver']) {
@@ -172,21 +235,36 @@ fn prepare_node() -> Node {
             const plain = ts.transpileModule(text, {compilerOptions}).outputText;
             require('fs').writeFileSync(`${dir}/${name}.js`, plain);
         }";
-    let output = Command::new("node").args(["-e", script]).arg(compiler).arg(&place).output();
+    let output = Command::new("node")
+        .args(["-e", script])
+        .arg(compiler)
+        .arg(&place)
+        .output();
     let output = output.map_err(|e| e.to_string())?;
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     Ok((Vec::new(), place.join("driver.js")))
 }
 
 /// Where the TypeScript compiler is, if it is installed.
 pub(super) fn compiler() -> Option<PathBuf> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent()?;
-    Some(target.join("node/node_modules/typescript")).filter(|compiler| compiler.join("bin/tsc").exists())
+    Some(target.join("node/node_modules/typescript"))
+        .filter(|compiler| compiler.join("bin/tsc").exists())
 }
 
 /// The checker of Python's types: the one that `.ci/run` installs, or the one on the `PATH`.
 pub(super) fn type_checker() -> Option<String> {
-    let installed = Path::new(env!("CARGO_TARGET_TMPDIR")).parent()?.join("mypy/bin/mypy").display().to_string();
+    let installed = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .parent()?
+        .join("mypy/bin/mypy")
+        .display()
+        .to_string();
     let candidates = [installed, "mypy".to_owned()];
-    candidates.into_iter().find(|mypy| Command::new(mypy).arg("--version").output().is_ok())
+    candidates
+        .into_iter()
+        .find(|mypy| Command::new(mypy).arg("--version").output().is_ok())
 }

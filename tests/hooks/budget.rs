@@ -6,8 +6,12 @@ use crate::world::World;
 /// Fires Claude Code's hook at that time of one day.
 fn fire_at(world: &World, time: &str, event: &str) -> String {
     let mut hook = world.program(&["hook", "claude"]);
-    hook.env("MAILBAG_AGENT", "alice").env("MAILBAG_TEST_NOW", format!("2026-01-05T{time}:00Z"));
-    let output = hook.write_stdin(recorded("claude", event)).output().expect("the program runs");
+    hook.env("MAILBAG_AGENT", "alice")
+        .env("MAILBAG_TEST_NOW", format!("2026-01-05T{time}:00Z"));
+    let output = hook
+        .write_stdin(recorded("claude", event))
+        .output()
+        .expect("the program runs");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
@@ -15,11 +19,16 @@ fn fire_at(world: &World, time: &str, event: &str) -> String {
 fn messages_that_say_the_same_are_one_line() {
     // P84
     let world = room();
-    let sent: Vec<u64> = (0..5).map(|_| mail(&world, "still at it", &["--type", "status"])).collect();
+    let sent: Vec<u64> = (0..5)
+        .map(|_| mail(&world, "still at it", &["--type", "status"]))
+        .collect();
     mail(&world, "another thing", &[]);
     let told = fire(&world, "claude", "UserPromptSubmit");
     let line = format!("5 × status from bob, “still at it”, newest #{}", sent[4]);
-    assert!(told.contains(&line) && told.contains("another thing"), "{told}");
+    assert!(
+        told.contains(&line) && told.contains("another thing"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -30,13 +39,24 @@ fn beyond_the_budget_prompts_and_stops_get_a_digest_and_tools_nothing() {
         mail(&world, &format!("note {n}"), &[]);
     }
     let told = fire_at(&world, "10:00", "UserPromptSubmit");
-    assert!(told.contains("“note 1”") && told.contains("“note 2”") && told.contains("and 1 more, from bob"), "{told}");
+    assert!(
+        told.contains("“note 1”")
+            && told.contains("“note 2”")
+            && told.contains("and 1 more, from bob"),
+        "{told}"
+    );
     mail(&world, "note 4", &[]);
     assert_eq!(fire_at(&world, "10:10", "PostToolBatch"), "");
     let told = fire_at(&world, "10:20", "Stop");
-    assert!(told.contains("mailbag: 4 unread: 1 new, from bob") && !told.contains("note 4"), "{told}");
+    assert!(
+        told.contains("mailbag: 4 unread: 1 new, from bob") && !told.contains("note 4"),
+        "{told}"
+    );
     mail(&world, "note 5", &[]);
-    assert!(fire_at(&world, "11:01", "PostToolBatch").contains("“note 5”"), "a new window has begun");
+    assert!(
+        fire_at(&world, "11:01", "PostToolBatch").contains("“note 5”"),
+        "a new window has begun"
+    );
 }
 
 #[test]
@@ -44,6 +64,8 @@ fn a_budget_of_nothing_gives_digests_only() {
     let world = room().settings("announce_budget = 0\n");
     mail(&world, "note", &[]);
     assert_eq!(fire(&world, "claude", "PostToolBatch"), "");
-    assert!(fire(&world, "claude", "UserPromptSubmit").contains("mailbag: 1 unread: 1 new, from bob"));
+    assert!(
+        fire(&world, "claude", "UserPromptSubmit").contains("mailbag: 1 unread: 1 new, from bob")
+    );
     assert_eq!(fire(&world, "claude", "UserPromptSubmit"), "");
 }

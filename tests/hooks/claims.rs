@@ -15,10 +15,19 @@ fn an_open_offer_comes_first_then_what_the_session_owns_and_waits_for() {
     ok(&world, &["claim", "docs", "task:login", "--as", "alice"]);
     ok(&world, &["claim", "src/auth/**", "web", "--as", "bob"]);
     ok(&world, &["handoff", "alice", "src/auth/**", "--as", "bob"]);
-    world.drop_file("alice", "w.json", r#"{"type": "claim", "claims": ["web/x"], "wait": true}"#);
+    world.drop_file(
+        "alice",
+        "w.json",
+        r#"{"type": "claim", "claims": ["web/x"], "wait": true}"#,
+    );
     ok(&world, &["run", "--once"]);
     let seq = world.json(&["claims"])["offers"][0]["seq"].to_string();
-    for event in ["SessionStart-startup", "SessionStart-clear", "SessionStart-compact", "SessionStart-resume"] {
+    for event in [
+        "SessionStart-startup",
+        "SessionStart-clear",
+        "SessionStart-compact",
+        "SessionStart-resume",
+    ] {
         let told = fire(&world, "claude", event);
         let places: Vec<Option<usize>> = [
             format!("mailbag: bob offers you src/auth/**: `mailbag accept {seq}`"),
@@ -28,25 +37,44 @@ fn an_open_offer_comes_first_then_what_the_session_owns_and_waits_for() {
         .iter()
         .map(|line| told.find(line))
         .collect();
-        assert!(places.iter().all(Option::is_some) && places.is_sorted(), "{event}: {told}");
+        assert!(
+            places.iter().all(Option::is_some) && places.is_sorted(),
+            "{event}: {told}"
+        );
         let has_mail = told.find("you are alice; ");
-        assert_eq!(has_mail.is_some(), event != "SessionStart-resume", "{event}: {told}");
-        assert!(has_mail.is_none() || has_mail > places[2], "{event}: {told}");
+        assert_eq!(
+            has_mail.is_some(),
+            event != "SessionStart-resume",
+            "{event}: {told}"
+        );
+        assert!(
+            has_mail.is_none() || has_mail > places[2],
+            "{event}: {told}"
+        );
     }
-    assert_eq!(fire(&world, "claude", "UserPromptSubmit"), "", "it is told at the start only");
+    assert_eq!(
+        fire(&world, "claude", "UserPromptSubmit"),
+        "",
+        "it is told at the start only"
+    );
 }
 
 #[test]
 fn many_claims_stay_within_the_budget_and_leave_room_for_mail() {
     // P142
     let world = room();
-    let subjects: Vec<String> = (0..40).map(|n| format!("a-directory-with-a-very-long-name/{n}/and/more")).collect();
+    let subjects: Vec<String> = (0..40)
+        .map(|n| format!("a-directory-with-a-very-long-name/{n}/and/more"))
+        .collect();
     let words: Vec<&str> = subjects.iter().map(String::as_str).collect();
     ok(&world, &[&["claim", "--as", "bob"], &words[..]].concat());
     for subject in &words[..20] {
         ok(&world, &["handoff", "alice", subject, "--as", "bob"]);
     }
     let told = fire(&world, "claude", "SessionStart-startup");
-    assert!(told.contains("18 more offers") && told.contains("handoff from bob"), "{told}");
+    assert!(
+        told.contains("18 more offers") && told.contains("handoff from bob"),
+        "{told}"
+    );
     assert!(told.chars().count() < 1700, "{}", told.chars().count());
 }

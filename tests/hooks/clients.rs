@@ -4,7 +4,9 @@ use super::{fire, mail, room};
 
 /// What carries text into the agent's context, in the form that all three take.
 fn context(event: &str, text: &str) -> String {
-    format!("{{\"hookSpecificOutput\":{{\"hookEventName\":\"{event}\",\"additionalContext\":\"{text}\"}}}}\n")
+    format!(
+        "{{\"hookSpecificOutput\":{{\"hookEventName\":\"{event}\",\"additionalContext\":\"{text}\"}}}}\n"
+    )
 }
 
 /// What ends the first announcement of a session.
@@ -15,25 +17,47 @@ fn hint(seq: u64) -> String {
 #[test]
 fn codex_gets_context_a_block_at_its_stop_and_an_empty_object_for_nothing() {
     let world = room();
-    for event in ["SessionStart-startup", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd-other"] {
+    for event in [
+        "SessionStart-startup",
+        "UserPromptSubmit",
+        "PostToolUse",
+        "Stop",
+        "SessionEnd-other",
+    ] {
         assert_eq!(fire(&world, "codex", event), "{}\n", "{event}");
     }
     let seq = mail(&world, "API shape?", &["--type", "question"]);
-    let start =
-        format!("mailbag: you are alice; 1 unread (from bob):\\nquestion from bob, “API shape?”, #{seq}{}", hint(seq));
-    assert_eq!(fire(&world, "codex", "SessionStart-startup"), context("SessionStart", &start));
+    let start = format!(
+        "mailbag: you are alice; 1 unread (from bob):\\nquestion from bob, “API shape?”, #{seq}{}",
+        hint(seq)
+    );
+    assert_eq!(
+        fire(&world, "codex", "SessionStart-startup"),
+        context("SessionStart", &start)
+    );
     let news = |event: &str| {
         let seq = mail(&world, event, &[]);
-        format!("mailbag: {} unread, 1 new: message from bob, “{event}”, #{seq}", world.inbox("alice").len())
+        format!(
+            "mailbag: {} unread, 1 new: message from bob, “{event}”, #{seq}",
+            world.inbox("alice").len()
+        )
     };
     for event in ["UserPromptSubmit", "PostToolUse"] {
         let told = news(event);
         assert_eq!(fire(&world, "codex", event), context(event, &told));
     }
     let told = news("Stop");
-    assert_eq!(fire(&world, "codex", "Stop"), format!("{{\"decision\":\"block\",\"reason\":\"{told}\"}}\n"));
+    assert_eq!(
+        fire(&world, "codex", "Stop"),
+        format!("{{\"decision\":\"block\",\"reason\":\"{told}\"}}\n")
+    );
     news("later");
-    for event in ["Stop-again", "UserPromptSubmit-helper", "PostToolUse-helper", "SubagentStop-helper"] {
+    for event in [
+        "Stop-again",
+        "UserPromptSubmit-helper",
+        "PostToolUse-helper",
+        "SubagentStop-helper",
+    ] {
         assert_eq!(fire(&world, "codex", event), "{}\n", "{event}");
     }
 }
@@ -41,23 +65,40 @@ fn codex_gets_context_a_block_at_its_stop_and_an_empty_object_for_nothing() {
 #[test]
 fn gemini_cli_gets_context_a_deny_at_its_stop_and_an_empty_object_for_nothing() {
     let world = room();
-    for event in ["SessionStart-startup", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd-exit"] {
+    for event in [
+        "SessionStart-startup",
+        "BeforeAgent",
+        "AfterTool",
+        "AfterAgent",
+        "SessionEnd-exit",
+    ] {
         assert_eq!(fire(&world, "gemini", event), "{}\n", "{event}");
     }
     let seq = mail(&world, "API shape?", &["--type", "question"]);
-    let start =
-        format!("mailbag: you are alice; 1 unread (from bob):\\nquestion from bob, “API shape?”, #{seq}{}", hint(seq));
-    assert_eq!(fire(&world, "gemini", "SessionStart-startup"), context("SessionStart", &start));
+    let start = format!(
+        "mailbag: you are alice; 1 unread (from bob):\\nquestion from bob, “API shape?”, #{seq}{}",
+        hint(seq)
+    );
+    assert_eq!(
+        fire(&world, "gemini", "SessionStart-startup"),
+        context("SessionStart", &start)
+    );
     let news = |event: &str| {
         let seq = mail(&world, event, &[]);
-        format!("mailbag: {} unread, 1 new: message from bob, “{event}”, #{seq}", world.inbox("alice").len())
+        format!(
+            "mailbag: {} unread, 1 new: message from bob, “{event}”, #{seq}",
+            world.inbox("alice").len()
+        )
     };
     for event in ["BeforeAgent", "AfterTool"] {
         let told = news(event);
         assert_eq!(fire(&world, "gemini", event), context(event, &told));
     }
     let told = news("AfterAgent");
-    assert_eq!(fire(&world, "gemini", "AfterAgent"), format!("{{\"decision\":\"deny\",\"reason\":\"{told}\"}}\n"));
+    assert_eq!(
+        fire(&world, "gemini", "AfterAgent"),
+        format!("{{\"decision\":\"deny\",\"reason\":\"{told}\"}}\n")
+    );
     // It asks again before the agent goes on with that.
     assert_eq!(fire(&world, "gemini", "BeforeAgent-again"), "{}\n");
     news("later");
@@ -67,23 +108,40 @@ fn gemini_cli_gets_context_a_deny_at_its_stop_and_an_empty_object_for_nothing() 
 #[test]
 fn qwen_code_gets_context_a_block_at_its_stop_and_silence_for_nothing() {
     let world = room();
-    for event in ["SessionStart-startup", "UserPromptSubmit", "PostToolUse", "Stop", "PostToolBatch"] {
+    for event in [
+        "SessionStart-startup",
+        "UserPromptSubmit",
+        "PostToolUse",
+        "Stop",
+        "PostToolBatch",
+    ] {
         assert_eq!(fire(&world, "qwen", event), "", "{event}");
     }
     let seq = mail(&world, "API shape?", &["--type", "question"]);
-    let start =
-        format!("mailbag: you are alice; 1 unread (from bob):\\nquestion from bob, “API shape?”, #{seq}{}", hint(seq));
-    assert_eq!(fire(&world, "qwen", "SessionStart-startup"), context("SessionStart", &start));
+    let start = format!(
+        "mailbag: you are alice; 1 unread (from bob):\\nquestion from bob, “API shape?”, #{seq}{}",
+        hint(seq)
+    );
+    assert_eq!(
+        fire(&world, "qwen", "SessionStart-startup"),
+        context("SessionStart", &start)
+    );
     let news = |event: &str| {
         let seq = mail(&world, event, &[]);
-        format!("mailbag: {} unread, 1 new: message from bob, “{event}”, #{seq}", world.inbox("alice").len())
+        format!(
+            "mailbag: {} unread, 1 new: message from bob, “{event}”, #{seq}",
+            world.inbox("alice").len()
+        )
     };
     for event in ["UserPromptSubmit", "PostToolUse"] {
         let told = news(event);
         assert_eq!(fire(&world, "qwen", event), context(event, &told));
     }
     let told = news("Stop");
-    assert_eq!(fire(&world, "qwen", "Stop"), format!("{{\"decision\":\"block\",\"reason\":\"{told}\"}}\n"));
+    assert_eq!(
+        fire(&world, "qwen", "Stop"),
+        format!("{{\"decision\":\"block\",\"reason\":\"{told}\"}}\n")
+    );
     news("later");
     assert_eq!(fire(&world, "qwen", "Stop-again"), "");
 }
@@ -93,25 +151,43 @@ fn copilot_cli_gets_context_in_a_field_of_its_own_a_block_at_its_stop_and_silenc
     let world = room();
     let news = |event: &str| {
         let seq = mail(&world, event, &[]);
-        format!("mailbag: {} unread, 1 new: message from bob, “{event}”, #{seq}", world.inbox("alice").len())
+        format!(
+            "mailbag: {} unread, 1 new: message from bob, “{event}”, #{seq}",
+            world.inbox("alice").len()
+        )
     };
-    for event in ["SessionStart-new", "UserPromptSubmit", "PostToolUse", "Stop", "Stop-helper"] {
+    for event in [
+        "SessionStart-new",
+        "UserPromptSubmit",
+        "PostToolUse",
+        "Stop",
+        "Stop-helper",
+    ] {
         assert_eq!(fire(&world, "copilot", event), "", "{event}");
     }
     let seq = mail(&world, "API shape?", &["--type", "question"]);
-    let start =
-        format!("mailbag: you are alice; 1 unread (from bob):\\nquestion from bob, “API shape?”, #{seq}{}", hint(seq));
+    let start = format!(
+        "mailbag: you are alice; 1 unread (from bob):\\nquestion from bob, “API shape?”, #{seq}{}",
+        hint(seq)
+    );
     let context = |text: &str| format!("{{\"additionalContext\":\"{text}\"}}\n");
     assert_eq!(fire(&world, "copilot", "SessionStart-new"), context(&start));
     for event in ["UserPromptSubmit", "PostToolUse"] {
         let told = news(event);
         for helper in ["UserPromptSubmit-helper", "PostToolUse-helper"] {
-            assert_eq!(fire(&world, "copilot", helper), "", "a sub-agent hears nothing");
+            assert_eq!(
+                fire(&world, "copilot", helper),
+                "",
+                "a sub-agent hears nothing"
+            );
         }
         assert_eq!(fire(&world, "copilot", event), context(&told));
     }
     let told = news("Stop");
-    assert_eq!(fire(&world, "copilot", "Stop"), format!("{{\"decision\":\"block\",\"reason\":\"{told}\"}}\n"));
+    assert_eq!(
+        fire(&world, "copilot", "Stop"),
+        format!("{{\"decision\":\"block\",\"reason\":\"{told}\"}}\n")
+    );
     news("later");
     assert_eq!(fire(&world, "copilot", "Stop-again"), "");
     assert_eq!(fire(&world, "copilot", "SessionEnd-complete"), "");
@@ -120,15 +196,30 @@ fn copilot_cli_gets_context_in_a_field_of_its_own_a_block_at_its_stop_and_silenc
 #[test]
 fn kimi_cli_gets_a_message_at_a_prompt_a_denial_at_its_stop_and_silence_for_nothing() {
     let world = room();
-    for event in ["SessionStart-startup", "UserPromptSubmit", "Stop", "SessionEnd-exit"] {
+    for event in [
+        "SessionStart-startup",
+        "UserPromptSubmit",
+        "Stop",
+        "SessionEnd-exit",
+    ] {
         assert_eq!(fire(&world, "kimi", event), "", "{event}");
     }
     let seq = mail(&world, "API shape?", &["--type", "question"]);
     for event in ["SessionStart-startup", "SessionStart-resume"] {
-        assert_eq!(fire(&world, "kimi", event), "", "its output is dropped, so nothing is announced");
+        assert_eq!(
+            fire(&world, "kimi", event),
+            "",
+            "its output is dropped, so nothing is announced"
+        );
     }
-    let told = format!("mailbag: 1 unread: question from bob, “API shape?”, #{seq}{}", hint(seq));
-    assert_eq!(fire(&world, "kimi", "UserPromptSubmit"), format!("{{\"message\":\"{told}\"}}\n"));
+    let told = format!(
+        "mailbag: 1 unread: question from bob, “API shape?”, #{seq}{}",
+        hint(seq)
+    );
+    assert_eq!(
+        fire(&world, "kimi", "UserPromptSubmit"),
+        format!("{{\"message\":\"{told}\"}}\n")
+    );
     let seq = mail(&world, "later", &[]);
     let told = format!("mailbag: 2 unread, 1 new: message from bob, “later”, #{seq}");
     let denial = format!(
@@ -141,16 +232,25 @@ fn kimi_cli_gets_a_message_at_a_prompt_a_denial_at_its_stop_and_silence_for_noth
 fn opencode_gets_a_text_for_its_plugin_and_silence_for_nothing() {
     let world = room();
     let text = |text: &str| format!("{{\"text\":\"{text}\"}}\n");
-    for event in ["SessionStart-startup", "UserPromptSubmit", "PostToolUse", "Stop"] {
+    for event in [
+        "SessionStart-startup",
+        "UserPromptSubmit",
+        "PostToolUse",
+        "Stop",
+    ] {
         assert_eq!(fire(&world, "opencode", event), "", "{event}");
         let seq = mail(&world, event, &[]);
         let unread = world.inbox("alice").len();
         let line = format!("message from bob, “{event}”, #{seq}");
         let told = match event {
             "SessionStart-startup" => {
-                format!("mailbag: you are alice; {unread} unread (from bob):\\n{line}{}", hint(seq))
+                format!(
+                    "mailbag: you are alice; {unread} unread (from bob):\\n{line}{}",
+                    hint(seq)
+                )
             }
-            _ => format!("mailbag: {unread} unread, 1 new: {line}").replace("1 unread, 1 new", "1 unread"),
+            _ => format!("mailbag: {unread} unread, 1 new: {line}")
+                .replace("1 unread, 1 new", "1 unread"),
         };
         assert_eq!(fire(&world, "opencode", event), text(&told), "{event}");
     }
@@ -162,17 +262,31 @@ fn opencode_gets_a_text_for_its_plugin_and_silence_for_nothing() {
 #[test]
 fn claude_code_gets_context_and_silence_for_nothing() {
     let world = room();
-    for event in ["SessionStart-startup", "UserPromptSubmit", "PostToolBatch", "Stop", "SessionEnd-other", "PreCompact"]
-    {
+    for event in [
+        "SessionStart-startup",
+        "UserPromptSubmit",
+        "PostToolBatch",
+        "Stop",
+        "SessionEnd-other",
+        "PreCompact",
+    ] {
         assert_eq!(fire(&world, "claude", event), "", "{event}");
     }
     let seq = mail(&world, "API \"shape\"?", &["--type", "question"]);
     let line = format!("question from bob, “API \\\"shape\\\"?”, #{seq}");
-    let start = format!("mailbag: you are alice; 1 unread (from bob):\\n{line}{}", hint(seq));
-    assert_eq!(fire(&world, "claude", "SessionStart-startup"), context("SessionStart", &start));
-    for (event, name) in
-        [("UserPromptSubmit", "UserPromptSubmit"), ("PostToolBatch", "PostToolBatch"), ("Stop", "Stop")]
-    {
+    let start = format!(
+        "mailbag: you are alice; 1 unread (from bob):\\n{line}{}",
+        hint(seq)
+    );
+    assert_eq!(
+        fire(&world, "claude", "SessionStart-startup"),
+        context("SessionStart", &start)
+    );
+    for (event, name) in [
+        ("UserPromptSubmit", "UserPromptSubmit"),
+        ("PostToolBatch", "PostToolBatch"),
+        ("Stop", "Stop"),
+    ] {
         let seq = mail(&world, event, &[]);
         let unread = world.inbox("alice").len();
         let news = format!("mailbag: {unread} unread, 1 new: message from bob, “{event}”, #{seq}");

@@ -10,9 +10,22 @@ fn a_session_that_joins_leaves_the_name_that_nobody_knows() {
     let world = room();
     told(&world, "s1", "SessionStart-startup");
     let joined = in_session(&world, "s1", &["join", "alice"]).ok(&["join"]);
-    assert_eq!(joined, "this session is alice, and no longer alder; 0 unread messages\n");
-    assert_eq!((registered(&world, "alder"), world.room("inbox/alder").exists()), (Value::Null, false));
-    assert_eq!(world.read("registry.json")["aliases"], Value::Null, "the name is free again");
+    assert_eq!(
+        joined,
+        "this session is alice, and no longer alder; 0 unread messages\n"
+    );
+    assert_eq!(
+        (
+            registered(&world, "alder"),
+            world.room("inbox/alder").exists()
+        ),
+        (Value::Null, false)
+    );
+    assert_eq!(
+        world.read("registry.json")["aliases"],
+        Value::Null,
+        "the name is free again"
+    );
     mail(&world, "for alice", &[]);
     assert!(told(&world, "s1", "UserPromptSubmit").contains("for alice"));
     assert!(told(&world, "s2", "SessionStart-startup").contains("this session is alder"));
@@ -24,16 +37,28 @@ fn a_session_that_joins_takes_its_claims_and_the_mail_to_its_first_name_along() 
     let world = room();
     told(&world, "s1", "SessionStart-startup");
     in_session(&world, "s1", &["claim", "src/**"]).ok(&["claim"]);
-    in_session(&world, "s1", &["send", "bob", "which port?", "--type", "question"]).ok(&["send"]);
+    in_session(
+        &world,
+        "s1",
+        &["send", "bob", "which port?", "--type", "question"],
+    )
+    .ok(&["send"]);
     world.wait("bob has it", || world.inbox("bob").len() == 1);
     in_session(&world, "s1", &["join", "carol", "--role", "tester"]).ok(&["join"]);
     let claims = world.json(&["claims"]);
-    assert_eq!((&claims["claims"][0]["owner"], &claims["offers"][0]), (&json!("carol"), &Value::Null), "{claims}");
+    assert_eq!(
+        (&claims["claims"][0]["owner"], &claims["offers"][0]),
+        (&json!("carol"), &Value::Null),
+        "{claims}"
+    );
     assert_eq!(world.read("registry.json")["aliases"]["alder"], "carol");
     let asked = world.inbox("bob")[0]["delivery"]["seq"].to_string();
     world.ok(&["reply", &asked, "8080", "--as", "bob"]);
     let text = told(&world, "s1", "UserPromptSubmit");
-    assert!(text.contains("8080"), "the answer to the first name reaches the session: {text}");
+    assert!(
+        text.contains("8080"),
+        "the answer to the first name reaches the session: {text}"
+    );
     assert_eq!(agent_of(&world, "s1").as_deref(), Some("carol"));
 }
 
@@ -45,19 +70,40 @@ fn unread_mail_of_the_first_name_waiting_claims_and_offers_go_along() {
     world.send("bob", "alder", "hello");
     world.send("bob", "alice", "for alice");
     world.ok(&["claim", "src", "--as", "bob"]);
-    world.drop_file("alder", "wait.json", json!({"type": "claim", "claims": ["src/a"], "wait": true}).to_string());
+    world.drop_file(
+        "alder",
+        "wait.json",
+        json!({"type": "claim", "claims": ["src/a"], "wait": true}).to_string(),
+    );
     in_session(&world, "s1", &["claim", "docs"]).ok(&["claim"]);
     in_session(&world, "s1", &["handoff", "bob", "docs"]).ok(&["handoff"]);
     let joined = in_session(&world, "s1", &["join", "alice"]).ok(&["join"]);
-    assert!(joined.contains("no longer alder; 3 unread messages"), "{joined}");
-    assert_eq!(world.bodies("alice"), ["hello", "for alice", ""], "the last one says that the claim waits");
+    assert!(
+        joined.contains("no longer alder; 3 unread messages"),
+        "{joined}"
+    );
+    assert_eq!(
+        world.bodies("alice"),
+        ["hello", "for alice", ""],
+        "the last one says that the claim waits"
+    );
     let claims = world.json(&["claims"]);
     let of = |list: &str, field: &str| claims[list][0][field].clone();
-    assert_eq!((of("waiting", "agent"), of("offers", "from")), (json!("alice"), json!("alice")), "{claims}");
+    assert_eq!(
+        (of("waiting", "agent"), of("offers", "from")),
+        (json!("alice"), json!("alice")),
+        "{claims}"
+    );
     let text = told(&world, "s1", "UserPromptSubmit");
-    assert!(text.contains("hello") && text.contains("for alice"), "{text}");
+    assert!(
+        text.contains("hello") && text.contains("for alice"),
+        "{text}"
+    );
     world.send("bob", "alder", "more");
-    assert_eq!(world.bodies("alice").last().map(String::as_str), Some("more"));
+    assert_eq!(
+        world.bodies("alice").last().map(String::as_str),
+        Some("more")
+    );
 }
 
 #[test]
@@ -85,11 +131,17 @@ fn a_name_with_a_file_that_cannot_be_sent_yet_does_not_end() {
     let refused = in_session(&world, "s1", &["join", "alice"]);
     assert_eq!(refused.code, 75, "{}", refused.err);
     assert!(
-        refused.err.contains("alder, the name of this session so far, has 1 file in its outbox"),
+        refused
+            .err
+            .contains("alder, the name of this session so far, has 1 file in its outbox"),
         "{}",
         refused.err
     );
-    assert_eq!(agent_of(&world, "s1").as_deref(), Some("alder"), "nothing was changed");
+    assert_eq!(
+        agent_of(&world, "s1").as_deref(),
+        Some("alder"),
+        "nothing was changed"
+    );
 }
 
 #[test]
@@ -133,13 +185,26 @@ fn two_processes_of_a_session_that_join_at_once_and_mail_meanwhile_lose_nothing(
 fn an_agent_that_was_registered_keeps_its_mail_and_claims_when_its_session_joins_another_one() {
     // P192
     let world = room();
-    let hook = run(&world, &["claude", "--as", "alice"], None, &of("claude", "s1", "SessionStart-startup"));
+    let hook = run(
+        &world,
+        &["claude", "--as", "alice"],
+        None,
+        &of("claude", "s1", "SessionStart-startup"),
+    );
     assert!(hook.status.success());
     in_session(&world, "s1", &["claim", "src/**"]).ok(&["claim"]);
     mail(&world, "for alice", &[]);
     in_session(&world, "s1", &["join", "bob"]).ok(&["join"]);
     assert_eq!(world.json(&["claims"])["claims"][0]["owner"], "alice");
     assert_eq!(world.bodies("alice"), ["for alice"]);
-    let text = run(&world, &["claude", "--as", "alice"], None, &of("claude", "s1", "UserPromptSubmit"));
-    assert!(text.stdout.is_empty(), "the session is bob, whatever its hooks were installed with");
+    let text = run(
+        &world,
+        &["claude", "--as", "alice"],
+        None,
+        &of("claude", "s1", "UserPromptSubmit"),
+    );
+    assert!(
+        text.stdout.is_empty(),
+        "the session is bob, whatever its hooks were installed with"
+    );
 }

@@ -18,7 +18,8 @@ use std::process::Output;
 
 /// A client's input, as it was recorded.
 pub(crate) fn recorded(client: &str, event: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("fixtures/hooks/{client}/{event}.json"));
+    let path =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("fixtures/hooks/{client}/{event}.json"));
     std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
@@ -35,7 +36,11 @@ fn run(world: &World, args: &[&str], agent: Option<&str>, input: &str) -> Output
 #[track_caller]
 pub(crate) fn fire(world: &World, client: &str, event: &str) -> String {
     let output = run(world, &[client], Some("alice"), &recorded(client, event));
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{client} {event}");
+    assert_eq!(
+        String::from_utf8_lossy(&output.stderr),
+        "",
+        "{client} {event}"
+    );
     assert_eq!(output.status.code(), Some(0), "{client} {event}");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
@@ -46,7 +51,10 @@ fn mail(world: &World, body: &str, more: &[&str]) -> u64 {
     let id = world.ok(&[&["send", "-q", "alice", body, "--as", "bob"], more].concat());
     let mut seq = None;
     world.wait("it is in alice's inbox", || {
-        let there = world.inbox("alice").into_iter().find(|mail| mail["id"] == id.trim());
+        let there = world
+            .inbox("alice")
+            .into_iter()
+            .find(|mail| mail["id"] == id.trim());
         seq = there.and_then(|mail| mail["delivery"]["seq"].as_u64());
         seq.is_some()
     });

@@ -7,13 +7,26 @@ use std::collections::BTreeSet;
 
 /// What a hook of a client tells a session.
 #[track_caller]
-pub(super) fn told_by(world: &World, client: &str, args: &[&str], (session, event): (&str, &str)) -> String {
-    let output = run(world, &[&[client], args].concat(), None, &of(client, session, event));
+pub(super) fn told_by(
+    world: &World,
+    client: &str,
+    args: &[&str],
+    (session, event): (&str, &str),
+) -> String {
+    let output = run(
+        world,
+        &[&[client], args].concat(),
+        None,
+        &of(client, session, event),
+    );
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let answer: Value = serde_json::from_str(&text).unwrap_or_default();
     let context = answer["hookSpecificOutput"]["additionalContext"].as_str();
-    context.or(answer["reason"].as_str()).unwrap_or_default().to_owned()
+    context
+        .or(answer["reason"].as_str())
+        .unwrap_or_default()
+        .to_owned()
 }
 
 #[track_caller]
@@ -30,16 +43,24 @@ pub(super) fn of(client: &str, session: &str, event: &str) -> String {
 
 /// The agent of a session, by its lease.
 pub(super) fn agent_of(world: &World, session: &str) -> Option<String> {
-    let leases = world.names("sessions").into_iter().filter(|name| name.ends_with(".json"));
+    let leases = world
+        .names("sessions")
+        .into_iter()
+        .filter(|name| name.ends_with(".json"));
     let leases = leases.map(|name| world.read(&format!("sessions/{name}")));
-    let ours = leases.into_iter().find(|lease| lease["session"] == session && lease["ended"] != true);
+    let ours = leases
+        .into_iter()
+        .find(|lease| lease["session"] == session && lease["ended"] != true);
     Some(ours?["agent"].as_str()?.to_owned())
 }
 
 pub(super) fn registered(world: &World, agent: &str) -> Value {
     let registry = world.read("registry.json");
     let agents = registry["agents"].as_array().cloned().unwrap_or_default();
-    agents.into_iter().find(|one| one["id"] == agent).unwrap_or_default()
+    agents
+        .into_iter()
+        .find(|one| one["id"] == agent)
+        .unwrap_or_default()
 }
 
 /// Lets a session look as if it had called for the last time at this moment of the past.
@@ -62,22 +83,45 @@ fn two_sessions_in_one_directory_get_a_name_each_and_their_own_mail() {
     // P190, P429
     let world = room();
     let first = told(&world, "s1", "SessionStart-startup");
-    assert!(first.contains("mailbag: this session is alder in "), "{first}");
-    assert!(first.contains("`mailbag join NAME` changes it; `mailbag read` shows mail, "), "{first}");
-    assert!(first.ends_with("`mailbag reply ID TEXT` answers") && !first.contains("s1"), "{first}");
+    assert!(
+        first.contains("mailbag: this session is alder in "),
+        "{first}"
+    );
+    assert!(
+        first.contains("`mailbag join NAME` changes it; `mailbag read` shows mail, "),
+        "{first}"
+    );
+    assert!(
+        first.ends_with("`mailbag reply ID TEXT` answers") && !first.contains("s1"),
+        "{first}"
+    );
     assert_eq!(first.lines().count(), 1, "{first}");
     assert!(told(&world, "s2", "SessionStart-startup").contains("this session is aspen in "));
     assert_eq!(registered(&world, "alder")["session"], "claude:s1");
     world.send("bob", "alder", "for the first");
     world.send("bob", "aspen", "for the second");
-    let (first, second) = (told(&world, "s1", "UserPromptSubmit"), told(&world, "s2", "UserPromptSubmit"));
-    assert!(first.contains("for the first") && !first.contains("for the second"), "{first}");
-    assert!(second.contains("for the second") && !second.contains("for the first"), "{second}");
+    let (first, second) = (
+        told(&world, "s1", "UserPromptSubmit"),
+        told(&world, "s2", "UserPromptSubmit"),
+    );
+    assert!(
+        first.contains("for the first") && !first.contains("for the second"),
+        "{first}"
+    );
+    assert!(
+        second.contains("for the second") && !second.contains("for the first"),
+        "{second}"
+    );
     let sent = world.run_with(&["send", "bob", "hello"], |program| {
         program.env("CLAUDE_CODE_SESSION_ID", "s2");
     });
     sent.ok(&["send"]);
-    world.wait("it is there", || world.inbox("bob").iter().any(|mail| mail["from"] == "aspen"));
+    world.wait("it is there", || {
+        world
+            .inbox("bob")
+            .iter()
+            .any(|mail| mail["from"] == "aspen")
+    });
 }
 
 #[test]
@@ -87,18 +131,28 @@ fn three_clients_at_once_get_three_names() {
     for client in ["claude", "codex", "gemini"] {
         told_by(&world, client, &[], (client, "SessionStart-startup"));
     }
-    let leases =
-        world.names("sessions").into_iter().filter(|name| name.ends_with(".json") && !name.starts_with("told"));
+    let leases = world
+        .names("sessions")
+        .into_iter()
+        .filter(|name| name.ends_with(".json") && !name.starts_with("told"));
     let of = leases.map(|name| world.read(&format!("sessions/{name}")));
-    let of: BTreeSet<(String, String)> =
-        of.map(|lease| (lease["agent"].to_string(), lease["client"].to_string())).collect();
+    let of: BTreeSet<(String, String)> = of
+        .map(|lease| (lease["agent"].to_string(), lease["client"].to_string()))
+        .collect();
     assert_eq!(of.len(), 3, "{of:?}");
     for (agent, client) in [("alder", "claude"), ("aspen", "codex"), ("birch", "gemini")] {
         world.send("bob", agent, &format!("for {client}"));
     }
-    for (client, event) in [("claude", "UserPromptSubmit"), ("codex", "UserPromptSubmit"), ("gemini", "BeforeAgent")] {
+    for (client, event) in [
+        ("claude", "UserPromptSubmit"),
+        ("codex", "UserPromptSubmit"),
+        ("gemini", "BeforeAgent"),
+    ] {
         let text = told_by(&world, client, &[], (client, event));
-        assert!(text.contains(&format!("for {client}")) && text.matches("for ").count() == 1, "{text}");
+        assert!(
+            text.contains(&format!("for {client}")) && text.matches("for ").count() == 1,
+            "{text}"
+        );
     }
 }
 
@@ -115,10 +169,19 @@ fn sessions_that_start_in_the_same_moment_get_different_names() {
             }
         }
     });
-    let names: BTreeSet<String> = sessions.iter().filter_map(|session| agent_of(&world, session)).collect();
+    let names: BTreeSet<String> = sessions
+        .iter()
+        .filter_map(|session| agent_of(&world, session))
+        .collect();
     assert_eq!(names.len(), 8, "{names:?}");
-    let agents = world.read("registry.json")["agents"].as_array().map(Vec::len);
-    assert_eq!(agents, Some(8 + 3), "one agent each, beside alice, bob and the human");
+    let agents = world.read("registry.json")["agents"]
+        .as_array()
+        .map(Vec::len);
+    assert_eq!(
+        agents,
+        Some(8 + 3),
+        "one agent each, beside alice, bob and the human"
+    );
 }
 
 #[test]
@@ -144,7 +207,10 @@ fn a_session_keeps_its_name_although_its_lease_was_removed() {
     std::fs::remove_dir_all(world.room("sessions")).expect("it is there");
     world.send("bob", "alder", "hello");
     let text = told(&world, "s1", "SessionStart-resume");
-    assert!(text.contains("this session is alder") && text.contains("hello"), "{text}");
+    assert!(
+        text.contains("this session is alder") && text.contains("hello"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -153,7 +219,11 @@ fn a_session_that_empties_its_context_is_told_its_name_again() {
     let world = room();
     told(&world, "s1", "SessionStart-startup");
     assert_eq!(told(&world, "s1", "UserPromptSubmit"), "");
-    assert_eq!(told(&world, "s1", "SessionStart-resume"), "", "it knows its name");
+    assert_eq!(
+        told(&world, "s1", "SessionStart-resume"),
+        "",
+        "it knows its name"
+    );
     assert!(told(&world, "s1", "SessionStart-compact").contains("this session is alder"));
 }
 
@@ -168,14 +238,23 @@ fn a_name_is_free_again_a_day_after_its_session_unless_something_belongs_to_it()
     world.send("bob", "alder", "unread");
     world.ok(&["claim", "src", "--as", "aspen"]);
     world.ok(&["send", "bob", "an open thread", "--as", "birch"]);
-    world.wait("all are delivered", || world.inbox("bob").len() == 1 && world.inbox("alder").len() == 1);
+    world.wait("all are delivered", || {
+        world.inbox("bob").len() == 1 && world.inbox("alder").len() == 1
+    });
     for agent in ["alder", "aspen", "birch", "cedar"] {
         let session = world.read(&format!("sessions/{agent}.json"))["session"].clone();
         if agent != "aspen" {
-            told(&world, session.as_str().expect("a text"), "SessionEnd-other");
+            told(
+                &world,
+                session.as_str().expect("a text"),
+                "SessionEnd-other",
+            );
         }
     }
-    assert!(told(&world, "new", "SessionStart-startup").contains("this session is larch"), "all are kept for a day");
+    assert!(
+        told(&world, "new", "SessionStart-startup").contains("this session is larch"),
+        "all are kept for a day"
+    );
     for agent in ["alder", "aspen", "birch", "cedar"] {
         last_called(&world, agent, "2026-01-01T00:00:00Z");
     }
@@ -193,27 +272,52 @@ fn mail_to_all_reaches_the_sessions_that_run_and_mail_to_a_name_waits() {
     told(&world, "s1", "SessionEnd-other");
     world.send("bob", "all", "to everybody");
     world.send("bob", "alder", "to one");
-    assert_eq!((world.bodies("alder"), world.bodies("aspen")), (vec!["to one".into()], vec!["to everybody".into()]));
+    assert_eq!(
+        (world.bodies("alder"), world.bodies("aspen")),
+        (vec!["to one".into()], vec!["to everybody".into()])
+    );
     let text = told(&world, "s1", "SessionStart-resume");
     assert!(text.contains("to one"), "{text}");
     world.send("bob", "all", "again");
-    assert_eq!(world.bodies("alder").last().map(String::as_str), Some("again"), "it is there again");
+    assert_eq!(
+        world.bodies("alder").last().map(String::as_str),
+        Some("again"),
+        "it is there again"
+    );
 }
 
 #[test]
 fn a_session_with_a_role_takes_a_free_agent_of_that_role() {
     // P190
-    let world = room().agent("e1", &["--role", "engineer"]).agent("e2", &["--role", "engineer"]);
+    let world = room()
+        .agent("e1", &["--role", "engineer"])
+        .agent("e2", &["--role", "engineer"]);
     world.send("bob", "e1", "unread");
-    let start = |session: &str| told_by(&world, "claude", &["--role", "engineer"], (session, "SessionStart-startup"));
+    let start = |session: &str| {
+        told_by(
+            &world,
+            "claude",
+            &["--role", "engineer"],
+            (session, "SessionStart-startup"),
+        )
+    };
     assert!(start("s1").contains("this session is e2"), "e1 has mail");
-    assert!(start("s2").contains("this session is alder"), "no other engineer is free");
+    assert!(
+        start("s2").contains("this session is alder"),
+        "no other engineer is free"
+    );
     assert_eq!(registered(&world, "alder")["role"], "engineer");
-    assert!(told(&world, "s3", "SessionStart-startup").contains("this session is aspen"), "no role, no agent of it");
-    let world = room().agent("w1", &["--role", "writer"]).settings("session_role = \"writer\"\n");
+    assert!(
+        told(&world, "s3", "SessionStart-startup").contains("this session is aspen"),
+        "no role, no agent of it"
+    );
+    let world = room()
+        .agent("w1", &["--role", "writer"])
+        .settings("session_role = \"writer\"\n");
     assert!(told(&world, "s1", "SessionStart-startup").contains("this session is w1"));
     assert!(
-        told(&world, "s1", "SessionStart-compact").contains("w1") || agent_of(&world, "s1").as_deref() == Some("w1")
+        told(&world, "s1", "SessionStart-compact").contains("w1")
+            || agent_of(&world, "s1").as_deref() == Some("w1")
     );
 }
 
@@ -229,7 +333,11 @@ fn an_agent_that_a_person_registered_is_not_taken_without_its_role() {
 fn a_sub_agent_gets_no_name_and_a_session_without_a_terminal_gets_one() {
     // P190
     let world = room();
-    for event in ["PostToolBatch-helper", "SubagentStart-helper", "SubagentStop-helper"] {
+    for event in [
+        "PostToolBatch-helper",
+        "SubagentStart-helper",
+        "SubagentStop-helper",
+    ] {
         assert_eq!(told(&world, "s1", event), "", "{event}");
     }
     assert_eq!(agent_of(&world, "s1"), None);
@@ -240,14 +348,23 @@ fn a_sub_agent_gets_no_name_and_a_session_without_a_terminal_gets_one() {
         program.env("CLAUDE_CODE_SESSION_ID", "p1");
     });
     sent.ok(&["send"]);
-    world.wait("it is there", || world.inbox("bob").iter().any(|mail| mail["from"] == "alder"));
+    world.wait("it is there", || {
+        world
+            .inbox("bob")
+            .iter()
+            .any(|mail| mail["from"] == "alder")
+    });
 }
 
 /// The start of a session of `claude -p`.
 fn run_headless(world: &World) -> String {
     let mut hook = world.program(&["hook", "claude"]);
-    hook.env("CLAUDE_CODE_SESSION_ATTENDED", "0").env("CLAUDE_CODE_SESSION_ID", "p1");
-    let output = hook.write_stdin(of("claude", "p1", "SessionStart-startup")).output().expect("the program runs");
+    hook.env("CLAUDE_CODE_SESSION_ATTENDED", "0")
+        .env("CLAUDE_CODE_SESSION_ID", "p1");
+    let output = hook
+        .write_stdin(of("claude", "p1", "SessionStart-startup"))
+        .output()
+        .expect("the program runs");
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
@@ -273,7 +390,10 @@ fn a_room_that_cannot_be_changed_and_a_copy_give_no_name() {
     place["inode"] = json!(1);
     world.write("spool/place", place.to_string());
     let text = told(&world, "s1", "SessionStart-startup");
-    assert!(text.contains("is unidentified") && text.contains("mailbag join NAME"), "{text}");
+    assert!(
+        text.contains("is unidentified") && text.contains("mailbag join NAME"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -283,8 +403,12 @@ fn the_first_mail_of_a_session_says_how_to_read_it() {
     told(&world, "s1", "SessionStart-startup");
     let seq = |body: &str| {
         let id = world.send("bob", "alder", body);
-        let mail = world.inbox("alder").into_iter().find(|mail| mail["id"] == id.trim());
-        mail.and_then(|mail| mail["delivery"]["seq"].as_u64()).expect("it is delivered")
+        let mail = world
+            .inbox("alder")
+            .into_iter()
+            .find(|mail| mail["id"] == id.trim());
+        mail.and_then(|mail| mail["delivery"]["seq"].as_u64())
+            .expect("it is delivered")
     };
     let first = seq("one");
     let text = told(&world, "s1", "UserPromptSubmit");
@@ -292,8 +416,14 @@ fn the_first_mail_of_a_session_says_how_to_read_it() {
     assert!(text.ends_with(&hint), "{text}");
     seq("two");
     let text = told(&world, "s1", "UserPromptSubmit");
-    assert!(text.contains("two") && !text.contains("mailbag read"), "once a session: {text}");
-    assert!(told(&world, "s1", "SessionStart-compact").contains("`mailbag read"), "its context was emptied");
+    assert!(
+        text.contains("two") && !text.contains("mailbag read"),
+        "once a session: {text}"
+    );
+    assert!(
+        told(&world, "s1", "SessionStart-compact").contains("`mailbag read"),
+        "its context was emptied"
+    );
 }
 
 #[test]
@@ -303,12 +433,20 @@ fn a_client_with_the_tools_is_told_of_the_tool() {
     let server = json!({"mcpServers": {"mailbag": {"command": "mailbag", "args": ["mcp"]}}});
     world.write("../.mcp.json", server.to_string());
     mail(&world, "hello", &[]);
-    let mut input: Value = serde_json::from_str(&recorded("claude", "SessionStart-startup")).expect("JSON");
+    let mut input: Value =
+        serde_json::from_str(&recorded("claude", "SessionStart-startup")).expect("JSON");
     input["cwd"] = json!(world.path());
-    let output = run(&world, &["claude", "--as", "alice"], None, &input.to_string());
+    let output = run(
+        &world,
+        &["claude", "--as", "alice"],
+        None,
+        &input.to_string(),
+    );
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
-        text.contains("`fetch_inbox` or `mailbag read 2` shows it, `reply_message` or `mailbag reply 2 TEXT`"),
+        text.contains(
+            "`fetch_inbox` or `mailbag read 2` shows it, `reply_message` or `mailbag reply 2 TEXT`"
+        ),
         "{text}"
     );
 }
@@ -319,11 +457,18 @@ fn a_command_takes_the_next_free_name_and_a_name_of_another_session_can_be_joine
     let world = room();
     let joined = in_session(&world, "s1", &["join"]).ok(&["join"]);
     assert_eq!(joined, "this session is alder; 0 unread messages\n");
-    assert_eq!(in_session(&world, "s1", &["join"]).ok(&["join"]), joined, "it keeps it");
+    assert_eq!(
+        in_session(&world, "s1", &["join"]).ok(&["join"]),
+        joined,
+        "it keeps it"
+    );
     told(&world, "s1", "SessionEnd-other");
     in_session(&world, "s2", &["join", "alder"]).ok(&["join"]);
     assert_eq!(
-        (&registered(&world, "alder")["session"], &registered(&world, "alder")["status"]),
+        (
+            &registered(&world, "alder")["session"],
+            &registered(&world, "alder")["status"]
+        ),
         (&Value::Null, &Value::Null)
     );
     assert!(told(&world, "s1", "SessionStart-resume").contains("no longer alder"));

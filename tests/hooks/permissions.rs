@@ -21,9 +21,17 @@ struct Waiting {
 impl Waiting {
     fn of(world: &World, client: &str, input: &str) -> Waiting {
         let mut command: Command = world.bare(&["hook", client]);
-        command.env("MAILBAG_AGENT", "alice").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+            .env("MAILBAG_AGENT", "alice")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut hook = command.spawn().expect("the program runs");
-        hook.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("it reads");
+        hook.stdin
+            .take()
+            .expect("a pipe")
+            .write_all(input.as_bytes())
+            .expect("it reads");
         Waiting { hook }
     }
 
@@ -42,7 +50,10 @@ impl Waiting {
 fn asked(world: &World) -> Value {
     let mut found = None;
     world.wait("the human is asked", || {
-        found = world.inbox("human").into_iter().find(|mail| mail["type"] == "approval");
+        found = world
+            .inbox("human")
+            .into_iter()
+            .find(|mail| mail["type"] == "approval");
         found.is_some()
     });
     found.expect("it was awaited")
@@ -66,11 +77,17 @@ fn decide_with(world: &World, home: &Path, approval: &Value, more: &[&str]) {
     let output = world.at_terminal_with(&args, "y\n", |command| {
         command.env("MAILBAG_TEST_HOME", home);
     });
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stdout)
+    );
 }
 
 fn answer(decision: Value) -> String {
-    json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}}).to_string() + "\n"
+    json!({"hookSpecificOutput": {"hookEventName": "PermissionRequest", "decision": decision}})
+        .to_string()
+        + "\n"
 }
 
 #[test]
@@ -80,16 +97,29 @@ fn the_human_reads_the_whole_call_and_allows_or_denies_it() {
         let world = asking("5m");
         let waiting = Waiting::of(&world, client, &recorded(client, "PermissionRequest"));
         let first = asked(&world);
-        assert_eq!((&first["from"], &first["subject"]), (&json!("alice"), &json!("Bash: rm -rf build")));
-        assert_eq!((&first["signature"], &first["deadline"]), (&json!("required"), &json!("5m")));
+        assert_eq!(
+            (&first["from"], &first["subject"]),
+            (&json!("alice"), &json!("Bash: rm -rf build"))
+        );
+        assert_eq!(
+            (&first["signature"], &first["deadline"]),
+            (&json!("required"), &json!("5m"))
+        );
         let body = first["body"].as_str().expect("a body");
-        let directory =
-            serde_json::from_str::<Value>(&recorded(client, "PermissionRequest")).expect("JSON")["cwd"].clone();
+        let directory = serde_json::from_str::<Value>(&recorded(client, "PermissionRequest"))
+            .expect("JSON")["cwd"]
+            .clone();
         let directory = directory.as_str().expect("a path");
-        let call = format!("tool: Bash\ndirectory: {directory}\ncommand:\n| rm -rf build\ndescription:\n| ");
+        let call = format!(
+            "tool: Bash\ndirectory: {directory}\ncommand:\n| rm -rf build\ndescription:\n| "
+        );
         assert!(body.contains(&call), "{body}");
         decide(&world, &first, &["yes"]);
-        assert_eq!(waiting.ends(), (answer(json!({"behavior": "allow"})), String::new()), "{client}");
+        assert_eq!(
+            waiting.ends(),
+            (answer(json!({"behavior": "allow"})), String::new()),
+            "{client}"
+        );
 
         std::fs::remove_dir_all(world.room("inbox/human")).expect("it is read");
         let waiting = Waiting::of(&world, client, &recorded(client, "PermissionRequest"));
@@ -101,7 +131,8 @@ fn the_human_reads_the_whole_call_and_allows_or_denies_it() {
         assert_eq!((&decision["behavior"], &*complaint), (&json!("deny"), ""));
         let message = decision["message"].as_str().expect("a reason");
         assert!(
-            message.starts_with("mailbag: human denied this call (#") && message.ends_with("): Keep it."),
+            message.starts_with("mailbag: human denied this call (#")
+                && message.ends_with("): Keep it."),
             "{message}"
         );
     }
@@ -113,7 +144,11 @@ fn an_agent_cannot_allow_its_own_call() {
     let world = asking("3s");
     let waiting = Waiting::of(&world, "claude", &recorded("claude", "PermissionRequest"));
     let approval = name(&asked(&world));
-    world.drop_file("human", "forged.json", decision(&approval, "yes").to_string());
+    world.drop_file(
+        "human",
+        "forged.json",
+        decision(&approval, "yes").to_string(),
+    );
     let mut signed = decision(&approval, "yes");
     signed["signature"] = json!("ab".repeat(32));
     world.drop_file("human", "signed.json", signed.to_string());
@@ -135,8 +170,17 @@ fn a_decision_that_a_router_with_another_key_recorded_does_not_count() {
     let first = asked(&world);
     decide_with(&world, other.path(), &first, &["yes"]);
     let (said, complaint) = waiting.ends();
-    assert_eq!((&*said, steps(&world)), ("", vec!["ask".to_owned(), "pin".to_owned(), "decide".to_owned()]));
-    assert!(complaint.contains("is not signed by the person, so it does not count"), "{complaint}");
+    assert_eq!(
+        (&*said, steps(&world)),
+        (
+            "",
+            vec!["ask".to_owned(), "pin".to_owned(), "decide".to_owned()]
+        )
+    );
+    assert!(
+        complaint.contains("is not signed by the person, so it does not count"),
+        "{complaint}"
+    );
     drop(router);
 }
 
@@ -151,12 +195,18 @@ fn a_call_that_differs_from_what_the_human_read_is_not_allowed() {
     let waiting = Waiting::of(&world, "claude", &recorded("claude", "PermissionRequest"));
     let mut question = None;
     world.wait("the question is in the outbox", || {
-        question =
-            world.names("outbox/alice").into_iter().find(|name| !name.starts_with('.') && name.ends_with(".json"));
+        question = world
+            .names("outbox/alice")
+            .into_iter()
+            .find(|name| !name.starts_with('.') && name.ends_with(".json"));
         question.is_some()
     });
-    let file = world.room("outbox/alice").join(question.expect("it was awaited"));
-    let text = std::fs::read_to_string(&file).expect("the question").replace("rm -rf build", "ls");
+    let file = world
+        .room("outbox/alice")
+        .join(question.expect("it was awaited"));
+    let text = std::fs::read_to_string(&file)
+        .expect("the question")
+        .replace("rm -rf build", "ls");
     std::fs::write(&file, text).expect("the question");
     router.signal(rustix::process::Signal::CONT);
     let first = asked(&world);
@@ -164,7 +214,10 @@ fn a_call_that_differs_from_what_the_human_read_is_not_allowed() {
     decide(&world, &first, &["yes"]);
     let (said, complaint) = waiting.ends();
     assert_eq!(said, "");
-    assert!(complaint.contains("is not signed by the person, so it does not count"), "{complaint}");
+    assert!(
+        complaint.contains("is not signed by the person, so it does not count"),
+        "{complaint}"
+    );
 }
 
 #[test]
@@ -173,7 +226,11 @@ fn without_a_decision_in_time_the_client_asks_by_itself() {
     for (client, nothing) in [("claude", ""), ("codex", "{}\n")] {
         let world = asking("1s");
         let waiting = Waiting::of(&world, client, &recorded(client, "PermissionRequest"));
-        assert_eq!(waiting.ends(), (nothing.to_owned(), String::new()), "{client}");
+        assert_eq!(
+            waiting.ends(),
+            (nothing.to_owned(), String::new()),
+            "{client}"
+        );
         assert_eq!(steps(&world), ["ask", "expire"]);
     }
 }
@@ -182,24 +239,39 @@ fn without_a_decision_in_time_the_client_asks_by_itself() {
 fn a_failure_lets_the_client_ask_by_itself() {
     // P182
     let world = World::with(&["alice"]).settings("permission_within = 7\n");
-    let output = run(&world, &["claude"], Some("alice"), &recorded("claude", "PermissionRequest"));
+    let output = run(
+        &world,
+        &["claude"],
+        Some("alice"),
+        &recorded("claude", "PermissionRequest"),
+    );
     let complaint = String::from_utf8_lossy(&output.stderr);
-    assert_eq!((output.status.code(), output.stdout), (Some(0), Vec::new()), "{complaint}");
+    assert_eq!(
+        (output.status.code(), output.stdout),
+        (Some(0), Vec::new()),
+        "{complaint}"
+    );
     assert!(complaint.contains("permission_within"), "{complaint}");
     // A session without an agent, a call that nobody could read in full, and a dialog with answers of its own.
     let world = asking("5m");
     let with = |what: &dyn Fn(&mut Value)| {
-        let mut input = serde_json::from_str(&recorded("claude", "PermissionRequest")).expect("JSON");
+        let mut input =
+            serde_json::from_str(&recorded("claude", "PermissionRequest")).expect("JSON");
         what(&mut input);
         input.to_string()
     };
     let long = with(&|input| input["tool_input"]["command"] = "x".repeat(20_000).into());
     let question = with(&|input| input["tool_name"] = "AskUserQuestion".into());
-    for (agent, input) in
-        [(None, recorded("claude", "PermissionRequest")), (Some("alice"), long), (Some("alice"), question)]
-    {
+    for (agent, input) in [
+        (None, recorded("claude", "PermissionRequest")),
+        (Some("alice"), long),
+        (Some("alice"), question),
+    ] {
         let output = run(&world, &["claude"], agent, &input);
-        assert_eq!((output.status.code(), output.stdout, output.stderr), (Some(0), Vec::new(), Vec::new()));
+        assert_eq!(
+            (output.status.code(), output.stdout, output.stderr),
+            (Some(0), Vec::new(), Vec::new())
+        );
     }
     assert_eq!(steps(&world), Vec::<String>::new());
 }
@@ -213,20 +285,28 @@ fn a_request_that_the_person_answers_in_the_client_is_withdrawn() {
         let first = asked(&world);
         match end {
             "the client goes on" => {
-                let mut input: Value = serde_json::from_str(&recorded("claude", "PostToolBatch")).expect("JSON");
-                let own: Value = serde_json::from_str(&recorded("claude", "PermissionRequest")).expect("JSON");
+                let mut input: Value =
+                    serde_json::from_str(&recorded("claude", "PostToolBatch")).expect("JSON");
+                let own: Value =
+                    serde_json::from_str(&recorded("claude", "PermissionRequest")).expect("JSON");
                 input["session_id"] = own["session_id"].clone();
                 run(&world, &["claude"], Some("alice"), &input.to_string());
             }
             _ => {
                 let pid = rustix::process::Pid::from_child(&waiting.hook);
-                rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("a signal");
+                rustix::process::kill_process(pid, rustix::process::Signal::TERM)
+                    .expect("a signal");
             }
         }
         assert_eq!(waiting.ends(), (String::new(), String::new()), "{end}");
         world.ok(&["run", "--once"]);
-        let said = world.decide("human", &name(&first), "no", &[]).fails(1, &["decide"]);
-        assert!(said.contains("was decided already: withdrawn, by alice"), "{said}");
+        let said = world
+            .decide("human", &name(&first), "no", &[])
+            .fails(1, &["decide"]);
+        assert!(
+            said.contains("was decided already: withdrawn, by alice"),
+            "{said}"
+        );
         assert_eq!(steps(&world), ["ask"], "{end}");
     }
 }
@@ -235,17 +315,33 @@ fn a_request_that_the_person_answers_in_the_client_is_withdrawn() {
 fn text_of_a_tool_cannot_look_like_text_of_the_question() {
     // P181
     let world = asking("5m");
-    let mut input: Value = serde_json::from_str(&recorded("claude", "PermissionRequest")).expect("JSON");
+    let mut input: Value =
+        serde_json::from_str(&recorded("claude", "PermissionRequest")).expect("JSON");
     // A sub-agent asks for its session.
     (input["agent_id"], input["agent_type"]) = (json!("a1"), json!("general\npurpose"));
-    input["tool_input"] = json!({"command": "ls\n\ntool: Read\nfile_path:\n| a.txt", "a\nb": {"c": [1]}});
+    input["tool_input"] =
+        json!({"command": "ls\n\ntool: Read\nfile_path:\n| a.txt", "a\nb": {"c": [1]}});
     let waiting = Waiting::of(&world, "claude", &input.to_string());
     let first = asked(&world);
     let body = first["body"].as_str().expect("a body");
-    let own: Vec<&str> = body.lines().filter(|line| !line.starts_with("| ")).collect();
-    assert_eq!(own.iter().filter(|line| line.starts_with("tool: ")).count(), 1, "{body}");
-    assert_eq!(own[0], "alice needs permission to use a tool in Claude Code, in a sub-agent (general\\npurpose).");
-    assert!(body.contains("\n| tool: Read\n| file_path:\n| | a.txt\n") && body.contains("\n| {\"c\":[1]}"), "{body}");
+    let own: Vec<&str> = body
+        .lines()
+        .filter(|line| !line.starts_with("| "))
+        .collect();
+    assert_eq!(
+        own.iter().filter(|line| line.starts_with("tool: ")).count(),
+        1,
+        "{body}"
+    );
+    assert_eq!(
+        own[0],
+        "alice needs permission to use a tool in Claude Code, in a sub-agent (general\\npurpose)."
+    );
+    assert!(
+        body.contains("\n| tool: Read\n| file_path:\n| | a.txt\n")
+            && body.contains("\n| {\"c\":[1]}"),
+        "{body}"
+    );
     assert_eq!(first["subject"], "Bash: ls tool: Read file_path: | a.txt");
     decide(&world, &first, &["no"]);
     assert!(waiting.ends().0.contains("\"behavior\":\"deny\""));

@@ -22,10 +22,16 @@ impl Desk {
     /// With this script as what `codex` does with a message.
     fn new(script: &str) -> Desk {
         let world = room();
-        let codex = world.write("../bin/codex", format!("#!/bin/sh\nprintf '%s|' \"$@\" >> \"$WOKEN\"\n{script}\n"));
+        let codex = world.write(
+            "../bin/codex",
+            format!("#!/bin/sh\nprintf '%s|' \"$@\" >> \"$WOKEN\"\n{script}\n"),
+        );
         fs::set_permissions(&codex, fs::Permissions::from_mode(0o755)).expect("a mode");
         let session: Value = serde_json::from_str(&recorded("codex", "Stop")).expect("JSON");
-        let file = format!("codex/thread-writer-locks/{}.lock", session["session_id"].as_str().expect("an id"));
+        let file = format!(
+            "codex/thread-writer-locks/{}.lock",
+            session["session_id"].as_str().expect("an id")
+        );
         let path = world.path().join(file);
         fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
         let lock = File::create(path).expect("a file");
@@ -40,14 +46,28 @@ impl Desk {
     /// Fires a hook of the session, with these fields in place of the recorded ones.
     fn fire_with(&self, event: &str, fields: Value) -> String {
         let mut input: Value = serde_json::from_str(&recorded("codex", event)).expect("JSON");
-        input.as_object_mut().expect("an object").extend(fields.as_object().cloned().expect("an object"));
+        input
+            .as_object_mut()
+            .expect("an object")
+            .extend(fields.as_object().cloned().expect("an object"));
         let path = std::env::var("PATH").expect("a PATH");
         let mut hook = self.world.program(&["hook", "codex", "--as", "alice"]);
-        hook.env("PATH", format!("{}:{path}", self.world.path().join("bin").display()));
-        hook.env("CODEX_HOME", self.world.path().join("codex")).env("WOKEN", self.woken());
+        hook.env(
+            "PATH",
+            format!("{}:{path}", self.world.path().join("bin").display()),
+        );
+        hook.env("CODEX_HOME", self.world.path().join("codex"))
+            .env("WOKEN", self.woken());
         hook.env("PROGRAM", assert_cmd::cargo::cargo_bin!("mailbag"));
-        let output = hook.write_stdin(input.to_string()).output().expect("the program runs");
-        assert_eq!((output.status.code(), output.stderr.len()), (Some(0), 0), "{event}: {output:?}");
+        let output = hook
+            .write_stdin(input.to_string())
+            .output()
+            .expect("the program runs");
+        assert_eq!(
+            (output.status.code(), output.stderr.len()),
+            (Some(0), 0),
+            "{event}: {output:?}"
+        );
         String::from_utf8_lossy(&output.stdout).into_owned()
     }
 
@@ -61,13 +81,19 @@ impl Desk {
     }
 
     fn is_waiting(&self) -> bool {
-        self.world.ok(&["send", "alice", "hi", "--as", "bob", "--priority", "low"]).contains("alice: will be woken")
+        self.world
+            .ok(&["send", "alice", "hi", "--as", "bob", "--priority", "low"])
+            .contains("alice: will be woken")
     }
 
     fn presence(&self) -> Value {
         let everybody = self.world.json(&["who"]);
-        let alice = everybody["agents"].as_array().and_then(|all| all.iter().find(|agent| agent["id"] == "alice"));
-        alice.map(|alice| alice["presence"].clone()).unwrap_or_default()
+        let alice = everybody["agents"]
+            .as_array()
+            .and_then(|all| all.iter().find(|agent| agent["id"] == "alice"));
+        alice
+            .map(|alice| alice["presence"].clone())
+            .unwrap_or_default()
     }
 }
 
@@ -79,16 +105,24 @@ fn an_idle_session_of_codex_is_woken_without_a_setting_and_without_a_router() {
     desk.fire("Stop");
     desk.world.wait("its process waits", || desk.is_waiting());
     let seq = mail(&desk.world, "API shape?", &["--type", "question"]);
-    desk.world.wait("codex is called", || desk.calls().contains("API shape?"));
+    desk.world
+        .wait("codex is called", || desk.calls().contains("API shape?"));
     let session: Value = serde_json::from_str(&recorded("codex", "Stop")).expect("JSON");
     let begin = format!(
         "queue|--thread|{}|--message|mailbag: 2 unread, 1 new: question",
         session["session_id"].as_str().expect("an id")
     );
     assert!(desk.calls().starts_with(&begin), "{}", desk.calls());
-    desk.world
-        .wait("it is announced", || desk.world.ok(&["trace", &seq.to_string(), "--as", "bob"]).contains("announced"));
-    assert_eq!(desk.fire("UserPromptSubmit"), "{}\n", "it was announced before");
+    desk.world.wait("it is announced", || {
+        desk.world
+            .ok(&["trace", &seq.to_string(), "--as", "bob"])
+            .contains("announced")
+    });
+    assert_eq!(
+        desk.fire("UserPromptSubmit"),
+        "{}\n",
+        "it was announced before"
+    );
 }
 
 #[test]
@@ -98,10 +132,17 @@ fn codex_is_given_no_message_for_a_turn_that_the_person_interrupted() {
     for event in ["SessionStart-startup", "UserPromptSubmit", "Interrupt"] {
         desk.fire(event);
     }
-    let sent = desk.world.ok(&["send", "alice", "are you there?", "--as", "bob"]);
-    assert!(sent.contains("alice: idle; sees it at the next prompt"), "{sent}");
+    let sent = desk
+        .world
+        .ok(&["send", "alice", "are you there?", "--as", "bob"]);
     assert!(
-        !crate::town::so_within(std::time::Duration::from_secs(4), || !desk.calls().is_empty()),
+        sent.contains("alice: idle; sees it at the next prompt"),
+        "{sent}"
+    );
+    assert!(
+        !crate::town::so_within(std::time::Duration::from_secs(4), || !desk
+            .calls()
+            .is_empty()),
         "{}",
         desk.calls()
     );
@@ -119,9 +160,19 @@ fn a_turn_that_ended_by_its_transcript_is_over_although_no_hook_says_so() {
     desk.fire_with("SessionStart-startup", fields.clone());
     desk.fire_with("UserPromptSubmit", fields);
     mail(&desk.world, "try again", &[]);
-    assert!(!crate::town::so_within(std::time::Duration::from_secs(3), || !desk.calls().is_empty()), "it works");
-    fs::write(&transcript, format!("{begun}{}", begun.replace("started", "complete"))).expect("a transcript");
-    desk.world.wait("codex is called", || desk.calls().contains("try again"));
+    assert!(
+        !crate::town::so_within(std::time::Duration::from_secs(3), || !desk
+            .calls()
+            .is_empty()),
+        "it works"
+    );
+    fs::write(
+        &transcript,
+        format!("{begun}{}", begun.replace("started", "complete")),
+    )
+    .expect("a transcript");
+    desk.world
+        .wait("codex is called", || desk.calls().contains("try again"));
 }
 
 #[test]
@@ -133,7 +184,8 @@ fn a_session_that_codex_no_longer_has_in_memory_is_offline_and_its_process_ends(
     desk.world.wait("its process waits", || desk.is_waiting());
     assert_eq!(desk.presence(), "online");
     desk.lock.unlock().expect("it is locked");
-    desk.world.wait("its end is seen", || desk.presence() == "offline");
+    desk.world
+        .wait("its end is seen", || desk.presence() == "offline");
     let sent = desk.world.ok(&["send", "alice", "hello", "--as", "bob"]);
     assert!(sent.contains("alice: away since"), "{sent}");
     assert_eq!(desk.calls(), "");

@@ -26,9 +26,19 @@ fn watch_with(world: &World, variables: &[(&str, &str)]) -> Child {
 
 fn watch_for(world: &World, variables: &[(&str, &str)], input: &str) -> Child {
     let mut wait = world.bare(&["wait", "--rewake"]);
-    wait.env("MAILBAG_AGENT", "alice").envs(variables.iter().copied());
-    let mut wait = wait.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
-    wait.stdin.take().expect("a pipe").write_all(input.as_bytes()).expect("it reads");
+    wait.env("MAILBAG_AGENT", "alice")
+        .envs(variables.iter().copied());
+    let mut wait = wait
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it runs");
+    wait.stdin
+        .take()
+        .expect("a pipe")
+        .write_all(input.as_bytes())
+        .expect("it reads");
     wait
 }
 
@@ -43,7 +53,9 @@ fn stopped() -> World {
 /// Waits until somebody waits behind the session.
 #[track_caller]
 fn wait_until_it_waits(world: &World) {
-    world.wait("somebody waits", || world.json(&["status"])["router"]["mode"] == "alongside");
+    world.wait("somebody waits", || {
+        world.json(&["status"])["router"]["mode"] == "alongside"
+    });
 }
 
 #[track_caller]
@@ -64,9 +76,23 @@ fn mail_wakes_a_session_that_has_stopped_and_is_told_once() {
     let seq = mail(&world, "API shape?", &["--type", "question"]);
     let woke = ended(wait);
     let told = String::from_utf8_lossy(&woke.stderr).into_owned();
-    assert_eq!((woke.status.code(), woke.stdout.len()), (Some(2), 0), "{told}");
-    assert_eq!(told, format!("mailbag: 1 unread: question from bob, “API shape?”, #{seq}\n{}\n", hint(seq)));
-    assert_eq!(fire(&world, "claude", "UserPromptSubmit"), "", "it was told");
+    assert_eq!(
+        (woke.status.code(), woke.stdout.len()),
+        (Some(2), 0),
+        "{told}"
+    );
+    assert_eq!(
+        told,
+        format!(
+            "mailbag: 1 unread: question from bob, “API shape?”, #{seq}\n{}\n",
+            hint(seq)
+        )
+    );
+    assert_eq!(
+        fire(&world, "claude", "UserPromptSubmit"),
+        "",
+        "it was told"
+    );
     assert_eq!(world.bodies("alice"), ["API shape?"], "and is unread");
 }
 
@@ -78,7 +104,10 @@ fn mail_of_low_priority_wakes_nobody() {
     mail(&world, "by the way", &["--priority", "low"]);
     mail(&world, "now", &[]);
     let told = String::from_utf8_lossy(&ended(wait).stderr).into_owned();
-    assert!(told.contains("2 unread, 1 new: message from bob, “now”"), "{told}");
+    assert!(
+        told.contains("2 unread, 1 new: message from bob, “now”"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -103,7 +132,10 @@ fn a_session_at_work_is_not_woken_but_told_by_its_hooks() {
     fire(&world, "claude", "Stop");
     mail(&world, "after it", &[]);
     let told = String::from_utf8_lossy(&ended(wait).stderr).into_owned();
-    assert!(told.contains("after it") && !told.contains("in the middle"), "{told}");
+    assert!(
+        told.contains("after it") && !told.contains("in the middle"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -119,7 +151,11 @@ fn a_session_that_was_woken_rests_at_its_next_stop_and_is_woken_again() {
     let began = Instant::now();
     mail(&world, "two", &[]);
     assert!(String::from_utf8_lossy(&ended(wait).stderr).contains("“two”"));
-    assert!(began.elapsed() < Duration::from_secs(60), "it was taken for at work: {:?}", began.elapsed());
+    assert!(
+        began.elapsed() < Duration::from_secs(60),
+        "it was taken for at work: {:?}",
+        began.elapsed()
+    );
 }
 
 #[test]
@@ -136,9 +172,16 @@ fn a_session_that_was_never_prompted_is_woken() {
     let began = Instant::now();
     mail(&world, "good morning", &[]);
     let woke = ended(wait);
-    assert!(began.elapsed() < limits::WAITER_BUSY, "it was taken for at work: {:?}", began.elapsed());
+    assert!(
+        began.elapsed() < limits::WAITER_BUSY,
+        "it was taken for at work: {:?}",
+        began.elapsed()
+    );
     let told = String::from_utf8_lossy(&woke.stderr).into_owned();
-    assert!(woke.status.code() == Some(2) && told.contains("“good morning”"), "{told}");
+    assert!(
+        woke.status.code() == Some(2) && told.contains("“good morning”"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -151,7 +194,10 @@ fn what_the_start_of_a_session_announces_does_not_wake_it() {
     assert!(fire(&world, "claude", "SessionStart-startup").contains("from before"));
     mail(&world, "new", &[]);
     let told = String::from_utf8_lossy(&ended(wait).stderr).into_owned();
-    assert!(told.contains("“new”") && !told.contains("from before"), "{told}");
+    assert!(
+        told.contains("“new”") && !told.contains("from before"),
+        "{told}"
+    );
 }
 
 #[test]
@@ -165,7 +211,11 @@ fn after_esc_which_no_hook_tells_of_a_session_is_woken_within_seconds() {
     let began = Instant::now();
     mail(&world, "are you there?", &[]);
     assert_eq!(ended(wait).status.code(), Some(2));
-    assert!(began.elapsed() < Duration::from_secs(60), "it was taken for at work: {:?}", began.elapsed());
+    assert!(
+        began.elapsed() < Duration::from_secs(60),
+        "it was taken for at work: {:?}",
+        began.elapsed()
+    );
 }
 
 #[test]
@@ -175,24 +225,39 @@ fn after_esc_a_session_is_woken_as_soon_as_the_file_of_its_client_says_that_it_i
     fire(&world, "claude", "SessionStart-startup");
     fire(&world, "claude", "UserPromptSubmit");
     let lease = world.read("sessions/alice.json");
-    let file = world.path().join(format!("claude/sessions/{}.json", lease["process"]["pid"]));
+    let file = world
+        .path()
+        .join(format!("claude/sessions/{}.json", lease["process"]["pid"]));
     std::fs::create_dir_all(file.parent().expect("a directory")).expect("a directory");
     let say = |status: &str, session: &Value| {
-        let text =
-            json!({"sessionId": session, "status": status, "statusUpdatedAt": Stamp::now().micros() / 1_000 + 1});
+        let text = json!({"sessionId": session, "status": status, "statusUpdatedAt": Stamp::now().micros() / 1_000 + 1});
         std::fs::write(&file, text.to_string()).expect("a file");
     };
     say("busy", &lease["session"]);
     let home = world.path().join("claude").display().to_string();
-    let mut wait = watch_for(&world, &[("CLAUDE_CONFIG_DIR", &home)], &recorded("claude", "UserPromptSubmit"));
+    let mut wait = watch_for(
+        &world,
+        &[("CLAUDE_CONFIG_DIR", &home)],
+        &recorded("claude", "UserPromptSubmit"),
+    );
     wait_until_it_waits(&world);
     mail(&world, "are you there?", &[]);
     say("idle", &json!("another session of this process"));
-    assert!(!so_within(Duration::from_secs(2), || wait.try_wait().expect("a state").is_some()), "it works");
+    assert!(
+        !so_within(Duration::from_secs(2), || wait
+            .try_wait()
+            .expect("a state")
+            .is_some()),
+        "it works"
+    );
     let began = Instant::now();
     say("idle", &lease["session"]);
     assert_eq!(ended(wait).status.code(), Some(2));
-    assert!(began.elapsed() < Duration::from_secs(5), "it was taken for at work: {:?}", began.elapsed());
+    assert!(
+        began.elapsed() < Duration::from_secs(5),
+        "it was taken for at work: {:?}",
+        began.elapsed()
+    );
 }
 
 #[test]
@@ -207,13 +272,21 @@ fn a_turn_that_an_error_ended_leaves_a_session_that_is_woken_at_once() {
     };
     of_its_session("SessionStart-startup");
     of_its_session("UserPromptSubmit");
-    assert_eq!(fire(&world, "claude", "StopFailure"), "", "its output is dropped");
+    assert_eq!(
+        fire(&world, "claude", "StopFailure"),
+        "",
+        "its output is dropped"
+    );
     let wait = watch_at(&world, "StopFailure");
     wait_until_it_waits(&world);
     let began = Instant::now();
     mail(&world, "try again", &[]);
     assert_eq!(ended(wait).status.code(), Some(2));
-    assert!(began.elapsed() < limits::WAITER_BUSY, "it was taken for at work: {:?}", began.elapsed());
+    assert!(
+        began.elapsed() < limits::WAITER_BUSY,
+        "it was taken for at work: {:?}",
+        began.elapsed()
+    );
 }
 
 #[test]
@@ -244,15 +317,25 @@ fn twenty_messages_that_come_close_together_wake_once() {
     }
     let told = String::from_utf8_lossy(&ended(wait).stderr).into_owned();
     assert!(told.starts_with("mailbag: 20 unread:"), "{told}");
-    assert_eq!(fire(&world, "claude", "UserPromptSubmit-notification"), "", "all of it was announced");
+    assert_eq!(
+        fire(&world, "claude", "UserPromptSubmit-notification"),
+        "",
+        "all of it was announced"
+    );
 }
 
 #[test]
 fn a_sub_agent_arms_no_waiter() {
     let world = stopped();
-    let mut input: Value = serde_json::from_str(&recorded("claude", "UserPromptSubmit")).expect("JSON");
+    let mut input: Value =
+        serde_json::from_str(&recorded("claude", "UserPromptSubmit")).expect("JSON");
     input["agent_id"] = json!("helper");
-    assert_eq!(ended(watch_for(&world, &[], &input.to_string())).status.code(), Some(0));
+    assert_eq!(
+        ended(watch_for(&world, &[], &input.to_string()))
+            .status
+            .code(),
+        Some(0)
+    );
 }
 
 #[test]
@@ -265,7 +348,11 @@ fn it_ends_with_its_session_and_when_another_one_has_the_agent() {
     lease["process"]["pid"] = json!(std::process::id());
     lease["process"]["started"] = json!(0);
     world.write("sessions/alice.json", lease.to_string());
-    assert_eq!(ended(wait).status.code(), Some(0), "its session's process is gone");
+    assert_eq!(
+        ended(wait).status.code(),
+        Some(0),
+        "its session's process is gone"
+    );
 
     fire(&world, "claude", "Stop");
     let wait = watch(&world);
@@ -313,14 +400,33 @@ fn hooks_of_claude_code_do_nothing_when_another_client_runs_them() {
             hook.write_stdin(input.clone()).output().expect("it ends")
         };
         let output = run("CLAUDE_CODE_SESSION_ID", "that-of-an-outer-session");
-        assert!(output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(), "{output:?}");
+        assert!(
+            output.status.success() && output.stdout.is_empty() && output.stderr.is_empty(),
+            "{output:?}"
+        );
     }
-    assert!(world.json(&["agent", "show", "alice"]).get("session").is_none(), "it took no session");
+    assert!(
+        world
+            .json(&["agent", "show", "alice"])
+            .get("session")
+            .is_none(),
+        "it took no session"
+    );
     // Claude Code in the shell of Copilot CLI.
     let mut hook = world.program(&["hook", "claude"]);
-    let session: Value = serde_json::from_str(&recorded("claude", "SessionStart-startup")).expect("JSON");
+    let session: Value =
+        serde_json::from_str(&recorded("claude", "SessionStart-startup")).expect("JSON");
     hook.env("COPILOT_CLI", "1").env("MAILBAG_AGENT", "alice");
-    hook.env("CLAUDE_CODE_SESSION_ID", session["session_id"].as_str().expect("an id"));
-    let output = hook.write_stdin(recorded("claude", "SessionStart-startup")).output().expect("it ends");
-    assert!(String::from_utf8_lossy(&output.stdout).contains("API shape?"), "{output:?}");
+    hook.env(
+        "CLAUDE_CODE_SESSION_ID",
+        session["session_id"].as_str().expect("an id"),
+    );
+    let output = hook
+        .write_stdin(recorded("claude", "SessionStart-startup"))
+        .output()
+        .expect("it ends");
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("API shape?"),
+        "{output:?}"
+    );
 }

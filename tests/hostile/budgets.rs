@@ -11,7 +11,11 @@ use std::time::{Duration, Instant};
 
 fn numbered(town: &Town, from: &str, to: &str, numbers: std::ops::Range<usize>) {
     for n in numbers {
-        town.mail(from, &format!("{n:03}.json"), json!({"to": to, "body": n.to_string()}));
+        town.mail(
+            from,
+            &format!("{n:03}.json"),
+            json!({"to": to, "body": n.to_string()}),
+        );
     }
 }
 
@@ -22,7 +26,12 @@ fn numbers(range: std::ops::Range<usize>) -> Vec<String> {
 /// What `status --json` says about a file or an outbox that waits.
 fn blocked(town: &Town, what: &str) -> Option<Value> {
     let status = town.status();
-    status["blocked"].as_array().expect("a list").iter().find(|line| line["what"] == what).cloned()
+    status["blocked"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .find(|line| line["what"] == what)
+        .cloned()
 }
 
 // P73, P74
@@ -37,13 +46,25 @@ fn a_sender_over_its_budget_waits_in_its_outbox_in_order_and_status_says_so() {
     town.is_alive("alice", "bob");
     let line = blocked(&town, "outbox/mallory").expect("it waits");
     let told = town.ok(&["status"]);
-    assert!(told.contains("outbox/mallory: over its budget of 5 messages an hour; next at "), "{told}");
-    assert!(told.contains("15 files in outbox/mallory, first 005.json"), "{told}");
+    assert!(
+        told.contains("outbox/mallory: over its budget of 5 messages an hour; next at "),
+        "{told}"
+    );
+    assert!(
+        told.contains("15 files in outbox/mallory, first 005.json"),
+        "{told}"
+    );
     // What comes on top waits behind, whatever it is called, and waiting did not begin anew.
     numbered(&town, "mallory", "bob", 20..25);
     town.is_alive("alice", "bob");
-    assert_eq!((town.bodies("bob"), town.names("outbox/mallory").len()), (numbers(0..5), 20));
-    assert_eq!(blocked(&town, "outbox/mallory").expect("it waits")["since"], line["since"]);
+    assert_eq!(
+        (town.bodies("bob"), town.names("outbox/mallory").len()),
+        (numbers(0..5), 20)
+    );
+    assert_eq!(
+        blocked(&town, "outbox/mallory").expect("it waits")["since"],
+        line["since"]
+    );
     // What was spent is remembered by the router that runs, and by no other.
     town.router().signal(Signal::KILL);
     town.ended();
@@ -62,12 +83,16 @@ fn a_sender_over_its_budget_waits_in_its_outbox_in_order_and_status_says_so() {
 
 #[test]
 fn what_was_spent_comes_back_evenly() {
-    let town = Town::of(&["mallory", "bob"]).settings("sender_budget = 3\nbudget_window = \"3s\"\n");
+    let town =
+        Town::of(&["mallory", "bob"]).settings("sender_budget = 3\nbudget_window = \"3s\"\n");
     numbered(&town, "mallory", "bob", 0..6);
     let start = Instant::now();
     let town = town.run();
     town.wait("all arrive", || town.count("bob") == 6);
-    assert!(start.elapsed() >= Duration::from_secs(3), "three at once, and one a second");
+    assert!(
+        start.elapsed() >= Duration::from_secs(3),
+        "three at once, and one a second"
+    );
     assert_eq!(town.bodies("bob"), numbers(0..6));
     town.wait_until_nothing_waits();
 }
@@ -77,13 +102,19 @@ fn a_budget_of_copies_counts_who_a_message_reaches() {
     let settings = "copies_budget = 12\nbudget_window = \"1h\"\n";
     let town = Town::of(&["mallory", "a", "b", "c", "d", "e"]).settings(settings);
     numbered(&town, "mallory", "all", 0..4);
-    town.mail("mallory", "9.json", json!({"to": "human", "body": "cheap, and behind the others"}));
+    town.mail(
+        "mallory",
+        "9.json",
+        json!({"to": "human", "body": "cheap, and behind the others"}),
+    );
     let town = town.run();
     town.wait_for_reason("over its budget of 12 copies an hour; next at ");
     town.is_alive("a", "b");
     assert_eq!((town.bodies("e"), town.count("human")), (numbers(0..2), 0));
     town.place("settings.toml", b"");
-    town.wait("all arrive", || town.count("e") == 4 && town.count("human") == 1);
+    town.wait("all arrive", || {
+        town.count("e") == 4 && town.count("human") == 1
+    });
     assert_eq!(town.bodies("e"), numbers(0..4));
 }
 
@@ -92,7 +123,11 @@ fn a_person_is_never_held_back() {
     let settings = "sender_budget = 2\ncopies_budget = 2\nloop_hops = 2\nbudget_window = \"1h\"\n";
     let town = Town::of(&["bob"]).settings(settings);
     for n in 0..10 {
-        town.mail("human", &format!("{n}.json"), json!({"to": "bob", "body": n.to_string(), "thread_id": "t"}));
+        town.mail(
+            "human",
+            &format!("{n}.json"),
+            json!({"to": "bob", "body": n.to_string(), "thread_id": "t"}),
+        );
     }
     let town = town.run();
     town.wait("all arrive", || town.count("bob") == 10);
@@ -100,7 +135,12 @@ fn a_person_is_never_held_back() {
 }
 
 /// An agent that answers whatever it gets at once with the next number, until it is told to stop.
-fn answer_at_once(town: &Town, me: &str, answer: &(dyn Fn(&Value) -> Value + Sync), stop: &AtomicBool) {
+fn answer_at_once(
+    town: &Town,
+    me: &str,
+    answer: &(dyn Fn(&Value) -> Value + Sync),
+    stop: &AtomicBool,
+) {
     let inbox = format!("inbox/{me}");
     so_within(Duration::from_secs(300), || {
         for name in town.names(&inbox) {
@@ -116,11 +156,19 @@ fn answer_at_once(town: &Town, me: &str, answer: &(dyn Fn(&Value) -> Value + Syn
 }
 
 fn next_number(mail: &Value) -> String {
-    (1 + mail["body"].as_str().and_then(|body| body.parse::<u64>().ok()).expect("a number")).to_string()
+    (1 + mail["body"]
+        .as_str()
+        .and_then(|body| body.parse::<u64>().ok())
+        .expect("a number"))
+    .to_string()
 }
 
 /// Two agents that answer each other without end, while `watch` looks on; then how many messages they came to.
-fn loop_of_two(town: &Town, answer: &(dyn Fn(&Value) -> Value + Sync), watch: impl FnOnce()) -> u64 {
+fn loop_of_two(
+    town: &Town,
+    answer: &(dyn Fn(&Value) -> Value + Sync),
+    watch: impl FnOnce(),
+) -> u64 {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         for me in ["ping", "pong"] {
@@ -132,14 +180,27 @@ fn loop_of_two(town: &Town, answer: &(dyn Fn(&Value) -> Value + Sync), watch: im
         stop.store(true, Ordering::Relaxed);
         watched.unwrap_or_else(|e| std::panic::resume_unwind(e));
     });
-    town.status()["counts"]["accepted"].as_u64().expect("a number")
+    town.status()["counts"]["accepted"]
+        .as_u64()
+        .expect("a number")
 }
 
 /// The numbers that were sent and kept: each message once, if all is well.
 fn sent_numbers(town: &Town) -> Vec<u64> {
-    let kept = ["ping", "pong"].map(|agent| (format!("sent/{agent}"), town.names(&format!("sent/{agent}"))));
-    let all = kept.iter().flat_map(|(directory, names)| names.iter().map(move |name| format!("{directory}/{name}")));
-    let body = |below: String| town.read(&below)["body"].as_str().and_then(|body| body.parse().ok());
+    let kept = ["ping", "pong"].map(|agent| {
+        (
+            format!("sent/{agent}"),
+            town.names(&format!("sent/{agent}")),
+        )
+    });
+    let all = kept
+        .iter()
+        .flat_map(|(directory, names)| names.iter().map(move |name| format!("{directory}/{name}")));
+    let body = |below: String| {
+        town.read(&below)["body"]
+            .as_str()
+            .and_then(|body| body.parse().ok())
+    };
     let mut numbers: Vec<u64> = all.filter_map(body).collect();
     numbers.sort_unstable();
     numbers
@@ -147,42 +208,72 @@ fn sent_numbers(town: &Town) -> Vec<u64> {
 
 // P75
 #[test]
-fn two_agents_that_answer_each_other_at_once_are_slowed_after_thirty_hops_and_go_on_at_the_allowed_pace() {
+fn two_agents_that_answer_each_other_at_once_are_slowed_after_thirty_hops_and_go_on_at_the_allowed_pace()
+ {
     let town = Town::of(&["ping", "pong", "bystander"]).quick().run();
     let answer = |mail: &Value| json!({"to": mail["from"], "in_reply_to": mail["id"], "body": next_number(mail)});
     town.mail("ping", "0.json", json!({"to": "pong", "body": "0"}));
-    let accepted = || town.status()["counts"]["accepted"].as_u64().expect("a number");
+    let accepted = || {
+        town.status()["counts"]["accepted"]
+            .as_u64()
+            .expect("a number")
+    };
     loop_of_two(&town, &answer, || {
         town.wait_for_reason("its conversation exceeded the reply rate of 30 a minute; next at ");
         let (start, before) = (Instant::now(), accepted());
         assert!(before >= 31, "{before}");
         // Only the conversation waits: not its participants, and nobody else.
         town.is_alive("bystander", "bystander");
-        town.mail("ping", "aside.json", json!({"to": "bystander", "body": "something else"}));
+        town.mail(
+            "ping",
+            "aside.json",
+            json!({"to": "bystander", "body": "something else"}),
+        );
         town.wait_for_bodies("bystander", &["something else"]);
         let aside = accepted() - before;
         town.wait("three more hops", || accepted() >= before + aside + 3);
-        assert!(start.elapsed() >= Duration::from_secs(3), "one every two seconds");
+        assert!(
+            start.elapsed() >= Duration::from_secs(3),
+            "one every two seconds"
+        );
         // Without the bound they are as fast as they can.
-        town.place("settings.toml", b"durability = \"process\"\nloop_hops = 0\n");
+        town.place(
+            "settings.toml",
+            b"durability = \"process\"\nloop_hops = 0\n",
+        );
         town.wait("many more hops", || accepted() >= before + 50);
     });
     town.wait("all is routed", || {
-        ["ping", "pong"].iter().all(|agent| town.names(&format!("outbox/{agent}")).is_empty())
+        ["ping", "pong"]
+            .iter()
+            .all(|agent| town.names(&format!("outbox/{agent}")).is_empty())
     });
     let numbers = sent_numbers(&town);
-    assert_eq!(numbers, (0..numbers.len() as u64).collect::<Vec<_>>(), "each once, none lost");
+    assert_eq!(
+        numbers,
+        (0..numbers.len() as u64).collect::<Vec<_>>(),
+        "each once, none lost"
+    );
     town.verify();
 }
 
 #[test]
 fn a_loop_that_only_names_its_thread_is_one_too_and_fifty_answers_to_one_question_are_none() {
     let many: Vec<String> = (0..50).map(|n| format!("a{n}")).collect();
-    let agents: Vec<&str> = many.iter().map(String::as_str).chain(["ping", "pong"]).collect();
-    let town = Town::of(&agents).settings("loop_hops = 10\nbudget_window = \"1h\"\ndurability = \"process\"\n").run();
-    let said = json!({"to": "all", "body": "who is there?", "id": "question", "thread_id": "crowd"});
+    let agents: Vec<&str> = many
+        .iter()
+        .map(String::as_str)
+        .chain(["ping", "pong"])
+        .collect();
+    let town = Town::of(&agents)
+        .settings("loop_hops = 10\nbudget_window = \"1h\"\ndurability = \"process\"\n")
+        .run();
+    let said =
+        json!({"to": "all", "body": "who is there?", "id": "question", "thread_id": "crowd"});
     town.mail("pong", "question.json", said);
-    town.wait("everybody has the question", || many.iter().all(|agent| town.count(agent) == 1));
+    town.wait("everybody has the question", || {
+        many.iter().all(|agent| town.count(agent) == 1)
+    });
     town.wait("ping too", || town.count("ping") == 1);
     let asked = &town.names("inbox/ping")[0];
     fs::remove_file(town.room(&format!("inbox/ping/{asked}"))).expect("it stands there");
@@ -200,28 +291,46 @@ fn a_loop_that_only_names_its_thread_is_one_too_and_fifty_answers_to_one_questio
         fs::remove_file(town.room(&format!("inbox/ping/{name}"))).expect("it stands there");
     });
     let answer = |mail: &Value| json!({"to": mail["from"], "conversation_id": "two", "body": next_number(mail)});
-    town.mail("ping", "0.json", json!({"to": "pong", "body": "0", "conversation_id": "two"}));
-    loop_of_two(&town, &answer, || town.wait_for_reason("its conversation exceeded the reply rate of 10 an hour"));
+    town.mail(
+        "ping",
+        "0.json",
+        json!({"to": "pong", "body": "0", "conversation_id": "two"}),
+    );
+    loop_of_two(&town, &answer, || {
+        town.wait_for_reason("its conversation exceeded the reply rate of 10 an hour")
+    });
     let numbers = sent_numbers(&town);
     assert_eq!(numbers, (0..10).collect::<Vec<_>>());
 }
 
 #[test]
 fn an_agent_that_answers_each_bounce_with_another_bad_file_is_slowed_too() {
-    let town = Town::of(&["mallory", "alice", "bob"]).settings("loop_hops = 10\nbudget_window = \"1h\"\n").run();
+    let town = Town::of(&["mallory", "alice", "bob"])
+        .settings("loop_hops = 10\nbudget_window = \"1h\"\n")
+        .run();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let (town, stop) = (&town, &stop);
         let answer = |bounce: &Value| json!({"to": "nobody-known", "in_reply_to": bounce["id"], "body": "take that"});
         scope.spawn(move || answer_at_once(town, "mallory", &answer, stop));
-        town.mail("mallory", "first.json", json!({"to": "nobody-known", "body": "x"}));
-        let slowed = so_within(crate::town::PATIENCE, || town.status()["blocked"].to_string().contains("reply rate"));
+        town.mail(
+            "mallory",
+            "first.json",
+            json!({"to": "nobody-known", "body": "x"}),
+        );
+        let slowed = so_within(crate::town::PATIENCE, || {
+            town.status()["blocked"].to_string().contains("reply rate")
+        });
         town.is_alive("alice", "bob");
         stop.store(true, Ordering::Relaxed);
         assert!(slowed, "{:#?}", town.status());
     });
     assert_eq!(town.refusals("mallory").len(), 11);
-    assert_eq!((town.names("outbox/mallory").len(), town.count("human")), (1, 0), "the next one waits");
+    assert_eq!(
+        (town.names("outbox/mallory").len(), town.count("human")),
+        (1, 0),
+        "the next one waits"
+    );
     town.verify();
 }
 
@@ -236,7 +345,13 @@ fn a_storm_of_bad_files_without_answers_is_bounded_by_the_sender_s_budget() {
     // They end too early, so they have to stand still for a while before they count as what they are.
     town.wait_for_reason("over its budget of 20 messages an hour");
     town.is_alive("alice", "bob");
-    assert_eq!((town.wait_for_refusals("mallory", 20).len(), town.names("outbox/mallory").len()), (20, 180));
+    assert_eq!(
+        (
+            town.wait_for_refusals("mallory", 20).len(),
+            town.names("outbox/mallory").len()
+        ),
+        (20, 180)
+    );
 }
 
 #[test]
@@ -247,7 +362,8 @@ fn everybody_answering_everybody_with_a_word_to_all_is_bounded_by_the_senders_bu
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let (town, stop) = (&town, &stop);
-        let answer = |mail: &Value| json!({"to": "all", "in_reply_to": mail["id"], "body": "me too"});
+        let answer =
+            |mail: &Value| json!({"to": "all", "in_reply_to": mail["id"], "body": "me too"});
         for me in ids {
             scope.spawn(move || answer_at_once(town, me, &answer, stop));
         }
@@ -259,7 +375,10 @@ fn everybody_answering_everybody_with_a_word_to_all_is_bounded_by_the_senders_bu
         assert!(slowed, "{:#?}", town.status());
     });
     let counts = &town.status()["counts"];
-    assert_eq!((&counts["accepted"], &counts["copies"]), (&json!(102), &json!(5 + 100 * 4 + 1)));
+    assert_eq!(
+        (&counts["accepted"], &counts["copies"]),
+        (&json!(102), &json!(5 + 100 * 4 + 1))
+    );
     town.verify();
 }
 
@@ -267,31 +386,43 @@ fn everybody_answering_everybody_with_a_word_to_all_is_bounded_by_the_senders_bu
 fn a_storm_with_all_budgets_on_and_a_router_that_is_killed_arrives_once_each() {
     const EACH: usize = 15;
     let ids: Vec<String> = (0..8).map(|n| format!("a{n}")).collect();
-    let settings = "sender_budget = 10\ncopies_budget = 70\nloop_hops = 5\nbudget_window = \"1s\"\n";
+    let settings =
+        "sender_budget = 10\ncopies_budget = 70\nloop_hops = 5\nbudget_window = \"1s\"\n";
     let mut town = Town::of(&ids.iter().map(String::as_str).collect::<Vec<_>>()).settings(settings);
     for id in &ids {
         for n in 0..EACH {
             let body = format!("{id} {n:02}");
-            town.mail(id, &format!("{n:02}.json"), json!({"to": "all", "body": body, "thread_id": "storm"}));
+            town.mail(
+                id,
+                &format!("{n:02}.json"),
+                json!({"to": "all", "body": body, "thread_id": "storm"}),
+            );
         }
     }
     for _ in 0..3 {
         let before = town.count("a1");
         town.start(&[]);
-        town.wait("some of it is routed", || town.count("a1") > before || town.names("outbox/a0").is_empty());
+        town.wait("some of it is routed", || {
+            town.count("a1") > before || town.names("outbox/a0").is_empty()
+        });
         town.router().signal(Signal::KILL);
         town.ended();
     }
     town.start(&[]);
     let all = EACH * (ids.len() - 1);
-    town.wait("all have all", || ids.iter().all(|id| town.count(id) >= all));
+    town.wait("all have all", || {
+        ids.iter().all(|id| town.count(id) >= all)
+    });
     for id in &ids {
         let mut bodies = town.bodies(id);
         bodies.sort();
         bodies.dedup();
         assert_eq!((bodies.len(), town.count(id)), (all, all), "{id}");
     }
-    town.wait("nothing waits in outboxes", || ids.iter().all(|id| town.names(&format!("outbox/{id}")).is_empty()));
+    town.wait("nothing waits in outboxes", || {
+        ids.iter()
+            .all(|id| town.names(&format!("outbox/{id}")).is_empty())
+    });
     town.verify();
 }
 
@@ -301,8 +432,16 @@ fn without_a_router_each_pass_has_a_budget_of_its_own() {
     let town = Town::of(&["alice", "bob"]).settings("sender_budget = 2\nbudget_window = \"1h\"\n");
     numbered(&town, "alice", "bob", 0..5);
     let ran = World::run(&town, &["run", "--once"]);
-    assert_eq!((ran.code, town.bodies("bob")), (0, numbers(0..2)), "{ran:?}");
-    assert!(blocked(&town, "outbox/alice").is_some(), "{:#?}", town.status());
+    assert_eq!(
+        (ran.code, town.bodies("bob")),
+        (0, numbers(0..2)),
+        "{ran:?}"
+    );
+    assert!(
+        blocked(&town, "outbox/alice").is_some(),
+        "{:#?}",
+        town.status()
+    );
     town.ok(&["run", "--once"]);
     assert_eq!(town.bodies("bob"), numbers(0..4));
 }

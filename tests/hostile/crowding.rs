@@ -15,7 +15,11 @@ fn a_single_message_overtakes_the_flood_of_another_sender() {
     let flood = if Town::full_size() { 1_000_000 } else { 3_000 };
     let town = Town::of(&["mallory", "alice", "bob", "sink"]).quick();
     for n in 0..flood {
-        town.drop_file("mallory", &format!("{n}.json"), r#"{"to":"sink","body":"flood"}"#);
+        town.drop_file(
+            "mallory",
+            &format!("{n}.json"),
+            r#"{"to":"sink","body":"flood"}"#,
+        );
     }
     town.mail("alice", "x.json", json!({"to": "bob", "body": "single"}));
     let town = town.run();
@@ -28,33 +32,58 @@ fn a_single_message_overtakes_the_flood_of_another_sender() {
         n += 1;
         n % 50 == 1 && town.names("outbox/mallory").is_empty()
     });
-    town.wait("all of it arrives", || town.status()["counts"]["accepted"] == flood + 1);
+    town.wait("all of it arrives", || {
+        town.status()["counts"]["accepted"] == flood + 1
+    });
 }
 
 #[test]
 fn a_storm_of_refusals_stays_between_the_router_and_its_sender() {
     let town = Town::of(&["mallory", "alice", "bob"]).run();
     for n in 0..300 {
-        town.drop_file("mallory", &format!("{n}.json"), r#"{"to": "nobody-known", "body": "x"}"#);
+        town.drop_file(
+            "mallory",
+            &format!("{n}.json"),
+            r#"{"to": "nobody-known", "body": "x"}"#,
+        );
     }
     town.is_alive("alice", "bob");
     town.wait_for_refusals("mallory", 300);
     town.wait_for_mail("mallory", 300);
     // The bounces sent back to where they came from: refused, each with one bounce, and no further.
     for (n, bounce) in town.inbox("mallory").iter().take(20).enumerate() {
-        town.mail("mallory", &format!("again-{n}.json"), json!({"to": bounce["from"], "body": "no"}));
+        town.mail(
+            "mallory",
+            &format!("again-{n}.json"),
+            json!({"to": bounce["from"], "body": "no"}),
+        );
     }
     town.wait_for_mail("mallory", 320);
     town.is_alive("alice", "bob");
-    assert_eq!((town.count("mallory"), town.count("alice"), town.count("human")), (320, 0, 0));
+    assert_eq!(
+        (
+            town.count("mallory"),
+            town.count("alice"),
+            town.count("human")
+        ),
+        (320, 0, 0)
+    );
 }
 
 #[test]
 fn patterns_made_to_be_slow_are_not_against_ten_thousand_names() {
-    let agents: Vec<Value> = (0..10_000).map(|n| json!({"id": format!("a{}{n}", "ab".repeat(20))})).collect();
-    let registry = Registry::parse(json!({"agents": agents}).to_string().as_bytes()).expect("a registry");
-    let bombs =
-        ["*a*a*a*a*a*a*a*a*a*c", "*a*b*a*b*a*b*c", "a?a?a?a?a?a?*c", "{a,b}{a,b}{a,b}*c", "[a-z]*[a-z]*[a-z]*!"];
+    let agents: Vec<Value> = (0..10_000)
+        .map(|n| json!({"id": format!("a{}{n}", "ab".repeat(20))}))
+        .collect();
+    let registry =
+        Registry::parse(json!({"agents": agents}).to_string().as_bytes()).expect("a registry");
+    let bombs = [
+        "*a*a*a*a*a*a*a*a*a*c",
+        "*a*b*a*b*a*b*c",
+        "a?a?a?a?a?a?*c",
+        "{a,b}{a,b}{a,b}*c",
+        "[a-z]*[a-z]*[a-z]*!",
+    ];
     for bomb in bombs {
         let start = Instant::now();
         let reached = mailbag::room::resolve::resolve(
@@ -99,24 +128,46 @@ fn everybody_writing_to_everybody_at_once_comes_to_its_end_and_a_single_message_
     for id in &ids {
         for n in 0..EACH {
             // The id is in the name of the copy.
-            town.mail(id, &format!("{n}.json"), json!({"to": "all", "id": format!("n{n}"), "body": "to all of you"}));
+            town.mail(
+                id,
+                &format!("{n}.json"),
+                json!({"to": "all", "id": format!("n{n}"), "body": "to all of you"}),
+            );
         }
     }
     let town = town.run();
     town.is_alive("human", "human");
-    town.mail("human", "x.json", json!({"to": "a7", "body": "single", "id": "single"}));
+    town.mail(
+        "human",
+        "x.json",
+        json!({"to": "a7", "body": "single", "id": "single"}),
+    );
     town.wait("the single message arrives", || {
-        town.names("inbox/a7").iter().any(|name| name.ends_with("-human-single.json"))
+        town.names("inbox/a7")
+            .iter()
+            .any(|name| name.ends_with("-human-single.json"))
     });
     let all = EACH * (AGENTS - 1);
-    town.wait("all have all", || ids.iter().all(|id| town.count(id) >= all + usize::from(id == "a7")));
-    town.wait("nothing is left", || ids.iter().all(|id| town.names(&format!("outbox/{id}")).is_empty()));
+    town.wait("all have all", || {
+        ids.iter()
+            .all(|id| town.count(id) >= all + usize::from(id == "a7"))
+    });
+    town.wait("nothing is left", || {
+        ids.iter()
+            .all(|id| town.names(&format!("outbox/{id}")).is_empty())
+    });
     for id in &ids {
         let names = town.names(&format!("inbox/{id}"));
-        let senders_and_ids: BTreeSet<&str> =
-            names.iter().filter_map(|name| name.split_once('-').map(|one| one.1)).collect();
+        let senders_and_ids: BTreeSet<&str> = names
+            .iter()
+            .filter_map(|name| name.split_once('-').map(|one| one.1))
+            .collect();
         let single = usize::from(id == "a7");
-        assert_eq!((names.len(), senders_and_ids.len()), (all + single, all + single), "{id}");
+        assert_eq!(
+            (names.len(), senders_and_ids.len()),
+            (all + single, all + single),
+            "{id}"
+        );
     }
     town.verify();
 }
@@ -127,7 +178,9 @@ fn crowd(agents: usize, lines: usize) -> Town {
     let mut ids: Vec<String> = (0..agents).map(|n| format!("a{n}")).collect();
     ids.push("mallory".into());
     let town = Town::of(&ids.iter().map(String::as_str).collect::<Vec<_>>());
-    let text: String = (0..lines).map(|n| format!("{{\"to\":\"all\",\"body\":\"{n}\"}}\n")).collect();
+    let text: String = (0..lines)
+        .map(|n| format!("{{\"to\":\"all\",\"body\":\"{n}\"}}\n"))
+        .collect();
     town.drop_file("mallory", "flood.ndjson", text);
     town
 }
@@ -136,25 +189,44 @@ fn crowd(agents: usize, lines: usize) -> Town {
 #[cfg(feature = "failpoints")]
 #[test]
 fn a_file_of_many_lines_to_everybody_lets_others_mail_through_between_its_slices() {
-    let mut town = crowd(30, 300).settings("durability = \"process\"\nsender_budget = 0\ncopies_budget = 0\n");
-    town.mail("a1", "x.json", json!({"to": "a2", "body": "single", "id": "single"}));
+    let mut town =
+        crowd(30, 300).settings("durability = \"process\"\nsender_budget = 0\ncopies_budget = 0\n");
+    town.mail(
+        "a1",
+        "x.json",
+        json!({"to": "a2", "body": "single", "id": "single"}),
+    );
     // A batch of a fixed size: otherwise a fast machine takes the whole flood in one or two.
     let mut router = town.bare(&["run"]);
     router.env(BATCH_COPIES, "1000");
     town.start_by(router);
-    let find = || town.names("inbox/a2").into_iter().find(|name| name.ends_with("-a1-single.json"));
+    let find = || {
+        town.names("inbox/a2")
+            .into_iter()
+            .find(|name| name.ends_with("-a1-single.json"))
+    };
     town.wait("the single message arrives", || find().is_some());
     let single = town.read(&format!("inbox/a2/{}", find().expect("it came")));
     let before = single["delivery"]["seq"].as_u64().expect("a number");
     // A look that finds the file held open, by a process just forked, comes again a few slices later.
-    assert!(before < 300, "{before} records came before it: all of the flood");
-    town.wait("all of it arrives", || listing(&town.room("sent/mallory")).len() == 1);
-    town.wait("nothing is staged", || listing(&town.room("spool/stage")).is_empty());
+    assert!(
+        before < 300,
+        "{before} records came before it: all of the flood"
+    );
+    town.wait("all of it arrives", || {
+        listing(&town.room("sent/mallory")).len() == 1
+    });
+    town.wait("nothing is staged", || {
+        listing(&town.room("spool/stage")).is_empty()
+    });
     assert_eq!(town.count("a7"), 300);
     let bodies: Vec<String> = (0..300).map(|n| n.to_string()).collect();
     assert!(town.bodies("a7") == bodies, "each once, in order");
     let log = std::fs::read_to_string(town.room("log/00000001.ndjson")).expect("the log");
-    assert!(log.matches(r#""more":true"#).count() >= 3, "300 lines of 30 copies are several batches");
+    assert!(
+        log.matches(r#""more":true"#).count() >= 3,
+        "300 lines of 30 copies are several batches"
+    );
     town.verify();
 }
 
@@ -164,21 +236,44 @@ fn a_file_of_many_lines_to_everybody_lets_others_mail_through_between_its_slices
 fn a_slow_disk_leaves_the_further_lines_of_a_file_to_later_batches_each_once_and_paid_once() {
     let budget = "sender_budget = 60\ncopies_budget = 1800\nbudget_window = \"1h\"\n";
     let mut town = crowd(29, 60).settings(&format!("durability = \"process\"\n{budget}"));
-    town.drop_file("a3", "more.ndjson", "{\"to\":\"a4\",\"body\":\"one\"}\n{\"to\":\"a4\",\"body\":\"two\"}\n");
+    town.drop_file(
+        "a3",
+        "more.ndjson",
+        "{\"to\":\"a4\",\"body\":\"one\"}\n{\"to\":\"a4\",\"body\":\"two\"}\n",
+    );
     town.mail("a3", "zero.json", json!({"to": "a4", "body": "three"}));
-    town.mail("a1", "x.json", json!({"to": "a2", "body": "single", "id": "single"}));
+    town.mail(
+        "a1",
+        "x.json",
+        json!({"to": "a2", "body": "single", "id": "single"}),
+    );
     let mut router = town.bare(&["run"]);
     // As if each batch had taken too long after its first message.
     router.env(STAGE_MS, "0");
     town.start_by(router);
-    town.wait("all of it arrives", || listing(&town.room("sent/mallory")).len() == 1 && town.count("a7") == 60);
+    town.wait("all of it arrives", || {
+        listing(&town.room("sent/mallory")).len() == 1 && town.count("a7") == 60
+    });
     let bodies: Vec<String> = (0..60).map(|n| n.to_string()).collect();
     assert!(town.bodies("a7") == bodies, "each once, in order");
-    town.wait("the others' mail arrives", || town.count("a2") == 61 && town.count("a4") == 63);
-    let of_a3: Vec<String> = town.bodies("a4").into_iter().filter(|body| body.parse::<u32>().is_err()).collect();
-    assert_eq!(of_a3, ["one", "two", "three"], "the files of a sender stay in order");
+    town.wait("the others' mail arrives", || {
+        town.count("a2") == 61 && town.count("a4") == 63
+    });
+    let of_a3: Vec<String> = town
+        .bodies("a4")
+        .into_iter()
+        .filter(|body| body.parse::<u32>().is_err())
+        .collect();
+    assert_eq!(
+        of_a3,
+        ["one", "two", "three"],
+        "the files of a sender stay in order"
+    );
     let log = std::fs::read_to_string(town.room("log/00000001.ndjson")).expect("the log");
-    assert!(log.matches(r#""more":true"#).count() >= 55, "almost each line was a batch");
+    assert!(
+        log.matches(r#""more":true"#).count() >= 55,
+        "almost each line was a batch"
+    );
     town.verify();
 }
 
@@ -188,19 +283,35 @@ fn messages_to_a_whole_crowd_let_others_mail_through_between_them() {
     let ids: Vec<String> = (0..3000).map(|n| format!("a{n}")).collect();
     let mut agents: Vec<&str> = ids.iter().map(String::as_str).collect();
     agents.extend(["mallory", "mallet", "alice", "bob"]);
-    let role = |id: &&str| if id.len() > 1 && id[1..].parse::<u32>().is_ok() { "crowd" } else { "other" };
-    let registry: Vec<Value> = agents.iter().map(|id| json!({"id": id, "role": role(id)})).collect();
+    let role = |id: &&str| {
+        if id.len() > 1 && id[1..].parse::<u32>().is_ok() {
+            "crowd"
+        } else {
+            "other"
+        }
+    };
+    let registry: Vec<Value> = agents
+        .iter()
+        .map(|id| json!({"id": id, "role": role(id)}))
+        .collect();
     let town = Town::with(&registry).quick();
     for sender in ["mallory", "mallet"] {
         for n in 0..2 {
-            town.mail(sender, &format!("{n}.json"), json!({"to": "all_crowd", "body": "to all of you"}));
+            town.mail(
+                sender,
+                &format!("{n}.json"),
+                json!({"to": "all_crowd", "body": "to all of you"}),
+            );
         }
     }
     town.mail("alice", "x.json", json!({"to": "bob", "body": "single"}));
     let town = town.run();
     let mail = town.wait_for_mail("bob", 1);
     let before = mail[0]["delivery"]["seq"].as_u64().expect("a number");
-    assert!(before <= 5, "{before} records came before it: more than one such message");
+    assert!(
+        before <= 5,
+        "{before} records came before it: more than one such message"
+    );
     town.wait("all of it arrives", || town.count("a2999") == 4);
     town.verify();
 }

@@ -16,8 +16,16 @@ fn fire(world: &World, event: &str) -> String {
     let input = recorded("claude", event).replace("/home/dev/project", at);
     let begun = Instant::now();
     let mut hook = world.program(&["hook", "claude"]);
-    let output = hook.env("MAILBAG_AGENT", "alice").write_stdin(input).output().expect("it runs");
-    assert!(output.status.success() && begun.elapsed() < PATIENCE, "{event}: {:?} {output:?}", begun.elapsed());
+    let output = hook
+        .env("MAILBAG_AGENT", "alice")
+        .write_stdin(input)
+        .output()
+        .expect("it runs");
+    assert!(
+        output.status.success() && begun.elapsed() < PATIENCE,
+        "{event}: {:?} {output:?}",
+        begun.elapsed()
+    );
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
@@ -34,7 +42,12 @@ fn place() -> World {
 fn make_sparse(world: &World, name: &str, bytes: u64) {
     let path = world.room(name);
     fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
-    File::options().create(true).append(true).open(path).and_then(|file| file.set_len(bytes)).expect("a sparse file");
+    File::options()
+        .create(true)
+        .append(true)
+        .open(path)
+        .and_then(|file| file.set_len(bytes))
+        .expect("a sparse file");
 }
 
 #[test]
@@ -45,13 +58,20 @@ fn a_sparse_log_of_many_gigabytes_delays_no_hook_and_the_guard_says_that_it_does
         fire(&world, event);
     }
     let said = fire(&world, "PreToolUse-Edit");
-    assert!(said.contains("cannot check who owns the files") && said.contains("may belong to other agents"), "{said}");
+    assert!(
+        said.contains("cannot check who owns the files")
+            && said.contains("may belong to other agents"),
+        "{said}"
+    );
     let begun = Instant::now();
     file(world.path(), "src/a.rs", "x");
     git(world.path(), &["add", "-A"]);
     let output = git_as(&world, world.path(), "alice", &["commit", "-q", "-m", "x"]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success() && said.contains("its files may belong to other agents"), "{said}");
+    assert!(
+        output.status.success() && said.contains("its files may belong to other agents"),
+        "{said}"
+    );
     assert!(begun.elapsed() < PATIENCE, "{:?}", begun.elapsed());
 }
 
@@ -89,7 +109,12 @@ fn directories_with_very_many_names_delay_no_hook() {
         for n in 0..20_000 {
             let path = world.room(directory).join(format!("name-{n}.json"));
             fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");
-            if directory == "inbox/alice" { fs::write(path, "{}") } else { fs::create_dir(path) }.expect("a name");
+            if directory == "inbox/alice" {
+                fs::write(path, "{}")
+            } else {
+                fs::create_dir(path)
+            }
+            .expect("a name");
         }
     }
     for event in ["SessionStart-startup", "PreToolUse-Edit"] {

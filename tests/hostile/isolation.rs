@@ -22,31 +22,54 @@ struct Isolated {
 impl Isolated {
     fn new() -> Isolated {
         let world = World::empty();
-        fs::set_permissions(world.path(), fs::Permissions::from_mode(0o755)).expect("its own directory");
+        fs::set_permissions(world.path(), fs::Permissions::from_mode(0o755))
+            .expect("its own directory");
         let room = world.path().join("mail");
-        let security = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/security.md")).expect("it");
-        let recipe = security.split("```sh\nsudo mailbag init").nth(1).and_then(|rest| rest.split("```").next());
+        let security =
+            fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/security.md"))
+                .expect("it");
+        let recipe = security
+            .split("```sh\nsudo mailbag init")
+            .nth(1)
+            .and_then(|rest| rest.split("```").next());
         let recipe = format!("mailbag init{}", recipe.expect("the recipe"));
         let users = format!(
             "set -e; sudo() {{ \"$@\"; }}; id() {{ case $2 in alice) echo {ALICE} ;; bob) echo {BOB} ;; esac; }}\n"
         );
-        let recipe = recipe.replace("mailbag", &assert_cmd::cargo::cargo_bin!("mailbag").display().to_string());
+        let recipe = recipe.replace(
+            "mailbag",
+            &assert_cmd::cargo::cargo_bin!("mailbag")
+                .display()
+                .to_string(),
+        );
         let recipe = recipe.replace("/srv/mail", &room.display().to_string());
-        let ran = Command::new("sh").args(["-c", &format!("umask 000; {users}{recipe}")]).output().expect("a shell");
+        let ran = Command::new("sh")
+            .args(["-c", &format!("umask 000; {users}{recipe}")])
+            .output()
+            .expect("a shell");
         assert!(ran.status.success(), "{ran:?}");
         Isolated { world, room }
     }
 
     fn run_once(&self) {
-        self.world.ok(&["--room", &self.room.display().to_string(), "run", "--once"]);
+        self.world
+            .ok(&["--room", &self.room.display().to_string(), "run", "--once"]);
     }
 
     /// What a shell of this user does in the room's directory.
     fn shell(&self, user: u32, script: &str) -> Output {
         let user = user.to_string();
         let mut shell = Command::new("setpriv");
-        shell.args([&format!("--reuid={user}"), &format!("--regid={user}"), "--clear-groups"]);
-        shell.args(["sh", "-c", script]).current_dir(&self.room).output().expect("setpriv")
+        shell.args([
+            &format!("--reuid={user}"),
+            &format!("--regid={user}"),
+            "--clear-groups",
+        ]);
+        shell
+            .args(["sh", "-c", script])
+            .current_dir(&self.room)
+            .output()
+            .expect("setpriv")
     }
 
     fn can(&self, user: u32, script: &str) -> bool {
@@ -60,13 +83,28 @@ fn the_recipe_of_the_docs_keeps_three_users_apart() {
         return;
     }
     let isolated = Isolated::new();
-    assert!(isolated.can(ALICE, r#"echo '{"to": "bob", "body": "for bob"}' > outbox/alice/x.json"#));
+    assert!(isolated.can(
+        ALICE,
+        r#"echo '{"to": "bob", "body": "for bob"}' > outbox/alice/x.json"#
+    ));
     isolated.run_once();
-    let read = isolated.shell(BOB, "cat inbox/bob/*.json && mv inbox/bob/*.json inbox/bob/seen/");
-    assert!(read.status.success() && String::from_utf8_lossy(&read.stdout).contains("for bob"), "{read:?}");
-    assert!(isolated.can(BOB, r#"echo '{"to": "alice", "body": "thanks"}' > outbox/bob/y.json"#));
+    let read = isolated.shell(
+        BOB,
+        "cat inbox/bob/*.json && mv inbox/bob/*.json inbox/bob/seen/",
+    );
+    assert!(
+        read.status.success() && String::from_utf8_lossy(&read.stdout).contains("for bob"),
+        "{read:?}"
+    );
+    assert!(isolated.can(
+        BOB,
+        r#"echo '{"to": "alice", "body": "thanks"}' > outbox/bob/y.json"#
+    ));
     isolated.run_once();
-    assert!(isolated.can(ALICE, "grep -q thanks inbox/alice/*.json && rm inbox/alice/*.json"));
+    assert!(isolated.can(
+        ALICE,
+        "grep -q thanks inbox/alice/*.json && rm inbox/alice/*.json"
+    ));
 
     for (user, name) in [(MALLORY, "mallory"), (ALICE, "alice")] {
         let foreign = [
@@ -96,11 +134,22 @@ fn the_recipe_of_the_docs_keeps_three_users_apart() {
         for script in foreign {
             assert!(!isolated.can(user, script), "{name} can {script}");
             let only_reads = script.starts_with("ls") || script.starts_with("cat");
-            assert!(!only_reads || isolated.can(0, script), "there is nothing to read for {script}");
+            assert!(
+                !only_reads || isolated.can(0, script),
+                "there is nothing to read for {script}"
+            );
         }
     }
-    assert!(!isolated.can(MALLORY, "ls outbox/alice || ls inbox/alice || echo '{}' > outbox/alice/forged.json"));
-    isolated.world.ok(&["--room", &isolated.room.display().to_string(), "log", "verify"]);
+    assert!(!isolated.can(
+        MALLORY,
+        "ls outbox/alice || ls inbox/alice || echo '{}' > outbox/alice/forged.json"
+    ));
+    isolated.world.ok(&[
+        "--room",
+        &isolated.room.display().to_string(),
+        "log",
+        "verify",
+    ]);
 }
 
 #[test]
@@ -109,12 +158,19 @@ fn with_a_user_of_its_own_an_agent_s_bounces_and_directories_are_its_own() {
         return;
     }
     let isolated = Isolated::new();
-    assert!(isolated.can(ALICE, "echo '{\"to\": \"nobody\", \"body\": \"x\"}' > outbox/alice/x.json"));
+    assert!(isolated.can(
+        ALICE,
+        "echo '{\"to\": \"nobody\", \"body\": \"x\"}' > outbox/alice/x.json"
+    ));
     isolated.run_once();
     assert!(isolated.can(ALICE, "grep -q unknown_recipient inbox/alice/*.json"));
     for directory in ["outbox/alice", "inbox/alice", "inbox/alice/seen"] {
         let meta = fs::metadata(isolated.room.join(directory)).expect("it was made");
-        assert_eq!((meta.uid(), meta.mode() & 0o7777), (ALICE, 0o700), "{directory}");
+        assert_eq!(
+            (meta.uid(), meta.mode() & 0o7777),
+            (ALICE, 0o700),
+            "{directory}"
+        );
     }
 }
 
@@ -126,32 +182,56 @@ fn a_copy_that_root_makes_belongs_to_its_reader_and_to_the_group_of_the_inbox() 
     let isolated = Isolated::new();
     let inbox = isolated.room.join("inbox/bob");
     std::os::unix::fs::chown(&inbox, None, Some(GROUP)).expect("the group of bob's inbox");
-    assert!(isolated.can(ALICE, r#"echo '{"to": "bob", "body": "for bob"}' > outbox/alice/x.json"#));
+    assert!(isolated.can(
+        ALICE,
+        r#"echo '{"to": "bob", "body": "for bob"}' > outbox/alice/x.json"#
+    ));
     isolated.run_once();
-    let entries = fs::read_dir(&inbox).expect("bob's inbox").map(|entry| entry.expect("an entry"));
-    let copies: Vec<_> =
-        entries.map(|entry| entry.metadata().expect("it stands")).filter(fs::Metadata::is_file).collect();
+    let entries = fs::read_dir(&inbox)
+        .expect("bob's inbox")
+        .map(|entry| entry.expect("an entry"));
+    let copies: Vec<_> = entries
+        .map(|entry| entry.metadata().expect("it stands"))
+        .filter(fs::Metadata::is_file)
+        .collect();
     let owners: Vec<_> = copies.iter().map(|copy| (copy.uid(), copy.gid())).collect();
     assert_eq!(owners, [(BOB, GROUP)]);
 }
 
 /// Every file and directory below the room, with its permissions, but for what a sender itself dropped.
 fn permissions(room: &Path) -> Vec<(PathBuf, u32)> {
-    let entries = walkdir::WalkDir::new(room).into_iter().map(|entry| entry.expect("an entry"));
-    let kept = |path: &Path| path.parent().is_some_and(|parent| parent.ends_with("sent/alice"));
+    let entries = walkdir::WalkDir::new(room)
+        .into_iter()
+        .map(|entry| entry.expect("an entry"));
+    let kept = |path: &Path| {
+        path.parent()
+            .is_some_and(|parent| parent.ends_with("sent/alice"))
+    };
     let own = entries.filter(|entry| !entry.file_type().is_symlink() && !kept(entry.path()));
-    own.map(|entry| (entry.path().to_owned(), entry.metadata().expect("it stands").mode() & 0o7777)).collect()
+    own.map(|entry| {
+        (
+            entry.path().to_owned(),
+            entry.metadata().expect("it stands").mode() & 0o7777,
+        )
+    })
+    .collect()
 }
 
 fn used(world: &World, init: &[&str], umask: &str) {
-    let program = assert_cmd::cargo::cargo_bin!("mailbag").display().to_string();
+    let program = assert_cmd::cargo::cargo_bin!("mailbag")
+        .display()
+        .to_string();
     let script = format!(
         r#"set -e; umask {umask}; {program} {}; {program} agent add alice bob
         {program} send bob hello --as alice; {program} read --all --as bob; {program} send nobody x --as alice || true
         echo '{{"to": "nobody"}}' > .mailbag/outbox/alice/x.json; {program} run --once; {program} archive --older-than 0s"#,
         init.join(" ")
     );
-    let ran = Command::new("sh").args(["-c", &script]).current_dir(world.path()).env_remove("MAILBAG_ROOM").output();
+    let ran = Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(world.path())
+        .env_remove("MAILBAG_ROOM")
+        .output();
     let ran = ran.expect("a shell");
     assert!(ran.status.success(), "{ran:?}");
 }
@@ -174,10 +254,19 @@ fn a_room_made_for_a_group_can_be_read_by_it_and_changed_by_nobody_else() {
         used(&world, &["init", "--group"], umask);
         for (path, mode) in permissions(&world.room("")) {
             // What is locked or rewritten in place is its owner's alone: who may open it could hold it.
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            let held = ["lock", "wanted", "turn", "waiting.json"].iter().any(|end| name.ends_with(end));
+            let name = path
+                .file_name()
+                .and_then(|name| name.to_str())
+                .unwrap_or_default();
+            let held = ["lock", "wanted", "turn", "waiting.json"]
+                .iter()
+                .any(|end| name.ends_with(end));
             let wanted = if path.is_dir() { 0o2750 } else { 0o640 };
-            assert!(mode == wanted || held && mode == 0o600, "{umask}: {} has {mode:o}", path.display());
+            assert!(
+                mode == wanted || held && mode == 0o600,
+                "{umask}: {} has {mode:o}",
+                path.display()
+            );
         }
     }
 }
@@ -185,9 +274,19 @@ fn a_room_made_for_a_group_can_be_read_by_it_and_changed_by_nobody_else() {
 #[test]
 fn permissions_that_somebody_gave_to_the_registry_stay() {
     let world = World::with(&["alice"]);
-    fs::set_permissions(world.room("registry.json"), fs::Permissions::from_mode(0o644)).expect("its own file");
+    fs::set_permissions(
+        world.room("registry.json"),
+        fs::Permissions::from_mode(0o644),
+    )
+    .expect("its own file");
     world.ok(&["agent", "add", "bob"]);
-    assert_eq!(fs::metadata(world.room("registry.json")).expect("it stands").mode() & 0o777, 0o644);
+    assert_eq!(
+        fs::metadata(world.room("registry.json"))
+            .expect("it stands")
+            .mode()
+            & 0o777,
+        0o644
+    );
 }
 
 #[test]
@@ -201,19 +300,41 @@ fn root_leaves_nothing_in_a_room_of_somebody_else_that_its_owner_cannot_use() {
         std::os::unix::fs::chown(path, Some(ALICE), Some(ALICE)).expect("root may");
     }
     let room = world.room("").display().to_string();
-    world.program(&["trust", "--yes", &room]).output().expect("it runs");
-    world.drop_file("alice", "x.json", r#"{"to": ["bob", "alice"], "body": "hi"}"#);
+    world
+        .program(&["trust", "--yes", &room])
+        .output()
+        .expect("it runs");
+    world.drop_file(
+        "alice",
+        "x.json",
+        r#"{"to": ["bob", "alice"], "body": "hi"}"#,
+    );
     world.drop_file("alice", "y.json", r#"{"to": "nobody", "body": "hi"}"#);
     world.ok(&["run", "--once"]);
     let foreign = || -> Vec<PathBuf> {
-        let entries = walkdir::WalkDir::new(&room).into_iter().map(|entry| entry.expect("an entry"));
-        let foreign = entries
-            .filter(|entry| !entry.file_type().is_symlink() && entry.metadata().is_ok_and(|meta| meta.uid() != ALICE));
+        let entries = walkdir::WalkDir::new(&room)
+            .into_iter()
+            .map(|entry| entry.expect("an entry"));
+        let foreign = entries.filter(|entry| {
+            !entry.file_type().is_symlink()
+                && entry.metadata().is_ok_and(|meta| meta.uid() != ALICE)
+        });
         // What the sender dropped keeps its owner, here the tester.
-        let kept = |path: &Path| ["sent", "rejected"].iter().any(|kept| path.starts_with(world.room(kept)));
-        foreign.map(|entry| entry.into_path()).filter(|path| !kept(path)).collect()
+        let kept = |path: &Path| {
+            ["sent", "rejected"]
+                .iter()
+                .any(|kept| path.starts_with(world.room(kept)))
+        };
+        foreign
+            .map(|entry| entry.into_path())
+            .filter(|path| !kept(path))
+            .collect()
     };
-    assert!(so_within(Duration::from_secs(5), || foreign().is_empty()), "{:?}", foreign());
+    assert!(
+        so_within(Duration::from_secs(5), || foreign().is_empty()),
+        "{:?}",
+        foreign()
+    );
 }
 
 #[test]
@@ -223,7 +344,9 @@ fn with_a_user_of_its_own_an_agent_is_not_warned_that_it_may_not_route() {
         return;
     }
     let isolated = Isolated::new();
-    let mailbag = assert_cmd::cargo::cargo_bin!("mailbag").display().to_string();
+    let mailbag = assert_cmd::cargo::cargo_bin!("mailbag")
+        .display()
+        .to_string();
     let trust = isolated.world.path().join("trust-of-alice");
     fs::create_dir(&trust).expect("a directory");
     std::os::unix::fs::chown(&trust, Some(ALICE), Some(ALICE)).expect("it is hers");
@@ -232,7 +355,9 @@ fn with_a_user_of_its_own_an_agent_is_not_warned_that_it_may_not_route() {
     fs::copy(&mailbag, &program).expect("a copy of the program");
     let as_alice = |args: &str| {
         let (trust, program, room) = (trust.display(), program.display(), isolated.room.display());
-        let script = format!("MAILBAG_TEST_ANCESTRY=person MAILBAG_TRUST_DIR={trust} {program} --room {room} {args}");
+        let script = format!(
+            "MAILBAG_TEST_ANCESTRY=person MAILBAG_TRUST_DIR={trust} {program} --room {room} {args}"
+        );
         let ran = isolated.shell(ALICE, &script);
         (
             ran.status.success(),
@@ -241,9 +366,16 @@ fn with_a_user_of_its_own_an_agent_is_not_warned_that_it_may_not_route() {
         )
     };
     assert!(as_alice(&format!("trust --yes {}", isolated.room.display())).0);
-    for args in ["send bob hello --as alice", "inbox --as alice", "read --as alice"] {
+    for args in [
+        "send bob hello --as alice",
+        "inbox --as alice",
+        "read --as alice",
+    ] {
         let (_, _, told) = as_alice(args);
-        assert!(!told.contains("warning") && !told.contains("permission"), "{args}: {told}");
+        assert!(
+            !told.contains("warning") && !told.contains("permission"),
+            "{args}: {told}"
+        );
     }
     // Who routes is the owner; a router that alice starts herself is an error that says so.
     let (done, _, told) = as_alice("run --once");

@@ -28,17 +28,35 @@ fn offer(world: &World, path: &str) -> Ran {
 
 /// Is the secret in anything below the room?
 fn leaked(world: &World) -> Vec<PathBuf> {
-    let holds = |bytes: &[u8]| bytes.windows(SECRET.len()).any(|part| part == SECRET.as_bytes());
-    let files = world.everything().into_iter().filter(|(path, _)| path.starts_with(world.room("")));
-    files.filter(|(_, bytes)| holds(bytes)).map(|(path, _)| path).collect()
+    let holds = |bytes: &[u8]| {
+        bytes
+            .windows(SECRET.len())
+            .any(|part| part == SECRET.as_bytes())
+    };
+    let files = world
+        .everything()
+        .into_iter()
+        .filter(|(path, _)| path.starts_with(world.room("")));
+    files
+        .filter(|(_, bytes)| holds(bytes))
+        .map(|(path, _)| path)
+        .collect()
 }
 
 fn announced(world: &World) -> Vec<Value> {
-    world.inbox("bob").into_iter().filter(|mail| mail["type"] == "announcement").collect()
+    world
+        .inbox("bob")
+        .into_iter()
+        .filter(|mail| mail["type"] == "announcement")
+        .collect()
 }
 
 fn mode(path: &Path) -> u32 {
-    fs::metadata(path).expect("it is there").permissions().mode() & 0o777
+    fs::metadata(path)
+        .expect("it is there")
+        .permissions()
+        .mode()
+        & 0o777
 }
 
 #[test]
@@ -48,15 +66,34 @@ fn a_file_outside_of_the_repository_that_output_names_stays_where_it_is() {
     symlink(&secret, town.path().join("notes.md")).expect("a link");
     symlink(elsewhere.path(), town.path().join("docs")).expect("a link");
     fs::write(town.path().join(".git/config"), SECRET).expect("a file");
-    let climbing = format!("../{}/id_ed25519", elsewhere.path().file_name().expect("a name").to_string_lossy());
+    let climbing = format!(
+        "../{}/id_ed25519",
+        elsewhere
+            .path()
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+    );
     let room = town.room("settings.toml");
-    for path in
-        [&*secret.to_string_lossy(), "notes.md", "docs/id_ed25519", &climbing, ".git/config", &room.to_string_lossy()]
-    {
+    for path in [
+        &*secret.to_string_lossy(),
+        "notes.md",
+        "docs/id_ed25519",
+        &climbing,
+        ".git/config",
+        &room.to_string_lossy(),
+    ] {
         let ran = offer(&town, path);
-        assert!(ran.code == 0 && ran.err.contains("outside the repository"), "{path}: {ran:?}");
+        assert!(
+            ran.code == 0 && ran.err.contains("outside the repository"),
+            "{path}: {ran:?}"
+        );
     }
-    assert!(leaked(&town).is_empty() && announced(&town).is_empty(), "{:?}", leaked(&town));
+    assert!(
+        leaked(&town).is_empty() && announced(&town).is_empty(),
+        "{:?}",
+        leaked(&town)
+    );
     assert_eq!(mode(&secret), 0o600);
 }
 
@@ -87,14 +124,21 @@ fn the_settings_name_further_directories() {
     // P110
     let (town, elsewhere, secret) = repository();
     let directory = elsewhere.path().canonicalize().expect("a directory");
-    town.write("settings.toml", format!("durability = \"process\"\nattach_from = [{directory:?}]\n"));
+    town.write(
+        "settings.toml",
+        format!("durability = \"process\"\nattach_from = [{directory:?}]\n"),
+    );
     let ran = offer(&town, &secret.to_string_lossy());
     assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
     assert_eq!(announced(&town).len(), 1);
     assert_eq!(mode(&town.room("context/artifacts/id_ed25519")), 0o600);
     for wrong in [r#"["/"]"#, r#"["keys"]"#, r#""/srv""#] {
         town.write("settings.toml", format!("attach_from = {wrong}\n"));
-        assert!(town.fails(1, &["settings"]).contains("an array of absolute paths"), "{wrong}");
+        assert!(
+            town.fails(1, &["settings"])
+                .contains("an array of absolute paths"),
+            "{wrong}"
+        );
     }
 }
 
@@ -105,9 +149,12 @@ fn a_home_directory_with_a_room_in_it_is_no_repository() {
     fs::create_dir(town.path().join(".ssh")).expect("a directory");
     fs::write(town.path().join(".ssh/id_ed25519"), SECRET).expect("a file");
     let line = json!({"type": "artifact", "path": ".ssh/id_ed25519"}).to_string();
-    let ran = town.run_with(&["exec", "--id", "carol", "--", "printf", "%s\\n", &line], |command| {
-        command.env("HOME", town.path());
-    });
+    let ran = town.run_with(
+        &["exec", "--id", "carol", "--", "printf", "%s\\n", &line],
+        |command| {
+            command.env("HOME", town.path());
+        },
+    );
     assert!(ran.err.contains("outside the repository"), "{ran:?}");
     assert!(leaked(&town).is_empty());
 }
@@ -116,19 +163,52 @@ fn a_home_directory_with_a_room_in_it_is_no_repository() {
 fn a_session_that_sends_without_a_question_attaches_only_what_a_model_may() {
     // P110
     let (town, _elsewhere, secret) = repository();
-    let ran = town.run_with(&["send", "bob", "--attach", &secret.to_string_lossy(), "--as", "alice"], |command| {
-        command.env("CLAUDE_CODE_SESSION_ID", "one");
-    });
-    assert!(ran.code == 2 && ran.err.contains("outside the repository"), "{ran:?}");
+    let ran = town.run_with(
+        &[
+            "send",
+            "bob",
+            "--attach",
+            &secret.to_string_lossy(),
+            "--as",
+            "alice",
+        ],
+        |command| {
+            command.env("CLAUDE_CODE_SESSION_ID", "one");
+        },
+    );
+    assert!(
+        ran.code == 2 && ran.err.contains("outside the repository"),
+        "{ran:?}"
+    );
     assert!(leaked(&town).is_empty());
 }
 
 #[test]
 fn a_person_may_attach_any_file_and_is_told_what_was_copied() {
     let (town, _elsewhere, secret) = repository();
-    let ran = town.pipe(&["send", "bob", "--attach", &secret.to_string_lossy(), "--as", "alice"], "");
-    assert!(ran.code == 0 && ran.err.contains("copied into the message: id_ed25519"), "{ran:?}");
+    let ran = town.pipe(
+        &[
+            "send",
+            "bob",
+            "--attach",
+            &secret.to_string_lossy(),
+            "--as",
+            "alice",
+        ],
+        "",
+    );
+    assert!(
+        ran.code == 0 && ran.err.contains("copied into the message: id_ed25519"),
+        "{ran:?}"
+    );
     assert_eq!(town.inbox("bob")[0]["attachments"][0]["content"], SECRET);
-    town.ok(&["share", &secret.to_string_lossy(), "--category", "keys", "--as", "alice"]);
+    town.ok(&[
+        "share",
+        &secret.to_string_lossy(),
+        "--category",
+        "keys",
+        "--as",
+        "alice",
+    ]);
     assert_eq!(mode(&town.room("context/keys/id_ed25519")), 0o600);
 }

@@ -22,7 +22,8 @@ fn a_lock_cannot_be_held_by_another_user() {
     world.ok(&["take", "--as", "alice"]);
     world.ok(&["archive", "--older-than", "1d"]);
     drop(world.router(&[]));
-    std::fs::set_permissions(world.path(), std::fs::Permissions::from_mode(0o755)).expect("its own directory");
+    std::fs::set_permissions(world.path(), std::fs::Permissions::from_mode(0o755))
+        .expect("its own directory");
     let locks = [
         "spool/lock",
         "spool/routing.lock",
@@ -34,10 +35,24 @@ fn a_lock_cannot_be_held_by_another_user() {
     ];
     for lock in locks {
         let path = world.room(lock);
-        assert_eq!(path.metadata().expect(lock).permissions().mode() & 0o777, 0o600, "{lock}");
+        assert_eq!(
+            path.metadata().expect(lock).permissions().mode() & 0o777,
+            0o600,
+            "{lock}"
+        );
         let mut other = Command::new("setpriv");
-        other.args(["--reuid=65534", "--regid=65534", "--clear-groups", "flock", "--nonblock"]);
-        let held = other.arg(&path).arg("true").output().expect("setpriv and flock");
+        other.args([
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "flock",
+            "--nonblock",
+        ]);
+        let held = other
+            .arg(&path)
+            .arg("true")
+            .output()
+            .expect("setpriv and flock");
         assert!(!held.status.success(), "{lock}");
     }
 }
@@ -73,10 +88,16 @@ fn whoever_finds_a_lock_held_gives_up_in_time_and_says_by_whom() {
     for (lock, args) in cases {
         let complaint = while_held(&world, lock, || world.run(args)).fails(75, args);
         assert!(complaint.contains(lock), "{lock}: {complaint}");
-        assert!(!cfg!(target_os = "linux") || complaint.contains(&pid), "{lock}: {complaint}");
+        assert!(
+            !cfg!(target_os = "linux") || complaint.contains(&pid),
+            "{lock}: {complaint}"
+        );
     }
     let input = r#"{"hook_event_name": "UserPromptSubmit", "session_id": "s1"}"#;
-    while_held(&world, "sessions/.lock", || world.pipe(&["hook", "claude"], input)).ok(&["hook"]);
+    while_held(&world, "sessions/.lock", || {
+        world.pipe(&["hook", "claude"], input)
+    })
+    .ok(&["hook"]);
     let waits = ["wait", "--as", "alice", "--timeout", "100ms"];
     while_held(&world, "spool/lock", || world.run(&waits)).fails(4, &waits);
 }

@@ -32,10 +32,18 @@ fn small(world: &World, args: &[&str], input: &str) -> Ran {
         .arg(format!("ulimit -d {MOST}; exec \"$0\" \"$@\""))
         .arg(program.get_program())
         .args(program.get_args());
-    shell.current_dir(world.path()).env("MAILBAG_AGENT", "alice").env("NO_COLOR", "1").write_stdin(input);
+    shell
+        .current_dir(world.path())
+        .env("MAILBAG_AGENT", "alice")
+        .env("NO_COLOR", "1")
+        .write_stdin(input);
     let output = shell.output().expect("a shell");
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Ran { code: output.status.code().unwrap_or(-1), out: text(output.stdout), err: text(output.stderr) }
+    Ran {
+        code: output.status.code().unwrap_or(-1),
+        out: text(output.stdout),
+        err: text(output.stderr),
+    }
 }
 
 #[test]
@@ -48,11 +56,30 @@ fn a_hundred_large_messages_cost_a_listing_a_hook_and_a_wait_no_memory() {
     }
     world.ok(&["run", "--once"]);
     let listed = small(&world, &["inbox"], "").ok(&["inbox"]);
-    assert_eq!(listed.lines().filter(|line| line.ends_with("large")).count(), 50, "{listed}");
-    let told = small(&world, &["hook", "claude"], &recorded("claude", "SessionStart-startup")).ok(&["hook"]);
-    assert!(told.contains("101 unread") && told.contains("“large”"), "{told}");
+    assert_eq!(
+        listed
+            .lines()
+            .filter(|line| line.ends_with("large"))
+            .count(),
+        50,
+        "{listed}"
+    );
+    let told = small(
+        &world,
+        &["hook", "claude"],
+        &recorded("claude", "SessionStart-startup"),
+    )
+    .ok(&["hook"]);
+    assert!(
+        told.contains("101 unread") && told.contains("“large”"),
+        "{told}"
+    );
     let waited = small(&world, &["wait", "--type", "message", "--json"], "").ok(&["wait"]);
-    assert!(waited.len() > 1_000_000, "the one that is shown is whole: {}", waited.len());
+    assert!(
+        waited.len() > 1_000_000,
+        "the one that is shown is whole: {}",
+        waited.len()
+    );
     let taken = small(&world, &["take", "--json"], "").ok(&["take"]);
     assert!(taken.len() > 1_000_000, "{}", taken.len());
 }
@@ -69,16 +96,48 @@ fn what_is_short_stands_in_front_of_the_body_in_each_copy() {
     world.drop_file("bob", "m.json", mail.to_string());
     world.ok(&["run", "--once"]);
     let copy =
-        fs::read_to_string(world.room(&format!("inbox/alice/{}", world.names("inbox/alice")[0]))).expect("a copy");
+        fs::read_to_string(world.room(&format!("inbox/alice/{}", world.names("inbox/alice")[0])))
+            .expect("a copy");
     let fields: serde_json::Map<String, Value> = serde_json::from_str(&copy).expect("JSON");
     let body = copy.find("\"body\"").expect("a body");
-    for name in ["delivery", "type", "priority", "requires_response", "subject", "from", "id"] {
-        assert!(copy.find(&format!("\"{name}\"")).is_some_and(|at| at < body && at < 4096), "{name}");
+    for name in [
+        "delivery",
+        "type",
+        "priority",
+        "requires_response",
+        "subject",
+        "from",
+        "id",
+    ] {
+        assert!(
+            copy.find(&format!("\"{name}\""))
+                .is_some_and(|at| at < body && at < 4096),
+            "{name}"
+        );
     }
-    assert_eq!((&fields["mood"], &fields["metadata"]["m"]), (&json!(long), &json!(long)));
+    assert_eq!(
+        (&fields["mood"], &fields["metadata"]["m"]),
+        (&json!(long), &json!(long))
+    );
     let listed = world.json(&["inbox", "alice"])[0].clone();
-    let facts = ["type", "priority", "subject", "preview", "requires_response"].map(|name| listed[name].clone());
-    assert_eq!(facts, [json!("question"), json!("high"), json!("last"), json!("begin"), json!(true)]);
+    let facts = [
+        "type",
+        "priority",
+        "subject",
+        "preview",
+        "requires_response",
+    ]
+    .map(|name| listed[name].clone());
+    assert_eq!(
+        facts,
+        [
+            json!("question"),
+            json!("high"),
+            json!("last"),
+            json!("begin"),
+            json!(true)
+        ]
+    );
     assert_eq!(listed["seq"], fields["delivery"]["seq"]);
 }
 
@@ -86,9 +145,14 @@ fn what_is_short_stands_in_front_of_the_body_in_each_copy() {
 fn a_large_file_that_somebody_put_into_an_inbox_by_hand_is_listed_whatever_its_order() {
     let world = World::with(&["alice", "bob"]);
     let body = "x".repeat(300_000);
-    let text = format!(r#"{{"body": "{body}", "id": "m-1", "from": "bob", "type": "task", "subject": "behind"}}"#);
+    let text = format!(
+        r#"{{"body": "{body}", "id": "m-1", "from": "bob", "type": "task", "subject": "behind"}}"#
+    );
     world.write("inbox/alice/20260101T000000.000000Z-bob-m-1.json", text);
-    world.write("inbox/alice/20260101T000000.000001Z-bob-m-2.json", format!("{{\"body\": \"{body}"));
+    world.write(
+        "inbox/alice/20260101T000000.000001Z-bob-m-2.json",
+        format!("{{\"body\": \"{body}"),
+    );
     let listed = world.json(&["inbox", "alice"]);
     assert_eq!(listed[0]["problem"], "placed here directly, sender unknown");
     assert!(listed[1]["problem"].is_string(), "{listed}");
@@ -102,16 +166,27 @@ fn hooks_look_through_a_full_inbox_again_only_once_something_has_changed() {
     assert!(fire(&world, "claude", "UserPromptSubmit").contains("unread"));
     let looked = world.room("sessions/.alice.looked");
     assert_eq!(
-        (fire(&world, "claude", "UserPromptSubmit").as_str(), looked.exists()),
+        (
+            fire(&world, "claude", "UserPromptSubmit").as_str(),
+            looked.exists()
+        ),
         ("", false),
         "it has just changed"
     );
     let long_ago = SystemTime::now() - Duration::from_secs(3600);
     for directory in ["inbox/alice", "inbox/alice/.announced"] {
         let times = fs::FileTimes::new().set_modified(long_ago);
-        fs::File::open(world.room(directory)).and_then(|dir| dir.set_times(times)).expect("its own directory");
+        fs::File::open(world.room(directory))
+            .and_then(|dir| dir.set_times(times))
+            .expect("its own directory");
     }
-    assert_eq!((fire(&world, "claude", "UserPromptSubmit").as_str(), looked.exists()), ("", true));
+    assert_eq!(
+        (
+            fire(&world, "claude", "UserPromptSubmit").as_str(),
+            looked.exists()
+        ),
+        ("", true)
+    );
     assert_eq!(fire(&world, "claude", "UserPromptSubmit"), "");
     world.send("bob", "alice", "news");
     assert!(fire(&world, "claude", "UserPromptSubmit").contains("“news”"));
@@ -126,12 +201,23 @@ fn listings(world: &World) -> (usize, String) {
     fs::write(&input, recorded("claude", "UserPromptSubmit")).expect("a file");
     let hook = world.bare(&["hook", "claude"]);
     let mut shell = std::process::Command::new("sh");
-    shell.args(["-c", "input=$1; shift; exec \"$@\" < \"$input\"", "sh"]).arg(input).arg(hook.get_program());
-    shell.args(hook.get_args()).current_dir(world.path()).env("MAILBAG_AGENT", "alice");
-    let ran = Tracer::new(&world.room("")).expect("a room").run(shell, Plan::Count).expect("a trace");
+    shell
+        .args(["-c", "input=$1; shift; exec \"$@\" < \"$input\"", "sh"])
+        .arg(input)
+        .arg(hook.get_program());
+    shell
+        .args(hook.get_args())
+        .current_dir(world.path())
+        .env("MAILBAG_AGENT", "alice");
+    let ran = Tracer::new(&world.room(""))
+        .expect("a room")
+        .run(shell, Plan::Count)
+        .expect("a trace");
     assert_eq!((ran.end, ran.stderr.as_str()), (End::Exited(0), ""));
     let inbox = world.room("inbox/alice").canonicalize().expect("an inbox");
-    let lists = |call: &&crate::sweep::calls::Call| call.name == "getdents64" && call.paths.contains(&inbox);
+    let lists = |call: &&crate::sweep::calls::Call| {
+        call.name == "getdents64" && call.paths.contains(&inbox)
+    };
     (ran.calls.iter().filter(lists).count(), ran.stdout)
 }
 
@@ -142,18 +228,36 @@ fn a_hook_finds_new_mail_in_an_inbox_of_ten_thousand_without_listing_it() {
     note("the same");
     multiply(&world, "alice", 10_100);
     let (listed, told) = listings(&world);
-    assert!(listed > 0 && told.contains("10101 unread"), "{listed}: {told}");
+    assert!(
+        listed > 0 && told.contains("10101 unread"),
+        "{listed}: {told}"
+    );
     note("first");
     assert_eq!(listings(&world).0, 0, "a changed inbox is not listed again");
     note("second");
     note("third");
     let (listed, told) = listings(&world);
-    assert!(told.contains("mailbag: about 10104 unread, 2 new:"), "{told}");
-    assert!(told.contains("“second”") && told.contains("“third”") && !told.contains("“first”"), "{told}");
+    assert!(
+        told.contains("mailbag: about 10104 unread, 2 new:"),
+        "{told}"
+    );
+    assert!(
+        told.contains("“second”") && told.contains("“third”") && !told.contains("“first”"),
+        "{told}"
+    );
     assert_eq!(listed, 0);
-    assert_eq!(fire(&world, "claude", "UserPromptSubmit"), "", "everything was announced");
+    assert_eq!(
+        fire(&world, "claude", "UserPromptSubmit"),
+        "",
+        "everything was announced"
+    );
     let told = fire(&world, "claude", "SessionStart-clear");
-    assert!(told.contains("about 10104 unread") && ["first", "second", "third"].iter().all(|body| told.contains(body)));
+    assert!(
+        told.contains("about 10104 unread")
+            && ["first", "second", "third"]
+                .iter()
+                .all(|body| told.contains(body))
+    );
 }
 
 #[test]
@@ -164,18 +268,29 @@ fn a_hook_lists_a_large_inbox_again_after_a_while_and_once_its_newest_mail_was_r
     assert!(fire(&world, "claude", "UserPromptSubmit").contains("10101 unread"));
     let by_hand = |n: u32| {
         let text = json!({"id": format!("h{n}"), "from": "bob", "type": "message", "body": format!("by hand {n}")});
-        world.write(&format!("inbox/alice/20990101T000000.00000{n}Z-bob-h{n}.json"), text.to_string());
+        world.write(
+            &format!("inbox/alice/20990101T000000.00000{n}Z-bob-h{n}.json"),
+            text.to_string(),
+        );
     };
     by_hand(1);
-    assert_eq!(fire(&world, "claude", "UserPromptSubmit"), "", "only the log shows new mail without a listing");
+    assert_eq!(
+        fire(&world, "claude", "UserPromptSubmit"),
+        "",
+        "only the log shows new mail without a listing"
+    );
     let mut listed = world.read("sessions/.alice.listed");
     listed["at"] = json!(listed["at"].as_i64().expect("microseconds") - 601_000_000);
     world.write("sessions/.alice.listed", listed.to_string());
-    assert!(fire(&world, "claude", "UserPromptSubmit").contains("placed here directly, sender unknown"));
+    assert!(
+        fire(&world, "claude", "UserPromptSubmit").contains("placed here directly, sender unknown")
+    );
     by_hand(2);
     world.ok(&["read", "--as", "alice", "--all", "-q"]);
     by_hand(3);
-    assert!(fire(&world, "claude", "UserPromptSubmit").contains("placed here directly, sender unknown"));
+    assert!(
+        fire(&world, "claude", "UserPromptSubmit").contains("placed here directly, sender unknown")
+    );
 }
 
 #[test]
@@ -185,12 +300,30 @@ fn of_very_many_the_newest_are_listed_and_it_says_so() {
     multiply(&world, "alice", 300);
     let ran = world.run(&["inbox", "alice"]);
     assert_eq!(ran.out.lines().count(), 50);
-    assert!(ran.err.contains("newest 50 of 301 unread messages; --all shows all"), "{}", ran.err);
+    assert!(
+        ran.err
+            .contains("newest 50 of 301 unread messages; --all shows all"),
+        "{}",
+        ran.err
+    );
     assert_eq!(world.run(&["inbox", "alice", "-q"]).err, "");
     let ran = world.run(&["inbox", "alice", "--limit", "3"]);
-    assert!(ran.out.lines().count() == 3 && ran.err.contains("newest 3 of 301"), "{ran:?}");
+    assert!(
+        ran.out.lines().count() == 3 && ran.err.contains("newest 3 of 301"),
+        "{ran:?}"
+    );
     let ran = world.run(&["inbox", "alice", "--all"]);
     assert_eq!((ran.out.lines().count(), ran.err.as_str()), (301, ""));
-    assert_eq!(world.json(&["inbox", "alice"]).as_array().map(Vec::len), Some(301), "data is whole");
-    assert_eq!(world.json(&["inbox", "alice", "--limit", "2"]).as_array().map(Vec::len), Some(2));
+    assert_eq!(
+        world.json(&["inbox", "alice"]).as_array().map(Vec::len),
+        Some(301),
+        "data is whole"
+    );
+    assert_eq!(
+        world
+            .json(&["inbox", "alice", "--limit", "2"])
+            .as_array()
+            .map(Vec::len),
+        Some(2)
+    );
 }

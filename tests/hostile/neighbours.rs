@@ -21,8 +21,16 @@ fn a_hard_link_to_somebody_else_s_file_is_refused_after_a_while() {
     fs::hard_link(&secret, town.room("outbox/mallory/x.json")).expect("one file system");
     assert_eq!(town.wait_for_refusals("mallory", 1), ["hard_link"]);
     town.is_alive("bob", "bob");
-    assert!(!town.inbox("mallory").iter().any(|mail| mail.to_string().contains("the secret")));
-    assert!(fs::read_to_string(&secret).is_ok_and(|text| text.contains("the secret")), "its other name keeps it");
+    assert!(
+        !town
+            .inbox("mallory")
+            .iter()
+            .any(|mail| mail.to_string().contains("the secret"))
+    );
+    assert!(
+        fs::read_to_string(&secret).is_ok_and(|text| text.contains("the secret")),
+        "its other name keeps it"
+    );
 }
 
 #[test]
@@ -32,7 +40,11 @@ fn where_the_registry_pins_an_owner_only_its_files_are_taken() {
     }
     let town = Town::with(&[json!({"id": "alice", "uid": NOBODY}), json!({"id": "bob"})]).run();
     for (name, owner) in [("forged.json", 0), ("own.json", NOBODY)] {
-        let draft = town.drop_file("alice", &format!(".{name}"), json!({"to": "bob", "body": name}).to_string());
+        let draft = town.drop_file(
+            "alice",
+            &format!(".{name}"),
+            json!({"to": "bob", "body": name}).to_string(),
+        );
         chown(&draft, Some(owner), None).expect("root may");
         fs::rename(&draft, draft.with_file_name(name)).expect("the same directory");
     }
@@ -44,7 +56,16 @@ fn where_the_registry_pins_an_owner_only_its_files_are_taken() {
 /// What a shell of another user can do, and whether it worked.
 fn as_nobody(script: &str, town: &Town) -> bool {
     let mut shell = Command::new("setpriv");
-    shell.args(["--reuid=65534", "--regid=65534", "--clear-groups", "sh", "-c", script]).current_dir(town.room(""));
+    shell
+        .args([
+            "--reuid=65534",
+            "--regid=65534",
+            "--clear-groups",
+            "sh",
+            "-c",
+            script,
+        ])
+        .current_dir(town.room(""));
     shell.output().expect("setpriv").status.success()
 }
 
@@ -60,7 +81,10 @@ fn another_user_s_process_can_use_its_own_outbox_alone() {
             .is_ok_and(|outbox| std::os::unix::fs::MetadataExt::uid(&outbox) == NOBODY)
     });
     let message = r#"'{"to": "bob", "body": "from a guest"}'"#;
-    assert!(as_nobody(&format!("echo {message} > outbox/guest/x.json"), &town));
+    assert!(as_nobody(
+        &format!("echo {message} > outbox/guest/x.json"),
+        &town
+    ));
     town.wait_for_bodies("bob", &["from a guest"]);
     let others = [
         "outbox/bob/x.json",
@@ -75,10 +99,19 @@ fn another_user_s_process_can_use_its_own_outbox_alone() {
     ];
     for other in others {
         assert!(
-            !as_nobody(&format!("mkdir -p \"$(dirname '{other}')\" && echo {message} > '{other}'"), &town),
+            !as_nobody(
+                &format!("mkdir -p \"$(dirname '{other}')\" && echo {message} > '{other}'"),
+                &town
+            ),
             "{other}"
         );
-        assert!(!as_nobody(&format!("rm -f '{other}' && [ ! -e '{other}' ] && [ -e spool/none ]"), &town), "{other}");
+        assert!(
+            !as_nobody(
+                &format!("rm -f '{other}' && [ ! -e '{other}' ] && [ -e spool/none ]"),
+                &town
+            ),
+            "{other}"
+        );
     }
     town.is_alive("bob", "bob");
     town.wait_for_bodies("bob", &["from a guest"]);
@@ -87,9 +120,10 @@ fn another_user_s_process_can_use_its_own_outbox_alone() {
 
 #[test]
 fn where_originals_and_refusals_go_may_be_a_symlink_and_nothing_behind_it_is_touched() {
-    for (directory, message) in
-        [("sent/alice", json!({"to": "bob", "body": "x"})), ("rejected/alice", json!({"to": "?"}))]
-    {
+    for (directory, message) in [
+        ("sent/alice", json!({"to": "bob", "body": "x"})),
+        ("rejected/alice", json!({"to": "?"})),
+    ] {
         let town = Town::of(&["alice", "bob"]).run();
         let (elsewhere, parent) = (town.path().join("elsewhere"), town.room(directory));
         fs::create_dir(&elsewhere).expect("the world");
@@ -100,7 +134,9 @@ fn where_originals_and_refusals_go_may_be_a_symlink_and_nothing_behind_it_is_tou
         town.is_alive("bob", "bob");
         assert_eq!(fs::read_dir(&elsewhere).expect("it stays").count(), 0);
         fs::remove_file(&parent).expect("it is there");
-        town.wait("it is kept where it belongs", || !town.names(directory).is_empty());
+        town.wait("it is kept where it belongs", || {
+            !town.names(directory).is_empty()
+        });
         town.wait_until_nothing_waits();
         assert_eq!(town.count("bob"), usize::from(directory == "sent/alice"));
     }
@@ -110,7 +146,10 @@ fn where_originals_and_refusals_go_may_be_a_symlink_and_nothing_behind_it_is_tou
 fn a_message_already_there_under_the_name_of_a_claim_is_never_overwritten() {
     let town = Town::of(&["alice", "bob"]);
     for n in 1..5 {
-        town.write(&format!("spool/claim/{n}~alice~x.json"), json!({"to": "bob", "body": n.to_string()}).to_string());
+        town.write(
+            &format!("spool/claim/{n}~alice~x.json"),
+            json!({"to": "bob", "body": n.to_string()}).to_string(),
+        );
     }
     town.mail("alice", "x.json", json!({"to": "bob", "body": "mine"}));
     town.ok(&["run", "--once"]);
@@ -125,7 +164,10 @@ fn a_claim_with_the_largest_number_there_is_stops_nobody() {
     town.mail("alice", "x.json", json!({"to": "bob", "body": "in order"}));
     town.ok(&["run", "--once"]);
     assert_eq!(town.bodies("bob"), ["in order"]);
-    assert!(town.room(&largest).exists(), "what is no claim is left alone");
+    assert!(
+        town.room(&largest).exists(),
+        "what is no claim is left alone"
+    );
 }
 
 #[test]
@@ -168,7 +210,10 @@ fn no_name_in_a_message_leads_out_of_the_room() {
 
 /// The names around the room, but for the routers' words.
 fn outside(town: &Town) -> Vec<String> {
-    crate::town::listing(town.path()).into_iter().filter(|name| !name.starts_with("router-")).collect()
+    crate::town::listing(town.path())
+        .into_iter()
+        .filter(|name| !name.starts_with("router-"))
+        .collect()
 }
 
 #[test]
@@ -176,7 +221,11 @@ fn an_outbox_swapped_for_a_symlink_and_back_all_the_time_lets_nothing_through_fr
     let town = Town::of(&["mallory", "bob"]).run();
     let (elsewhere, link) = (town.path().join("elsewhere"), town.path().join("link"));
     fs::create_dir(&elsewhere).expect("the world");
-    fs::write(elsewhere.join("x.json"), r#"{"to": "bob", "body": "from behind"}"#).expect("the world");
+    fs::write(
+        elsewhere.join("x.json"),
+        r#"{"to": "bob", "body": "from behind"}"#,
+    )
+    .expect("the world");
     symlink(&elsewhere, &link).expect("the world");
     for _ in 0..200 {
         exchange(&link, &town.room("outbox/mallory"));
@@ -192,8 +241,11 @@ fn an_outbox_swapped_for_a_symlink_and_back_all_the_time_lets_nothing_through_fr
 fn a_process_of_the_same_user_can_send_as_another_agent_and_a_changed_log_shows() {
     let mut town = Town::of(&["mallory", "alice", "bob"]).run();
     // Whoever writes here, nothing in the file tells that it was not alice.
-    fs::write(town.room("outbox/alice/x.json"), r#"{"to": "bob", "body": "forged by mallory"}"#)
-        .expect("the same user");
+    fs::write(
+        town.room("outbox/alice/x.json"),
+        r#"{"to": "bob", "body": "forged by mallory"}"#,
+    )
+    .expect("the same user");
     assert_eq!(town.wait_for_mail("bob", 1)[0]["from"], "alice");
     town.stop();
     town.verify();

@@ -14,11 +14,18 @@ struct Dead(PathBuf);
 impl Dead {
     /// `None` where nothing can be mounted, and the test is skipped.
     fn over(place: &Path) -> Option<Dead> {
-        let script =
-            "exec 9<>/dev/fuse && mount -i -t fuse -o fd=9,rootmode=40000,user_id=0,group_id=0,allow_other none \"$0\"";
-        let mounted = Command::new("sh").arg("-c").arg(script).arg(place).output().expect("a shell");
+        let script = "exec 9<>/dev/fuse && mount -i -t fuse -o fd=9,rootmode=40000,user_id=0,group_id=0,allow_other none \"$0\"";
+        let mounted = Command::new("sh")
+            .arg("-c")
+            .arg(script)
+            .arg(place)
+            .output()
+            .expect("a shell");
         if !mounted.status.success() {
-            skip(format_args!("dead mounts: {}", String::from_utf8_lossy(&mounted.stderr)));
+            skip(format_args!(
+                "dead mounts: {}",
+                String::from_utf8_lossy(&mounted.stderr)
+            ));
             return None;
         }
         let dead = fs::metadata(place).expect_err("its server has died");
@@ -35,14 +42,25 @@ impl Drop for Dead {
 
 /// How many lines of the router's own log say that something waits.
 fn warnings(town: &Town) -> usize {
-    town.words().lines().filter(|line| line.contains(" WARN ")).count()
+    town.words()
+        .lines()
+        .filter(|line| line.contains(" WARN "))
+        .count()
 }
 
 /// The processor time of a process so far, in hundredths of a second.
 fn ticks(pid: u32) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).expect("it runs");
-    let fields: Vec<&str> = stat.rsplit_once(')').expect("a name").1.split_whitespace().collect();
-    fields[11..13].iter().map(|field| field.parse::<u64>().expect("a number")).sum()
+    let fields: Vec<&str> = stat
+        .rsplit_once(')')
+        .expect("a name")
+        .1
+        .split_whitespace()
+        .collect();
+    fields[11..13]
+        .iter()
+        .map(|field| field.parse::<u64>().expect("a number"))
+        .sum()
 }
 
 /// Shows that a router does next to nothing for a while.
@@ -50,7 +68,10 @@ fn is_quiet(pid: u32) {
     let before = ticks(pid);
     so_within(Duration::from_secs(3), || false);
     let spent = ticks(pid) - before;
-    assert!(spent < 60, "{spent} hundredths of a second in three seconds");
+    assert!(
+        spent < 60,
+        "{spent} hundredths of a second in three seconds"
+    );
 }
 
 // P113
@@ -60,13 +81,29 @@ fn dead_mounts_over_all_of_an_agent_s_directories_hold_up_nobody_else() {
         return;
     }
     let mut town = Town::of(&["mallory", "alice", "bob"]);
-    town.mail("alice", "x.json", json!({"to": ["mallory", "bob"], "body": "to both"}));
-    town.mail("mallory", "x.json", json!({"to": "bob", "body": "from behind"}));
+    town.mail(
+        "alice",
+        "x.json",
+        json!({"to": ["mallory", "bob"], "body": "to both"}),
+    );
+    town.mail(
+        "mallory",
+        "x.json",
+        json!({"to": "bob", "body": "from behind"}),
+    );
     for kept in ["sent/mallory", "rejected/mallory"] {
         fs::create_dir_all(town.room(kept)).expect("the room");
     }
-    let places = ["outbox/mallory", "inbox/mallory", "sent/mallory", "rejected/mallory"];
-    let dead: Option<Vec<Dead>> = places.iter().map(|place| Dead::over(&town.room(place))).collect();
+    let places = [
+        "outbox/mallory",
+        "inbox/mallory",
+        "sent/mallory",
+        "rejected/mallory",
+    ];
+    let dead: Option<Vec<Dead>> = places
+        .iter()
+        .map(|place| Dead::over(&town.room(place)))
+        .collect();
     let Some(dead) = dead else { return };
     for at_start in [true, false] {
         if at_start {
@@ -76,10 +113,18 @@ fn dead_mounts_over_all_of_an_agent_s_directories_hold_up_nobody_else() {
         town.is_alive("bob", "alice");
         for place in ["outbox/mallory", "inbox/mallory"] {
             let is_dead = |line: &Value| {
-                line["what"].as_str().is_some_and(|what| what.starts_with(place))
-                    && line["reason"].as_str().is_some_and(|why| why.contains("not connected"))
+                line["what"]
+                    .as_str()
+                    .is_some_and(|what| what.starts_with(place))
+                    && line["reason"]
+                        .as_str()
+                        .is_some_and(|why| why.contains("not connected"))
             };
-            town.wait(place, || town.status()["blocked"].as_array().is_some_and(|all| all.iter().any(is_dead)));
+            town.wait(place, || {
+                town.status()["blocked"]
+                    .as_array()
+                    .is_some_and(|all| all.iter().any(is_dead))
+            });
         }
         is_quiet(town.router().pid());
     }
@@ -87,7 +132,9 @@ fn dead_mounts_over_all_of_an_agent_s_directories_hold_up_nobody_else() {
     drop(dead);
     town.wait_for_bodies("bob", &["to both", "from behind"]);
     town.wait_for_bodies("mallory", &["to both"]);
-    town.wait("the original is kept", || !listing(&town.room("sent/mallory")).is_empty());
+    town.wait("the original is kept", || {
+        !listing(&town.room("sent/mallory")).is_empty()
+    });
     town.wait_until_nothing_waits();
     town.verify();
 }
@@ -99,14 +146,21 @@ fn a_mount_that_comes_and_goes_all_the_time_is_said_once_a_minute() {
     }
     let town = Town::of(&["mallory", "alice", "bob"]).run();
     for n in 0..60 {
-        let Some(_dead) = Dead::over(&town.room("outbox/mallory")) else { return };
+        let Some(_dead) = Dead::over(&town.room("outbox/mallory")) else {
+            return;
+        };
         town.router().signal(rustix::process::Signal::HUP);
         if n % 20 == 0 {
             town.is_alive("alice", "bob");
         }
     }
     town.is_alive("mallory", "bob");
-    assert!(warnings(&town) < 12, "{} warnings:\n{}", warnings(&town), town.words());
+    assert!(
+        warnings(&town) < 12,
+        "{} warnings:\n{}",
+        warnings(&town),
+        town.words()
+    );
 }
 
 #[test]
@@ -115,12 +169,28 @@ fn devices_that_cannot_be_opened_are_refused_like_those_that_can() {
         return;
     }
     let town = Town::of(&["mallory", "alice", "bob"]).run();
-    let nodes = [["c", "10", "255"], ["c", "240", "0"], ["b", "240", "0"], ["c", "1", "3"]];
+    let nodes = [
+        ["c", "10", "255"],
+        ["c", "240", "0"],
+        ["b", "240", "0"],
+        ["c", "1", "3"],
+    ];
     for (n, [kind, major, minor]) in nodes.iter().enumerate() {
         let node = town.room(&format!("outbox/mallory/{n}.json"));
-        tool("mknod", [node.as_os_str(), (*kind).as_ref(), (*major).as_ref(), (*minor).as_ref()]);
+        tool(
+            "mknod",
+            [
+                node.as_os_str(),
+                (*kind).as_ref(),
+                (*major).as_ref(),
+                (*minor).as_ref(),
+            ],
+        );
     }
-    assert_eq!(town.wait_for_refusals("mallory", nodes.len()), vec!["not_a_file"; nodes.len()]);
+    assert_eq!(
+        town.wait_for_refusals("mallory", nodes.len()),
+        vec!["not_a_file"; nodes.len()]
+    );
     town.is_alive("alice", "bob");
     town.wait_until_nothing_waits();
 }
@@ -134,16 +204,35 @@ fn an_outbox_without_permissions_costs_a_router_of_a_plain_user_nothing() {
     let program = town.path().join("mailbag");
     let run = town.bare(&["run"]);
     copy_program(run.get_program(), &program);
-    tool("chown", ["-R".as_ref(), "65534:65534".as_ref(), town.path().as_os_str()]);
+    tool(
+        "chown",
+        [
+            "-R".as_ref(),
+            "65534:65534".as_ref(),
+            town.path().as_os_str(),
+        ],
+    );
     town.ok(&["trust", "--yes"]);
     let mut command = Command::new("setpriv");
-    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program).args(run.get_args());
+    command
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&program)
+        .args(run.get_args());
     command.current_dir(town.path()).env("NO_COLOR", "1");
     for name in ["HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME"] {
         command.env(name, town.path());
     }
     town.start_by(command);
-    let own = |below: &str| tool("chown", ["-R".as_ref(), "65534:65534".as_ref(), town.room(below).as_os_str()]);
+    let own = |below: &str| {
+        tool(
+            "chown",
+            [
+                "-R".as_ref(),
+                "65534:65534".as_ref(),
+                town.room(below).as_os_str(),
+            ],
+        )
+    };
     for closed in ["outbox/mallory", "outbox"] {
         tool("chmod", ["000".as_ref(), town.room(closed).as_os_str()]);
         town.router().signal(rustix::process::Signal::HUP);
@@ -152,7 +241,9 @@ fn an_outbox_without_permissions_costs_a_router_of_a_plain_user_nothing() {
         tool("chmod", ["755".as_ref(), town.room(closed).as_os_str()]);
         town.mail("alice", "x.json", json!({"to": "bob", "body": closed}));
         own("outbox");
-        let came = so_within(PATIENCE, || town.bodies("bob").iter().any(|body| body == closed));
+        let came = so_within(PATIENCE, || {
+            town.bodies("bob").iter().any(|body| body == closed)
+        });
         assert!(came, "{closed}: {}\n{:#?}", town.words(), town.status());
     }
     assert!(warnings(&town) < 12, "{}", town.words());
@@ -163,11 +254,18 @@ fn with_few(town: &mut Town, setting: &str, most: u32) -> bool {
     let script = format!("echo {most} > /proc/sys/user/{setting} && exec \"$0\" \"$@\"");
     let run = town.bare(&["run"]);
     let mut command = Command::new("unshare");
-    if !Command::new("unshare").args(["-Ur", "true"]).status().is_ok_and(|status| status.success()) {
+    if !Command::new("unshare")
+        .args(["-Ur", "true"])
+        .status()
+        .is_ok_and(|status| status.success())
+    {
         skip("few watches: this user can make no user namespaces");
         return false;
     }
-    command.args(["-Ur", "sh", "-c", &script]).arg(run.get_program()).args(run.get_args());
+    command
+        .args(["-Ur", "sh", "-c", &script])
+        .arg(run.get_program())
+        .args(run.get_args());
     command.current_dir(town.path()).env("NO_COLOR", "1");
     town.start_by(command);
     true
@@ -176,9 +274,10 @@ fn with_few(town: &mut Town, setting: &str, most: u32) -> bool {
 #[test]
 fn too_few_watches_for_the_agents_are_said_once_with_the_setting_to_raise() {
     let agents: Vec<String> = (0..60).map(|n| format!("a{n}")).collect();
-    for (setting, most, raise) in
-        [("max_inotify_watches", 20, "max_user_watches"), ("max_inotify_instances", 0, "max_user_instances")]
-    {
+    for (setting, most, raise) in [
+        ("max_inotify_watches", 20, "max_user_watches"),
+        ("max_inotify_instances", 0, "max_user_instances"),
+    ] {
         let mut town = Town::of(&agents.iter().map(String::as_str).collect::<Vec<_>>());
         if !with_few(&mut town, setting, most) {
             return;
@@ -186,7 +285,11 @@ fn too_few_watches_for_the_agents_are_said_once_with_the_setting_to_raise() {
         town.is_alive("a59", "a58");
         town.is_alive("a1", "a59");
         let words = town.words();
-        assert_eq!(words.matches(&format!("raise fs.inotify.{raise}")).count(), 1, "{words}");
+        assert_eq!(
+            words.matches(&format!("raise fs.inotify.{raise}")).count(),
+            1,
+            "{words}"
+        );
         assert_eq!(warnings(&town), 1, "{words}");
     }
 }
@@ -199,20 +302,37 @@ fn names_that_will_never_be_taken_are_shown_with_their_cure_and_told_once() {
     town.drop_file("alice", "b.JSON", &body);
     town.drop_file("alice", ".draft", &body);
     town.drop_file("alice", "sub/c.json", &body);
-    town.write("outbox/top.json", json!({"to": "bob", "from": "alice", "body": "beside"}).to_string());
+    town.write(
+        "outbox/top.json",
+        json!({"to": "bob", "from": "alice", "body": "beside"}).to_string(),
+    );
     let mut command = town.bare(&["run"]);
-    command.env("NO_COLOR", "1").env("MAILBAG_TEST_STRAY_MS", "1");
+    command
+        .env("NO_COLOR", "1")
+        .env("MAILBAG_TEST_STRAY_MS", "1");
     town.start_by(command);
     // Looks at everything now, and not only when its next look is due.
     town.router().signal(rustix::process::Signal::HUP);
     let wanted = [
-        ("outbox/alice/a.txt", "mv outbox/alice/a.txt outbox/alice/a.json"),
-        ("outbox/alice/b.JSON", "mv outbox/alice/b.JSON outbox/alice/b.json"),
-        ("outbox/alice/sub", "mv outbox/alice/sub/*.json outbox/alice/"),
+        (
+            "outbox/alice/a.txt",
+            "mv outbox/alice/a.txt outbox/alice/a.json",
+        ),
+        (
+            "outbox/alice/b.JSON",
+            "mv outbox/alice/b.JSON outbox/alice/b.json",
+        ),
+        (
+            "outbox/alice/sub",
+            "mv outbox/alice/sub/*.json outbox/alice/",
+        ),
         ("outbox/top.json", "mv outbox/top.json outbox/alice/"),
     ];
     let line = |what: &str| {
-        let blocked = town.status()["blocked"].as_array().cloned().unwrap_or_default();
+        let blocked = town.status()["blocked"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
         blocked.into_iter().find(|line| line["what"] == what)
     };
     for (what, cure) in wanted {
@@ -231,10 +351,19 @@ fn names_that_will_never_be_taken_are_shown_with_their_cure_and_told_once() {
     town.start(&[]);
     town.is_alive("bob", "bob");
     let told = town.inbox("alice");
-    assert!(told.len() <= 3 && told.iter().all(|mail| mail["from"] == "mailbag"), "{told:#?}");
+    assert!(
+        told.len() <= 3 && told.iter().all(|mail| mail["from"] == "mailbag"),
+        "{told:#?}"
+    );
     // The cure cures.
     for (_, cure) in wanted {
-        tool("sh", ["-c".as_ref(), format!("cd '{}' && {cure}", town.room("").display()).as_ref()]);
+        tool(
+            "sh",
+            [
+                "-c".as_ref(),
+                format!("cd '{}' && {cure}", town.room("").display()).as_ref(),
+            ],
+        );
     }
     town.wait_for_mail("bob", 4);
     fs::remove_dir(town.room("outbox/alice/sub")).expect("it is empty");

@@ -19,13 +19,25 @@ fn escapes_in_messages_and_names_are_kept_in_files_and_neutralised_on_every_line
     let town = Town::of(&["mallory", "bob"]);
     let good = json!({"id": "m1", "to": "bob", "subject": EVIL, "body": EVIL, "thread_id": "t", "mood": EVIL});
     town.mail("mallory", "good.json", good);
-    town.mail("mallory", &format!("{EVIL}.json"), json!({"to": EVIL, "type": EVIL, "body": "x"}));
-    town.drop_file("mallory", &format!("not{EVIL}.json"), format!("{{\"to\": {EVIL}"));
+    town.mail(
+        "mallory",
+        &format!("{EVIL}.json"),
+        json!({"to": EVIL, "type": EVIL, "body": "x"}),
+    );
+    town.drop_file(
+        "mallory",
+        &format!("not{EVIL}.json"),
+        format!("{{\"to\": {EVIL}"),
+    );
     fs::create_dir(town.room(&format!("outbox/dir{EVIL}"))).expect("its parent is there");
     let routed = World::run(&town, &["run", "--once", "-v"]);
     assert!(is_tame(&routed.out) && is_tame(&routed.err), "{routed:?}");
     assert_eq!(town.inbox("bob")[0]["body"], EVIL, "kept as it came");
-    assert_eq!(town.json(&["inbox", "bob"])[0]["subject"], EVIL, "data is data");
+    assert_eq!(
+        town.json(&["inbox", "bob"])[0]["subject"],
+        EVIL,
+        "data is data"
+    );
     let looks: [&[&str]; 9] = [
         &["inbox", "bob"],
         &["inbox", "mallory"],
@@ -39,7 +51,12 @@ fn escapes_in_messages_and_names_are_kept_in_files_and_neutralised_on_every_line
     ];
     for look in looks {
         let ran = World::run(&town, look);
-        assert!(is_tame(&ran.out) && is_tame(&ran.err), "{look:?} shows {:?} {:?}", ran.out, ran.err);
+        assert!(
+            is_tame(&ran.out) && is_tame(&ran.err),
+            "{look:?} shows {:?} {:?}",
+            ran.out,
+            ran.err
+        );
     }
     let ran = World::run(&town, &["read", "--as", "mallory", "--all"]);
     assert!(is_tame(&ran.out) && is_tame(&ran.err), "{ran:?}");
@@ -54,18 +71,37 @@ fn the_router_s_own_words_show_no_escapes_of_a_file_s_name() {
         return;
     }
     let mut town = Town::of(&["mallory", "bob"]);
-    tool("chown", ["-R".as_ref(), "65534:65534".as_ref(), town.path().as_os_str()]);
+    tool(
+        "chown",
+        [
+            "-R".as_ref(),
+            "65534:65534".as_ref(),
+            town.path().as_os_str(),
+        ],
+    );
     fs::set_permissions(town.path(), fs::Permissions::from_mode(0o755)).expect("its own directory");
-    town.mail("mallory", &format!("{EVIL}.json"), json!({"to": "bob", "body": "x"}));
-    tool("chown", ["0:0".as_ref(), town.room("outbox/mallory").as_os_str()]);
+    town.mail(
+        "mallory",
+        &format!("{EVIL}.json"),
+        json!({"to": "bob", "body": "x"}),
+    );
+    tool(
+        "chown",
+        ["0:0".as_ref(), town.room("outbox/mallory").as_os_str()],
+    );
     let run = town.bare(&["run", "-v"]);
     let program = town.path().join("mailbag");
     copy_program(run.get_program(), &program);
     let mut command = Command::new("setpriv");
-    command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(program).args(run.get_args());
+    command
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(program)
+        .args(run.get_args());
     command.current_dir(town.path()).env("NO_COLOR", "1");
     town.start_by(command);
-    town.wait("it says what is pending", || town.words().contains("pending:"));
+    town.wait("it says what is pending", || {
+        town.words().contains("pending:")
+    });
     assert!(is_tame(&town.words()), "{:?}", town.words());
     town.ok(&["trust", "--yes"]);
     town.wait_for_reason("ermission denied");

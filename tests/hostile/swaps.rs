@@ -28,7 +28,9 @@ fn pass_with(town: &Town, is_it: impl Fn(&Call) -> bool, act: impl FnOnce()) {
 }
 
 fn renames_into(call: &Call, directory: &str) -> bool {
-    call.name.starts_with("rename") && call.paths.len() == 2 && call.paths[1].to_string_lossy().contains(directory)
+    call.name.starts_with("rename")
+        && call.paths.len() == 2
+        && call.paths[1].to_string_lossy().contains(directory)
 }
 
 fn claims(call: &Call) -> bool {
@@ -42,17 +44,24 @@ fn swapped(town: &Town, other: impl FnOnce(&Path)) {
     let path = town.drop_file("alice", "x.json", GOOD);
     let outside = town.path().join("other");
     other(&outside);
-    pass_with(town, claims, || fs::rename(&outside, &path).expect("one file system"));
+    pass_with(town, claims, || {
+        fs::rename(&outside, &path).expect("one file system")
+    });
 }
 
 fn codes(town: &Town) -> Vec<String> {
-    town.refusals("alice").iter().map(|refusal| refusal["code"].as_str().unwrap_or_default().to_owned()).collect()
+    town.refusals("alice")
+        .iter()
+        .map(|refusal| refusal["code"].as_str().unwrap_or_default().to_owned())
+        .collect()
 }
 
 #[test]
 fn a_file_swapped_for_another_delivers_what_was_claimed_and_never_what_was_not() {
     let town = Town::of(&["alice", "bob"]);
-    swapped(&town, |other| fs::write(other, r#"{"to": "bob", "body": "another"}"#).expect("the world"));
+    swapped(&town, |other| {
+        fs::write(other, r#"{"to": "bob", "body": "another"}"#).expect("the world")
+    });
     assert_eq!(town.bodies("bob"), ["another"]);
     let kept = &town.names("sent/alice")[0];
     assert_eq!(town.read(&format!("sent/alice/{kept}"))["body"], "another");
@@ -65,8 +74,16 @@ fn a_file_swapped_for_a_symlink_is_refused_and_the_secret_stays_one() {
     let secret = town.path().join("secret");
     fs::write(&secret, r#"{"to": "alice", "body": "the secret"}"#).expect("the world");
     swapped(&town, |other| symlink(&secret, other).expect("the world"));
-    assert_eq!((codes(&town), town.count("bob")), (vec!["symlink".to_owned()], 0));
-    assert!(!town.inbox("alice").iter().any(|mail| mail.to_string().contains("the secret")));
+    assert_eq!(
+        (codes(&town), town.count("bob")),
+        (vec!["symlink".to_owned()], 0)
+    );
+    assert!(
+        !town
+            .inbox("alice")
+            .iter()
+            .any(|mail| mail.to_string().contains("the secret"))
+    );
 }
 
 #[test]
@@ -75,13 +92,21 @@ fn a_file_swapped_for_a_fifo_or_a_directory_is_refused_and_hangs_nothing() {
     for make in makers {
         let town = Town::of(&["alice", "bob"]);
         swapped(&town, make);
-        assert_eq!((codes(&town), town.count("bob")), (vec!["not_a_file".to_owned()], 0));
+        assert_eq!(
+            (codes(&town), town.count("bob")),
+            (vec!["not_a_file".to_owned()], 0)
+        );
     }
     let town = Town::of(&["alice", "bob"]);
     let path = town.drop_file("alice", "x.json", GOOD);
     fs::create_dir(town.path().join("directory")).expect("the world");
-    pass_with(&town, claims, || exchange(&town.path().join("directory"), &path));
-    assert_eq!((codes(&town), town.count("bob")), (vec!["not_a_file".to_owned()], 0));
+    pass_with(&town, claims, || {
+        exchange(&town.path().join("directory"), &path)
+    });
+    assert_eq!(
+        (codes(&town), town.count("bob")),
+        (vec!["not_a_file".to_owned()], 0)
+    );
 }
 
 #[test]
@@ -93,9 +118,16 @@ fn a_file_swapped_for_a_hard_link_to_somebody_else_s_is_refused() {
     chown(town.room("outbox/alice"), Some(65534), None).expect("root may");
     let secret = town.path().join("secret");
     fs::write(&secret, r#"{"to": "alice", "body": "the secret"}"#).expect("the world");
-    swapped(&town, |other| fs::hard_link(&secret, other).expect("the world"));
+    swapped(&town, |other| {
+        fs::hard_link(&secret, other).expect("the world")
+    });
     assert_eq!(codes(&town), ["hard_link"]);
-    assert!(!town.inbox("alice").iter().any(|mail| mail.to_string().contains("the secret")));
+    assert!(
+        !town
+            .inbox("alice")
+            .iter()
+            .any(|mail| mail.to_string().contains("the secret"))
+    );
 }
 
 #[test]
@@ -108,7 +140,10 @@ fn a_file_swapped_for_one_of_another_owner_is_refused_where_the_owner_is_pinned(
         fs::write(other, r#"{"to": "bob", "body": "forged"}"#).expect("the world");
         chown(other, Some(65534), None).expect("root may");
     });
-    assert_eq!((codes(&town), town.count("bob")), (vec!["wrong_owner".to_owned()], 0));
+    assert_eq!(
+        (codes(&town), town.count("bob")),
+        (vec!["wrong_owner".to_owned()], 0)
+    );
 }
 
 #[test]
@@ -117,9 +152,15 @@ fn an_outbox_swapped_for_a_symlink_at_the_claim_takes_nothing_from_behind_it() {
     town.drop_file("alice", "x.json", GOOD);
     let (elsewhere, link) = (town.path().join("elsewhere"), town.path().join("link"));
     fs::create_dir(&elsewhere).expect("the world");
-    fs::write(elsewhere.join("x.json"), r#"{"to": "bob", "body": "not mine"}"#).expect("the world");
+    fs::write(
+        elsewhere.join("x.json"),
+        r#"{"to": "bob", "body": "not mine"}"#,
+    )
+    .expect("the world");
     symlink(&elsewhere, &link).expect("the world");
-    pass_with(&town, claims, || exchange(&link, &town.room("outbox/alice")));
+    pass_with(&town, claims, || {
+        exchange(&link, &town.room("outbox/alice"))
+    });
     assert_eq!(town.bodies("bob"), ["as it was looked at"]);
     assert!(elsewhere.join("x.json").is_file());
 }
@@ -131,7 +172,11 @@ fn an_inbox_swapped_for_a_symlink_at_the_delivery_puts_nothing_behind_it() {
     let (elsewhere, link) = (town.path().join("elsewhere"), town.path().join("link"));
     fs::create_dir(&elsewhere).expect("the world");
     symlink(&elsewhere, &link).expect("the world");
-    pass_with(&town, |call| renames_into(call, "inbox/bob/"), || exchange(&link, &town.room("inbox/bob")));
+    pass_with(
+        &town,
+        |call| renames_into(call, "inbox/bob/"),
+        || exchange(&link, &town.room("inbox/bob")),
+    );
     assert_eq!(fs::read_dir(&elsewhere).expect("it stays").count(), 0);
     exchange(&link, &town.room("inbox/bob"));
     town.ok(&["run", "--once"]);
@@ -150,7 +195,12 @@ fn a_writer_that_opened_the_file_before_the_claim_and_writes_after_the_commit_ch
         .at_call(|call| {
             if claims(call) && !opened {
                 opened = true;
-                held.replace(Some(OpenOptions::new().write(true).open(&path).expect("its own file")));
+                held.replace(Some(
+                    OpenOptions::new()
+                        .write(true)
+                        .open(&path)
+                        .expect("its own file"),
+                ));
             }
             if renames_into(call, "inbox/bob/") {
                 let mut file = held.take().expect("it was opened");
@@ -171,13 +221,23 @@ fn a_file_written_between_the_look_and_the_claim_is_read_anew_once_its_writer_ha
     let path = town.drop_file("alice", "x.json", GOOD);
     let mut held = None;
     pass_with(&town, claims, || {
-        let mut file = OpenOptions::new().write(true).truncate(true).open(&path).expect("its own file");
-        file.write_all(br#"{"to": "bob", "body": "half of"#).expect("its own file");
+        let mut file = OpenOptions::new()
+            .write(true)
+            .truncate(true)
+            .open(&path)
+            .expect("its own file");
+        file.write_all(br#"{"to": "bob", "body": "half of"#)
+            .expect("its own file");
         held = Some(file);
     });
-    assert_eq!((town.count("bob"), codes(&town).len()), (0, 0), "it waits for its writer");
+    assert_eq!(
+        (town.count("bob"), codes(&town).len()),
+        (0, 0),
+        "it waits for its writer"
+    );
     let mut file = held.take().expect("it was opened");
-    file.write_all(br#" the new one and the rest"}"#).expect("its own file");
+    file.write_all(br#" the new one and the rest"}"#)
+        .expect("its own file");
     drop(file);
     town.ok(&["run", "--once"]);
     assert_eq!(town.bodies("bob"), ["half of the new one and the rest"]);

@@ -33,14 +33,27 @@ fn allowed(desk: &Desk) -> Vec<String> {
 
 /// The rules of a list in the settings of a project.
 fn listed(desk: &Desk, file: &str, [outer, inner]: [&str; 2]) -> Vec<String> {
-    let rules = meaning(&desk.text(file))[outer][inner].as_array().cloned().unwrap_or_default();
-    rules.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    let rules = meaning(&desk.text(file))[outer][inner]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    rules
+        .iter()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The commands that are allowed, by name.
 fn commands(desk: &Desk) -> Vec<String> {
     let rules = allowed(desk);
-    let of = |rule: &String| Some(rule.strip_prefix("Bash(mailbag ")?.strip_suffix(":*)")?.to_owned());
+    let of = |rule: &String| {
+        Some(
+            rule.strip_prefix("Bash(mailbag ")?
+                .strip_suffix(":*)")?
+                .to_owned(),
+        )
+    };
     rules.iter().filter_map(of).collect()
 }
 
@@ -50,14 +63,31 @@ fn claude_code_may_read_and_send_and_nothing_else() {
     let desk = Desk::new();
     desk.ok(&["install", "claude"]);
     let commands = commands(&desk);
-    for name in ["read", "inbox", "send", "reply", "ack", "wait", "list", "thread", "who", "pending", "claims", "claim"]
-    {
+    for name in [
+        "read", "inbox", "send", "reply", "ack", "wait", "list", "thread", "who", "pending",
+        "claims", "claim",
+    ] {
         assert!(commands.contains(&name.to_owned()), "{name}: {commands:?}");
     }
-    assert!(!commands.iter().any(|name| NEVER.contains(&name.as_str()) || name.contains([' ', '*'])), "{commands:?}");
-    let tools: Vec<String> = allowed(&desk).into_iter().filter(|rule| rule.starts_with("mcp__mailbag__")).collect();
-    assert!(tools.contains(&"mcp__mailbag__fetch_inbox".to_owned()), "{tools:?}");
-    assert_eq!(tools.len() + commands.len(), allowed(&desk).len(), "only commands and tools of mailbag");
+    assert!(
+        !commands
+            .iter()
+            .any(|name| NEVER.contains(&name.as_str()) || name.contains([' ', '*'])),
+        "{commands:?}"
+    );
+    let tools: Vec<String> = allowed(&desk)
+        .into_iter()
+        .filter(|rule| rule.starts_with("mcp__mailbag__"))
+        .collect();
+    assert!(
+        tools.contains(&"mcp__mailbag__fetch_inbox".to_owned()),
+        "{tools:?}"
+    );
+    assert_eq!(
+        tools.len() + commands.len(),
+        allowed(&desk).len(),
+        "only commands and tools of mailbag"
+    );
 }
 
 #[test]
@@ -72,7 +102,10 @@ fn gemini_cli_gets_no_rule_for_a_command_because_it_would_reject_all_others() {
         .map(|rule| rule.replace("mcp__mailbag__", "mcp_mailbag_"))
         .collect();
     assert!(!tools.is_empty());
-    assert_eq!(listed(&desk, ".gemini/settings.json", ["tools", "allowed"]), tools);
+    assert_eq!(
+        listed(&desk, ".gemini/settings.json", ["tools", "allowed"]),
+        tools
+    );
 }
 
 #[test]
@@ -80,18 +113,32 @@ fn a_person_s_own_rule_that_makes_gemini_cli_reject_all_commands_is_reported() {
     // P428
     for file in [".gemini/settings.json", "home/.gemini/settings.json"] {
         let desk = Desk::new();
-        desk.write(file, r#"{"tools": {"allowed": ["write_file", "run_shell_command(git status)"]}}"#);
+        desk.write(
+            file,
+            r#"{"tools": {"allowed": ["write_file", "run_shell_command(git status)"]}}"#,
+        );
         let ran = desk.run(&["install", "gemini"]);
         let warning = "the rule “run_shell_command(git status)” in ";
-        assert!(ran.code == 0 && ran.err.contains(warning) && ran.err.contains("reject all other"), "{file}: {ran:?}");
+        assert!(
+            ran.code == 0 && ran.err.contains(warning) && ran.err.contains("reject all other"),
+            "{file}: {ran:?}"
+        );
         let findings = |desk: &Desk| {
-            let found: Value = serde_json::from_str(&desk.run(&["doctor", "--json"]).out).expect("JSON");
+            let found: Value =
+                serde_json::from_str(&desk.run(&["doctor", "--json"]).out).expect("JSON");
             let all = found["findings"].as_array().cloned().expect("findings");
-            all.into_iter().filter(|one| one["code"] == "commands_shut_out").collect::<Vec<_>>()
+            all.into_iter()
+                .filter(|one| one["code"] == "commands_shut_out")
+                .collect::<Vec<_>>()
         };
         let found = findings(&desk);
-        assert!(found.len() == 1 && found[0]["what"].to_string().contains(file), "{found:?}");
-        let settings = desk.text(file).replace("run_shell_command(git status)", "read_file");
+        assert!(
+            found.len() == 1 && found[0]["what"].to_string().contains(file),
+            "{found:?}"
+        );
+        let settings = desk
+            .text(file)
+            .replace("run_shell_command(git status)", "read_file");
         desk.write(file, settings);
         assert_eq!(findings(&desk), Vec::<Value>::new(), "{file}");
     }
@@ -103,8 +150,14 @@ fn qwen_code_may_use_the_tools_alone_because_a_rule_for_a_command_allows_more() 
     let desk = Desk::new();
     desk.ok(&["install", "claude"]);
     desk.ok(&["install", "qwen"]);
-    let tools: Vec<String> = allowed(&desk).into_iter().filter(|rule| rule.starts_with("mcp__")).collect();
-    assert_eq!(listed(&desk, ".qwen/settings.json", ["permissions", "allow"]), tools);
+    let tools: Vec<String> = allowed(&desk)
+        .into_iter()
+        .filter(|rule| rule.starts_with("mcp__"))
+        .collect();
+    assert_eq!(
+        listed(&desk, ".qwen/settings.json", ["permissions", "allow"]),
+        tools
+    );
 }
 
 #[test]
@@ -112,7 +165,10 @@ fn codex_and_opencode_get_no_rules() {
     let desk = Desk::new();
     for client in ["codex", "opencode"] {
         desk.ok(&["install", client]);
-        assert_eq!(desk.json(&["install", client, "--status", "--project"])["clients"][0]["allow"], Value::Null);
+        assert_eq!(
+            desk.json(&["install", client, "--status", "--project"])["clients"][0]["allow"],
+            Value::Null
+        );
     }
     assert!(meaning(&desk.text("opencode.json"))["permission"].is_null());
     assert!(!desk.is_there(".codex/rules"));
@@ -124,14 +180,20 @@ fn rules_that_would_switch_off_the_persons_own_are_not_added_and_a_note_says_so(
     let text = "{ \"tools\": { \"allowed\": [\"run_shell_command(make)\"] } }\n";
     desk.write("home/.gemini/settings.json", text);
     let said = desk.run(&["install", "gemini"]).err;
-    assert!(said.contains("would replace your own in tools.allowed"), "{said}");
+    assert!(
+        said.contains("would replace your own in tools.allowed"),
+        "{said}"
+    );
     assert!(meaning(&desk.text(".gemini/settings.json"))["tools"].is_null());
     desk.ok(&["uninstall", "gemini"]);
     assert!(!desk.is_there(".gemini/settings.json"));
     // For the user, ours stand before theirs.
     desk.ok(&["install", "gemini", "--user"]);
     let both = desk.text("home/.gemini/settings.json");
-    assert!(both.contains("mcp_mailbag_fetch_inbox") && both.contains("run_shell_command(make)"), "{both}");
+    assert!(
+        both.contains("mcp_mailbag_fetch_inbox") && both.contains("run_shell_command(make)"),
+        "{both}"
+    );
     desk.ok(&["uninstall", "gemini", "--user"]);
     assert_eq!(desk.text("home/.gemini/settings.json"), text);
 }
@@ -141,7 +203,10 @@ fn rules_go_although_the_person_has_rules_of_their_own_now() {
     let desk = Desk::new();
     desk.write(".gemini/settings.json", "{}\n");
     desk.ok(&["install", "gemini"]);
-    desk.write("home/.gemini/settings.json", "{ \"tools\": { \"allowed\": [\"run_shell_command(make)\"] } }\n");
+    desk.write(
+        "home/.gemini/settings.json",
+        "{ \"tools\": { \"allowed\": [\"run_shell_command(make)\"] } }\n",
+    );
     desk.ok(&["uninstall", "gemini"]);
     assert_eq!(desk.text(".gemini/settings.json"), "{}\n");
 }
@@ -155,8 +220,10 @@ fn a_command_that_is_allowed_names_no_file_but_what_it_attaches() {
         let help = desk.ok(&[&name, "--help"]);
         let own = help.split("Global options").next().unwrap_or(&help);
         for value in ["<FILE>", "<PATH>", "<DIR>", "<PROGRAM>", "<COMMAND>"] {
-            let lines: Vec<&str> =
-                own.lines().filter(|line| line.contains(value) && !line.contains("--attach")).collect();
+            let lines: Vec<&str> = own
+                .lines()
+                .filter(|line| line.contains(value) && !line.contains("--attach"))
+                .collect();
             assert!(lines.is_empty(), "{name}: {lines:?}");
         }
     }
@@ -171,10 +238,22 @@ fn the_rules_of_the_person_stay_where_they_are_and_ours_go_alone() {
     desk.write(".claude/settings.json", text);
     desk.ok(&["install", "claude"]);
     let rules = allowed(&desk);
-    assert_eq!(rules[rules.len() - 2..], ["Bash(ls:*)", "Bash(mailbag inbox:*)"], "theirs are last");
-    assert_eq!(rules.iter().filter(|rule| *rule == "Bash(mailbag inbox:*)").count(), 1);
+    assert_eq!(
+        rules[rules.len() - 2..],
+        ["Bash(ls:*)", "Bash(mailbag inbox:*)"],
+        "theirs are last"
+    );
+    assert_eq!(
+        rules
+            .iter()
+            .filter(|rule| *rule == "Bash(mailbag inbox:*)")
+            .count(),
+        1
+    );
     // Somebody adds a rule, so the file is not simply restored.
-    let more = desk.text(".claude/settings.json").replace("\"Bash(ls:*)\",", "\"Bash(ls:*)\",\n      \"Bash(cat:*)\",");
+    let more = desk
+        .text(".claude/settings.json")
+        .replace("\"Bash(ls:*)\",", "\"Bash(ls:*)\",\n      \"Bash(cat:*)\",");
     desk.write(".claude/settings.json", &more);
     desk.ok(&["uninstall", "claude"]);
     assert_eq!(
@@ -186,26 +265,39 @@ fn the_rules_of_the_person_stay_where_they_are_and_ours_go_alone() {
 #[test]
 fn whether_the_rules_are_there_is_said() {
     let desk = Desk::new();
-    let stands =
-        |desk: &Desk, client: &str| desk.json(&["install", client, "--status", "--project"])["clients"][0].clone();
+    let stands = |desk: &Desk, client: &str| {
+        desk.json(&["install", client, "--status", "--project"])["clients"][0].clone()
+    };
     assert_eq!(stands(&desk, "claude")["allow"], false);
     desk.ok(&["install", "claude"]);
     assert_eq!(stands(&desk, "claude")["allow"], true);
-    let fewer = desk.text(".claude/settings.json").replace("      \"Bash(mailbag inbox:*)\",\n", "");
+    let fewer = desk
+        .text(".claude/settings.json")
+        .replace("      \"Bash(mailbag inbox:*)\",\n", "");
     desk.write(".claude/settings.json", fewer);
     assert_eq!(stands(&desk, "claude")["allow"], false);
     desk.ok(&["install", "claude"]);
-    assert_eq!(stands(&desk, "claude")["allow"], true, "a missing rule is added again");
+    assert_eq!(
+        stands(&desk, "claude")["allow"],
+        true,
+        "a missing rule is added again"
+    );
 }
 
 #[test]
 fn something_else_in_place_of_the_list_is_a_mistake_that_changes_nothing() {
-    for wrong in [json!({"permissions": []}), json!({"permissions": {"allow": "all"}})] {
+    for wrong in [
+        json!({"permissions": []}),
+        json!({"permissions": {"allow": "all"}}),
+    ] {
         let desk = Desk::new();
         desk.write(".claude/settings.json", wrong.to_string());
         let before = desk.files();
         let said = desk.fails(1, &["install", "claude"]);
-        assert!(said.contains("\"permissions") && said.contains("nothing was changed"), "{said}");
+        assert!(
+            said.contains("\"permissions") && said.contains("nothing was changed"),
+            "{said}"
+        );
         assert!(desk.files() == before);
     }
 }
@@ -224,6 +316,10 @@ fn empty_lists_and_lists_in_one_line_are_as_they_were_afterwards() {
         desk.ok(&["install", "claude"]);
         assert!(commands(&desk).len() > 20, "{text}");
         desk.ok(&["uninstall", "claude"]);
-        assert!(desk.files() == before, "{text}: {}", desk.text(".claude/settings.json"));
+        assert!(
+            desk.files() == before,
+            "{text}: {}",
+            desk.text(".claude/settings.json")
+        );
     }
 }

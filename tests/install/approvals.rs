@@ -9,7 +9,10 @@ fn of(desk: &Desk, client: &str) -> Value {
     desk.json(&["install", client, "--status", "--project"])["clients"][0].clone()
 }
 
-const FILES: [(&str, &str); 2] = [("claude", ".claude/settings.json"), ("codex", ".codex/hooks.json")];
+const FILES: [(&str, &str); 2] = [
+    ("claude", ".claude/settings.json"),
+    ("codex", ".codex/hooks.json"),
+];
 
 #[test]
 fn the_hook_goes_in_with_its_timeout_and_out_again_to_the_byte() {
@@ -19,17 +22,40 @@ fn the_hook_goes_in_with_its_timeout_and_out_again_to_the_byte() {
         let own = r#"{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "true"}]}]}}"#;
         desk.write(file, own);
         desk.ok(&["install", client]);
-        assert_eq!((of(&desk, client)["approvals"].clone(), desk.key().exists()), (json!(false), false));
+        assert_eq!(
+            (of(&desk, client)["approvals"].clone(), desk.key().exists()),
+            (json!(false), false)
+        );
         let plan = desk.json(&["install", client, "--approvals", "--dry-run"]);
-        assert!(plan["files"][0]["diff"].as_str().expect("a diff").contains("PermissionRequest"), "{plan:#}");
+        assert!(
+            plan["files"][0]["diff"]
+                .as_str()
+                .expect("a diff")
+                .contains("PermissionRequest"),
+            "{plan:#}"
+        );
         let notes = plan["notes"].to_string();
-        assert!(notes.contains("answer them with `mailbag decide` in a terminal"), "{notes}");
-        assert!(!desk.key().exists() && !desk.text(file).contains("PermissionRequest"), "a preview changes nothing");
+        assert!(
+            notes.contains("answer them with `mailbag decide` in a terminal"),
+            "{notes}"
+        );
+        assert!(
+            !desk.key().exists() && !desk.text(file).contains("PermissionRequest"),
+            "a preview changes nothing"
+        );
 
         desk.ok(&["install", client, "--approvals"]);
         let hook = meaning(&desk.text(file))["hooks"]["PermissionRequest"][0]["hooks"][0].clone();
-        assert_eq!(hook["timeout"], 660, "longer than the longest permission_within");
-        assert!(hook["command"].as_str().is_some_and(|line| line.ends_with(&format!(" hook {client}"))), "{hook}");
+        assert_eq!(
+            hook["timeout"], 660,
+            "longer than the longest permission_within"
+        );
+        assert!(
+            hook["command"]
+                .as_str()
+                .is_some_and(|line| line.ends_with(&format!(" hook {client}"))),
+            "{hook}"
+        );
         assert_eq!(of(&desk, client)["approvals"], true);
         let key = std::fs::read(desk.key()).expect("a key");
         assert_eq!(desk.key().metadata().expect("a key").mode() & 0o777, 0o600);
@@ -38,10 +64,18 @@ fn the_hook_goes_in_with_its_timeout_and_out_again_to_the_byte() {
         let before = desk.text(file);
         desk.ok(&["install", client, "--approvals"]);
         desk.ok(&["install", client]);
-        assert_eq!((desk.text(file), std::fs::read(desk.key()).expect("a key")), (before, key));
+        assert_eq!(
+            (desk.text(file), std::fs::read(desk.key()).expect("a key")),
+            (before, key)
+        );
         desk.ok(&["install", client, "--agent", "bob"]);
         let hook = meaning(&desk.text(file))["hooks"]["PermissionRequest"][0]["hooks"][0].clone();
-        assert!(hook["command"].as_str().is_some_and(|line| line.ends_with("--as bob")), "{hook}");
+        assert!(
+            hook["command"]
+                .as_str()
+                .is_some_and(|line| line.ends_with("--as bob")),
+            "{hook}"
+        );
         desk.ok(&["uninstall", client]);
         assert_eq!(desk.text(file), own, "{client}");
     }
@@ -49,15 +83,20 @@ fn the_hook_goes_in_with_its_timeout_and_out_again_to_the_byte() {
 
 #[test]
 fn settings_of_every_kind_are_restored_to_the_byte() {
-    for fixture in fixtures("")
-        .iter()
-        .filter(|name| name.ends_with(".json") && !["gemini", "qwen", "copilot"].contains(&client(name)))
-    {
+    for fixture in fixtures("").iter().filter(|name| {
+        name.ends_with(".json") && !["gemini", "qwen", "copilot"].contains(&client(name))
+    }) {
         let desk = Desk::with(fixture);
         desk.ok(&["install", client(fixture), "--approvals"]);
-        assert!(desk.text(place(fixture)).contains("PermissionRequest"), "{fixture}");
+        assert!(
+            desk.text(place(fixture)).contains("PermissionRequest"),
+            "{fixture}"
+        );
         desk.ok(&["uninstall", client(fixture)]);
-        assert!(desk.text(place(fixture)).as_bytes() == read_fixture(fixture), "{fixture}");
+        assert!(
+            desk.text(place(fixture)).as_bytes() == read_fixture(fixture),
+            "{fixture}"
+        );
     }
 }
 
@@ -66,7 +105,10 @@ fn gemini_cli_and_git_have_no_such_hook() {
     let desk = Desk::new();
     let before = desk.files();
     let said = desk.fails(2, &["install", "gemini", "--approvals"]);
-    assert!(said.contains("Gemini CLI has no hook that can answer a permission request"), "{said}");
+    assert!(
+        said.contains("Gemini CLI has no hook that can answer a permission request"),
+        "{said}"
+    );
     let said = desk.fails(2, &["install", "git", "--approvals"]);
     assert!(said.contains("git asks for no permission"), "{said}");
     assert!(desk.files() == before && !desk.key().exists());
@@ -81,12 +123,17 @@ fn the_doctor_reports_a_key_that_is_missing_or_that_others_can_read() {
         let ran = run_at_home(&desk.world, &["doctor", "--json"]);
         let report: Value = serde_json::from_str(&ran.out).expect("JSON");
         let all = report["findings"].as_array().expect("a list").clone();
-        let codes = all.iter().filter_map(|one| one["code"].as_str().map(str::to_owned));
-        codes.filter(|code| code.starts_with("key_")).collect::<Vec<_>>()
+        let codes = all
+            .iter()
+            .filter_map(|one| one["code"].as_str().map(str::to_owned));
+        codes
+            .filter(|code| code.starts_with("key_"))
+            .collect::<Vec<_>>()
     };
     let open = |directory: u32, key: u32| {
         let set = |path: &std::path::Path, mode| {
-            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("permissions");
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
+                .expect("permissions");
         };
         set(desk.key().parent().expect("a directory"), directory);
         set(&desk.key(), key);
@@ -95,9 +142,17 @@ fn the_doctor_reports_a_key_that_is_missing_or_that_others_can_read() {
     open(0o755, 0o644);
     assert_eq!(found(), ["key_readable"]);
     open(0o700, 0o644);
-    assert_eq!(found(), Vec::<String>::new(), "nobody else can open the directory");
+    assert_eq!(
+        found(),
+        Vec::<String>::new(),
+        "nobody else can open the directory"
+    );
     std::fs::remove_file(desk.key()).expect("the key");
-    assert_eq!(found(), Vec::<String>::new(), "nothing is pinned yet, and the first decision makes a key");
+    assert_eq!(
+        found(),
+        Vec::<String>::new(),
+        "nothing is pinned yet, and the first decision makes a key"
+    );
     std::fs::write(desk.key(), "no key").expect("the key");
     assert_eq!(found(), ["key_missing"]);
 }

@@ -23,9 +23,15 @@ impl Desk {
     fn ending_with(status: u8) -> Desk {
         let world = project(&["alice"]);
         let calls = world.path().join("calls.txt");
-        let program =
-            script(&world.path().join("a place"), &format!("echo \"$*\" >> '{}'\nexit {status}\n", calls.display()));
-        file(world.path(), ".git/info/exclude", "a place\nhome\ncalls.txt\n");
+        let program = script(
+            &world.path().join("a place"),
+            &format!("echo \"$*\" >> '{}'\nexit {status}\n", calls.display()),
+        );
+        file(
+            world.path(),
+            ".git/info/exclude",
+            "a place\nhome\ncalls.txt\n",
+        );
         Desk { world, program }
     }
 
@@ -35,7 +41,11 @@ impl Desk {
 
     fn run(&self, args: &[&str]) -> Ran {
         let own = ["--command", &self.program];
-        let command = if args[0] == "install" && !args.contains(&"--status") { &own[..] } else { &[] };
+        let command = if args[0] == "install" && !args.contains(&"--status") {
+            &own[..]
+        } else {
+            &[]
+        };
         run_at_home(&self.world, &[args, command].concat())
     }
 
@@ -53,8 +63,13 @@ impl Desk {
     fn commit(&self, name: &str) -> (bool, String) {
         file(self.world.path(), name, name);
         git(self.world.path(), &["add", name]);
-        let output = git_command(self.world.path(), &["commit", "-m", name]).output().expect("git runs");
-        (output.status.success(), String::from_utf8_lossy(&output.stderr).into_owned())
+        let output = git_command(self.world.path(), &["commit", "-m", name])
+            .output()
+            .expect("git runs");
+        (
+            output.status.success(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
     }
 
     /// How the program was called, apart from the test of the installation.
@@ -69,10 +84,20 @@ impl Desk {
 
 /// The names, modes and bytes of a directory.
 fn contents(directory: &Path) -> Vec<(PathBuf, u32, Vec<u8>)> {
-    let entries = walkdir::WalkDir::new(directory).sort_by_file_name().into_iter().flatten();
+    let entries = walkdir::WalkDir::new(directory)
+        .sort_by_file_name()
+        .into_iter()
+        .flatten();
     let one = |entry: walkdir::DirEntry| {
-        let mode = entry.metadata().map(|meta| meta.permissions().mode()).unwrap_or_default();
-        (entry.path().to_path_buf(), mode, fs::read(entry.path()).unwrap_or_default())
+        let mode = entry
+            .metadata()
+            .map(|meta| meta.permissions().mode())
+            .unwrap_or_default();
+        (
+            entry.path().to_path_buf(),
+            mode,
+            fs::read(entry.path()).unwrap_or_default(),
+        )
     };
     entries.map(one).collect()
 }
@@ -88,9 +113,17 @@ fn both_hooks_go_in_run_at_a_commit_and_go_out_again() {
     let desk = Desk::new();
     let before = contents(&desk.path(".git/hooks"));
     let plan = desk.install();
-    let changes: Vec<&Value> = plan["files"].as_array().expect("files").iter().map(|file| &file["change"]).collect();
+    let changes: Vec<&Value> = plan["files"]
+        .as_array()
+        .expect("files")
+        .iter()
+        .map(|file| &file["change"])
+        .collect();
     assert_eq!(changes, ["made", "made"]);
-    assert_eq!((&plan["client"], &plan["proof"]["ok"]), (&json!("git"), &json!(true)));
+    assert_eq!(
+        (&plan["client"], &plan["proof"]["ok"]),
+        (&json!("git"), &json!(true))
+    );
     assert_eq!(desk.calls(), "hook git pre-commit\n", "the test");
     desk.forget_calls();
     assert_eq!(desk.install()["files"], json!([]), "a second time");
@@ -98,14 +131,27 @@ fn both_hooks_go_in_run_at_a_commit_and_go_out_again() {
     assert!(desk.commit("one").0);
     assert_eq!(desk.calls(), "hook git pre-commit\nhook git post-commit\n");
     let said = desk.ok(&["uninstall", "git"]);
-    assert!(said.contains("removed ") && contents(&desk.path(".git/hooks")) == before, "{said}");
-    assert!(desk.ok(&["uninstall", "git"]).contains("no changes for git in "));
+    assert!(
+        said.contains("removed ") && contents(&desk.path(".git/hooks")) == before,
+        "{said}"
+    );
+    assert!(
+        desk.ok(&["uninstall", "git"])
+            .contains("no changes for git in ")
+    );
 }
 
 #[test]
 fn only_the_status_of_a_stopped_commit_stops_it() {
     // P151
-    for (status, stops) in [(0, false), (1, false), (2, false), (10, true), (101, false), (127, false)] {
+    for (status, stops) in [
+        (0, false),
+        (1, false),
+        (2, false),
+        (10, true),
+        (101, false),
+        (127, false),
+    ] {
         let desk = Desk::ending_with(status);
         desk.run(&["install", "git"]);
         assert_eq!(desk.commit("one").0, !stops, "{status}");
@@ -117,14 +163,25 @@ fn a_shell_script_keeps_its_own_lines_and_gets_them_back_to_the_byte() {
     let desk = Desk::new();
     let text = "#!/bin/sh -e\n# ours\necho own >> calls.txt\nexec true\n";
     hook(desk.world.path(), "pre-commit", text, 0o750);
-    hook(desk.world.path(), "post-commit", "#!/usr/bin/env bash\necho after >> calls.txt\nexit 0", 0o755);
+    hook(
+        desk.world.path(),
+        "post-commit",
+        "#!/usr/bin/env bash\necho after >> calls.txt\nexit 0",
+        0o755,
+    );
     let before = contents(&desk.path(".git/hooks"));
     let plan = desk.install();
     assert_eq!(plan["files"][0]["change"], "changed");
     desk.forget_calls();
     assert!(desk.commit("one").0);
-    assert_eq!(desk.calls(), "hook git pre-commit\nown\nhook git post-commit\nafter\n");
-    let mode = fs::metadata(desk.path(".git/hooks/pre-commit")).expect("it").permissions().mode();
+    assert_eq!(
+        desk.calls(),
+        "hook git pre-commit\nown\nhook git post-commit\nafter\n"
+    );
+    let mode = fs::metadata(desk.path(".git/hooks/pre-commit"))
+        .expect("it")
+        .permissions()
+        .mode();
     assert_eq!(mode & 0o777, 0o750);
     desk.ok(&["uninstall", "git"]);
     assert!(contents(&desk.path(".git/hooks")) == before);
@@ -133,7 +190,12 @@ fn a_shell_script_keeps_its_own_lines_and_gets_them_back_to_the_byte() {
 #[test]
 fn what_a_person_added_since_stays() {
     let desk = Desk::new();
-    hook(desk.world.path(), "pre-commit", "#!/bin/sh\necho a\n", 0o755);
+    hook(
+        desk.world.path(),
+        "pre-commit",
+        "#!/bin/sh\necho a\n",
+        0o755,
+    );
     desk.install();
     for name in ["pre-commit", "post-commit"] {
         let path = desk.path(&format!(".git/hooks/{name}"));
@@ -141,10 +203,14 @@ fn what_a_person_added_since_stays() {
         fs::write(&path, text + "echo mine\n").expect("it");
     }
     desk.ok(&["uninstall", "git"]);
-    let text = |name: &str| fs::read_to_string(desk.path(&format!(".git/hooks/{name}"))).expect("it");
+    let text =
+        |name: &str| fs::read_to_string(desk.path(&format!(".git/hooks/{name}"))).expect("it");
     assert_eq!(
         (text("pre-commit"), text("post-commit")),
-        ("#!/bin/sh\necho a\necho mine\n".into(), "#!/bin/sh\necho mine\n".into())
+        (
+            "#!/bin/sh\necho a\necho mine\n".into(),
+            "#!/bin/sh\necho mine\n".into()
+        )
     );
 }
 
@@ -152,22 +218,39 @@ fn what_a_person_added_since_stays() {
 fn what_is_no_plain_shell_script_is_not_touched() {
     let polyglot = "#!/bin/sh\n''''exec python3 \"$0\" \"$@\" # '''\nprint(1)\n";
     let cases: [(&str, u32, &str); 5] = [
-        ("#!/usr/bin/env python3\nprint(1)\n", 0o755, "it is not a shell script"),
+        (
+            "#!/usr/bin/env python3\nprint(1)\n",
+            0o755,
+            "it is not a shell script",
+        ),
         ("\u{7f}ELF\u{0}\u{1}", 0o755, "it is not a shell script"),
         (polyglot, 0o755, "it is not a shell script"),
         ("echo no first line\n", 0o755, "it is not a shell script"),
-        ("#!/bin/sh\necho off\n", 0o644, "it is not executable, so git ignores it"),
+        (
+            "#!/bin/sh\necho off\n",
+            0o644,
+            "it is not executable, so git ignores it",
+        ),
     ];
     for (text, mode, why) in cases {
         let desk = Desk::new();
         let path = hook(desk.world.path(), "pre-commit", text, mode);
         let plan = desk.install();
         assert_eq!(fs::read_to_string(&path).expect("it"), text);
-        assert!(plan["by_hand"][0]["why"].as_str().is_some_and(|said| said.contains(why)), "{plan:#}");
-        assert_eq!(plan["files"][0]["path"], desk.path(".git/hooks/post-commit").to_str().expect("plain"));
+        assert!(
+            plan["by_hand"][0]["why"]
+                .as_str()
+                .is_some_and(|said| said.contains(why)),
+            "{plan:#}"
+        );
+        assert_eq!(
+            plan["files"][0]["path"],
+            desk.path(".git/hooks/post-commit").to_str().expect("plain")
+        );
         let said = desk.ok(&["install", "git"]);
         assert!(
-            said.contains("add these lines to ") && said.contains("hook git pre-commit || [ $? -ne 10 ] || exit 1"),
+            said.contains("add these lines to ")
+                && said.contains("hook git pre-commit || [ $? -ne 10 ] || exit 1"),
             "{said}"
         );
     }
@@ -199,13 +282,29 @@ fn managers_of_hooks_get_lines_for_their_own_files() {
     ] {
         let desk = Desk::new();
         file(desk.world.path(), path, "");
-        of.iter().for_each(|of| drop(git(desk.world.path(), &["config", "core.hooksPath", of])));
+        of.iter()
+            .for_each(|of| drop(git(desk.world.path(), &["config", "core.hooksPath", of])));
         let before = contents(desk.world.path());
         let plan = desk.install();
-        assert_eq!((plan["files"].clone(), plan["by_hand"].as_array().map(Vec::len)), (json!([]), Some(2)), "{plan:#}");
+        assert_eq!(
+            (
+                plan["files"].clone(),
+                plan["by_hand"].as_array().map(Vec::len)
+            ),
+            (json!([]), Some(2)),
+            "{plan:#}"
+        );
         let there = plan["by_hand"][0]["path"].as_str().expect("a path");
-        assert_eq!(Path::new(there), fs::canonicalize(desk.world.path()).expect("it").join(own));
-        assert!(plan["by_hand"][0]["lines"].as_str().is_some_and(|lines| lines.contains(shell)), "{plan:#}");
+        assert_eq!(
+            Path::new(there),
+            fs::canonicalize(desk.world.path()).expect("it").join(own)
+        );
+        assert!(
+            plan["by_hand"][0]["lines"]
+                .as_str()
+                .is_some_and(|lines| lines.contains(shell)),
+            "{plan:#}"
+        );
         desk.forget_calls();
         fs::remove_dir_all(desk.path("home")).expect("a home");
         assert!(contents(desk.world.path()) == before, "nothing was written");
@@ -219,17 +318,28 @@ fn lines_that_were_added_by_hand_count_as_installed() {
     let plan = desk.install();
     for by_hand in plan["by_hand"].as_array().expect("lines") {
         let path = by_hand["path"].as_str().expect("a path");
-        file(Path::new("/"), path, &format!("#!/bin/sh\n{}", by_hand["lines"].as_str().expect("lines")));
+        file(
+            Path::new("/"),
+            path,
+            &format!("#!/bin/sh\n{}", by_hand["lines"].as_str().expect("lines")),
+        );
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("its mode");
     }
     desk.forget_calls();
     assert!(desk.commit("one").0);
     assert_eq!(desk.calls(), "hook git pre-commit\nhook git post-commit\n");
     assert_eq!(desk.install().get("by_hand"), None);
-    let status: Value = serde_json::from_str(&desk.ok(&["install", "git", "--status", "--json"])).expect("JSON");
-    assert_eq!((&status["git"]["hooks"], &status["clients"]), (&json!("installed"), &json!([])));
+    let status: Value =
+        serde_json::from_str(&desk.ok(&["install", "git", "--status", "--json"])).expect("JSON");
+    assert_eq!(
+        (&status["git"]["hooks"], &status["clients"]),
+        (&json!("installed"), &json!([]))
+    );
     let said = desk.ok(&["uninstall", "git"]);
-    assert!(said.contains("edit ") && said.contains("our lines were added by hand; remove them"), "{said}");
+    assert!(
+        said.contains("edit ") && said.contains("our lines were added by hand; remove them"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -243,9 +353,23 @@ fn a_hook_that_pre_commit_writes_is_left_to_it() {
     );
     let plan = desk.install();
     let by_hand = &plan["by_hand"][0];
-    assert!(by_hand["path"].as_str().is_some_and(|path| path.ends_with("/.pre-commit-config.yaml")), "{plan:#}");
-    assert!(by_hand["lines"].as_str().is_some_and(|lines| lines.contains("stages: [pre-commit]")), "{plan:#}");
-    assert_eq!(plan["files"].as_array().map(Vec::len), Some(1), "the other hook is free");
+    assert!(
+        by_hand["path"]
+            .as_str()
+            .is_some_and(|path| path.ends_with("/.pre-commit-config.yaml")),
+        "{plan:#}"
+    );
+    assert!(
+        by_hand["lines"]
+            .as_str()
+            .is_some_and(|lines| lines.contains("stages: [pre-commit]")),
+        "{plan:#}"
+    );
+    assert_eq!(
+        plan["files"].as_array().map(Vec::len),
+        Some(1),
+        "the other hook is free"
+    );
 }
 
 #[test]
@@ -261,12 +385,29 @@ fn our_lines_go_out_although_a_manager_came_since() {
 #[test]
 fn worktrees_share_their_hooks_and_a_submodule_and_a_bare_repository_have_their_own() {
     let desk = Desk::new();
-    git(desk.world.path(), &["worktree", "add", "-q", "a place/linked"]);
+    git(
+        desk.world.path(),
+        &["worktree", "add", "-q", "a place/linked"],
+    );
     let from = tempfile::tempdir().expect("a directory");
     repository(from.path());
     let url = from.path().to_str().expect("plain");
-    git(desk.world.path(), &["-c", "protocol.file.allow=always", "submodule", "add", "-q", url, "vendor/lib"]);
-    git(desk.world.path(), &["clone", "-q", "--bare", url, "a place/lib.git"]);
+    git(
+        desk.world.path(),
+        &[
+            "-c",
+            "protocol.file.allow=always",
+            "submodule",
+            "add",
+            "-q",
+            url,
+            "vendor/lib",
+        ],
+    );
+    git(
+        desk.world.path(),
+        &["clone", "-q", "--bare", url, "a place/lib.git"],
+    );
     for (at, hooks) in [
         ("a place/linked", ".git/hooks"),
         ("vendor/lib", ".git/modules/vendor/lib/hooks"),
@@ -274,12 +415,20 @@ fn worktrees_share_their_hooks_and_a_submodule_and_a_bare_repository_have_their_
     ] {
         let run = |args: &[&str]| {
             let ran = desk.world.run_with(args, |command| {
-                command.current_dir(desk.path(at)).env("HOME", desk.path("home"));
+                command
+                    .current_dir(desk.path(at))
+                    .env("HOME", desk.path("home"));
             });
             ran.ok(args)
         };
-        let plan: Value =
-            serde_json::from_str(&run(&["install", "git", "--json", "--command", &desk.program])).expect("JSON");
+        let plan: Value = serde_json::from_str(&run(&[
+            "install",
+            "git",
+            "--json",
+            "--command",
+            &desk.program,
+        ]))
+        .expect("JSON");
         let there = desk.path(hooks).canonicalize().expect("a directory");
         assert_eq!(plan["directory"], there.to_str().expect("plain"), "{at}");
         assert!(there.join("pre-commit").exists(), "{at}");
@@ -291,14 +440,26 @@ fn worktrees_share_their_hooks_and_a_submodule_and_a_bare_repository_have_their_
 #[test]
 fn without_a_repository_or_git_it_says_so() {
     let world = World::new();
-    assert!(world.fails(3, &["install", "git"]).contains("no git repository around "));
+    assert!(
+        world
+            .fails(3, &["install", "git"])
+            .contains("no git repository around ")
+    );
     let ran = world.run_with(&["install", "git"], |command| {
         command.env("PATH", "/nowhere");
     });
     assert!(ran.fails(3, &[]).contains("there is no git on the PATH"));
     let desk = Desk::new();
-    assert!(desk.run(&["install", "git", "--user"]).fails(2, &[]).contains("belong to one repository"));
-    assert!(desk.run(&["install", "git", "--agent", "alice"]).fails(2, &[]).contains("have no fixed agent"));
+    assert!(
+        desk.run(&["install", "git", "--user"])
+            .fails(2, &[])
+            .contains("belong to one repository")
+    );
+    assert!(
+        desk.run(&["install", "git", "--agent", "alice"])
+            .fails(2, &[])
+            .contains("have no fixed agent")
+    );
 }
 
 #[test]
@@ -313,15 +474,32 @@ fn with_a_umask_of_000_files_of_clients_are_not_writable_for_others() {
     ] {
         let program = desk.world.bare(args);
         let mut shell = Command::new("sh");
-        shell.args(["-c", "umask 000; exec \"$@\"", "sh"]).arg(program.get_program()).args(program.get_args());
-        shell.envs(program.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        shell.current_dir(desk.world.path()).env("HOME", desk.path("home"));
+        shell
+            .args(["-c", "umask 000; exec \"$@\"", "sh"])
+            .arg(program.get_program())
+            .args(program.get_args());
+        shell.envs(
+            program
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+        shell
+            .current_dir(desk.world.path())
+            .env("HOME", desk.path("home"));
         let ran = shell.output().expect("a shell");
         assert!(ran.status.success(), "{args:?}: {ran:?}");
     }
-    let all = walkdir::WalkDir::new(desk.world.path()).into_iter().map(|entry| entry.expect("an entry"));
-    let made: Vec<_> = all.filter(|entry| !entry.file_type().is_symlink()).collect();
-    assert!(made.iter().any(|entry| entry.path().ends_with(".claude/settings.json")), "{made:?}");
+    let all = walkdir::WalkDir::new(desk.world.path())
+        .into_iter()
+        .map(|entry| entry.expect("an entry"));
+    let made: Vec<_> = all
+        .filter(|entry| !entry.file_type().is_symlink())
+        .collect();
+    assert!(
+        made.iter()
+            .any(|entry| entry.path().ends_with(".claude/settings.json")),
+        "{made:?}"
+    );
     for entry in made {
         let mode = entry.metadata().expect("it").permissions().mode();
         assert_eq!(mode & 0o022, 0, "{} has {mode:o}", entry.path().display());
@@ -332,14 +510,27 @@ fn with_a_umask_of_000_files_of_clients_are_not_writable_for_others() {
 fn a_missing_directory_is_made_and_a_new_hook_can_be_run_under_any_umask() {
     let desk = Desk::new();
     fs::remove_dir_all(desk.path(".git/hooks")).expect("the samples");
-    for (umask, mode) in [("077", 0o700), ("022", 0o755), ("002", 0o775), ("000", 0o755)] {
+    for (umask, mode) in [
+        ("077", 0o700),
+        ("022", 0o755),
+        ("002", 0o775),
+        ("000", 0o755),
+    ] {
         let mut shell = Command::new("sh");
         shell.args(["-c", &format!("umask {umask}; exec \"$@\""), "sh"]);
-        let program = desk.world.bare(&["install", "git", "--command", &desk.program]);
-        shell.arg(program.get_program()).args(program.get_args()).current_dir(desk.world.path());
+        let program = desk
+            .world
+            .bare(&["install", "git", "--command", &desk.program]);
+        shell
+            .arg(program.get_program())
+            .args(program.get_args())
+            .current_dir(desk.world.path());
         shell.env("HOME", desk.path("home"));
         assert!(shell.output().expect("a shell").status.success());
-        let made = fs::metadata(desk.path(".git/hooks/pre-commit")).expect("it").permissions().mode();
+        let made = fs::metadata(desk.path(".git/hooks/pre-commit"))
+            .expect("it")
+            .permissions()
+            .mode();
         assert_eq!(made & 0o777, mode, "{umask}");
         desk.ok(&["uninstall", "git"]);
     }
@@ -359,8 +550,13 @@ fn the_preview_writes_nothing_and_the_status_shows_what_is_there() {
     let desk = Desk::new();
     let before = contents(&desk.path(".git"));
     let said = desk.ok(&["install", "git", "--dry-run"]);
-    assert!(said.contains("+#!/bin/sh") && contents(&desk.path(".git")) == before, "{said}");
-    let status = || -> Value { serde_json::from_str(&desk.ok(&["install", "--status", "--json"])).expect("JSON") };
+    assert!(
+        said.contains("+#!/bin/sh") && contents(&desk.path(".git")) == before,
+        "{said}"
+    );
+    let status = || -> Value {
+        serde_json::from_str(&desk.ok(&["install", "--status", "--json"])).expect("JSON")
+    };
     assert_eq!(status()["git"]["hooks"], "absent");
     desk.install();
     assert_eq!(
@@ -368,6 +564,12 @@ fn the_preview_writes_nothing_and_the_status_shows_what_is_there() {
         (&json!("installed"), &json!(desk.program))
     );
     fs::remove_file(desk.path(".git/hooks/post-commit")).expect("it");
-    assert_eq!((&status()["git"]["hooks"], &status()["git"]["missing"]), (&json!("partly"), &json!(["post-commit"])));
-    assert!(desk.ok(&["install", "--status"]).contains("partly: git has no hook at post-commit"));
+    assert_eq!(
+        (&status()["git"]["hooks"], &status()["git"]["missing"]),
+        (&json!("partly"), &json!(["post-commit"]))
+    );
+    assert!(
+        desk.ok(&["install", "--status"])
+            .contains("partly: git has no hook at post-commit")
+    );
 }

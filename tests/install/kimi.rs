@@ -27,15 +27,34 @@ fn hooks_go_in_beside_those_of_the_person_and_out_again_to_the_byte() {
         let hooks = config["hooks"].as_array().expect("hooks");
         let ours: Vec<_> = hooks
             .iter()
-            .filter(|hook| hook["command"].as_str().is_some_and(|line| line.ends_with("kimi --as bob")))
+            .filter(|hook| {
+                hook["command"]
+                    .as_str()
+                    .is_some_and(|line| line.ends_with("kimi --as bob"))
+            })
             .collect();
         assert_eq!(ours.len(), 6, "{text}");
-        assert_eq!(text.contains("\r\n"), !text.replace("\r\n", "").contains('\n'), "{text:?}");
-        assert!(desk.ok(&["install", "kimi", "--user", "--agent", "bob"]).starts_with("no changes for Kimi CLI"));
+        assert_eq!(
+            text.contains("\r\n"),
+            !text.replace("\r\n", "").contains('\n'),
+            "{text:?}"
+        );
+        assert!(
+            desk.ok(&["install", "kimi", "--user", "--agent", "bob"])
+                .starts_with("no changes for Kimi CLI")
+        );
         let status = desk.json(&["install", "kimi", "--status", "--user"])["clients"][0].clone();
-        assert_eq!((&status["hooks"], &status["agent"]), (&json!("installed"), &json!("bob")), "{status:#}");
+        assert_eq!(
+            (&status["hooks"], &status["agent"]),
+            (&json!("installed"), &json!("bob")),
+            "{status:#}"
+        );
         desk.ok(&["uninstall", "kimi", "--user"]);
-        let left: Vec<_> = desk.files().into_iter().filter(|file| !before.contains(file)).collect();
+        let left: Vec<_> = desk
+            .files()
+            .into_iter()
+            .filter(|file| !before.contains(file))
+            .collect();
         assert!(desk.files() == before, "{found:?}: {left:?}");
     }
 }
@@ -48,9 +67,16 @@ fn what_a_person_changes_meanwhile_stays_and_another_agent_replaces_the_first() 
     let own = "\n[[hooks]]\nevent = \"Stop\"\ncommand = \"true\"\n";
     desk.write(CONFIG, desk.text(CONFIG).replace("auto", "off") + own);
     desk.ok(&["install", "kimi", "--user"]);
-    assert!(!desk.text(CONFIG).contains("--as bob"), "{}", desk.text(CONFIG));
+    assert!(
+        !desk.text(CONFIG).contains("--as bob"),
+        "{}",
+        desk.text(CONFIG)
+    );
     desk.ok(&["uninstall", "kimi", "--user"]);
-    assert_eq!(desk.text(CONFIG).trim_end(), format!("{}\n{own}", FOUND[2].replace("auto", "off")).trim_end());
+    assert_eq!(
+        desk.text(CONFIG).trim_end(),
+        format!("{}\n{own}", FOUND[2].replace("auto", "off")).trim_end()
+    );
 }
 
 #[test]
@@ -58,14 +84,21 @@ fn hooks_in_one_value_are_refused_and_a_missing_one_is_named() {
     let desk = Desk::new();
     desk.write(CONFIG, FOUND[4]);
     let said = desk.fails(1, &["install", "kimi", "--user"]);
-    assert!(said.contains("write each hook as a table [[hooks]]"), "{said}");
+    assert!(
+        said.contains("write each hook as a table [[hooks]]"),
+        "{said}"
+    );
     assert_eq!(desk.text(CONFIG), FOUND[4]);
     desk.write(CONFIG, "");
     desk.ok(&["install", "kimi", "--user"]);
     let text = desk.text(CONFIG);
     desk.write(CONFIG, text.replacen("\"Stop\"", "\"Interrupt\"", 1));
     let status = desk.json(&["install", "kimi", "--status", "--user"])["clients"][0].clone();
-    assert_eq!((&status["hooks"], &status["missing"]), (&json!("partly"), &json!(["Stop"])), "{status:#}");
+    assert_eq!(
+        (&status["hooks"], &status["missing"]),
+        (&json!("partly"), &json!(["Stop"])),
+        "{status:#}"
+    );
 }
 
 #[test]
@@ -73,12 +106,25 @@ fn a_project_gets_the_server_and_the_section_and_is_told_of_the_hooks() {
     let desk = Desk::new();
     let before = desk.files();
     let said = desk.run(&["install", "kimi"]);
-    assert!(said.err.contains("`mailbag install kimi --user` adds them"), "{said:?}");
-    assert!(desk.text(".kimi-code/mcp.json").contains("mailbag") && desk.text("AGENTS.md").contains("mailbag"));
+    assert!(
+        said.err.contains("`mailbag install kimi --user` adds them"),
+        "{said:?}"
+    );
+    assert!(
+        desk.text(".kimi-code/mcp.json").contains("mailbag")
+            && desk.text("AGENTS.md").contains("mailbag")
+    );
     desk.ok(&["install", "codex"]);
     desk.ok(&["uninstall", "codex"]);
     assert!(desk.is_there("AGENTS.md"), "Kimi CLI still uses it");
     desk.ok(&["uninstall", "kimi"]);
-    let left: Vec<_> = desk.files().into_iter().filter(|file| !before.contains(file)).collect();
-    assert!(!desk.is_there("AGENTS.md") && !desk.is_there(".kimi-code"), "{left:?}");
+    let left: Vec<_> = desk
+        .files()
+        .into_iter()
+        .filter(|file| !before.contains(file))
+        .collect();
+    assert!(
+        !desk.is_there("AGENTS.md") && !desk.is_there(".kimi-code"),
+        "{left:?}"
+    );
 }

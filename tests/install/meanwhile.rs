@@ -6,7 +6,8 @@ use std::fs;
 
 #[test]
 fn a_line_that_was_changed_meanwhile_stays_changed_and_all_else_is_as_before() {
-    let with_marker = |name: &&String| String::from_utf8_lossy(&read_fixture(name)).contains("marker");
+    let with_marker =
+        |name: &&String| String::from_utf8_lossy(&read_fixture(name)).contains("marker");
     let all = fixtures("");
     let all: Vec<&String> = all.iter().filter(with_marker).collect();
     assert!(all.len() > 12, "{all:?}");
@@ -14,8 +15,12 @@ fn a_line_that_was_changed_meanwhile_stays_changed_and_all_else_is_as_before() {
         let desk = Desk::with(fixture);
         let before = desk.text(place(fixture));
         let change = |text: &str| {
-            let changed = text.replace("marker\": 1", "marker\": 2").replace("marker = 1", "marker = 2");
-            changed.replace("marker\" : 1", "marker\" : 2").replace("marker\":1", "marker\":2")
+            let changed = text
+                .replace("marker\": 1", "marker\": 2")
+                .replace("marker = 1", "marker = 2");
+            changed
+                .replace("marker\" : 1", "marker\" : 2")
+                .replace("marker\":1", "marker\":2")
         };
         desk.ok(&["install", client(fixture)]);
         let installed = desk.text(place(fixture));
@@ -42,16 +47,23 @@ fn a_file_that_its_client_wrote_anew_loses_what_is_ours_and_nothing_else() {
         desk.ok(&["install", client(fixture)]);
         let mut rewritten = meaning(&desk.text(place(fixture)));
         rewritten["added"] = json!(true);
-        desk.write(place(fixture), serde_json::to_string_pretty(&rewritten).expect("JSON"));
+        desk.write(
+            place(fixture),
+            serde_json::to_string_pretty(&rewritten).expect("JSON"),
+        );
         desk.ok(&["uninstall", client(fixture)]);
         let mut after = meaning(&desk.text(place(fixture)));
         assert_eq!(after["added"].take(), json!(true));
         let without_empty = |value: &Value| {
             let mut value = value.clone();
             if let Some(events) = value["hooks"].as_object_mut() {
-                events.retain(|_, groups| groups.as_array().is_some_and(|groups| !groups.is_empty()));
+                events
+                    .retain(|_, groups| groups.as_array().is_some_and(|groups| !groups.is_empty()));
             }
-            value.as_object_mut().expect("an object").retain(|_, value| !value.is_null() && *value != json!({}));
+            value
+                .as_object_mut()
+                .expect("an object")
+                .retain(|_, value| !value.is_null() && *value != json!({}));
             value
         };
         assert_eq!(without_empty(&after), without_empty(&before), "{fixture}");
@@ -62,9 +74,14 @@ fn a_file_that_its_client_wrote_anew_loses_what_is_ours_and_nothing_else() {
 fn another_agent_takes_the_place_of_the_first_and_the_persons_own_changes_stay() {
     let desk = Desk::new();
     desk.world.ok(&["agent", "add", "carol"]);
-    for (client, settings) in [("claude", ".claude/settings.json"), ("gemini", ".gemini/settings.json")] {
+    for (client, settings) in [
+        ("claude", ".claude/settings.json"),
+        ("gemini", ".gemini/settings.json"),
+    ] {
         desk.ok(&["install", client, "--agent", "bob"]);
-        let slower = desk.text(settings).replace("\"timeout\": 5", "\"timeout\": 7");
+        let slower = desk
+            .text(settings)
+            .replace("\"timeout\": 5", "\"timeout\": 7");
         desk.write(settings, slower);
         desk.ok(&["install", client, "--agent", "carol"]);
         let now = desk.text(settings);
@@ -81,7 +98,12 @@ fn another_agent_takes_the_place_of_the_first_and_the_persons_own_changes_stay()
     let fresh = Desk::new();
     fresh.ok(&["install", "codex"]);
     let config = desk.text(".codex/config.toml").replace(&desk.program, "P");
-    assert_eq!(config, fresh.text(".codex/config.toml").replace(&fresh.program, "P"));
+    assert_eq!(
+        config,
+        fresh
+            .text(".codex/config.toml")
+            .replace(&fresh.program, "P")
+    );
 }
 
 #[test]
@@ -89,14 +111,20 @@ fn a_hook_that_is_missing_comes_back_and_one_that_was_changed_by_hand_stays() {
     let desk = Desk::new();
     desk.ok(&["install", "gemini"]);
     let mut settings = meaning(&desk.text(".gemini/settings.json"));
-    settings["hooks"].as_object_mut().expect("hooks").remove("AfterTool");
+    settings["hooks"]
+        .as_object_mut()
+        .expect("hooks")
+        .remove("AfterTool");
     let by_hand = format!("MAILBAG_ROOM=/there {} hook gemini", desk.program);
     settings["hooks"]["BeforeAgent"][0]["hooks"][0]["command"] = by_hand.clone().into();
     desk.write(".gemini/settings.json", settings.to_string());
     desk.ok(&["install", "gemini"]);
     let now = meaning(&desk.text(".gemini/settings.json"));
     assert_eq!(commands(&now, "BeforeAgent"), [by_hand]);
-    assert_eq!(commands(&now, "AfterTool"), [super::line("gemini", &desk.program, "hook gemini")]);
+    assert_eq!(
+        commands(&now, "AfterTool"),
+        [super::line("gemini", &desk.program, "hook gemini")]
+    );
     desk.ok(&["uninstall", "gemini"]);
     assert!(!desk.is_there(".gemini"));
 }
@@ -106,13 +134,25 @@ fn hooks_of_an_earlier_release_become_those_of_this_one() {
     let desk = Desk::new();
     for client in ["claude", "codex", "gemini"] {
         desk.ok(&["install", client, "--agent", "bob"]);
-        let path = if client == "codex" { ".codex/hooks.json".into() } else { format!(".{client}/settings.json") };
+        let path = if client == "codex" {
+            ".codex/hooks.json".into()
+        } else {
+            format!(".{client}/settings.json")
+        };
         let whole = desk.text(&path);
         let mut settings = meaning(&whole);
-        let events = settings["hooks"].as_object_mut().expect("hooks").values_mut();
+        let events = settings["hooks"]
+            .as_object_mut()
+            .expect("hooks")
+            .values_mut();
         for hook in events.flat_map(|groups| groups[0]["hooks"].as_array_mut().expect("hooks")) {
             let line = hook["command"].as_str().expect("a command").to_owned();
-            let call = line.split("exit 0; ").nth(1).expect("a call").trim_start_matches("exec ").to_owned();
+            let call = line
+                .split("exit 0; ")
+                .nth(1)
+                .expect("a call")
+                .trim_start_matches("exec ")
+                .to_owned();
             match client {
                 "claude" => {
                     let mut words = call.split(' ').map(str::to_owned);
@@ -122,10 +162,16 @@ fn hooks_of_an_earlier_release_become_those_of_this_one() {
                 _ => hook["command"] = call.into(),
             }
         }
-        desk.write(&path, serde_json::to_string_pretty(&settings).expect("JSON"));
+        desk.write(
+            &path,
+            serde_json::to_string_pretty(&settings).expect("JSON"),
+        );
         desk.ok(&["install", client, "--agent", "bob"]);
         assert_eq!(meaning(&desk.text(&path)), meaning(&whole), "{client}");
-        desk.write(&path, serde_json::to_string_pretty(&settings).expect("JSON"));
+        desk.write(
+            &path,
+            serde_json::to_string_pretty(&settings).expect("JSON"),
+        );
         desk.ok(&["uninstall", client]);
         assert!(!desk.is_there(&path), "{client}");
     }
@@ -137,10 +183,19 @@ fn the_waiter_alone_comes_back_into_the_group_of_the_hook() {
     desk.ok(&["install", "claude"]);
     let whole = desk.text(".claude/settings.json");
     let mut settings = meaning(&whole);
-    settings["hooks"]["Stop"][0]["hooks"].as_array_mut().expect("hooks").pop();
-    desk.write(".claude/settings.json", serde_json::to_string_pretty(&settings).expect("JSON"));
+    settings["hooks"]["Stop"][0]["hooks"]
+        .as_array_mut()
+        .expect("hooks")
+        .pop();
+    desk.write(
+        ".claude/settings.json",
+        serde_json::to_string_pretty(&settings).expect("JSON"),
+    );
     desk.ok(&["install", "claude"]);
-    assert_eq!(meaning(&desk.text(".claude/settings.json")), meaning(&whole));
+    assert_eq!(
+        meaning(&desk.text(".claude/settings.json")),
+        meaning(&whole)
+    );
 }
 
 #[test]
@@ -150,16 +205,27 @@ fn a_link_stays_a_link_and_a_private_file_stays_private() {
     let real = desk.write("dotfiles/claude.json", "{\n  \"marker\": 1\n}\n");
     fs::set_permissions(&real, fs::Permissions::from_mode(0o600)).expect("a mode");
     fs::create_dir_all(desk.path(".claude")).expect("a directory");
-    std::os::unix::fs::symlink("../dotfiles/claude.json", desk.path(".claude/settings.json")).expect("a link");
+    std::os::unix::fs::symlink(
+        "../dotfiles/claude.json",
+        desk.path(".claude/settings.json"),
+    )
+    .expect("a link");
     let before = desk.files();
     desk.ok(&["install", "claude"]);
     let link = desk.path(".claude/settings.json");
     assert!(link.symlink_metadata().expect("a link").is_symlink());
-    assert!(desk.text("dotfiles/claude.json").contains("UserPromptSubmit"));
-    let mode = |path: &std::path::Path| path.metadata().expect("a file").permissions().mode() & 0o7777;
+    assert!(
+        desk.text("dotfiles/claude.json")
+            .contains("UserPromptSubmit")
+    );
+    let mode =
+        |path: &std::path::Path| path.metadata().expect("a file").permissions().mode() & 0o7777;
     assert_eq!(mode(&real), 0o600);
     let backups = backups(&desk.world);
-    let backup = backups.iter().find(|path| path.ends_with("settings.json.before-mailbag")).expect("a backup");
+    let backup = backups
+        .iter()
+        .find(|path| path.ends_with("settings.json.before-mailbag"))
+        .expect("a backup");
     assert_eq!(mode(backup), 0o600);
     desk.ok(&["uninstall", "claude"]);
     assert!(link.symlink_metadata().expect("a link").is_symlink());
@@ -171,8 +237,20 @@ fn a_link_stays_a_link_and_a_private_file_stays_private() {
 fn a_link_to_a_file_that_is_not_there_yet_leads_to_it() {
     let desk = Desk::new();
     fs::create_dir_all(desk.path(".claude")).expect("a directory");
-    std::os::unix::fs::symlink("../dotfiles/claude.json", desk.path(".claude/settings.json")).expect("a link");
+    std::os::unix::fs::symlink(
+        "../dotfiles/claude.json",
+        desk.path(".claude/settings.json"),
+    )
+    .expect("a link");
     desk.ok(&["install", "claude"]);
-    assert!(desk.text("dotfiles/claude.json").contains("UserPromptSubmit"));
-    assert!(desk.path(".claude/settings.json").symlink_metadata().expect("a link").is_symlink());
+    assert!(
+        desk.text("dotfiles/claude.json")
+            .contains("UserPromptSubmit")
+    );
+    assert!(
+        desk.path(".claude/settings.json")
+            .symlink_metadata()
+            .expect("a link")
+            .is_symlink()
+    );
 }

@@ -31,7 +31,8 @@ pub(crate) struct Desk {
 
 /// A program called mailbag that answers as a hook does.
 pub(crate) fn stand_in(directory: &Path) -> String {
-    let said = r#"{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"2 unread"}}"#;
+    let said =
+        r#"{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":"2 unread"}}"#;
     script(directory, &format!("cat > heard.json\necho '{said}'\n"))
 }
 
@@ -42,7 +43,11 @@ fn script(directory: &Path, text: &str) -> String {
     // By another process: while this one has it open for writing, a test beside this one may just be starting something,
     // and a file that anybody holds open so can't be run.
     let writes = ["-c", "printf %s \"$1\" > \"$0\" && chmod 755 \"$0\""];
-    let wrote = std::process::Command::new("sh").args(writes).arg(&path).arg(format!("#!/bin/sh\n{text}")).status();
+    let wrote = std::process::Command::new("sh")
+        .args(writes)
+        .arg(&path)
+        .arg(format!("#!/bin/sh\n{text}"))
+        .status();
     assert!(wrote.is_ok_and(|status| status.success()), "a script");
     path.to_str().expect("a plain path").to_owned()
 }
@@ -75,10 +80,17 @@ fn at_home(world: &World) -> impl FnOnce(&mut assert_cmd::Command) {
 pub(crate) fn backups(world: &World) -> Vec<PathBuf> {
     let is_backup = |path: &Path| path.to_string_lossy().ends_with(".before-mailbag");
     let of = |top: &Path| {
-        let files = walkdir::WalkDir::new(top).into_iter().flatten().map(walkdir::DirEntry::into_path);
+        let files = walkdir::WalkDir::new(top)
+            .into_iter()
+            .flatten()
+            .map(walkdir::DirEntry::into_path);
         files.filter(|path| is_backup(path)).collect::<Vec<_>>()
     };
-    assert_eq!(of(world.path()), Vec::<PathBuf>::new(), "a backup in the project");
+    assert_eq!(
+        of(world.path()),
+        Vec::<PathBuf>::new(),
+        "a backup in the project"
+    );
     of(world.trust())
 }
 
@@ -118,7 +130,11 @@ impl Desk {
 
     fn run(&self, args: &[&str]) -> Ran {
         let own = ["--command", &self.program];
-        let command = if args[0] == "install" && !args.contains(&"--status") { &own[..] } else { &[] };
+        let command = if args[0] == "install" && !args.contains(&"--status") {
+            &own[..]
+        } else {
+            &[]
+        };
         run_at_home(&self.world, &[args, command].concat())
     }
 
@@ -145,7 +161,8 @@ impl Desk {
     /// All files but those of the room and what the stand-in heard.
     fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut all = self.world.everything();
-        let own = |path: &Path| path.ends_with("heard.json") || path.starts_with(self.path(".mailbag"));
+        let own =
+            |path: &Path| path.ends_with("heard.json") || path.starts_with(self.path(".mailbag"));
         all.retain(|(path, _)| !own(path));
         all
     }
@@ -162,7 +179,11 @@ fn line(client: &str, program: &str, words: &str) -> String {
 
 /// Which client a fixture is of.
 fn client(fixture: &str) -> &str {
-    fixture.rsplit('/').next().and_then(|name| name.split('-').next()).expect("a client")
+    fixture
+        .rsplit('/')
+        .next()
+        .and_then(|name| name.split('-').next())
+        .expect("a client")
 }
 
 /// Where a fixture's client looks for it.
@@ -178,19 +199,30 @@ fn place(fixture: &str) -> &'static str {
 }
 
 fn read_fixture(name: &str) -> Vec<u8> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/settings").join(name);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fixtures/settings")
+        .join(name);
     fs::read(&path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
 /// The fixtures in a directory of `fixtures/settings`.
 fn fixtures(below: &str) -> Vec<String> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/settings").join(below);
-    let names =
-        fs::read_dir(path).expect("fixtures").flatten().filter_map(|entry| entry.file_name().into_string().ok());
-    let mut names: Vec<String> = names.filter(|name| name.ends_with(".json") || name.ends_with(".toml")).collect();
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("fixtures/settings")
+        .join(below);
+    let names = fs::read_dir(path)
+        .expect("fixtures")
+        .flatten()
+        .filter_map(|entry| entry.file_name().into_string().ok());
+    let mut names: Vec<String> = names
+        .filter(|name| name.ends_with(".json") || name.ends_with(".toml"))
+        .collect();
     names.sort();
     assert!(names.len() > 8, "{names:?}");
-    names.into_iter().map(|name| format!("{below}{name}")).collect()
+    names
+        .into_iter()
+        .map(|name| format!("{below}{name}"))
+        .collect()
 }
 
 /// What a settings file says, comments and a byte order mark aside, as its client reads it.
@@ -200,7 +232,9 @@ fn meaning(text: &str) -> Value {
     let mut quoted = false;
     while let Some(c) = chars.next() {
         match (c, chars.peek()) {
-            ('\\', Some(_)) if quoted => plain.extend([Some(c), chars.next()].into_iter().flatten()),
+            ('\\', Some(_)) if quoted => {
+                plain.extend([Some(c), chars.next()].into_iter().flatten())
+            }
             ('"', _) => {
                 quoted = !quoted;
                 plain.push(c);
@@ -227,7 +261,11 @@ fn commands(settings: &Value, event: &str) -> Vec<String> {
     let hooks = groups.flat_map(|group| group["hooks"].as_array().into_iter().flatten());
     hooks
         .map(|hook| {
-            let args = hook["args"].as_array().into_iter().flatten().filter_map(Value::as_str);
+            let args = hook["args"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str);
             let words: Vec<&str> = hook["command"].as_str().into_iter().chain(args).collect();
             words.join(" ")
         })

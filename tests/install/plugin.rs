@@ -10,9 +10,18 @@ fn the_plugin_calls_the_program_as_the_agent_and_says_who_wrote_it() {
     desk.ok(&["install", "opencode", "--agent", "bob"]);
     let text = desk.text(PLUGIN);
     let command = serde_json::json!([desk.program, "hook", "opencode", "--as", "bob"]);
-    assert!(text.contains(&format!("\nconst COMMAND = {command}\n")), "{text}");
-    assert!(text.starts_with("// mailbag:begin\n// Written by `mailbag install opencode`;"), "{text}");
-    assert!(desk.ok(&["install", "opencode", "--agent", "bob"]).starts_with("no changes for OpenCode"));
+    assert!(
+        text.contains(&format!("\nconst COMMAND = {command}\n")),
+        "{text}"
+    );
+    assert!(
+        text.starts_with("// mailbag:begin\n// Written by `mailbag install opencode`;"),
+        "{text}"
+    );
+    assert!(
+        desk.ok(&["install", "opencode", "--agent", "bob"])
+            .starts_with("no changes for OpenCode")
+    );
     desk.ok(&["install", "opencode"]);
     assert!(!desk.text(PLUGIN).contains("--as"));
 }
@@ -20,14 +29,24 @@ fn the_plugin_calls_the_program_as_the_agent_and_says_who_wrote_it() {
 #[test]
 fn lines_of_a_person_around_the_plugin_and_files_beside_it_stay_to_the_byte() {
     let desk = Desk::new();
-    desk.write(".opencode/plugins/mine.js", "export const Mine = async () => ({})\n");
-    desk.write("opencode.json", "{\n  // Mine.\n  \"theme\": \"system\"\n}\n");
+    desk.write(
+        ".opencode/plugins/mine.js",
+        "export const Mine = async () => ({})\n",
+    );
+    desk.write(
+        "opencode.json",
+        "{\n  // Mine.\n  \"theme\": \"system\"\n}\n",
+    );
     let before = desk.files();
     desk.ok(&["install", "opencode"]);
     let ours = desk.text(PLUGIN);
     desk.write(PLUGIN, format!("// Mine.\n{ours}\n// And this.\n"));
     desk.ok(&["install", "opencode", "--agent", "bob"]);
-    assert!(desk.text(PLUGIN).starts_with("// Mine.\n// mailbag:begin\n") && desk.text(PLUGIN).contains("--as"));
+    assert!(
+        desk.text(PLUGIN)
+            .starts_with("// Mine.\n// mailbag:begin\n")
+            && desk.text(PLUGIN).contains("--as")
+    );
     desk.ok(&["uninstall", "opencode"]);
     assert_eq!(desk.text(PLUGIN), "// Mine.\n\n// And this.\n");
     std::fs::remove_file(desk.path(PLUGIN)).expect("a file");
@@ -48,7 +67,11 @@ fn commas_behind_last_items_stay_to_the_byte() {
         let before = desk.files();
         desk.ok(&["install", "opencode"]);
         assert!(desk.text("opencode.json").contains("mailbag"), "{settings}");
-        assert!(desk.ok(&["install", "opencode"]).starts_with("no changes for OpenCode"), "{settings}");
+        assert!(
+            desk.ok(&["install", "opencode"])
+                .starts_with("no changes for OpenCode"),
+            "{settings}"
+        );
         desk.ok(&["uninstall", "opencode"]);
         assert_eq!(desk.text("opencode.json"), settings);
         assert!(desk.files() == before, "{settings}");
@@ -61,6 +84,12 @@ fn a_plugin_of_that_name_that_is_not_ours_is_refused_and_left_as_it_is() {
     desk.write(PLUGIN, "export const Mine = async () => ({})\n");
     let before = desk.files();
     let said = desk.run(&["install", "opencode"]);
-    assert!(said.code != 0 && said.err.contains("is not a plugin of mailbag; rename or remove it"), "{said:?}");
+    assert!(
+        said.code != 0
+            && said
+                .err
+                .contains("is not a plugin of mailbag; rename or remove it"),
+        "{said:?}"
+    );
     assert!(desk.files() == before);
 }

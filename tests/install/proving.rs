@@ -11,8 +11,14 @@ fn the_hook_gets_the_start_of_a_session_and_is_told_that_it_is_tried() {
         desk.program = script(desk.world.path(), text);
         let report = desk.json(&["install", client, "--agent", "bob"]);
         assert_eq!(report["proof"]["ok"], true, "{report:#}");
-        assert_eq!(report["proof"]["command"], format!("{} hook {client} --as bob", desk.program));
-        assert_eq!(desk.text("called.txt"), format!("hook {client} --as bob|1\n"));
+        assert_eq!(
+            report["proof"]["command"],
+            format!("{} hook {client} --as bob", desk.program)
+        );
+        assert_eq!(
+            desk.text("called.txt"),
+            format!("hook {client} --as bob|1\n")
+        );
         let heard: Value = serde_json::from_str(&desk.text("heard.json")).expect("JSON");
         assert_eq!(heard["hook_event_name"], "SessionStart");
         assert_eq!(heard["source"], "startup");
@@ -24,7 +30,10 @@ fn the_hook_gets_the_start_of_a_session_and_is_told_that_it_is_tried() {
 fn what_it_said_is_shown() {
     let desk = Desk::new();
     let said = desk.ok(&["install", "claude"]);
-    assert!(said.contains("hook claude`: passed in ") && said.contains("2 unread"), "{said}");
+    assert!(
+        said.contains("hook claude`: passed in ") && said.contains("2 unread"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -33,7 +42,11 @@ fn a_path_with_blanks_and_quotes_is_called_all_the_same() {
     desk.program = super::stand_in(&desk.path("it's a place"));
     for client in ["claude", "codex", "gemini", "qwen", "copilot"] {
         assert_eq!(desk.json(&["install", client])["proof"]["ok"], true);
-        assert_eq!(desk.json(&["install", client])["files"], serde_json::json!([]), "{client} knows its own");
+        assert_eq!(
+            desk.json(&["install", client])["files"],
+            serde_json::json!([]),
+            "{client} knows its own"
+        );
         let status = desk.json(&["install", client, "--status", "--project"]);
         assert_eq!(status["clients"][0]["executable"], desk.program.as_str());
     }
@@ -44,11 +57,17 @@ fn a_path_with_blanks_and_quotes_is_called_all_the_same() {
 #[test]
 fn a_hook_that_fails_or_says_what_no_client_takes_is_told_of() {
     for (does, trouble) in [
-        ("echo broken >&2; exit 3", "the hook failed with exit status: 3: broken"),
+        (
+            "echo broken >&2; exit 3",
+            "the hook failed with exit status: 3: broken",
+        ),
         ("echo hello", "did not print JSON"),
         ("echo '[]'", "not an object"),
         ("echo '{\"note\": 1}'", "the unknown field \"note\""),
-        ("echo '{\"hookSpecificOutput\":{\"hookEventName\":\"Stop\"}}'", "is for the event \"Stop\""),
+        (
+            "echo '{\"hookSpecificOutput\":{\"hookEventName\":\"Stop\"}}'",
+            "is for the event \"Stop\"",
+        ),
         (
             "echo '{\"hookSpecificOutput\":{\"hookEventName\":\"SessionStart\",\"additionalContext\":1}}'",
             "not a string",
@@ -60,7 +79,10 @@ fn a_hook_that_fails_or_says_what_no_client_takes_is_told_of() {
             let ran = desk.run(&["install", client, "--json"]);
             assert_eq!(ran.code, 1, "{ran:?}");
             let report: Value = serde_json::from_str(&ran.out).expect("JSON");
-            let told = report["proof"]["trouble"].as_str().unwrap_or_default().to_owned();
+            let told = report["proof"]["trouble"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned();
             assert!(told.contains(trouble), "{client} {does}: {told}");
             assert_eq!(report["proof"]["ok"], false);
         }
@@ -72,7 +94,10 @@ fn a_hook_that_hangs_is_ended() {
     let mut desk = Desk::new();
     desk.program = script(desk.world.path(), "exec tail -f /dev/null");
     let ran = desk.run(&["install", "claude"]);
-    assert!(ran.code == 1 && ran.out.contains("the hook took longer than 5 seconds"), "{ran:?}");
+    assert!(
+        ran.code == 1 && ran.out.contains("the hook took longer than 5 seconds"),
+        "{ran:?}"
+    );
 }
 
 #[test]
@@ -80,7 +105,10 @@ fn a_program_that_is_not_there_is_told_of() {
     let mut desk = Desk::new();
     desk.program = desk.path("nowhere/mailbag").display().to_string();
     let ran = desk.run(&["install", "claude"]);
-    assert!(ran.code == 1 && ran.out.contains("does not exist or is not executable"), "{ran:?}");
+    assert!(
+        ran.code == 1 && ran.out.contains("does not exist or is not executable"),
+        "{ran:?}"
+    );
     let status = desk.json(&["install", "--status"]);
     assert_eq!(status["clients"][0]["executable"], Value::Null);
     assert_eq!(status["clients"][0]["hooks"], "installed");
@@ -91,14 +119,28 @@ fn where_the_program_is_missing_the_hooks_say_nothing_and_fail_at_nothing() {
     let desk = Desk::new();
     for client in ["claude", "codex", "gemini", "qwen", "copilot"] {
         desk.ok(&["install", client]);
-        let of_client = if client == "codex" { "codex-hooks.json" } else { client };
+        let of_client = if client == "codex" {
+            "codex-hooks.json"
+        } else {
+            client
+        };
         let settings = super::meaning(&desk.text(super::place(of_client)));
         let events = settings["hooks"].as_object().expect("hooks").values();
         for hook in events.flat_map(|groups| groups[0]["hooks"].as_array().expect("hooks")) {
-            let line = hook["command"].as_str().expect("a command").replace(&desk.program, "/nowhere/mailbag");
+            let line = hook["command"]
+                .as_str()
+                .expect("a command")
+                .replace(&desk.program, "/nowhere/mailbag");
             for shell in ["sh", "bash"] {
-                let ran = std::process::Command::new(shell).args(["-c", &line]).output().expect("a shell");
-                assert_eq!((ran.status.code(), ran.stdout.len(), ran.stderr.len()), (Some(0), 0, 0), "{line}");
+                let ran = std::process::Command::new(shell)
+                    .args(["-c", &line])
+                    .output()
+                    .expect("a shell");
+                assert_eq!(
+                    (ran.status.code(), ran.stdout.len(), ran.stderr.len()),
+                    (Some(0), 0, 0),
+                    "{line}"
+                );
             }
         }
     }
@@ -110,15 +152,29 @@ fn what_is_proved_is_the_hook_that_this_program_has() {
         let desk = Desk::new();
         desk.world.send("human", "bob", "are you there?");
         let before = desk.world.everything();
-        let ran = super::run_at_home(&desk.world, &["install", client, "--agent", "bob", "--json"]);
-        let report: Value = serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {ran:?}"));
-        assert_eq!((ran.code, &report["proof"]["ok"]), (0, &Value::Bool(true)), "{report:#}");
-        let said: Value = serde_json::from_str(report["proof"]["said"].as_str().expect("a text")).expect("JSON");
-        let text = said.get("additionalContext").unwrap_or(&said["hookSpecificOutput"]["additionalContext"]);
+        let ran = super::run_at_home(
+            &desk.world,
+            &["install", client, "--agent", "bob", "--json"],
+        );
+        let report: Value =
+            serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{e}: {ran:?}"));
+        assert_eq!(
+            (ran.code, &report["proof"]["ok"]),
+            (0, &Value::Bool(true)),
+            "{report:#}"
+        );
+        let said: Value =
+            serde_json::from_str(report["proof"]["said"].as_str().expect("a text")).expect("JSON");
+        let text = said
+            .get("additionalContext")
+            .unwrap_or(&said["hookSpecificOutput"]["additionalContext"]);
         let text = text.as_str().expect("a text");
         assert!(text.starts_with("mailbag: found the room "), "{text}");
         super::run_at_home(&desk.world, &["uninstall", client]).ok(&[]);
-        assert!(desk.world.everything() == before, "{client}: a session was bound, or mail announced");
+        assert!(
+            desk.world.everything() == before,
+            "{client}: a session was bound, or mail announced"
+        );
     }
 }
 
@@ -128,24 +184,47 @@ fn a_hook_that_is_tried_tells_why_it_would_be_silent() {
     desk.write(".mailbag/registry.json", "{");
     let report = super::run_at_home(&desk.world, &["install", "claude", "--json"]);
     let report: Value = serde_json::from_str(&report.out).expect("JSON");
-    assert!(report["proof"]["trouble"].as_str().expect("a text").contains("registry.json"), "{report:#}");
+    assert!(
+        report["proof"]["trouble"]
+            .as_str()
+            .expect("a text")
+            .contains("registry.json"),
+        "{report:#}"
+    );
 }
 
 #[test]
 fn without_a_word_the_hooks_call_this_program_by_name_if_the_path_leads_to_it() {
     let desk = Desk::new();
-    let program = assert_cmd::cargo::cargo_bin!("mailbag").canonicalize().expect("it is built");
+    let program = assert_cmd::cargo::cargo_bin!("mailbag")
+        .canonicalize()
+        .expect("it is built");
     let path = std::env::var("PATH").expect("a PATH");
-    let own = format!("{}:{path}", program.parent().expect("a directory").display());
-    for (path, called) in [(own.as_str(), "mailbag"), ("/usr/bin:/bin", program.to_str().expect("a plain path"))] {
-        let ran = desk.world.run_with(&["install", "codex", "--dry-run"], |command| {
-            super::at_home(&desk.world)(command);
-            command.env("PATH", path);
-        });
+    let own = format!(
+        "{}:{path}",
+        program.parent().expect("a directory").display()
+    );
+    for (path, called) in [
+        (own.as_str(), "mailbag"),
+        ("/usr/bin:/bin", program.to_str().expect("a plain path")),
+    ] {
+        let ran = desk
+            .world
+            .run_with(&["install", "codex", "--dry-run"], |command| {
+                super::at_home(&desk.world)(command);
+                command.env("PATH", path);
+            });
         assert!(
-            ran.out.contains(&format!("\"command\": \"{}\"", super::line("codex", called, "hook codex"))),
+            ran.out.contains(&format!(
+                "\"command\": \"{}\"",
+                super::line("codex", called, "hook codex")
+            )),
             "{ran:?}"
         );
-        assert_eq!(ran.err.contains("the PATH does not lead to this mailbag"), called != "mailbag", "{ran:?}");
+        assert_eq!(
+            ran.err.contains("the PATH does not lead to this mailbag"),
+            called != "mailbag",
+            "{ran:?}"
+        );
     }
 }

@@ -9,7 +9,10 @@ fn what_is_no_settings_is_refused_and_left_as_it_is() {
     for fixture in fixtures("wrong/") {
         let desk = Desk::with(&fixture);
         let before = desk.files();
-        for args in [&["install", client(&fixture)][..], &["install", client(&fixture), "--dry-run"]] {
+        for args in [
+            &["install", client(&fixture)][..],
+            &["install", client(&fixture), "--dry-run"],
+        ] {
             let said = desk.fails(1, args);
             assert!(said.contains(place(&fixture)), "{fixture}: {said}");
             assert!(said.contains("nothing was changed"), "{fixture}: {said}");
@@ -22,18 +25,49 @@ fn what_is_no_settings_is_refused_and_left_as_it_is() {
 #[test]
 fn the_place_of_the_mistake_and_its_kind_are_named() {
     for (fixture, words) in [
-        ("wrong/claude-not-json.json", &["line 3", "column 16", "is not valid JSON"][..]),
-        ("wrong/claude-comment.json", &["line 2", "column 3", "is not valid JSON"]),
-        ("wrong/gemini-not-json.json", &["line 1", "column 1", "is not valid JSON: Unterminated object"]),
-        ("wrong/codex-not-toml.toml", &["line 2", "column 5", "is not valid TOML"]),
-        ("wrong/claude-hooks-list.json", &["a list", "\"hooks\"", "an object"]),
-        ("wrong/claude-event-object.json", &["an object", "\"hooks.Stop\"", "a list"]),
+        (
+            "wrong/claude-not-json.json",
+            &["line 3", "column 16", "is not valid JSON"][..],
+        ),
+        (
+            "wrong/claude-comment.json",
+            &["line 2", "column 3", "is not valid JSON"],
+        ),
+        (
+            "wrong/gemini-not-json.json",
+            &[
+                "line 1",
+                "column 1",
+                "is not valid JSON: Unterminated object",
+            ],
+        ),
+        (
+            "wrong/codex-not-toml.toml",
+            &["line 2", "column 5", "is not valid TOML"],
+        ),
+        (
+            "wrong/claude-hooks-list.json",
+            &["a list", "\"hooks\"", "an object"],
+        ),
+        (
+            "wrong/claude-event-object.json",
+            &["an object", "\"hooks.Stop\"", "a list"],
+        ),
         ("wrong/claude-list.json", &["not a JSON object"]),
         ("wrong/claude-twice.json", &["\"hooks\" twice"]),
         ("wrong/claude-not-utf8.json", &["not UTF-8"]),
-        ("wrong/gemini-servers-text.json", &["a string", "\"mcpServers\""]),
-        ("wrong/gemini-foreign-server.json", &["another MCP server called \"mailbag\""]),
-        ("wrong/codex-foreign-server.toml", &["another MCP server called \"mailbag\""]),
+        (
+            "wrong/gemini-servers-text.json",
+            &["a string", "\"mcpServers\""],
+        ),
+        (
+            "wrong/gemini-foreign-server.json",
+            &["another MCP server called \"mailbag\""],
+        ),
+        (
+            "wrong/codex-foreign-server.toml",
+            &["another MCP server called \"mailbag\""],
+        ),
         ("wrong/codex-servers-text.toml", &["\"mcp_servers\""]),
         ("wrong/gemini-only-a-comment.json", &["only comments"]),
     ] {
@@ -60,26 +94,42 @@ fn a_file_that_is_read_only_is_meant_so() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).expect("a mode");
     let before = desk.files();
     let said = desk.fails(1, &["install", "claude"]);
-    assert!(said.contains("settings.json: is read-only; give yourself write permission"), "{said}");
+    assert!(
+        said.contains("settings.json: is read-only; give yourself write permission"),
+        "{said}"
+    );
     assert!(desk.files() == before);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("a mode");
     desk.ok(&["install", "claude"]);
     fs::set_permissions(&path, fs::Permissions::from_mode(0o444)).expect("a mode");
-    assert!(desk.fails(1, &["uninstall", "claude"]).contains("is read-only"));
+    assert!(
+        desk.fails(1, &["uninstall", "claude"])
+            .contains("is read-only")
+    );
 }
 
 #[test]
 fn what_is_no_file_or_in_no_directory_is_refused() {
     let desk = Desk::new();
     fs::create_dir_all(desk.path(".claude/settings.json")).expect("a directory");
-    assert!(desk.fails(1, &["install", "claude"]).contains("is not a regular file"));
+    assert!(
+        desk.fails(1, &["install", "claude"])
+            .contains("is not a regular file")
+    );
     desk.write(".gemini", "a file");
     let said = desk.run(&["install", "gemini"]);
     assert_ne!(said.code, 0);
     assert!(said.err.contains(".gemini"), "{}", said.err);
-    std::os::unix::fs::symlink("hooks.json", desk.write(".codex/x", "").with_file_name("hooks.json")).expect("a link");
+    std::os::unix::fs::symlink(
+        "hooks.json",
+        desk.write(".codex/x", "").with_file_name("hooks.json"),
+    )
+    .expect("a link");
     let said = desk.run(&["install", "codex"]);
-    assert!(said.code != 0 && said.err.contains("follow the links of"), "{said:?}");
+    assert!(
+        said.code != 0 && said.err.contains("follow the links of"),
+        "{said:?}"
+    );
 }
 
 #[test]
@@ -105,13 +155,30 @@ fn a_link_that_leads_out_of_the_project_is_not_followed() {
         let before = desk.files();
         for more in [&[][..], &["--dry-run"]] {
             let ran = desk.run(&[&["install", client], more].concat());
-            let real = target.canonicalize().expect("it is there").display().to_string();
+            let real = target
+                .canonicalize()
+                .expect("it is there")
+                .display()
+                .to_string();
             let wanted = format!("is a link out of the project, to {real}");
-            assert!(ran.code == 1 && ran.err.contains(&wanted) && !ran.out.contains("# mine"), "{link}: {ran:?}");
+            assert!(
+                ran.code == 1 && ran.err.contains(&wanted) && !ran.out.contains("# mine"),
+                "{link}: {ran:?}"
+            );
         }
         assert!(desk.files() == before, "{link}");
-        assert_eq!(fs::read_to_string(&file).expect("a file"), "# mine\n", "{link}");
-        assert!(fs::read_dir(&directory).expect("a directory").next().is_none(), "{link}");
+        assert_eq!(
+            fs::read_to_string(&file).expect("a file"),
+            "# mine\n",
+            "{link}"
+        );
+        assert!(
+            fs::read_dir(&directory)
+                .expect("a directory")
+                .next()
+                .is_none(),
+            "{link}"
+        );
         assert!(!desk.is_there("heard.json"), "{link}: the hook was run");
     }
 }
@@ -122,7 +189,12 @@ fn a_link_that_would_lead_out_of_the_project_to_a_new_file_makes_none() {
     let outside = tempfile::tempdir().expect("a directory");
     for target in [outside.path().join("new"), "no/../../../new".into()] {
         std::os::unix::fs::symlink(&target, desk.path("AGENTS.md")).expect("a link");
-        assert!(desk.fails(1, &["install", "codex"]).contains("is a link out of the project"), "{}", target.display());
+        assert!(
+            desk.fails(1, &["install", "codex"])
+                .contains("is a link out of the project"),
+            "{}",
+            target.display()
+        );
         assert!(!target.exists());
         fs::remove_file(desk.path("AGENTS.md")).expect("a link");
     }
@@ -132,7 +204,10 @@ fn a_link_that_would_lead_out_of_the_project_to_a_new_file_makes_none() {
 fn an_agent_has_to_be_registered() {
     let desk = Desk::new();
     let said = desk.fails(3, &["install", "claude", "--agent", "carol"]);
-    assert!(said.contains("no agent is called \"carol\"") && said.contains("`mailbag agent add carol`"), "{said}");
+    assert!(
+        said.contains("no agent is called \"carol\"") && said.contains("`mailbag agent add carol`"),
+        "{said}"
+    );
     assert!(!desk.is_there(".claude"));
     fs::remove_dir_all(desk.path(".mailbag")).expect("the room");
     let said = desk.fails(3, &["install", "claude", "--agent", "bob"]);
@@ -142,16 +217,32 @@ fn an_agent_has_to_be_registered() {
 #[test]
 fn a_display_name_becomes_the_id() {
     let desk = Desk::new();
-    desk.world.ok(&["agent", "add", "agent_engineer_1", "--name", "Sintra"]);
+    desk.world
+        .ok(&["agent", "add", "agent_engineer_1", "--name", "Sintra"]);
     desk.ok(&["install", "claude", "--agent", "sintra"]);
-    assert!(desk.text(".claude/settings.json").contains("mailbag hook claude --as agent_engineer_1\""));
+    assert!(
+        desk.text(".claude/settings.json")
+            .contains("mailbag hook claude --as agent_engineer_1\"")
+    );
 }
 
 #[test]
 fn the_command_line_says_what_it_needs() {
     let desk = Desk::new();
     assert!(desk.world.fails(2, &["install"]).contains("CLIENT"));
-    assert!(desk.world.fails(2, &["install", "claude", "--user", "--project"]).contains("cannot be used"));
-    assert!(desk.world.fails(2, &["install", "cursor"]).contains("possible values: claude, codex, gemini"));
-    assert!(desk.world.fails(2, &["install", "claude", "--command", "elsewhere"]).contains("ends in /mailbag"));
+    assert!(
+        desk.world
+            .fails(2, &["install", "claude", "--user", "--project"])
+            .contains("cannot be used")
+    );
+    assert!(
+        desk.world
+            .fails(2, &["install", "cursor"])
+            .contains("possible values: claude, codex, gemini")
+    );
+    assert!(
+        desk.world
+            .fails(2, &["install", "claude", "--command", "elsewhere"])
+            .contains("ends in /mailbag")
+    );
 }

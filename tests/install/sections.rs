@@ -9,10 +9,19 @@ fn it_is_short_and_names_only_commands_that_there_are() {
     let desk = Desk::new();
     desk.ok(&["install", "codex"]);
     let text = desk.text("AGENTS.md");
-    assert!(text.lines().count() <= 12 && text.len() < 1000, "{} lines, {} bytes", text.lines().count(), text.len());
+    assert!(
+        text.lines().count() <= 12 && text.len() < 1000,
+        "{} lines, {} bytes",
+        text.lines().count(),
+        text.len()
+    );
     assert!(text.contains("`mailbag send NAME - <<'EOF'`"), "{text}");
     let known = mailbag::cli::command();
-    let words = text.split('`').skip(1).step_by(2).filter_map(|code| code.strip_prefix("mailbag "));
+    let words = text
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter_map(|code| code.strip_prefix("mailbag "));
     let words: Vec<&str> = words.filter_map(|rest| rest.split(' ').next()).collect();
     assert!(words.len() > 5, "{words:?}");
     for word in words.into_iter().filter(|word| *word != "join") {
@@ -22,16 +31,33 @@ fn it_is_short_and_names_only_commands_that_there_are() {
 
 #[test]
 fn it_goes_behind_what_stands_there_and_out_again() {
-    for text in ["# Rules\n\nBe kind.\n", "# Rules", "# Rules\r\n\r\nBe kind.\r\n", "\n", "# Rules\n\n\n", ""] {
+    for text in [
+        "# Rules\n\nBe kind.\n",
+        "# Rules",
+        "# Rules\r\n\r\nBe kind.\r\n",
+        "\n",
+        "# Rules\n\n\n",
+        "",
+    ] {
         let desk = Desk::new();
         desk.write("AGENTS.md", text);
         desk.write("CLAUDE.md", text);
         let before = desk.files();
         desk.ok(&["install", "claude"]);
         let now = desk.text("AGENTS.md");
-        assert!(now.starts_with(text) && now.matches(BEGIN).count() == 1, "{now:?}");
-        assert_eq!(now.matches("\r\n").count() == now.matches('\n').count(), text.contains("\r\n"), "{now:?}");
-        assert!(desk.text("CLAUDE.md").contains("\n@AGENTS.md") || desk.text("CLAUDE.md").contains("@AGENTS.md"));
+        assert!(
+            now.starts_with(text) && now.matches(BEGIN).count() == 1,
+            "{now:?}"
+        );
+        assert_eq!(
+            now.matches("\r\n").count() == now.matches('\n').count(),
+            text.contains("\r\n"),
+            "{now:?}"
+        );
+        assert!(
+            desk.text("CLAUDE.md").contains("\n@AGENTS.md")
+                || desk.text("CLAUDE.md").contains("@AGENTS.md")
+        );
         desk.ok(&["uninstall", "claude"]);
         assert!(desk.files() == before, "{text:?}");
     }
@@ -42,11 +68,15 @@ fn an_older_section_is_made_what_it_is_now_where_it_stands() {
     let desk = Desk::new();
     let around = |section: &str| format!("# Before\n\n{section}\nBehind.\n");
     desk.ok(&["install", "codex"]);
-    desk.write("AGENTS.md", around("<!-- mailbag:begin -->\nold\n<!-- mailbag:end -->\n"));
+    desk.write(
+        "AGENTS.md",
+        around("<!-- mailbag:begin -->\nold\n<!-- mailbag:end -->\n"),
+    );
     desk.ok(&["install", "codex"]);
     let now = desk.text("AGENTS.md");
     assert!(
-        now.starts_with("# Before\n\n<!-- mailbag:begin -->\n## Mail") && now.ends_with("-->\n\nBehind.\n"),
+        now.starts_with("# Before\n\n<!-- mailbag:begin -->\n## Mail")
+            && now.ends_with("-->\n\nBehind.\n"),
         "{now}"
     );
     desk.ok(&["uninstall", "codex"]);
@@ -56,10 +86,16 @@ fn an_older_section_is_made_what_it_is_now_where_it_stands() {
 #[test]
 fn half_a_section_is_refused() {
     let desk = Desk::new();
-    for text in ["a\n<!-- mailbag:begin -->\n", "a\n<!-- mailbag:end -->\n<!-- mailbag:begin -->\n"] {
+    for text in [
+        "a\n<!-- mailbag:begin -->\n",
+        "a\n<!-- mailbag:end -->\n<!-- mailbag:begin -->\n",
+    ] {
         desk.write("AGENTS.md", text);
         let said = desk.fails(1, &["install", "codex"]);
-        assert!(said.contains("AGENTS.md line 2") || said.contains("AGENTS.md line 3"), "{said}");
+        assert!(
+            said.contains("AGENTS.md line 2") || said.contains("AGENTS.md line 3"),
+            "{said}"
+        );
         assert_eq!(desk.text("AGENTS.md"), text);
     }
 }
@@ -84,10 +120,18 @@ fn one_file_by_two_names_gets_one_section_and_no_line_that_includes_itself() {
         std::os::unix::fs::symlink(real, desk.path(link)).expect("a link");
         desk.ok(&["install", "claude"]);
         let text = desk.text(real);
-        assert!(text.matches(BEGIN).count() == 1 && !text.contains("@AGENTS.md"), "{text}");
+        assert!(
+            text.matches(BEGIN).count() == 1 && !text.contains("@AGENTS.md"),
+            "{text}"
+        );
         desk.ok(&["uninstall", "claude"]);
         assert_eq!(desk.text(real), "# Rules\n");
-        assert!(desk.path(link).symlink_metadata().expect("a link").is_symlink());
+        assert!(
+            desk.path(link)
+                .symlink_metadata()
+                .expect("a link")
+                .is_symlink()
+        );
     }
 }
 
@@ -110,7 +154,13 @@ fn it_stays_as_long_as_another_client_needs_it() {
         desk.ok(&["install", client]);
     }
     let left = desk.json(&["uninstall", "claude"]);
-    assert!(left["notes"][0].as_str().expect("a note").contains("keeps the mailbag section"), "{left}");
+    assert!(
+        left["notes"][0]
+            .as_str()
+            .expect("a note")
+            .contains("keeps the mailbag section"),
+        "{left}"
+    );
     assert!(!desk.is_there("CLAUDE.md") && desk.text("AGENTS.md").contains(BEGIN));
     desk.ok(&["uninstall", "gemini"]);
     assert!(desk.is_there("AGENTS.md"));

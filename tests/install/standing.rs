@@ -27,13 +27,22 @@ fn nothing_is_there_and_then_all_of_it_and_then_nothing_again() {
             (&stands["hooks"], &stands["mcp"], &stands["section"]),
             (&json!("installed"), &json!(true), &json!(true))
         );
-        assert_eq!((&stands["command"], &stands["executable"]), (&json!(desk.program), &json!(desk.program)));
-        assert_eq!((&stands["agent"], &stands["problems"]), (&json!("bob"), &json!([])));
+        assert_eq!(
+            (&stands["command"], &stands["executable"]),
+            (&json!(desk.program), &json!(desk.program))
+        );
+        assert_eq!(
+            (&stands["agent"], &stands["problems"]),
+            (&json!("bob"), &json!([]))
+        );
         desk.ok(&["uninstall", client]);
         assert_eq!(of(&desk, client)["hooks"], "absent");
     }
     let table = desk.ok(&["install", "--status"]);
-    assert!(table.starts_with("CLIENT") && table.lines().count() == 1 + 2 * Client::ALL.len(), "{table}");
+    assert!(
+        table.starts_with("CLIENT") && table.lines().count() == 1 + 2 * Client::ALL.len(),
+        "{table}"
+    );
 }
 
 #[test]
@@ -41,15 +50,30 @@ fn a_missing_event_and_an_unreadable_file_are_named() {
     let desk = Desk::new();
     desk.ok(&["install", "claude"]);
     let mut settings = meaning(&desk.text(".claude/settings.json"));
-    settings["hooks"].as_object_mut().expect("hooks").remove("PostToolBatch");
+    settings["hooks"]
+        .as_object_mut()
+        .expect("hooks")
+        .remove("PostToolBatch");
     desk.write(".claude/settings.json", settings.to_string());
     let stands = of(&desk, "claude");
-    assert_eq!((&stands["hooks"], &stands["missing"]), (&json!("partly"), &json!(["PostToolBatch"])));
-    assert!(desk.ok(&["install", "--status"]).contains("partly: Claude Code has no hook at PostToolBatch"));
+    assert_eq!(
+        (&stands["hooks"], &stands["missing"]),
+        (&json!("partly"), &json!(["PostToolBatch"]))
+    );
+    assert!(
+        desk.ok(&["install", "--status"])
+            .contains("partly: Claude Code has no hook at PostToolBatch")
+    );
     desk.write(".claude/settings.json", "{");
     let stands = of(&desk, "claude");
     assert_eq!(stands["hooks"], "absent");
-    assert!(stands["problems"][0].as_str().expect("a text").contains("settings.json line 1"), "{stands:#}");
+    assert!(
+        stands["problems"][0]
+            .as_str()
+            .expect("a text")
+            .contains("settings.json line 1"),
+        "{stands:#}"
+    );
     assert!(desk.ok(&["install", "--status"]).contains("problem: "));
 }
 
@@ -64,13 +88,34 @@ fn looking_changes_nothing() {
 
 /// What Codex notes of our hook with five seconds, and three at the end, by event.
 const TRUSTED: [(&str, &str); 7] = [
-    ("session_start", "8db9258e23b554c5533a0d54dcdd2cb11fc5e1f3e90e2f5e1b06cfb778de505d"),
-    ("user_prompt_submit", "441bdcc61153b614943481f81f73b79933ebb4a3a9f49c1b921c7083ced3c9f2"),
-    ("pre_tool_use", "e2557c864a30e1bf165ba6adb234e673b7c7e18a286e6eb0fe9d014b055c7e6a"),
-    ("post_tool_use", "a378e760fcc259d0841a86de57cc6cec1ec46a581b602eb482932ba046466b9a"),
-    ("stop", "90e4aef3e40579fa48e6ca9892a9445e1c8fc1adad620fc2fdbea49a7f3a4f80"),
-    ("session_end", "f3f6a812c94804759a14cf76533a16b17ca2cd2aeaa272d3a3238fb27033a470"),
-    ("interrupt", "c5d0bce5bf436cdf7870d0a5ac0fcbc8e09dec4fb6e3ec3cbcf3c744dcf8829f"),
+    (
+        "session_start",
+        "8db9258e23b554c5533a0d54dcdd2cb11fc5e1f3e90e2f5e1b06cfb778de505d",
+    ),
+    (
+        "user_prompt_submit",
+        "441bdcc61153b614943481f81f73b79933ebb4a3a9f49c1b921c7083ced3c9f2",
+    ),
+    (
+        "pre_tool_use",
+        "e2557c864a30e1bf165ba6adb234e673b7c7e18a286e6eb0fe9d014b055c7e6a",
+    ),
+    (
+        "post_tool_use",
+        "a378e760fcc259d0841a86de57cc6cec1ec46a581b602eb482932ba046466b9a",
+    ),
+    (
+        "stop",
+        "90e4aef3e40579fa48e6ca9892a9445e1c8fc1adad620fc2fdbea49a7f3a4f80",
+    ),
+    (
+        "session_end",
+        "f3f6a812c94804759a14cf76533a16b17ca2cd2aeaa272d3a3238fb27033a470",
+    ),
+    (
+        "interrupt",
+        "c5d0bce5bf436cdf7870d0a5ac0fcbc8e09dec4fb6e3ec3cbcf3c744dcf8829f",
+    ),
 ];
 
 #[test]
@@ -78,28 +123,59 @@ fn whether_codex_trusts_the_hooks_is_read_from_its_notes() {
     let desk = Desk::new();
     desk.ok(&["install", "codex"]);
     assert_eq!(of(&desk, "codex")["trusted"], "no");
-    let hooks = desk.text(".codex/hooks.json").replace(&desk.program, "mailbag");
+    let hooks = desk
+        .text(".codex/hooks.json")
+        .replace(&desk.program, "mailbag");
     desk.write(".codex/hooks.json", &hooks);
-    let file = desk.path(".codex/hooks.json").canonicalize().expect("it is there");
+    let file = desk
+        .path(".codex/hooks.json")
+        .canonicalize()
+        .expect("it is there");
     let note = |(event, digest): &(&str, &str)| {
-        format!("[hooks.state.\"{}:{event}:0:0\"]\ntrusted_hash = \"sha256:{digest}\"\n", file.display())
+        format!(
+            "[hooks.state.\"{}:{event}:0:0\"]\ntrusted_hash = \"sha256:{digest}\"\n",
+            file.display()
+        )
     };
     let all: String = TRUSTED.iter().map(note).collect();
     desk.write("home/.codex/config.toml", &all);
-    assert_eq!(of(&desk, "codex")["trusted"], "unknown", "the project isn't trusted");
+    assert_eq!(
+        of(&desk, "codex")["trusted"],
+        "unknown",
+        "the project isn't trusted"
+    );
     let project = desk.world.path().canonicalize().expect("a directory");
-    let all = format!("{all}[projects.\"{}\"]\ntrust_level = \"trusted\"\n", project.display());
+    let all = format!(
+        "{all}[projects.\"{}\"]\ntrust_level = \"trusted\"\n",
+        project.display()
+    );
     desk.write("home/.codex/config.toml", &all);
     assert_eq!(of(&desk, "codex")["trusted"], "yes");
-    desk.write("home/.codex/config.toml", all.replacen("trusted_hash", "enabled = false\ntrusted_hash", 1));
+    desk.write(
+        "home/.codex/config.toml",
+        all.replacen("trusted_hash", "enabled = false\ntrusted_hash", 1),
+    );
     assert_eq!(of(&desk, "codex")["trusted"], "no", "one is switched off");
-    desk.write("home/.codex/config.toml", all.replace("\"trusted\"", "\"untrusted\""));
+    desk.write(
+        "home/.codex/config.toml",
+        all.replace("\"trusted\"", "\"untrusted\""),
+    );
     assert_eq!(of(&desk, "codex")["trusted"], "no");
     desk.write("home/.codex/config.toml", &all);
-    desk.write(".codex/hooks.json", hooks.replace("\"timeout\": 5", "\"timeout\": 6"));
-    assert_eq!(of(&desk, "codex")["trusted"], "unknown", "it was changed since");
+    desk.write(
+        ".codex/hooks.json",
+        hooks.replace("\"timeout\": 5", "\"timeout\": 6"),
+    );
+    assert_eq!(
+        of(&desk, "codex")["trusted"],
+        "unknown",
+        "it was changed since"
+    );
     desk.write(".codex/hooks.json", &hooks);
-    desk.write("home/.codex/config.toml", TRUSTED[1..].iter().map(note).collect::<String>());
+    desk.write(
+        "home/.codex/config.toml",
+        TRUSTED[1..].iter().map(note).collect::<String>(),
+    );
     assert_eq!(of(&desk, "codex")["trusted"], "no", "one is missing");
 }
 
@@ -112,21 +188,40 @@ fn whether_the_others_trust_the_project_is_read_from_theirs() {
     }
     let project = desk.world.path().canonicalize().expect("a directory");
     let here = project.to_str().expect("a plain path");
-    desk.write("home/.claude.json", json!({"projects": {here: {"hasTrustDialogAccepted": true}}}).to_string());
+    desk.write(
+        "home/.claude.json",
+        json!({"projects": {here: {"hasTrustDialogAccepted": true}}}).to_string(),
+    );
     assert_eq!(of(&desk, "claude")["trusted"], "yes");
-    for (word, trusted) in [("TRUST_FOLDER", "yes"), ("DO_NOT_TRUST", "no"), ("TRUST_PARENT", "unknown")] {
-        desk.write("home/.gemini/trustedFolders.json", json!({ here: word }).to_string());
+    for (word, trusted) in [
+        ("TRUST_FOLDER", "yes"),
+        ("DO_NOT_TRUST", "no"),
+        ("TRUST_PARENT", "unknown"),
+    ] {
+        desk.write(
+            "home/.gemini/trustedFolders.json",
+            json!({ here: word }).to_string(),
+        );
         assert_eq!(of(&desk, "gemini")["trusted"], trusted);
     }
     desk.ok(&["install", "copilot"]);
     assert_eq!(of(&desk, "copilot")["trusted"], "unknown");
     let config = json!({"trustedFolders": [project.parent().expect("a parent")]});
-    desk.write("home/.copilot/config.json", format!("// Managed automatically.\n{config}"));
+    desk.write(
+        "home/.copilot/config.json",
+        format!("// Managed automatically.\n{config}"),
+    );
     assert_eq!(of(&desk, "copilot")["trusted"], "yes");
     desk.ok(&["install", "qwen"]);
     assert_eq!(of(&desk, "qwen")["trusted"], "yes", "it asks for no trust");
-    desk.write("home/.qwen/settings.json", json!({"security": {"folderTrust": {"enabled": true}}}).to_string());
+    desk.write(
+        "home/.qwen/settings.json",
+        json!({"security": {"folderTrust": {"enabled": true}}}).to_string(),
+    );
     assert_eq!(of(&desk, "qwen")["trusted"], "unknown");
-    desk.write("home/.qwen/trustedFolders.json", json!({ here: "DO_NOT_TRUST" }).to_string());
+    desk.write(
+        "home/.qwen/trustedFolders.json",
+        json!({ here: "DO_NOT_TRUST" }).to_string(),
+    );
     assert_eq!(of(&desk, "qwen")["trusted"], "no");
 }

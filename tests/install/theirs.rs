@@ -21,7 +21,8 @@ fn by_hand() -> Desk {
 const SERVER: &str = r#"{ "mcpServers": { "mailbag": {
   "command": "mailbag", "args": ["mcp", "--quiet"], "env": {"MAILBAG_AGENT": "carol", "MINE": "1"} } } }
 "#;
-const SECTION: &str = "# Rules\n\n<!-- mailbag:begin -->\nWrite to carol only.\n<!-- mailbag:end -->\n";
+const SECTION: &str =
+    "# Rules\n\n<!-- mailbag:begin -->\nWrite to carol only.\n<!-- mailbag:end -->\n";
 const CLIENTS: [&str; 5] = ["claude", "codex", "gemini", "qwen", "copilot"];
 
 #[test]
@@ -30,29 +31,47 @@ fn a_server_and_a_section_that_were_there_before_stay_and_are_there_afterwards()
     let before = desk.files();
     for client in CLIENTS {
         let ran = desk.run(&["install", client, "--agent", "bob"]);
-        assert!(ran.code == 0 && ran.err.contains("already has a mailbag entry of your own"), "{ran:?}");
-        assert_eq!(desk.json(&["install", client, "--agent", "bob"])["files"], json!([]), "{client}");
+        assert!(
+            ran.code == 0 && ran.err.contains("already has a mailbag entry of your own"),
+            "{ran:?}"
+        );
+        assert_eq!(
+            desk.json(&["install", client, "--agent", "bob"])["files"],
+            json!([]),
+            "{client}"
+        );
         assert_eq!(desk.text("AGENTS.md"), SECTION, "{client}");
     }
     assert_eq!(desk.text(".mcp.json"), SERVER);
-    assert!(desk.text(".codex/config.toml").contains("args = [\"mcp\", \"-q\"]"));
+    assert!(
+        desk.text(".codex/config.toml")
+            .contains("args = [\"mcp\", \"-q\"]")
+    );
     let gemini = meaning(&desk.text(".gemini/settings.json"));
     assert_eq!(gemini["mcpServers"], meaning(SERVER)["mcpServers"]);
     assert!(gemini["hooks"]["BeforeAgent"].is_array());
     for client in CLIENTS {
         desk.ok(&["uninstall", client]);
     }
-    let left: Vec<_> = desk.files().into_iter().filter(|file| !before.contains(file)).collect();
+    let left: Vec<_> = desk
+        .files()
+        .into_iter()
+        .filter(|file| !before.contains(file))
+        .collect();
     assert!(desk.files() == before, "{left:?}");
 }
 
 #[test]
 fn a_server_that_says_what_ours_would_say_is_its_maker_s_too() {
     let desk = Desk::new();
-    let text = json!({"mcpServers": {"mailbag": {"command": desk.program, "args": ["mcp"]}}}).to_string();
+    let text =
+        json!({"mcpServers": {"mailbag": {"command": desk.program, "args": ["mcp"]}}}).to_string();
     desk.write(".mcp.json", &text);
     let said = desk.ok(&["install", "claude"]);
-    assert!(said.contains("kept ") && backups(&desk.world).len() == 1, "{said}");
+    assert!(
+        said.contains("kept ") && backups(&desk.world).len() == 1,
+        "{said}"
+    );
     desk.ok(&["uninstall", "claude"]);
     assert_eq!(desk.text(".mcp.json"), text);
     assert!(backups(&desk.world).is_empty());

@@ -51,7 +51,12 @@ impl Fresh {
         fs::read_to_string(self.at(below)).unwrap_or_else(|e| panic!("{below}: {e}"))
     }
 
-    pub(super) fn run_in(&self, below: &str, args: &[&str], with: impl FnOnce(&mut assert_cmd::Command)) -> Ran {
+    pub(super) fn run_in(
+        &self,
+        below: &str,
+        args: &[&str],
+        with: impl FnOnce(&mut assert_cmd::Command),
+    ) -> Ran {
         let is_up = args[0] == "up" && !args.contains(&"--undo");
         let own = ["--command", &self.program];
         let args = [args, if is_up { &own[..] } else { &[] }].concat();
@@ -84,7 +89,12 @@ impl Fresh {
             .sort_by_file_name()
             .into_iter()
             .flatten()
-            .map(|entry| (entry.path().to_owned(), fs::read(entry.path()).unwrap_or_default()))
+            .map(|entry| {
+                (
+                    entry.path().to_owned(),
+                    fs::read(entry.path()).unwrap_or_default(),
+                )
+            })
             .collect();
         all.retain(|(path, _)| !path.ends_with("heard.json"));
         all
@@ -92,13 +102,19 @@ impl Fresh {
 
     /// Its environment.
     pub(crate) fn surround(&self, mut set: impl FnMut(&str, String)) {
-        set("PATH", format!("{}:/usr/bin:/bin", self.world.path().join("bin").display()));
+        set(
+            "PATH",
+            format!("{}:/usr/bin:/bin", self.world.path().join("bin").display()),
+        );
         set("HOME", self.world.path().join("home").display().to_string());
     }
 
     /// Settings of a person with Claude Code, as they are found.
     pub(super) fn lived_in(self) -> Fresh {
-        self.write(".claude/settings.json", read_fixture("claude-own-hooks.json"));
+        self.write(
+            ".claude/settings.json",
+            read_fixture("claude-own-hooks.json"),
+        );
         self
     }
 }
@@ -107,18 +123,37 @@ impl Fresh {
 fn one_command_makes_the_room_and_plugs_in_each_client_and_a_second_does_nothing() {
     let fresh = Fresh::with(&CLIENTS);
     let said = fresh.ok(&["up"]);
-    assert!(said.starts_with(&format!("room      created {}", fresh.at(".mailbag").display())), "{said}");
+    assert!(
+        said.starts_with(&format!(
+            "room      created {}",
+            fresh.at(".mailbag").display()
+        )),
+        "{said}"
+    );
     for client in CLIENTS {
-        assert!(said.lines().any(|line| line.starts_with(client) && line.contains("created ")), "{said}");
+        assert!(
+            said.lines()
+                .any(|line| line.starts_with(client) && line.contains("created ")),
+            "{said}"
+        );
     }
     let last: Vec<&str> = said.lines().rev().take(2).collect();
     assert_eq!(last, ["  codex", "  claude"], "the two lines to type next");
-    for file in [".claude/settings.json", ".mcp.json", ".codex/hooks.json", ".gemini/settings.json", "AGENTS.md"] {
+    for file in [
+        ".claude/settings.json",
+        ".mcp.json",
+        ".codex/hooks.json",
+        ".gemini/settings.json",
+        "AGENTS.md",
+    ] {
         assert!(fresh.at(file).is_file(), "{file}");
     }
     let before = fresh.files();
     let said = fresh.ok(&["up"]);
-    assert!(said.starts_with("nothing to do: Claude Code, Codex, Gemini CLI and the room"), "{said}");
+    assert!(
+        said.starts_with("nothing to do: Claude Code, Codex, Gemini CLI and the room"),
+        "{said}"
+    );
     assert_eq!(said.lines().count(), 1, "{said}");
     assert_eq!(fresh.json(&["up"])["changed"], false);
     assert!(fresh.files() == before);
@@ -128,12 +163,18 @@ fn one_command_makes_the_room_and_plugs_in_each_client_and_a_second_does_nothing
 fn undoing_leaves_the_settings_of_all_clients_as_they_were_to_the_byte() {
     let of = |client: &str, end: &str| {
         let all = fixtures("");
-        all.into_iter().filter(|name| name.contains(&format!("{client}-")) && name.ends_with(end)).collect::<Vec<_>>()
+        all.into_iter()
+            .filter(|name| name.contains(&format!("{client}-")) && name.ends_with(end))
+            .collect::<Vec<_>>()
     };
     let (claude, codex) = (of("claude", ".json"), of("codex", ".json"));
     let (config, gemini) = (of("codex", ".toml"), of("gemini", ".json"));
     let copilot = of("copilot", ".json");
-    let most = [&claude, &codex, &config, &gemini, &copilot].into_iter().map(Vec::len).max().unwrap_or(0);
+    let most = [&claude, &codex, &config, &gemini, &copilot]
+        .into_iter()
+        .map(Vec::len)
+        .max()
+        .unwrap_or(0);
     for n in 0..most {
         let fresh = Fresh::with(&[&CLIENTS[..], &["copilot", "kimi"]].concat());
         let one = |of: &Vec<String>| of[n % of.len()].clone();
@@ -142,9 +183,15 @@ fn undoing_leaves_the_settings_of_all_clients_as_they_were_to_the_byte() {
         fresh.write(".codex/config.toml", read_fixture(&one(&config)));
         fresh.write(".gemini/settings.json", read_fixture(&one(&gemini)));
         fresh.write(".github/hooks/mailbag.json", read_fixture(&one(&copilot)));
-        fresh.write(".kimi-code/mcp.json", "{\r\n\t\"mcpServers\": {\"own\": {\"command\": \"own\"}}\r\n}");
+        fresh.write(
+            ".kimi-code/mcp.json",
+            "{\r\n\t\"mcpServers\": {\"own\": {\"command\": \"own\"}}\r\n}",
+        );
         fresh.write(".github/mcp.json", "{\"servers\": {}}");
-        fresh.write(".mcp.json", "{\"mcpServers\":{\"own\":{\"command\":\"own\"}}}");
+        fresh.write(
+            ".mcp.json",
+            "{\"mcpServers\":{\"own\":{\"command\":\"own\"}}}",
+        );
         fresh.write("AGENTS.md", "# Rules\n\nBe brief.");
         fresh.write("GEMINI.md", "Mine.\r\n");
         let before = fresh.files();
@@ -152,7 +199,11 @@ fn undoing_leaves_the_settings_of_all_clients_as_they_were_to_the_byte() {
         assert!(fresh.files() != before);
         let said = fresh.ok(&["up", "--undo"]);
         assert!(said.contains("room      removed "), "{said}");
-        let left: Vec<_> = fresh.files().into_iter().filter(|file| !before.contains(file)).collect();
+        let left: Vec<_> = fresh
+            .files()
+            .into_iter()
+            .filter(|file| !before.contains(file))
+            .collect();
         assert!(
             fresh.files() == before,
             "{} {} {} {}: {left:?}",
@@ -171,14 +222,27 @@ fn what_a_person_edits_in_between_stays() {
     fresh.write(".claude/settings.json", "{\n  \"model\": \"alpha\"\n}\n");
     fresh.ok(&["up"]);
     fresh.write("AGENTS.md", fresh.text("AGENTS.md") + "\nBe kind.\n");
-    fresh.write(".claude/settings.json", fresh.text(".claude/settings.json").replace("alpha", "beta"));
+    fresh.write(
+        ".claude/settings.json",
+        fresh.text(".claude/settings.json").replace("alpha", "beta"),
+    );
     let config = fresh.text(".codex/config.toml") + "\n[tools]\nweb_search = true\n";
     fresh.write(".codex/config.toml", config);
     fresh.ok(&["up", "--undo"]);
     assert_eq!(fresh.text("AGENTS.md"), "# Rules\n\nBe kind.\n");
-    assert_eq!(fresh.text(".claude/settings.json"), "{\n  \"model\": \"beta\"\n}\n");
-    assert_eq!(fresh.text(".codex/config.toml").trim(), "[tools]\nweb_search = true");
-    assert!(!fresh.at(".codex/hooks.json").exists() && !fresh.at(".gemini").exists() && !fresh.at(".mailbag").exists());
+    assert_eq!(
+        fresh.text(".claude/settings.json"),
+        "{\n  \"model\": \"beta\"\n}\n"
+    );
+    assert_eq!(
+        fresh.text(".codex/config.toml").trim(),
+        "[tools]\nweb_search = true"
+    );
+    assert!(
+        !fresh.at(".codex/hooks.json").exists()
+            && !fresh.at(".gemini").exists()
+            && !fresh.at(".mailbag").exists()
+    );
 }
 
 #[test]
@@ -189,14 +253,29 @@ fn with_dry_run_each_change_is_shown_and_nothing_is_written() {
     let said = fresh.ok(&["up", "--dry-run"]);
     assert!(fresh.files() == before);
     assert!(!fresh.at("heard.json").exists(), "the hook was run");
-    assert!(said.contains("would be created: ") && said.contains("+++ "), "{said}");
-    assert_eq!(said.matches("AGENTS.md\n@@").count(), 1, "a shared file is shown once: {said}");
+    assert!(
+        said.contains("would be created: ") && said.contains("+++ "),
+        "{said}"
+    );
+    assert_eq!(
+        said.matches("AGENTS.md\n@@").count(),
+        1,
+        "a shared file is shown once: {said}"
+    );
     fresh.ok(&["up"]);
     let before = fresh.files();
     let said = fresh.ok(&["up", "--undo", "--dry-run"]);
     assert!(fresh.files() == before);
-    for file in ["AGENTS.md", ".mcp.json", ".codex/hooks.json", ".gemini/settings.json"] {
-        assert!(said.contains(&format!("--- {}", fresh.at(file).display())), "{file}: {said}");
+    for file in [
+        "AGENTS.md",
+        ".mcp.json",
+        ".codex/hooks.json",
+        ".gemini/settings.json",
+    ] {
+        assert!(
+            said.contains(&format!("--- {}", fresh.at(file).display())),
+            "{file}: {said}"
+        );
     }
     assert!(said.contains("would be removed: "), "{said}");
 }
@@ -204,16 +283,38 @@ fn with_dry_run_each_change_is_shown_and_nothing_is_written() {
 #[test]
 fn with_dry_run_the_person_hears_what_each_client_will_ask_and_every_note() {
     for place in [None, Some("elsewhere/room")] {
-        let fresh = Fresh::with(&["claude", "codex", "gemini", "qwen", "opencode", "copilot", "kimi"]);
-        let args: Vec<&str> = ["up"].into_iter().chain(place.into_iter().flat_map(|place| ["--room", place])).collect();
+        let fresh = Fresh::with(&[
+            "claude", "codex", "gemini", "qwen", "opencode", "copilot", "kimi",
+        ]);
+        let args: Vec<&str> = ["up"]
+            .into_iter()
+            .chain(place.into_iter().flat_map(|place| ["--room", place]))
+            .collect();
         let dry = fresh.run(&[&args[..], &["--dry-run"]].concat());
         let ran = fresh.run(&args);
-        let (before, after) = dry.out.split_once("\nClaude Code asks you:\n").expect("questions");
+        let (before, after) = dry
+            .out
+            .split_once("\nClaude Code asks you:\n")
+            .expect("questions");
         assert!(before.contains("would be created: "), "{before}");
-        assert_eq!(Some(after), ran.out.split_once("\nClaude Code asks you:\n").map(|(_, after)| after));
+        assert_eq!(
+            Some(after),
+            ran.out
+                .split_once("\nClaude Code asks you:\n")
+                .map(|(_, after)| after)
+        );
         assert_eq!(dry.err, ran.err);
-        assert!(dry.err.contains("Kimi CLI reads hooks of the user only"), "{}", dry.err);
-        assert_eq!(dry.err.contains("start Codex with MAILBAG_ROOM="), place.is_some(), "{}", dry.err);
+        assert!(
+            dry.err.contains("Kimi CLI reads hooks of the user only"),
+            "{}",
+            dry.err
+        );
+        assert_eq!(
+            dry.err.contains("start Codex with MAILBAG_ROOM="),
+            place.is_some(),
+            "{}",
+            dry.err
+        );
     }
 }
 
@@ -222,7 +323,10 @@ fn a_machine_without_a_client_gets_a_room_and_is_told_what_to_do() {
     let fresh = Fresh::new();
     let said = fresh.ok(&["up"]);
     assert!(fresh.at(".mailbag/spool/room").is_file());
-    assert!(said.contains("No agent client is on the PATH (looked for claude, codex, gemini"), "{said}");
+    assert!(
+        said.contains("No agent client is on the PATH (looked for claude, codex, gemini"),
+        "{said}"
+    );
     assert!(said.trim_end().ends_with("mailbag up"), "{said}");
     fresh.ok(&["up", "--undo"]);
     assert_eq!(fresh.files().len(), 1, "{:?}", fresh.files());
@@ -237,7 +341,10 @@ fn a_named_client_is_plugged_in_also_if_it_is_not_on_the_path() {
     fresh.ok(&["up"]);
     fresh.ok(&["up", "--undo", "--client", "claude"]);
     assert!(fresh.at(".codex/hooks.json").is_file() && !fresh.at(".claude").exists());
-    assert!(fresh.at("AGENTS.md").is_file() && fresh.at(".mailbag").is_dir(), "Codex still uses them");
+    assert!(
+        fresh.at("AGENTS.md").is_file() && fresh.at(".mailbag").is_dir(),
+        "Codex still uses them"
+    );
     fresh.run(&["up", "--client", "emacs"]).fails(2, &["up"]);
 }
 
@@ -248,7 +355,10 @@ fn a_room_that_somebody_used_or_made_stays_when_the_rest_is_undone() {
     fresh.ok(&["up"]);
     fresh.ok(&["agent", "add", "alice"]);
     let said = fresh.ok(&["up", "--undo"]);
-    assert!(said.contains("kept ") && said.contains("agents are registered in it"), "{said}");
+    assert!(
+        said.contains("kept ") && said.contains("agents are registered in it"),
+        "{said}"
+    );
     assert!(fresh.at(".mailbag/registry.json").is_file() && !fresh.at(".claude").exists());
 
     let fresh = Fresh::with(&["claude"]);
@@ -265,7 +375,10 @@ fn a_message_to_the_person_keeps_the_room() {
     // P195
     let fresh = Fresh::new();
     fresh.ok(&["up"]);
-    fresh.write(".mailbag/outbox/human/x.json", r#"{"to": "human", "body": "a note"}"#);
+    fresh.write(
+        ".mailbag/outbox/human/x.json",
+        r#"{"to": "human", "body": "a note"}"#,
+    );
     let said = fresh.ok(&["up", "--undo"]);
     assert!(said.contains("outbox/human/x.json"), "{said}");
     fresh.ok(&["run", "--once"]);
@@ -278,20 +391,28 @@ fn a_message_to_the_person_keeps_the_room() {
 fn a_killed_run_is_completed_by_the_next_and_undone_by_the_next_undo() {
     // P195
     // What a kill can leave of the room: nothing of it has its own name, or what has it can be completed.
-    let rests: [&[&str]; 4] =
-        [&[".mailbag.up"], &[".mailbag.up/spool"], &[".mailbag/spool"], &[".mailbag/spool", ".mailbag/log"]];
+    let rests: [&[&str]; 4] = [
+        &[".mailbag.up"],
+        &[".mailbag.up/spool"],
+        &[".mailbag/spool"],
+        &[".mailbag/spool", ".mailbag/log"],
+    ];
     for rest in rests {
         for undo in [false, true] {
             let fresh = Fresh::with(&["claude"]);
             let empty = fresh.files();
-            rest.iter().for_each(|below| fs::create_dir_all(fresh.at(below)).expect("a directory"));
+            rest.iter()
+                .for_each(|below| fs::create_dir_all(fresh.at(below)).expect("a directory"));
             if rest[0].starts_with(".mailbag/") {
                 fresh.write(".mailbag/spool/begun", "");
             }
             if !undo {
                 let said = fresh.ok(&["up"]);
                 assert!(said.contains("created "), "{rest:?}: {said}");
-                assert!(fresh.at(".mailbag/spool/room").is_file() && fresh.at(".claude/settings.json").is_file());
+                assert!(
+                    fresh.at(".mailbag/spool/room").is_file()
+                        && fresh.at(".claude/settings.json").is_file()
+                );
             }
             fresh.ok(&["up", "--undo"]);
             assert_eq!(fresh.files(), empty, "{rest:?} undo {undo}");
@@ -300,15 +421,31 @@ fn a_killed_run_is_completed_by_the_next_and_undone_by_the_next_undo() {
     // Of the clients' files: each change alone.
     let whole = Fresh::with(&CLIENTS);
     whole.ok(&["up"]);
-    for file in [".claude/settings.json", ".codex/hooks.json", ".gemini/settings.json"] {
+    for file in [
+        ".claude/settings.json",
+        ".codex/hooks.json",
+        ".gemini/settings.json",
+    ] {
         let fresh = Fresh::with(&CLIENTS);
         let empty = fresh.files();
         fresh.ok(&["up"]);
-        let rest = [".mcp.json", ".codex/config.toml", "AGENTS.md", "CLAUDE.md", "GEMINI.md"];
-        rest.iter().for_each(|name| fs::remove_file(fresh.at(name)).expect("a file"));
-        for other in [".claude/settings.json", ".codex/hooks.json", ".gemini/settings.json"] {
+        let rest = [
+            ".mcp.json",
+            ".codex/config.toml",
+            "AGENTS.md",
+            "CLAUDE.md",
+            "GEMINI.md",
+        ];
+        rest.iter()
+            .for_each(|name| fs::remove_file(fresh.at(name)).expect("a file"));
+        for other in [
+            ".claude/settings.json",
+            ".codex/hooks.json",
+            ".gemini/settings.json",
+        ] {
             if other != file {
-                fs::remove_dir_all(fresh.at(other).parent().expect("a directory")).expect("a directory");
+                fs::remove_dir_all(fresh.at(other).parent().expect("a directory"))
+                    .expect("a directory");
             }
         }
         fresh.ok(&["up", "--undo"]);

@@ -5,11 +5,16 @@ use super::{backups, read_fixture};
 use std::path::PathBuf;
 
 /// Clients, by their programs.
-const ALL: [&str; 7] = ["claude", "codex", "gemini", "qwen", "opencode", "copilot", "kimi"];
+const ALL: [&str; 7] = [
+    "claude", "codex", "gemini", "qwen", "opencode", "copilot", "kimi",
+];
 
 /// Settings with a word that the person changes later.
 const OWN: [(&str, &str); 10] = [
-    (".mcp.json", "{\n\t\"mcpServers\": {\n\t\t\"issues\": { \"command\": \"npx\", \"args\": [\"alpha\"] }\n\t}\n}\n"),
+    (
+        ".mcp.json",
+        "{\n\t\"mcpServers\": {\n\t\t\"issues\": { \"command\": \"npx\", \"args\": [\"alpha\"] }\n\t}\n}\n",
+    ),
     (
         ".qwen/settings.json",
         "{\n  // Mine.\n  \"permissions\": { \"allow\": [\"Bash(npm test)\"] },\n  \"model\": {\"name\": \"alpha\"}\n}\n",
@@ -18,13 +23,22 @@ const OWN: [(&str, &str); 10] = [
         "opencode.json",
         "{\n  \"$schema\": \"https://opencode.ai/config.json\",\n  \"model\": \"alpha\",\n  \"permission\": { \"bash\": \"ask\" },\n  \"mcp\": { \"issues\": { \"type\": \"local\", \"command\": [\"npx\"] } }\n}",
     ),
-    (".opencode/plugins/mine.js", "export const Mine = async () => ({}) // alpha\n"),
+    (
+        ".opencode/plugins/mine.js",
+        "export const Mine = async () => ({}) // alpha\n",
+    ),
     ("AGENTS.md", "# Rules\r\n\r\nBe brief, alpha.\r\n"),
     ("CLAUDE.md", "@AGENTS.md\n\nalpha\n"),
     // Its last line has no end.
     ("GEMINI.md", "Mine: alpha"),
-    (".kimi-code/mcp.json", "{\r\n\t\"mcpServers\": {\"issues\": {\"command\": \"npx\", \"args\": [\"alpha\"]}}\r\n}"),
-    (".github/mcp.json", "{\"servers\": {\"alpha\": {\"command\": \"own\"}}}"),
+    (
+        ".kimi-code/mcp.json",
+        "{\r\n\t\"mcpServers\": {\"issues\": {\"command\": \"npx\", \"args\": [\"alpha\"]}}\r\n}",
+    ),
+    (
+        ".github/mcp.json",
+        "{\"servers\": {\"alpha\": {\"command\": \"own\"}}}",
+    ),
     (".gitignore", "/alpha\n"),
 ];
 
@@ -51,11 +65,18 @@ fn all_clients_at_once_are_plugged_in_and_out_to_the_byte() {
     let before = fresh.files();
     let said = fresh.ok(&["up"]);
     for client in ALL {
-        assert!(said.lines().any(|line| line.starts_with(client)), "{client}: {said}");
+        assert!(
+            said.lines().any(|line| line.starts_with(client)),
+            "{client}: {said}"
+        );
     }
-    for file in
-        [".claude/settings.json", ".codex/config.toml", ".gemini/settings.json", ".qwen/settings.json", "opencode.json"]
-    {
+    for file in [
+        ".claude/settings.json",
+        ".codex/config.toml",
+        ".gemini/settings.json",
+        ".qwen/settings.json",
+        "opencode.json",
+    ] {
         assert!(fresh.text(file).contains("mailbag"), "{file}");
     }
     assert!(fresh.ok(&["up"]).starts_with("nothing to do"));
@@ -75,14 +96,19 @@ pub(crate) fn changed_by_somebody(fresh: &Fresh) {
 }
 
 fn changed(bytes: &[u8]) -> Vec<u8> {
-    String::from_utf8_lossy(bytes).replace("alpha", "beta").into_bytes()
+    String::from_utf8_lossy(bytes)
+        .replace("alpha", "beta")
+        .into_bytes()
 }
 
 #[test]
 fn what_somebody_changes_in_each_file_meanwhile_is_what_changes() {
     let fresh = lived_in();
-    let wanted: Vec<(PathBuf, Vec<u8>)> =
-        fresh.files().into_iter().map(|(path, bytes)| (path, changed(&bytes))).collect();
+    let wanted: Vec<(PathBuf, Vec<u8>)> = fresh
+        .files()
+        .into_iter()
+        .map(|(path, bytes)| (path, changed(&bytes)))
+        .collect();
     fresh.ok(&["up"]);
     changed_by_somebody(&fresh);
     fresh.ok(&["up", "--undo"]);

@@ -19,17 +19,27 @@ fn no_room_is_made_inside_another_by_accident() {
     // A repository inside: its own clients' files, but the room that its commands find.
     fs::create_dir_all(fresh.at("inner/.git")).expect("a directory");
     let said = fresh.run_in("inner", &["up"], |_| {}).ok(&["up"]);
-    assert!(said.contains("found in the parent directory") && said.contains("mailbag init"), "{said}");
-    assert!(fresh.at("inner/.claude/settings.json").is_file() && !fresh.at("inner/.mailbag").exists());
+    assert!(
+        said.contains("found in the parent directory") && said.contains("mailbag init"),
+        "{said}"
+    );
+    assert!(
+        fresh.at("inner/.claude/settings.json").is_file() && !fresh.at("inner/.mailbag").exists()
+    );
 
     // A room that is its directory.
     let fresh = Fresh::new();
     fresh.ok(&["init", "team"]);
-    let said = fresh.run_in("team/inbox", &["up"], |_| {}).fails(2, &["up"]);
+    let said = fresh
+        .run_in("team/inbox", &["up"], |_| {})
+        .fails(2, &["up"]);
     assert!(said.contains("is inside the room"), "{said}");
     fresh.ok(&["init", "other/.mailbag"]);
     let said = fresh.ok(&["up"]);
-    assert!(said.contains("there is another room") && said.contains("other/.mailbag"), "{said}");
+    assert!(
+        said.contains("there is another room") && said.contains("other/.mailbag"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -37,20 +47,44 @@ fn in_a_repository_the_room_is_at_its_top_and_worktrees_share_it() {
     let fresh = Fresh::with(&["claude"]);
     let git = |args: &[&str]| {
         let mut git = std::process::Command::new("git");
-        git.args(["-c", "user.name=x", "-c", "user.email=x@example.org", "-c", "init.defaultBranch=main"]);
-        assert!(git.args(args).current_dir(fresh.at("")).output().expect("git").status.success(), "{args:?}");
+        git.args([
+            "-c",
+            "user.name=x",
+            "-c",
+            "user.email=x@example.org",
+            "-c",
+            "init.defaultBranch=main",
+        ]);
+        assert!(
+            git.args(args)
+                .current_dir(fresh.at(""))
+                .output()
+                .expect("git")
+                .status
+                .success(),
+            "{args:?}"
+        );
     };
     git(&["init", "-q"]);
     git(&["commit", "-q", "--allow-empty", "-m", "x"]);
     git(&["worktree", "add", "-q", "../other", "-b", "other"]);
     fs::create_dir_all(fresh.at("sub")).expect("a directory");
     fresh.run_in("sub", &["up"], |_| {}).ok(&["up"]);
-    assert!(fresh.at(".mailbag").is_dir() && fresh.at(".claude").is_dir() && !fresh.at("sub/.mailbag").exists());
+    assert!(
+        fresh.at(".mailbag").is_dir()
+            && fresh.at(".claude").is_dir()
+            && !fresh.at("sub/.mailbag").exists()
+    );
     let said = fresh.run_in("../other", &["up"], |_| {}).ok(&["up"]);
     assert!(said.contains("main worktree"), "{said}");
     assert!(fresh.at("../other/.claude").is_dir() && !fresh.at("../other/.mailbag").exists());
-    fresh.run_in("../other", &["up", "--undo"], |_| {}).ok(&["up"]);
-    assert!(fresh.at(".claude").is_dir(), "the main worktree keeps its own");
+    fresh
+        .run_in("../other", &["up", "--undo"], |_| {})
+        .ok(&["up"]);
+    assert!(
+        fresh.at(".claude").is_dir(),
+        "the main worktree keeps its own"
+    );
 }
 
 #[test]
@@ -58,7 +92,14 @@ fn a_fixed_agent_of_an_earlier_installation_stays() {
     let fresh = Fresh::with(&["claude"]);
     fresh.ok(&["init"]);
     fresh.ok(&["agent", "add", "planner"]);
-    fresh.ok(&["install", "claude", "--agent", "planner", "--command", &fresh.program]);
+    fresh.ok(&[
+        "install",
+        "claude",
+        "--agent",
+        "planner",
+        "--command",
+        &fresh.program,
+    ]);
     let said = fresh.ok(&["up"]);
     assert!(said.starts_with("nothing to do"), "{said}");
     assert!(fresh.text(".claude/settings.json").contains("--as planner"));
@@ -69,10 +110,20 @@ fn a_client_that_is_installed_for_the_user_needs_nothing_in_the_project() {
     let fresh = Fresh::with(&["claude", "codex"]);
     fresh.ok(&["install", "claude", "--user", "--command", &fresh.program]);
     let said = fresh.ok(&["up"]);
-    assert!(said.contains("already installed for you in all projects"), "{said}");
+    assert!(
+        said.contains("already installed for you in all projects"),
+        "{said}"
+    );
     assert!(!fresh.at(".claude").exists() && fresh.at(".codex/hooks.json").is_file());
     fresh.ok(&["up", "--undo"]);
-    assert!(fresh.world.path().join("home/.claude/settings.json").is_file(), "it is not of this project");
+    assert!(
+        fresh
+            .world
+            .path()
+            .join("home/.claude/settings.json")
+            .is_file(),
+        "it is not of this project"
+    );
 }
 
 #[test]
@@ -82,17 +133,35 @@ fn a_mistake_in_the_settings_of_one_client_leaves_out_this_client_alone() {
     fresh.write(".gemini/settings.json", "{ oops");
     let before = fresh.files();
     let alone = fresh.run(&["up", "--client", "gemini"]).fails(1, &["up"]);
-    assert!(alone.contains(".gemini/settings.json line 1") && alone.contains("nothing was changed"), "{alone}");
-    assert!(fresh.files() == before, "without a client there is nothing to do");
+    assert!(
+        alone.contains(".gemini/settings.json line 1") && alone.contains("nothing was changed"),
+        "{alone}"
+    );
+    assert!(
+        fresh.files() == before,
+        "without a client there is nothing to do"
+    );
     for again in [false, true] {
         let ran = fresh.run(&["up"]);
-        assert!(ran.code == 1 && ran.err.contains("Gemini CLI was left out: "), "again {again}: {ran:?}");
+        assert!(
+            ran.code == 1 && ran.err.contains("Gemini CLI was left out: "),
+            "again {again}: {ran:?}"
+        );
         assert!(ran.err.contains(".gemini/settings.json line 1"), "{ran:?}");
-        assert!(ran.err.contains("run `mailbag up --client gemini`"), "{ran:?}");
-        assert!(ran.out.contains("Claude Code") && !ran.out.contains("Gemini CLI"), "{ran:?}");
+        assert!(
+            ran.err.contains("run `mailbag up --client gemini`"),
+            "{ran:?}"
+        );
+        assert!(
+            ran.out.contains("Claude Code") && !ran.out.contains("Gemini CLI"),
+            "{ran:?}"
+        );
     }
     assert_eq!(fresh.text(".gemini/settings.json"), "{ oops");
-    assert!(fresh.at(".codex/hooks.json").is_file() && fresh.text(".claude/settings.json").contains("mailbag"));
+    assert!(
+        fresh.at(".codex/hooks.json").is_file()
+            && fresh.text(".claude/settings.json").contains("mailbag")
+    );
     fresh.write(".gemini/settings.json", "{}");
     fresh.ok(&["up", "--client", "gemini"]);
     assert!(fresh.text(".gemini/settings.json").contains("mailbag"));
@@ -108,13 +177,21 @@ fn with_approvals_each_client_that_can_ask_by_mail_does_and_a_second_run_keeps_i
     }
     assert!(fresh.text(".gemini/settings.json").contains("mailbag"));
     assert!(fresh.ok(&["up"]).starts_with("nothing to do"));
-    assert!(fresh.text(".claude/settings.json").contains("PermissionRequest"));
-    let said = fresh.run(&["up", "--approvals", "--client", "gemini"]).fails(2, &["up"]);
+    assert!(
+        fresh
+            .text(".claude/settings.json")
+            .contains("PermissionRequest")
+    );
+    let said = fresh
+        .run(&["up", "--approvals", "--client", "gemini"])
+        .fails(2, &["up"]);
     assert!(said.contains("no client here has a hook"), "{said}");
     let fresh = Fresh::with(&CLIENTS);
     let before = fresh.files();
     let agent = fresh.run_in("", &["up", "--approvals"], |command| {
-        command.env("CLAUDE_CODE_SESSION_ID", "s1").env_remove("MAILBAG_TEST_ANCESTRY");
+        command
+            .env("CLAUDE_CODE_SESSION_ID", "s1")
+            .env_remove("MAILBAG_TEST_ANCESTRY");
     });
     assert!(agent.code != 0 && fresh.files() == before, "{agent:?}");
 }
@@ -122,7 +199,10 @@ fn with_approvals_each_client_that_can_ask_by_mail_does_and_a_second_run_keeps_i
 #[test]
 fn one_client_is_named_once_for_two_terminals() {
     let said = Fresh::with(&["gemini"]).ok(&["up"]);
-    assert!(said.contains("Next, in two terminals, in ") && said.matches("\n  gemini\n").count() == 1, "{said}");
+    assert!(
+        said.contains("Next, in two terminals, in ") && said.matches("\n  gemini\n").count() == 1,
+        "{said}"
+    );
     assert_eq!(said.lines().last(), Some("  gemini"), "{said}");
 }
 
@@ -132,7 +212,10 @@ fn a_hook_that_fails_is_said_and_is_the_exit_status() {
     script(fresh.world.path(), "exit 3\n");
     let ran = fresh.run(&["up"]);
     assert_eq!(ran.code, 1, "{ran:?}");
-    assert!(ran.out.contains("the hook") && ran.out.contains("failed"), "{ran:?}");
+    assert!(
+        ran.out.contains("the hook") && ran.out.contains("failed"),
+        "{ran:?}"
+    );
 }
 
 #[test]
@@ -146,7 +229,10 @@ fn without_a_home_and_with_one_that_cannot_be_written_the_project_is_set_up() {
             };
         });
         assert_eq!(ran.code, 0, "{home:?}: {ran:?}");
-        assert!(fresh.at(".mailbag").is_dir() && fresh.at(".codex/hooks.json").is_file(), "{home:?}");
+        assert!(
+            fresh.at(".mailbag").is_dir() && fresh.at(".codex/hooks.json").is_file(),
+            "{home:?}"
+        );
     }
 }
 
@@ -159,8 +245,16 @@ fn what_a_client_asks_is_said_with_the_needed_answer() {
     assert_eq!(up["next"], json!(["claude", "codex"]));
     let said = Fresh::with(&CLIENTS).ok(&["up"]);
     let qwen = Fresh::with(&["qwen"]).ok(&["up"]);
-    assert!(qwen.contains("Untrusted MCP server in .qwen/settings.json: mailbag"), "{qwen}");
-    for words in ["Claude Code asks you:", "Use this MCP server", "Trust all and continue", "Trust folder"] {
+    assert!(
+        qwen.contains("Untrusted MCP server in .qwen/settings.json: mailbag"),
+        "{qwen}"
+    );
+    for words in [
+        "Claude Code asks you:",
+        "Use this MCP server",
+        "Trust all and continue",
+        "Trust folder",
+    ] {
         assert!(said.contains(words), "{words}: {said}");
     }
 }
@@ -176,12 +270,19 @@ fn another_user_s_room_and_directory_are_left_alone() {
     }
     let fresh = Fresh::with(&["claude"]);
     fresh.ok(&["init"]);
-    let own = |path: &Path| std::os::unix::fs::lchown(path, Some(1234), Some(1234)).expect("as root");
-    walkdir::WalkDir::new(fresh.at("")).into_iter().flatten().for_each(|entry| own(entry.path()));
+    let own =
+        |path: &Path| std::os::unix::fs::lchown(path, Some(1234), Some(1234)).expect("as root");
+    walkdir::WalkDir::new(fresh.at(""))
+        .into_iter()
+        .flatten()
+        .for_each(|entry| own(entry.path()));
     let before = fresh.files();
     let said = fresh.run(&["up"]);
     assert_ne!(said.code, 0);
-    assert!(said.err.contains("belongs to user 1234") && said.err.contains("mailbag trust"), "{said:?}");
+    assert!(
+        said.err.contains("belongs to user 1234") && said.err.contains("mailbag trust"),
+        "{said:?}"
+    );
     assert!(fresh.files() == before);
 }
 

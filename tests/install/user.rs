@@ -6,15 +6,42 @@ use std::fs;
 #[test]
 fn the_users_own_files_take_it_and_the_project_stays_as_it_is() {
     let desk = Desk::new();
-    desk.write("home/.claude.json", "{\n  \"numStartups\": 7,\n  \"projects\": {}\n}\n");
+    desk.write(
+        "home/.claude.json",
+        "{\n  \"numStartups\": 7,\n  \"projects\": {}\n}\n",
+    );
     desk.write("home/.codex/AGENTS.md", "# Me\n");
     let before = desk.files();
     for (client, files) in [
-        ("claude", &["home/.claude/settings.json", "home/.claude.json", "home/.claude/CLAUDE.md"][..]),
-        ("codex", &["home/.codex/hooks.json", "home/.codex/config.toml", "home/.codex/AGENTS.md"]),
-        ("gemini", &["home/.gemini/settings.json", "home/.gemini/GEMINI.md"]),
+        (
+            "claude",
+            &[
+                "home/.claude/settings.json",
+                "home/.claude.json",
+                "home/.claude/CLAUDE.md",
+            ][..],
+        ),
+        (
+            "codex",
+            &[
+                "home/.codex/hooks.json",
+                "home/.codex/config.toml",
+                "home/.codex/AGENTS.md",
+            ],
+        ),
+        (
+            "gemini",
+            &["home/.gemini/settings.json", "home/.gemini/GEMINI.md"],
+        ),
         ("qwen", &["home/.qwen/settings.json", "home/.qwen/QWEN.md"]),
-        ("kimi", &["home/.kimi-code/config.toml", "home/.kimi-code/mcp.json", "home/.kimi-code/AGENTS.md"]),
+        (
+            "kimi",
+            &[
+                "home/.kimi-code/config.toml",
+                "home/.kimi-code/mcp.json",
+                "home/.kimi-code/AGENTS.md",
+            ],
+        ),
         (
             "copilot",
             &[
@@ -36,18 +63,40 @@ fn the_users_own_files_take_it_and_the_project_stays_as_it_is() {
         for file in files {
             assert!(desk.text(file).contains("mailbag"), "{file}");
         }
-        assert_eq!(report["files"].as_array().map(Vec::len), Some(files.len()), "{report:#}");
+        assert_eq!(
+            report["files"].as_array().map(Vec::len),
+            Some(files.len()),
+            "{report:#}"
+        );
         let status = desk.json(&["install", client, "--status", "--user"])["clients"][0].clone();
-        assert_eq!((&status["hooks"], &status["section"]), (&"installed".into(), &true.into()), "{status:#}");
+        assert_eq!(
+            (&status["hooks"], &status["section"]),
+            (&"installed".into(), &true.into()),
+            "{status:#}"
+        );
     }
-    for file in ["AGENTS.md", "CLAUDE.md", "GEMINI.md", ".mcp.json", ".claude", ".codex", ".gemini"] {
+    for file in [
+        "AGENTS.md",
+        "CLAUDE.md",
+        "GEMINI.md",
+        ".mcp.json",
+        ".claude",
+        ".codex",
+        ".gemini",
+    ] {
         assert!(!desk.is_there(file), "{file}");
     }
     assert_eq!(meaning(&desk.text("home/.claude.json"))["numStartups"], 7);
-    for client in ["claude", "codex", "gemini", "qwen", "opencode", "copilot", "kimi"] {
+    for client in [
+        "claude", "codex", "gemini", "qwen", "opencode", "copilot", "kimi",
+    ] {
         desk.ok(&["uninstall", client, "--user"]);
     }
-    let left: Vec<_> = desk.files().into_iter().filter(|file| !before.contains(file)).collect();
+    let left: Vec<_> = desk
+        .files()
+        .into_iter()
+        .filter(|file| !before.contains(file))
+        .collect();
     assert!(desk.files() == before, "{left:?}");
 }
 
@@ -55,44 +104,86 @@ fn the_users_own_files_take_it_and_the_project_stays_as_it_is() {
 fn variables_that_name_other_directories_are_respected() {
     let desk = Desk::new();
     for (client, variable, files) in [
-        ("claude", "CLAUDE_CONFIG_DIR", &["settings.json", ".claude.json", "CLAUDE.md"][..]),
-        ("codex", "CODEX_HOME", &["hooks.json", "config.toml", "AGENTS.md"]),
-        ("gemini", "GEMINI_CLI_HOME", &[".gemini/settings.json", ".gemini/GEMINI.md"]),
+        (
+            "claude",
+            "CLAUDE_CONFIG_DIR",
+            &["settings.json", ".claude.json", "CLAUDE.md"][..],
+        ),
+        (
+            "codex",
+            "CODEX_HOME",
+            &["hooks.json", "config.toml", "AGENTS.md"],
+        ),
+        (
+            "gemini",
+            "GEMINI_CLI_HOME",
+            &[".gemini/settings.json", ".gemini/GEMINI.md"],
+        ),
         ("qwen", "QWEN_HOME", &["settings.json", "QWEN.md"]),
-        ("kimi", "KIMI_CODE_HOME", &["config.toml", "mcp.json", "AGENTS.md"]),
-        ("copilot", "COPILOT_HOME", &["hooks/mailbag.json", "mcp-config.json", "copilot-instructions.md"]),
-        ("opencode", "XDG_CONFIG_HOME", &["opencode/plugins/mailbag.js", "opencode/opencode.json"]),
+        (
+            "kimi",
+            "KIMI_CODE_HOME",
+            &["config.toml", "mcp.json", "AGENTS.md"],
+        ),
+        (
+            "copilot",
+            "COPILOT_HOME",
+            &[
+                "hooks/mailbag.json",
+                "mcp-config.json",
+                "copilot-instructions.md",
+            ],
+        ),
+        (
+            "opencode",
+            "XDG_CONFIG_HOME",
+            &["opencode/plugins/mailbag.js", "opencode/opencode.json"],
+        ),
     ] {
         let other = desk.path("elsewhere").join(client);
-        let ran = desk.world.run_with(&["install", client, "--user", "--command", &desk.program], |command| {
-            super::at_home(&desk.world)(command);
-            command.env(variable, &other);
-        });
+        let ran = desk.world.run_with(
+            &["install", client, "--user", "--command", &desk.program],
+            |command| {
+                super::at_home(&desk.world)(command);
+                command.env(variable, &other);
+            },
+        );
         assert_eq!(ran.code, 0, "{ran:?}");
         for file in files {
             assert!(other.join(file).exists(), "{client}: {file}");
         }
     }
-    assert!(fs::read_dir(desk.path("home")).expect("a home").next().is_none());
+    assert!(
+        fs::read_dir(desk.path("home"))
+            .expect("a home")
+            .next()
+            .is_none()
+    );
 }
 
 #[test]
 fn the_project_is_where_the_repository_or_the_room_begins() {
     let desk = Desk::new();
     fs::create_dir_all(desk.path("src/deep")).expect("a directory");
-    let ran = desk.world.run_with(&["install", "codex", "--command", &desk.program], |command| {
-        super::at_home(&desk.world)(command);
-        command.current_dir(desk.path("src/deep"));
-    });
+    let ran = desk.world.run_with(
+        &["install", "codex", "--command", &desk.program],
+        |command| {
+            super::at_home(&desk.world)(command);
+            command.current_dir(desk.path("src/deep"));
+        },
+    );
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(desk.is_there(".codex/hooks.json") && !desk.is_there("src/deep/.codex"));
     // A home that is under version control is no project of what is below it.
     fs::create_dir_all(desk.path("home/.git")).expect("a directory");
     fs::create_dir_all(desk.path("home/notes")).expect("a directory");
-    let ran = desk.world.run_with(&["install", "codex", "--command", &desk.program], |command| {
-        super::at_home(&desk.world)(command);
-        command.current_dir(desk.path("home/notes"));
-    });
+    let ran = desk.world.run_with(
+        &["install", "codex", "--command", &desk.program],
+        |command| {
+            super::at_home(&desk.world)(command);
+            command.current_dir(desk.path("home/notes"));
+        },
+    );
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(desk.is_there("home/notes/.codex/hooks.json") && !desk.is_there("home/.codex"));
 }
@@ -114,8 +205,15 @@ fn what_the_person_has_to_do_is_said() {
             .contains("Do you trust the files in this folder?”; answer: Trust folder")
     );
     let room = desk.path("far");
-    desk.world.ok(&["init", room.to_str().expect("a plain path")]);
-    let far = notes(&["install", "codex", "--dry-run", "--room", room.to_str().expect("a plain path")]);
+    desk.world
+        .ok(&["init", room.to_str().expect("a plain path")]);
+    let far = notes(&[
+        "install",
+        "codex",
+        "--dry-run",
+        "--room",
+        room.to_str().expect("a plain path"),
+    ]);
     assert!(far.contains("MAILBAG_ROOM="), "{far}");
     fs::remove_dir_all(desk.path(".mailbag")).expect("the room");
     assert!(notes(&["install", "gemini", "--dry-run"]).contains("no room here yet"));

@@ -8,7 +8,10 @@ use sha2::{Digest, Sha256};
 use std::fs;
 
 fn digest(text: &[u8]) -> String {
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(text)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// Why a message with this attachment does not leave.
@@ -19,7 +22,10 @@ fn refused(rooms: &Rooms, attachment: Value) -> String {
     let told = rooms.fit.inbox("alice").split_off(before);
     assert_eq!(told.len(), 1, "{attachment}: {told:?}");
     assert_eq!(
-        (&told[0]["from"], &told[0]["metadata"]["problems"][0]["where"]),
+        (
+            &told[0]["from"],
+            &told[0]["metadata"]["problems"][0]["where"]
+        ),
         (&json!("mailbag"), &json!("/attachments/0"))
     );
     told[0]["body"].as_str().expect("a text").to_owned()
@@ -33,13 +39,19 @@ fn an_attached_file_arrives_as_a_text_that_the_same_command_shows() {
     rooms.fit.write("context/notes/ports.md", text);
     let attached = json!({"path": "notes/ports.md", "sha256": digest(text.as_bytes()), "media_type": "text/markdown"});
     rooms.alice_says(json!({"to": ["po:sintra", "anna"], "subject": "ports", "attachments": [attached, {"name": "b", "content": "c"}]}));
-    assert_eq!(rooms.fit.inbox("anna")[0]["attachments"][0], attached, "here it is the file");
+    assert_eq!(
+        rooms.fit.inbox("anna")[0]["attachments"][0],
+        attached,
+        "here it is the file"
+    );
     let there = &rooms.po.inbox("sintra")[0]["attachments"];
-    let expected =
-        json!({"name": "ports.md", "content": text, "sha256": attached["sha256"], "media_type": "text/markdown"});
+    let expected = json!({"name": "ports.md", "content": text, "sha256": attached["sha256"], "media_type": "text/markdown"});
     assert_eq!(there, &json!([expected, {"name": "b", "content": "c"}]));
     let shown = rooms.po.ok(&["read", "--as", "sintra"]);
-    assert!(shown.contains("ports.md") && shown.contains("    port: 8080"), "{shown}");
+    assert!(
+        shown.contains("ports.md") && shown.contains("    port: 8080"),
+        "{shown}"
+    );
 }
 
 #[test]
@@ -48,9 +60,20 @@ fn a_file_that_was_sent_with_the_command_arrives() {
     let rooms = Rooms::new();
     rooms.fit.write("context/plan.md", "the plan");
     let file = rooms.fit.room("context/plan.md").display().to_string();
-    rooms.fit.ok(&["send", "po:sintra", "see", "--attach", &file, "--as", "alice"]);
+    rooms.fit.ok(&[
+        "send",
+        "po:sintra",
+        "see",
+        "--attach",
+        &file,
+        "--as",
+        "alice",
+    ]);
     rooms.settle();
-    assert_eq!(rooms.po.inbox("sintra")[0]["attachments"][0]["content"], "the plan");
+    assert_eq!(
+        rooms.po.inbox("sintra")[0]["attachments"][0]["content"],
+        "the plan"
+    );
 }
 
 #[test]
@@ -60,19 +83,29 @@ fn the_text_is_in_the_log_when_the_file_is_gone() {
     let away = rooms.po.path().join("away");
     fs::rename(rooms.po.room(""), &away).expect("the room");
     rooms.fit.write("context/a.md", "first");
-    rooms.fit.drop_file("alice", "a.json", r#"{"to": "po:sintra", "attachments": [{"path": "a.md"}]}"#);
+    rooms.fit.drop_file(
+        "alice",
+        "a.json",
+        r#"{"to": "po:sintra", "attachments": [{"path": "a.md"}]}"#,
+    );
     rooms.fit.ok(&["run", "--once"]);
     let item = fs::read(rooms.fit.room("links/po/out/000000000001.json")).expect("an item");
     fs::remove_file(rooms.fit.room("context/a.md")).expect("the file");
     fs::remove_dir_all(rooms.fit.room("links")).expect("its copies");
     rooms.fit.ok(&["run", "--once"]);
-    assert_eq!(fs::read(rooms.fit.room("links/po/out/000000000001.json")).expect("an item"), item);
+    assert_eq!(
+        fs::read(rooms.fit.room("links/po/out/000000000001.json")).expect("an item"),
+        item
+    );
     // A new stream is made of the log, too.
     rooms.fit.write("context/a.md", "second");
     super::change(&rooms.fit, "po", "rebind");
     fs::rename(&away, rooms.po.room("")).expect("the room");
     rooms.settle();
-    assert_eq!(rooms.po.inbox("sintra")[0]["attachments"][0]["content"], "first");
+    assert_eq!(
+        rooms.po.inbox("sintra")[0]["attachments"][0]["content"],
+        "first"
+    );
 }
 
 #[test]
@@ -88,7 +121,14 @@ fn a_file_that_cannot_cross_is_refused_with_the_reason() {
     std::os::unix::fs::symlink(fit.room("secret"), fit.room("context/link.md")).expect("a link");
     std::os::unix::fs::symlink(fit.room(""), fit.room("context/up")).expect("a link");
     let place = fit.room("context/pipe");
-    rustix::fs::mknodat(rustix::fs::CWD, &place, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("a FIFO");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &place,
+        rustix::fs::FileType::Fifo,
+        0o600.into(),
+        0,
+    )
+    .expect("a FIFO");
     for (path, why) in [
         ("gone.md", "No such file"),
         ("large.md", "may have 262144 bytes together"),
@@ -101,9 +141,16 @@ fn a_file_that_cannot_cross_is_refused_with_the_reason() {
         let told = refused(&rooms, json!({"path": path}));
         assert!(told.contains(why) && told.contains(path), "{path}: {told}");
     }
-    let told = refused(&rooms, json!({"path": "changed.md", "sha256": digest(b"then")}));
+    let told = refused(
+        &rooms,
+        json!({"path": "changed.md", "sha256": digest(b"then")}),
+    );
     assert!(told.contains("changed since"), "{told}");
-    assert!(records(&rooms.po).iter().all(|record| record["arrived"].is_null()));
+    assert!(
+        records(&rooms.po)
+            .iter()
+            .all(|record| record["arrived"].is_null())
+    );
 }
 
 #[test]
@@ -113,11 +160,19 @@ fn all_files_of_a_message_share_the_bound() {
     rooms.fit.write("context/a.md", "x".repeat(131_072));
     rooms.fit.write("context/b.md", "y".repeat(131_072));
     rooms.fit.write("context/c.md", "z");
-    let files = |names: &[&str]| names.iter().map(|name| json!({"path": name})).collect::<Vec<_>>();
+    let files = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| json!({"path": name}))
+            .collect::<Vec<_>>()
+    };
     rooms.alice_says(json!({"to": "po:sintra", "attachments": files(&["a.md", "b.md"])}));
     rooms.alice_says(json!({"to": "po:sintra", "attachments": files(&["a.md", "b.md", "c.md"])}));
     assert_eq!(rooms.po.inbox("sintra").len(), 1);
-    assert_eq!(bounced(&rooms.fit, "alice"), [("mailbag".into(), "stays_in_room".into())]);
+    assert_eq!(
+        bounced(&rooms.fit, "alice"),
+        [("mailbag".into(), "stays_in_room".into())]
+    );
 }
 
 #[test]
@@ -125,7 +180,8 @@ fn a_text_that_is_not_the_one_of_its_hash_is_rejected() {
     // P230
     let mut prey = Prey::new();
     for (n, of) in ["the text", "another one"].into_iter().enumerate() {
-        let attached = json!([{"name": "a.md", "content": "the text", "sha256": digest(of.as_bytes())}]);
+        let attached =
+            json!([{"name": "a.md", "content": "the text", "sha256": digest(of.as_bytes())}]);
         let id = format!("m-{n}");
         prey.message(
             "mallory",
@@ -160,19 +216,24 @@ fn a_router_of_root_sends_no_file_that_its_sender_cannot_read() {
     let set = |world: &World, uid: u32| {
         let mut registry = world.read("registry.json");
         let agents = registry["agents"].as_array_mut().expect("agents");
-        agents.iter_mut().find(|agent| agent["id"] == "alice").expect("alice")["uid"] = json!(uid);
+        agents
+            .iter_mut()
+            .find(|agent| agent["id"] == "alice")
+            .expect("alice")["uid"] = json!(uid);
         world.write("registry.json", registry.to_string());
     };
     set(&rooms.fit, 12_345);
     let private = rooms.fit.write("context/private.md", "private");
     let public = rooms.fit.write("context/public.md", "public");
     let mode = |path: &std::path::Path, mode: u32| {
-        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode)).expect("its mode");
+        fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(mode))
+            .expect("its mode");
     };
     mode(&private, 0o600);
     mode(&public, 0o644);
     for path in ["private.md", "public.md"] {
-        let text = json!({"to": "po:sintra", "body": path, "attachments": [{"path": path}]}).to_string();
+        let text =
+            json!({"to": "po:sintra", "body": path, "attachments": [{"path": path}]}).to_string();
         let file = rooms.fit.drop_file("alice", &format!("{path}.json"), text);
         std::os::unix::fs::chown(&file, Some(12_345), None).expect("its owner");
         rooms.settle();

@@ -12,7 +12,9 @@ fn day(day: u32) -> String {
 
 fn run_on(world: &World, today: u32, args: &[&str]) -> String {
     let ran = world.run_with(args, |command| {
-        command.env("MAILBAG_TEST_NOW", day(today)).env("MAILBAG_TEST_SEGMENT_BYTES", "2000");
+        command
+            .env("MAILBAG_TEST_NOW", day(today))
+            .env("MAILBAG_TEST_SEGMENT_BYTES", "2000");
     });
     ran.ok(args)
 }
@@ -30,27 +32,43 @@ fn while_the_other_room_is_away_for_a_month_its_mail_is_kept_through_every_archi
     let rooms = Rooms::new();
     let drop = |id: &str, more: serde_json::Value| {
         let mut message = json!({"id": id, "to": "po:sintra", "body": id});
-        message.as_object_mut().expect("an object").extend(more.as_object().cloned().unwrap_or_default());
-        rooms.fit.drop_file("alice", &format!("{id}.json"), message.to_string());
+        message
+            .as_object_mut()
+            .expect("an object")
+            .extend(more.as_object().cloned().unwrap_or_default());
+        rooms
+            .fit
+            .drop_file("alice", &format!("{id}.json"), message.to_string());
     };
     drop("before", json!({}));
     settle_on(&rooms, 1);
     let away = rooms.po.path().with_extension("away");
     fs::rename(rooms.po.path(), &away).expect("it goes away");
     drop("plain", json!({}));
-    drop("question", json!({"type": "question", "requires_response": true}));
+    drop(
+        "question",
+        json!({"type": "question", "requires_response": true}),
+    );
     drop("for-a-week", json!({"expires_at": day(8)}));
     drop("urgent", json!({"priority": "urgent"}));
     for today in 1..=31 {
-        rooms.fit.drop_file("alice", "local.json", json!({"to": "anna", "body": "a day's work"}).to_string());
+        rooms.fit.drop_file(
+            "alice",
+            "local.json",
+            json!({"to": "anna", "body": "a day's work"}).to_string(),
+        );
         run_on(&rooms.fit, today, &["run", "--once"]);
         run_on(&rooms.fit, today, &["read", "--as", "anna"]);
         if today % 10 == 0 {
             run_on(&rooms.fit, today, &["archive", "--older-than", "2d"]);
         }
     }
-    let packed = walkdir::WalkDir::new(rooms.fit.room("archive")).into_iter().flatten();
-    let packed = packed.filter(|entry| entry.file_name().to_string_lossy().starts_with("log-")).count();
+    let packed = walkdir::WalkDir::new(rooms.fit.room("archive"))
+        .into_iter()
+        .flatten();
+    let packed = packed
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("log-"))
+        .count();
     assert!(packed > 2, "the records of what waits are in the archive");
     let waiting = rooms.fit.names("links/po/out");
     assert_eq!(waiting.len(), 5, "{waiting:?}");
@@ -59,10 +77,19 @@ fn while_the_other_room_is_away_for_a_month_its_mail_is_kept_through_every_archi
     assert!(rooms.fit.run(&["link", "status"]).out.contains("waiting 4"));
     fs::rename(&away, rooms.po.path()).expect("it is back");
     settle_on(&rooms, 31);
-    assert_eq!(rooms.po.bodies("sintra"), ["before", "plain", "question", "urgent"]);
-    let (sent, told) = (state(&rooms.fit, "po")["out"].clone(), rooms.fit.inbox("alice"));
+    assert_eq!(
+        rooms.po.bodies("sintra"),
+        ["before", "plain", "question", "urgent"]
+    );
+    let (sent, told) = (
+        state(&rooms.fit, "po")["out"].clone(),
+        rooms.fit.inbox("alice"),
+    );
     assert_eq!(sent["n"], sent["acked"], "{sent}");
-    let told: Vec<_> = told.iter().map(|mail| (mail["from"].clone(), mail["subject"].clone())).collect();
+    let told: Vec<_> = told
+        .iter()
+        .map(|mail| (mail["from"].clone(), mail["subject"].clone()))
+        .collect();
     assert_eq!(told.len(), 1, "the one that expired came back: {told:?}");
     settle_on(&rooms, 31);
     assert_eq!(rooms.po.bodies("sintra").len(), 4);
@@ -76,20 +103,41 @@ fn a_copy_of_the_other_room_beside_it_brings_nothing_and_says_so() {
     // P205
     let rooms = Rooms::new();
     rooms.alice_says(json!({"to": "po:sintra", "body": "one"}));
-    rooms.po.drop_file("sintra", "a.json", r#"{"to": "fit:alice", "body": "two"}"#);
+    rooms
+        .po
+        .drop_file("sintra", "a.json", r#"{"to": "fit:alice", "body": "two"}"#);
     rooms.settle();
     let copy = World::empty();
     super::copy_all(&rooms.po.room(""), &copy.room(""));
     copy.ok(&["trust", "--yes"]);
     for (world, body) in [(&copy, "from the copy"), (&rooms.po, "from the original")] {
-        world.drop_file("sintra", "b.json", json!({"to": "fit:alice", "body": body}).to_string());
+        world.drop_file(
+            "sintra",
+            "b.json",
+            json!({"to": "fit:alice", "body": body}).to_string(),
+        );
     }
     for _ in 0..3 {
-        assert!(copy.run(&["run", "--once"]).err.contains("this room is a copy of"));
+        assert!(
+            copy.run(&["run", "--once"])
+                .err
+                .contains("this room is a copy of")
+        );
         rooms.settle();
     }
     assert_eq!(rooms.fit.bodies("alice"), ["two", "from the original"]);
-    assert_eq!((rooms.fit.inbox("human").len(), rooms.po.inbox("human").len()), (0, 0), "nothing stops");
+    assert_eq!(
+        (
+            rooms.fit.inbox("human").len(),
+            rooms.po.inbox("human").len()
+        ),
+        (0, 0),
+        "nothing stops"
+    );
     let status = copy.run(&["link", "status"]).out;
-    assert!(status.contains("has no link to this room, so its mail waits") && status.contains("waiting 1"), "{status}");
+    assert!(
+        status.contains("has no link to this room, so its mail waits")
+            && status.contains("waiting 1"),
+        "{status}"
+    );
 }

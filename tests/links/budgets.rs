@@ -7,7 +7,15 @@ use serde_json::json;
 use std::fs;
 
 fn bodies(world: &World, agent: &str, of: &str) -> usize {
-    world.inbox(agent).iter().filter(|mail| mail["from"].as_str().is_some_and(|from| from.starts_with(of))).count()
+    world
+        .inbox(agent)
+        .iter()
+        .filter(|mail| {
+            mail["from"]
+                .as_str()
+                .is_some_and(|from| from.starts_with(of))
+        })
+        .count()
 }
 
 #[test]
@@ -16,13 +24,28 @@ fn a_room_that_floods_costs_only_its_own_link() {
     let rooms = Rooms::new();
     let west = World::new().agent("wanda", &[]);
     west.write("settings.toml", link("po", &rooms.po, "\"agents\""));
-    let flooding = format!("{}sender_budget = 3\n", link("fit", &rooms.fit, "\"agents\""));
-    rooms.po.write("settings.toml", format!("budget_window = \"1h\"\n{flooding}{}", link("west", &west, "\"agents\"")));
+    let flooding = format!(
+        "{}sender_budget = 3\n",
+        link("fit", &rooms.fit, "\"agents\"")
+    );
+    rooms.po.write(
+        "settings.toml",
+        format!(
+            "budget_window = \"1h\"\n{flooding}{}",
+            link("west", &west, "\"agents\"")
+        ),
+    );
     let router = rooms.po.router(&[]);
-    let lines: Vec<String> = (0..20).map(|n| json!({"to": "po:sintra", "body": n.to_string()}).to_string()).collect();
-    rooms.fit.drop_file("alice", "many.ndjson", lines.join("\n") + "\n");
+    let lines: Vec<String> = (0..20)
+        .map(|n| json!({"to": "po:sintra", "body": n.to_string()}).to_string())
+        .collect();
+    rooms
+        .fit
+        .drop_file("alice", "many.ndjson", lines.join("\n") + "\n");
     rooms.fit.ok(&["run", "--once"]);
-    rooms.po.wait("three arrive", || bodies(&rooms.po, "sintra", "fit:") == 3);
+    rooms
+        .po
+        .wait("three arrive", || bodies(&rooms.po, "sintra", "fit:") == 3);
     for n in 0..5 {
         west.send("wanda", "po:sintra", &n.to_string());
         rooms.po.send("bob", "sintra", &n.to_string());
@@ -31,12 +54,20 @@ fn a_room_that_floods_costs_only_its_own_link() {
         bodies(&rooms.po, "sintra", "west:") == 5 && bodies(&rooms.po, "sintra", "bob") == 5
     });
     let told = rooms.po.ok(&["status"]);
-    assert!(told.contains("links/fit/in/: over its budget of 3 messages an hour; next at "), "{told}");
+    assert!(
+        told.contains("links/fit/in/: over its budget of 3 messages an hour; next at "),
+        "{told}"
+    );
     assert_eq!(bodies(&rooms.po, "sintra", "fit:"), 3);
     // Nothing of it is lost: a larger budget takes effect at once.
     let settings = fs::read_to_string(rooms.po.room("settings.toml")).expect("settings");
-    rooms.po.write("settings.toml", settings.replace("sender_budget = 3", "sender_budget = 0"));
-    rooms.po.wait("all arrive", || bodies(&rooms.po, "sintra", "fit:") == 20);
+    rooms.po.write(
+        "settings.toml",
+        settings.replace("sender_budget = 3", "sender_budget = 0"),
+    );
+    rooms
+        .po
+        .wait("all arrive", || bodies(&rooms.po, "sintra", "fit:") == 20);
     drop(router);
 }
 
@@ -45,33 +76,69 @@ fn the_copies_of_a_link_have_a_budget_too() {
     // P232
     let mut prey = Prey::new();
     let settings = fs::read_to_string(prey.po().room("settings.toml")).expect("settings");
-    prey.po().write("settings.toml", format!("budget_window = \"1h\"\n{settings}copies_budget = 4\n"));
+    prey.po().write(
+        "settings.toml",
+        format!("budget_window = \"1h\"\n{settings}copies_budget = 4\n"),
+    );
     let router = prey.po().router(&[]);
     for n in 1..=3 {
         let message = json!({"id": format!("m-{n}"), "type": "message", "body": "x"});
-        let item = prey.item(json!({"from": "mallory", "to": ["sintra", "bob"], "message": message}));
+        let item =
+            prey.item(json!({"from": "mallory", "to": ["sintra", "bob"], "message": message}));
         prey.po().write(&format!("links/fit/in/.{n}"), &item);
         let place = |name: &str| prey.po().room(&format!("links/fit/in/{name}"));
         fs::rename(place(&format!(".{n}")), place(&format!("{n:012}.json"))).expect("an item");
         prey.follows(&item);
     }
-    prey.po().wait("two messages arrive", || prey.po().bodies("bob").len() == 2);
-    prey.po().wait("the third waits", || prey.po().ok(&["status"]).contains("over its budget of 4 copies"));
-    assert_eq!(records(prey.po()).iter().filter(|record| record["arrived"].is_object()).count(), 2);
+    prey.po()
+        .wait("two messages arrive", || prey.po().bodies("bob").len() == 2);
+    prey.po().wait("the third waits", || {
+        prey.po()
+            .ok(&["status"])
+            .contains("over its budget of 4 copies")
+    });
+    assert_eq!(
+        records(prey.po())
+            .iter()
+            .filter(|record| record["arrived"].is_object())
+            .count(),
+        2
+    );
     drop(router);
 }
 
 #[test]
 fn a_budget_that_is_none_is_an_invalid_setting() {
     let rooms = Rooms::new();
-    for wrong in ["sender_budget = -1", "sender_budget = \"3\"", "copies_budget = 4294967296"] {
+    for wrong in [
+        "sender_budget = -1",
+        "sender_budget = \"3\"",
+        "copies_budget = 4294967296",
+    ] {
         let settings = format!("{}{wrong}\n", link("po", &rooms.po, "\"agents\""));
         rooms.fit.write("settings.toml", settings);
-        assert!(rooms.fit.fails(1, &["settings"]).contains("links"), "{wrong}");
+        assert!(
+            rooms.fit.fails(1, &["settings"]).contains("links"),
+            "{wrong}"
+        );
     }
     let there = rooms.po.path().canonicalize().expect("it is there");
     let table = "[links.po] # theirs\nsender_budget = 9\n";
-    rooms.fit.write("settings.toml", format!("{table}address = \"{}/.mailbag\"\n", there.display()));
-    rooms.fit.ok(&["link", "add", "po", &there.display().to_string(), "--accept", "human"]);
-    assert_eq!(rooms.fit.json(&["link", "list"])[0]["sender_budget"], 9, "the command keeps it");
+    rooms.fit.write(
+        "settings.toml",
+        format!("{table}address = \"{}/.mailbag\"\n", there.display()),
+    );
+    rooms.fit.ok(&[
+        "link",
+        "add",
+        "po",
+        &there.display().to_string(),
+        "--accept",
+        "human",
+    ]);
+    assert_eq!(
+        rooms.fit.json(&["link", "list"])[0]["sender_budget"],
+        9,
+        "the command keeps it"
+    );
 }

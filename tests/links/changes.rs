@@ -11,7 +11,10 @@ fn a_probe_is_an_item_without_a_message() {
     rooms.settle();
     assert_eq!(state(&rooms.po, "fit")["in"]["n"], 1);
     assert_eq!(state(&rooms.fit, "po")["out"]["acked"], 1);
-    let acked = records(&rooms.fit).into_iter().filter(|record| record["acked"].is_array()).count();
+    let acked = records(&rooms.fit)
+        .into_iter()
+        .filter(|record| record["acked"].is_array())
+        .count();
     assert_eq!((acked, rooms.po.inbox("human").len()), (1, 0));
 }
 
@@ -21,14 +24,29 @@ fn a_link_with_mail_that_waits_is_removed_only_with_word_to_the_senders() {
     let rooms = Rooms::new();
     std::fs::remove_dir_all(rooms.po.room("links")).ok();
     rooms.po.write("settings.toml", "");
-    rooms.fit.drop_file("alice", "a.json", r#"{"id": "m-1", "to": "po:sintra", "body": "x"}"#);
+    rooms.fit.drop_file(
+        "alice",
+        "a.json",
+        r#"{"id": "m-1", "to": "po:sintra", "body": "x"}"#,
+    );
     rooms.fit.ok(&["run", "--once"]);
     change(&rooms.fit, "po", "remove");
-    assert_eq!(bounced(&rooms.fit, "human"), [("mailbag".into(), "mail_waits".into())]);
-    assert_eq!(rooms.fit.names("links/po/out"), ["000000000001.json", "state.json"]);
+    assert_eq!(
+        bounced(&rooms.fit, "human"),
+        [("mailbag".into(), "mail_waits".into())]
+    );
+    assert_eq!(
+        rooms.fit.names("links/po/out"),
+        ["000000000001.json", "state.json"]
+    );
     change(&rooms.fit, "po", "bounce");
     let told = rooms.fit.inbox("alice");
-    assert!(told[0]["body"].as_str().is_some_and(|body| body.contains("m-1")), "{told:?}");
+    assert!(
+        told[0]["body"]
+            .as_str()
+            .is_some_and(|body| body.contains("m-1")),
+        "{told:?}"
+    );
     assert_eq!(rooms.fit.names("links/po/out"), ["state.json"]);
 }
 
@@ -39,11 +57,17 @@ fn only_the_human_changes_a_link() {
     for action in ["probe", "rebind", "remove", "bounce"] {
         rooms.alice_says(json!({"type": "link", "link": "po", "action": action}));
     }
-    let codes: Vec<_> = bounced(&rooms.fit, "alice").into_iter().map(|(_, code)| code).collect();
+    let codes: Vec<_> = bounced(&rooms.fit, "alice")
+        .into_iter()
+        .map(|(_, code)| code)
+        .collect();
     assert_eq!(codes, ["not_yours"; 4]);
     change(&rooms.fit, "po", "explode");
     change(&rooms.fit, "nowhere", "probe");
-    let codes: Vec<_> = bounced(&rooms.fit, "human").into_iter().map(|(_, code)| code).collect();
+    let codes: Vec<_> = bounced(&rooms.fit, "human")
+        .into_iter()
+        .map(|(_, code)| code)
+        .collect();
     assert_eq!(codes, ["bad_action", "no_link"]);
 }
 
@@ -51,7 +75,9 @@ fn only_the_human_changes_a_link() {
 fn what_the_other_room_has_already_is_a_duplicate_after_a_rebinding() {
     // P206
     let rooms = Rooms::new();
-    rooms.fit.drop_file("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
+    rooms
+        .fit
+        .drop_file("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
     rooms.fit.ok(&["run", "--once"]);
     rooms.po.ok(&["run", "--once"]);
     // The confirmation is not read: both begin anew.

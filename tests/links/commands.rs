@@ -10,7 +10,12 @@ fn projects() -> (World, World) {
 }
 
 fn path(world: &World) -> String {
-    world.path().canonicalize().expect("it is there").display().to_string()
+    world
+        .path()
+        .canonicalize()
+        .expect("it is there")
+        .display()
+        .to_string()
 }
 
 fn settings(world: &World) -> String {
@@ -34,13 +39,31 @@ fn two_projects_four_commands_a_question_and_its_answer() {
     po.ok(&["link", "add", "fit", &path(&fit)]);
     // Mail flows. The agents are those of the two projects.
     let (fit, po) = (fit.agent("alice", &[]), po.agent("Sintra", &[]));
-    let id = fit.ok(&["send", "-q", "po:Sintra", "Which port?", "--as", "alice", "--type", "question"]);
+    let id = fit.ok(&[
+        "send",
+        "-q",
+        "po:Sintra",
+        "Which port?",
+        "--as",
+        "alice",
+        "--type",
+        "question",
+    ]);
     let question = po.json(&["read", "--as", "Sintra"]);
-    assert_eq!((&question[0]["from"], &question[0]["body"]), (&json!("fit:alice"), &json!("Which port?")));
+    assert_eq!(
+        (&question[0]["from"], &question[0]["body"]),
+        (&json!("fit:alice"), &json!("Which port?"))
+    );
     po.ok(&["reply", id.trim(), "8080", "--as", "Sintra"]);
     let answer = fit.json(&["read", "--as", "alice"]);
-    assert_eq!((&answer[0]["from"], &answer[0]["body"]), (&json!("po:Sintra"), &json!("8080")));
-    assert!(fit.ok(&["trace", id.trim()]).contains("answered by po:Sintra"));
+    assert_eq!(
+        (&answer[0]["from"], &answer[0]["body"]),
+        (&json!("po:Sintra"), &json!("8080"))
+    );
+    assert!(
+        fit.ok(&["trace", id.trim()])
+            .contains("answered by po:Sintra")
+    );
 }
 
 #[test]
@@ -49,27 +72,55 @@ fn the_command_that_is_shown_adds_the_link_back() {
     fit.write("settings.toml", "tag = \"fit\" # ours\n");
     let shown = fit.ok(&["link", "add", "po", &path(&po)]);
     let command = shown.lines().last().expect("a command").trim();
-    assert_eq!(command, format!("mailbag --room {0}/.mailbag link add fit {1}", path(&po), path(&fit)));
+    assert_eq!(
+        command,
+        format!(
+            "mailbag --room {0}/.mailbag link add fit {1}",
+            path(&po),
+            path(&fit)
+        )
+    );
     let words: Vec<&str> = command.split(' ').skip(1).collect();
     let back = World::empty().ok(&words);
     assert!(back.contains("the other room calls this one po"), "{back}");
-    assert!(settings(&fit).starts_with("tag = \"fit\" # ours\n"), "{}", settings(&fit));
+    assert!(
+        settings(&fit).starts_with("tag = \"fit\" # ours\n"),
+        "{}",
+        settings(&fit)
+    );
     assert_eq!(fit.json(&["link", "status"])[0]["problems"], json!([]));
 }
 
 #[test]
 fn a_link_is_added_once_and_shown_before_it_is_written() {
     let (fit, po) = projects();
-    let table = fit.ok(&["link", "add", "po", &path(&po), "--accept", "agents,all", "--dry-run"]);
-    assert!(table.starts_with("[links.po]\n") && table.contains("accept = [\"agents\", \"all\"]"), "{table}");
+    let table = fit.ok(&[
+        "link",
+        "add",
+        "po",
+        &path(&po),
+        "--accept",
+        "agents,all",
+        "--dry-run",
+    ]);
+    assert!(
+        table.starts_with("[links.po]\n") && table.contains("accept = [\"agents\", \"all\"]"),
+        "{table}"
+    );
     assert_eq!(settings(&fit), "");
     let address = format!("{}/.mailbag", path(&po));
     for (given, changed) in [(path(&po), true), (address.clone(), false)] {
         let added = fit.json(&["link", "add", "po", &given]);
-        assert_eq!((&added["changed"], &added["address"]), (&json!(changed), &json!(address)));
+        assert_eq!(
+            (&added["changed"], &added["address"]),
+            (&json!(changed), &json!(address))
+        );
     }
     let widened = fit.json(&["link", "add", "po", &path(&po), "--accept", "human"]);
-    assert_eq!((&widened["changed"], &widened["accept"]), (&json!(true), &json!(["human"])));
+    assert_eq!(
+        (&widened["changed"], &widened["accept"]),
+        (&json!(true), &json!(["human"]))
+    );
     assert_eq!(fit.json(&["link", "list"])[0]["accept"], json!(["human"]));
 }
 
@@ -92,7 +143,20 @@ fn a_link_that_cannot_work_is_not_added() {
         let said = fit.fails(code, &[&["link", "add"], &args[..]].concat());
         assert!(said.contains(why), "{args:?}: {said}");
     }
-    assert!(fit.fails(2, &["link", "add", "west", &path(&other), "--accept", "everybody"]).contains("the kinds are"));
+    assert!(
+        fit.fails(
+            2,
+            &[
+                "link",
+                "add",
+                "west",
+                &path(&other),
+                "--accept",
+                "everybody"
+            ]
+        )
+        .contains("the kinds are")
+    );
     assert_eq!(settings(&fit), before);
     fit.write("settings.toml", "tag = ");
     fit.fails(1, &["link", "add", "west", &path(&other)]);
@@ -103,29 +167,55 @@ fn a_link_that_cannot_work_is_not_added() {
 fn a_copy_of_the_room_is_no_other_room() {
     let fit = World::new();
     let copied = World::empty();
-    let copy = std::process::Command::new("cp").arg("-r").arg(fit.room("")).arg(copied.room("")).status();
+    let copy = std::process::Command::new("cp")
+        .arg("-r")
+        .arg(fit.room(""))
+        .arg(copied.room(""))
+        .status();
     assert!(copy.expect("cp").success());
-    assert!(fit.fails(2, &["link", "add", "po", &path(&copied)]).contains("a copy of this one"));
+    assert!(
+        fit.fails(2, &["link", "add", "po", &path(&copied)])
+            .contains("a copy of this one")
+    );
 }
 
 #[test]
 fn a_test_shows_each_stage_whether_or_not_routers_run() {
     let rooms = Rooms::new();
     let stages = |probe: &Value| -> Vec<String> {
-        let all = probe["stages"].as_array().expect("stages").iter().filter(|stage| stage["ms"].is_number());
-        all.map(|stage| stage["stage"].as_str().expect("a name").to_owned()).collect()
+        let all = probe["stages"]
+            .as_array()
+            .expect("stages")
+            .iter()
+            .filter(|stage| stage["ms"].is_number());
+        all.map(|stage| stage["stage"].as_str().expect("a name").to_owned())
+            .collect()
     };
     let all = "recorded brought confirmed";
     let probe = rooms.fit.json(&["link", "test", "po"]);
-    assert_eq!((&*stages(&probe).join(" "), &probe["passed_there"]), (all, &json!(false)));
+    assert_eq!(
+        (&*stages(&probe).join(" "), &probe["passed_there"]),
+        (all, &json!(false))
+    );
     let here = rooms.fit.router(&[]);
     let probe = rooms.fit.json(&["link", "test", "po"]);
-    assert_eq!((&*stages(&probe).join(" "), &probe["passed_there"]), (all, &json!(true)));
+    assert_eq!(
+        (&*stages(&probe).join(" "), &probe["passed_there"]),
+        (all, &json!(true))
+    );
     let _there = rooms.po.router(&[]);
-    assert!(rooms.fit.ok(&["link", "test", "po"]).contains("recorded there, and confirmed here"));
+    assert!(
+        rooms
+            .fit
+            .ok(&["link", "test", "po"])
+            .contains("recorded there, and confirmed here")
+    );
     drop(here);
     let probe = rooms.fit.json(&["link", "test", "po"]);
-    assert_eq!((&*stages(&probe).join(" "), &probe["passed_there"]), (all, &json!(false)));
+    assert_eq!(
+        (&*stages(&probe).join(" "), &probe["passed_there"]),
+        (all, &json!(false))
+    );
 }
 
 #[test]
@@ -134,10 +224,19 @@ fn a_test_without_a_confirmation_says_where_it_stopped() {
     while_gone(&rooms.po, || {
         let ran = rooms.fit.run(&["link", "test", "po", "--timeout", "50ms"]);
         assert_eq!(ran.code, 75, "{ran:?}");
-        assert!(ran.out.contains("brought to the other room           not within 50ms"), "{ran:?}");
+        assert!(
+            ran.out
+                .contains("brought to the other room           not within 50ms"),
+            "{ran:?}"
+        );
         assert!(ran.out.contains("no room at"), "{ran:?}");
     });
-    assert!(rooms.fit.fails(3, &["link", "test", "west"]).contains("the links are po"));
+    assert!(
+        rooms
+            .fit
+            .fails(3, &["link", "test", "west"])
+            .contains("the links are po")
+    );
 }
 
 #[test]
@@ -148,25 +247,43 @@ fn mail_that_waits_for_a_link_is_shown_everywhere_with_its_age() {
         rooms.fit.send("alice", "po:sintra", "are you there?");
         rooms.fit.fails(1, &["link", "status"]);
         let link =
-            &serde_json::from_str::<Value>(&rooms.fit.run(&["link", "status", "po", "--json"]).out).expect("JSON")[0];
-        assert_eq!((&link["waiting"], link["sent"].as_u64()), (&json!(1), Some(2)));
+            &serde_json::from_str::<Value>(&rooms.fit.run(&["link", "status", "po", "--json"]).out)
+                .expect("JSON")[0];
+        assert_eq!(
+            (&link["waiting"], link["sent"].as_u64()),
+            (&json!(1), Some(2))
+        );
         let problem = link["problems"][0]["reason"].as_str().unwrap_or_default();
         assert!(problem.contains("no room at"), "{link}");
         assert_eq!(rooms.fit.json(&["status"])["links"][0]["waiting"], 1);
-        assert!(rooms.fit.ok(&["status"]).contains("po: 1 item not confirmed there, the oldest for"));
+        assert!(
+            rooms
+                .fit
+                .ok(&["status"])
+                .contains("po: 1 item not confirmed there, the oldest for")
+        );
         let found = rooms.fit.run(&["doctor", "--json"]);
         assert!(found.out.contains("link_down"), "{found:?}");
         // It needs the human only after a while.
-        assert_eq!(rooms.fit.json(&["pending", "--as", "human"])["items"], json!([]));
+        assert_eq!(
+            rooms.fit.json(&["pending", "--as", "human"])["items"],
+            json!([])
+        );
         let later = |args: &[&str]| {
             rooms.fit.run_with(args, |command| {
                 command.env("MAILBAG_TEST_NOW", "2100-01-01T00:00:00Z");
             })
         };
         let pending = later(&["pending", "--as", "human"]).out;
-        assert!(pending.contains("1 item for the room po not confirmed there"), "{pending}");
+        assert!(
+            pending.contains("1 item for the room po not confirmed there"),
+            "{pending}"
+        );
         later(&["run", "--once"]);
-        assert_eq!(rooms.fit.read("pending.json")["pending"]["human"][0]["command"], "mailbag link status po");
+        assert_eq!(
+            rooms.fit.read("pending.json")["pending"]["human"][0]["command"],
+            "mailbag link status po"
+        );
     });
     rooms.settle();
     assert_eq!(rooms.fit.json(&["link", "status"])[0]["waiting"], 0);
@@ -192,7 +309,10 @@ fn a_problem_stays_listed_until_the_other_room_is_back() {
 fn mail_from_another_room_is_delivered_by_the_command_that_reads() {
     let rooms = Rooms::new();
     rooms.fit.send("alice", "po:sintra", "no router runs");
-    assert_eq!(rooms.po.json(&["inbox", "sintra"])[0]["preview"], "no router runs");
+    assert_eq!(
+        rooms.po.json(&["inbox", "sintra"])[0]["preview"],
+        "no router runs"
+    );
 }
 
 #[test]
@@ -201,19 +321,37 @@ fn agents_of_other_rooms_are_known_and_when_they_were_heard_of() {
     let rooms = Rooms::new();
     rooms.alice_says(json!({"to": "po:sintra", "body": "hello"}));
     let remote = |world: &World| {
-        let all = world.json(&["who"])["remote"].as_array().cloned().unwrap_or_default();
-        all.iter().map(|one| one["id"].as_str().expect("an id").to_owned()).collect::<Vec<_>>()
+        let all = world.json(&["who"])["remote"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
+        all.iter()
+            .map(|one| one["id"].as_str().expect("an id").to_owned())
+            .collect::<Vec<_>>()
     };
     assert_eq!(remote(&rooms.fit), ["po:bob", "po:sintra"]);
     assert_eq!(remote(&rooms.po), ["fit:alice", "fit:anna"]);
     let all = rooms.fit.json(&["who"])["remote"].clone();
     assert_eq!(all[0], json!({"id": "po:bob", "role": "engineer"}));
-    assert!(all[1]["name"] == "Sintra" && all[1]["heard"].is_string(), "{all}");
+    assert!(
+        all[1]["name"] == "Sintra" && all[1]["heard"].is_string(),
+        "{all}"
+    );
     let shown = rooms.fit.ok(&["who"]);
-    let line =
-        |name: &str| shown.lines().find(|line| line.starts_with("remote") && line.contains(name)).expect("a line");
-    assert!(line("po:bob").contains("engineer") && line("po:bob").contains("never heard"), "{shown}");
-    assert!(line("po:sintra").contains("Sintra") && line("po:sintra").contains("heard just now"), "{shown}");
+    let line = |name: &str| {
+        shown
+            .lines()
+            .find(|line| line.starts_with("remote") && line.contains(name))
+            .expect("a line")
+    };
+    assert!(
+        line("po:bob").contains("engineer") && line("po:bob").contains("never heard"),
+        "{shown}"
+    );
+    assert!(
+        line("po:sintra").contains("Sintra") && line("po:sintra").contains("heard just now"),
+        "{shown}"
+    );
     // A change of the registry crosses, too.
     rooms.po.ok(&["agent", "add", "dora", "--role", "tester"]);
     rooms.po.ok(&["agent", "retire", "bob"]);
@@ -224,16 +362,29 @@ fn agents_of_other_rooms_are_known_and_when_they_were_heard_of() {
 #[test]
 fn a_link_is_removed_when_nothing_waits_and_the_settings_keep_the_rest() {
     let rooms = Rooms::new();
-    rooms.fit.write("settings.toml", format!("# ours\ntag = \"fit\"\n\n{}", settings(&rooms.fit)));
+    rooms.fit.write(
+        "settings.toml",
+        format!("# ours\ntag = \"fit\"\n\n{}", settings(&rooms.fit)),
+    );
     while_gone(&rooms.po, || {
         rooms.fit.send("alice", "po:sintra", "lost?");
-        assert!(rooms.fit.fails(65, &["link", "remove", "po"]).contains("has not confirmed 1 item"));
+        assert!(
+            rooms
+                .fit
+                .fails(65, &["link", "remove", "po"])
+                .contains("has not confirmed 1 item")
+        );
         assert!(bounced(&rooms.fit, "human").is_empty());
         rooms.fit.ok(&["link", "remove", "po", "--bounce"]);
     });
     assert!(rooms.fit.bodies("alice")[0].contains("The link to the room po was removed"));
     assert_eq!(settings(&rooms.fit), "# ours\ntag = \"fit\"\n");
-    assert!(rooms.fit.fails(3, &["link", "remove", "po"]).contains("there is no link"));
+    assert!(
+        rooms
+            .fit
+            .fails(3, &["link", "remove", "po"])
+            .contains("there is no link")
+    );
     let second = Rooms::new();
     second.fit.ok(&["link", "test", "po"]);
     second.fit.ok(&["link", "remove", "po"]);
@@ -252,9 +403,17 @@ fn a_stopped_link_says_so_and_is_begun_anew() {
     rooms.settle();
     let status = rooms.fit.run(&["link", "status"]);
     assert_eq!(status.code, 1);
-    assert!(status.out.contains("-> mailbag link rebind po"), "{status:?}");
+    assert!(
+        status.out.contains("-> mailbag link rebind po"),
+        "{status:?}"
+    );
     assert!(rooms.fit.run(&["doctor"]).out.contains("the link po"));
-    assert!(rooms.fit.fails(2, &["link", "rebind", "po"]).contains("pass --yes"));
+    assert!(
+        rooms
+            .fit
+            .fails(2, &["link", "rebind", "po"])
+            .contains("pass --yes")
+    );
     rooms.fit.ok(&["link", "rebind", "po", "--yes"]);
     rooms.po.ok(&["link", "rebind", "fit", "--yes"]);
     rooms.settle();
@@ -266,12 +425,20 @@ fn a_stopped_link_says_so_and_is_begun_anew() {
 #[test]
 fn a_session_of_a_client_does_not_change_links() {
     let rooms = Rooms::new();
-    for args in [&["link", "test", "po"][..], &["link", "rebind", "po", "--yes"], &["link", "remove", "po", "--bounce"]]
-    {
+    for args in [
+        &["link", "test", "po"][..],
+        &["link", "rebind", "po", "--yes"],
+        &["link", "remove", "po", "--bounce"],
+    ] {
         let ran = rooms.fit.run_with(args, |command| {
-            command.env("CLAUDECODE", "1").env("CLAUDE_CODE_SESSION_ID", "s-1");
+            command
+                .env("CLAUDECODE", "1")
+                .env("CLAUDE_CODE_SESSION_ID", "s-1");
         });
-        assert!(ran.fails(2, args).contains("only a person can change or test links"));
+        assert!(
+            ran.fails(2, args)
+                .contains("only a person can change or test links")
+        );
     }
 }
 
@@ -284,7 +451,13 @@ fn the_tool_that_lists_agents_has_those_of_other_rooms() {
     rooms.settle();
     let client = crate::mcp::Client::of(&rooms.fit, "alice");
     let (text, data) = client.call("list_agents", json!({}));
-    assert!(text.contains("po:sintra (Sintra): in another room"), "{text}");
+    assert!(
+        text.contains("po:sintra (Sintra): in another room"),
+        "{text}"
+    );
     assert!(text.contains("po:bob: engineer, in another room"), "{text}");
-    assert_eq!(data["remote"][0], json!({"id": "po:bob", "role": "engineer"}));
+    assert_eq!(
+        data["remote"][0],
+        json!({"id": "po:bob", "role": "engineer"})
+    );
 }

@@ -8,13 +8,22 @@ use serde_json::json;
 fn a_message_reaches_an_agent_of_the_other_room_and_its_answer_comes_back() {
     // P200
     let rooms = Rooms::new();
-    rooms.alice_says(json!({"id": "q-1", "to": "po:Sintra", "body": "Which port?", "type": "question"}));
+    rooms.alice_says(
+        json!({"id": "q-1", "to": "po:Sintra", "body": "Which port?", "type": "question"}),
+    );
     let came = rooms.po.inbox("sintra");
-    assert_eq!((&came[0]["from"], &came[0]["id"]), (&json!("fit:alice"), &json!("q-1")), "{came:?}");
+    assert_eq!(
+        (&came[0]["from"], &came[0]["id"]),
+        (&json!("fit:alice"), &json!("q-1")),
+        "{came:?}"
+    );
     rooms.po.ok(&["reply", "q-1", "8080", "--as", "sintra"]);
     rooms.settle();
     let answer = rooms.fit.inbox("alice");
-    assert_eq!((&answer[0]["from"], &answer[0]["body"]), (&json!("po:sintra"), &json!("8080")));
+    assert_eq!(
+        (&answer[0]["from"], &answer[0]["body"]),
+        (&json!("po:sintra"), &json!("8080"))
+    );
     assert_eq!(answer[0]["in_reply_to"], "q-1");
     let trace = rooms.fit.json(&["trace", "q-1"]);
     assert_eq!(trace["answers"][0]["from"], "po:sintra", "{trace}");
@@ -36,30 +45,54 @@ fn a_message_to_both_rooms_is_one_record_and_one_item() {
     // P201
     let rooms = Rooms::new();
     rooms.alice_says(json!({"to": ["anna", "po:sintra", "po:bob"], "body": "to both"}));
-    let sent: Vec<_> = records(&rooms.fit).into_iter().filter(|record| record["carried"].is_array()).collect();
+    let sent: Vec<_> = records(&rooms.fit)
+        .into_iter()
+        .filter(|record| record["carried"].is_array())
+        .collect();
     assert_eq!(sent.len(), 1, "{sent:?}");
     assert_eq!(sent[0]["carried"].as_array().map(Vec::len), Some(1));
     assert_eq!(rooms.fit.bodies("anna"), ["to both"]);
-    assert_eq!((rooms.po.bodies("sintra"), rooms.po.bodies("bob")), (vec!["to both".into()], vec!["to both".into()]));
+    assert_eq!(
+        (rooms.po.bodies("sintra"), rooms.po.bodies("bob")),
+        (vec!["to both".into()], vec!["to both".into()])
+    );
 }
 
 #[test]
 fn the_sender_sees_what_became_of_it_and_what_was_only_sent_is_not_delivered() {
     // P210
     let rooms = Rooms::new();
-    rooms.fit.drop_file("alice", "a.json", r#"{"id": "m-1", "to": "po:all_engineer", "body": "x"}"#);
+    rooms.fit.drop_file(
+        "alice",
+        "a.json",
+        r#"{"id": "m-1", "to": "po:all_engineer", "body": "x"}"#,
+    );
     rooms.fit.ok(&["run", "--once"]);
     let trace = rooms.fit.json(&["trace", "m-1"]);
     assert_eq!(trace["recipients"][0]["agent"], "po:all_engineer");
-    assert_eq!(trace["recipients"][0]["rung"], "accepted", "only handed to the link: {trace}");
+    assert_eq!(
+        trace["recipients"][0]["rung"], "accepted",
+        "only handed to the link: {trace}"
+    );
     rooms.settle();
     rooms.po.ok(&["read", "--as", "bob"]);
     rooms.settle();
     let trace = rooms.fit.json(&["trace", "m-1"]);
-    let bob = trace["recipients"].as_array().expect("recipients").iter().find(|one| one["agent"] == "po:bob");
+    let bob = trace["recipients"]
+        .as_array()
+        .expect("recipients")
+        .iter()
+        .find(|one| one["agent"] == "po:bob");
     let bob = bob.unwrap_or_else(|| panic!("{trace}"));
     assert_eq!(bob["rung"], "seen");
-    assert!(bob["rungs"].as_array().expect("statuses").iter().any(|step| step["by"] == "po"), "{bob}");
+    assert!(
+        bob["rungs"]
+            .as_array()
+            .expect("statuses")
+            .iter()
+            .any(|step| step["by"] == "po"),
+        "{bob}"
+    );
 }
 
 #[test]
@@ -74,21 +107,45 @@ fn a_message_without_a_time_has_that_of_its_acceptance_in_its_own_room() {
 fn an_item_leaves_only_when_the_other_room_has_committed_it() {
     // P202, P204
     let rooms = Rooms::new();
-    rooms.fit.drop_file("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
+    rooms
+        .fit
+        .drop_file("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
     rooms.fit.ok(&["run", "--once"]);
-    assert_eq!(rooms.po.names("links/fit/in"), ["000000000001.json", "state.json"]);
-    assert_eq!(rooms.fit.names("links/po/out"), ["state.json"], "what is there already needs no second copy");
-    std::fs::remove_file(rooms.po.room("links/fit/in/000000000001.json")).expect("the item that was brought");
+    assert_eq!(
+        rooms.po.names("links/fit/in"),
+        ["000000000001.json", "state.json"]
+    );
+    assert_eq!(
+        rooms.fit.names("links/po/out"),
+        ["state.json"],
+        "what is there already needs no second copy"
+    );
+    std::fs::remove_file(rooms.po.room("links/fit/in/000000000001.json"))
+        .expect("the item that was brought");
     let settings = std::fs::read_to_string(rooms.po.room("settings.toml")).expect("settings");
     rooms.po.write("settings.toml", "");
     rooms.fit.ok(&["run", "--once"]);
-    assert_eq!(rooms.fit.names("links/po/out"), ["000000000001.json", "state.json"], "it cannot be brought");
+    assert_eq!(
+        rooms.fit.names("links/po/out"),
+        ["000000000001.json", "state.json"],
+        "it cannot be brought"
+    );
     std::fs::remove_file(rooms.fit.room("links/po/out/000000000001.json")).expect("the item");
     rooms.po.write("settings.toml", settings);
     rooms.settle();
-    assert_eq!(rooms.po.bodies("sintra"), ["x"], "both were made again from the log");
+    assert_eq!(
+        rooms.po.bodies("sintra"),
+        ["x"],
+        "both were made again from the log"
+    );
     assert_eq!(rooms.fit.names("links/po/out"), ["state.json"]);
-    assert_eq!((&state(&rooms.fit, "po")["out"]["acked"], &state(&rooms.po, "fit")["in"]["n"]), (&json!(1), &json!(1)));
+    assert_eq!(
+        (
+            &state(&rooms.fit, "po")["out"]["acked"],
+            &state(&rooms.po, "fit")["in"]["n"]
+        ),
+        (&json!(1), &json!(1))
+    );
 }
 
 #[test]
@@ -98,7 +155,10 @@ fn an_alias_can_stand_for_agents_of_both_rooms() {
     registry["aliases"] = json!({"reviewers": ["anna", "po:sintra"]});
     rooms.fit.write("registry.json", registry.to_string());
     rooms.alice_says(json!({"to": "reviewers", "body": "please"}));
-    assert_eq!((rooms.fit.bodies("anna"), rooms.po.bodies("sintra")), (vec!["please".into()], vec!["please".into()]));
+    assert_eq!(
+        (rooms.fit.bodies("anna"), rooms.po.bodies("sintra")),
+        (vec!["please".into()], vec!["please".into()])
+    );
     let explained = rooms.fit.json(&["explain", "reviewers"]);
     assert!(explained.to_string().contains("po:sintra"), "{explained}");
 }
@@ -109,58 +169,100 @@ fn a_room_without_a_link_is_named_with_what_to_do() {
     let world = World::with(&["alice"]);
     world.drop_file("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
     world.ok(&["run", "--once"]);
-    assert_eq!(bounced(&world, "alice"), [("mailbag".into(), "no_link".into())]);
-    assert!(world.inbox("alice")[0]["body"].as_str().is_some_and(|body| body.contains("mailbag link add")));
+    assert_eq!(
+        bounced(&world, "alice"),
+        [("mailbag".into(), "no_link".into())]
+    );
+    assert!(
+        world.inbox("alice")[0]["body"]
+            .as_str()
+            .is_some_and(|body| body.contains("mailbag link add"))
+    );
 }
 
 #[test]
 fn mail_between_running_routers_needs_no_command() {
     let rooms = Rooms::new();
     let (_one, other) = (rooms.fit.router(&[]), rooms.po.router(&[]));
-    rooms.fit.drop_file("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
-    rooms.po.wait("the message", || rooms.po.bodies("sintra") == ["x"]);
-    rooms.po.drop_file("sintra", "b.json", r#"{"to": "fit:alice", "body": "y"}"#);
-    rooms.fit.wait("the answer", || rooms.fit.bodies("alice") == ["y"]);
     rooms
         .fit
-        .wait("the confirmation", || state(&rooms.fit, "po")["out"]["acked"] == state(&rooms.fit, "po")["out"]["n"]);
+        .drop_file("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
+    rooms
+        .po
+        .wait("the message", || rooms.po.bodies("sintra") == ["x"]);
+    rooms
+        .po
+        .drop_file("sintra", "b.json", r#"{"to": "fit:alice", "body": "y"}"#);
+    rooms
+        .fit
+        .wait("the answer", || rooms.fit.bodies("alice") == ["y"]);
+    rooms.fit.wait("the confirmation", || {
+        state(&rooms.fit, "po")["out"]["acked"] == state(&rooms.fit, "po")["out"]["n"]
+    });
     // What was brought and not confirmed is in `out/` once the other room cannot be reached.
     drop(other);
     let brought = || rooms.po.names("links/fit/in").len() > 1;
-    rooms.fit.drop_file("alice", "c.json", r#"{"to": "po:sintra", "body": "z"}"#);
+    rooms
+        .fit
+        .drop_file("alice", "c.json", r#"{"to": "po:sintra", "body": "z"}"#);
     rooms.fit.wait("it is brought", brought);
     rooms.po.write("settings.toml", "");
-    rooms.fit.drop_file("alice", "d.json", r#"{"to": "po:sintra", "body": "w"}"#);
-    rooms.fit.wait("both are kept", || rooms.fit.names("links/po/out").len() >= 3);
+    rooms
+        .fit
+        .drop_file("alice", "d.json", r#"{"to": "po:sintra", "body": "w"}"#);
+    rooms.fit.wait("both are kept", || {
+        rooms.fit.names("links/po/out").len() >= 3
+    });
 }
 
 #[test]
 fn the_receipts_of_a_batch_are_one_item() {
     // P201 P210
     let rooms = Rooms::new();
-    let lines: Vec<String> =
-        (0..30).map(|n| json!({"id": format!("m-{n}"), "to": "po:sintra", "body": "x"}).to_string()).collect();
-    rooms.fit.drop_file("alice", "many.ndjson", lines.join("\n"));
+    let lines: Vec<String> = (0..30)
+        .map(|n| json!({"id": format!("m-{n}"), "to": "po:sintra", "body": "x"}).to_string())
+        .collect();
+    rooms
+        .fit
+        .drop_file("alice", "many.ndjson", lines.join("\n"));
     rooms.settle();
     assert_eq!(rooms.po.bodies("sintra").len(), 30);
-    assert_eq!(state(&rooms.po, "fit")["out"]["n"], 1, "one item for thirty messages");
+    assert_eq!(
+        state(&rooms.po, "fit")["out"]["n"],
+        1,
+        "one item for thirty messages"
+    );
     for n in [0, 29] {
         let trace = rooms.fit.json(&["trace", &format!("m-{n}")]);
-        let rungs: Vec<_> =
-            trace["recipients"].as_array().expect("recipients").iter().map(|one| one["rung"].clone()).collect();
-        assert!(!rungs.is_empty() && trace.to_string().contains("sintra"), "{trace}");
+        let rungs: Vec<_> = trace["recipients"]
+            .as_array()
+            .expect("recipients")
+            .iter()
+            .map(|one| one["rung"].clone())
+            .collect();
+        assert!(
+            !rungs.is_empty() && trace.to_string().contains("sintra"),
+            "{trace}"
+        );
     }
 }
 
 #[test]
-fn the_sender_in_another_room_learns_that_an_address_reached_no_agent_and_its_router_is_not_answered() {
+fn the_sender_in_another_room_learns_that_an_address_reached_no_agent_and_its_router_is_not_answered()
+ {
     // P400
     let rooms = Rooms::accepting("\"agents\", \"topics\"");
     rooms.alice_says(json!({"id": "q-1", "to": ["po:#weather", "po:bob"], "body": "x"}));
     assert_eq!(rooms.po.bodies("bob"), ["x"]);
     let notices = rooms.fit.inbox("alice");
     assert_eq!(notices.len(), 1, "{notices:?}");
-    assert_eq!((&notices[0]["from"], &notices[0]["type"]), (&json!("po:mailbag"), &json!("alert")));
-    assert_eq!(notices[0]["metadata"]["problems"][0]["code"], "no_subscriber", "{notices:?}");
+    assert_eq!(
+        (&notices[0]["from"], &notices[0]["type"]),
+        (&json!("po:mailbag"), &json!("alert"))
+    );
+    assert_eq!(
+        notices[0]["metadata"]["problems"][0]["code"], "no_subscriber",
+        "{notices:?}"
+    );
     assert_eq!(notices[0]["in_reply_to"], "q-1");
 }

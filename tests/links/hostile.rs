@@ -18,7 +18,11 @@ impl Prey {
     pub(super) fn new() -> Prey {
         let rooms = Rooms::new();
         rooms.po.ok(&["run", "--once"]);
-        Prey { rooms, n: 0, prev: "0".repeat(64) }
+        Prey {
+            rooms,
+            n: 0,
+            prev: "0".repeat(64),
+        }
     }
 
     pub(super) fn po(&self) -> &World {
@@ -28,16 +32,22 @@ impl Prey {
     /// The next item, with these fields besides its number.
     pub(super) fn item(&self, fields: Value) -> String {
         let mut item = json!({"stream": "evil", "n": self.n + 1, "prev": self.prev, "seq": 1});
-        item.as_object_mut().expect("fields").extend(fields.as_object().expect("fields").clone());
+        item.as_object_mut()
+            .expect("fields")
+            .extend(fields.as_object().expect("fields").clone());
         seal(item.as_object().expect("fields").clone())
     }
 
     /// Puts an item there, and delivers.
     #[track_caller]
     fn put(&mut self, item: String) {
-        self.po().write(&format!("links/fit/in/{:012}.json", self.n + 1), &item);
+        self.po()
+            .write(&format!("links/fit/in/{:012}.json", self.n + 1), &item);
         self.po().ok(&["run", "--once"]);
-        if records(self.po()).iter().any(|record| record["arrived"]["n"] == self.n + 1) {
+        if records(self.po())
+            .iter()
+            .any(|record| record["arrived"]["n"] == self.n + 1)
+        {
             self.follows(&item);
         }
     }
@@ -60,19 +70,38 @@ impl Prey {
 fn a_far_sender_with_a_local_name_is_a_far_sender() {
     let mut prey = Prey::new();
     for from in ["human", "mailbag", "sintra", "bob"] {
-        prey.message(from, json!(["sintra"]), json!({"id": format!("m-{from}"), "type": "message", "body": from}));
+        prey.message(
+            from,
+            json!(["sintra"]),
+            json!({"id": format!("m-{from}"), "type": "message", "body": from}),
+        );
     }
-    let senders: Vec<Value> = prey.po().inbox("sintra").iter().map(|mail| mail["from"].clone()).collect();
-    assert_eq!(senders, ["fit:human", "fit:mailbag", "fit:sintra", "fit:bob"]);
+    let senders: Vec<Value> = prey
+        .po()
+        .inbox("sintra")
+        .iter()
+        .map(|mail| mail["from"].clone())
+        .collect();
+    assert_eq!(
+        senders,
+        ["fit:human", "fit:mailbag", "fit:sintra", "fit:bob"]
+    );
     let shown = prey.po().ok(&["read", "--all", "--as", "sintra"]);
-    assert!(!shown.contains("from: human") && !shown.contains("from: mailbag"), "{shown}");
+    assert!(
+        !shown.contains("from: human") && !shown.contains("from: mailbag"),
+        "{shown}"
+    );
 }
 
 #[test]
 fn what_acts_on_a_room_does_not_come_from_another_one() {
     let mut prey = Prey::new();
     prey.po().ok(&["claim", "src/**", "--as", "bob"]);
-    prey.po().drop_file("bob", "m.json", r#"{"id": "m-1", "to": "sintra", "body": "x"}"#);
+    prey.po().drop_file(
+        "bob",
+        "m.json",
+        r#"{"id": "m-1", "to": "sintra", "body": "x"}"#,
+    );
     prey.po().ok(&["run", "--once"]);
     let acts = [
         json!({"type": "ack", "refs": ["bob/m-1"], "status": "withdrawn"}),
@@ -90,8 +119,14 @@ fn what_acts_on_a_room_does_not_come_from_another_one() {
         prey.message("mallory", json!(["sintra"]), act);
     }
     assert_eq!(prey.n, 8, "each was taken, and rejected");
-    let rejected = records(prey.po()).iter().filter(|record| record["event"] == "refused").count();
-    assert_eq!((rejected, prey.po().bodies("sintra")), (8, vec!["x".to_owned()]));
+    let rejected = records(prey.po())
+        .iter()
+        .filter(|record| record["event"] == "refused")
+        .count();
+    assert_eq!(
+        (rejected, prey.po().bodies("sintra")),
+        (8, vec!["x".to_owned()])
+    );
     assert_eq!(prey.po().json(&["claims"])["claims"], claims["claims"]);
 }
 
@@ -99,17 +134,39 @@ fn what_acts_on_a_room_does_not_come_from_another_one() {
 fn no_type_of_the_router_or_the_person_comes_from_another_room() {
     // P207
     let mut prey = Prey::new();
-    let kinds = ["decision", "error", "escalation", "milestone", "user", "escalation.requested", "decision.recorded"];
+    let kinds = [
+        "decision",
+        "error",
+        "escalation",
+        "milestone",
+        "user",
+        "escalation.requested",
+        "decision.recorded",
+    ];
     for kind in kinds {
-        let message =
-            json!({"id": format!("m-{kind}"), "type": kind, "body": "x", "metadata": {"approval": {"option": "yes"}}});
+        let message = json!({"id": format!("m-{kind}"), "type": kind, "body": "x", "metadata": {"approval": {"option": "yes"}}});
         prey.message("human", json!(["sintra"]), message);
     }
-    assert_eq!((prey.n, prey.po().inbox("sintra").len()), (kinds.len() as u64, 0), "each was taken, and rejected");
+    assert_eq!(
+        (prey.n, prey.po().inbox("sintra").len()),
+        (kinds.len() as u64, 0),
+        "each was taken, and rejected"
+    );
     let needs = prey.po().json(&["pending", "--as", "human"]);
-    assert!(needs["items"].as_array().is_none_or(Vec::is_empty), "{needs}");
-    prey.message("mailbag", json!(["sintra"]), json!({"id": "bounce", "type": "error", "body": "x"}));
-    assert_eq!(prey.po().inbox("sintra")[0]["from"], "fit:mailbag", "a bounce of the other router comes");
+    assert!(
+        needs["items"].as_array().is_none_or(Vec::is_empty),
+        "{needs}"
+    );
+    prey.message(
+        "mailbag",
+        json!(["sintra"]),
+        json!({"id": "bounce", "type": "error", "body": "x"}),
+    );
+    assert_eq!(
+        prey.po().inbox("sintra")[0]["from"],
+        "fit:mailbag",
+        "a bounce of the other router comes"
+    );
 }
 
 #[test]
@@ -117,12 +174,24 @@ fn a_proposal_from_another_room_changes_no_disagreement() {
     // P139
     let mut prey = Prey::new();
     let settings = fs::read_to_string(prey.po().room("settings.toml")).expect("settings");
-    prey.po().write("settings.toml", format!("escalation = {{ attempts = 1 }}\n{settings}"));
-    for (n, kind) in ["proposal", "objection", "proposal", "objection"].into_iter().enumerate() {
+    prey.po().write(
+        "settings.toml",
+        format!("escalation = {{ attempts = 1 }}\n{settings}"),
+    );
+    for (n, kind) in ["proposal", "objection", "proposal", "objection"]
+        .into_iter()
+        .enumerate()
+    {
         let message = json!({"id": format!("m-{n}"), "type": kind, "body": "x", "thread_id": "t"});
         prey.message(["eve", "mallory"][n % 2], json!(["sintra"]), message);
     }
-    assert_eq!((prey.po().inbox("sintra").len(), prey.po().inbox("human").len()), (4, 0));
+    assert_eq!(
+        (
+            prey.po().inbox("sintra").len(),
+            prey.po().inbox("human").len()
+        ),
+        (4, 0)
+    );
 }
 
 #[test]
@@ -130,16 +199,39 @@ fn names_that_climb_or_control_name_nothing() {
     let mut prey = Prey::new();
     let before = prey.po().names("../");
     let message = json!({"id": "m", "type": "message", "body": "x"});
-    for bad in ["../../x", "a/b", "fit:alice", "", "\u{1b}[2J", "a\nb", "..", ".", "x\u{202e}y", &"a".repeat(300)] {
+    for bad in [
+        "../../x",
+        "a/b",
+        "fit:alice",
+        "",
+        "\u{1b}[2J",
+        "a\nb",
+        "..",
+        ".",
+        "x\u{202e}y",
+        &"a".repeat(300),
+    ] {
         prey.message(bad, json!(["sintra"]), message.clone());
         assert_eq!(prey.n, 0, "a sender of the form {bad:?}");
-        let item = prey.item(json!({"stream": bad, "from": "mallory", "to": ["sintra"], "message": message}));
+        let item = prey
+            .item(json!({"stream": bad, "from": "mallory", "to": ["sintra"], "message": message}));
         prey.put(item);
         assert_eq!(prey.n, 0, "a stream of the form {bad:?}");
     }
-    for (n, bad) in ["../../x", "a/b", "", "\u{1b}[2J", "a\nb", "third:carol"].into_iter().enumerate() {
-        prey.message("mallory", json!([bad]), json!({"id": format!("t-{n}"), "type": "message", "body": "x"}));
-        prey.message("mallory", json!(["sintra"]), json!({"id": bad, "type": "message", "body": "x"}));
+    for (n, bad) in ["../../x", "a/b", "", "\u{1b}[2J", "a\nb", "third:carol"]
+        .into_iter()
+        .enumerate()
+    {
+        prey.message(
+            "mallory",
+            json!([bad]),
+            json!({"id": format!("t-{n}"), "type": "message", "body": "x"}),
+        );
+        prey.message(
+            "mallory",
+            json!(["sintra"]),
+            json!({"id": bad, "type": "message", "body": "x"}),
+        );
     }
     assert_eq!(prey.n, 12);
     assert!(prey.po().inbox("sintra").is_empty());
@@ -150,25 +242,40 @@ fn names_that_climb_or_control_name_nothing() {
 fn a_message_that_is_too_large_here_bounces_and_the_next_one_comes() {
     let rooms = Rooms::new();
     let settings = fs::read_to_string(rooms.po.room("settings.toml")).expect("settings");
-    rooms.po.write("settings.toml", format!("message_bytes = 2048\n{settings}"));
+    rooms
+        .po
+        .write("settings.toml", format!("message_bytes = 2048\n{settings}"));
     rooms.alice_says(json!({"id": "large", "to": "po:sintra", "body": "x".repeat(200_000)}));
     rooms.alice_says(json!({"to": "po:sintra", "body": "small"}));
     assert_eq!(rooms.po.bodies("sintra"), ["small"]);
-    assert_eq!(bounced(&rooms.fit, "alice"), [("po:mailbag".into(), "too_large".into())]);
-    assert!(rooms.fit.inbox("alice")[0]["body"].as_str().is_some_and(|body| body.contains("large")));
+    assert_eq!(
+        bounced(&rooms.fit, "alice"),
+        [("po:mailbag".into(), "too_large".into())]
+    );
+    assert!(
+        rooms.fit.inbox("alice")[0]["body"]
+            .as_str()
+            .is_some_and(|body| body.contains("large"))
+    );
 }
 
 #[test]
 fn a_flood_of_items_holds_nobody_up() {
     let mut prey = Prey::new();
     for n in 0..3_000 {
-        prey.po().write(&format!("links/fit/in/{:012}.json", n + 5), "{");
+        prey.po()
+            .write(&format!("links/fit/in/{:012}.json", n + 5), "{");
         if n % 100 == 0 {
             prey.po().write(&format!("links/fit/in/x{n}.json"), "{}");
         }
     }
-    prey.po().drop_file("bob", "b.json", r#"{"to": "sintra", "body": "local"}"#);
-    prey.message("alice", json!(["sintra"]), json!({"id": "m-1", "type": "message", "body": "far"}));
+    prey.po()
+        .drop_file("bob", "b.json", r#"{"to": "sintra", "body": "local"}"#);
+    prey.message(
+        "alice",
+        json!(["sintra"]),
+        json!({"id": "m-1", "type": "message", "body": "far"}),
+    );
     let mut bodies = prey.po().bodies("sintra");
     bodies.sort();
     assert_eq!(bodies, ["far", "local"]);
@@ -177,7 +284,11 @@ fn a_flood_of_items_holds_nobody_up() {
 #[test]
 fn receipts_for_mail_of_others_change_nothing() {
     let mut prey = Prey::new();
-    prey.po().drop_file("bob", "m.json", r#"{"id": "m-1", "to": "sintra", "body": "x", "requires_response": true}"#);
+    prey.po().drop_file(
+        "bob",
+        "m.json",
+        r#"{"id": "m-1", "to": "sintra", "body": "x", "requires_response": true}"#,
+    );
     prey.po().ok(&["run", "--once"]);
     let before = prey.po().json(&["trace", "m-1"]);
     let item = prey.item(json!({"receipts": [
@@ -187,7 +298,10 @@ fn receipts_for_mail_of_others_change_nothing() {
     prey.put(item);
     assert_eq!(prey.n, 1);
     let after = prey.po().json(&["trace", "m-1"]);
-    assert_eq!(after["recipients"][0]["rung"], before["recipients"][0]["rung"]);
+    assert_eq!(
+        after["recipients"][0]["rung"],
+        before["recipients"][0]["rung"]
+    );
     assert_eq!(prey.po().inbox("sintra").len(), 1);
 }
 
@@ -195,11 +309,14 @@ fn receipts_for_mail_of_others_change_nothing() {
 fn a_state_that_lies_confirms_nothing() {
     let rooms = Rooms::new();
     rooms.po.write("settings.toml", "");
-    rooms.fit.drop_file("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
+    rooms
+        .fit
+        .drop_file("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
     rooms.fit.ok(&["run", "--once"]);
     let stream = rooms.fit.read("links/po/out/state.json")["out"]["stream"].clone();
     let came = |stream: &Value, n: u64, digest: &str| {
-        json!({"room": "r", "in": {"stream": stream, "n": n, "digest": digest}, "out": null}).to_string()
+        json!({"room": "r", "in": {"stream": stream, "n": n, "digest": digest}, "out": null})
+            .to_string()
     };
     let zeros = "0".repeat(64);
     let lies = [
@@ -214,11 +331,22 @@ fn a_state_that_lies_confirms_nothing() {
     for lie in lies {
         rooms.fit.write("links/po/in/state.json", &lie);
         rooms.fit.ok(&["run", "--once"]);
-        assert!(rooms.fit.names("links/po/out").contains(&"000000000001.json".to_owned()), "{:.80}", lie);
+        assert!(
+            rooms
+                .fit
+                .names("links/po/out")
+                .contains(&"000000000001.json".to_owned()),
+            "{:.80}",
+            lie
+        );
     }
     let told = rooms.fit.inbox("human").len();
     rooms.fit.ok(&["run", "--once"]);
-    assert_eq!((told, rooms.fit.inbox("human").len()), (3, 3), "once for each reason");
+    assert_eq!(
+        (told, rooms.fit.inbox("human").len()),
+        (3, 3),
+        "once for each reason"
+    );
 }
 
 #[test]
@@ -230,11 +358,19 @@ fn items_that_are_no_files_hang_nothing() {
     symlink("/etc/passwd", place.join("state.json.x")).expect("a link");
     prey.po().ok(&["run", "--once"]);
     fs::remove_file(&next).ok();
-    rustix::fs::mknodat(rustix::fs::CWD, &next, rustix::fs::FileType::Fifo, 0o600.into(), 0).expect("a FIFO");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &next,
+        rustix::fs::FileType::Fifo,
+        0o600.into(),
+        0,
+    )
+    .expect("a FIFO");
     prey.po().ok(&["run", "--once"]);
     fs::remove_file(&next).ok();
     fs::create_dir(&next).expect("a directory");
-    prey.po().drop_file("bob", "b.json", r#"{"to": "sintra", "body": "local"}"#);
+    prey.po()
+        .drop_file("bob", "b.json", r#"{"to": "sintra", "body": "local"}"#);
     prey.po().ok(&["run", "--once"]);
     assert_eq!(prey.po().bodies("sintra"), ["local"]);
 }
@@ -244,19 +380,35 @@ fn a_roster_of_another_room_names_only_names_and_is_bounded() {
     // P233
     let rooms = Rooms::new();
     rooms.settle();
-    let bad = ["human\u{1b}[2J", "a b", "../x", "", "x\u{202e}y", "fit:alice"];
-    let agents: Vec<Value> = bad.iter().map(|id| json!({"id": id, "name": "Eve"})).collect();
+    let bad = [
+        "human\u{1b}[2J",
+        "a b",
+        "../x",
+        "",
+        "x\u{202e}y",
+        "fit:alice",
+    ];
+    let agents: Vec<Value> = bad
+        .iter()
+        .map(|id| json!({"id": id, "name": "Eve"}))
+        .collect();
     let odd = [
         json!({"id": "odd", "name": "two words"}),
         json!({"id": "rod", "role": "a\nb"}),
         json!({"id": "eve", "name": "Eve"}),
     ];
     let agents = [agents, odd.to_vec()].concat();
-    let state = |agents: &[Value]| json!({"room": "r", "in": null, "out": null, "agents": agents}).to_string();
+    let state = |agents: &[Value]| {
+        json!({"room": "r", "in": null, "out": null, "agents": agents}).to_string()
+    };
     rooms.fit.write("links/po/in/state.json", state(&agents));
     let remote = rooms.fit.json(&["who"])["remote"].clone();
     assert_eq!(remote, json!([{"id": "po:eve", "name": "Eve"}]));
     let many: Vec<Value> = (0..3_000).map(|n| json!({"id": format!("a{n}")})).collect();
     rooms.fit.write("links/po/in/state.json", state(&many));
-    assert!(rooms.fit.json(&["who"])["remote"].as_array().is_none_or(|all| all.len() <= 200));
+    assert!(
+        rooms.fit.json(&["who"])["remote"]
+            .as_array()
+            .is_none_or(|all| all.len() <= 200)
+    );
 }

@@ -10,10 +10,17 @@ fn a_mention_reaches_an_agent_a_role_or_all_of_another_room() {
     let rooms = Rooms::accepting("\"agents\", \"roles\", \"all\"");
     rooms.alice_says(json!({"body": "@po:Sintra and @anna: look. @nobody, `@po:bob`"}));
     assert_eq!(
-        (rooms.po.bodies("sintra").len(), rooms.po.bodies("bob").len(), rooms.fit.bodies("anna").len()),
+        (
+            rooms.po.bodies("sintra").len(),
+            rooms.po.bodies("bob").len(),
+            rooms.fit.bodies("anna").len()
+        ),
         (1, 0, 1)
     );
-    assert_eq!(rooms.po.inbox("sintra")[0]["addressed_to"], json!(["@Sintra"]));
+    assert_eq!(
+        rooms.po.inbox("sintra")[0]["addressed_to"],
+        json!(["@Sintra"])
+    );
     rooms.alice_says(json!({"body": "@po:engineers: one"}));
     rooms.alice_says(json!({"body": "@po:all_engineer: two"}));
     rooms.alice_says(json!({"body": "(@po:channel) three"}));
@@ -21,7 +28,10 @@ fn a_mention_reaches_an_agent_a_role_or_all_of_another_room() {
     assert_eq!(rooms.po.bodies("bob").len(), 4);
     assert_eq!(rooms.po.bodies("sintra").len(), 2);
     rooms.alice_says(json!({"body": "@po:nobody?"}));
-    assert_eq!(bounced(&rooms.fit, "alice"), [("po:mailbag".into(), "unknown_recipient".into())]);
+    assert_eq!(
+        bounced(&rooms.fit, "alice"),
+        [("po:mailbag".into(), "unknown_recipient".into())]
+    );
 }
 
 #[test]
@@ -38,7 +48,10 @@ fn a_role_that_is_written_like_a_name_is_a_role() {
     // P208
     let rooms = Rooms::accepting("\"agents\"");
     rooms.alice_says(json!({"body": "@po:engineers and @po:sintra"}));
-    assert_eq!(bounced(&rooms.fit, "alice"), [("po:mailbag".into(), "not_accepted".into())]);
+    assert_eq!(
+        bounced(&rooms.fit, "alice"),
+        [("po:mailbag".into(), "not_accepted".into())]
+    );
     rooms.alice_says(json!({"body": "@po:bob"}));
     assert_eq!(rooms.po.bodies("bob"), ["@po:bob"]);
 }
@@ -48,24 +61,51 @@ fn names_in_the_body_of_far_mail_reach_nobody_here() {
     // P229
     let rooms = Rooms::new();
     rooms.alice_says(json!({"to": "po:sintra", "body": "@bob, @all, @fit:anna, @engineers: look"}));
-    assert_eq!((rooms.po.bodies("sintra").len(), rooms.po.bodies("bob").len()), (1, 0));
+    assert_eq!(
+        (
+            rooms.po.bodies("sintra").len(),
+            rooms.po.bodies("bob").len()
+        ),
+        (1, 0)
+    );
     assert!(rooms.fit.bodies("anna").is_empty());
-    assert_eq!(rooms.po.inbox("sintra")[0]["body"], "@bob, @all, @fit:anna, @engineers: look", "the text stays");
+    assert_eq!(
+        rooms.po.inbox("sintra")[0]["body"],
+        "@bob, @all, @fit:anna, @engineers: look",
+        "the text stays"
+    );
 }
 
 #[test]
 fn an_item_without_recipients_does_not_fall_back_to_its_body() {
     // P229
     let mut prey = Prey::new();
-    for (n, body) in ["@bob", "@all", "@fit:alice", "@human"].into_iter().enumerate() {
+    for (n, body) in ["@bob", "@all", "@fit:alice", "@human"]
+        .into_iter()
+        .enumerate()
+    {
         for kind in ["message", "status"] {
             let id = format!("{kind}-{n}");
-            prey.message("mallory", json!([]), json!({"id": id, "type": kind, "body": body}));
+            prey.message(
+                "mallory",
+                json!([]),
+                json!({"id": id, "type": kind, "body": body}),
+            );
         }
     }
     assert_eq!(prey.n, 8, "each was taken, and rejected");
-    let rejected = records(prey.po()).iter().filter(|record| record["event"] == "refused").count();
+    let rejected = records(prey.po())
+        .iter()
+        .filter(|record| record["event"] == "refused")
+        .count();
     assert_eq!(rejected, 8);
-    assert!(["bob", "sintra", "human"].iter().all(|agent| prey.po().bodies(agent).is_empty()));
-    assert!(!prey.po().room("channels/main").exists(), "nor does it stand in a conversation");
+    assert!(
+        ["bob", "sintra", "human"]
+            .iter()
+            .all(|agent| prey.po().bodies(agent).is_empty())
+    );
+    assert!(
+        !prey.po().room("channels/main").exists(),
+        "nor does it stand in a conversation"
+    );
 }

@@ -32,10 +32,18 @@ impl Rooms {
     /// The room `po` takes mail to these addresses from `fit`.
     pub(crate) fn accepting(accept: &str) -> Rooms {
         let fit = World::new().agent("alice", &[]).agent("anna", &[]);
-        let po = World::new().agent("sintra", &["--name", "Sintra"]).agent("bob", &["--role", "engineer"]);
+        let po = World::new()
+            .agent("sintra", &["--name", "Sintra"])
+            .agent("bob", &["--role", "engineer"]);
         let rooms = Rooms { fit, po };
-        rooms.fit.write("settings.toml", link("po", &rooms.po, "\"agents\", \"roles\""));
-        rooms.po.write("settings.toml", format!("tag = \"po\"\n{}", link("fit", &rooms.fit, accept)));
+        rooms.fit.write(
+            "settings.toml",
+            link("po", &rooms.po, "\"agents\", \"roles\""),
+        );
+        rooms.po.write(
+            "settings.toml",
+            format!("tag = \"po\"\n{}", link("fit", &rooms.fit, accept)),
+        );
         made_by_one_person(&[&rooms.fit, &rooms.po]);
         rooms
     }
@@ -52,7 +60,11 @@ impl Rooms {
     /// Alice drops a message, and it crosses.
     #[track_caller]
     pub(crate) fn alice_says(&self, message: Value) {
-        self.fit.drop_file("alice", &format!("{}.json", uuid::Uuid::now_v7()), message.to_string());
+        self.fit.drop_file(
+            "alice",
+            &format!("{}.json", uuid::Uuid::now_v7()),
+            message.to_string(),
+        );
         self.settle();
     }
 }
@@ -73,24 +85,47 @@ pub(crate) fn made_by_one_person(worlds: &[&World]) {
 
 /// The setting of a link to a room.
 pub(crate) fn link(tag: &str, to: &World, accept: &str) -> String {
-    format!("[links.{tag}]\naddress = {:?}\naccept = [{accept}]\n", to.room(""))
+    format!(
+        "[links.{tag}]\naddress = {:?}\naccept = [{accept}]\n",
+        to.room("")
+    )
 }
 
 /// The records of a room's log.
 pub(crate) fn records(world: &World) -> Vec<Value> {
-    let mut segments: Vec<_> = fs::read_dir(world.room("log")).expect("a log").flatten().map(|e| e.path()).collect();
+    let mut segments: Vec<_> = fs::read_dir(world.room("log"))
+        .expect("a log")
+        .flatten()
+        .map(|e| e.path())
+        .collect();
     segments.sort();
-    let lines = segments
-        .iter()
-        .flat_map(|path| fs::read_to_string(path).expect("a segment").lines().map(str::to_owned).collect::<Vec<_>>());
-    lines.map(|line| serde_json::from_str(&line).expect("a record")).collect()
+    let lines = segments.iter().flat_map(|path| {
+        fs::read_to_string(path)
+            .expect("a segment")
+            .lines()
+            .map(str::to_owned)
+            .collect::<Vec<_>>()
+    });
+    lines
+        .map(|line| serde_json::from_str(&line).expect("a record"))
+        .collect()
 }
 
 /// The codes of the problems in the bounces in an inbox.
 pub(crate) fn bounced(world: &World, agent: &str) -> Vec<(String, String)> {
-    let errors = world.inbox(agent).into_iter().filter(|mail| mail["type"] == "error");
+    let errors = world
+        .inbox(agent)
+        .into_iter()
+        .filter(|mail| mail["type"] == "error");
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    errors.map(|mail| (text(&mail["from"]), text(&mail["metadata"]["problems"][0]["code"]))).collect()
+    errors
+        .map(|mail| {
+            (
+                text(&mail["from"]),
+                text(&mail["metadata"]["problems"][0]["code"]),
+            )
+        })
+        .collect()
 }
 
 /// What a room says of itself to another.

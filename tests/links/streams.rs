@@ -8,7 +8,11 @@ const FIRST: &str = "links/fit/in/000000000001.json";
 
 /// The item of a message of alice's as it waits in the other room.
 fn waiting(rooms: &Rooms, body: &str) -> Value {
-    rooms.fit.drop_file("alice", "a.json", json!({"to": "po:sintra", "body": body}).to_string());
+    rooms.fit.drop_file(
+        "alice",
+        "a.json",
+        json!({"to": "po:sintra", "body": body}).to_string(),
+    );
     rooms.fit.ok(&["run", "--once"]);
     rooms.po.read(FIRST)
 }
@@ -22,11 +26,26 @@ fn a_changed_torn_or_foreign_item_is_removed_and_comes_again() {
     forged["message"]["body"] = json!("forged");
     let mut other = item.clone();
     other["prev"] = json!("ab".repeat(32));
-    for bad in ["", "{", "[]", "null", "{\"n\": 1}", &forged.to_string(), &other.to_string(), &item.to_string()[..40]] {
+    for bad in [
+        "",
+        "{",
+        "[]",
+        "null",
+        "{\"n\": 1}",
+        &forged.to_string(),
+        &other.to_string(),
+        &item.to_string()[..40],
+    ] {
         rooms.po.write(FIRST, bad);
         rooms.po.ok(&["run", "--once"]);
         assert!(rooms.po.inbox("sintra").is_empty(), "{bad}");
-        assert!(!rooms.po.names("links/fit/in").contains(&"000000000001.json".to_owned()), "{bad}");
+        assert!(
+            !rooms
+                .po
+                .names("links/fit/in")
+                .contains(&"000000000001.json".to_owned()),
+            "{bad}"
+        );
     }
     rooms.settle();
     assert_eq!(rooms.po.bodies("sintra"), ["true"]);
@@ -37,7 +56,9 @@ fn an_item_that_comes_again_is_dropped_and_one_that_is_early_waits() {
     // P203
     let rooms = Rooms::new();
     let first = waiting(&rooms, "one").to_string();
-    rooms.fit.drop_file("alice", "b.json", r#"{"to": "po:sintra", "body": "two"}"#);
+    rooms
+        .fit
+        .drop_file("alice", "b.json", r#"{"to": "po:sintra", "body": "two"}"#);
     rooms.fit.ok(&["run", "--once"]);
     let second = rooms.po.read("links/fit/in/000000000002.json").to_string();
     fs::remove_file(rooms.po.room(FIRST)).expect("the first item");
@@ -55,11 +76,21 @@ fn an_item_that_comes_again_is_dropped_and_one_that_is_early_waits() {
 fn order_is_kept_from_each_sender_and_between_senders() {
     // P201
     let rooms = Rooms::new();
-    let lines: Vec<String> = (0..50).map(|n| json!({"to": "po:sintra", "body": n.to_string()}).to_string()).collect();
-    rooms.fit.drop_file("alice", "many.ndjson", lines.join("\n"));
+    let lines: Vec<String> = (0..50)
+        .map(|n| json!({"to": "po:sintra", "body": n.to_string()}).to_string())
+        .collect();
+    rooms
+        .fit
+        .drop_file("alice", "many.ndjson", lines.join("\n"));
     rooms.settle();
-    assert_eq!(rooms.po.bodies("sintra"), (0..50).map(|n| n.to_string()).collect::<Vec<_>>());
-    let numbers: Vec<u64> = records(&rooms.fit).iter().filter_map(|r| r["carried"][0]["n"].as_u64()).collect();
+    assert_eq!(
+        rooms.po.bodies("sintra"),
+        (0..50).map(|n| n.to_string()).collect::<Vec<_>>()
+    );
+    let numbers: Vec<u64> = records(&rooms.fit)
+        .iter()
+        .filter_map(|r| r["carried"][0]["n"].as_u64())
+        .collect();
     assert_eq!(numbers, (1..=50).collect::<Vec<u64>>());
 }
 
@@ -74,12 +105,22 @@ fn a_room_restored_from_an_older_copy_stops_the_link_until_both_sides_bind_it_an
     fs::remove_dir_all(rooms.po.room("")).expect("the room");
     copy_all(copy.path(), &rooms.po.room(""));
     rooms.po.ok(&["trust", "--yes"]);
-    rooms.fit.drop_file("alice", "c.json", r#"{"to": "po:sintra", "body": "three"}"#);
+    rooms
+        .fit
+        .drop_file("alice", "c.json", r#"{"to": "po:sintra", "body": "three"}"#);
     rooms.settle();
-    assert_eq!(rooms.po.bodies("sintra"), ["one"], "nothing is taken out of order");
+    assert_eq!(
+        rooms.po.bodies("sintra"),
+        ["one"],
+        "nothing is taken out of order"
+    );
     let told: Vec<Value> = rooms.fit.inbox("human");
     assert_eq!(told.len(), 1, "{told:?}");
-    assert!(told[0]["subject"].as_str().is_some_and(|subject| subject == "the link po has stopped"));
+    assert!(
+        told[0]["subject"]
+            .as_str()
+            .is_some_and(|subject| subject == "the link po has stopped")
+    );
     change(&rooms.fit, "po", "rebind");
     change(&rooms.po, "fit", "rebind");
     rooms.settle();
@@ -104,7 +145,11 @@ fn a_room_made_anew_under_the_same_tag_stops_the_link() {
     assert!(waiting.contains("has lost the 1 items"), "{waiting}");
     change(&rooms.fit, "po", "rebind");
     rooms.settle();
-    assert_eq!(rooms.po.bodies("sintra"), ["two"], "what was confirmed is not repeated");
+    assert_eq!(
+        rooms.po.bodies("sintra"),
+        ["two"],
+        "what was confirmed is not repeated"
+    );
 }
 
 #[test]
@@ -113,7 +158,10 @@ fn a_message_that_the_other_room_rejects_bounces_and_the_link_goes_on() {
     let rooms = Rooms::new();
     rooms.alice_says(json!({"id": "m-1", "to": "po:nobody", "body": "x"}));
     rooms.alice_says(json!({"to": "po:sintra", "body": "next"}));
-    assert_eq!(bounced(&rooms.fit, "alice"), [("po:mailbag".into(), "unknown_recipient".into())]);
+    assert_eq!(
+        bounced(&rooms.fit, "alice"),
+        [("po:mailbag".into(), "unknown_recipient".into())]
+    );
     assert_eq!(rooms.fit.inbox("alice")[0]["in_reply_to"], "m-1");
     assert_eq!(rooms.po.bodies("sintra"), ["next"]);
 }
@@ -122,14 +170,19 @@ fn a_message_that_the_other_room_rejects_bounces_and_the_link_goes_on() {
 fn a_bounce_for_an_agent_that_has_left_has_no_bounce() {
     // P209
     let rooms = Rooms::new();
-    rooms.fit.drop_file("alice", "a.json", r#"{"to": "po:nobody", "body": "x"}"#);
+    rooms
+        .fit
+        .drop_file("alice", "a.json", r#"{"to": "po:nobody", "body": "x"}"#);
     rooms.fit.ok(&["run", "--once"]);
     rooms.po.ok(&["run", "--once"]);
     rooms.fit.ok(&["agent", "retire", "alice"]);
     rooms.settle();
     let sent = state(&rooms.fit, "po")["out"]["n"].clone();
     rooms.settle();
-    assert_eq!((&state(&rooms.fit, "po")["out"]["n"], &sent), (&json!(1), &sent));
+    assert_eq!(
+        (&state(&rooms.fit, "po")["out"]["n"], &sent),
+        (&json!(1), &sent)
+    );
 }
 
 pub(crate) fn copy_all(from: &std::path::Path, to: &std::path::Path) {
@@ -137,7 +190,9 @@ pub(crate) fn copy_all(from: &std::path::Path, to: &std::path::Path) {
     for entry in fs::read_dir(from).expect("a directory").flatten() {
         match entry.file_type().expect("a type") {
             kind if kind.is_dir() => copy_all(&entry.path(), &to.join(entry.file_name())),
-            kind if kind.is_file() => drop(fs::copy(entry.path(), to.join(entry.file_name())).expect("a copy")),
+            kind if kind.is_file() => {
+                fs::copy(entry.path(), to.join(entry.file_name())).expect("a copy");
+            }
             _ => {}
         }
     }

@@ -17,17 +17,32 @@ fn a_model_can_attach_files_of_the_repository_and_no_others() {
     let client = Client::of(&world, "alice");
     let id = world.send("bob", "alice", "where are the keys?");
     world.wait("the question came", || world.inbox("alice").len() == 1);
-    for path in ["/etc/passwd", &secret.to_string_lossy(), "plan.md", "/proc/self/environ", ".mailbag/registry.json"] {
+    for path in [
+        "/etc/passwd",
+        &secret.to_string_lossy(),
+        "plan.md",
+        "/proc/self/environ",
+        ".mailbag/registry.json",
+    ] {
         let wanted = json!({"to": "bob", "body": "see", "attach": [path]});
         for said in [
             client.fails("send_message", wanted),
-            client.fails("reply_message", json!({"id": id, "body": "see", "attach": [path]})),
+            client.fails(
+                "reply_message",
+                json!({"id": id, "body": "see", "attach": [path]}),
+            ),
         ] {
             assert!(said.contains("outside the repository"), "{path}: {said}");
         }
     }
     assert_eq!(world.inbox("bob").len(), 0, "nothing else was sent");
-    client.call("send_message", json!({"to": "bob", "body": "see", "attach": ["notes.md"]}));
+    client.call(
+        "send_message",
+        json!({"to": "bob", "body": "see", "attach": ["notes.md"]}),
+    );
     world.wait("the file came", || world.inbox("bob").len() == 1);
-    assert_eq!(world.inbox("bob")[0]["attachments"], json!([{"name": "notes.md", "content": "what I found"}]));
+    assert_eq!(
+        world.inbox("bob")[0]["attachments"],
+        json!([{"name": "notes.md", "content": "what I found"}])
+    );
 }

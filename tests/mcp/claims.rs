@@ -8,33 +8,90 @@ use serde_json::json;
 fn work_is_claimed_handed_over_and_released() {
     let world = World::with(&["alice", "bob"]);
     let (alice, bob) = (Client::of(&world, "alice"), Client::of(&world, "bob"));
-    let (text, data) =
-        alice.call("claim_work", json!({"action": "claim", "claims": ["src/auth/**"], "note": "Passkeys"}));
-    assert_eq!((text.as_str(), &data["status"]), ("granted: src/auth/** (lease 4h)", &json!("granted")));
-    let error = bob.fails("claim_work", json!({"action": "claim", "claims": "src/auth/x.rs"}));
-    assert!(error.contains("alice owns src/auth/** since") && error.contains("Passkeys"), "{error}");
+    let (text, data) = alice.call(
+        "claim_work",
+        json!({"action": "claim", "claims": ["src/auth/**"], "note": "Passkeys"}),
+    );
+    assert_eq!(
+        (text.as_str(), &data["status"]),
+        ("granted: src/auth/** (lease 4h)", &json!("granted"))
+    );
+    let error = bob.fails(
+        "claim_work",
+        json!({"action": "claim", "claims": "src/auth/x.rs"}),
+    );
+    assert!(
+        error.contains("alice owns src/auth/** since") && error.contains("Passkeys"),
+        "{error}"
+    );
     let (text, data) = bob.call("list_claims", json!({"paths": ["src/auth/x.rs", "docs"]}));
-    assert_eq!(text, "src/auth/x.rs: owned by alice (src/auth/**, Passkeys)\ndocs: free");
+    assert_eq!(
+        text,
+        "src/auth/x.rs: owned by alice (src/auth/**, Passkeys)\ndocs: free"
+    );
     assert_eq!(data["paths"][0]["status"], "owned");
-    let text = bob.text("claim_work", json!({"action": "claim", "claims": ["src"], "wait": true}));
-    assert!(text.starts_with("waiting: src; alice owns src/auth/** since"), "{text}");
+    let text = bob.text(
+        "claim_work",
+        json!({"action": "claim", "claims": ["src"], "wait": true}),
+    );
+    assert!(
+        text.starts_with("waiting: src; alice owns src/auth/** since"),
+        "{text}"
+    );
     let (_, data) = alice.call("claim_work", json!({"action": "handoff", "to": "bob"}));
     let text = bob.text("list_claims", json!({"mine": true}));
-    assert!(text.contains("bob waits for src\n") && text.contains("alice offers src/auth/** to bob"), "{text}");
-    let text = bob.text("claim_work", json!({"action": "accept", "offer": data["seq"]}));
+    assert!(
+        text.contains("bob waits for src\n") && text.contains("alice offers src/auth/** to bob"),
+        "{text}"
+    );
+    let text = bob.text(
+        "claim_work",
+        json!({"action": "accept", "offer": data["seq"]}),
+    );
     assert_eq!(text, "granted: src/auth/** from alice");
-    assert!(bob.text("claim_work", json!({"action": "release"})).starts_with("released: src/auth/**"));
+    assert!(
+        bob.text("claim_work", json!({"action": "release"}))
+            .starts_with("released: src/auth/**")
+    );
     assert_eq!(alice.text("list_claims", json!({})), "no claims");
-    assert_eq!(world.inbox("bob").iter().filter(|mail| mail["type"] == "claim").count(), 0, "it is not told twice");
+    assert_eq!(
+        world
+            .inbox("bob")
+            .iter()
+            .filter(|mail| mail["type"] == "claim")
+            .count(),
+        0,
+        "it is not told twice"
+    );
 }
 
 #[test]
 fn a_wrong_call_is_told_what_is_right() {
     let world = World::with(&["alice"]);
     let alice = Client::of(&world, "alice");
-    assert!(alice.fails("claim_work", json!({"action": "claims"})).contains("did you mean claim?"));
-    assert!(alice.fails("claim_work", json!({"action": "claim"})).contains("claims is missing"));
-    assert!(alice.fails("claim_work", json!({"action": "accept"})).contains("no such open offer"));
-    assert!(alice.fails("claim_work", json!({"action": "release"})).contains("alice owns nothing"));
-    assert!(alice.fails("list_claims", json!({"paths": ["task:a b"]})).contains("not the name of a task"));
+    assert!(
+        alice
+            .fails("claim_work", json!({"action": "claims"}))
+            .contains("did you mean claim?")
+    );
+    assert!(
+        alice
+            .fails("claim_work", json!({"action": "claim"}))
+            .contains("claims is missing")
+    );
+    assert!(
+        alice
+            .fails("claim_work", json!({"action": "accept"}))
+            .contains("no such open offer")
+    );
+    assert!(
+        alice
+            .fails("claim_work", json!({"action": "release"}))
+            .contains("alice owns nothing")
+    );
+    assert!(
+        alice
+            .fails("list_claims", json!({"paths": ["task:a b"]}))
+            .contains("not the name of a task")
+    );
 }

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use std::process::Command;
 
 const SESSION: &str = "5e550000-0000-4000-8000-000000000001";
-const ANSWER: &str = "8080 as before, but on 127.0.0.1 only. The README says so now, below Testing.";
+const ANSWER: &str =
+    "8080 as before, but on 127.0.0.1 only. The README says so now, below Testing.";
 
 /// How many turns without mail the page counts to one message.
 const TURNS: usize = 20;
@@ -33,9 +34,16 @@ struct Cost {
 
 impl Session {
     fn begin() -> Session {
-        let mut session = Session { world: World::with(&["alice", "bob"]), bytes: 0 };
+        let mut session = Session {
+            world: World::with(&["alice", "bob"]),
+            bytes: 0,
+        };
         session.hook("SessionStart");
-        assert_eq!(session.spent(), 0, "without mail a session begins without a word");
+        assert_eq!(
+            session.spent(),
+            0,
+            "without mail a session begins without a word"
+        );
         session
     }
 
@@ -43,18 +51,36 @@ impl Session {
     fn mail(&self) -> u64 {
         let body = "The tests can't reach the test server since yesterday's change. Which port does it listen on now, and \
                     does the README say so?";
-        self.world.ok(&["send", "alice", body, "--subject", "Test server", "--type", "question", "--as", "bob"]);
+        self.world.ok(&[
+            "send",
+            "alice",
+            body,
+            "--subject",
+            "Test server",
+            "--type",
+            "question",
+            "--as",
+            "bob",
+        ]);
         came(&self.world, "alice", 1);
-        self.world.inbox("alice")[0]["delivery"]["seq"].as_u64().expect("a seq")
+        self.world.inbox("alice")[0]["delivery"]["seq"]
+            .as_u64()
+            .expect("a seq")
     }
 
     /// The client fires a hook.
     fn hook(&mut self, event: &str) {
-        let input = json!({"hook_event_name": event, "session_id": SESSION, "source": "startup"}).to_string();
-        let said = self.world.pipe(&["hook", "claude", "--as", "alice"], input).out;
+        let input = json!({"hook_event_name": event, "session_id": SESSION, "source": "startup"})
+            .to_string();
+        let said = self
+            .world
+            .pipe(&["hook", "claude", "--as", "alice"], input)
+            .out;
         if !said.is_empty() {
             let said: Value = serde_json::from_str(&said).expect("JSON");
-            let text = said["hookSpecificOutput"]["additionalContext"].as_str().expect("a text");
+            let text = said["hookSpecificOutput"]["additionalContext"]
+                .as_str()
+                .expect("a text");
             self.bytes += format!("{event} hook additional context: {text}").len();
         }
     }
@@ -62,10 +88,20 @@ impl Session {
     /// The model runs a command.
     fn command(&mut self, line: &str) {
         let program = assert_cmd::cargo::cargo_bin!("mailbag");
-        let path = format!("{}:/usr/bin:/bin", program.parent().expect("a directory").display());
+        let path = format!(
+            "{}:/usr/bin:/bin",
+            program.parent().expect("a directory").display()
+        );
         let mut shell = Command::new("sh");
-        shell.args(["-c", line]).current_dir(self.world.path()).env_clear();
-        let ran = shell.env("PATH", path).env("CLAUDE_CODE_SESSION_ID", SESSION).output().expect("it runs");
+        shell
+            .args(["-c", line])
+            .current_dir(self.world.path())
+            .env_clear();
+        let ran = shell
+            .env("PATH", path)
+            .env("CLAUDE_CODE_SESSION_ID", SESSION)
+            .output()
+            .expect("it runs");
         assert!(ran.status.success(), "{line}: {ran:?}");
         let call = json!({"name": "Bash", "input": {"command": line}}).to_string();
         self.bytes += call.len() + ran.stdout.len() + ran.stderr.len();
@@ -73,14 +109,17 @@ impl Session {
 
     /// The model calls a tool of the server. Of its text and its data, which say the same, the larger one is counted.
     fn tool(&mut self, client: &Client, tool: &str, arguments: Value) {
-        let call = json!({"name": format!("mcp__mailbag__{tool}"), "input": &arguments}).to_string();
+        let call =
+            json!({"name": format!("mcp__mailbag__{tool}"), "input": &arguments}).to_string();
         let (text, data) = client.call(tool, arguments);
         self.bytes += call.len() + text.len().max(data.to_string().len());
     }
 
     /// A turn as hooks see it.
     fn turn(&mut self) {
-        ["UserPromptSubmit", "PostToolBatch", "Stop"].into_iter().for_each(|event| self.hook(event));
+        ["UserPromptSubmit", "PostToolBatch", "Stop"]
+            .into_iter()
+            .for_each(|event| self.hook(event));
     }
 
     /// The tokens since it was asked before.
@@ -105,11 +144,21 @@ fn instructions() -> usize {
         install.env("HOME", world.path());
     });
     ran.ok(&["install", "claude"]);
-    std::fs::read(world.path().join("AGENTS.md")).expect("instructions").len().div_ceil(4)
+    std::fs::read(world.path().join("AGENTS.md"))
+        .expect("instructions")
+        .len()
+        .div_ceil(4)
 }
 
 fn client(session: &Session) -> Client {
-    Client::with(&session.world, &[], &[("MAILBAG_AGENT", "alice"), ("CLAUDE_CODE_SESSION_ID", SESSION)])
+    Client::with(
+        &session.world,
+        &[],
+        &[
+            ("MAILBAG_AGENT", "alice"),
+            ("CLAUDE_CODE_SESSION_ID", SESSION),
+        ],
+    )
 }
 
 fn hooks_and_commands(once: usize) -> Cost {
@@ -122,22 +171,37 @@ fn hooks_and_commands(once: usize) -> Cost {
     session.command(&format!("mailbag reply {seq} '{ANSWER}'"));
     let message = session.spent();
     session.must_be_answered();
-    Cost { once, message, turn }
+    Cost {
+        once,
+        message,
+        turn,
+    }
 }
 
 fn hooks_and_tools() -> Cost {
     let mut session = Session::begin();
     let client = client(&session);
-    let once = client.request("tools/list", json!({}))["result"]["tools"].to_string().len().div_ceil(4);
+    let once = client.request("tools/list", json!({}))["result"]["tools"]
+        .to_string()
+        .len()
+        .div_ceil(4);
     session.turn();
     let turn = session.spent();
     let seq = session.mail();
     session.hook("PostToolBatch");
     session.tool(&client, "fetch_inbox", json!({}));
-    session.tool(&client, "reply_message", json!({"id": format!("#{seq}"), "body": ANSWER}));
+    session.tool(
+        &client,
+        "reply_message",
+        json!({"id": format!("#{seq}"), "body": ANSWER}),
+    );
     let message = session.spent();
     session.must_be_answered();
-    Cost { once, message, turn }
+    Cost {
+        once,
+        message,
+        turn,
+    }
 }
 
 fn polling_by_commands(once: usize) -> Cost {
@@ -150,7 +214,11 @@ fn polling_by_commands(once: usize) -> Cost {
     session.command(&format!("mailbag reply {seq} '{ANSWER}'"));
     let message = session.spent();
     session.must_be_answered();
-    Cost { once, message, turn }
+    Cost {
+        once,
+        message,
+        turn,
+    }
 }
 
 fn polling_by_tools(once: usize) -> Cost {
@@ -160,10 +228,18 @@ fn polling_by_tools(once: usize) -> Cost {
     let turn = session.spent();
     let seq = session.mail();
     session.tool(&client, "fetch_inbox", json!({}));
-    session.tool(&client, "reply_message", json!({"id": format!("#{seq}"), "body": ANSWER}));
+    session.tool(
+        &client,
+        "reply_message",
+        json!({"id": format!("#{seq}"), "body": ANSWER}),
+    );
     let message = session.spent();
     session.must_be_answered();
-    Cost { once, message, turn }
+    Cost {
+        once,
+        message,
+        turn,
+    }
 }
 
 #[test]
@@ -172,24 +248,50 @@ fn a_message_costs_what_the_page_for_agents_says() {
     let tools = hooks_and_tools();
     let rows = [
         ("hooks, and commands", hooks_and_commands(instructions)),
-        ("`mailbag inbox` at every turn", polling_by_commands(instructions)),
+        (
+            "`mailbag inbox` at every turn",
+            polling_by_commands(instructions),
+        ),
         ("`fetch_inbox` at every turn", polling_by_tools(tools.once)),
         ("hooks, and MCP tools", tools),
     ];
     let page = std::fs::read_to_string("docs/agents.md").expect("the page");
-    assert!(page.contains(&format!("{TURNS} turns without mail")), "the page says how many turns it counts");
+    assert!(
+        page.contains(&format!("{TURNS} turns without mail")),
+        "the page says how many turns it counts"
+    );
     let mut wrong = Vec::new();
-    for (name, Cost { once, message, turn }) in rows {
+    for (
+        name,
+        Cost {
+            once,
+            message,
+            turn,
+        },
+    ) in rows
+    {
         let counted = [once, message, turn, message + TURNS * turn];
         println!("{name}: {counted:?}");
-        let row = page.lines().find(|line| line.starts_with(&format!("| {name} |")));
+        let row = page
+            .lines()
+            .find(|line| line.starts_with(&format!("| {name} |")));
         let row = row.unwrap_or_else(|| panic!("the page has no row for {name}"));
-        let cells = row.split('|').skip(2).map(|cell| cell.trim().replace(',', ""));
+        let cells = row
+            .split('|')
+            .skip(2)
+            .map(|cell| cell.trim().replace(',', ""));
         let said: Vec<usize> = cells.filter_map(|cell| cell.parse().ok()).collect();
         // Ids and times have the same length each time; 5 % leave room for a word.
         let fits = |said: &usize, counted: &usize| said.abs_diff(*counted) * 20 <= *counted;
-        if said.len() != counted.len() || !said.iter().zip(&counted).all(|(said, counted)| fits(said, counted)) {
-            wrong.push(format!("{name}: the page says {said:?}, counted are {counted:?}"));
+        if said.len() != counted.len()
+            || !said
+                .iter()
+                .zip(&counted)
+                .all(|(said, counted)| fits(said, counted))
+        {
+            wrong.push(format!(
+                "{name}: the page says {said:?}, counted are {counted:?}"
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -11,29 +11,69 @@ fn who_is_nobody_yet_is_told_to_register() {
     for tool in ["fetch_inbox", "wait_for_message"] {
         assert!(client.fails(tool, json!({})).contains("register_agent"));
     }
-    assert!(client.fails("send_message", json!({"to": "bob", "body": "x"})).contains("register_agent"));
+    assert!(
+        client
+            .fails("send_message", json!({"to": "bob", "body": "x"}))
+            .contains("register_agent")
+    );
     drop(client);
     let client = Client::session(&world, "s1");
-    assert!(client.text("list_agents", json!({})).contains("alice"), "looking needs no name");
-    assert_eq!(client.text("register_agent", json!({"name": "alice"})), "you are alice; 0 unread messages");
-    assert!(client.text("send_message", json!({"to": "bob", "body": "x"})).contains(" to bob\n"));
+    assert!(
+        client.text("list_agents", json!({})).contains("alice"),
+        "looking needs no name"
+    );
+    assert_eq!(
+        client.text("register_agent", json!({"name": "alice"})),
+        "you are alice; 0 unread messages"
+    );
+    assert!(
+        client
+            .text("send_message", json!({"to": "bob", "body": "x"}))
+            .contains(" to bob\n")
+    );
     assert_eq!(world.inbox("bob")[0]["from"], "alice");
     let lease = world.read("sessions/alice.json");
-    assert_eq!((&lease["session"], &lease["event"]), (&json!("s1"), &json!("send_message")), "each call renews");
+    assert_eq!(
+        (&lease["session"], &lease["event"]),
+        (&json!("s1"), &json!("send_message")),
+        "each call renews"
+    );
 }
 
 #[test]
 fn a_new_agent_is_registered_with_its_role_and_a_mistyped_name_is_told() {
     let world = World::with(&["planner"]);
     let client = Client::session(&world, "s1");
-    assert!(client.fails("register_agent", json!({"name": "planer"})).contains("planner"));
-    let (text, data) = client.call("register_agent", json!({"name": "scout", "role": "researcher"}));
+    assert!(
+        client
+            .fails("register_agent", json!({"name": "planer"}))
+            .contains("planner")
+    );
+    let (text, data) = client.call(
+        "register_agent",
+        json!({"name": "scout", "role": "researcher"}),
+    );
     assert_eq!(text, "you are scout, newly registered; 0 unread messages");
     assert_eq!(data, json!({"you": "scout", "new": true, "unread": 0}));
-    assert_eq!(world.json(&["agent", "show", "scout"])["role"], "researcher");
-    assert!(client.fails("register_agent", json!({"name": "all", "role": "x"})).contains("all"));
-    assert!(client.fails("register_agent", json!({"name": "human"})).contains("person"));
-    assert!(client.fails("register_agent", json!({"name": "Human", "role": "x"})).contains("person"));
+    assert_eq!(
+        world.json(&["agent", "show", "scout"])["role"],
+        "researcher"
+    );
+    assert!(
+        client
+            .fails("register_agent", json!({"name": "all", "role": "x"}))
+            .contains("all")
+    );
+    assert!(
+        client
+            .fails("register_agent", json!({"name": "human"}))
+            .contains("person")
+    );
+    assert!(
+        client
+            .fails("register_agent", json!({"name": "Human", "role": "x"}))
+            .contains("person")
+    );
 }
 
 #[test]
@@ -49,12 +89,32 @@ fn a_second_session_under_the_same_name_is_refused_with_who_holds_it() {
     let complaint = second.fails("register_agent", json!({"name": "alice"}));
     assert!(complaint.contains("claude session s1"), "{complaint}");
     // The name that the environment gives makes no difference.
-    let third = Client::with(&world, &[], &[("MAILBAG_AGENT", "alice"), ("CLAUDE_CODE_SESSION_ID", "s3")]);
+    let third = Client::with(
+        &world,
+        &[],
+        &[("MAILBAG_AGENT", "alice"), ("CLAUDE_CODE_SESSION_ID", "s3")],
+    );
     let text = third.text("fetch_inbox", json!({}));
-    assert_eq!(text, "you are alder; register_agent changes it\n\nno unread messages");
-    assert_eq!(third.text("fetch_inbox", json!({})), "no unread messages", "it is told once");
-    assert!(third.text("list_agents", json!({})).contains("you are alder"));
-    assert!(first.text("fetch_inbox", json!({})).contains("no unread messages"), "and the first goes on");
+    assert_eq!(
+        text,
+        "you are alder; register_agent changes it\n\nno unread messages"
+    );
+    assert_eq!(
+        third.text("fetch_inbox", json!({})),
+        "no unread messages",
+        "it is told once"
+    );
+    assert!(
+        third
+            .text("list_agents", json!({}))
+            .contains("you are alder")
+    );
+    assert!(
+        first
+            .text("fetch_inbox", json!({}))
+            .contains("no unread messages"),
+        "and the first goes on"
+    );
 }
 
 #[test]
@@ -62,20 +122,48 @@ fn what_the_session_joined_its_server_knows() {
     let world = World::with(&["alice", "bob"]);
     world.ok(&["join", "bob", "--session", "s1", "--client", "claude"]);
     let client = Client::session(&world, "s1");
-    assert!(client.text("list_agents", json!({})).contains("you are bob"));
+    assert!(
+        client
+            .text("list_agents", json!({}))
+            .contains("you are bob")
+    );
     world.ok(&["join", "alice", "--session", "s1", "--client", "claude"]);
-    assert!(client.text("list_agents", json!({})).contains("you are alice"), "the person chose another");
+    assert!(
+        client
+            .text("list_agents", json!({}))
+            .contains("you are alice"),
+        "the person chose another"
+    );
 }
 
 #[test]
 fn a_server_that_was_started_under_another_id_than_its_session_has_learns_it_from_the_hooks() {
     let world = World::with(&["alice", "bob"]);
-    world.pipe(&["hook", "claude", "--as", "alice"], r#"{"hook_event_name": "SessionStart", "session_id": "s1"}"#);
-    let named = Client::with(&world, &[], &[("MAILBAG_AGENT", "alice"), ("CLAUDE_CODE_SESSION_ID", "s0")]);
-    assert!(named.text("fetch_inbox", json!({})).contains("no unread messages"));
+    world.pipe(
+        &["hook", "claude", "--as", "alice"],
+        r#"{"hook_event_name": "SessionStart", "session_id": "s1"}"#,
+    );
+    let named = Client::with(
+        &world,
+        &[],
+        &[("MAILBAG_AGENT", "alice"), ("CLAUDE_CODE_SESSION_ID", "s0")],
+    );
+    assert!(
+        named
+            .text("fetch_inbox", json!({}))
+            .contains("no unread messages")
+    );
     let unnamed = Client::session(&world, "s0");
-    assert!(unnamed.text("list_agents", json!({})).contains("you are alice"));
-    assert!(unnamed.text("fetch_inbox", json!({})).contains("no unread messages"));
+    assert!(
+        unnamed
+            .text("list_agents", json!({}))
+            .contains("you are alice")
+    );
+    assert!(
+        unnamed
+            .text("fetch_inbox", json!({}))
+            .contains("no unread messages")
+    );
     assert_eq!(world.read("sessions/alice.json")["session"], "s1");
 }
 
@@ -92,10 +180,16 @@ fn codex_says_with_each_call_whose_it_is() {
     let client = Client::with(&world, &[], &[]);
     let ask = |session: &str| {
         let params = json!({"name": "list_agents", "arguments": {}, "_meta": of_codex(session)});
-        client.request("tools/call", params)["result"]["content"][0]["text"].as_str().expect("a text").to_owned()
+        client.request("tools/call", params)["result"]["content"][0]["text"]
+            .as_str()
+            .expect("a text")
+            .to_owned()
     };
     assert!(ask("s1").contains("you are alice"));
-    assert!(ask("s2").contains("you are bob"), "two sessions may share a server");
+    assert!(
+        ask("s2").contains("you are bob"),
+        "two sessions may share a server"
+    );
     assert!(!ask("s3").contains("you are"));
 }
 
@@ -107,10 +201,20 @@ fn below_codex_a_server_takes_no_name_before_it_knows_whose_it_is() {
     std::os::unix::fs::symlink("/bin/sh", &codex).expect("a shell");
     let server = world.bare(&["mcp"]);
     let mut below = std::process::Command::new(&codex);
-    below.args(["-c", "\"$@\"; exit $?", "sh"]).arg(server.get_program()).args(server.get_args());
+    below
+        .args(["-c", "\"$@\"; exit $?", "sh"])
+        .arg(server.get_program())
+        .args(server.get_args());
     below.current_dir(world.path());
-    below.env_clear().env("MAILBAG_ROOM", world.room("")).env("MAILBAG_AGENT", "alice").env("PATH", "/usr/bin:/bin");
-    let ran = below.stdin(std::process::Stdio::null()).output().expect("it runs");
+    below
+        .env_clear()
+        .env("MAILBAG_ROOM", world.room(""))
+        .env("MAILBAG_AGENT", "alice")
+        .env("PATH", "/usr/bin:/bin");
+    let ran = below
+        .stdin(std::process::Stdio::null())
+        .output()
+        .expect("it runs");
     assert!(ran.status.success(), "{ran:?}");
     assert!(!world.room("sessions/alice.json").exists());
 }
@@ -125,16 +229,32 @@ fn a_client_whose_conversation_was_cleared_keeps_its_agent() {
     let mut lease = world.read("sessions/alice.json");
     lease["session"] = json!("s2");
     world.write("sessions/alice.json", lease.to_string());
-    assert!(client.text("fetch_inbox", json!({})).contains("no unread messages"));
+    assert!(
+        client
+            .text("fetch_inbox", json!({}))
+            .contains("no unread messages")
+    );
     assert_eq!(world.read("sessions/alice.json")["session"], "s2");
     // Of another process it is another client.
     lease["session"] = json!("s3");
-    let mut other = std::process::Command::new("sleep").arg("60").spawn().expect("it starts");
+    let mut other = std::process::Command::new("sleep")
+        .arg("60")
+        .spawn()
+        .expect("it starts");
     lease["process"] = process_of(other.id());
     world.write("sessions/alice.json", lease.to_string());
-    assert!(client.fails("fetch_inbox", json!({})).contains("session s3"));
+    assert!(
+        client
+            .fails("fetch_inbox", json!({}))
+            .contains("session s3")
+    );
     other.kill().and_then(|()| other.wait()).expect("it ends");
-    assert!(client.text("fetch_inbox", json!({})).contains("no unread messages"), "it is gone");
+    assert!(
+        client
+            .text("fetch_inbox", json!({}))
+            .contains("no unread messages"),
+        "it is gone"
+    );
 }
 
 /// A process as a lease has it: proc_pid_stat(5).
@@ -142,7 +262,10 @@ fn a_client_whose_conversation_was_cleared_keeps_its_agent() {
 fn process_of(pid: u32) -> serde_json::Value {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("it lives");
     let fields = stat.rsplit_once(')').expect("a name").1.split_whitespace();
-    let started = fields.clone().nth(19).and_then(|field| field.parse::<u64>().ok());
+    let started = fields
+        .clone()
+        .nth(19)
+        .and_then(|field| field.parse::<u64>().ok());
     let mut process = json!({"pid": pid, "started": started});
     if let Some(namespace) = mailbag::disk::machine::namespace() {
         process["namespace"] = json!(namespace);
@@ -154,10 +277,18 @@ fn process_of(pid: u32) -> serde_json::Value {
 fn the_session_may_be_given_where_the_environment_is_silent() {
     let world = World::with(&["alice"]);
     let client = Client::with(&world, &[], &[]);
-    client.text("register_agent", json!({"name": "alice", "session": "0199-a"}));
+    client.text(
+        "register_agent",
+        json!({"name": "alice", "session": "0199-a"}),
+    );
     assert_eq!(world.read("sessions/alice.json")["session"], "0199-a");
     assert!(
-        client.fails("register_agent", json!({"name": "alice", "session": "../x"})).contains("not a valid session id")
+        client
+            .fails(
+                "register_agent",
+                json!({"name": "alice", "session": "../x"})
+            )
+            .contains("not a valid session id")
     );
 }
 
@@ -183,7 +314,11 @@ fn below_claude_the_process_counts_and_not_the_id_it_was_started_with() {
     let mut lease = world.read("sessions/alice.json");
     (lease["session"], lease["client"]) = (json!("new"), json!("claude"));
     world.write("sessions/alice.json", lease.to_string());
-    assert!(client.text("fetch_inbox", json!({})).contains("no unread messages"));
+    assert!(
+        client
+            .text("fetch_inbox", json!({}))
+            .contains("no unread messages")
+    );
     assert_eq!(world.read("sessions/alice.json")["session"], "new");
 }
 
@@ -192,10 +327,17 @@ fn below_claude_the_process_counts_and_not_the_id_it_was_started_with() {
 fn below_codex_no_lease_is_taken_that_its_hooks_could_not_have() {
     let world = World::with(&["alice"]);
     let client = below(&world, "codex", &[("MAILBAG_AGENT", "alice")]);
-    assert!(client.text("fetch_inbox", json!({})).contains("no unread messages"), "it is alice all the same");
+    assert!(
+        client
+            .text("fetch_inbox", json!({}))
+            .contains("no unread messages"),
+        "it is alice all the same"
+    );
     assert!(!world.room("sessions/alice.json").exists());
     let input = json!({"hook_event_name": "Stop", "session_id": "t1"}).to_string();
-    world.pipe(&["hook", "codex", "--as", "alice"], input).ok(&["hook"]);
+    world
+        .pipe(&["hook", "codex", "--as", "alice"], input)
+        .ok(&["hook"]);
     assert_eq!(world.read("sessions/alice.json")["session"], "t1");
 }
 
@@ -204,25 +346,54 @@ fn a_name_that_the_client_chooses_counts_before_the_one_it_was_installed_with() 
     // P192
     let world = World::with(&["alice", "bob"]);
     let client = Client::of(&world, "alice");
-    assert!(client.text("list_agents", json!({})).contains("you are alice"));
-    assert_eq!(client.text("register_agent", json!({"name": "bob"})), "you are bob; 0 unread messages");
+    assert!(
+        client
+            .text("list_agents", json!({}))
+            .contains("you are alice")
+    );
+    assert_eq!(
+        client.text("register_agent", json!({"name": "bob"})),
+        "you are bob; 0 unread messages"
+    );
     client.text("send_message", json!({"to": "human", "body": "who am i"}));
     assert_eq!(world.inbox("human")[0]["from"], "bob");
-    assert_eq!(client.text("register_agent", json!({"name": "alice"})), "you are alice; 0 unread messages");
+    assert_eq!(
+        client.text("register_agent", json!({"name": "alice"})),
+        "you are alice; 0 unread messages"
+    );
     drop(client);
-    let client = Client::with(&world, &[], &[("MAOS_AGENT_ID", "carol"), ("CLAUDE_CODE_SESSION_ID", "s9")]);
+    let client = Client::with(
+        &world,
+        &[],
+        &[("MAOS_AGENT_ID", "carol"), ("CLAUDE_CODE_SESSION_ID", "s9")],
+    );
     let complaint = client.fails("fetch_inbox", json!({}));
-    assert!(complaint.contains("carol") && complaint.contains("register_agent"), "{complaint}");
+    assert!(
+        complaint.contains("carol") && complaint.contains("register_agent"),
+        "{complaint}"
+    );
     client.text("register_agent", json!({"name": "carol", "role": "tester"}));
-    assert!(client.text("fetch_inbox", json!({})).contains("no unread messages"));
+    assert!(
+        client
+            .text("fetch_inbox", json!({}))
+            .contains("no unread messages")
+    );
 }
 
 #[test]
 fn what_the_session_joined_counts_before_the_name_that_the_server_was_set_up_with() {
     // P99
     let world = World::with(&["alice", "bob"]);
-    let client = Client::with(&world, &[], &[("MAILBAG_AGENT", "alice"), ("CLAUDE_CODE_SESSION_ID", "s1")]);
-    assert!(client.text("list_agents", json!({})).contains("you are alice"));
+    let client = Client::with(
+        &world,
+        &[],
+        &[("MAILBAG_AGENT", "alice"), ("CLAUDE_CODE_SESSION_ID", "s1")],
+    );
+    assert!(
+        client
+            .text("list_agents", json!({}))
+            .contains("you are alice")
+    );
     world.ok(&["join", "bob", "--session", "s1", "--client", "claude"]);
     client.text("send_message", json!({"to": "alice", "body": "x"}));
     assert_eq!(world.inbox("alice")[0]["from"], "bob");
@@ -238,7 +409,10 @@ fn an_agent_stays_its_session_s_while_the_server_lives() {
     let mut lease = world.read("sessions/alice.json");
     lease["last"] = json!("2026-01-01T00:00:00Z");
     world.write("sessions/alice.json", lease.to_string());
-    let complaint = world.fails(75, &["join", "alice", "--session", "s2", "--client", "claude"]);
+    let complaint = world.fails(
+        75,
+        &["join", "alice", "--session", "s2", "--client", "claude"],
+    );
     assert!(complaint.contains("claude session s1"), "{complaint}");
     drop(client);
     world.ok(&["join", "alice", "--session", "s2", "--client", "claude"]);
@@ -254,10 +428,21 @@ fn several_agents_of_one_program_leave_each_other_alone() {
     bob.text("register_agent", json!({"name": "bob"}));
     for n in 0..3 {
         alice.text("send_message", json!({"to": "bob", "body": format!("{n}")}));
-        bob.text("send_message", json!({"to": "alice", "body": format!("{n}")}));
+        bob.text(
+            "send_message",
+            json!({"to": "alice", "body": format!("{n}")}),
+        );
     }
-    assert_eq!((world.bodies("alice"), world.bodies("bob")), (vec_of(3), vec_of(3)));
-    assert!(world.inbox("bob").iter().all(|mail| mail["from"] == "alice"));
+    assert_eq!(
+        (world.bodies("alice"), world.bodies("bob")),
+        (vec_of(3), vec_of(3))
+    );
+    assert!(
+        world
+            .inbox("bob")
+            .iter()
+            .all(|mail| mail["from"] == "alice")
+    );
 }
 
 fn vec_of(count: usize) -> Vec<String> {
@@ -275,10 +460,21 @@ fn a_room_may_come_later() {
     }
     world.ok(&["init"]);
     world.ok(&["agent", "add", "bob"]);
-    assert!(client.text("fetch_inbox", json!({})).contains("no unread messages"));
-    world.drop_file("bob", "x.json", r#"{"to": "bob", "body": "a file is enough"}"#);
+    assert!(
+        client
+            .text("fetch_inbox", json!({}))
+            .contains("no unread messages")
+    );
+    world.drop_file(
+        "bob",
+        "x.json",
+        r#"{"to": "bob", "body": "a file is enough"}"#,
+    );
     let mail = client.text("wait_for_message", json!({}));
-    assert!(mail.contains("a file is enough"), "the server routes by itself: {mail}");
+    assert!(
+        mail.contains("a file is enough"),
+        "the server routes by itself: {mail}"
+    );
 }
 
 #[test]
@@ -288,9 +484,13 @@ fn a_server_holds_its_agent_again_after_somebody_deleted_the_sessions() {
     let client = Client::session(&world, "s1");
     client.text("register_agent", json!({"name": "alice"}));
     let held = || {
-        let entries = std::fs::read_dir(world.room("sessions/holds")).into_iter().flatten().flatten();
-        let locked =
-            |path: std::path::PathBuf| std::fs::File::open(path).is_ok_and(|file| file.try_lock_shared().is_err());
+        let entries = std::fs::read_dir(world.room("sessions/holds"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        let locked = |path: std::path::PathBuf| {
+            std::fs::File::open(path).is_ok_and(|file| file.try_lock_shared().is_err())
+        };
         entries.map(|entry| entry.path()).any(locked)
     };
     assert!(held());

@@ -59,8 +59,13 @@ impl Client {
         let server = world.bare(&[]);
         let mut command = std::process::Command::new(shell);
         // A last command would take the shell's place.
-        command.args(["-c", "\"$0\" mcp; exit $?"]).arg(server.get_program()).current_dir(world.path());
-        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        command
+            .args(["-c", "\"$0\" mcp; exit $?"])
+            .arg(server.get_program())
+            .current_dir(world.path());
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default());
         command.envs(variables.iter().copied());
         Client::of_command(command)
     }
@@ -70,21 +75,37 @@ impl Client {
         let mut server = pipes.spawn().expect("the program starts");
         let (lines, output) = channel();
         let stdout = BufReader::new(server.stdout.take().expect("a pipe"));
-        std::thread::spawn(move || stdout.lines().map_while(Result::ok).try_for_each(|line| lines.send(line)));
+        std::thread::spawn(move || {
+            stdout
+                .lines()
+                .map_while(Result::ok)
+                .try_for_each(|line| lines.send(line))
+        });
         let input = server.stdin.take();
-        Client { server, input, output, early: RefCell::default(), last: RefCell::default() }
+        Client {
+            server,
+            input,
+            output,
+            early: RefCell::default(),
+            last: RefCell::default(),
+        }
     }
 
     /// Writes a line as it is.
     fn line(&self, line: &str) {
         let mut input = self.input.as_ref().expect("it is open");
-        input.write_all(format!("{line}\n").as_bytes()).and_then(|()| input.flush()).expect("the server reads");
+        input
+            .write_all(format!("{line}\n").as_bytes())
+            .and_then(|()| input.flush())
+            .expect("the server reads");
     }
 
     /// Sends a request, and gives its id.
     fn ask(&self, method: &str, params: Value) -> u64 {
         let id = self.last.replace_with(|last| *last + 1) + 1;
-        self.line(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string());
+        self.line(
+            &json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string(),
+        );
         id
     }
 
@@ -103,7 +124,8 @@ impl Client {
     /// Waits for the answer to a request.
     #[track_caller]
     fn answer(&self, id: u64) -> Value {
-        self.answer_within(id, PATIENCE).unwrap_or_else(|| panic!("no answer to {id}"))
+        self.answer_within(id, PATIENCE)
+            .unwrap_or_else(|| panic!("no answer to {id}"))
     }
 
     fn answer_within(&self, id: u64, time: Duration) -> Option<Value> {
@@ -114,8 +136,12 @@ impl Client {
             if let Some(at) = at {
                 return Some(self.early.borrow_mut().remove(at));
             }
-            let line = self.output.recv_timeout(deadline.saturating_duration_since(Instant::now())).ok()?;
-            let message: Value = serde_json::from_str(&line).unwrap_or_else(|e| panic!("no protocol: {e}: {line}"));
+            let line = self
+                .output
+                .recv_timeout(deadline.saturating_duration_since(Instant::now()))
+                .ok()?;
+            let message: Value =
+                serde_json::from_str(&line).unwrap_or_else(|e| panic!("no protocol: {e}: {line}"));
             assert_eq!(message["jsonrpc"], "2.0", "{line}");
             self.early.borrow_mut().push(message);
         }
@@ -175,7 +201,8 @@ impl Client {
     }
 
     fn signal(&self, signal: rustix::process::Signal) {
-        rustix::process::kill_process(rustix::process::Pid::from_child(&self.server), signal).expect("it lives");
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.server), signal)
+            .expect("it lives");
     }
 
     /// As the system does when memory is short.
@@ -194,14 +221,20 @@ impl Drop for Client {
 }
 
 fn text_of(answer: &Value) -> String {
-    answer["result"]["content"][0]["text"].as_str().unwrap_or_else(|| panic!("no text: {answer}")).to_owned()
+    answer["result"]["content"][0]["text"]
+        .as_str()
+        .unwrap_or_else(|| panic!("no text: {answer}"))
+        .to_owned()
 }
 
 /// The text and the data of a call that succeeded.
 #[track_caller]
 fn done(answer: Value) -> (String, Value) {
     assert_eq!(answer["result"]["isError"], false, "{answer}");
-    (text_of(&answer), answer["result"]["structuredContent"].clone())
+    (
+        text_of(&answer),
+        answer["result"]["structuredContent"].clone(),
+    )
 }
 
 /// Waits until an inbox has so much mail: the server that runs routes it, not the command that sent it.
@@ -214,7 +247,12 @@ fn came(world: &World, agent: &str, count: usize) {
 #[track_caller]
 fn began(world: &World, agent: &str, tool: &str) {
     let lease = world.room(&format!("sessions/{agent}.json"));
-    let event =
-        || serde_json::from_slice::<Value>(&std::fs::read(&lease).ok()?).ok().map(|lease| lease["event"].clone());
-    world.wait("the call begins", || event().is_some_and(|event| event == tool));
+    let event = || {
+        serde_json::from_slice::<Value>(&std::fs::read(&lease).ok()?)
+            .ok()
+            .map(|lease| lease["event"].clone())
+    };
+    world.wait("the call begins", || {
+        event().is_some_and(|event| event == tool)
+    });
 }

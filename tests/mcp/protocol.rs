@@ -13,17 +13,35 @@ fn a_client_of_any_age_is_understood() {
         let client = Client::start(&world, &[], &[("MAILBAG_AGENT", "bob")]);
         let hello = client.handshake(version);
         assert_eq!(hello["protocolVersion"], version);
-        assert_eq!(hello["serverInfo"], json!({"name": "mailbag", "version": env!("CARGO_PKG_VERSION")}));
+        assert_eq!(
+            hello["serverInfo"],
+            json!({"name": "mailbag", "version": env!("CARGO_PKG_VERSION")})
+        );
         let instructions = hello["instructions"].as_str().unwrap_or_default();
         assert!((50..300).contains(&instructions.len()), "{instructions}");
-        assert!(instructions.contains("You are bob") && !instructions.contains("register"), "{instructions}");
-        assert!(client.text("fetch_inbox", json!({})).contains("no unread messages"));
+        assert!(
+            instructions.contains("You are bob") && !instructions.contains("register"),
+            "{instructions}"
+        );
+        assert!(
+            client
+                .text("fetch_inbox", json!({}))
+                .contains("no unread messages")
+        );
     }
     let nameless = World::with(&["bob", "carol"]);
     let client = Client::start(&nameless, &[], &[]);
     let hello = client.handshake("1999-01-01");
-    assert_eq!(hello["protocolVersion"], "2025-11-25", "the newest with a handshake");
-    assert!(hello["instructions"].to_string().contains("Call register_agent first"), "{hello}");
+    assert_eq!(
+        hello["protocolVersion"], "2025-11-25",
+        "the newest with a handshake"
+    );
+    assert!(
+        hello["instructions"]
+            .to_string()
+            .contains("Call register_agent first"),
+        "{hello}"
+    );
 }
 
 #[test]
@@ -36,8 +54,14 @@ fn the_newest_protocol_needs_no_handshake() {
         "io.modelcontextprotocol/clientCapabilities": {},
     });
     let found = client.request("server/discover", json!({"_meta": meta}));
-    assert!(found["result"].to_string().contains("2026-07-28"), "{found}");
-    assert!(found["result"].to_string().contains(r#""name":"mailbag""#), "{found}");
+    assert!(
+        found["result"].to_string().contains("2026-07-28"),
+        "{found}"
+    );
+    assert!(
+        found["result"].to_string().contains(r#""name":"mailbag""#),
+        "{found}"
+    );
     let params = json!({"name": "fetch_inbox", "arguments": {}, "_meta": meta});
     let answer = client.request("tools/call", params);
     assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
@@ -48,12 +72,27 @@ fn the_newest_protocol_needs_no_handshake() {
 fn what_is_no_message_does_no_harm() {
     let world = World::with(&["bob"]);
     let client = Client::start(&world, &[], &[("MAILBAG_AGENT", "bob")]);
-    let lines = ["{oops", "", "[]", "null", "\u{feff}", "{\"jsonrpc\": \"2.0\", \"id\": 99}", "\u{1}\u{2}"];
+    let lines = [
+        "{oops",
+        "",
+        "[]",
+        "null",
+        "\u{feff}",
+        "{\"jsonrpc\": \"2.0\", \"id\": 99}",
+        "\u{1}\u{2}",
+    ];
     lines.iter().for_each(|line| client.line(line));
     client.handshake("2025-06-18");
     lines.iter().for_each(|line| client.line(line));
-    client.line(&format!("{{\"jsonrpc\": \"2.0\", \"id\": \"{}\"}}", "x".repeat(200_000)));
-    assert!(client.text("fetch_inbox", json!({})).contains("no unread messages"));
+    client.line(&format!(
+        "{{\"jsonrpc\": \"2.0\", \"id\": \"{}\"}}",
+        "x".repeat(200_000)
+    ));
+    assert!(
+        client
+            .text("fetch_inbox", json!({}))
+            .contains("no unread messages")
+    );
     let answer = client.request("no/such/method", json!({}));
     assert_eq!(answer["error"]["code"], -32601, "{answer}");
     // A line end of Windows' kind is one, and an id may be a text.
@@ -67,16 +106,31 @@ fn an_unknown_tool_is_told_with_the_nearest() {
     let client = Client::of(&World::with(&["bob"]), "bob");
     let answer = client.request("tools/call", json!({"name": "fetch_inbx", "arguments": {}}));
     assert_eq!(answer["error"]["code"], -32602, "{answer}");
-    assert!(answer["error"]["message"].as_str().is_some_and(|text| text.contains("fetch_inbox")), "{answer}");
+    assert!(
+        answer["error"]["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("fetch_inbox")),
+        "{answer}"
+    );
     let answer = client.request("tools/call", json!({"name": "reserve", "arguments": {}}));
-    assert!(answer["error"]["message"].as_str().is_some_and(|text| text.contains("send_message")), "{answer}");
+    assert!(
+        answer["error"]["message"]
+            .as_str()
+            .is_some_and(|text| text.contains("send_message")),
+        "{answer}"
+    );
 }
 
 #[test]
 fn the_list_of_tools_costs_what_the_page_says() {
     let client = Client::of(&World::with(&["bob"]), "bob");
     let tools = client.request("tools/list", json!({}))["result"]["tools"].clone();
-    let names: Vec<&str> = tools.as_array().expect("tools").iter().filter_map(|tool| tool["name"].as_str()).collect();
+    let names: Vec<&str> = tools
+        .as_array()
+        .expect("tools")
+        .iter()
+        .filter_map(|tool| tool["name"].as_str())
+        .collect();
     let wanted = "register_agent list_agents send_message reply_message fetch_inbox acknowledge_message search_messages \
                   get_thread wait_for_message claim_work list_claims";
     assert_eq!(names.join(" "), wanted);
@@ -84,11 +138,21 @@ fn the_list_of_tools_costs_what_the_page_says() {
     println!("tools/list: {tokens} tokens, by bytes / 4");
     assert!(tokens < 2000, "{tokens}");
     let page = std::fs::read_to_string("docs/mcp.md").expect("the page");
-    let said = page.split_once(" tokens").map(|(before, _)| before.rsplit([' ', '\n']).next().unwrap_or_default());
-    let said: usize = said.and_then(|said| said.replace(',', "").parse().ok()).expect("a number of tokens");
-    assert!((tokens..tokens + 100).contains(&said), "the page says {said}, and it is {tokens}");
+    let said = page
+        .split_once(" tokens")
+        .map(|(before, _)| before.rsplit([' ', '\n']).next().unwrap_or_default());
+    let said: usize = said
+        .and_then(|said| said.replace(',', "").parse().ok())
+        .expect("a number of tokens");
+    assert!(
+        (tokens..tokens + 100).contains(&said),
+        "the page says {said}, and it is {tokens}"
+    );
     for name in names {
-        assert!(page.contains(&format!("`{name}`")), "{name} is not on the page");
+        assert!(
+            page.contains(&format!("`{name}`")),
+            "{name} is not on the page"
+        );
     }
 }
 
@@ -97,12 +161,28 @@ fn a_wait_hinders_nobody_and_can_be_cancelled() {
     let world = World::with(&["alice", "bob"]);
     let client = Client::of(&world, "bob");
     let waits = client.ask_tool("wait_for_message", json!({"timeout_s": 50}));
-    assert!(client.text("list_agents", json!({})).contains("you are bob"), "meanwhile");
+    assert!(
+        client
+            .text("list_agents", json!({}))
+            .contains("you are bob"),
+        "meanwhile"
+    );
     client.cancel(waits);
-    assert!(client.text("list_agents", json!({})).contains("you are bob"));
+    assert!(
+        client
+            .text("list_agents", json!({}))
+            .contains("you are bob")
+    );
     world.send("alice", "bob", "for whoever asks next");
-    assert!(client.text("wait_for_message", json!({"from": "alice"})).contains("for whoever asks next"));
-    assert!(client.answer_within(waits, Duration::ZERO).is_none(), "what was cancelled is not answered");
+    assert!(
+        client
+            .text("wait_for_message", json!({"from": "alice"}))
+            .contains("for whoever asks next")
+    );
+    assert!(
+        client.answer_within(waits, Duration::ZERO).is_none(),
+        "what was cancelled is not answered"
+    );
 }
 
 #[test]
@@ -125,16 +205,25 @@ fn it_ends_with_its_input_and_by_signals_also_while_somebody_waits() {
             }
         }
         std::fs::remove_file(world.room("sessions/bob.json")).expect("a lease");
-        assert!(world.json(&["status"])["router"].is_null(), "nobody holds the room");
+        assert!(
+            world.json(&["status"])["router"].is_null(),
+            "nobody holds the room"
+        );
     }
-    assert!(start.elapsed() < Duration::from_secs(40), "no wait was waited for");
+    assert!(
+        start.elapsed() < Duration::from_secs(40),
+        "no wait was waited for"
+    );
 }
 
 #[test]
 fn a_client_that_says_nothing_is_no_trouble() {
     let world = World::with(&["bob"]);
     assert_eq!(Client::start(&world, &[], &[]).end(), Some(0));
-    let ran = world.pipe(&["mcp"], "{\"jsonrpc\": \"2.0\", \"method\": \"notifications/initialized\"}\n");
+    let ran = world.pipe(
+        &["mcp"],
+        "{\"jsonrpc\": \"2.0\", \"method\": \"notifications/initialized\"}\n",
+    );
     assert_eq!(ran.code, 2, "{ran:?}");
     assert!(ran.err.contains("MCP") && ran.out.is_empty(), "{ran:?}");
 }
@@ -170,7 +259,13 @@ fn params_of_another_shape_are_invalid_params_and_the_method_is_found() {
         let answer = client.request("tools/call", params.clone());
         assert_eq!(answer["error"]["code"], -32602, "{params}: {answer}");
         let said = answer["error"]["message"].as_str().unwrap_or_default();
-        assert!(said.contains("tools/call") && said.contains("arguments"), "{said}");
+        assert!(
+            said.contains("tools/call") && said.contains("arguments"),
+            "{said}"
+        );
     }
-    assert_eq!(client.request("tools/cal", json!({}))["error"]["code"], -32601);
+    assert_eq!(
+        client.request("tools/cal", json!({}))["error"]["code"],
+        -32601
+    );
 }

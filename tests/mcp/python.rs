@@ -19,15 +19,18 @@ fn python() -> Option<PathBuf> {
     static PYTHON: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let python = PYTHON.get_or_init(install);
     if let Err(why) = python {
-        skip(format_args!("the official MCP client cannot be installed: {why}"));
+        skip(format_args!(
+            "the official MCP client cannot be installed: {why}"
+        ));
     }
     python.clone().ok()
 }
 
 fn install() -> Result<PathBuf, String> {
     let version = CLIENT.rsplit('=').next().unwrap_or_default();
-    let has =
-        format!("import importlib.metadata as m; assert m.version('mcp') == '{version}'; import mcp.client.client");
+    let has = format!(
+        "import importlib.metadata as m; assert m.version('mcp') == '{version}'; import mcp.client.client"
+    );
     Ok(venv::install(CLIENT, ("python", &["-c", &has]))?.join("bin/python"))
 }
 
@@ -36,9 +39,19 @@ fn drive(python: &Path, town: &Town, words: &[&str]) -> Child {
     let script = town.path().join("clients.py");
     std::fs::write(&script, include_str!("clients.py")).expect("a file");
     let mut command = Command::new(python);
-    command.arg(script).arg(words[0]).arg(env!("CARGO_BIN_EXE_mailbag")).arg(town.room("")).args(&words[1..]);
+    command
+        .arg(script)
+        .arg(words[0])
+        .arg(env!("CARGO_BIN_EXE_mailbag"))
+        .arg(town.room(""))
+        .args(&words[1..]);
     let errors = std::fs::File::create(town.path().join("errors")).expect("a file");
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(errors).spawn().expect("it starts")
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(errors)
+        .spawn()
+        .expect("it starts")
 }
 
 fn errors(town: &Town) -> String {
@@ -50,28 +63,52 @@ fn the_official_client_lists_and_calls_every_tool() {
     let Some(python) = python() else { return };
     for (mode, version) in [("auto", "2026-07-28"), ("legacy", "2025-11-25")] {
         let town = Town::of(&["alice", "bob"]);
-        let output = drive(&python, &town, &["every", mode]).wait_with_output().expect("it ends");
+        let output = drive(&python, &town, &["every", mode])
+            .wait_with_output()
+            .expect("it ends");
         assert!(output.status.success(), "{mode}: {}", errors(&town));
         let lines = String::from_utf8_lossy(&output.stdout).into_owned();
-        let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+        let lines: Vec<Value> = lines
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("JSON"))
+            .collect();
         let (first, calls) = lines.split_first().expect("a line");
         assert_eq!(first["version"], version);
-        assert_eq!(first["server"], json!(["mailbag", env!("CARGO_PKG_VERSION")]));
+        assert_eq!(
+            first["server"],
+            json!(["mailbag", env!("CARGO_PKG_VERSION")])
+        );
         let (bad, good) = calls.split_last().expect("calls");
         for tool in first["tools"].as_array().expect("a list") {
-            assert!(good.iter().any(|call| call["tool"] == *tool), "{mode}: {tool} was not called");
+            assert!(
+                good.iter().any(|call| call["tool"] == *tool),
+                "{mode}: {tool} was not called"
+            );
         }
         for call in good {
             assert_eq!(call["error"], false, "{mode}: {call}");
-            assert!(call["data"].is_object() && call["text"].as_str().is_some_and(|text| !text.is_empty()), "{call}");
+            assert!(
+                call["data"].is_object()
+                    && call["text"].as_str().is_some_and(|text| !text.is_empty()),
+                "{call}"
+            );
         }
-        let text =
-            |tool: &str| good.iter().find(|call| call["tool"] == tool).expect("it was called")["text"].to_string();
+        let text = |tool: &str| {
+            good.iter()
+                .find(|call| call["tool"] == tool)
+                .expect("it was called")["text"]
+                .to_string()
+        };
         assert!(text("wait_for_message").contains("a note to myself"));
         assert!(text("search_messages").contains("a note to myself"));
         assert!(text("get_thread").contains("noted"));
         assert_eq!(bad["error"], true, "{bad}");
-        assert!(bad["text"].as_str().is_some_and(|text| text.contains("nobody")), "{bad}");
+        assert!(
+            bad["text"]
+                .as_str()
+                .is_some_and(|text| text.contains("nobody")),
+            "{bad}"
+        );
     }
 }
 
@@ -82,7 +119,10 @@ fn two_official_clients_talk_while_the_router_is_killed_and_started_again() {
     let mut town = Town::of(&["alice", "bob"]).run();
     let mut talk = drive(&python, &town, &["talk", &TURNS.to_string()]);
     let done = Arc::new(AtomicUsize::new(0));
-    let (lines, count) = (BufReader::new(talk.stdout.take().expect("a pipe")), done.clone());
+    let (lines, count) = (
+        BufReader::new(talk.stdout.take().expect("a pipe")),
+        done.clone(),
+    );
     std::thread::spawn(move || {
         lines.lines().map_while(Result::ok).for_each(|_| {
             count.fetch_add(1, Ordering::Relaxed);
@@ -90,7 +130,12 @@ fn two_official_clients_talk_while_the_router_is_killed_and_started_again() {
     });
     let reached = |town: &Town, turns: usize| {
         let is_so = so_within(PATIENCE, || done.load(Ordering::Relaxed) >= turns);
-        assert!(is_so, "stuck after {} turns: {}", done.load(Ordering::Relaxed), errors(town));
+        assert!(
+            is_so,
+            "stuck after {} turns: {}",
+            done.load(Ordering::Relaxed),
+            errors(town)
+        );
     };
     let rest = TURNS / 3;
     for round in 0..3 {
@@ -103,12 +148,28 @@ fn two_official_clients_talk_while_the_router_is_killed_and_started_again() {
     }
     reached(&town, TURNS);
     let ended = so_within(PATIENCE, || talk.try_wait().expect("a child").is_some());
-    assert!(ended && talk.wait().expect("it ended").success(), "{}", errors(&town));
+    assert!(
+        ended && talk.wait().expect("it ended").success(),
+        "{}",
+        errors(&town)
+    );
     town.stop();
     for agent in ["alice", "bob"] {
-        assert_eq!((town.count(agent), town.names(&format!("inbox/{agent}/seen")).len()), (0, TURNS), "{agent}");
+        assert_eq!(
+            (
+                town.count(agent),
+                town.names(&format!("inbox/{agent}/seen")).len()
+            ),
+            (0, TURNS),
+            "{agent}"
+        );
     }
     let log = std::fs::read_to_string(town.room("log/00000001.ndjson")).expect("a log");
-    assert_eq!(log.lines().filter(|line| line.contains(r#""event":"accepted""#)).count(), 2 * TURNS);
+    assert_eq!(
+        log.lines()
+            .filter(|line| line.contains(r#""event":"accepted""#))
+            .count(),
+        2 * TURNS
+    );
     town.verify();
 }

@@ -19,17 +19,37 @@ fn seen(world: &World) -> usize {
 fn mail_stays_unread_until_the_next_fetch_and_is_announced_at_once() {
     let world = room();
     let client = Client::of(&world, "bob");
-    assert!(client.text("fetch_inbox", json!({})).contains("the port is 8080"));
+    assert!(
+        client
+            .text("fetch_inbox", json!({}))
+            .contains("the port is 8080")
+    );
     client.text("list_agents", json!({}));
     client.text("search_messages", json!({"query": "port"}));
-    assert_eq!((world.inbox("bob").len(), seen(&world)), (1, 0), "other calls don't count");
-    assert_eq!(std::fs::read_dir(world.room("inbox/bob/.announced")).expect("markers").count(), 1);
+    assert_eq!(
+        (world.inbox("bob").len(), seen(&world)),
+        (1, 0),
+        "other calls don't count"
+    );
+    assert_eq!(
+        std::fs::read_dir(world.room("inbox/bob/.announced"))
+            .expect("markers")
+            .count(),
+        1
+    );
     world.send("alice", "bob", "or 8081");
     came(&world, "bob", 2);
     let next = client.text("fetch_inbox", json!({}));
     assert!(next.contains("or 8081") && !next.contains("8080"), "{next}");
-    assert_eq!((world.bodies("bob"), seen(&world)), (vec!["or 8081".to_owned()], 1));
-    assert!(client.text("wait_for_message", json!({"timeout_s": 0})).contains("no matching message"));
+    assert_eq!(
+        (world.bodies("bob"), seen(&world)),
+        (vec!["or 8081".to_owned()], 1)
+    );
+    assert!(
+        client
+            .text("wait_for_message", json!({"timeout_s": 0}))
+            .contains("no matching message")
+    );
     assert_eq!((world.inbox("bob").len(), seen(&world)), (0, 2));
     let rung = || world.json(&["trace", "2", "--as", "alice"])["recipients"][0]["rung"].clone();
     world.wait("its sender sees that it was seen", || rung() == "seen");
@@ -38,12 +58,18 @@ fn mail_stays_unread_until_the_next_fetch_and_is_announced_at_once() {
 #[test]
 fn who_answers_a_message_or_acknowledges_it_has_it() {
     let world = room();
-    let ids = [world.send("alice", "bob", "second"), world.send("alice", "bob", "third")];
+    let ids = [
+        world.send("alice", "bob", "second"),
+        world.send("alice", "bob", "third"),
+    ];
     let client = Client::of(&world, "bob");
     client.text("fetch_inbox", json!({}));
     client.text("reply_message", json!({"id": "#2", "body": "thanks"}));
     assert_eq!(world.bodies("bob"), ["second", "third"]);
-    client.text("acknowledge_message", json!({"id": ids[1], "status": "actioned"}));
+    client.text(
+        "acknowledge_message",
+        json!({"id": ids[1], "status": "actioned"}),
+    );
     assert_eq!(world.bodies("bob"), ["second"]);
     let rung = || world.json(&["trace", &ids[1], "--as", "alice"])["recipients"][0]["rung"].clone();
     world.wait("its sender sees the ack", || rung() == "actioned");
@@ -56,7 +82,10 @@ fn an_answer_marks_the_question_as_read_wherever_it_was_read() {
     let world = room();
     world.send("alice", "bob", "and the host?");
     let client = Client::of(&world, "bob");
-    client.text("reply_message", json!({"id": "2", "body": "I was told of it elsewhere"}));
+    client.text(
+        "reply_message",
+        json!({"id": "2", "body": "I was told of it elsewhere"}),
+    );
     assert_eq!(world.bodies("bob"), ["and the host?"]);
 }
 
@@ -66,11 +95,19 @@ fn a_client_that_dies_before_its_next_call_leaves_its_mail_unread() {
     let client = Client::of(&world, "bob");
     client.text("fetch_inbox", json!({}));
     client.kill();
-    assert_eq!((world.inbox("bob").len(), seen(&world)), (1, 0), "after a kill");
+    assert_eq!(
+        (world.inbox("bob").len(), seen(&world)),
+        (1, 0),
+        "after a kill"
+    );
     let client = Client::of(&world, "bob");
     assert!(client.text("wait_for_message", json!({})).contains("8080"));
     assert_eq!(client.end(), Some(0));
-    assert_eq!((world.inbox("bob").len(), seen(&world)), (1, 0), "after its input ended");
+    assert_eq!(
+        (world.inbox("bob").len(), seen(&world)),
+        (1, 0),
+        "after its input ended"
+    );
     let client = Client::of(&world, "bob");
     assert!(client.text("fetch_inbox", json!({})).contains("8080"));
 }
@@ -83,10 +120,17 @@ fn a_client_that_gave_up_on_a_request_is_given_the_mail_again() {
     client.answer(late);
     client.cancel(late);
     let again = client.ask_tool("fetch_inbox", json!({}));
-    assert!(super::done(client.answer(again)).0.contains("8080"), "it was not marked as read");
+    assert!(
+        super::done(client.answer(again)).0.contains("8080"),
+        "it was not marked as read"
+    );
     assert_eq!((world.inbox("bob").len(), seen(&world)), (1, 0));
     client.text("fetch_inbox", json!({}));
-    assert_eq!((world.inbox("bob").len(), seen(&world)), (0, 1), "this time it had it");
+    assert_eq!(
+        (world.inbox("bob").len(), seen(&world)),
+        (0, 1),
+        "this time it had it"
+    );
 }
 
 #[test]
@@ -95,7 +139,11 @@ fn what_was_lost_on_its_way_was_not_announced() {
     let client = Client::of(&world, "bob");
     let late = client.ask_tool("fetch_inbox", json!({}));
     client.answer(late);
-    let markers = || std::fs::read_dir(world.room("inbox/bob/.announced")).expect("markers").count();
+    let markers = || {
+        std::fs::read_dir(world.room("inbox/bob/.announced"))
+            .expect("markers")
+            .count()
+    };
     assert_eq!(markers(), 1);
     client.cancel(late);
     client.text("list_agents", json!({}));
@@ -109,5 +157,9 @@ fn what_its_reader_took_away_by_itself_is_fine() {
     client.text("fetch_inbox", json!({}));
     let name = world.names("inbox/bob").remove(0);
     std::fs::remove_file(world.room(&format!("inbox/bob/{name}"))).expect("it stands there");
-    assert!(client.text("fetch_inbox", json!({})).contains("no unread messages"));
+    assert!(
+        client
+            .text("fetch_inbox", json!({}))
+            .contains("no unread messages")
+    );
 }

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 /// Alice, two engineers and their room, and a client of alice's.
 fn room() -> (World, Client) {
-    let world = World::with(&["alice"]).agent("bob", &["--role", "engineer"]).agent("carol", &["--role", "engineer"]);
+    let world = World::with(&["alice"])
+        .agent("bob", &["--role", "engineer"])
+        .agent("carol", &["--role", "engineer"]);
     let client = Client::of(&world, "alice");
     (world, client)
 }
@@ -17,20 +19,39 @@ fn old_mail_is_returned_with_its_age() {
     // P429
     let world = World::with(&["alice", "bob"]);
     let then = Stamp::from_micros(Stamp::now().micros() - 3 * 86_400_000_000).to_string();
-    let sent = world.run_with(&["send", "alice", "Deploy the old one", "--as", "bob"], |program| {
-        program.env("MAILBAG_TEST_NOW", &then);
-    });
+    let sent = world.run_with(
+        &["send", "alice", "Deploy the old one", "--as", "bob"],
+        |program| {
+            program.env("MAILBAG_TEST_NOW", &then);
+        },
+    );
     assert_eq!(sent.code, 0, "{sent:?}");
     world.send("bob", "alice", "Deploy now");
-    for args in [&["wait", "--as", "alice", "--all"][..], &["follow", "--as", "alice", "--idle", "300ms"]] {
+    for args in [
+        &["wait", "--as", "alice", "--all"][..],
+        &["follow", "--as", "alice", "--idle", "300ms"],
+    ] {
         let shown = world.ok(args);
-        assert!(shown.contains("(3d old)") && shown.matches(" old)").count() == 1, "{args:?}: {shown}");
+        assert!(
+            shown.contains("(3d old)") && shown.matches(" old)").count() == 1,
+            "{args:?}: {shown}"
+        );
     }
     let (text, data) = Client::of(&world, "alice").call("fetch_inbox", json!({}));
-    assert!(text.contains(", 3d old\n") && text.matches(" old\n").count() == 1, "{text}");
+    assert!(
+        text.contains(", 3d old\n") && text.matches(" old\n").count() == 1,
+        "{text}"
+    );
     let messages = data["messages"].as_array().expect("messages");
-    let ages: Vec<&Value> = messages.iter().filter_map(|message| message.get("age")).collect();
-    assert_eq!((messages.len(), ages), (2, vec![&json!("3d old")]), "{data}");
+    let ages: Vec<&Value> = messages
+        .iter()
+        .filter_map(|message| message.get("age"))
+        .collect();
+    assert_eq!(
+        (messages.len(), ages),
+        (2, vec![&json!("3d old")]),
+        "{data}"
+    );
     assert!(world.ok(&["read", "--as", "alice"]).contains("(3d old)"));
 }
 
@@ -48,11 +69,17 @@ fn a_message_is_sent_with_all_that_was_said_of_it() {
     );
     assert!(text.starts_with("sent #2 to bob and carol\n"), "{text}");
     assert_eq!(
-        (&data["recipients"][0]["agent"], &data["recipients"][1]["reach"]),
+        (
+            &data["recipients"][0]["agent"],
+            &data["recipients"][1]["reach"]
+        ),
         (&json!("bob"), &json!("not_running"))
     );
     let mail = world.inbox("bob").remove(0);
-    assert_eq!((&mail["id"], &mail["delivery"]["seq"]), (&data["id"], &data["seq"]));
+    assert_eq!(
+        (&mail["id"], &mail["delivery"]["seq"]),
+        (&data["id"], &data["seq"])
+    );
     assert_eq!(
         (&mail["type"], &mail["priority"], &mail["thread_id"]),
         (&json!("question"), &json!("high"), &json!("api"))
@@ -62,14 +89,30 @@ fn a_message_is_sent_with_all_that_was_said_of_it() {
     let bob = Client::of(&world, "bob");
     let (text, data) = bob.call("fetch_inbox", json!({}));
     let seq = data["messages"][0]["seq"].as_u64().expect("a seq");
-    assert!(text.starts_with(&format!("#{seq} question from alice, ")) && text.contains(": API\n"), "{text}");
-    for fact in ["to: bob, carol", "thread id: api", "priority: high", "context/plan.md", "\n  API shape?"] {
+    assert!(
+        text.starts_with(&format!("#{seq} question from alice, ")) && text.contains(": API\n"),
+        "{text}"
+    );
+    for fact in [
+        "to: bob, carol",
+        "thread id: api",
+        "priority: high",
+        "context/plan.md",
+        "\n  API shape?",
+    ] {
         assert!(text.contains(fact), "{fact}: {text}");
     }
     let message = &data["messages"][0];
-    assert_eq!((&message["body"], &message["subject"]), (&json!("API shape?"), &json!("API")));
     assert_eq!(
-        message["attached"][0].as_str().map(std::fs::read_to_string).expect("a path").expect("a file"),
+        (&message["body"], &message["subject"]),
+        (&json!("API shape?"), &json!("API"))
+    );
+    assert_eq!(
+        message["attached"][0]
+            .as_str()
+            .map(std::fs::read_to_string)
+            .expect("a path")
+            .expect("a file"),
         "a plan\n"
     );
 }
@@ -77,23 +120,96 @@ fn a_message_is_sent_with_all_that_was_said_of_it() {
 #[test]
 fn what_would_be_refused_is_refused_at_once_with_what_was_meant() {
     let (world, client) = room();
-    assert!(client.fails("send_message", json!({"to": "bbo", "body": "x"})).contains("bob"));
-    assert!(client.fails("send_message", json!({"to": "bob", "body": "x", "type": "qestion"})).contains("question"));
-    assert!(client.fails("send_message", json!({"to": "bob", "body": "x", "priority": "asap"})).contains("priority"));
-    assert!(client.fails("send_message", json!({"to": "bob"})).contains("body is missing"));
-    assert!(client.fails("send_message", json!({"to": [], "body": "x"})).contains("to is missing"));
-    assert!(client.fails("send_message", json!({"to": {"id": "bob"}, "body": "x"})).contains("to is"));
-    assert!(client.fails("send_message", json!({"to": "bob", "body": "x", "subjet": "y"})).contains("subject?"));
     assert!(
-        client.fails("send_message", json!({"to": "bob", "body": "x", "attach": ["/no/such"]})).contains("no file")
+        client
+            .fails("send_message", json!({"to": "bbo", "body": "x"}))
+            .contains("bob")
     );
-    assert!(client.fails("list_agents", json!({"role": "engineer"})).contains("no parameters"));
-    assert!(client.fails("fetch_inbox", json!({"limit": 0})).contains("from 1 to 50"));
-    assert!(client.fails("wait_for_message", json!({"timeout_s": 600})).contains("from 0 to 50"));
-    assert!(client.fails("wait_for_message", json!({"from": "bbo"})).contains("bob"));
-    assert!(client.fails("acknowledge_message", json!({"id": "#2", "status": "actoned"})).contains("actioned"));
-    assert!(client.fails("reply_message", json!({"id": "#4711", "body": "x"})).contains("4711"));
-    assert!(client.fails("get_thread", json!({"id": "nothing"})).contains("nothing"));
+    assert!(
+        client
+            .fails(
+                "send_message",
+                json!({"to": "bob", "body": "x", "type": "qestion"})
+            )
+            .contains("question")
+    );
+    assert!(
+        client
+            .fails(
+                "send_message",
+                json!({"to": "bob", "body": "x", "priority": "asap"})
+            )
+            .contains("priority")
+    );
+    assert!(
+        client
+            .fails("send_message", json!({"to": "bob"}))
+            .contains("body is missing")
+    );
+    assert!(
+        client
+            .fails("send_message", json!({"to": [], "body": "x"}))
+            .contains("to is missing")
+    );
+    assert!(
+        client
+            .fails("send_message", json!({"to": {"id": "bob"}, "body": "x"}))
+            .contains("to is")
+    );
+    assert!(
+        client
+            .fails(
+                "send_message",
+                json!({"to": "bob", "body": "x", "subjet": "y"})
+            )
+            .contains("subject?")
+    );
+    assert!(
+        client
+            .fails(
+                "send_message",
+                json!({"to": "bob", "body": "x", "attach": ["/no/such"]})
+            )
+            .contains("no file")
+    );
+    assert!(
+        client
+            .fails("list_agents", json!({"role": "engineer"}))
+            .contains("no parameters")
+    );
+    assert!(
+        client
+            .fails("fetch_inbox", json!({"limit": 0}))
+            .contains("from 1 to 50")
+    );
+    assert!(
+        client
+            .fails("wait_for_message", json!({"timeout_s": 600}))
+            .contains("from 0 to 50")
+    );
+    assert!(
+        client
+            .fails("wait_for_message", json!({"from": "bbo"}))
+            .contains("bob")
+    );
+    assert!(
+        client
+            .fails(
+                "acknowledge_message",
+                json!({"id": "#2", "status": "actoned"})
+            )
+            .contains("actioned")
+    );
+    assert!(
+        client
+            .fails("reply_message", json!({"id": "#4711", "body": "x"}))
+            .contains("4711")
+    );
+    assert!(
+        client
+            .fails("get_thread", json!({"id": "nothing"}))
+            .contains("nothing")
+    );
     assert_eq!(world.names("outbox/alice"), [""; 0], "nothing was sent");
     assert_eq!(world.names("rejected/alice"), [""; 0]);
 }
@@ -101,9 +217,15 @@ fn what_would_be_refused_is_refused_at_once_with_what_was_meant() {
 #[test]
 fn numbers_may_be_texts_and_seqs_be_written_in_any_way() {
     let (world, client) = room();
-    let ids: Vec<String> = (0..3).map(|n| world.send("bob", "alice", &format!("letter {n}"))).collect();
+    let ids: Vec<String> = (0..3)
+        .map(|n| world.send("bob", "alice", &format!("letter {n}")))
+        .collect();
     came(&world, "alice", 3);
-    let seq = |n: usize| world.inbox("alice")[n]["delivery"]["seq"].as_u64().expect("a seq");
+    let seq = |n: usize| {
+        world.inbox("alice")[n]["delivery"]["seq"]
+            .as_u64()
+            .expect("a seq")
+    };
     let second = seq(1);
     for id in [
         json!(second),
@@ -117,9 +239,17 @@ fn numbers_may_be_texts_and_seqs_be_written_in_any_way() {
         assert_eq!(data["messages"][0]["seq"], second);
     }
     let (text, data) = client.call("fetch_inbox", json!({"limit": "2"}));
-    assert!(text.contains("letter 2") && !text.contains("letter 1"), "it was shown: {text}");
+    assert!(
+        text.contains("letter 2") && !text.contains("letter 1"),
+        "it was shown: {text}"
+    );
     assert!(data["more"].is_null());
-    assert!(client.text("fetch_inbox", json!({"id": second})).contains("letter 1"), "also once it was read");
+    assert!(
+        client
+            .text("fetch_inbox", json!({"id": second}))
+            .contains("letter 1"),
+        "also once it was read"
+    );
 }
 
 #[test]
@@ -128,20 +258,45 @@ fn a_number_that_another_took_as_an_id_is_ambiguous_and_the_number_that_is_shown
     let id = world.send("bob", "alice", "from a friend");
     came(&world, "alice", 1);
     let seq = world.inbox("alice")[0]["delivery"]["seq"].to_string();
-    let text = json!({"id": seq, "to": "alice", "body": "under a number that is shown for another"}).to_string();
+    let text =
+        json!({"id": seq, "to": "alice", "body": "under a number that is shown for another"})
+            .to_string();
     world.drop_file("carol", "x.json", text);
     came(&world, "alice", 2);
     let sign = format!("#{seq}");
     for tool in ["fetch_inbox", "get_thread", "acknowledge_message"] {
         let said = client.fails(tool, json!({"id": seq}));
-        assert!(said.contains(&sign) && said.contains(&format!("carol/{seq}")), "{tool}: {said}");
+        assert!(
+            said.contains(&sign) && said.contains(&format!("carol/{seq}")),
+            "{tool}: {said}"
+        );
     }
-    assert!(client.text("fetch_inbox", json!({"id": sign})).contains("from a friend"));
-    assert!(client.text("reply_message", json!({"id": sign, "body": "to you"})).contains(" to bob\n"));
-    assert!(client.text("get_thread", json!({"id": sign})).contains("from a friend"));
-    assert!(client.text("acknowledge_message", json!({"id": sign})).contains("acknowledged"));
-    let rung = |name: String| world.json(&["trace", &name, "--as", "human"])["recipients"][0]["rung"].clone();
-    world.wait("the friend's is acknowledged", || rung(format!("bob/{id}")) == "acknowledged");
+    assert!(
+        client
+            .text("fetch_inbox", json!({"id": sign}))
+            .contains("from a friend")
+    );
+    assert!(
+        client
+            .text("reply_message", json!({"id": sign, "body": "to you"}))
+            .contains(" to bob\n")
+    );
+    assert!(
+        client
+            .text("get_thread", json!({"id": sign}))
+            .contains("from a friend")
+    );
+    assert!(
+        client
+            .text("acknowledge_message", json!({"id": sign}))
+            .contains("acknowledged")
+    );
+    let rung = |name: String| {
+        world.json(&["trace", &name, "--as", "human"])["recipients"][0]["rung"].clone()
+    };
+    world.wait("the friend's is acknowledged", || {
+        rung(format!("bob/{id}")) == "acknowledged"
+    });
     assert_ne!(rung(format!("carol/{seq}")), "acknowledged");
 }
 
@@ -154,13 +309,22 @@ fn a_long_body_is_cut_and_can_be_read_on() {
     let (text, data) = client.call("fetch_inbox", json!({}));
     let seq = &data["messages"][0]["seq"];
     assert_eq!(data["messages"][0]["body"], body[..4000]);
-    assert!(text.contains(&format!(r##"continue with fetch_inbox {{"id": "#{seq}", "offset": 4000}}"##)), "{text}");
+    assert!(
+        text.contains(&format!(
+            r##"continue with fetch_inbox {{"id": "#{seq}", "offset": 4000}}"##
+        )),
+        "{text}"
+    );
     let (mut whole, mut offset) = (String::new(), json!(0));
     while offset.is_u64() {
         let (_, data) = client.call("fetch_inbox", json!({"id": seq, "offset": offset}));
         let message = &data["messages"][0];
         whole += message["body"].as_str().expect("a body");
-        offset = if message["cut"]["to"] == message["cut"]["of"] { Value::Null } else { message["cut"]["to"].clone() };
+        offset = if message["cut"]["to"] == message["cut"]["of"] {
+            Value::Null
+        } else {
+            message["cut"]["to"].clone()
+        };
     }
     assert!(whole == body);
 }
@@ -170,7 +334,11 @@ fn much_mail_comes_in_parts_and_all_of_it_once() {
     let (world, client) = room();
     let world = world.settings("durability = \"process\"\n");
     for n in 0..25 {
-        world.drop_file("bob", &format!("{n:02}.json"), json!({"to": "alice", "body": format!("<{n}>")}).to_string());
+        world.drop_file(
+            "bob",
+            &format!("{n:02}.json"),
+            json!({"to": "alice", "body": format!("<{n}>")}).to_string(),
+        );
     }
     let long = "x".repeat(3900);
     for n in 25..35 {
@@ -188,10 +356,16 @@ fn much_mail_comes_in_parts_and_all_of_it_once() {
         if messages.is_empty() {
             break;
         }
-        assert_eq!(text.contains("more unread"), data["more"].is_u64(), "{text}");
+        assert_eq!(
+            text.contains("more unread"),
+            data["more"].is_u64(),
+            "{text}"
+        );
         assert!(text.len() < 20_000, "{} bytes at once", text.len());
         let number = |message: &Value| {
-            message["body"].as_str().map(|body| body[1..].split('>').next().expect("a number").to_owned())
+            message["body"]
+                .as_str()
+                .map(|body| body[1..].split('>').next().expect("a number").to_owned())
         };
         read.extend(messages.iter().filter_map(number));
         rounds += 1;
@@ -213,12 +387,29 @@ fn no_letter_can_look_like_another_or_hide_anything() {
     world.drop_file("bob", "x.json", message.to_string());
     came(&world, "alice", 1);
     let (text, data) = client.call("fetch_inbox", json!({}));
-    assert_eq!(text.lines().filter(|line| line.starts_with('#')).count(), 1, "{text}");
+    assert_eq!(
+        text.lines().filter(|line| line.starts_with('#')).count(),
+        1,
+        "{text}"
+    );
     for shown in [&text, &data.to_string()] {
-        assert!(!shown.contains(['\u{e0041}', '\u{202e}', '\u{1b}']), "{shown:?}");
+        assert!(
+            !shown.contains(['\u{e0041}', '\u{202e}', '\u{1b}']),
+            "{shown:?}"
+        );
     }
-    assert!(client.text("search_messages", json!({"query": "delete"})).lines().count() == 1);
-    assert!(!client.text("get_thread", json!({"id": data["messages"][0]["seq"]})).contains('\u{202e}'));
+    assert!(
+        client
+            .text("search_messages", json!({"query": "delete"}))
+            .lines()
+            .count()
+            == 1
+    );
+    assert!(
+        !client
+            .text("get_thread", json!({"id": data["messages"][0]["seq"]}))
+            .contains('\u{202e}')
+    );
 }
 
 #[test]
@@ -226,37 +417,75 @@ fn what_is_no_message_is_shown_as_what_it_is() {
     let (world, client) = room();
     world.write("inbox/alice/notes.json", "[1, 2]");
     let (text, data) = client.call("fetch_inbox", json!({}));
-    assert!(text.contains("notes.json") && text.contains("not a message"), "{text}");
+    assert!(
+        text.contains("notes.json") && text.contains("not a message"),
+        "{text}"
+    );
     assert_eq!(data["messages"][0]["type"], "file");
-    assert!(client.text("fetch_inbox", json!({})).contains("no unread messages"));
+    assert!(
+        client
+            .text("fetch_inbox", json!({}))
+            .contains("no unread messages")
+    );
 }
 
 #[test]
 fn what_was_written_is_found_and_its_thread_shown() {
     let (world, client) = room();
-    let (_, asked) =
-        client.call("send_message", json!({"to": "all_engineers", "body": "Which PORT?", "type": "question"}));
+    let (_, asked) = client.call(
+        "send_message",
+        json!({"to": "all_engineers", "body": "Which PORT?", "type": "question"}),
+    );
     let bob = Client::of(&world, "bob");
     let (_, got) = bob.call("wait_for_message", json!({"type": "question"}));
-    let answered = bob.text("reply_message", json!({"id": got["messages"][0]["seq"], "body": "port 8080"}));
+    let answered = bob.text(
+        "reply_message",
+        json!({"id": got["messages"][0]["seq"], "body": "port 8080"}),
+    );
     assert!(answered.contains(" to alice\n"), "{answered}");
     world.send("carol", "bob", "port, between us");
     came(&world, "bob", 1);
     let (text, data) = client.call("search_messages", json!({"query": "port"}));
-    assert_eq!(data["found"], 2, "what others write to others stays theirs: {text}");
-    assert!(text.lines().next().is_some_and(|line| line.contains("port 8080")), "the newest first: {text}");
     assert_eq!(
-        client.call("search_messages", json!({"query": "port", "limit": 1})).1["messages"].as_array().map(Vec::len),
+        data["found"], 2,
+        "what others write to others stays theirs: {text}"
+    );
+    assert!(
+        text.lines()
+            .next()
+            .is_some_and(|line| line.contains("port 8080")),
+        "the newest first: {text}"
+    );
+    assert_eq!(
+        client
+            .call("search_messages", json!({"query": "port", "limit": 1}))
+            .1["messages"]
+            .as_array()
+            .map(Vec::len),
         Some(1)
     );
-    assert_eq!(client.text("search_messages", json!({"query": "p.rt"})), "no matching messages", "no pattern, a text");
+    assert_eq!(
+        client.text("search_messages", json!({"query": "p.rt"})),
+        "no matching messages",
+        "no pattern, a text"
+    );
     let (text, data) = client.call("get_thread", json!({"id": asked["id"]}));
-    let bodies: Vec<&Value> =
-        data["messages"].as_array().expect("a list").iter().map(|message| &message["body"]).collect();
+    let bodies: Vec<&Value> = data["messages"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|message| &message["body"])
+        .collect();
     assert_eq!(bodies, ["Which PORT?", "port 8080"], "{text}");
     assert!(text.contains("to: bob, carol"), "{text}");
-    let (text, _) = client.call("wait_for_message", json!({"thread": asked["seq"], "timeout_s": 5}));
-    assert!(text.contains("answer from bob") && text.contains(asked["id"].as_str().expect("an id")), "{text}");
+    let (text, _) = client.call(
+        "wait_for_message",
+        json!({"thread": asked["seq"], "timeout_s": 5}),
+    );
+    assert!(
+        text.contains("answer from bob") && text.contains(asked["id"].as_str().expect("an id")),
+        "{text}"
+    );
 }
 
 #[test]
@@ -266,9 +495,18 @@ fn who_is_there_is_told_in_a_line_each() {
     came(&world, "alice", 1);
     let (text, data) = client.call("list_agents", json!({}));
     assert!(text.contains("you are alice"), "{text}");
-    assert!(text.contains("bob: engineer, online, 0 unread; status: on it"), "{text}");
-    assert_eq!(data["agents"].as_array().map(Vec::len), Some(4), "the human among them");
-    let alice = data["agents"].as_array().and_then(|agents| agents.iter().find(|agent| agent["id"] == "alice"));
+    assert!(
+        text.contains("bob: engineer, online, 0 unread; status: on it"),
+        "{text}"
+    );
+    assert_eq!(
+        data["agents"].as_array().map(Vec::len),
+        Some(4),
+        "the human among them"
+    );
+    let alice = data["agents"]
+        .as_array()
+        .and_then(|agents| agents.iter().find(|agent| agent["id"] == "alice"));
     assert_eq!(alice.map(|alice| &alice["unread"]), Some(&json!(1)));
 }
 
@@ -282,7 +520,11 @@ fn a_wait_ends_when_mail_comes_that_fits() {
     world.drop_file("bob", "x.json", r#"{"to": "alice", "body": "this one"}"#);
     let (text, _) = super::done(client.answer(waits));
     assert!(text.contains("this one") && !text.contains("not"), "{text}");
-    assert!(client.text("fetch_inbox", json!({})).contains("not this one"));
+    assert!(
+        client
+            .text("fetch_inbox", json!({}))
+            .contains("not this one")
+    );
     assert_eq!(world.names("inbox/alice/seen").len(), 1);
 }
 
@@ -300,8 +542,14 @@ fn a_message_that_can_not_be_routed_now_is_not_lost() {
     std::fs::remove_file(world.room("spool/checkpoint")).ok();
     let client = Client::of(&world, "alice");
     let (text, data) = client.call("send_message", json!({"to": "bob", "body": "after"}));
-    assert!(text.starts_with("pending to bob") && text.contains("do not send it again"), "{text}");
-    assert!(data["seq"].is_null() && data["pending"].is_string(), "{data}");
+    assert!(
+        text.starts_with("pending to bob") && text.contains("do not send it again"),
+        "{text}"
+    );
+    assert!(
+        data["seq"].is_null() && data["pending"].is_string(),
+        "{data}"
+    );
     drop(client);
     std::fs::write(&log, &good).expect("a log");
     world.ok(&["inbox", "bob"]);
@@ -313,7 +561,14 @@ fn a_status_that_is_none_is_answered_with_all_that_there_are() {
     let (_world, client) = room();
     for status in ["done", "actoned", ""] {
         let said = client.fails("acknowledge_message", json!({"id": "#2", "status": status}));
-        for known in ["acknowledged", "actioned", "resolved", "superseded", "withdrawn", "abandoned"] {
+        for known in [
+            "acknowledged",
+            "actioned",
+            "resolved",
+            "superseded",
+            "withdrawn",
+            "abandoned",
+        ] {
             assert!(said.contains(known), "{status:?}: {said}");
         }
     }

@@ -10,11 +10,19 @@ use std::fmt;
 #[derive(Clone)]
 pub(super) enum Act {
     /// A sender drops a letter.
-    Drop { sender: Name, letter: Letter, as_: Dropping },
+    Drop {
+        sender: Name,
+        letter: Letter,
+        as_: Dropping,
+    },
     /// A sender drops a file that it dropped before, under a new name.
     Again { which: usize, as_: Dropping },
     /// A recipient takes one of its unread messages.
-    Take { agent: Name, which: usize, way: Taking },
+    Take {
+        agent: Name,
+        which: usize,
+        way: Taking,
+    },
     /// Somebody edits the registry.
     Edit(Edit),
     /// So many hours pass; before the first time that they do, it is today.
@@ -65,11 +73,19 @@ pub(super) enum Side {
 /// Any act, with kills or without.
 pub(super) fn acts(kills: bool) -> BoxedStrategy<Act> {
     let sender = || prop_oneof![8 => select(&AGENTS[..4]), 1 => select(&AGENTS[..])];
-    let drop = (sender(), letter(), dropping()).prop_map(|(sender, letter, as_)| Act::Drop { sender, letter, as_ });
+    let drop = (sender(), letter(), dropping()).prop_map(|(sender, letter, as_)| Act::Drop {
+        sender,
+        letter,
+        as_,
+    });
     let again = (0..64usize, dropping()).prop_map(|(which, as_)| Act::Again { which, as_ });
     let way = select(vec![Taking::ToSeen, Taking::Delete, Taking::Elsewhere]);
     let takers = [&AGENTS[..], &["human"]].concat();
-    let take = (select(takers), 0..8usize, way).prop_map(|(agent, which, way)| Act::Take { agent, which, way });
+    let take = (select(takers), 0..8usize, way).prop_map(|(agent, which, way)| Act::Take {
+        agent,
+        which,
+        way,
+    });
     // Hours can pass only in a build whose clock can be set.
     let later = u32::from(cfg!(any(debug_assertions, feature = "failpoints")));
     let calls = prop_oneof![1..20usize, 1..150usize];
@@ -88,8 +104,15 @@ pub(super) fn acts(kills: bool) -> BoxedStrategy<Act> {
 }
 
 fn letter() -> impl Strategy<Value = Letter> {
-    let broken = vec![Broken::NotJson, Broken::List, Broken::KeyTwice, Broken::Empty, Broken::Truncated];
-    let follow = (select(&TOPICS[..]), any::<bool>()).prop_map(|(topic, follow)| Letter::Follow { topic, follow });
+    let broken = vec![
+        Broken::NotJson,
+        Broken::List,
+        Broken::KeyTwice,
+        Broken::Empty,
+        Broken::Truncated,
+    ];
+    let follow = (select(&TOPICS[..]), any::<bool>())
+        .prop_map(|(topic, follow)| Letter::Follow { topic, follow });
     prop_oneof![10 => mail().prop_map(Letter::Mail), 2 => follow, 1 => select(broken).prop_map(Letter::Broken)]
 }
 
@@ -102,14 +125,16 @@ fn mail() -> impl Strategy<Value = Mail> {
         2 => (1..24u32).prop_map(|hours| Some(Expires::At(hours))),
     ];
     let flaw = prop_oneof![12 => Just(None), 1 => Just(Some(Flaw::Spoofed)), 1 => Just(Some(Flaw::SaysNothing))];
-    (to, id, 0..3u8, expires, flaw, prop::bool::weighted(0.2)).prop_map(|(to, id, body, expires, flaw, spelled)| Mail {
-        to,
-        id,
-        body,
-        expires,
-        flaw,
-        spelled,
-    })
+    (to, id, 0..3u8, expires, flaw, prop::bool::weighted(0.2)).prop_map(
+        |(to, id, body, expires, flaw, spelled)| Mail {
+            to,
+            id,
+            body,
+            expires,
+            flaw,
+            spelled,
+        },
+    )
 }
 
 fn address() -> impl Strategy<Value = Address> {
@@ -130,10 +155,12 @@ fn address() -> impl Strategy<Value = Address> {
 
 fn dropping() -> impl Strategy<Value = Dropping> {
     let first = select(vec!['a', 'm', 'z']);
-    (first, any::<bool>(), prop::bool::weighted(0.03)).prop_map(|(first, in_place, aside)| Dropping {
-        first,
-        in_place,
-        aside,
+    (first, any::<bool>(), prop::bool::weighted(0.03)).prop_map(|(first, in_place, aside)| {
+        Dropping {
+            first,
+            in_place,
+            aside,
+        }
     })
 }
 
@@ -149,34 +176,59 @@ fn edit() -> impl Strategy<Value = Edit> {
         select(&AGENTS[..]).prop_map(Edit::Retire),
         select(&AGENTS[..]).prop_map(Edit::Activate),
         (select(&AGENTS[..]), select(&ROLES[..])).prop_map(|(agent, role)| Edit::Role(agent, role)),
-        (select(&ALIASES[..]), prop::collection::vec(target, 1..3)).prop_map(|(alias, to)| Edit::Alias(alias, to)),
+        (select(&ALIASES[..]), prop::collection::vec(target, 1..3))
+            .prop_map(|(alias, to)| Edit::Alias(alias, to)),
     ]
 }
 
 impl Dropping {
     /// The name of the so manieth file that is dropped.
     pub(super) fn name(self, number: usize) -> String {
-        format!("{}{number:03}.{}", self.first, if self.aside { "txt" } else { "json" })
+        format!(
+            "{}{number:03}.{}",
+            self.first,
+            if self.aside { "txt" } else { "json" }
+        )
     }
 }
 
 impl fmt::Debug for Act {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Act::Drop { sender, letter, as_ } => write!(f, "{sender} drops {letter:?}{as_}"),
-            Act::Again { which, as_ } => write!(f, "dropped again: of the files so far the one at {which}{as_}"),
-            Act::Take { agent, which, way } => write!(f, "{agent} takes unread message {which}: {way:?}"),
+            Act::Drop {
+                sender,
+                letter,
+                as_,
+            } => write!(f, "{sender} drops {letter:?}{as_}"),
+            Act::Again { which, as_ } => write!(
+                f,
+                "dropped again: of the files so far the one at {which}{as_}"
+            ),
+            Act::Take { agent, which, way } => {
+                write!(f, "{agent} takes unread message {which}: {way:?}")
+            }
             Act::Edit(edit) => write!(f, "the registry is edited: {edit:?}"),
             Act::Later(hours) => write!(f, "{hours} hours pass, counted from {} on", instant(0)),
             Act::Pass => write!(f, "a pass"),
-            Act::Killed { call, side } => write!(f, "a pass is killed at its call {call}: {side:?}"),
+            Act::Killed { call, side } => {
+                write!(f, "a pass is killed at its call {call}: {side:?}")
+            }
         }
     }
 }
 
 impl fmt::Display for Dropping {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let how = if self.in_place { ", written in place" } else { "" };
-        write!(f, " as {}…{}{how}", self.first, if self.aside { ".txt" } else { ".json" })
+        let how = if self.in_place {
+            ", written in place"
+        } else {
+            ""
+        };
+        write!(
+            f,
+            " as {}…{}{how}",
+            self.first,
+            if self.aside { ".txt" } else { ".json" }
+        )
     }
 }

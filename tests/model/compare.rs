@@ -29,17 +29,40 @@ pub(super) struct Outcome {
 /// Everything in the log that is about a message, by number.
 pub(super) fn outcomes(room: &Room) -> BTreeMap<u64, Outcome> {
     let mut outcomes = BTreeMap::new();
-    let mut segments: Vec<_> = fs::read_dir(room.path("log")).expect("a log").flatten().map(|e| e.path()).collect();
+    let mut segments: Vec<_> = fs::read_dir(room.path("log"))
+        .expect("a log")
+        .flatten()
+        .map(|e| e.path())
+        .collect();
     segments.sort();
     for segment in segments {
-        for line in fs::read(segment).expect("a segment").split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+        for line in fs::read(segment)
+            .expect("a segment")
+            .split(|byte| *byte == b'\n')
+            .filter(|line| !line.is_empty())
+        {
             let record: Record = serde_json::from_slice(line).expect("a record");
-            if matches!(record.event, Event::Accepted | Event::Rejected | Event::Duplicate | Event::Notice) {
-                let to = record.recipients().filter_map(|(agent, _)| known(agent)).collect();
+            if matches!(
+                record.event,
+                Event::Accepted | Event::Rejected | Event::Duplicate | Event::Notice
+            ) {
+                let to = record
+                    .recipients()
+                    .filter_map(|(agent, _)| known(agent))
+                    .collect();
                 let is_mail = record.event == Event::Accepted && record.act.is_none();
-                let name = || unreached_subject(record.from.as_deref()?, record.id.as_deref()?).into();
+                let name =
+                    || unreached_subject(record.from.as_deref()?, record.id.as_deref()?).into();
                 let unreached = if is_mail { name() } else { None };
-                outcomes.insert(record.seq, Outcome { event: record.event, to, about: record.about, unreached });
+                outcomes.insert(
+                    record.seq,
+                    Outcome {
+                        event: record.event,
+                        to,
+                        about: record.about,
+                        unreached,
+                    },
+                );
             }
         }
     }
@@ -47,12 +70,20 @@ pub(super) fn outcomes(room: &Room) -> BTreeMap<u64, Outcome> {
 }
 
 fn known(agent: &str) -> Option<Name> {
-    AGENTS.into_iter().chain([HUMAN]).find(|name| *name == agent)
+    AGENTS
+        .into_iter()
+        .chain([HUMAN])
+        .find(|name| *name == agent)
 }
 
 /// Everything that is wrong with the room.
 pub(super) fn complaints(room: &Room, state: &State) -> Vec<String> {
-    let mut compared = Compared { room, state, outcomes: outcomes(room), wrong: room.found.again.clone() };
+    let mut compared = Compared {
+        room,
+        state,
+        outcomes: outcomes(room),
+        wrong: room.found.again.clone(),
+    };
     let became = compared.files();
     compared.ids(&became);
     compared.copies(&became);
@@ -77,35 +108,52 @@ struct Compared<'a> {
 
 impl Compared<'_> {
     fn files(&mut self) -> Became {
-        let retired = [("sent", self.retired("sent")), ("rejected", self.retired("rejected"))];
-        let blocked = status::status(&self.room.open()).expect("how the room stands").blocked;
+        let retired = [
+            ("sent", self.retired("sent")),
+            ("rejected", self.retired("rejected")),
+        ];
+        let blocked = status::status(&self.room.open())
+            .expect("how the room stands")
+            .blocked;
         let mut became = Vec::new();
         for file in &self.state.files {
             let said = format!("{} of {} ({:?})", file.name, file.sender, file.letter);
             let key = (file.sender.to_owned(), file.name.clone());
             let mut places: Vec<(&str, u64)> = Vec::new();
-            let numbers = |list: &BTreeMap<_, Vec<u64>>| list.get(&key).cloned().unwrap_or_default();
-            retired.iter().for_each(|(place, list)| places.extend(numbers(list).into_iter().map(|seq| (*place, seq))));
+            let numbers =
+                |list: &BTreeMap<_, Vec<u64>>| list.get(&key).cloned().unwrap_or_default();
+            retired.iter().for_each(|(place, list)| {
+                places.extend(numbers(list).into_iter().map(|seq| (*place, seq)))
+            });
             let waiting = format!("outbox/{}/{}", file.sender, file.name);
             let waits = self.room.path(&waiting).exists();
             let fate = match &*places {
                 [] if waits => None,
                 [(place, seq)] if !waits => Some((*seq, self.fate(file, place, *seq))),
                 several => {
-                    self.wrong.push(format!("lost or doubled: {said}: in its outbox {waits}, and in {several:?}"));
+                    self.wrong.push(format!(
+                        "lost or doubled: {said}: in its outbox {waits}, and in {several:?}"
+                    ));
                     None
                 }
             };
             match &fate {
                 Some((_, fate)) if !file.fates.iter().any(|one| allows(one, fate)) => {
-                    self.wrong.push(format!("{said}: is {fate:?}, and the model says {:?}", file.fates));
+                    self.wrong.push(format!(
+                        "{said}: is {fate:?}, and the model says {:?}",
+                        file.fates
+                    ));
                 }
-                None if waits && !file.open => {
-                    self.wrong.push(format!("{said} still waits, and should be {:?}", file.fates))
-                }
+                None if waits && !file.open => self.wrong.push(format!(
+                    "{said} still waits, and should be {:?}",
+                    file.fates
+                )),
                 None if waits && !file.aside => {
                     let place = format!("outbox/{}", file.sender);
-                    if !blocked.iter().any(|one| one.what == waiting || one.what == place) {
+                    if !blocked
+                        .iter()
+                        .any(|one| one.what == waiting || one.what == place)
+                    {
                         self.wrong.push(format!("{said} waits without a reason"));
                     }
                 }
@@ -123,10 +171,14 @@ impl Compared<'_> {
             for name in names(&self.room.path(place).join(agent)) {
                 match name.split_once('~') {
                     Some((seq, original)) if !name.ends_with(".error.json") => {
-                        all.entry((agent.to_owned(), original.to_owned())).or_default().extend(seq.parse::<u64>());
+                        all.entry((agent.to_owned(), original.to_owned()))
+                            .or_default()
+                            .extend(seq.parse::<u64>());
                     }
                     Some(_) => {}
-                    None => self.wrong.push(format!("{place}/{agent}/{name} has no number")),
+                    None => self
+                        .wrong
+                        .push(format!("{place}/{agent}/{name} has no number")),
                 }
             }
         }
@@ -134,22 +186,34 @@ impl Compared<'_> {
     }
 
     fn fate(&mut self, file: &File, place: &str, seq: u64) -> Fate {
-        let path = self.room.path(place).join(file.sender).join(format!("{seq}~{}", file.name));
+        let path = self
+            .room
+            .path(place)
+            .join(file.sender)
+            .join(format!("{seq}~{}", file.name));
         if fs::read(&path).expect("an original") != file.letter.bytes() {
-            self.wrong.push(format!("{} is not as it was dropped", path.display()));
+            self.wrong
+                .push(format!("{} is not as it was dropped", path.display()));
         }
         let outcome = self.outcomes.get(&seq);
-        let to = outcome.map(|outcome| outcome.to.clone()).unwrap_or_default();
+        let to = outcome
+            .map(|outcome| outcome.to.clone())
+            .unwrap_or_default();
         match (place, outcome.map(|outcome| outcome.event)) {
-            ("sent", Some(Event::Accepted)) => {
-                Fate::Accepted(super::people::Reach { surely: to, ..Default::default() })
-            }
+            ("sent", Some(Event::Accepted)) => Fate::Accepted(super::people::Reach {
+                surely: to,
+                ..Default::default()
+            }),
             ("sent", Some(Event::Duplicate)) => Fate::Duplicate,
-            ("rejected", Some(Event::Rejected)) => {
-                Fate::Refused { codes: self.codes(file, seq), bounced: !to.is_empty() }
-            }
+            ("rejected", Some(Event::Rejected)) => Fate::Refused {
+                codes: self.codes(file, seq),
+                bounced: !to.is_empty(),
+            },
             (place, event) => {
-                self.wrong.push(format!("{} is in {place}, and {event:?} in the log", file.name));
+                self.wrong.push(format!(
+                    "{} is in {place}, and {event:?} in the log",
+                    file.name
+                ));
                 Fate::Duplicate
             }
         }
@@ -158,14 +222,27 @@ impl Compared<'_> {
     fn codes(&mut self, file: &File, seq: u64) -> BTreeSet<Name> {
         let name = format!("{seq}~{}.error.json", file.name.trim_end_matches(".json"));
         let path = self.room.path("rejected").join(file.sender).join(name);
-        let explained: Value =
-            fs::read(&path).map(|bytes| serde_json::from_slice(&bytes).expect("JSON")).unwrap_or_default();
-        let problems = explained["problems"].as_array().cloned().unwrap_or_default();
+        let explained: Value = fs::read(&path)
+            .map(|bytes| serde_json::from_slice(&bytes).expect("JSON"))
+            .unwrap_or_default();
+        let problems = explained["problems"]
+            .as_array()
+            .cloned()
+            .unwrap_or_default();
         if problems.is_empty() {
-            self.wrong.push(format!("{} explains nothing", path.display()));
+            self.wrong
+                .push(format!("{} explains nothing", path.display()));
         }
         // The model's codes are all there are here; any other shows as a difference.
-        problems.iter().map(|problem| CODES.into_iter().find(|code| problem["code"] == *code).unwrap_or("?")).collect()
+        problems
+            .iter()
+            .map(|problem| {
+                CODES
+                    .into_iter()
+                    .find(|code| problem["code"] == *code)
+                    .unwrap_or("?")
+            })
+            .collect()
     }
 
     /// An id is used once; what repeats it is a duplicate or refused, as its content says.
@@ -173,23 +250,30 @@ impl Compared<'_> {
         let mut used: BTreeMap<(Name, u8), Vec<Used<'_>>> = BTreeMap::new();
         for (file, fate) in self.state.files.iter().zip(became) {
             if let (Some(id), Some((seq, fate))) = (file.id(), fate) {
-                used.entry((file.sender, id)).or_default().push((*seq, file, fate));
+                used.entry((file.sender, id))
+                    .or_default()
+                    .push((*seq, file, fate));
             }
         }
         for ((sender, id), mut all) in used {
             all.sort_by_key(|(seq, ..)| *seq);
             let mut first: Option<&File> = None;
             for (seq, file, fate) in all {
-                let same = first.and_then(|first| Some(first.letter.mail()?.is_same(file.letter.mail()?)));
+                let same =
+                    first.and_then(|first| Some(first.letter.mail()?.is_same(file.letter.mail()?)));
                 let fits = match fate {
                     Fate::Accepted(_) => same.is_none(),
                     Fate::Duplicate => same == Some(true),
-                    Fate::Refused { codes, .. } => !codes.contains("id_reused") || same == Some(false),
+                    Fate::Refused { codes, .. } => {
+                        !codes.contains("id_reused") || same == Some(false)
+                    }
                 };
                 if !fits && matches!(fate, Fate::Accepted(_)) {
-                    self.wrong.push(format!("m-{id} of {sender} was routed once more, as {seq}"));
+                    self.wrong
+                        .push(format!("m-{id} of {sender} was routed once more, as {seq}"));
                 } else if !fits {
-                    self.wrong.push(format!("m-{id} of {sender}, message {seq}, is {fate:?}"));
+                    self.wrong
+                        .push(format!("m-{id} of {sender}, message {seq}, is {fate:?}"));
                 }
                 if matches!(fate, Fate::Accepted(_)) {
                     first = Some(file);
@@ -201,28 +285,48 @@ impl Compared<'_> {
     /// Everybody found every message that was for it once, whole, and nothing else.
     fn copies(&mut self, became: &Became) {
         let mut found: BTreeMap<(Name, u64), usize> = BTreeMap::new();
-        let letters: BTreeMap<u64, &File> =
-            became.iter().zip(&self.state.files).filter_map(|(fate, file)| Some((fate.as_ref()?.0, file))).collect();
+        let letters: BTreeMap<u64, &File> = became
+            .iter()
+            .zip(&self.state.files)
+            .filter_map(|(fate, file)| Some((fate.as_ref()?.0, file)))
+            .collect();
         for ((agent, name), bytes) in &self.room.found.copies {
             let copy: Value = serde_json::from_slice(bytes).unwrap_or_default();
             let seq = copy["delivery"]["seq"].as_u64().unwrap_or_default();
             *found.entry((agent, seq)).or_default() += 1;
-            let is_for = self.outcomes.get(&seq).is_some_and(|outcome| outcome.to.contains(agent));
+            let is_for = self
+                .outcomes
+                .get(&seq)
+                .is_some_and(|outcome| outcome.to.contains(agent));
             if !is_for || copy["to"] != **agent {
-                self.wrong.push(format!("{agent} found {name}, which is for {}", copy["to"]));
+                self.wrong
+                    .push(format!("{agent} found {name}, which is for {}", copy["to"]));
             }
-            let accepted = self.outcomes.get(&seq).filter(|outcome| outcome.event == Event::Accepted);
+            let accepted = self
+                .outcomes
+                .get(&seq)
+                .filter(|outcome| outcome.event == Event::Accepted);
             let file = letters.get(&seq).filter(|_| accepted.is_some());
-            self.wrong
-                .extend(file.and_then(|file| differs(file, &copy)).map(|what| format!("{agent}, {name}: {what}")));
+            self.wrong.extend(
+                file.and_then(|file| differs(file, &copy))
+                    .map(|what| format!("{agent}, {name}: {what}")),
+            );
             self.still_there(agent, name, file.copied());
         }
         for (seq, outcome) in &self.outcomes {
-            for agent in outcome.to.iter().filter(|_| outcome.event != Event::Duplicate) {
+            for agent in outcome
+                .to
+                .iter()
+                .filter(|_| outcome.event != Event::Duplicate)
+            {
                 match found.get(&(agent, *seq)) {
                     Some(1) => {}
-                    None => self.wrong.push(format!("lost: message {seq} for {agent}: {outcome:?}")),
-                    Some(n) => self.wrong.push(format!("message {seq} came to {agent} {n} times, so once more")),
+                    None => self
+                        .wrong
+                        .push(format!("lost: message {seq} for {agent}: {outcome:?}")),
+                    Some(n) => self.wrong.push(format!(
+                        "message {seq} came to {agent} {n} times, so once more"
+                    )),
                 }
             }
         }
@@ -231,25 +335,37 @@ impl Compared<'_> {
     // Nobody but its reader takes a message out of an inbox, unless its time has passed.
     fn still_there(&mut self, agent: Name, name: &str, file: Option<&File>) {
         let taken = self.room.found.taken.contains(&(agent, name.to_owned()));
-        let expires = file.and_then(|file| file.letter.mail()).and_then(|mail| mail.expires);
-        let below = if self.state.is_over(expires) { EXPIRED } else { "" };
+        let expires = file
+            .and_then(|file| file.letter.mail())
+            .and_then(|mail| mail.expires);
+        let below = if self.state.is_over(expires) {
+            EXPIRED
+        } else {
+            ""
+        };
         let place = self.room.path("inbox").join(agent).join(below).join(name);
         if !taken && !place.exists() {
-            self.wrong.push(format!("unread, but gone: {}", place.display()));
+            self.wrong
+                .push(format!("unread, but gone: {}", place.display()));
         }
     }
 
     fn notices(&mut self) {
         for agent in AGENTS {
             let about = format!("outbox:{agent}");
-            let told = self.outcomes.values().filter(|outcome| outcome.about.as_deref() == Some(&about)).count();
+            let told = self
+                .outcomes
+                .values()
+                .filter(|outcome| outcome.about.as_deref() == Some(&about))
+                .count();
             let fits = match self.state.notices.get(agent) {
                 None => told == 0,
                 Some(false) => told <= 1,
                 Some(true) => told == 1,
             };
             if !fits {
-                self.wrong.push(format!("the human was told of {about} {told} times"));
+                self.wrong
+                    .push(format!("the human was told of {about} {told} times"));
             }
         }
     }
@@ -257,21 +373,38 @@ impl Compared<'_> {
     /// A message without recipients has one notice; every other one at most one.
     fn unreached(&mut self) {
         for (seq, outcome) in &self.outcomes {
-            let Some(about) = &outcome.unreached else { continue };
-            let notices = self.outcomes.values().filter(|other| other.about.as_ref() == Some(about)).count();
+            let Some(about) = &outcome.unreached else {
+                continue;
+            };
+            let notices = self
+                .outcomes
+                .values()
+                .filter(|other| other.about.as_ref() == Some(about))
+                .count();
             if notices > 1 || outcome.to.is_empty() && notices == 0 {
-                self.wrong.push(format!("message {seq} to {:?} has {notices} notices {about}", outcome.to));
+                self.wrong.push(format!(
+                    "message {seq} to {:?} has {notices} notices {about}",
+                    outcome.to
+                ));
             }
         }
     }
 
     fn left_over(&mut self) {
         for directory in ["spool/claim", "spool/stage", "spool/quarantine"] {
-            let Ok(entries) = fs::read_dir(self.room.path(directory)) else { continue };
-            for name in entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()) {
+            let Ok(entries) = fs::read_dir(self.room.path(directory)) else {
+                continue;
+            };
+            for name in entries
+                .flatten()
+                .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            {
                 // The torn end of a log is rightly put aside.
                 if directory != "spool/quarantine" || !name.starts_with("log-") {
-                    self.wrong.push(format!("left over: {directory}/{name}; blocked: {:?}", self.room.blocked()));
+                    self.wrong.push(format!(
+                        "left over: {directory}/{name}; blocked: {:?}",
+                        self.room.blocked()
+                    ));
                 }
             }
         }
@@ -305,12 +438,18 @@ fn allows(said: &Fate, seen: &Fate) -> bool {
 
 /// What of the letter is not in its copy.
 fn differs(file: &File, copy: &Value) -> Option<String> {
-    let Letter::Mail(mail) = &file.letter else { return Some("a copy of no mail".into()) };
+    let Letter::Mail(mail) = &file.letter else {
+        return Some("a copy of no mail".into());
+    };
     let mut fields = mail.fields();
     let to = fields.shift_remove("to").unwrap_or_default();
     fields.insert("addressed_to".into(), to);
     fields.insert("from".into(), file.sender.into());
     fields.insert("type".into(), "message".into());
-    let differs = |(field, wanted): (&String, &Value)| (copy[field] != *wanted).then(|| field.clone());
-    fields.iter().find_map(differs).map(|field| format!("{field} is {}, not {}", copy[&field], fields[&field]))
+    let differs =
+        |(field, wanted): (&String, &Value)| (copy[field] != *wanted).then(|| field.clone());
+    fields
+        .iter()
+        .find_map(differs)
+        .map(|field| format!("{field} is {}, not {}", copy[&field], fields[&field]))
 }

@@ -66,7 +66,9 @@ impl Letter {
             }
             Letter::Broken(Broken::NotJson) => return b"{\"to\": bob}".to_vec(),
             Letter::Broken(Broken::List) => json!([{"to": "bob", "body": "hi"}]),
-            Letter::Broken(Broken::KeyTwice) => return br#"{"to": "bob", "body": "hi", "to": "carol"}"#.to_vec(),
+            Letter::Broken(Broken::KeyTwice) => {
+                return br#"{"to": "bob", "body": "hi", "to": "carol"}"#.to_vec();
+            }
             Letter::Broken(Broken::Empty) => return Vec::new(),
             Letter::Broken(Broken::Truncated) => return br#"{"to": "bob", "body": "h"#.to_vec(),
         };
@@ -105,21 +107,37 @@ impl Mail {
     pub(super) fn fields(&self) -> Map<String, Value> {
         let mut fields = Map::new();
         let texts: Vec<String> = self.to.iter().map(Address::text).collect();
-        fields.insert("to".into(), if let [one] = &*texts { json!(one) } else { json!(texts) });
+        fields.insert(
+            "to".into(),
+            if let [one] = &*texts {
+                json!(one)
+            } else {
+                json!(texts)
+            },
+        );
         fields.extend(self.id.map(|id| ("id".into(), json!(format!("m-{id}")))));
         if self.flaw != Some(Flaw::SaysNothing) {
-            fields.insert("body".into(), json!(format!("No. {}: \"käse\" 🧀\n", self.body)));
+            fields.insert(
+                "body".into(),
+                json!(format!("No. {}: \"käse\" 🧀\n", self.body)),
+            );
         }
         if self.flaw == Some(Flaw::Spoofed) {
             fields.insert("from".into(), json!("mallory"));
         }
-        fields.extend(self.expires.map(|expires| ("expires_at".into(), json!(expires.text()))));
+        fields.extend(
+            self.expires
+                .map(|expires| ("expires_at".into(), json!(expires.text()))),
+        );
         fields
     }
 
     /// Is it the same message, however it is spelled?
     pub(super) fn is_same(&self, other: &Mail) -> bool {
-        let plain = |mail: &Mail| Mail { spelled: false, ..mail.clone() };
+        let plain = |mail: &Mail| Mail {
+            spelled: false,
+            ..mail.clone()
+        };
         plain(self) == plain(other)
     }
 }

@@ -75,7 +75,10 @@ where
     T: StateMachineTest,
     T::Reference: ReferenceStateMachine<State = state::State, Transition = Act>,
 {
-    let kept = FileFailurePersistence::Direct(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/model/regressions.txt"));
+    let kept = FileFailurePersistence::Direct(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/model/regressions.txt"
+    ));
     let failure_persistence = keeps.then(|| Box::new(kept) as _);
     let source_file = Some(file!());
     let config = Config {
@@ -112,10 +115,23 @@ where
         panic!("{}", told(&e));
     }
     let figures = FIGURES.with(|figures| figures.take());
-    let words: Vec<String> = figures.iter().map(|(what, n)| format!("{n} {what}")).collect();
+    let words: Vec<String> = figures
+        .iter()
+        .map(|(what, n)| format!("{n} {what}"))
+        .collect();
     println!("model: {}", words.join(", "));
-    for met in ["accepted", "refused", "duplicate", "notice", "copies", "taken by recipients"] {
-        assert!(figures.contains_key(met), "nothing was {met}: the sequences don't reach enough");
+    for met in [
+        "accepted",
+        "refused",
+        "duplicate",
+        "notice",
+        "copies",
+        "taken by recipients",
+    ] {
+        assert!(
+            figures.contains_key(met),
+            "nothing was {met}: the sequences don't reach enough"
+        );
     }
     figures
 }
@@ -135,7 +151,11 @@ fn the_room_does_what_the_model_says() {
     holds::<Beside<false>>(100);
 }
 
-#[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 #[test]
 fn the_room_does_what_the_model_says_also_when_passes_are_killed() {
     let figures = holds::<Beside<true>>(50);
@@ -147,10 +167,14 @@ fn the_model_misses_the_duplicate_check() {
     if !cfg!(feature = "failpoints") {
         return skip("the program was built without the feature `failpoints`");
     }
-    let failed = run::<WithoutDuplicateCheck>(300, false).expect_err("a model that can't fail shows nothing");
+    let failed = run::<WithoutDuplicateCheck>(300, false)
+        .expect_err("a model that can't fail shows nothing");
     let told = told(&failed);
     println!("model without the duplicate check: {told}");
-    assert!(told.contains("once more"), "it fails for another reason: {told}");
+    assert!(
+        told.contains("once more"),
+        "it fails for another reason: {told}"
+    );
 }
 
 #[test]

@@ -79,7 +79,10 @@ pub(super) struct Reach {
 impl Reach {
     /// Can these be the recipients?
     pub(super) fn fits(&self, got: &BTreeSet<Name>) -> bool {
-        let chosen: Vec<&Name> = got.difference(&self.surely).filter(|who| !self.perhaps.contains(*who)).collect();
+        let chosen: Vec<&Name> = got
+            .difference(&self.surely)
+            .filter(|who| !self.perhaps.contains(*who))
+            .collect();
         let is_choice = |who: &&Name| self.one_of.iter().any(|group| group.contains(**who));
         self.surely.is_subset(got)
             && self.one_of.iter().all(|group| !group.is_disjoint(got))
@@ -90,9 +93,17 @@ impl Reach {
 
 impl People {
     pub(super) fn at_first() -> People {
-        let agents = (0..AT_FIRST).map(|n| Agent { id: AGENTS[n], role: ROLES[n.min(2)], retired: false });
+        let agents = (0..AT_FIRST).map(|n| Agent {
+            id: AGENTS[n],
+            role: ROLES[n.min(2)],
+            retired: false,
+        });
         let aliases = BTreeMap::from([(ALIASES[0], vec![Address::Capability])]);
-        People { agents: agents.collect(), aliases, topics: BTreeMap::from([(("carol", TOPICS[0]), Some(true))]) }
+        People {
+            agents: agents.collect(),
+            aliases,
+            topics: BTreeMap::from([(("carol", TOPICS[0]), Some(true))]),
+        }
     }
 
     pub(super) fn agent(&mut self, id: Name) -> Option<&mut Agent> {
@@ -101,7 +112,9 @@ impl People {
 
     /// May it send and be written to?
     pub(super) fn is_active(&self, id: Name) -> bool {
-        self.agents.iter().any(|agent| agent.id == id && !agent.retired)
+        self.agents
+            .iter()
+            .any(|agent| agent.id == id && !agent.retired)
     }
 
     /// Whom these addresses reach, or the codes with which they are refused.
@@ -114,16 +127,32 @@ impl People {
             };
             match behind {
                 None => drop(codes.insert("unknown_recipient")),
-                Some(targets) => codes.extend(targets.iter().filter_map(|to| self.add(from, to, &mut reach).err())),
+                Some(targets) => codes.extend(
+                    targets
+                        .iter()
+                        .filter_map(|to| self.add(from, to, &mut reach).err()),
+                ),
             }
         }
-        if codes.is_empty() { Ok(reach) } else { Err(codes) }
+        if codes.is_empty() {
+            Ok(reach)
+        } else {
+            Err(codes)
+        }
     }
 
     fn add(&self, from: Name, address: &Address, reach: &mut Reach) -> Result<(), Name> {
         let living = || self.agents.iter().filter(|agent| !agent.retired);
-        let group = |members: Vec<Name>, code: Name| if members.is_empty() { Err(code) } else { Ok(members) };
-        let role = |role: &Name| -> Vec<Name> { living().filter(|a| a.role == *role).map(|a| a.id).collect() };
+        let group = |members: Vec<Name>, code: Name| {
+            if members.is_empty() {
+                Err(code)
+            } else {
+                Ok(members)
+            }
+        };
+        let role = |role: &Name| -> Vec<Name> {
+            living().filter(|a| a.role == *role).map(|a| a.id).collect()
+        };
         let members = match address {
             Address::Nobody | Address::Alias(_) => return Err("unknown_recipient"),
             Address::Human => return self.one(HUMAN, reach),
@@ -141,19 +170,28 @@ impl People {
             }
             Address::Any(of) => {
                 let others: Vec<Name> = role(of).into_iter().filter(|id| *id != from).collect();
-                reach.one_of.insert(group(others, "empty_role")?.into_iter().collect());
+                reach
+                    .one_of
+                    .insert(group(others, "empty_role")?.into_iter().collect());
                 return Ok(());
             }
             Address::All => living().map(|agent| agent.id).collect(),
             Address::Role(of) => group(role(of), "empty_role")?,
-            Address::Capability => {
-                group(living().map(|a| a.id).filter(|id| *id == "bob").collect(), "empty_capability")?
-            }
-            Address::Pattern(pattern) => {
-                group(living().map(|a| a.id).filter(|id| matches(pattern, id)).collect(), "empty_pattern")?
-            }
+            Address::Capability => group(
+                living().map(|a| a.id).filter(|id| *id == "bob").collect(),
+                "empty_capability",
+            )?,
+            Address::Pattern(pattern) => group(
+                living()
+                    .map(|a| a.id)
+                    .filter(|id| matches(pattern, id))
+                    .collect(),
+                "empty_pattern",
+            )?,
         };
-        reach.surely.extend(members.into_iter().filter(|id| *id != from));
+        reach
+            .surely
+            .extend(members.into_iter().filter(|id| *id != from));
         Ok(())
     }
 
@@ -174,6 +212,10 @@ pub(super) const HUMAN: Name = "human";
 /// All patterns here end in their only star. An id counts also without its `agent_`.
 fn matches(pattern: &str, id: &str) -> bool {
     let start = pattern.trim_end_matches('*');
-    let ids = [Some(id), id.strip_prefix("agent_"), (id == "bob").then_some(BOB)];
+    let ids = [
+        Some(id),
+        id.strip_prefix("agent_"),
+        (id == "bob").then_some(BOB),
+    ];
     ids.into_iter().flatten().any(|id| id.starts_with(start))
 }

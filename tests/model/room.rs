@@ -55,9 +55,19 @@ impl Room {
         let memory = Path::new("/dev/shm");
         let mut builder = tempfile::Builder::new();
         builder.prefix("mailbag-model-");
-        let directory = if memory.is_dir() { builder.tempdir_in(memory) } else { builder.tempdir() };
+        let directory = if memory.is_dir() {
+            builder.tempdir_in(memory)
+        } else {
+            builder.tempdir()
+        };
         let directory = directory.expect("a temporary directory");
-        let room = Room { directory, fault, dropped: 0, found: Found::default(), last: None };
+        let room = Room {
+            directory,
+            fault,
+            dropped: 0,
+            found: Found::default(),
+            last: None,
+        };
         mailbag::room::Room::init(&room.path("")).expect("a room");
         let people = People::at_first();
         let agent = |n: usize| json!({"id": people.agents[n].id, "role": people.agents[n].role});
@@ -66,7 +76,11 @@ impl Room {
         agents[1]["capabilities"] = json!([CAPABILITY]);
         agents[2]["topics"] = json!([people.topics.keys().next().map(|(_, topic)| topic)]);
         let texts = |to: &[Address]| to.iter().map(Address::text).collect::<Vec<_>>();
-        let aliases: BTreeMap<_, _> = people.aliases.iter().map(|(alias, to)| (alias, texts(to))).collect();
+        let aliases: BTreeMap<_, _> = people
+            .aliases
+            .iter()
+            .map(|(alias, to)| (alias, texts(to)))
+            .collect();
         room.write_registry(&json!({"agents": agents, "aliases": aliases}));
         room
     }
@@ -104,10 +118,14 @@ impl Room {
         self.holds(&state);
         let before = (self.found.clone(), compare::outcomes(self));
         // An unfinished file is rejected once it has not changed for a while, which may be now.
-        let may_be_unfinished = state
-            .files
-            .iter()
-            .any(|file| file.letter.is_unfinished() && self.path("outbox").join(file.sender).join(&file.name).exists());
+        let may_be_unfinished = state.files.iter().any(|file| {
+            file.letter.is_unfinished()
+                && self
+                    .path("outbox")
+                    .join(file.sender)
+                    .join(&file.name)
+                    .exists()
+        });
         self.pass(&state);
         self.look();
         let after = (self.found.clone(), compare::outcomes(self));
@@ -122,7 +140,9 @@ impl Room {
         count("files", state.files.len());
         count("copies", self.found.copies.len());
         count("taken by recipients", self.found.taken.len());
-        compare::outcomes(self).values().for_each(|outcome| count(outcome.event.as_str(), 1));
+        compare::outcomes(self)
+            .values()
+            .for_each(|outcome| count(outcome.event.as_str(), 1));
     }
 
     fn holds(&mut self, state: &State) {
@@ -133,15 +153,23 @@ impl Room {
 
     /// What the router says of that which it cannot deliver.
     pub(super) fn blocked(&self) -> Vec<Blocked> {
-        status::status(&self.open()).map(|status| status.blocked).unwrap_or_default()
+        status::status(&self.open())
+            .map(|status| status.blocked)
+            .unwrap_or_default()
     }
 
     fn drop_file(&mut self, state: &State, in_place: bool) {
-        let Some(file) = state.files.get(self.dropped) else { return };
+        let Some(file) = state.files.get(self.dropped) else {
+            return;
+        };
         self.dropped += 1;
         let outbox = self.path("outbox").join(file.sender);
         fs::create_dir_all(&outbox).expect("an outbox");
-        let draft = outbox.join(if in_place { file.name.clone() } else { format!(".{}", file.name) });
+        let draft = outbox.join(if in_place {
+            file.name.clone()
+        } else {
+            format!(".{}", file.name)
+        });
         fs::write(&draft, file.letter.bytes()).expect("a file");
         fs::rename(draft, outbox.join(&file.name)).expect("it moves");
         crate::fuzz::outbox::let_go(&outbox.join(&file.name));
@@ -151,7 +179,9 @@ impl Room {
         self.look();
         let inbox = self.path("inbox").join(agent);
         let unread = names(&inbox);
-        let Some(name) = unread.get(which % unread.len().max(1)) else { return };
+        let Some(name) = unread.get(which % unread.len().max(1)) else {
+            return;
+        };
         let away = match way {
             Taking::ToSeen => Some(inbox.join("seen")),
             Taking::Elsewhere => Some(self.directory.path().join(agent)),
@@ -172,16 +202,26 @@ impl Room {
         for agent in AGENTS.into_iter().chain([HUMAN]) {
             let inbox = self.path("inbox").join(agent);
             let expired = inbox.join(compare::EXPIRED);
-            let there = names(&inbox).into_iter().map(|name| (inbox.join(&name), name));
-            for (file, name) in there.chain(names(&expired).into_iter().map(|name| (expired.join(&name), name))) {
+            let there = names(&inbox)
+                .into_iter()
+                .map(|name| (inbox.join(&name), name));
+            for (file, name) in there.chain(
+                names(&expired)
+                    .into_iter()
+                    .map(|name| (expired.join(&name), name)),
+            ) {
                 let bytes = fs::read(file).expect("a copy");
                 let key = (agent, name);
                 if self.found.taken.contains(&key) {
-                    self.found.again.push(format!("{} came to {agent} once more", key.1));
+                    self.found
+                        .again
+                        .push(format!("{} came to {agent} once more", key.1));
                 }
                 let before = self.found.copies.insert(key.clone(), bytes);
                 if before.is_some_and(|before| before != self.found.copies[&key]) {
-                    self.found.again.push(format!("{} of {agent} has other content now", key.1));
+                    self.found
+                        .again
+                        .push(format!("{} of {agent} has other content now", key.1));
                 }
             }
         }
@@ -193,13 +233,22 @@ impl Room {
         let agents = registry["agents"].as_array_mut().expect("a list");
         let find = |id: &str| agents.iter().position(|agent| agent["id"] == id);
         match edit {
-            Edit::Add(id, role) if find(id).is_none() => agents.push(json!({"id": id, "role": role})),
+            Edit::Add(id, role) if find(id).is_none() => {
+                agents.push(json!({"id": id, "role": role}))
+            }
             Edit::Add(..) => {}
-            Edit::Retire(id) => find(id).into_iter().for_each(|n| agents[n]["status"] = json!("retired")),
-            Edit::Activate(id) => find(id).into_iter().for_each(|n| agents[n]["status"] = json!("online")),
-            Edit::Role(id, role) => find(id).into_iter().for_each(|n| agents[n]["role"] = json!(role)),
+            Edit::Retire(id) => find(id)
+                .into_iter()
+                .for_each(|n| agents[n]["status"] = json!("retired")),
+            Edit::Activate(id) => find(id)
+                .into_iter()
+                .for_each(|n| agents[n]["status"] = json!("online")),
+            Edit::Role(id, role) => find(id)
+                .into_iter()
+                .for_each(|n| agents[n]["role"] = json!(role)),
             Edit::Alias(alias, to) => {
-                registry["aliases"][alias] = json!(to.iter().map(Address::text).collect::<Vec<_>>());
+                registry["aliases"][alias] =
+                    json!(to.iter().map(Address::text).collect::<Vec<_>>());
             }
         }
         self.write_registry(&registry);
@@ -207,7 +256,11 @@ impl Room {
 
     fn write_registry(&self, registry: &Value) {
         let beside = self.path(".registry.json.editing");
-        fs::write(&beside, serde_json::to_vec_pretty(registry).expect("JSON prints")).expect("a registry");
+        fs::write(
+            &beside,
+            serde_json::to_vec_pretty(registry).expect("JSON prints"),
+        )
+        .expect("a registry");
         fs::rename(beside, self.path("registry.json")).expect("it moves");
     }
 
@@ -220,12 +273,20 @@ impl Room {
             }
         }
         let ran = self.command(state).output().expect("the program runs");
-        assert!(ran.status.success(), "a pass: {}, {}", ran.status, String::from_utf8_lossy(&ran.stderr));
+        assert!(
+            ran.status.success(),
+            "a pass: {}, {}",
+            ran.status,
+            String::from_utf8_lossy(&ran.stderr)
+        );
     }
 
     fn command(&self, state: &State) -> Command {
         let mut command = Command::new(PROGRAM);
-        command.args(["run", "--once", "--room"]).arg(self.path("")).current_dir(self.directory.path());
+        command
+            .args(["run", "--once", "--room"])
+            .arg(self.path(""))
+            .current_dir(self.directory.path());
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("MAILBAG_")) {
             command.env_remove(name);
         }
@@ -234,7 +295,11 @@ impl Room {
         command
     }
 
-    #[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
+    #[cfg(all(
+        target_os = "linux",
+        target_env = "gnu",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    ))]
     fn kill(&self, state: &State, call: usize, side: Side) {
         use crate::sweep::tracer::{End, Moment, Plan, Tracer};
         let moment = match side {
@@ -243,13 +308,23 @@ impl Room {
             Side::After => Moment::After,
         };
         let mut tracer = Tracer::new(&self.path("")).expect("a tracer");
-        let outcome = tracer.run(self.command(state), Plan::Kill { call, moment }).expect("it can be traced");
+        let outcome = tracer
+            .run(self.command(state), Plan::Kill { call, moment })
+            .expect("it can be traced");
         let ended = matches!(outcome.end, End::Killed | End::Exited(0));
         count("passes killed", usize::from(outcome.end == End::Killed));
-        assert!(ended, "the pass to be killed ended as {:?}: {}", outcome.end, outcome.stderr);
+        assert!(
+            ended,
+            "the pass to be killed ended as {:?}: {}",
+            outcome.end, outcome.stderr
+        );
     }
 
-    #[cfg(not(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64"))))]
+    #[cfg(not(all(
+        target_os = "linux",
+        target_env = "gnu",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    )))]
     fn kill(&self, state: &State, _: usize, _: Side) {
         self.pass(state);
     }
@@ -259,7 +334,9 @@ impl Room {
 pub(super) fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let mut names: Vec<String> = names.filter(|name| name.ends_with(".json") && !name.starts_with('.')).collect();
+    let mut names: Vec<String> = names
+        .filter(|name| name.ends_with(".json") && !name.starts_with('.'))
+        .collect();
     names.sort();
     names
 }

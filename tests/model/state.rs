@@ -51,7 +51,10 @@ pub(super) enum Fate {
     /// Known, and not delivered again.
     Duplicate,
     /// Refused for these reasons, with or without a message to its sender.
-    Refused { codes: BTreeSet<Name>, bounced: bool },
+    Refused {
+        codes: BTreeSet<Name>,
+        bounced: bool,
+    },
 }
 
 impl<const CRASHES: bool> ReferenceStateMachine for Model<CRASHES> {
@@ -61,7 +64,14 @@ impl<const CRASHES: bool> ReferenceStateMachine for Model<CRASHES> {
     fn init_state() -> BoxedStrategy<State> {
         let people = People::at_first();
         let (files, notices) = (Vec::new(), BTreeMap::new());
-        Just(State { people, files, hour: None, notices, killed: false }).boxed()
+        Just(State {
+            people,
+            files,
+            hour: None,
+            notices,
+            killed: false,
+        })
+        .boxed()
     }
 
     fn transitions(_: &State) -> BoxedStrategy<Act> {
@@ -77,7 +87,11 @@ impl State {
     /// The state after an act.
     pub(super) fn after(mut self, act: &Act) -> State {
         match act {
-            Act::Drop { sender, letter, as_ } => self.dropped(sender, letter.clone(), *as_),
+            Act::Drop {
+                sender,
+                letter,
+                as_,
+            } => self.dropped(sender, letter.clone(), *as_),
             Act::Again { which, as_ } => {
                 if !self.files.is_empty() {
                     let file = &self.files[which % self.files.len()];
@@ -95,22 +109,40 @@ impl State {
 
     fn dropped(&mut self, sender: Name, letter: Letter, as_: acts::Dropping) {
         let (name, fates) = (as_.name(self.files.len()), BTreeSet::new());
-        self.files.push(File { sender, name, letter, fates, open: true, aside: as_.aside, perhaps_taken: false });
+        self.files.push(File {
+            sender,
+            name,
+            letter,
+            fates,
+            open: true,
+            aside: as_.aside,
+            perhaps_taken: false,
+        });
     }
 
     /// Which files the router may take: those whose sender is registered now, or was when a killed pass came by.
     fn takes(&self, file: &File) -> bool {
-        file.open && !file.aside && !file.letter.is_unfinished() && self.people.is_active(file.sender)
+        file.open
+            && !file.aside
+            && !file.letter.is_unfinished()
+            && self.people.is_active(file.sender)
     }
 
     fn pass(&mut self) {
         self.wait();
-        if self.killed || self.files.iter().any(|file| file.open && file.perhaps_taken) {
+        if self.killed
+            || self
+                .files
+                .iter()
+                .any(|file| file.open && file.perhaps_taken)
+        {
             self.perhaps(true);
             self.killed = false;
             return;
         }
-        let mut waiting: Vec<usize> = (0..self.files.len()).filter(|n| self.takes(&self.files[*n])).collect();
+        let mut waiting: Vec<usize> = (0..self.files.len())
+            .filter(|n| self.takes(&self.files[*n]))
+            .collect();
         waiting.sort_by(|a, b| {
             let key = |n: usize| (self.files[n].sender, &self.files[n].name);
             key(*a).cmp(&key(*b))
@@ -120,7 +152,8 @@ impl State {
             let mut used = BTreeSet::new();
             let (batch, rest): (Vec<usize>, Vec<usize>) = waiting.into_iter().partition(|n| {
                 let file = &self.files[*n];
-                self.read(file).is_err() || file.id().is_none_or(|id| used.insert((file.sender, id)))
+                self.read(file).is_err()
+                    || file.id().is_none_or(|id| used.insert((file.sender, id)))
             });
             let fates: Vec<BTreeSet<Fate>> = batch.iter().map(|n| self.fates(*n)).collect();
             for (n, fates) in batch.iter().zip(fates) {
@@ -140,18 +173,33 @@ impl State {
         for n in 0..self.files.len() {
             self.files[n].perhaps_taken |= self.takes(&self.files[n]);
         }
-        let open: Vec<usize> = (0..self.files.len()).filter(|n| self.files[*n].open).collect();
-        let taken: Vec<usize> = open.into_iter().filter(|n| self.files[*n].perhaps_taken).collect();
+        let open: Vec<usize> = (0..self.files.len())
+            .filter(|n| self.files[*n].open)
+            .collect();
+        let taken: Vec<usize> = open
+            .into_iter()
+            .filter(|n| self.files[*n].perhaps_taken)
+            .collect();
         taken.iter().for_each(|n| self.follow(*n, false));
         for n in &taken {
             let fates = self.fates(*n);
             self.files[*n].fates.extend(fates);
         }
         if clean {
-            taken.iter().for_each(|n| self.files[*n].open = !self.people.is_active(self.files[*n].sender));
+            taken
+                .iter()
+                .for_each(|n| self.files[*n].open = !self.people.is_active(self.files[*n].sender));
             let done: Vec<usize> = taken.into_iter().filter(|n| !self.files[*n].open).collect();
-            let key = |n: usize| (self.files[n].sender, self.files[n].topic().map(|(topic, _)| topic));
-            let alone = |n: &&usize| done.iter().all(|other| other == *n || key(*other) != key(**n));
+            let key = |n: usize| {
+                (
+                    self.files[n].sender,
+                    self.files[n].topic().map(|(topic, _)| topic),
+                )
+            };
+            let alone = |n: &&usize| {
+                done.iter()
+                    .all(|other| other == *n || key(*other) != key(**n))
+            };
             let sure: Vec<usize> = done.iter().filter(alone).copied().collect();
             sure.into_iter().for_each(|n| self.follow(n, true));
         }
@@ -159,7 +207,11 @@ impl State {
 
     // Files that nobody takes, and why.
     fn wait(&mut self) {
-        for file in self.files.iter_mut().filter(|file| file.open && !file.aside) {
+        for file in self
+            .files
+            .iter_mut()
+            .filter(|file| file.open && !file.aside)
+        {
             let active = self.people.is_active(file.sender);
             if !active {
                 let sure = self.notices.entry(file.sender).or_default();
@@ -167,8 +219,15 @@ impl State {
                 *sure |= !self.killed && !file.perhaps_taken && !file.letter.is_unfinished();
             }
             if file.letter.is_unfinished() {
-                let code = if file.letter == Letter::Broken(Broken::Empty) { "empty" } else { "truncated" };
-                let refused = |bounced| Fate::Refused { codes: BTreeSet::from([code]), bounced };
+                let code = if file.letter == Letter::Broken(Broken::Empty) {
+                    "empty"
+                } else {
+                    "truncated"
+                };
+                let refused = |bounced| Fate::Refused {
+                    codes: BTreeSet::from([code]),
+                    bounced,
+                };
                 file.fates.extend([true, false].map(refused));
             }
         }
@@ -177,7 +236,9 @@ impl State {
     fn follow(&mut self, n: usize, surely: bool) {
         let file = &self.files[n];
         if let Some((topic, follow)) = file.topic() {
-            self.people.topics.insert((file.sender, topic), surely.then_some(follow));
+            self.people
+                .topics
+                .insert((file.sender, topic), surely.then_some(follow));
         }
     }
 
@@ -217,7 +278,11 @@ impl State {
         let mut fates = BTreeSet::new();
         for (other, mail) in self.rivals(n) {
             let same = file.letter.mail().is_some_and(|own| own.is_same(mail));
-            let fate = if same { [Fate::Duplicate].into() } else { refused(["id_reused"].into()) };
+            let fate = if same {
+                [Fate::Duplicate].into()
+            } else {
+                refused(["id_reused"].into())
+            };
             let accepted = |fate: &Fate| matches!(fate, Fate::Accepted(_));
             if !other.open && other.fates.iter().all(accepted) {
                 return fate;
@@ -236,10 +301,17 @@ impl State {
     /// Files of the same sender with the same id that may have come before.
     fn rivals(&self, n: usize) -> impl Iterator<Item = (&File, &Mail)> {
         let file = &self.files[n];
-        let others = self.files.iter().enumerate().filter(move |(other, _)| *other != n).map(|(_, other)| other);
+        let others = self
+            .files
+            .iter()
+            .enumerate()
+            .filter(move |(other, _)| *other != n)
+            .map(|(_, other)| other);
         others
             .filter(|other| !other.open || other.perhaps_taken)
-            .filter(move |other| other.sender == file.sender && file.id().is_some() && other.id() == file.id())
+            .filter(move |other| {
+                other.sender == file.sender && file.id().is_some() && other.id() == file.id()
+            })
             .filter_map(|other| Some((other, other.letter.mail()?)))
     }
 }
@@ -249,7 +321,9 @@ fn mail_codes(mail: &Mail, over: bool) -> BTreeSet<Name> {
         Flaw::Spoofed => "spoofed_sender",
         Flaw::SaysNothing => "no_content",
     });
-    flaw.into_iter().chain(over.then_some("expired_already")).collect()
+    flaw.into_iter()
+        .chain(over.then_some("expired_already"))
+        .collect()
 }
 
 impl File {
@@ -270,11 +344,24 @@ impl People {
     /// The registry after an edit. One that can't be made changes nothing.
     pub(super) fn edit(&mut self, edit: &Edit) {
         match edit {
-            Edit::Add(id, role) if self.agent(id).is_none() => self.agents.push(Agent { id, role, retired: false }),
+            Edit::Add(id, role) if self.agent(id).is_none() => self.agents.push(Agent {
+                id,
+                role,
+                retired: false,
+            }),
             Edit::Add(..) => {}
-            Edit::Retire(id) => self.agent(id).into_iter().for_each(|agent| agent.retired = true),
-            Edit::Activate(id) => self.agent(id).into_iter().for_each(|agent| agent.retired = false),
-            Edit::Role(id, role) => self.agent(id).into_iter().for_each(|agent| agent.role = role),
+            Edit::Retire(id) => self
+                .agent(id)
+                .into_iter()
+                .for_each(|agent| agent.retired = true),
+            Edit::Activate(id) => self
+                .agent(id)
+                .into_iter()
+                .for_each(|agent| agent.retired = false),
+            Edit::Role(id, role) => self
+                .agent(id)
+                .into_iter()
+                .for_each(|agent| agent.role = role),
             Edit::Alias(alias, to) => drop(self.aliases.insert(alias, to.clone())),
         }
     }

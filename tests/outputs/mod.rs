@@ -23,28 +23,51 @@ const WITHOUT: &[(&str, &str)] = &[
 fn every_command_has_a_schema_for_its_output() {
     let mut commands = Vec::new();
     collect(&mailbag::cli::command(), "", &mut commands);
-    let with: BTreeSet<&str> = mailbag::message::schema::OUTPUTS.iter().map(|(name, _)| *name).collect();
+    let with: BTreeSet<&str> = mailbag::message::schema::OUTPUTS
+        .iter()
+        .map(|(name, _)| *name)
+        .collect();
     let without: BTreeSet<&str> = WITHOUT.iter().map(|(name, _)| *name).collect();
     let is_told = |name: &&String| with.contains(name.as_str()) || without.contains(name.as_str());
     let missing: Vec<_> = commands.iter().filter(|name| !is_told(name)).collect();
-    assert!(missing.is_empty(), "no schema/output/<command>.schema.json for {missing:?}");
-    let gone: Vec<_> = with.iter().filter(|name| **name != "error" && !commands.iter().any(|c| c == **name)).collect();
-    assert!(gone.is_empty(), "schemas of commands that are not there: {gone:?}");
-    let there = std::fs::read_dir("schema/output").expect("the schemas").count();
-    assert_eq!(there, with.len(), "a file in schema/output is not compiled in");
+    assert!(
+        missing.is_empty(),
+        "no schema/output/<command>.schema.json for {missing:?}"
+    );
+    let gone: Vec<_> = with
+        .iter()
+        .filter(|name| **name != "error" && !commands.iter().any(|c| c == **name))
+        .collect();
+    assert!(
+        gone.is_empty(),
+        "schemas of commands that are not there: {gone:?}"
+    );
+    let there = std::fs::read_dir("schema/output")
+        .expect("the schemas")
+        .count();
+    assert_eq!(
+        there,
+        with.len(),
+        "a file in schema/output is not compiled in"
+    );
 }
 
 #[test]
 fn the_schemas_of_an_installation_name_every_client() {
     let clients = mailbag::clients::kind::Client::ALL.map(|client| client.as_str());
     for name in ["install", "uninstall"] {
-        let text = std::fs::read_to_string(format!("schema/output/{name}.schema.json")).expect("the schema");
+        let text = std::fs::read_to_string(format!("schema/output/{name}.schema.json"))
+            .expect("the schema");
         let mut lists = Vec::new();
         enumerations(&serde_json::from_str(&text).expect("JSON"), &mut lists);
         lists.retain(|list| list.iter().any(|word| word == clients[0]));
         assert!(!lists.is_empty(), "{name} names no client");
         for list in lists {
-            let words: Vec<&str> = list.iter().filter_map(Value::as_str).filter(|word| *word != "git").collect();
+            let words: Vec<&str> = list
+                .iter()
+                .filter_map(Value::as_str)
+                .filter(|word| *word != "git")
+                .collect();
             assert_eq!(words, clients, "{name}");
         }
     }
@@ -64,7 +87,13 @@ fn enumerations(schema: &Value, all: &mut Vec<Vec<Value>>) {
 
 /// The commands that do something by themselves.
 fn collect(command: &clap::Command, before: &str, all: &mut Vec<String>) {
-    let join = |name: &str| if before.is_empty() { name.to_owned() } else { format!("{before}-{name}") };
+    let join = |name: &str| {
+        if before.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{before}-{name}")
+        }
+    };
     for inner in command.get_subcommands() {
         let name = join(inner.get_name());
         // These have verbs, and are commands without one as well.
@@ -82,23 +111,51 @@ fn every_schema_is_one_has_its_version_and_is_printed_as_it_is() {
     for (name, text) in mailbag::message::schema::OUTPUTS {
         let schema: Value = serde_json::from_str(text).unwrap_or_else(|e| panic!("{name}: {e}"));
         assert_eq!(schema["$id"], format!("urn:mailbag:schema:output:{name}:1"));
-        assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema", "{name}");
-        assert!(schema["title"].as_str().is_some_and(|title| !title.is_empty()), "{name}");
+        assert_eq!(
+            schema["$schema"], "https://json-schema.org/draft/2020-12/schema",
+            "{name}"
+        );
+        assert!(
+            schema["title"]
+                .as_str()
+                .is_some_and(|title| !title.is_empty()),
+            "{name}"
+        );
         assert!(jsonschema::meta::is_valid(&schema), "{name}");
         assert!(listed.lines().any(|line| line == *name), "{name}");
-        assert_eq!(world.ok(&["schema", "--output", name]).trim_end(), text.trim_end());
+        assert_eq!(
+            world.ok(&["schema", "--output", name]).trim_end(),
+            text.trim_end()
+        );
     }
-    assert_eq!(world.ok(&["schema", "--output", "agent", "list"]), world.ok(&["schema", "--output", "agent-list"]));
-    assert!(world.fails(3, &["schema", "--output", "statu"]).contains("did you mean status"));
-    assert!(world.fails(2, &["schema", "registry", "--output", "status"]).contains("cannot be used"));
+    assert_eq!(
+        world.ok(&["schema", "--output", "agent", "list"]),
+        world.ok(&["schema", "--output", "agent-list"])
+    );
+    assert!(
+        world
+            .fails(3, &["schema", "--output", "statu"])
+            .contains("did you mean status")
+    );
+    assert!(
+        world
+            .fails(2, &["schema", "registry", "--output", "status"])
+            .contains("cannot be used")
+    );
 }
 
 #[test]
 fn what_every_command_prints_in_a_populated_room_is_what_its_schema_says() {
     let mut judged = Judged::default();
     populated::run_everything(&mut judged);
-    let all: BTreeSet<&str> = mailbag::message::schema::OUTPUTS.iter().map(|(name, _)| *name).collect();
-    let unseen: Vec<_> = all.iter().filter(|name| !judged.seen.contains_key(**name)).collect();
+    let all: BTreeSet<&str> = mailbag::message::schema::OUTPUTS
+        .iter()
+        .map(|(name, _)| *name)
+        .collect();
+    let unseen: Vec<_> = all
+        .iter()
+        .filter(|name| !judged.seen.contains_key(**name))
+        .collect();
     assert!(unseen.is_empty(), "no output was seen of {unseen:?}");
     judged.every_field_was_seen();
 }
@@ -114,13 +171,20 @@ impl Judged {
     /// Holds an output against the schema of its command: it fits, and has no field that the schema doesn't know.
     #[track_caller]
     fn judge(&mut self, name: &str, output: &Value) {
-        let text = mailbag::message::schema::output(name).unwrap_or_else(|| panic!("no schema for {name}"));
+        let text = mailbag::message::schema::output(name)
+            .unwrap_or_else(|| panic!("no schema for {name}"));
         let mut schema: Value = serde_json::from_str(text).expect("a schema");
         close(&mut schema);
         let validator: Validator = jsonschema::options().build(&schema).expect("a schema");
-        let wrong: Vec<String> = validator.iter_errors(output).map(|e| format!("{}: {e}", e.instance_path())).collect();
+        let wrong: Vec<String> = validator
+            .iter_errors(output)
+            .map(|e| format!("{}: {e}", e.instance_path()))
+            .collect();
         assert!(wrong.is_empty(), "{name}: {wrong:#?}\n{output:#}");
-        self.seen.entry(name.to_owned()).or_default().push(output.clone());
+        self.seen
+            .entry(name.to_owned())
+            .or_default()
+            .push(output.clone());
     }
 
     /// A field that no output had may be misspelt in its schema. Those that only trouble brings are named here.
@@ -128,9 +192,12 @@ impl Judged {
     fn every_field_was_seen(&self) {
         let mut missing = Vec::new();
         for (name, outputs) in &self.seen {
-            let schema: Value =
-                mailbag::message::schema::output(name).and_then(|text| serde_json::from_str(text).ok()).expect("it");
-            let required = schema["properties"].as_object().or_else(|| schema["items"]["properties"].as_object());
+            let schema: Value = mailbag::message::schema::output(name)
+                .and_then(|text| serde_json::from_str(text).ok())
+                .expect("it");
+            let required = schema["properties"]
+                .as_object()
+                .or_else(|| schema["items"]["properties"].as_object());
             for field in required.into_iter().flat_map(|fields| fields.keys()) {
                 let has = |value: &Value| match value {
                     Value::Array(items) => items.iter().any(|item| item.get(field).is_some()),
@@ -149,7 +216,9 @@ impl Judged {
 fn close(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
-            if fields.get("properties").is_some_and(Value::is_object) && !fields.contains_key("additionalProperties") {
+            if fields.get("properties").is_some_and(Value::is_object)
+                && !fields.contains_key("additionalProperties")
+            {
                 fields.insert("additionalProperties".into(), json!(false));
             }
             fields.values_mut().for_each(close);

@@ -9,7 +9,10 @@ use std::process::Stdio;
 
 /// Runs every command that prints JSON, in an order in which each has something to say.
 pub(super) fn run_everything(judged: &mut Judged) {
-    let mut run = Run { world: World::empty(), judged };
+    let mut run = Run {
+        world: World::empty(),
+        judged,
+    };
     registering(&mut run);
     trusting(&mut run);
     writing(&mut run);
@@ -26,10 +29,32 @@ pub(super) fn run_everything(judged: &mut Judged) {
 
 fn claiming(run: &mut Run<'_>) {
     run.ok("milestone", &["Half of it works", "--as", "alice"]);
-    let claim = run.ok("claim", &["src", "docs", "task:login", "--note", "Passkeys", "--as", "alice"]);
+    let claim = run.ok(
+        "claim",
+        &[
+            "src",
+            "docs",
+            "task:login",
+            "--note",
+            "Passkeys",
+            "--as",
+            "alice",
+        ],
+    );
     run.ok("thread", &[claim["id"].as_str().expect("an id")]);
     run.error(1, &["claim", "src/x.rs", "--as", "bob"]);
-    run.error(75, &["claim", "src/x.rs", "--wait", "--timeout", "10ms", "--as", "bob"]);
+    run.error(
+        75,
+        &[
+            "claim",
+            "src/x.rs",
+            "--wait",
+            "--timeout",
+            "10ms",
+            "--as",
+            "bob",
+        ],
+    );
     run.ok("handoff", &["carol", "docs", "--as", "alice"]);
     run.ok("claims", &[]);
     run.code(1, "claims", &["src/x.rs", "--as", "bob"]);
@@ -38,7 +63,11 @@ fn claiming(run: &mut Run<'_>) {
     run.ok("handoff", &["carol", "task:login", "--as", "alice"]);
     run.ok("decline", &["--as", "carol"]);
     // An approval that is decided, and one that its deadline denies.
-    run.world.drop_file("alice", "gate.json", r#"{"id": "gate", "to": "bob", "type": "approval", "body": "Deploy?"}"#);
+    run.world.drop_file(
+        "alice",
+        "gate.json",
+        r#"{"id": "gate", "to": "bob", "type": "approval", "body": "Deploy?"}"#,
+    );
     run.world.drop_file(
         "bob",
         "question.json",
@@ -52,16 +81,27 @@ fn claiming(run: &mut Run<'_>) {
     run.ok("pending", &["--as", "bob"]);
     run.ok("dismiss", &["--as", "bob", "port"]);
     let digest = run.world.digest("bob", "gate");
-    run.ok("decide", &["--as", "bob", "gate", "no", "--digest", &digest]);
+    run.ok(
+        "decide",
+        &["--as", "bob", "gate", "no", "--digest", &digest],
+    );
     let signed = r#"{"id": "signed", "to": "human", "type": "approval", "body": "Sign?", "signature": "required"}"#;
     run.world.drop_file("alice", "signed.json", signed);
     let digest = run.world.digest("human", "signed");
-    let output = run.world.at_terminal(&["decide", "signed", "no", "--digest", &digest, "--json"], "");
-    let decided = serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
+    let output = run.world.at_terminal(
+        &["decide", "signed", "no", "--digest", &digest, "--json"],
+        "",
+    );
+    let decided =
+        serde_json::from_slice(&output.stdout).unwrap_or_else(|e| panic!("{e}: {output:?}"));
     run.judged.judge("decide", &decided);
     run.ok("trust", &["--decision-key"]);
     run.ok("trace", &["gate"]);
-    run.code(1, "ask", &["--as", "alice", "bob", "Deploy?", "--deadline", "100ms"]);
+    run.code(
+        1,
+        "ask",
+        &["--as", "alice", "bob", "Deploy?", "--deadline", "100ms"],
+    );
     run.ok("release", &["--as", "bob"]);
     run.ok("release", &["task:login", "--of", "alice", "--as", "human"]);
 }
@@ -70,25 +110,49 @@ fn agreeing(run: &mut Run<'_>) {
     run.error(3, &["charter"]);
     run.ok("charter-init", &[]);
     run.error(2, &["charter", "init"]);
-    run.world
-        .write("charter.md", "## Goals\n- Ship\n## Lanes\n- web: alice (src)\n- ops\n## Settings\n- branch: main\n");
+    run.world.write(
+        "charter.md",
+        "## Goals\n- Ship\n## Lanes\n- web: alice (src)\n- ops\n## Settings\n- branch: main\n",
+    );
     run.code(65, "charter", &[]);
     run.ok("context", &["--as", "alice"]);
     run.ok("context", &["--budget", "20000", "--as", "alice"]);
 }
 
 fn linking(run: &mut Run<'_>) {
-    let (there, gone) = (run.world.path().join("there"), run.world.path().join("gone"));
+    let (there, gone) = (
+        run.world.path().join("there"),
+        run.world.path().join("gone"),
+    );
     let room = there.join(".mailbag").display().to_string();
     run.world.ok(&["init", &room]);
     run.world.ok(&["--room", &room, "agent", "add", "sintra"]);
     run.ok("link-add", &["po", "there"]);
     let settings = std::fs::read_to_string(run.world.room("settings.toml")).expect("settings");
-    run.world.write("settings.toml", settings + "sender_budget = 6000\ncopies_budget = 60000\n");
+    run.world.write(
+        "settings.toml",
+        settings + "sender_budget = 6000\ncopies_budget = 60000\n",
+    );
     run.ok("link-add", &["po", "there"]);
     run.world.write("../keys", "fit:secret");
-    let over_nats = ["--credentials", "keys", "--ca", "keys", "--replicas", "1", "--known-as", "fit"];
-    run.ok("link-add", &[&["far", "nats://127.0.0.1:1", "--carrier", "nats"][..], &over_nats].concat());
+    let over_nats = [
+        "--credentials",
+        "keys",
+        "--ca",
+        "keys",
+        "--replicas",
+        "1",
+        "--known-as",
+        "fit",
+    ];
+    run.ok(
+        "link-add",
+        &[
+            &["far", "nats://127.0.0.1:1", "--carrier", "nats"][..],
+            &over_nats,
+        ]
+        .concat(),
+    );
     run.ok("trust", &[]);
     run.ok("trust", &["--list"]);
     run.world.ok(&["--room", &room, "link", "add", "fit", "."]);
@@ -104,7 +168,10 @@ fn linking(run: &mut Run<'_>) {
     run.ok("link-rebind", &["po", "--yes"]);
     run.ok("link-remove", &["po", "--bounce"]);
     let removed = run.ok("link-remove", &["far"]);
-    assert_eq!(removed["on_servers"], "nats --server nats://127.0.0.1:1 stream rm mailbag_fit");
+    assert_eq!(
+        removed["on_servers"],
+        "nats --server nats://127.0.0.1:1 stream rm mailbag_fit"
+    );
 }
 
 struct Run<'a> {
@@ -121,10 +188,15 @@ impl Run<'_> {
 
     #[track_caller]
     fn code(&mut self, code: i32, name: &str, args: &[&str]) -> Value {
-        let words: Vec<&str> = name.split('-').chain(args.iter().copied()).chain(["--json"]).collect();
+        let words: Vec<&str> = name
+            .split('-')
+            .chain(args.iter().copied())
+            .chain(["--json"])
+            .collect();
         let ran = self.world.run(&words);
         assert_eq!(ran.code, code, "{words:?}: {ran:#?}");
-        let output = serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{words:?}: {e}\n{ran:#?}"));
+        let output =
+            serde_json::from_str(&ran.out).unwrap_or_else(|e| panic!("{words:?}: {e}\n{ran:#?}"));
         self.judged.judge(name, &output);
         output
     }
@@ -132,7 +204,11 @@ impl Run<'_> {
     /// A command that prints a line for each thing.
     #[track_caller]
     fn lines(&mut self, name: &str, args: &[&str]) {
-        let words: Vec<&str> = name.split('-').chain(args.iter().copied()).chain(["--json"]).collect();
+        let words: Vec<&str> = name
+            .split('-')
+            .chain(args.iter().copied())
+            .chain(["--json"])
+            .collect();
         let text = self.world.ok(&words);
         self.judge_lines(name, &text);
     }
@@ -141,7 +217,10 @@ impl Run<'_> {
     fn judge_lines(&mut self, name: &str, text: &str) {
         assert!(!text.is_empty(), "{name} said nothing");
         for line in text.lines() {
-            self.judged.judge(name, &serde_json::from_str(line).unwrap_or_else(|e| panic!("{name}: {e}\n{line}")));
+            self.judged.judge(
+                name,
+                &serde_json::from_str(line).unwrap_or_else(|e| panic!("{name}: {e}\n{line}")),
+            );
         }
     }
 
@@ -156,12 +235,27 @@ impl Run<'_> {
 
     /// A command that goes on until it is ended: some lines of it.
     #[track_caller]
-    fn until_it_said(&mut self, name: &str, args: &[&str], lines: usize, meanwhile: impl FnOnce(&World)) {
-        let words: Vec<&str> = name.split('-').chain(args.iter().copied()).chain(["--json"]).collect();
+    fn until_it_said(
+        &mut self,
+        name: &str,
+        args: &[&str],
+        lines: usize,
+        meanwhile: impl FnOnce(&World),
+    ) {
+        let words: Vec<&str> = name
+            .split('-')
+            .chain(args.iter().copied())
+            .chain(["--json"])
+            .collect();
         let path = self.world.path().join(format!("{name}.out"));
         let out = File::create(&path).expect("a file");
         let mut command = self.world.bare(&words);
-        let mut child = command.stdin(Stdio::null()).stdout(out).stderr(Stdio::null()).spawn().expect("it starts");
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(out)
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
         meanwhile(&self.world);
         let said = || std::fs::read_to_string(&path).unwrap_or_default();
         let enough = |text: &str| text.matches('\n').count() >= lines;
@@ -190,12 +284,28 @@ fn trusting(run: &mut Run<'_>) {
 fn registering(run: &mut Run<'_>) {
     run.ok("init", &[]);
     run.ok("init", &[]);
-    let fields =
-        ["--role", "engineer", "--name", "auto", "--capability", "rust", "--topic", "builds", "--supervisor", "bob"];
+    let fields = [
+        "--role",
+        "engineer",
+        "--name",
+        "auto",
+        "--capability",
+        "rust",
+        "--topic",
+        "builds",
+        "--supervisor",
+        "bob",
+    ];
     run.ok("agent-add", &["bob"]);
-    run.ok("agent-add", &[&["alice", "--description", "writes"][..], &fields].concat());
+    run.ok(
+        "agent-add",
+        &[&["alice", "--description", "writes"][..], &fields].concat(),
+    );
     run.ok("agent-add", &["carol", "dave", "builders"]);
-    run.ok("agent-set", &["carol", "--status", "busy", "--role", "tester"]);
+    run.ok(
+        "agent-set",
+        &["carol", "--status", "busy", "--role", "tester"],
+    );
     run.ok("agent-retire", &["dave"]);
     run.ok("agent-show", &["alice"]);
     run.ok("agent-list", &[]);
@@ -207,13 +317,51 @@ fn registering(run: &mut Run<'_>) {
 fn writing(run: &mut Run<'_>) {
     run.ok(
         "send",
-        &["bob", "carol", "where is the port?", "--as", "alice", "--subject", "a port", "--thread", "ports"],
+        &[
+            "bob",
+            "carol",
+            "where is the port?",
+            "--as",
+            "alice",
+            "--subject",
+            "a port",
+            "--thread",
+            "ports",
+        ],
     );
-    run.ok("send", &["bob", "soon over", "--as", "alice", "--expires", "30m", "--requires-response"]);
-    run.ok("send", &["@engineer", "look at it", "--as", "bob", "--priority", "high", "--channel", "design"]);
+    run.ok(
+        "send",
+        &[
+            "bob",
+            "soon over",
+            "--as",
+            "alice",
+            "--expires",
+            "30m",
+            "--requires-response",
+        ],
+    );
+    run.ok(
+        "send",
+        &[
+            "@engineer",
+            "look at it",
+            "--as",
+            "bob",
+            "--priority",
+            "high",
+            "--channel",
+            "design",
+        ],
+    );
     let first = run.ok("list", &[])[0]["seq"].to_string();
     run.ok("reply", &[&first, "8080", "--as", "bob"]);
-    run.ok("ack", &[&first, "--as", "carol", "--state", "actioned", "--note", "seen to"]);
+    run.ok(
+        "ack",
+        &[
+            &first, "--as", "carol", "--state", "actioned", "--note", "seen to",
+        ],
+    );
     run.ok("trace", &[&first, "--as", "alice"]);
     run.ok("topic-subscribe", &["release", "--as", "alice"]);
     run.ok("topic-list", &[]);
@@ -222,15 +370,33 @@ fn writing(run: &mut Run<'_>) {
     run.ok("join", &["alice", "--session", "s1"]);
     run.ok("who", &[]);
     std::fs::write(run.world.path().join("notes.txt"), "shared").expect("a file");
-    run.ok("share", &["notes.txt", "--category", "research", "--as", "alice"]);
-    run.ok("share", &["notes.txt", "--category", "research", "--to", "#none", "--as", "alice"]);
+    run.ok(
+        "share",
+        &["notes.txt", "--category", "research", "--as", "alice"],
+    );
+    run.ok(
+        "share",
+        &[
+            "notes.txt",
+            "--category",
+            "research",
+            "--to",
+            "#none",
+            "--as",
+            "alice",
+        ],
+    );
     run.code(3, "send", &["#none", "x", "--as", "alice"]);
     run.ok("thread", &[&first]);
     run.code(65, "explain", &["@engineer", "bbo", "*"]);
     run.ok("explain", &["cap:rust"]);
     run.world.write("draft.json", r#"{"to": "bbo"}"#);
-    run.world.write("draft.ndjson", "{\"to\": [\"bob\", \"#none\"], \"body\": \"x\"}\n{\n");
-    let drafts = ["draft.json", "draft.ndjson"].map(|name| run.world.room(name).display().to_string());
+    run.world.write(
+        "draft.ndjson",
+        "{\"to\": [\"bob\", \"#none\"], \"body\": \"x\"}\n{\n",
+    );
+    let drafts =
+        ["draft.json", "draft.ndjson"].map(|name| run.world.room(name).display().to_string());
     run.code(65, "check", &[&drafts[0], &drafts[1], "--as", "alice"]);
 }
 
@@ -244,12 +410,20 @@ fn reading(run: &mut Run<'_>) {
     for text in ["one", "two"] {
         run.world.send("alice", "builders", text);
     }
-    run.ok("take", &["--as", "builders", "--holder", "first", "--lease", "1s"]);
+    run.ok(
+        "take",
+        &["--as", "builders", "--holder", "first", "--lease", "1s"],
+    );
     // The first is given back when its lease is over.
     let mut again = None;
     run.world.wait("the lease is over", || {
-        let mut command = run.world.program(&["take", "--as", "builders", "--holder", "second", "--json"]);
-        let taken = command.env("MAILBAG_TEST_NOW", "2100-01-01T00:00:00Z").output().expect("it runs");
+        let mut command = run
+            .world
+            .program(&["take", "--as", "builders", "--holder", "second", "--json"]);
+        let taken = command
+            .env("MAILBAG_TEST_NOW", "2100-01-01T00:00:00Z")
+            .output()
+            .expect("it runs");
         again = serde_json::from_slice::<Value>(&taken.stdout).ok();
         again.is_some()
     });
@@ -257,13 +431,34 @@ fn reading(run: &mut Run<'_>) {
     run.judged.judge("take", &again);
     let id = again["message"]["id"].as_str().expect("an id").to_owned();
     run.ok("done", &[&id, "--as", "builders", "--holder", "second"]);
-    let mut ask = run.world.bare(&["ask", "bob", "really?", "--as", "alice", "--timeout", "60s", "--json"]);
-    let asking = ask.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut ask = run.world.bare(&[
+        "ask",
+        "bob",
+        "really?",
+        "--as",
+        "alice",
+        "--timeout",
+        "60s",
+        "--json",
+    ]);
+    let asking = ask
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
     let question = || run.world.json(&["list", "--last", "1"])[0].clone();
-    run.world.wait("it was asked", || question()["preview"] == "really?");
-    run.world.ok(&["reply", question()["id"].as_str().expect("an id"), "yes", "--as", "bob"]);
+    run.world
+        .wait("it was asked", || question()["preview"] == "really?");
+    run.world.ok(&[
+        "reply",
+        question()["id"].as_str().expect("an id"),
+        "yes",
+        "--as",
+        "bob",
+    ]);
     let said = asking.wait_with_output().expect("it ends");
-    run.judged.judge("ask", &serde_json::from_slice(&said.stdout).expect("JSON"));
+    run.judged
+        .judge("ask", &serde_json::from_slice(&said.stdout).expect("JSON"));
 }
 
 fn finding(run: &mut Run<'_>) {
@@ -276,14 +471,20 @@ fn finding(run: &mut Run<'_>) {
 }
 
 fn refusing(run: &mut Run<'_>) {
-    run.world.drop_file("alice", "bad.json", r#"{"to": ["bbo", "nobody"], "body": "x", "priority": "soon"}"#);
+    run.world.drop_file(
+        "alice",
+        "bad.json",
+        r#"{"to": ["bbo", "nobody"], "body": "x", "priority": "soon"}"#,
+    );
     run.world.drop_file(
         "alice",
         "lines.ndjson",
         "{\"to\": \"bob\", \"body\": \"x\"}\n{\"to\": \"bbo\", \"body\": \"x\"}\n",
     );
-    run.world.drop_file("alice", "other.json", r#"{"to": "zed", "body": "x"}"#);
-    run.world.drop_file("stranger", "x.json", r#"{"to": "bob", "body": "x"}"#);
+    run.world
+        .drop_file("alice", "other.json", r#"{"to": "zed", "body": "x"}"#);
+    run.world
+        .drop_file("stranger", "x.json", r#"{"to": "bob", "body": "x"}"#);
     run.ok("run", &["--once"]);
     run.ok("rejected-list", &[]);
     run.ok("rejected-show", &["bad.json"]);
@@ -296,7 +497,10 @@ fn refusing(run: &mut Run<'_>) {
     run.error(2, &["send"]);
     run.error(2, &["inbox", "--since", "x"]);
     run.error(65, &["send", "bbo", "x", "--as", "alice"]);
-    run.error(4, &["wait", "--as", "zed", "--from", "carol", "--timeout", "1ms"]);
+    run.error(
+        4,
+        &["wait", "--as", "zed", "--from", "carol", "--timeout", "1ms"],
+    );
 }
 
 fn looking(run: &mut Run<'_>) {
@@ -306,7 +510,8 @@ fn looking(run: &mut Run<'_>) {
     let inbox = run.world.room("inbox/zed");
     std::fs::rename(&inbox, run.world.room("inbox-of-zed")).expect("an inbox");
     std::fs::write(&inbox, "in the way").expect("a file");
-    run.world.drop_file("alice", "late.json", r#"{"to": "zed", "body": "late"}"#);
+    run.world
+        .drop_file("alice", "late.json", r#"{"to": "zed", "body": "late"}"#);
     run.world.run(&["run", "--once"]);
     run.ok("status", &[]);
     run.code(1, "doctor", &[]);
@@ -331,7 +536,11 @@ fn plugging_in(run: &mut Run<'_>) {
     let program = crate::install::stand_in(run.world.path());
     // Another program's file, so that there is something to add by hand.
     crate::guard::git(run.world.path(), &["init", "-q"]);
-    crate::guard::file(run.world.path(), "lefthook.yml", "pre-commit:\n  # mailbag hook git pre-commit\n");
+    crate::guard::file(
+        run.world.path(),
+        "lefthook.yml",
+        "pre-commit:\n  # mailbag hook git pre-commit\n",
+    );
     let all: [&[&str]; 10] = [
         &["up", "--client", "claude", "--command", &program],
         &["up", "--undo", "--dry-run"],
@@ -360,7 +569,9 @@ fn following(run: &mut Run<'_>) {
         run.ok("web", &["--sign-out"]);
     }
     run.world.write("inbox/carol/by-hand.json", "no JSON");
-    run.until_it_said("follow", &["--as", "carol"], 1, |world| drop(world.send("alice", "carol", "follow me")));
+    run.until_it_said("follow", &["--as", "carol"], 1, |world| {
+        drop(world.send("alice", "carol", "follow me"))
+    });
 }
 
 fn packing(run: &mut Run<'_>) {
@@ -375,14 +586,25 @@ fn packing(run: &mut Run<'_>) {
 /// The last batch of the log is lost.
 fn losing(run: &mut Run<'_>) {
     let logs = std::fs::read_dir(run.world.room("log")).expect("a directory");
-    let log = logs.flatten().map(|entry| entry.path()).max().expect("a segment");
+    let log = logs
+        .flatten()
+        .map(|entry| entry.path())
+        .max()
+        .expect("a segment");
     let text = std::fs::read_to_string(&log).expect("the log");
-    let batch = text.rfind("\"count\":").and_then(|at| text[..at].rfind('\n')).expect("two batches") + 1;
+    let batch = text
+        .rfind("\"count\":")
+        .and_then(|at| text[..at].rfind('\n'))
+        .expect("two batches")
+        + 1;
     std::fs::write(&log, &text[..batch]).expect("written");
     let words = ["log", "accept-gap", "--yes", "--json"];
     let ran = run.world.run_with(&words, |command| {
         command.env("MAILBAG_TEST_ANCESTRY", "person");
     });
-    run.judged.judge("log-accept-gap", &serde_json::from_str(&ran.ok(&words)).expect("JSON"));
+    run.judged.judge(
+        "log-accept-gap",
+        &serde_json::from_str(&ran.ok(&words)).expect("JSON"),
+    );
     run.ok("log-verify", &[]);
 }

@@ -8,16 +8,26 @@ use std::fs;
 
 fn roster(town: &Town) -> Value {
     // It is replaced in one step: whoever opens it sees it whole.
-    fs::read(town.room("roster.json")).map_or(Value::Null, |bytes| serde_json::from_slice(&bytes).expect("whole"))
+    fs::read(town.room("roster.json")).map_or(Value::Null, |bytes| {
+        serde_json::from_slice(&bytes).expect("whole")
+    })
 }
 
 /// P76: the router keeps it while mail comes and goes.
 #[test]
 fn it_says_what_is_unread_and_who_was_seen() {
     let town = Town::of(&["alice", "bob"]).run();
-    town.wait("a roster of all", || roster(&town)["agents"].as_array().is_some_and(|agents| agents.len() == 3));
+    town.wait("a roster of all", || {
+        roster(&town)["agents"]
+            .as_array()
+            .is_some_and(|agents| agents.len() == 3)
+    });
     assert_eq!(in_roster(&roster(&town), "alice")["presence"], "offline");
-    town.mail("alice", "1.json", json!({"type": "status", "to": "bob", "subject": "on it"}));
+    town.mail(
+        "alice",
+        "1.json",
+        json!({"type": "status", "to": "bob", "subject": "on it"}),
+    );
     town.wait("alice is online, and bob has mail", || {
         let roster = roster(&town);
         let (alice, bob) = (in_roster(&roster, "alice"), in_roster(&roster, "bob"));
@@ -29,7 +39,10 @@ fn it_says_what_is_unread_and_who_was_seen() {
         let bob = in_roster(&roster(&town), "bob");
         bob["presence"] == "online" && bob["unread"] == 0
     });
-    town.register(&[json!({"id": "alice", "role": "lead"}), json!({"id": "carol"})]);
+    town.register(&[
+        json!({"id": "alice", "role": "lead"}),
+        json!({"id": "carol"}),
+    ]);
     town.wait("the registry counts", || {
         let roster = roster(&town);
         in_roster(&roster, "alice")["role"] == "lead" && in_roster(&roster, "bob").is_null()
@@ -62,7 +75,10 @@ fn without_a_router_whoever_sends_or_reads_writes_it() {
     world.ok(&["read", "--as", "bob"]);
     world.ok(&["inbox", "bob"]);
     let bob = in_roster(&world.read("roster.json"), "bob");
-    assert_eq!((&bob["unread"], &bob["presence"]), (&json!(0), &json!("online")));
+    assert_eq!(
+        (&bob["unread"], &bob["presence"]),
+        (&json!(0), &json!("online"))
+    );
 }
 
 /// P76: the same stands beside each conversation, by a link.
@@ -71,17 +87,30 @@ fn it_stands_beside_each_conversation_too() {
     let mut town = Town::of(&["alice", "bob"]);
     town.start(&["--poll"]);
     town.mail("alice", "1.json", json!({"to": "bob", "body": "hi"}));
-    town.mail("alice", "2.json", json!({"to": "bob", "body": "hi", "channel": "design"}));
-    let beside = |channel: &str| fs::read(town.room(&format!("channels/{channel}/roster.json"))).unwrap_or_default();
+    town.mail(
+        "alice",
+        "2.json",
+        json!({"to": "bob", "body": "hi", "channel": "design"}),
+    );
+    let beside = |channel: &str| {
+        fs::read(town.room(&format!("channels/{channel}/roster.json"))).unwrap_or_default()
+    };
     let is_same = |channel: &str| {
-        let (here, there) = (beside(channel), fs::read(town.room("roster.json")).unwrap_or_default());
+        let (here, there) = (
+            beside(channel),
+            fs::read(town.room("roster.json")).unwrap_or_default(),
+        );
         !here.is_empty() && here == there
     };
-    town.wait("it stands beside both", || is_same("main") && is_same("design"));
+    town.wait("it stands beside both", || {
+        is_same("main") && is_same("design")
+    });
     fs::remove_file(town.room("channels/main/roster.json")).expect("it is there");
     town.place("channels/design/roster.json", b"not a link");
     town.mail("bob", "1.json", json!({"to": "alice", "body": "hi"}));
-    town.wait("it stands beside both again", || is_same("main") && is_same("design"));
+    town.wait("it stands beside both again", || {
+        is_same("main") && is_same("design")
+    });
 }
 
 #[test]
@@ -91,7 +120,10 @@ fn a_directory_in_its_place_hinders_no_mail() {
     fs::create_dir_all(town.room("channels/main/roster.json/x")).expect("room for a directory");
     town.start(&[]);
     town.is_alive("alice", "bob");
-    assert_eq!(town.json(&["who"])["agents"].as_array().map(Vec::len), Some(3));
+    assert_eq!(
+        town.json(&["who"])["agents"].as_array().map(Vec::len),
+        Some(3)
+    );
     town.stop();
     town.verify();
 }
@@ -99,12 +131,20 @@ fn a_directory_in_its_place_hinders_no_mail() {
 /// P79: time that passes is enough; nothing has to happen.
 #[test]
 fn a_router_tells_the_human_of_who_becomes_stale_while_nothing_happens() {
-    let town = Town::of(&["alice", "bob"]).settings("stale_after = \"2s\"\n").run();
+    let town = Town::of(&["alice", "bob"])
+        .settings("stale_after = \"2s\"\n")
+        .run();
     town.mail("alice", "1.json", json!({"to": "bob", "body": "hi"}));
     town.wait("the human is told", || !alerts(&town).is_empty());
-    town.wait("the roster says so", || in_roster(&roster(&town), "bob")["presence"] == "stale");
+    town.wait("the roster says so", || {
+        in_roster(&roster(&town), "bob")["presence"] == "stale"
+    });
     assert_eq!(alerts(&town).len(), 1);
-    assert!(alerts(&town)[0]["body"].as_str().is_some_and(|body| body.starts_with("bob has 1 unread message")));
+    assert!(
+        alerts(&town)[0]["body"]
+            .as_str()
+            .is_some_and(|body| body.starts_with("bob has 1 unread message"))
+    );
 }
 
 /// P76: in a room in which nothing else happens, it says who began to wait and who does no longer.
@@ -115,7 +155,10 @@ fn it_says_who_waits_as_long_as_it_waits() {
     let presence = || in_roster(&roster(&town), "human")["presence"].clone();
     town.wait("a roster", || presence() == "offline");
     let mut command = town.bare(&["follow", "--as", "human", "--idle", "0"]);
-    let mut following = command.stdout(std::process::Stdio::null()).spawn().expect("the program starts");
+    let mut following = command
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("the program starts");
     town.wait("the human is there", || presence() == "online");
     following.kill().expect("it runs");
     following.wait().expect("it ended");

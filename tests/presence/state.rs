@@ -9,12 +9,17 @@ use serde_json::{Value, json};
 #[test]
 fn signs_of_life_and_what_somebody_does_survive_a_checkpoint() {
     let world = World::with(&["alice", "bob"]);
-    let told = json!({"type": "progress", "to": "bob", "body": "half", "metadata": {"progress": 50.0}});
+    let told =
+        json!({"type": "progress", "to": "bob", "body": "half", "metadata": {"progress": 50.0}});
     world.drop_file("alice", "x.json", told.to_string());
     run_at(&world, "10:00", &["run", "--once"]);
     run_at(&world, "10:01", &["read", "--as", "bob"]);
-    let before: Value = serde_json::from_str(&run_at(&world, "10:02", &["who", "--json"])).expect("JSON");
-    assert_eq!(in_roster(&before, "alice")["doing"]["progress"].to_string(), "50.0");
+    let before: Value =
+        serde_json::from_str(&run_at(&world, "10:02", &["who", "--json"])).expect("JSON");
+    assert_eq!(
+        in_roster(&before, "alice")["doing"]["progress"].to_string(),
+        "50.0"
+    );
     assert!(in_roster(&before, "bob")["last_seen"].as_str().is_some());
 
     let room = Room::open(&world.room("")).expect("a room");
@@ -23,6 +28,7 @@ fn signs_of_life_and_what_somebody_does_survive_a_checkpoint() {
     let quick = replay(&room.dir).expect("a log");
     assert_eq!(quick.read, 0, "the checkpoint was used");
     assert_eq!(quick.state.activity, whole.state.activity);
-    let after: Value = serde_json::from_str(&run_at(&world, "10:02", &["who", "--json"])).expect("JSON");
+    let after: Value =
+        serde_json::from_str(&run_at(&world, "10:02", &["who", "--json"])).expect("JSON");
     assert_eq!(after, before);
 }

@@ -11,13 +11,20 @@ fn world() -> World {
 fn who_follows_a_topic_by_whatever_means_gets_what_is_written_to_it() {
     let world = world();
     world.ok(&["topic", "subscribe", "ports", "#releases", "--as", "bob"]);
-    world.drop_file("carol", "x.json", json!({"type": "subscribe", "topic": "ports"}).to_string());
+    world.drop_file(
+        "carol",
+        "x.json",
+        json!({"type": "subscribe", "topic": "ports"}).to_string(),
+    );
     world.ok(&["agent", "set", "dave", "--topic", "ports"]);
     let topics = world.json(&["topic", "list"]);
     let wanted = json!([{"topic": "ports", "followers": ["bob", "carol", "dave"]},
         {"topic": "releases", "followers": ["bob"]}]);
     assert_eq!(topics, wanted);
-    assert_eq!(world.ok(&["topic", "list"]), "#ports     bob, carol, dave\n#releases  bob\n");
+    assert_eq!(
+        world.ok(&["topic", "list"]),
+        "#ports     bob, carol, dave\n#releases  bob\n"
+    );
     world.send("alice", "#ports", "8080 is taken");
     for agent in ["bob", "carol", "dave"] {
         assert_eq!(world.bodies(agent), ["8080 is taken"], "{agent}");
@@ -30,14 +37,28 @@ fn who_no_longer_follows_it_gets_nothing_more() {
     world.ok(&["topic", "subscribe", "ports", "--as", "bob"]);
     world.ok(&["topic", "subscribe", "ports", "--as", "carol"]);
     world.ok(&["topic", "unsubscribe", "ports", "--as", "bob"]);
-    world.drop_file("carol", "x.json", json!({"type": "unsubscribe", "topic": "ports"}).to_string());
+    world.drop_file(
+        "carol",
+        "x.json",
+        json!({"type": "unsubscribe", "topic": "ports"}).to_string(),
+    );
     world.ok(&["run", "--once"]);
     assert!(
-        world.fails(3, &["send", "#ports", "8080 is taken", "--as", "alice"]).contains("no agent subscribes to #ports")
+        world
+            .fails(3, &["send", "#ports", "8080 is taken", "--as", "alice"])
+            .contains("no agent subscribes to #ports")
     );
-    assert_eq!((world.inbox("bob").len(), world.inbox("carol").len()), (0, 0));
+    assert_eq!(
+        (world.inbox("bob").len(), world.inbox("carol").len()),
+        (0, 0)
+    );
     assert_eq!(world.json(&["topic", "list"]), json!([]));
-    assert!(world.run(&["topic", "list"]).err.contains("no topics with subscribers"));
+    assert!(
+        world
+            .run(&["topic", "list"])
+            .err
+            .contains("no topics with subscribers")
+    );
 }
 
 #[test]
@@ -55,11 +76,25 @@ fn a_bad_name_the_human_and_a_stranger_are_told_what_to_do_and_nothing_is_writte
     let world = world();
     let before = world.everything();
     assert!(
-        world.fails(2, &["topic", "subscribe", "ports", "../x", "--as", "bob"]).contains("is not a valid topic name")
+        world
+            .fails(2, &["topic", "subscribe", "ports", "../x", "--as", "bob"])
+            .contains("is not a valid topic name")
     );
-    assert!(world.fails(2, &["topic", "subscribe", "ports", "--as", "human"]).contains("mailbag watch"));
-    assert!(world.fails(2, &["topic", "subscribe", "ports"]).contains("--as"));
-    assert!(world.fails(3, &["topic", "subscribe", "ports", "--as", "nobody"]).contains("mailbag agent add nobody"));
+    assert!(
+        world
+            .fails(2, &["topic", "subscribe", "ports", "--as", "human"])
+            .contains("mailbag watch")
+    );
+    assert!(
+        world
+            .fails(2, &["topic", "subscribe", "ports"])
+            .contains("--as")
+    );
+    assert!(
+        world
+            .fails(3, &["topic", "subscribe", "ports", "--as", "nobody"])
+            .contains("mailbag agent add nobody")
+    );
     assert_eq!(world.everything(), before);
 }
 

@@ -10,18 +10,31 @@ fn room() -> World {
 #[test]
 fn a_report_of_completion_reaches_the_agents_that_wait_for_its_sender() {
     // P367
-    for (kind, waiting_for) in
-        [("completed", json!("Sintra")), ("agent_complete", json!(["carol", "dave"])), ("completed", json!("@Sintra"))]
-    {
+    for (kind, waiting_for) in [
+        ("completed", json!("Sintra")),
+        ("agent_complete", json!(["carol", "dave"])),
+        ("completed", json!("@Sintra")),
+    ] {
         let world = room();
         let blocked = json!({"type": "blocked", "body": "no schema", "metadata": {"waiting_for": waiting_for}});
         world.drop_file("bob", "1.json", blocked.to_string());
         world.ok(&["run", "--once"]);
-        world.drop_file("dave", "2.json", json!({"type": kind, "body": "the schema is there"}).to_string());
+        world.drop_file(
+            "dave",
+            "2.json",
+            json!({"type": kind, "body": "the schema is there"}).to_string(),
+        );
         world.ok(&["run", "--once"]);
-        assert_eq!(world.bodies("bob"), ["the schema is there"], "{kind} {waiting_for}");
+        assert_eq!(
+            world.bodies("bob"),
+            ["the schema is there"],
+            "{kind} {waiting_for}"
+        );
         assert_eq!(world.inbox("bob")[0]["delivery"]["via"], "waiting");
-        assert_eq!((world.inbox("alice").len(), world.inbox("carol").len()), (0, 0));
+        assert_eq!(
+            (world.inbox("alice").len(), world.inbox("carol").len()),
+            (0, 0)
+        );
     }
 }
 
@@ -39,40 +52,84 @@ fn a_report_in_the_same_batch_counts_and_one_with_recipients_goes_to_them_alone(
     to_carol["to"] = json!("carol");
     world.drop_file("dave", "3.json", to_carol.to_string());
     world.ok(&["run", "--once"]);
-    assert_eq!((world.inbox("alice").len(), world.inbox("carol").len()), (1, 1));
+    assert_eq!(
+        (world.inbox("alice").len(), world.inbox("carol").len()),
+        (1, 1)
+    );
 }
 
 #[test]
 fn an_agent_that_works_again_waits_no_longer() {
     let world = room();
-    world.drop_file("bob", "1.json", json!({"type": "blocked", "metadata": {"waiting_for": "dave"}}).to_string());
+    world.drop_file(
+        "bob",
+        "1.json",
+        json!({"type": "blocked", "metadata": {"waiting_for": "dave"}}).to_string(),
+    );
     world.ok(&["run", "--once"]);
-    world.drop_file("bob", "2.json", json!({"type": "status", "body": "at work again"}).to_string());
+    world.drop_file(
+        "bob",
+        "2.json",
+        json!({"type": "status", "body": "at work again"}).to_string(),
+    );
     world.ok(&["run", "--once"]);
-    world.drop_file("dave", "3.json", json!({"type": "completed", "body": "done"}).to_string());
+    world.drop_file(
+        "dave",
+        "3.json",
+        json!({"type": "completed", "body": "done"}).to_string(),
+    );
     world.ok(&["run", "--once"]);
     assert_eq!(world.inbox("bob").len(), 0);
 }
 
 #[test]
 fn the_retirement_of_an_agent_reports_its_unread_mail_and_its_open_questions() {
-    for command in [&["agent", "retire", "bob"][..], &["agent", "set", "bob", "--status", "retired"]] {
+    for command in [
+        &["agent", "retire", "bob"][..],
+        &["agent", "set", "bob", "--status", "retired"],
+    ] {
         let world = room();
         for (agent, message) in [
-            ("alice", json!({"to": "bob", "type": "question", "body": "which port?"})),
-            ("bob", json!({"to": "carol", "type": "question", "body": "which host?"})),
-            ("alice", json!({"to": "carol", "type": "question", "body": "who?"})),
+            (
+                "alice",
+                json!({"to": "bob", "type": "question", "body": "which port?"}),
+            ),
+            (
+                "bob",
+                json!({"to": "carol", "type": "question", "body": "which host?"}),
+            ),
+            (
+                "alice",
+                json!({"to": "carol", "type": "question", "body": "who?"}),
+            ),
             ("alice", json!({"to": "bob", "body": "note"})),
         ] {
-            world.drop_file(agent, &format!("{}.json", uuid::Uuid::now_v7()), message.to_string());
+            world.drop_file(
+                agent,
+                &format!("{}.json", uuid::Uuid::now_v7()),
+                message.to_string(),
+            );
             world.ok(&["run", "--once"]);
         }
         let told = world.ok(command);
-        assert!(told.contains("2 unread messages: `mailbag inbox --as bob`"), "{told}");
-        assert!(told.contains("open question #2: alice asks bob: which port?"), "{told}");
-        assert!(told.contains("open question #3: bob asks carol: which host?") && !told.contains("who?"), "{told}");
+        assert!(
+            told.contains("2 unread messages: `mailbag inbox --as bob`"),
+            "{told}"
+        );
+        assert!(
+            told.contains("open question #2: alice asks bob: which port?"),
+            "{told}"
+        );
+        assert!(
+            told.contains("open question #3: bob asks carol: which host?")
+                && !told.contains("who?"),
+            "{told}"
+        );
     }
     let world = room();
     assert_eq!(world.ok(&["agent", "retire", "bob"]).trim(), "retired bob");
-    assert_eq!(world.json(&["agent", "retire", "carol"])["left"], json!({"unread": 0, "questions": []}));
+    assert_eq!(
+        world.json(&["agent", "retire", "carol"])["left"],
+        json!({"unread": 0, "questions": []})
+    );
 }

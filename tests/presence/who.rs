@@ -16,24 +16,57 @@ fn who_sends_something_is_online_then_idle_then_offline() {
         ["online", "online", "idle", "idle", "offline"]
     );
     let alice = seen_at(&world, "11:01", "alice");
-    assert!(alice["last_seen"].as_str().is_some_and(|at| at.starts_with("2026-01-05T10:00:00")), "{alice}");
+    assert!(
+        alice["last_seen"]
+            .as_str()
+            .is_some_and(|at| at.starts_with("2026-01-05T10:00:00")),
+        "{alice}"
+    );
     let bob = seen_at(&world, "11:01", "bob");
-    assert_eq!((&bob["presence"], &bob["unread"], bob.get("last_seen")), (&json!("offline"), &json!(1), None));
-    assert!(bob["oldest_unread"].as_str().is_some_and(|at| at.starts_with("2026-01-05T10:00:00")), "{bob}");
+    assert_eq!(
+        (&bob["presence"], &bob["unread"], bob.get("last_seen")),
+        (&json!("offline"), &json!(1), None)
+    );
+    assert!(
+        bob["oldest_unread"]
+            .as_str()
+            .is_some_and(|at| at.starts_with("2026-01-05T10:00:00")),
+        "{bob}"
+    );
 }
 
 /// P405: who can do what, and when each was active last.
 #[test]
 fn who_and_the_roster_show_capabilities_and_the_last_activity() {
-    let world = World::new().agent("alice", &["--capability", "has-telegram", "--capability", "rust"]);
+    let world = World::new().agent(
+        "alice",
+        &["--capability", "has-telegram", "--capability", "rust"],
+    );
     run_at(&world, "10:00", &["send", "human", "hi", "--as", "alice"]);
     let can = json!(["has-telegram", "rust"]);
     let roster = in_roster(&world.read("roster.json"), "alice");
-    assert_eq!((&seen_at(&world, "10:30", "alice")["capabilities"], &roster["capabilities"]), (&can, &can));
-    assert!(roster["last_seen"].as_str().is_some_and(|at| at.starts_with("2026-01-05T10:00:00")), "{roster}");
+    assert_eq!(
+        (
+            &seen_at(&world, "10:30", "alice")["capabilities"],
+            &roster["capabilities"]
+        ),
+        (&can, &can)
+    );
+    assert!(
+        roster["last_seen"]
+            .as_str()
+            .is_some_and(|at| at.starts_with("2026-01-05T10:00:00")),
+        "{roster}"
+    );
     let text = world.ok(&["who"]);
-    let line = text.lines().find(|line| line.contains("alice")).unwrap_or_default();
-    assert!(line.contains("can has-telegram, rust") && line.contains("seen "), "{text}");
+    let line = text
+        .lines()
+        .find(|line| line.contains("alice"))
+        .unwrap_or_default();
+    assert!(
+        line.contains("can has-telegram, rust") && line.contains("seen "),
+        "{text}"
+    );
 }
 
 /// P424: a session with a killed client is offline, even if it has just called.
@@ -42,7 +75,12 @@ fn a_killed_session_is_offline_at_once() {
     let world = World::with(&["alice", "bob"]);
     let start = json!({"hook_event_name": "SessionStart", "session_id": "s1", "source": "startup"});
     world.pipe(&["hook", "claude", "--as", "alice"], start.to_string());
-    world.pipe(&["hook", "claude", "--as", "alice"], start.to_string().replace("SessionStart", "UserPromptSubmit"));
+    world.pipe(
+        &["hook", "claude", "--as", "alice"],
+        start
+            .to_string()
+            .replace("SessionStart", "UserPromptSubmit"),
+    );
     world.send("alice", "bob", "on it");
     let presence = || in_roster(&world.json(&["who"]), "alice")["presence"].clone();
     assert_eq!(presence(), "online");
@@ -57,11 +95,18 @@ fn a_killed_session_is_offline_at_once() {
 #[test]
 fn who_takes_mail_out_of_the_inbox_is_seen() {
     let world = World::with(&["alice", "bob", "carol"]);
-    run_at(&world, "10:00", &["send", "bob", "carol", "hi", "--as", "alice"]);
+    run_at(
+        &world,
+        "10:00",
+        &["send", "bob", "carol", "hi", "--as", "alice"],
+    );
     let mail = world.names("inbox/bob").remove(0);
     std::fs::remove_file(world.room(&format!("inbox/bob/{mail}"))).expect("its own mail");
     let bob = seen_at(&world, "12:00", "bob");
-    assert_eq!((&bob["presence"], &bob["unread"], bob.get("oldest_unread")), (&json!("online"), &json!(0), None));
+    assert_eq!(
+        (&bob["presence"], &bob["unread"], bob.get("oldest_unread")),
+        (&json!("online"), &json!(0), None)
+    );
     assert_eq!(seen_at(&world, "12:00", "carol")["presence"], "offline");
     run_at(&world, "13:00", &["read", "--as", "carol"]);
     assert_eq!(seen_at(&world, "13:01", "carol")["presence"], "online");
@@ -79,7 +124,11 @@ fn who_waits_or_follows_is_online_until_that_ends() {
     ] {
         assert_eq!(presence(agent), "offline", "{args:?}");
         let mut command = world.bare(args);
-        let mut waiting = command.stdin(Stdio::null()).stdout(Stdio::null()).spawn().expect("the program starts");
+        let mut waiting = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .spawn()
+            .expect("the program starts");
         world.wait("it is seen", || presence(agent) == "online");
         assert!(in_roster(&world.json(&["who"]), agent)["last_seen"].is_string());
         assert_eq!(presence("alice"), "offline");
@@ -94,28 +143,55 @@ fn who_waits_or_follows_is_online_until_that_ends() {
 #[test]
 fn who_leaves_mail_unread_for_six_hours_is_stale_and_the_human_is_told_once() {
     let world = World::with(&["alice", "bob"]);
-    run_at(&world, "01:00", &["send", "alice", "anybody there?", "--as", "bob"]);
+    run_at(
+        &world,
+        "01:00",
+        &["send", "alice", "anybody there?", "--as", "bob"],
+    );
     run_at(&world, "10:00", &["send", "bob", "one", "--as", "alice"]);
     run_at(&world, "11:00", &["send", "bob", "two", "--as", "alice"]);
-    assert_eq!(seen_at(&world, "15:59", "bob")["presence"], "offline", "its mail has not waited for six hours");
-    assert!(alerts(&world).is_empty(), "alice was seen since her mail came");
+    assert_eq!(
+        seen_at(&world, "15:59", "bob")["presence"],
+        "offline",
+        "its mail has not waited for six hours"
+    );
+    assert!(
+        alerts(&world).is_empty(),
+        "alice was seen since her mail came"
+    );
     for time in ["16:01", "16:02", "16:30"] {
         assert_eq!(seen_at(&world, time, "bob")["presence"], "stale");
     }
     run_at(&world, "16:40", &["run", "--once"]);
     let told = alerts(&world);
     assert_eq!(told.len(), 1, "{told:#?}");
-    assert!(run_at(&world, "16:40", &["status"]).contains("bob has 2 unread, seen 2026-01-05T01:00:00Z"));
+    assert!(
+        run_at(&world, "16:40", &["status"])
+            .contains("bob has 2 unread, seen 2026-01-05T01:00:00Z")
+    );
     let body = told[0]["body"].as_str().unwrap_or_default();
-    assert!(body.contains("2 unread messages, the oldest since 2026-01-05T10:00:00"), "{body}");
-    assert!(told[0]["subject"].as_str().is_some_and(|subject| subject.starts_with("bob is stale")));
+    assert!(
+        body.contains("2 unread messages, the oldest since 2026-01-05T10:00:00"),
+        "{body}"
+    );
+    assert!(
+        told[0]["subject"]
+            .as_str()
+            .is_some_and(|subject| subject.starts_with("bob is stale"))
+    );
 
     run_at(&world, "16:50", &["read", "--as", "bob"]);
-    assert_eq!(seen_at(&world, "16:51", "bob")["presence"], "online", "with one message left");
+    assert_eq!(
+        seen_at(&world, "16:51", "bob")["presence"],
+        "online",
+        "with one message left"
+    );
     assert_eq!(seen_at(&world, "22:30", "bob")["presence"], "offline");
     assert_eq!(seen_at(&world, "22:51", "bob")["presence"], "stale");
-    let of_bob =
-        alerts(&world).iter().filter(|mail| mail["body"].as_str().unwrap_or_default().starts_with("bob")).count();
+    let of_bob = alerts(&world)
+        .iter()
+        .filter(|mail| mail["body"].as_str().unwrap_or_default().starts_with("bob"))
+        .count();
     assert_eq!(of_bob, 2, "seen in between");
 }
 
@@ -125,7 +201,11 @@ fn what_somebody_read_while_nobody_routed_is_known_before_it_is_called_stale() {
     run_at(&world, "10:00", &["send", "bob", "one", "--as", "alice"]);
     let mail = world.names("inbox/bob").remove(0);
     std::fs::remove_file(world.room(&format!("inbox/bob/{mail}"))).expect("its own mail");
-    run_at(&world, "18:00", &["send", "alice", "back again", "--as", "alice"]);
+    run_at(
+        &world,
+        "18:00",
+        &["send", "alice", "back again", "--as", "alice"],
+    );
     run_at(&world, "18:00", &["run", "--once"]);
     assert_eq!(alerts(&world), Vec::<Value>::new());
 }
@@ -133,28 +213,62 @@ fn what_somebody_read_while_nobody_routed_is_known_before_it_is_called_stale() {
 #[test]
 fn what_the_registry_says_is_shown_beside_what_is_observed() {
     let world = World::with(&["alice", "bob", "carol", "dave"]);
-    for (agent, status) in [("alice", "busy"), ("bob", "offline"), ("carol", "idle"), ("dave", "online")] {
+    for (agent, status) in [
+        ("alice", "busy"),
+        ("bob", "offline"),
+        ("carol", "idle"),
+        ("dave", "online"),
+    ] {
         world.ok(&["agent", "set", agent, "--status", status]);
         run_at(&world, "10:00", &["send", "human", "hi", "--as", agent]);
         run_at(&world, "10:00", &["send", agent, "hi", "--as", agent]);
     }
     let stand = |time, agent| {
         let seen = seen_at(&world, time, agent);
-        format!("{} {}", seen["presence"].as_str().unwrap_or_default(), seen["declared"].as_str().unwrap_or_default())
+        format!(
+            "{} {}",
+            seen["presence"].as_str().unwrap_or_default(),
+            seen["declared"].as_str().unwrap_or_default()
+        )
     };
     assert_eq!(
         ["alice", "bob", "carol", "dave"].map(|agent| stand("10:01", agent)),
-        ["online busy", "offline offline", "idle idle", "online online"]
+        [
+            "online busy",
+            "offline offline",
+            "idle idle",
+            "online online"
+        ]
     );
-    ["bob", "dave"].iter().for_each(|agent| drop(run_at(&world, "10:02", &["read", "--as", agent])));
-    run_at(&world, "10:02", &["send", "bob", "are you away?", "--as", "alice"]);
+    ["bob", "dave"]
+        .iter()
+        .for_each(|agent| drop(run_at(&world, "10:02", &["read", "--as", agent])));
+    run_at(
+        &world,
+        "10:02",
+        &["send", "bob", "are you away?", "--as", "alice"],
+    );
     assert_eq!(
         ["alice", "bob", "carol", "dave"].map(|agent| stand("17:00", agent)),
-        ["stale busy", "offline offline", "stale idle", "stale online"]
+        [
+            "stale busy",
+            "offline offline",
+            "stale idle",
+            "stale online"
+        ]
     );
-    let told = alerts(&world).iter().map(|mail| mail["body"].to_string()).collect::<String>();
-    assert!(told.contains("dave has no unread mail, and the registry says that it is online"), "{told}");
-    assert!(!told.contains("bob has"), "who is said to be away is not missed: {told}");
+    let told = alerts(&world)
+        .iter()
+        .map(|mail| mail["body"].to_string())
+        .collect::<String>();
+    assert!(
+        told.contains("dave has no unread mail, and the registry says that it is online"),
+        "{told}"
+    );
+    assert!(
+        !told.contains("bob has"),
+        "who is said to be away is not missed: {told}"
+    );
     assert!(run_at(&world, "17:00", &["who"]).contains("stale (busy)"));
 }
 
@@ -179,14 +293,36 @@ fn what_an_agent_does_is_what_it_last_said_of_it() {
         seen_at(&world, "10:00", "alice")["doing"].clone()
     };
     let told = doing(json!({"type": "status", "body": "\n  reading the code  \nand more"}));
-    assert_eq!((&told["type"], &told["text"]), (&json!("status"), &json!("reading the code")));
-    assert!(told["at"].as_str().is_some_and(|at| at.starts_with("2026-01-05T10:00:00")), "{told}");
-    let told = doing(json!({"type": "progress", "subject": "parser", "body": "x", "metadata": {"progress": 0.4}}));
-    assert_eq!((&told["text"], &told["progress"].to_string()), (&json!("parser"), &"0.4".to_owned()));
-    assert_eq!(doing(json!({"to": "bob", "body": "hi"}))["text"], "parser", "a letter says nothing of it");
-    assert_eq!(doing(json!({"type": "progress", "metadata": {"progress": "most"}, "body": "é".repeat(300)})), {
-        json!({"type": "progress", "text": "é".repeat(200), "at": seen_at(&world, "10:00", "alice")["doing"]["at"]})
-    });
+    assert_eq!(
+        (&told["type"], &told["text"]),
+        (&json!("status"), &json!("reading the code"))
+    );
+    assert!(
+        told["at"]
+            .as_str()
+            .is_some_and(|at| at.starts_with("2026-01-05T10:00:00")),
+        "{told}"
+    );
+    let told = doing(
+        json!({"type": "progress", "subject": "parser", "body": "x", "metadata": {"progress": 0.4}}),
+    );
+    assert_eq!(
+        (&told["text"], &told["progress"].to_string()),
+        (&json!("parser"), &"0.4".to_owned())
+    );
+    assert_eq!(
+        doing(json!({"to": "bob", "body": "hi"}))["text"],
+        "parser",
+        "a letter says nothing of it"
+    );
+    assert_eq!(
+        doing(
+            json!({"type": "progress", "metadata": {"progress": "most"}, "body": "é".repeat(300)})
+        ),
+        {
+            json!({"type": "progress", "text": "é".repeat(200), "at": seen_at(&world, "10:00", "alice")["doing"]["at"]})
+        }
+    );
     for kind in ["blocked", "completed", "agent_complete"] {
         assert_eq!(doing(json!({"type": kind, "body": kind}))["text"], kind);
     }
@@ -195,9 +331,16 @@ fn what_an_agent_does_is_what_it_last_said_of_it() {
 #[test]
 fn nothing_that_an_agent_says_of_itself_reaches_the_terminal_as_a_command() {
     let world = World::with(&["alice"]);
-    world.drop_file("alice", "x.json", json!({"type": "status", "body": "\u{1b}[2Jgone"}).to_string());
+    world.drop_file(
+        "alice",
+        "x.json",
+        json!({"type": "status", "body": "\u{1b}[2Jgone"}).to_string(),
+    );
     let shown = run_at(&world, "10:00", &["who"]);
-    assert!(shown.contains("gone") && !shown.contains('\u{1b}'), "{shown:?}");
+    assert!(
+        shown.contains("gone") && !shown.contains('\u{1b}'),
+        "{shown:?}"
+    );
 }
 
 #[test]
@@ -205,7 +348,12 @@ fn the_human_is_in_it_and_the_retired_are_not() {
     let world = World::with(&["alice", "bob"]);
     world.ok(&["agent", "retire", "bob"]);
     let roster = world.json(&["who"]);
-    let ids: Vec<&str> = roster["agents"].as_array().into_iter().flatten().filter_map(|a| a["id"].as_str()).collect();
+    let ids: Vec<&str> = roster["agents"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|a| a["id"].as_str())
+        .collect();
     assert_eq!(ids, ["human", "alice"]);
     run_at(&world, "10:00", &["send", "human", "hi", "--as", "alice"]);
     assert_eq!(seen_at(&world, "17:00", "human")["presence"], "stale");

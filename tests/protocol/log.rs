@@ -8,14 +8,31 @@ use std::fs;
 
 /// The log's records, each with its line.
 fn log(world: &World) -> Vec<(String, Value)> {
-    let mut segments: Vec<_> = fs::read_dir(world.room("log")).expect("a log").flatten().map(|e| e.path()).collect();
+    let mut segments: Vec<_> = fs::read_dir(world.room("log"))
+        .expect("a log")
+        .flatten()
+        .map(|e| e.path())
+        .collect();
     segments.sort();
-    let text: String = segments.iter().map(|path| fs::read_to_string(path).expect("a segment")).collect();
-    text.split_inclusive('\n').map(|line| (line.to_owned(), serde_json::from_str(line).expect("a record"))).collect()
+    let text: String = segments
+        .iter()
+        .map(|path| fs::read_to_string(path).expect("a segment"))
+        .collect();
+    text.split_inclusive('\n')
+        .map(|line| {
+            (
+                line.to_owned(),
+                serde_json::from_str(line).expect("a record"),
+            )
+        })
+        .collect()
 }
 
 fn hash(text: &str) -> String {
-    Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(text)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }
 
 /// Every rule about the log's lines that can be checked by reading them.
@@ -33,7 +50,10 @@ fn check_log(world: &World) -> usize {
         }
         assert_eq!(record["batch"], batch);
         for range in record["settled"].as_array().into_iter().flatten() {
-            assert!(range[1].as_u64().is_some_and(|last| last <= n as u64), "{line}");
+            assert!(
+                range[1].as_u64().is_some_and(|last| last <= n as u64),
+                "{line}"
+            );
         }
         (prev, at, left) = (hash(line), now, left - 1);
     }
@@ -54,8 +74,15 @@ fn the_log_can_be_checked_by_reading_it() {
     // A field of a later version, in the last line, which nothing is chained to yet.
     let path = world.room("log/00000001.ndjson");
     let text = fs::read_to_string(&path).expect("the log");
-    fs::write(&path, text.trim_end().strip_suffix('}').expect("a record").to_owned() + ",\"later\":1}\n")
-        .expect("written");
+    fs::write(
+        &path,
+        text.trim_end()
+            .strip_suffix('}')
+            .expect("a record")
+            .to_owned()
+            + ",\"later\":1}\n",
+    )
+    .expect("written");
     // The note of this version names the line as it was.
     fs::remove_file(world.room("spool/committed")).expect("a note");
     world.ok(&["log", "verify"]);
@@ -70,7 +97,11 @@ fn a_segment_that_has_grown_is_followed_by_another() {
     let world = World::with(&["alice", "bob"]);
     for n in 0..4 {
         world.drop_file("alice", "x.json", format!(r#"{{"to":"bob","body":"{n}"}}"#));
-        world.program(&["run", "--once"]).env("MAILBAG_TEST_SEGMENT_BYTES", "600").assert().success();
+        world
+            .program(&["run", "--once"])
+            .env("MAILBAG_TEST_SEGMENT_BYTES", "600")
+            .assert()
+            .success();
     }
     assert!(world.room("log/00000003.ndjson").exists());
     check_log(&world);
@@ -89,7 +120,10 @@ fn a_copy_that_cannot_be_delivered_waits_and_others_go_on() {
     assert!(world.ok(&["status"]).contains("inbox/bob"));
     fs::remove_file(world.room("inbox/bob")).expect("out of the way");
     once(&world);
-    assert_eq!((world.bodies("bob"), world.inbox("carol").len()), (vec!["hi".to_owned()], 1));
+    assert_eq!(
+        (world.bodies("bob"), world.inbox("carol").len()),
+        (vec!["hi".to_owned()], 1)
+    );
 }
 
 #[test]
@@ -100,11 +134,16 @@ fn damage_before_the_last_batch_stops_the_router() {
         world.send("alice", "bob", &format!("number {n}"));
     }
     let path = world.room("log/00000001.ndjson");
-    let text = fs::read_to_string(&path).expect("the log").replace("number 0", "number 9");
+    let text = fs::read_to_string(&path)
+        .expect("the log")
+        .replace("number 0", "number 9");
     fs::write(&path, &text).expect("written");
     let _ = fs::remove_file(world.room("spool/checkpoint"));
     let complaint = world.run(&["run", "--once"]);
-    assert!(complaint.code != 0 && complaint.err.contains("00000001.ndjson"), "{complaint:?}");
+    assert!(
+        complaint.code != 0 && complaint.err.contains("00000001.ndjson"),
+        "{complaint:?}"
+    );
     assert_eq!(fs::read_to_string(&path).expect("the log"), text);
 }
 
@@ -126,7 +165,11 @@ fn without_a_router_whoever_reads_routes() {
     world.drop_file("alice", "x.json", r#"{"to":"bob","body":"by hand"}"#);
     assert!(world.ok(&["inbox", "bob"]).contains("by hand"));
     world.drop_file("alice", "x.json", r#"{"to":"bob","body":"again"}"#);
-    assert!(world.ok(&["read", "--all", "--as", "bob"]).contains("again"));
+    assert!(
+        world
+            .ok(&["read", "--all", "--as", "bob"])
+            .contains("again")
+    );
 }
 
 #[test]
@@ -138,10 +181,15 @@ fn a_registry_that_cannot_be_read_is_not_replaced() {
     world.write("registry.json", "{");
     world.wait("the human hears of it", || !world.inbox("human").is_empty());
     world.drop_file("alice", "x.json", r#"{"to":"bob","body":"still"}"#);
-    world.wait("the last good one is in force", || world.bodies("bob") == ["still"]);
+    world.wait("the last good one is in force", || {
+        world.bodies("bob") == ["still"]
+    });
     drop(router);
     assert_ne!(world.run(&["run", "--once"]).code, 0);
-    assert_eq!(fs::read_to_string(world.room("registry.json")).expect("a registry"), "{");
+    assert_eq!(
+        fs::read_to_string(world.room("registry.json")).expect("a registry"),
+        "{"
+    );
     world.write("registry.json", good);
     once(&world);
 }

@@ -11,10 +11,29 @@ fn a_dropped_ack_and_the_command_say_the_same() {
     let id = world.send("alice", "bob", "please");
     let ack = json!({"type": "ack", "refs": [id], "status": "acknowledged"}).to_string();
     world.drop_file("bob", "ack.json", ack);
-    assert_eq!(rungs(&world, &id, "bob"), ["accepted", "delivered", "acknowledged"]);
-    world.ok(&["ack", &format!("alice/{id}"), "--state", "actioned", "--note", "merged", "--as", "bob"]);
-    assert_eq!(rungs(&world, &id, "bob"), ["accepted", "delivered", "acknowledged", "actioned"]);
-    assert!(world.ok(&["trace", &id, "--as", "alice"]).contains("actioned: merged"));
+    assert_eq!(
+        rungs(&world, &id, "bob"),
+        ["accepted", "delivered", "acknowledged"]
+    );
+    world.ok(&[
+        "ack",
+        &format!("alice/{id}"),
+        "--state",
+        "actioned",
+        "--note",
+        "merged",
+        "--as",
+        "bob",
+    ]);
+    assert_eq!(
+        rungs(&world, &id, "bob"),
+        ["accepted", "delivered", "acknowledged", "actioned"]
+    );
+    assert!(
+        world
+            .ok(&["trace", &id, "--as", "alice"])
+            .contains("actioned: merged")
+    );
     assert_eq!(world.inbox("alice").len(), 0, "an ack wakes nobody");
 }
 
@@ -22,11 +41,15 @@ fn a_dropped_ack_and_the_command_say_the_same() {
 fn an_ack_with_recipients_is_delivered_besides() {
     let world = World::with(&["alice", "bob"]);
     let id = world.send("alice", "bob", "please");
-    let ack = json!({"type": "ack", "refs": [id], "status": "actioned", "to": "alice", "body": "done"});
+    let ack =
+        json!({"type": "ack", "refs": [id], "status": "actioned", "to": "alice", "body": "done"});
     world.drop_file("bob", "ack.json", ack.to_string());
     world.ok(&["run", "--once"]);
     assert_eq!(world.bodies("alice"), ["done"]);
-    assert_eq!(rungs(&world, &id, "bob"), ["accepted", "delivered", "actioned"]);
+    assert_eq!(
+        rungs(&world, &id, "bob"),
+        ["accepted", "delivered", "actioned"]
+    );
 }
 
 #[test]
@@ -35,16 +58,32 @@ fn only_who_got_it_may_say_and_a_wrong_ack_is_filed_without_a_bounce() {
     let world = World::with(&["alice", "bob", "carol"]);
     let id = world.send("alice", "bob", "please");
     for who in ["carol", "alice"] {
-        world.drop_file(who, "ack.json", json!({"type": "ack", "refs": [id], "status": "actioned"}).to_string());
+        world.drop_file(
+            who,
+            "ack.json",
+            json!({"type": "ack", "refs": [id], "status": "actioned"}).to_string(),
+        );
     }
     world.ok(&["run", "--once"]);
     assert_eq!(rungs(&world, &id, "bob"), ["accepted", "delivered"]);
     for who in ["carol", "alice"] {
-        assert_eq!(world.names(&format!("rejected/{who}")).len(), 2, "the ack and why");
-        assert_eq!(world.inbox(who).len(), 0, "a wrong ack is filed without a bounce");
+        assert_eq!(
+            world.names(&format!("rejected/{who}")).len(),
+            2,
+            "the ack and why"
+        );
+        assert_eq!(
+            world.inbox(who).len(),
+            0,
+            "a wrong ack is filed without a bounce"
+        );
     }
     world.fails(65, &["ack", &id, "--as", "carol"]);
-    assert!(world.fails(65, &["ack", &id, "--as", "alice"]).contains("only who got it"));
+    assert!(
+        world
+            .fails(65, &["ack", &id, "--as", "alice"])
+            .contains("only who got it")
+    );
 }
 
 #[test]
@@ -54,23 +93,45 @@ fn a_step_back_and_a_second_way_to_be_closed_are_refused() {
     let id = world.send("alice", "bob", "please");
     world.ok(&["ack", &id, "--state", "resolved", "--as", "bob"]);
     for state in ["acknowledged", "actioned", "abandoned"] {
-        assert!(world.fails(65, &["ack", &id, "--state", state, "--as", "bob"]).contains("a step back"));
+        assert!(
+            world
+                .fails(65, &["ack", &id, "--state", state, "--as", "bob"])
+                .contains("a step back")
+        );
     }
     world.ok(&["ack", &id, "--state", "resolved", "--as", "bob"]);
     // Two in one batch are judged one after the other.
     let other = world.send("alice", "bob", "and this");
     for (name, state) in [("1.json", "actioned"), ("2.json", "acknowledged")] {
-        world.drop_file("bob", name, json!({"type": "ack", "refs": [other], "status": state}).to_string());
+        world.drop_file(
+            "bob",
+            name,
+            json!({"type": "ack", "refs": [other], "status": state}).to_string(),
+        );
     }
     world.ok(&["run", "--once"]);
-    assert_eq!(rungs(&world, &other, "bob"), ["accepted", "delivered", "actioned"]);
+    assert_eq!(
+        rungs(&world, &other, "bob"),
+        ["accepted", "delivered", "actioned"]
+    );
 }
 
 #[test]
 fn a_message_that_its_sender_takes_back_leaves_the_inboxes_where_it_is_unread() {
     // P60
     let town = Town::of(&["alice", "bob", "carol"]).run();
-    let id = town.ok(&["send", "-q", "bob", "carol", "stop the press", "--as", "alice"]).trim().to_owned();
+    let id = town
+        .ok(&[
+            "send",
+            "-q",
+            "bob",
+            "carol",
+            "stop the press",
+            "--as",
+            "alice",
+        ])
+        .trim()
+        .to_owned();
     town.wait_for_mail("bob", 1);
     town.wait_for_mail("carol", 1);
     town.ok(&["read", "--as", "carol"]);
@@ -79,8 +140,15 @@ fn a_message_that_its_sender_takes_back_leaves_the_inboxes_where_it_is_unread() 
     wait_for_rung(&town, &id, "bob", "withdrawn");
     town.wait("bob's copy to be set aside", || town.count("bob") == 0);
     assert_eq!(town.names("inbox/bob/expired").len(), 1);
-    assert_eq!(town.names("inbox/carol/seen").len(), 1, "what was read stays where it is");
-    assert!(!rungs(&town, &id, "bob").contains(&"seen".to_owned()), "nobody has seen it");
+    assert_eq!(
+        town.names("inbox/carol/seen").len(),
+        1,
+        "what was read stays where it is"
+    );
+    assert!(
+        !rungs(&town, &id, "bob").contains(&"seen".to_owned()),
+        "nobody has seen it"
+    );
 }
 
 #[test]
@@ -93,21 +161,40 @@ fn a_withdrawal_that_was_committed_is_carried_out_after_a_kill() {
     assert_eq!(world.inbox("bob").len(), 1);
     std::fs::remove_file(world.room("inbox/bob/expired")).expect("the file in the way");
     world.ok(&["run", "--once"]);
-    assert_eq!((world.inbox("bob").len(), world.names("inbox/bob/expired").len()), (0, 1));
+    assert_eq!(
+        (
+            world.inbox("bob").len(),
+            world.names("inbox/bob/expired").len()
+        ),
+        (0, 1)
+    );
 }
 
 #[test]
 fn an_id_that_several_senders_used_has_to_be_named_with_its_sender() {
     let world = World::with(&["alice", "bob", "carol"]);
     for who in ["alice", "carol"] {
-        world.drop_file(who, "x.json", r#"{"id": "msg_1", "to": "bob", "body": "hi"}"#);
+        world.drop_file(
+            who,
+            "x.json",
+            r#"{"id": "msg_1", "to": "bob", "body": "hi"}"#,
+        );
     }
     world.ok(&["run", "--once"]);
     let said = world.fails(65, &["ack", "msg_1", "--as", "bob"]);
-    assert!(said.contains("alice/msg_1") && said.contains("carol/msg_1"), "{said}");
+    assert!(
+        said.contains("alice/msg_1") && said.contains("carol/msg_1"),
+        "{said}"
+    );
     world.ok(&["ack", "carol/msg_1", "--as", "bob"]);
-    assert_eq!(rungs(&world, "alice/msg_1", "bob"), ["accepted", "delivered"]);
-    assert_eq!(rungs(&world, "carol/msg_1", "bob"), ["accepted", "delivered", "acknowledged"]);
+    assert_eq!(
+        rungs(&world, "alice/msg_1", "bob"),
+        ["accepted", "delivered"]
+    );
+    assert_eq!(
+        rungs(&world, "carol/msg_1", "bob"),
+        ["accepted", "delivered", "acknowledged"]
+    );
     // A number is a seq where no message has it as its id.
     world.ok(&["ack", "3", "--state", "actioned", "--as", "bob"]);
 }
@@ -118,5 +205,10 @@ fn the_routers_own_mail_can_be_acknowledged_as_well() {
     world.drop_file("alice", "bad.json", r#"{"to": "nobody", "body": "hi"}"#);
     world.ok(&["run", "--once"]);
     let bounce = from_mailbag(&world, "alice", "error").remove(0);
-    world.ok(&["ack", bounce["id"].as_str().expect("an id"), "--as", "alice"]);
+    world.ok(&[
+        "ack",
+        bounce["id"].as_str().expect("an id"),
+        "--as",
+        "alice",
+    ]);
 }

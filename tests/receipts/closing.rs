@@ -17,7 +17,9 @@ fn pending(world: &World, minutes: u64, agent: &str) -> Vec<String> {
     let items = serde_json::from_str::<Value>(&list).expect("JSON")["items"].clone();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let items = items.as_array().into_iter().flatten();
-    items.map(|item| format!("{} {}", text(&item["kind"]), text(&item["title"]))).collect()
+    items
+        .map(|item| format!("{} {}", text(&item["kind"]), text(&item["title"])))
+        .collect()
 }
 
 /// Sends a message that is escalated to the supervisor and the human.
@@ -37,7 +39,11 @@ fn escalated(message: Value) -> World {
 #[track_caller]
 fn nothing_is_open(world: &World, minutes: u64, what: &str) {
     for agent in ["bob", "carol", "boss", "human"] {
-        assert_eq!(pending(world, minutes, agent), Vec::<String>::new(), "{agent} after {what}");
+        assert_eq!(
+            pending(world, minutes, agent),
+            Vec::<String>::new(),
+            "{agent} after {what}"
+        );
     }
 }
 
@@ -60,8 +66,14 @@ fn an_escalation_of_urgent_mail_closes_when_its_recipient_replies_or_acknowledge
         ("bob", ack("acknowledged")),
         ("bob", ack("actioned")),
         ("bob", ack("resolved")),
-        ("bob", json!({"to": "alice", "body": "on it", "in_reply_to": "p0"})),
-        ("bob", json!({"to": "alice", "body": "on it", "thread_id": "t-1"})),
+        (
+            "bob",
+            json!({"to": "alice", "body": "on it", "in_reply_to": "p0"}),
+        ),
+        (
+            "bob",
+            json!({"to": "alice", "body": "on it", "thread_id": "t-1"}),
+        ),
         ("alice", ack("withdrawn")),
         ("alice", ack("superseded")),
     ];
@@ -73,11 +85,20 @@ fn an_escalation_of_urgent_mail_closes_when_its_recipient_replies_or_acknowledge
 }
 
 #[test]
-fn an_escalation_of_a_question_closes_when_it_is_answered_or_closed_and_not_when_it_is_acknowledged() {
+fn an_escalation_of_a_question_closes_when_it_is_answered_or_closed_and_not_when_it_is_acknowledged()
+ {
     // P363
     for (agent, reply, is_closed) in [
-        ("bob", json!({"to": "alice", "body": "8080", "in_reply_to": "alice/p0"}), true),
-        ("bob", json!({"to": "alice", "body": "8080", "thread_id": "t-1"}), true),
+        (
+            "bob",
+            json!({"to": "alice", "body": "8080", "in_reply_to": "alice/p0"}),
+            true,
+        ),
+        (
+            "bob",
+            json!({"to": "alice", "body": "8080", "thread_id": "t-1"}),
+            true,
+        ),
         ("bob", ack("resolved"), true),
         ("alice", ack("withdrawn"), true),
         ("bob", ack("acknowledged"), false),
@@ -99,7 +120,13 @@ fn an_escalation_stays_open_for_the_recipients_that_have_not_replied() {
     pass(&world, 11);
     pass(&world, 22);
     say(&world, 23, "bob", ack("acknowledged"));
-    assert_eq!((pending(&world, 23, "boss").len(), pending(&world, 23, "human").len()), (0, 1));
+    assert_eq!(
+        (
+            pending(&world, 23, "boss").len(),
+            pending(&world, 23, "human").len()
+        ),
+        (0, 1)
+    );
     say(&world, 24, "carol", ack("acknowledged"));
     nothing_is_open(&world, 24, "both acks");
 }
@@ -113,7 +140,11 @@ fn an_escalation_of_urgent_mail_that_expired_stays_open_until_it_is_acknowledged
     pass(&world, 6);
     pass(&world, 60);
     for agent in ["boss", "human"] {
-        assert_eq!(pending(&world, 61, agent), ["escalation unacknowledged: \"fire\""], "{agent}");
+        assert_eq!(
+            pending(&world, 61, agent),
+            ["escalation unacknowledged: \"fire\""],
+            "{agent}"
+        );
         let escalation = from_mailbag(&world, agent, "escalation").remove(0);
         let ack = json!({"type": "ack", "refs": [escalation["id"]], "status": "acknowledged"});
         say(&world, 61, agent, ack);
@@ -125,23 +156,37 @@ fn an_escalation_of_urgent_mail_that_expired_stays_open_until_it_is_acknowledged
 fn a_response_that_shares_only_the_thread_or_the_correlation_id_answers_the_request() {
     // P364
     let request = |more: Value| {
-        let mut request =
-            json!({"id": "r1", "to": "bob", "type": "request", "body": "which?", "requires_response": true});
-        request.as_object_mut().expect("fields").extend(more.as_object().expect("fields").clone());
+        let mut request = json!({"id": "r1", "to": "bob", "type": "request", "body": "which?", "requires_response": true});
+        request
+            .as_object_mut()
+            .expect("fields")
+            .extend(more.as_object().expect("fields").clone());
         request
     };
     let response = |more: Value| {
         let mut response = json!({"to": "alice", "type": "response", "body": "this"});
-        response.as_object_mut().expect("fields").extend(more.as_object().expect("fields").clone());
+        response
+            .as_object_mut()
+            .expect("fields")
+            .extend(more.as_object().expect("fields").clone());
         response
     };
     let pairs = [
         (json!({"thread_id": "t-1"}), json!({"thread_id": "t-1"})),
         (json!({}), json!({"thread_id": "r1"})),
-        (json!({"conversation_id": "c-1"}), json!({"conversation_id": "c-1"})),
-        (json!({"correlation_id": "x-1"}), json!({"correlation_id": "x-1"})),
+        (
+            json!({"conversation_id": "c-1"}),
+            json!({"conversation_id": "c-1"}),
+        ),
+        (
+            json!({"correlation_id": "x-1"}),
+            json!({"correlation_id": "x-1"}),
+        ),
         (json!({}), json!({"correlation_id": "r1"})),
-        (json!({"thread_id": "t-1", "correlation_id": "x-1"}), json!({"correlation_id": "x-1"})),
+        (
+            json!({"thread_id": "t-1", "correlation_id": "x-1"}),
+            json!({"correlation_id": "x-1"}),
+        ),
         (json!({}), json!({"refs": ["alice/r1"]})),
     ];
     for (asked, answered) in pairs {
@@ -153,12 +198,24 @@ fn a_response_that_shares_only_the_thread_or_the_correlation_id_answers_the_requ
             pass(&world, minutes);
         }
         nothing_is_open(&world, 22, &format!("{asked} {answered}"));
-        assert_eq!(from_mailbag(&world, "human", "escalation").len(), 0, "{asked} {answered}");
-        assert_eq!(world.json(&["trace", "r1"])["answers"][0]["from"], "bob", "{asked} {answered}");
+        assert_eq!(
+            from_mailbag(&world, "human", "escalation").len(),
+            0,
+            "{asked} {answered}"
+        );
+        assert_eq!(
+            world.json(&["trace", "r1"])["answers"][0]["from"],
+            "bob",
+            "{asked} {answered}"
+        );
         for name in ["#2", "#3"] {
             let thread = world.json(&["thread", name]);
-            let seqs: Vec<u64> =
-                thread.as_array().into_iter().flatten().filter_map(|one| one["seq"].as_u64()).collect();
+            let seqs: Vec<u64> = thread
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|one| one["seq"].as_u64())
+                .collect();
             assert_eq!(seqs, [2, 3], "{name} of {asked} {answered}: {thread}");
         }
     }
@@ -168,11 +225,26 @@ fn a_response_that_shares_only_the_thread_or_the_correlation_id_answers_the_requ
 fn a_message_that_reports_asks_goes_elsewhere_or_comes_from_another_agent_answers_no_thread() {
     // P364
     let others = [
-        ("bob", json!({"to": "alice", "type": "status", "body": "at work", "thread_id": "t-1"})),
-        ("bob", json!({"to": "alice", "type": "question", "body": "which one?", "thread_id": "t-1"})),
-        ("bob", json!({"to": "carol", "body": "alice asks", "thread_id": "t-1"})),
-        ("carol", json!({"to": "alice", "body": "me too", "thread_id": "t-1"})),
-        ("bob", json!({"to": "alice", "body": "other", "thread_id": "t-2"})),
+        (
+            "bob",
+            json!({"to": "alice", "type": "status", "body": "at work", "thread_id": "t-1"}),
+        ),
+        (
+            "bob",
+            json!({"to": "alice", "type": "question", "body": "which one?", "thread_id": "t-1"}),
+        ),
+        (
+            "bob",
+            json!({"to": "carol", "body": "alice asks", "thread_id": "t-1"}),
+        ),
+        (
+            "carol",
+            json!({"to": "alice", "body": "me too", "thread_id": "t-1"}),
+        ),
+        (
+            "bob",
+            json!({"to": "alice", "body": "other", "thread_id": "t-2"}),
+        ),
         (
             "bob",
             json!({"to": "alice", "type": "ack", "refs": ["alice/p0"], "status": "acknowledged", "thread_id": "t-1"}),
@@ -182,7 +254,10 @@ fn a_message_that_reports_asks_goes_elsewhere_or_comes_from_another_agent_answer
         let world = room();
         say(&world, 0, "alice", question());
         say(&world, 1, agent, message.clone());
-        assert!(pending(&world, 1, "bob").contains(&"question which port?".to_owned()), "{message}");
+        assert!(
+            pending(&world, 1, "bob").contains(&"question which port?".to_owned()),
+            "{message}"
+        );
     }
 }
 
@@ -191,10 +266,16 @@ fn each_response_in_a_thread_answers_the_oldest_open_question_of_it() {
     // P364
     let world = room();
     for id in ["q1", "q2"] {
-        let asked = json!({"id": id, "to": "bob", "type": "question", "body": id, "thread_id": "t-1"});
+        let asked =
+            json!({"id": id, "to": "bob", "type": "question", "body": id, "thread_id": "t-1"});
         say(&world, 0, "alice", asked);
     }
-    drop_at(&world, 1, "bob", json!({"to": "alice", "body": "first", "thread_id": "t-1"}));
+    drop_at(
+        &world,
+        1,
+        "bob",
+        json!({"to": "alice", "body": "first", "thread_id": "t-1"}),
+    );
     pass(&world, 1);
     assert_eq!(pending(&world, 1, "bob"), ["question q2"]);
 }

@@ -18,7 +18,10 @@ fn urgent(id: &str, to: Value, expires: u64) -> Value {
 /// The names of the messages in an agent's escalations.
 fn escalated(world: &World, agent: &str) -> Vec<String> {
     let name = |mail: Value| mail["in_reply_to"].as_str().unwrap_or_default().to_owned();
-    from_mailbag(world, agent, "escalation").into_iter().map(name).collect()
+    from_mailbag(world, agent, "escalation")
+        .into_iter()
+        .map(name)
+        .collect()
 }
 
 #[track_caller]
@@ -27,7 +30,10 @@ fn all_know(world: &World, name: &str) {
         assert_eq!(escalated(world, agent), [name], "{agent}");
     }
     let worklog = std::fs::read_to_string(world.path().join("WORKLOG.md")).expect("a worklog");
-    assert!(worklog.contains("mailbag · escalation · unacknowledged: \"fire\""), "{worklog}");
+    assert!(
+        worklog.contains("mailbag · escalation · unacknowledged: \"fire\""),
+        "{worklog}"
+    );
     world.ok(&["log", "verify"]);
 }
 
@@ -39,8 +45,17 @@ fn urgent_mail_that_expires_before_its_deadline_is_escalated_when_it_expires() {
     pass(&world, 6);
     all_know(&world, "alice/p0");
     let told = from_mailbag(&world, "human", "escalation");
-    assert!(told[0]["body"].as_str().is_some_and(|body| body.contains("expired, unread by bob")), "{told:#?}");
-    assert_eq!(from_mailbag(&world, "alice", "notification").len(), 1, "its sender is notified as well");
+    assert!(
+        told[0]["body"]
+            .as_str()
+            .is_some_and(|body| body.contains("expired, unread by bob")),
+        "{told:#?}"
+    );
+    assert_eq!(
+        from_mailbag(&world, "alice", "notification").len(),
+        1,
+        "its sender is notified as well"
+    );
     for minutes in [20, 40, 60] {
         pass(&world, minutes);
     }
@@ -63,10 +78,20 @@ fn urgent_mail_that_was_dropped_in_time_and_expired_while_no_router_ran_reaches_
     drop_at(&world, 0, "alice", urgent("p0", json!("bob"), 5));
     pass(&world, 60);
     all_know(&world, "alice/p0");
-    assert_eq!((world.inbox("bob").len(), world.names("inbox/bob/expired").len()), (0, 1));
+    assert_eq!(
+        (
+            world.inbox("bob").len(),
+            world.names("inbox/bob/expired").len()
+        ),
+        (0, 1)
+    );
     drop_at(&world, 61, "alice", urgent("late", json!("bob"), 5));
     pass(&world, 61);
-    assert_eq!(world.names("rejected/alice").len(), 2, "mail that is dropped too late is rejected");
+    assert_eq!(
+        world.names("rejected/alice").len(),
+        2,
+        "mail that is dropped too late is rejected"
+    );
 }
 
 #[test]
@@ -75,7 +100,13 @@ fn urgent_mail_that_expires_after_its_supervisor_was_notified_reaches_the_human(
     let world = room();
     say(&world, 0, "alice", urgent("p0", json!("bob"), 15));
     pass(&world, 11);
-    assert_eq!((escalated(&world, "boss").len(), escalated(&world, "human").len()), (1, 0));
+    assert_eq!(
+        (
+            escalated(&world, "boss").len(),
+            escalated(&world, "human").len()
+        ),
+        (1, 0)
+    );
     pass(&world, 16);
     all_know(&world, "alice/p0");
 }
@@ -105,7 +136,12 @@ fn urgent_mail_that_was_announced_or_read_and_not_acknowledged_is_escalated() {
 fn only_recipients_that_did_not_acknowledge_are_named_when_urgent_mail_expires() {
     let world = room();
     say(&world, 0, "alice", urgent("p0", json!(["bob", "carol"]), 5));
-    say(&world, 1, "carol", json!({"type": "ack", "refs": ["p0"], "status": "acknowledged"}));
+    say(
+        &world,
+        1,
+        "carol",
+        json!({"type": "ack", "refs": ["p0"], "status": "acknowledged"}),
+    );
     pass(&world, 6);
     let told = from_mailbag(&world, "human", "escalation");
     assert_eq!(told[0]["metadata"]["agents"], json!(["bob"]));
@@ -135,9 +171,24 @@ fn urgent_mail_that_was_answered_withdrawn_or_acknowledged_in_time_is_not_escala
         drop_at(&world, 0, "alice", urgent(id, json!("bob"), 5));
     }
     pass(&world, 0);
-    drop_at(&world, 1, "bob", json!({"to": "alice", "in_reply_to": "alice/answered", "body": "on it"}));
-    drop_at(&world, 1, "bob", json!({"type": "ack", "refs": ["acknowledged"], "status": "acknowledged"}));
-    say(&world, 1, "alice", json!({"type": "ack", "refs": ["withdrawn"], "status": "withdrawn"}));
+    drop_at(
+        &world,
+        1,
+        "bob",
+        json!({"to": "alice", "in_reply_to": "alice/answered", "body": "on it"}),
+    );
+    drop_at(
+        &world,
+        1,
+        "bob",
+        json!({"type": "ack", "refs": ["acknowledged"], "status": "acknowledged"}),
+    );
+    say(
+        &world,
+        1,
+        "alice",
+        json!({"type": "ack", "refs": ["withdrawn"], "status": "withdrawn"}),
+    );
     for minutes in [6, 60] {
         pass(&world, minutes);
     }
@@ -155,5 +206,11 @@ fn other_mail_that_expires_unread_is_reported_to_its_sender_alone() {
     pass(&world, 6);
     pass(&world, 60);
     assert_eq!(from_mailbag(&world, "alice", "notification").len(), 1);
-    assert_eq!((escalated(&world, "boss").len(), escalated(&world, "human").len()), (0, 0));
+    assert_eq!(
+        (
+            escalated(&world, "boss").len(),
+            escalated(&world, "human").len()
+        ),
+        (0, 0)
+    );
 }

@@ -26,14 +26,23 @@ fn delayed(world: &World, agent: &str) -> (usize, usize) {
 
 fn notices(world: &World) -> Vec<Value> {
     let all = from_mailbag(world, "human", "alert").into_iter();
-    all.filter(|mail| mail["subject"].as_str().is_some_and(|text| text.contains("answer each other"))).collect()
+    all.filter(|mail| {
+        mail["subject"]
+            .as_str()
+            .is_some_and(|text| text.contains("answer each other"))
+    })
+    .collect()
 }
 
 /// Messages that alice and bob send in turn.
 fn in_turn(count: usize, text: impl Fn(usize) -> Value) -> Vec<(&'static str, Value)> {
     (0..count)
         .map(|n| {
-            let (from, to) = if n % 2 == 0 { ("alice", "bob") } else { ("bob", "alice") };
+            let (from, to) = if n % 2 == 0 {
+                ("alice", "bob")
+            } else {
+                ("bob", "alice")
+            };
             let mut message = text(n);
             message["to"] = json!(to);
             (from, message)
@@ -42,15 +51,29 @@ fn in_turn(count: usize, text: impl Fn(usize) -> Value) -> Vec<(&'static str, Va
 }
 
 #[test]
-fn acknowledgements_without_content_are_delivered_and_announced_later_and_the_human_is_notified_once() {
+fn acknowledgements_without_content_are_delivered_and_announced_later_and_the_human_is_notified_once()
+ {
     // P368
     let world = room();
-    say_all(&world, 0, in_turn(20, |n| json!({"body": format!("thanks, noted ({n})")})));
+    say_all(
+        &world,
+        0,
+        in_turn(20, |n| json!({"body": format!("thanks, noted ({n})")})),
+    );
     let [(late, all), (late_too, all_too)] = ["alice", "bob"].map(|agent| delayed(&world, agent));
-    assert_eq!((all + all_too, late + late_too), (20, 12), "the first eight are announced at once");
+    assert_eq!(
+        (all + all_too, late + late_too),
+        (20, 12),
+        "the first eight are announced at once"
+    );
     let told = notices(&world);
     assert_eq!(told.len(), 1, "{told:#?}");
-    assert!(told[0]["subject"].as_str().is_some_and(|text| text.starts_with("alice, bob repeat")), "{told:#?}");
+    assert!(
+        told[0]["subject"]
+            .as_str()
+            .is_some_and(|text| text.starts_with("alice, bob repeat")),
+        "{told:#?}"
+    );
     world.ok(&["log", "verify"]);
 }
 
@@ -58,15 +81,25 @@ fn acknowledgements_without_content_are_delivered_and_announced_later_and_the_hu
 fn the_delay_grows_with_each_message_and_ends() {
     // P368
     let world = room();
-    say_all(&world, 0, in_turn(14, |n| json!({"body": format!("ok {n}")})));
+    say_all(
+        &world,
+        0,
+        in_turn(14, |n| json!({"body": format!("ok {n}")})),
+    );
     let mut times: Vec<String> = ["alice", "bob"]
         .iter()
         .flat_map(|agent| world.inbox(agent))
-        .filter_map(|mail| mail["delivery"]["announce_after"].as_str().map(str::to_owned))
+        .filter_map(|mail| {
+            mail["delivery"]["announce_after"]
+                .as_str()
+                .map(str::to_owned)
+        })
         .collect();
     times.sort();
     let times: Vec<&str> = times.iter().map(|time| &time[..19]).collect();
-    let wanted = ["10:00:30", "10:01:00", "10:02:00", "10:04:00", "10:08:00", "10:15:00"];
+    let wanted = [
+        "10:00:30", "10:01:00", "10:02:00", "10:04:00", "10:08:00", "10:15:00",
+    ];
     assert_eq!(times, wanted.map(|time| format!("2026-11-21T{time}")));
 }
 
@@ -74,10 +107,13 @@ fn the_delay_grows_with_each_message_and_ends() {
 fn a_hook_announces_mail_of_a_loop_when_its_delay_is_over() {
     // P368
     let world = room();
-    say_all(&world, 0, in_turn(10, |n| json!({"body": format!("noted {n}")})));
+    say_all(
+        &world,
+        0,
+        in_turn(10, |n| json!({"body": format!("noted {n}")})),
+    );
     let hook = |time: &str| {
-        let input =
-            json!({"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": "x", "cwd": world.path()});
+        let input = json!({"session_id": "s", "hook_event_name": "UserPromptSubmit", "prompt": "x", "cwd": world.path()});
         let ran = world
             .program(&["hook", "claude"])
             .env("MAILBAG_AGENT", "alice")
@@ -88,7 +124,10 @@ fn a_hook_announces_mail_of_a_loop_when_its_delay_is_over() {
         String::from_utf8_lossy(&ran.stdout).into_owned()
     };
     let before = hook("2026-11-21T10:00:05Z");
-    assert!(before.contains("noted 7") && !before.contains("noted 9"), "{before}");
+    assert!(
+        before.contains("noted 7") && !before.contains("noted 9"),
+        "{before}"
+    );
     assert!(!hook("2026-11-21T10:00:20Z").contains("noted 9"));
     assert!(hook("2026-11-21T10:01:10Z").contains("noted 9"));
 }
@@ -98,7 +137,12 @@ fn a_circle_of_several_agents_is_recognized() {
     // P368
     let world = room();
     let names = ["alice", "bob", "carol"];
-    let circle = (0..18).map(|n| (names[n % 3], json!({"to": names[(n + 1) % 3], "body": format!("passed on {n}")})));
+    let circle = (0..18).map(|n| {
+        (
+            names[n % 3],
+            json!({"to": names[(n + 1) % 3], "body": format!("passed on {n}")}),
+        )
+    });
     say_all(&world, 0, circle.collect::<Vec<_>>());
     let late: usize = names.iter().map(|agent| delayed(&world, agent).0).sum();
     assert!(late >= 6, "{late}");
@@ -118,7 +162,16 @@ fn long_texts_that_repeat_in_a_conversation_are_recognized_as_well() {
 fn a_sender_that_repeats_itself_is_announced_later() {
     // P368
     let world = room();
-    say_all(&world, 0, (0..6).map(|_| ("alice", json!({"to": "bob", "type": "question", "body": "are you done?"}))));
+    say_all(
+        &world,
+        0,
+        (0..6).map(|_| {
+            (
+                "alice",
+                json!({"to": "bob", "type": "question", "body": "are you done?"}),
+            )
+        }),
+    );
     assert_eq!(delayed(&world, "bob"), (3, 6));
     assert_eq!(notices(&world).len(), 1);
 }
@@ -127,11 +180,37 @@ fn a_sender_that_repeats_itself_is_announced_later() {
 fn a_conversation_with_content_reports_and_urgent_mail_are_announced_at_once() {
     // P368
     let world = room();
-    let long = |n: usize| format!("Step {n}: {}", format!("fact {n} of this matter, ").repeat(20));
+    let long = |n: usize| {
+        format!(
+            "Step {n}: {}",
+            format!("fact {n} of this matter, ").repeat(20)
+        )
+    };
     say_all(&world, 0, in_turn(20, |n| json!({"body": long(n)})));
-    say_all(&world, 1, in_turn(20, |n| json!({"type": "status", "body": format!("done {n}")})));
-    say_all(&world, 2, in_turn(20, |n| json!({"priority": "urgent", "body": format!("fire {n}")})));
-    say_all(&world, 3, in_turn(20, |n| json!({"type": "question", "body": format!("why {n}?")})));
+    say_all(
+        &world,
+        1,
+        in_turn(
+            20,
+            |n| json!({"type": "status", "body": format!("done {n}")}),
+        ),
+    );
+    say_all(
+        &world,
+        2,
+        in_turn(
+            20,
+            |n| json!({"priority": "urgent", "body": format!("fire {n}")}),
+        ),
+    );
+    say_all(
+        &world,
+        3,
+        in_turn(
+            20,
+            |n| json!({"type": "question", "body": format!("why {n}?")}),
+        ),
+    );
     for agent in ["alice", "bob"] {
         assert_eq!(delayed(&world, agent), (0, 40), "{agent}");
     }
@@ -142,12 +221,38 @@ fn a_conversation_with_content_reports_and_urgent_mail_are_announced_at_once() {
 fn a_message_of_the_human_a_question_and_a_pause_end_a_loop() {
     // P368
     let world = room();
-    let loops = |minutes| say_all(&world, minutes, in_turn(8, |n| json!({"body": format!("ok {minutes} {n}")})));
+    let loops = |minutes| {
+        say_all(
+            &world,
+            minutes,
+            in_turn(8, |n| json!({"body": format!("ok {minutes} {n}")})),
+        )
+    };
     loops(0);
-    say_all(&world, 0, [("human", json!({"to": ["alice", "bob"], "body": "go on with the parser"}))]);
+    say_all(
+        &world,
+        0,
+        [(
+            "human",
+            json!({"to": ["alice", "bob"], "body": "go on with the parser"}),
+        )],
+    );
     loops(0);
-    say_all(&world, 0, [("alice", json!({"to": "bob", "type": "question", "body": "which parser?"}))]);
-    say_all(&world, 0, in_turn(8, |n| json!({"body": format!("yes {n}")})).into_iter().skip(1));
+    say_all(
+        &world,
+        0,
+        [(
+            "alice",
+            json!({"to": "bob", "type": "question", "body": "which parser?"}),
+        )],
+    );
+    say_all(
+        &world,
+        0,
+        in_turn(8, |n| json!({"body": format!("yes {n}")}))
+            .into_iter()
+            .skip(1),
+    );
     loops(30);
     for agent in ["alice", "bob"] {
         assert_eq!(delayed(&world, agent).0, 0, "{agent}");

@@ -10,20 +10,29 @@ use std::time::{Duration, SystemTime};
 /// The records of these events, as `mailbag log` gives them.
 fn records(world: &World, event: &str) -> Vec<Value> {
     let told = world.ok(&["log", "--event", event, "--json"]);
-    told.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    told.lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect()
 }
 
 /// The numbers of all accepted messages.
 fn numbers(world: &World) -> Vec<u64> {
-    records(world, "accepted").iter().filter_map(|record| record["seq"].as_u64()).collect()
+    records(world, "accepted")
+        .iter()
+        .filter_map(|record| record["seq"].as_u64())
+        .collect()
 }
 
 /// Waits until the router has written nothing to the log for longer than it takes to call itself idle.
 fn wait_until_idle(world: &World) {
     let log = world.room("log/00000001.ndjson");
     world.wait("the log is left alone", || {
-        let changed = std::fs::metadata(&log).and_then(|meta| meta.modified()).expect("a log");
-        SystemTime::now().duration_since(changed).is_ok_and(|since| since > Duration::from_secs(2))
+        let changed = std::fs::metadata(&log)
+            .and_then(|meta| meta.modified())
+            .expect("a log");
+        SystemTime::now()
+            .duration_since(changed)
+            .is_ok_and(|since| since > Duration::from_secs(2))
     });
 }
 
@@ -55,7 +64,9 @@ fn messages_that_a_router_routes_have_consecutive_numbers_also_after_a_pause_and
     town.wait_for_mail("bob", 5);
     assert_eq!(numbers(&town), [2, 3, 4, 5, 6]);
     assert_eq!(
-        records(&town, "settled").last().expect("a record that settles")["settled"],
+        records(&town, "settled")
+            .last()
+            .expect("a record that settles")["settled"],
         serde_json::json!([[5, 5]])
     );
     town.stop();
@@ -71,14 +82,33 @@ fn what_was_read_is_recorded_with_the_next_message_and_as_nobody_s_word() {
     world.send("bob", "alice", "two");
     world.send("alice", "bob", "three");
     assert_eq!(numbers(&world), [2, 3, 4]);
-    assert_eq!(rungs(&world, &first, "bob"), ["accepted", "delivered", "seen"]);
+    assert_eq!(
+        rungs(&world, &first, "bob"),
+        ["accepted", "delivered", "seen"]
+    );
     let steps = world.json(&["trace", &first])["recipients"][0]["rungs"].clone();
-    assert!(steps.as_array().into_iter().flatten().all(|step| step["by"].is_null()), "{steps}");
+    assert!(
+        steps
+            .as_array()
+            .into_iter()
+            .flatten()
+            .all(|step| step["by"].is_null()),
+        "{steps}"
+    );
     let seen = records(&world, "rungs");
-    assert_eq!((seen.len(), &seen[0]["event"]), (1, &Value::from("accepted")), "{seen:?}");
+    assert_eq!(
+        (seen.len(), &seen[0]["event"]),
+        (1, &Value::from("accepted")),
+        "{seen:?}"
+    );
     assert!(world.ok(&["log"]).contains("bob seen: 2"));
     let who = world.json(&["who"]);
-    let bob = who["agents"].as_array().into_iter().flatten().find(|agent| agent["id"] == "bob").expect("bob");
+    let bob = who["agents"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .find(|agent| agent["id"] == "bob")
+        .expect("bob");
     assert_eq!(bob["unread"], 1);
 }
 

@@ -6,7 +6,11 @@ use crate::world::World;
 use std::fs;
 
 fn file(world: &World, agent: &str) -> std::path::PathBuf {
-    let name = world.names(&format!("inbox/{agent}")).first().cloned().expect("unread mail");
+    let name = world
+        .names(&format!("inbox/{agent}"))
+        .first()
+        .cloned()
+        .expect("unread mail");
     world.room(&format!("inbox/{agent}/{name}"))
 }
 
@@ -16,9 +20,15 @@ fn an_agent_that_only_globs_and_deletes_gives_its_senders_a_receipt() {
     let town = Town::of(&["alice", "bob"]).run();
     let id = town.send("alice", "bob", "hello");
     town.wait_for_mail("bob", 1);
-    assert!(!rungs(&town, &id, "bob").contains(&"seen".to_owned()), "nobody has read it yet");
+    assert!(
+        !rungs(&town, &id, "bob").contains(&"seen".to_owned()),
+        "nobody has read it yet"
+    );
     let script = r#"for file in .mailbag/inbox/bob/*.json; do rm "$file"; done"#;
-    let shell = std::process::Command::new("sh").args(["-c", script]).current_dir(town.path()).status();
+    let shell = std::process::Command::new("sh")
+        .args(["-c", script])
+        .current_dir(town.path())
+        .status();
     assert!(shell.expect("a shell").success());
     wait_for_rung(&town, &id, "bob", "seen");
 }
@@ -26,12 +36,20 @@ fn an_agent_that_only_globs_and_deletes_gives_its_senders_a_receipt() {
 #[test]
 fn a_file_that_was_moved_anywhere_was_seen() {
     let mut town = Town::of(&["alice", "bob", "carol"]).run();
-    let id = town.ok(&["send", "-q", "bob", "carol", "hello", "--as", "alice"]).trim().to_owned();
+    let id = town
+        .ok(&["send", "-q", "bob", "carol", "hello", "--as", "alice"])
+        .trim()
+        .to_owned();
     town.wait_for_mail("bob", 1);
     town.wait_for_mail("carol", 1);
     fs::create_dir_all(town.room("inbox/bob/seen")).expect("a directory");
     let mail = file(&town, "bob");
-    fs::rename(&mail, town.room("inbox/bob/seen").join(mail.file_name().expect("a name"))).expect("a move");
+    fs::rename(
+        &mail,
+        town.room("inbox/bob/seen")
+            .join(mail.file_name().expect("a name")),
+    )
+    .expect("a move");
     fs::rename(file(&town, "carol"), town.path().join("mine.json")).expect("a move");
     wait_for_rung(&town, &id, "bob", "seen");
     wait_for_rung(&town, &id, "carol", "seen");
@@ -107,11 +125,21 @@ fn a_marker_that_its_reader_was_told_is_a_rung_and_goes_with_the_copy() {
     let world = World::with(&["alice", "bob"]);
     let id = world.send("alice", "bob", "hello");
     let mail = file(&world, "bob");
-    let name = mail.file_name().expect("a name").to_string_lossy().into_owned();
+    let name = mail
+        .file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned();
     world.write(&format!("inbox/bob/.announced/{name}"), "");
-    assert_eq!(rungs(&world, &id, "bob"), ["accepted", "delivered", "announced"]);
+    assert_eq!(
+        rungs(&world, &id, "bob"),
+        ["accepted", "delivered", "announced"]
+    );
     fs::remove_file(mail).expect("bob's own file");
-    assert_eq!(rungs(&world, &id, "bob"), ["accepted", "delivered", "announced", "seen"]);
+    assert_eq!(
+        rungs(&world, &id, "bob"),
+        ["accepted", "delivered", "announced", "seen"]
+    );
     assert!(!world.room(&format!("inbox/bob/.announced/{name}")).exists());
 }
 
@@ -119,7 +147,11 @@ fn a_marker_that_its_reader_was_told_is_a_rung_and_goes_with_the_copy() {
 fn receipts_of_a_thousand_copies_are_one_record() {
     let town = Town::of(&["alice", "bob"]).quick();
     for n in 0..1000 {
-        town.drop_file("alice", &format!("{n}.json"), r#"{"to": "bob", "body": "hi"}"#);
+        town.drop_file(
+            "alice",
+            &format!("{n}.json"),
+            r#"{"to": "bob", "body": "hi"}"#,
+        );
     }
     town.ok(&["run", "--once"]);
     assert_eq!(town.count("bob"), 1000);
@@ -127,8 +159,14 @@ fn receipts_of_a_thousand_copies_are_one_record() {
     fs::create_dir_all(town.room("inbox/bob")).expect("an inbox");
     town.ok(&["run", "--once"]);
     let told = town.ok(&["log", "--event", "rungs", "--json"]);
-    let records: Vec<serde_json::Value> = told.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let records: Vec<serde_json::Value> = told
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("JSON"))
+        .collect();
     assert_eq!(records.len(), 1, "{told}");
-    assert_eq!(records[0]["rungs"][0]["seqs"].as_array().map(Vec::len), Some(1000));
+    assert_eq!(
+        records[0]["rungs"][0]["seqs"].as_array().map(Vec::len),
+        Some(1000)
+    );
     town.verify();
 }

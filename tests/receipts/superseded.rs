@@ -8,9 +8,31 @@ use serde_json::{Value, json};
 /// Alice has replaced a message to bob and carol, which carol had read.
 fn room(ack: impl Fn(&World, &str, &str)) -> (World, String) {
     let world = World::with(&["alice", "bob", "carol"]);
-    let old = world.ok(&["send", "-q", "bob", "carol", "deploy at one", "--as", "alice"]).trim().to_owned();
+    let old = world
+        .ok(&[
+            "send",
+            "-q",
+            "bob",
+            "carol",
+            "deploy at one",
+            "--as",
+            "alice",
+        ])
+        .trim()
+        .to_owned();
     world.ok(&["read", "--as", "carol"]);
-    let new = world.ok(&["send", "-q", "bob", "carol", "deploy at two", "--as", "alice"]).trim().to_owned();
+    let new = world
+        .ok(&[
+            "send",
+            "-q",
+            "bob",
+            "carol",
+            "deploy at two",
+            "--as",
+            "alice",
+        ])
+        .trim()
+        .to_owned();
     ack(&world, &old, &new);
     world.ok(&["run", "--once"]);
     (world, old)
@@ -20,7 +42,16 @@ fn room(ack: impl Fn(&World, &str, &str)) -> (World, String) {
 fn superseded_mail_leaves_the_inboxes_by_command_and_by_a_dropped_file() {
     // P60, P366
     let by_command = |world: &World, old: &str, new: &str| {
-        world.ok(&["ack", old, "--state", "superseded", "--by", new, "--as", "alice"]);
+        world.ok(&[
+            "ack",
+            old,
+            "--state",
+            "superseded",
+            "--by",
+            new,
+            "--as",
+            "alice",
+        ]);
     };
     let by_file = |world: &World, old: &str, new: &str| {
         let ack = json!({"type": "ack", "refs": [old], "status": "superseded", "metadata": {"superseded_by": new}});
@@ -29,15 +60,33 @@ fn superseded_mail_leaves_the_inboxes_by_command_and_by_a_dropped_file() {
     for (world, old) in [room(by_command), room(by_file)] {
         assert_eq!(world.bodies("bob"), ["deploy at two"]);
         assert_eq!(world.names("inbox/bob/expired").len(), 1);
-        assert_eq!(world.names("inbox/carol/seen").len(), 1, "a read copy stays where it is");
-        assert!(!rungs(&world, &old, "bob").contains(&"seen".to_owned()), "no reader has seen it");
+        assert_eq!(
+            world.names("inbox/carol/seen").len(),
+            1,
+            "a read copy stays where it is"
+        );
+        assert!(
+            !rungs(&world, &old, "bob").contains(&"seen".to_owned()),
+            "no reader has seen it"
+        );
         let trace = world.ok(&["trace", &old, "--as", "alice"]);
-        assert_eq!(trace.matches("superseded by alice: replaced by #3").count(), 2, "{trace}");
+        assert_eq!(
+            trace.matches("superseded by alice: replaced by #3").count(),
+            2,
+            "{trace}"
+        );
         let read = world.ok(&["read", &old, "--as", "bob"]);
-        assert!(read.contains("closed: superseded: replaced by #3"), "{read}");
+        assert!(
+            read.contains("closed: superseded: replaced by #3"),
+            "{read}"
+        );
         let read: Value = world.json(&["read", &old, "--as", "bob"]);
         assert_eq!(read[0]["delivery"]["closed"], "superseded: replaced by #3");
-        assert!(!world.ok(&["inbox", "--as", "bob"]).contains("deploy at one"));
+        assert!(
+            !world
+                .ok(&["inbox", "--as", "bob"])
+                .contains("deploy at one")
+        );
     }
 }
 
@@ -48,13 +97,20 @@ fn mail_that_is_superseded_without_a_replacement_leaves_the_inbox_as_well() {
         world.ok(&["ack", old, "--state", "superseded", "--as", "alice"]);
     });
     assert_eq!(world.bodies("bob"), ["deploy at two"]);
-    assert!(world.ok(&["read", &old, "--as", "bob"]).contains("closed: superseded\n"));
+    assert!(
+        world
+            .ok(&["read", &old, "--as", "bob"])
+            .contains("closed: superseded\n")
+    );
 }
 
 #[test]
 fn a_running_router_takes_superseded_mail_out_of_an_inbox() {
     let town = Town::of(&["alice", "bob"]).run();
-    let old = town.ok(&["send", "-q", "bob", "one", "--as", "alice"]).trim().to_owned();
+    let old = town
+        .ok(&["send", "-q", "bob", "one", "--as", "alice"])
+        .trim()
+        .to_owned();
     town.ok(&["ack", &old, "--state", "superseded", "--as", "alice"]);
     town.wait("the copy leaves the inbox", || town.count("bob") == 0);
 }
@@ -65,9 +121,25 @@ fn a_replacement_that_the_sender_does_not_know_is_rejected() {
     let world = World::with(&["alice", "bob", "carol"]);
     let old = world.send("alice", "bob", "one");
     let other = world.send("carol", "bob", "not for alice");
-    let told = world.fails(65, &["ack", &old, "--state", "superseded", "--by", &other, "--as", "alice"]);
+    let told = world.fails(
+        65,
+        &[
+            "ack",
+            &old,
+            "--state",
+            "superseded",
+            "--by",
+            &other,
+            "--as",
+            "alice",
+        ],
+    );
     assert!(told.contains("neither sent nor received"), "{told}");
-    assert!(world.fails(2, &["ack", &old, "--by", &other, "--as", "bob"]).contains("--state superseded"));
+    assert!(
+        world
+            .fails(2, &["ack", &old, "--by", &other, "--as", "bob"])
+            .contains("--state superseded")
+    );
     assert_eq!(world.bodies("bob"), ["one", "not for alice"]);
 }
 
@@ -75,7 +147,11 @@ fn a_replacement_that_the_sender_does_not_know_is_rejected() {
 fn an_approval_that_its_asker_supersedes_is_closed() {
     // P366
     let world = World::with(&["alice", "bob"]);
-    world.drop_file("alice", "a.json", r#"{"id":"a1","to":"bob","type":"approval","body":"Deploy?"}"#);
+    world.drop_file(
+        "alice",
+        "a.json",
+        r#"{"id":"a1","to":"bob","type":"approval","body":"Deploy?"}"#,
+    );
     world.ok(&["run", "--once"]);
     world.ok(&["ack", "a1", "--state", "superseded", "--as", "alice"]);
     assert_eq!(world.json(&["pending", "--as", "bob"])["items"], json!([]));

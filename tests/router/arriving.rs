@@ -19,9 +19,19 @@ fn a_file_written_by_hand_arrives_with_all_that_was_left_out_filled_in() {
     town.drop_file("alice", "x.json", r#"{"to": "bob", "body": "hi"}"#);
     let mail = town.wait_for_mail("bob", 1).remove(0);
     assert_eq!(mail["body"], "hi");
-    assert_eq!((&mail["from"], &mail["to"], &mail["type"]), (&json!("alice"), &json!("bob"), &json!("message")));
-    assert!(mail["id"].is_string() && mail["timestamp"].is_string() && mail["delivery"]["seq"].is_u64(), "{mail:#}");
-    town.wait("the original is kept", || town.names("sent/alice").iter().any(|name| name.ends_with("~x.json")));
+    assert_eq!(
+        (&mail["from"], &mail["to"], &mail["type"]),
+        (&json!("alice"), &json!("bob"), &json!("message"))
+    );
+    assert!(
+        mail["id"].is_string() && mail["timestamp"].is_string() && mail["delivery"]["seq"].is_u64(),
+        "{mail:#}"
+    );
+    town.wait("the original is kept", || {
+        town.names("sent/alice")
+            .iter()
+            .any(|name| name.ends_with("~x.json"))
+    });
     assert!(town.names("outbox/alice").is_empty());
 }
 
@@ -30,7 +40,11 @@ fn a_shell_s_echo_arrives_once() {
     let town = alice_and_bob().run();
     let script = r#"echo '{"to": "bob", "body": "from a shell"}' > x.json"#;
     let mut shell = Command::new("sh");
-    let status = shell.args(["-c", script]).current_dir(town.room("outbox/alice")).status().expect("a shell");
+    let status = shell
+        .args(["-c", script])
+        .current_dir(town.room("outbox/alice"))
+        .status()
+        .expect("a shell");
     assert!(status.success());
     town.is_alive("alice", "bob");
     town.wait_for_bodies("bob", &["from a shell"]);
@@ -53,10 +67,15 @@ fn python_s_slow_pieces_arrive_whole_and_never_before_the_file_is_closed() {
     let town = alice_and_bob().run();
     let closing = town.path().join("closing");
     let slow = [&*town.room("outbox/alice/slow.json"), &*closing];
-    let Some(mut writer) = python(SLOWLY, &slow) else { return };
+    let Some(mut writer) = python(SLOWLY, &slow) else {
+        return;
+    };
     town.wait("the slow message", || {
         let came = town.count("bob") > 0;
-        assert!(!came || closing.exists(), "it came before its writer had closed it");
+        assert!(
+            !came || closing.exists(),
+            "it came before its writer had closed it"
+        );
         came
     });
     assert!(writer.wait().expect("its own child").success());
@@ -71,7 +90,8 @@ fn python_s_slow_pieces_arrive_whole_and_never_before_the_file_is_closed() {
 fn a_whole_message_whose_writer_still_holds_it_open_waits_and_holds_up_nobody() {
     let town = alice_and_bob().run();
     let mut held = fs::File::create(town.room("outbox/alice/held.json")).expect("an outbox");
-    held.write_all(br#"{"to": "bob", "body": "held"}"#).expect("room");
+    held.write_all(br#"{"to": "bob", "body": "held"}"#)
+        .expect("room");
     town.is_alive("alice", "bob");
     town.wait_for_reason("still has it open");
     assert_eq!(town.count("bob"), 0);
@@ -87,7 +107,8 @@ fn a_file_is_taken_after_its_writer_has_closed_it_even_if_no_event_tells_of_that
     let town = alice_and_bob().run();
     let draft = town.room("draft");
     let mut held = fs::File::create(&draft).expect("room");
-    held.write_all(br#"{"to": "bob", "body": "by another name"}"#).expect("room");
+    held.write_all(br#"{"to": "bob", "body": "by another name"}"#)
+        .expect("room");
     fs::hard_link(&draft, town.room("outbox/alice/linked.json")).expect("one file system");
     fs::remove_file(&draft).expect("a draft");
     town.wait_for_reason("still has it open");
@@ -102,8 +123,18 @@ fn a_file_made_first_and_filled_later_is_not_refused_for_being_unfinished() {
     let town = alice_and_bob().run();
     let path = town.room("outbox/alice/appended.json");
     // Each piece is opened and closed, as `touch` and `>>` do; the router has seen each before the next comes.
-    for piece in ["", "{\"to\": \"bob\",", " \"body\": ", "\"in pieces\"", "}\n"] {
-        let mut file = OpenOptions::new().create(true).append(true).open(&path).expect("an outbox");
+    for piece in [
+        "",
+        "{\"to\": \"bob\",",
+        " \"body\": ",
+        "\"in pieces\"",
+        "}\n",
+    ] {
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&path)
+            .expect("an outbox");
         file.write_all(piece.as_bytes()).expect("room");
         drop(file);
         if !piece.ends_with('\n') {
@@ -130,7 +161,8 @@ fn a_hard_link_into_the_outbox_arrives_once_whether_its_other_name_stays_or_goes
     for (name, goes) in [("goes", true), ("stays", false)] {
         let draft = town.path().join(name);
         fs::write(&draft, json!({"to": "bob", "body": name}).to_string()).expect("room");
-        fs::hard_link(&draft, town.room(&format!("outbox/alice/{name}.json"))).expect("the same file system");
+        fs::hard_link(&draft, town.room(&format!("outbox/alice/{name}.json")))
+            .expect("the same file system");
         if goes {
             fs::remove_file(&draft).expect("it was just written");
         }
@@ -156,11 +188,19 @@ fn any_file_name_is_fine_and_comes_to_nothing_but_its_message() {
     ];
     for (n, name) in names.iter().enumerate() {
         let text = json!({"to": "bob", "body": n.to_string()}).to_string();
-        fs::write(town.room("outbox/alice").join(name), text).expect("the file system takes such names");
+        fs::write(town.room("outbox/alice").join(name), text)
+            .expect("the file system takes such names");
     }
     town.wait_for_bodies("bob", &["0", "1", "2", "3", "4", "5", "6"]);
-    town.wait("the originals are kept", || town.names("sent/alice").len() == names.len());
-    assert!(fs::read_dir(town.room("outbox/alice")).expect("an outbox").next().is_none());
+    town.wait("the originals are kept", || {
+        town.names("sent/alice").len() == names.len()
+    });
+    assert!(
+        fs::read_dir(town.room("outbox/alice"))
+            .expect("an outbox")
+            .next()
+            .is_none()
+    );
     assert!(town.refusals("alice").is_empty());
 }
 
@@ -173,7 +213,12 @@ fn what_is_not_called_json_or_begins_with_a_dot_is_left_alone() {
     fs::create_dir(town.room("outbox/alice/drafts")).expect("an outbox");
     town.is_alive("alice", "bob");
     assert_eq!(town.count("bob"), 0);
-    assert_eq!(fs::read_dir(town.room("outbox/alice")).expect("an outbox").count(), 6);
+    assert_eq!(
+        fs::read_dir(town.room("outbox/alice"))
+            .expect("an outbox")
+            .count(),
+        6
+    );
 }
 
 #[test]
@@ -187,9 +232,15 @@ fn timestamps_without_a_zone_odd_ids_and_extra_fields_are_kept_as_they_came() {
     assert_eq!(mail["timestamp"], "2026-11-21T10:30:00.123456");
     assert_eq!(mail["mood"], json!({"curious": true}));
     let name = &town.names("inbox/bob")[0];
-    assert!(name.ends_with("-alice-msg_1763721000.123456.json"), "{name}");
+    assert!(
+        name.ends_with("-alice-msg_1763721000.123456.json"),
+        "{name}"
+    );
     let raw = fs::read_to_string(town.room("inbox/bob").join(name)).expect("it is there");
-    assert!(raw.contains("12345678901234567890123"), "numbers are kept as written: {raw}");
+    assert!(
+        raw.contains("12345678901234567890123"),
+        "numbers are kept as written: {raw}"
+    );
 }
 
 #[test]
@@ -208,23 +259,42 @@ fn mail_dropped_before_the_router_started_and_in_a_new_directory_is_found() {
 #[test]
 fn the_listing_of_an_inbox_is_the_order_of_acceptance_whatever_senders_say_of_the_time() {
     let town = alice_and_bob().run();
-    let times = ["2099-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "2026-11-21T10:30:00+14:00"];
+    let times = [
+        "2099-01-01T00:00:00Z",
+        "1970-01-01T00:00:00Z",
+        "2026-11-21T10:30:00+14:00",
+    ];
     for (n, time) in times.iter().enumerate() {
-        town.mail("alice", &format!("{n}.json"), json!({"to": "bob", "body": n.to_string(), "timestamp": time}));
+        town.mail(
+            "alice",
+            &format!("{n}.json"),
+            json!({"to": "bob", "body": n.to_string(), "timestamp": time}),
+        );
         town.wait_for_mail("bob", n + 1);
     }
     assert_eq!(town.bodies("bob"), ["0", "1", "2"]);
-    let seqs: Vec<Option<u64>> =
-        town.inbox("bob").iter().map(|mail: &Value| mail["delivery"]["seq"].as_u64()).collect();
+    let seqs: Vec<Option<u64>> = town
+        .inbox("bob")
+        .iter()
+        .map(|mail: &Value| mail["delivery"]["seq"].as_u64())
+        .collect();
     assert!(seqs.is_sorted(), "{seqs:?}");
 }
 
 #[test]
 fn what_its_sender_does_to_the_file_after_the_claim_changes_nothing() {
     let town = alice_and_bob().run();
-    let path = town.drop_file("alice", "x.json", r#"{"to": "bob", "body": "as it was read"}"#);
+    let path = town.drop_file(
+        "alice",
+        "x.json",
+        r#"{"to": "bob", "body": "as it was read"}"#,
+    );
     town.wait_for_mail("bob", 1);
     assert!(!Path::new(&path).exists());
-    town.drop_file("alice", "x.json", r#"{"to": "bob", "body": "another, under the same name"}"#);
+    town.drop_file(
+        "alice",
+        "x.json",
+        r#"{"to": "bob", "body": "another, under the same name"}"#,
+    );
     town.wait_for_bodies("bob", &["another, under the same name", "as it was read"]);
 }

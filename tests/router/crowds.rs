@@ -10,7 +10,9 @@ use std::thread;
 
 #[test]
 fn all_reaches_the_999_others_of_a_thousand_agents() {
-    let agents: Vec<Value> = (0..1000).map(|n| json!({"id": format!("a{n}"), "role": "engineer"})).collect();
+    let agents: Vec<Value> = (0..1000)
+        .map(|n| json!({"id": format!("a{n}"), "role": "engineer"}))
+        .collect();
     let town = Town::with(&agents).quick().run();
     town.mail("a0", "x.json", json!({"to": "all", "body": "to everybody"}));
     let has = |n: usize| town.count(&format!("a{n}")) == 1;
@@ -28,9 +30,12 @@ type Taken = BTreeMap<String, usize>;
 fn take(town: &Town, agent: &str, taken: &mut Taken) {
     for name in town.names(&format!("inbox/{agent}")) {
         let path = town.room(&format!("inbox/{agent}/{name}"));
-        let copy: Value = serde_json::from_slice(&fs::read(&path).expect("its own inbox")).expect("whole");
+        let copy: Value =
+            serde_json::from_slice(&fs::read(&path).expect("its own inbox")).expect("whole");
         fs::remove_file(path).expect("its own inbox");
-        *taken.entry(copy["body"].as_str().unwrap_or_default().to_owned()).or_default() += 1;
+        *taken
+            .entry(copy["body"].as_str().unwrap_or_default().to_owned())
+            .or_default() += 1;
     }
 }
 
@@ -60,15 +65,25 @@ fn ten_programs_dropping_at_once_while_recipients_delete_lose_and_repeat_nothing
         for n in 0..WRITERS {
             scope.spawn(move || write_to_neighbours(town, n, WRITERS, each));
         }
-        let taken = readers.into_iter().map(|reader| reader.join().expect("a reader sees whole messages")).collect();
+        let taken = readers
+            .into_iter()
+            .map(|reader| reader.join().expect("a reader sees whole messages"))
+            .collect();
         done.store(true, Ordering::Relaxed);
         taken
     });
-    town.wait("all are retired", || agents.iter().all(|agent| town.names(&format!("sent/{agent}")).len() == each));
+    town.wait("all are retired", || {
+        agents
+            .iter()
+            .all(|agent| town.names(&format!("sent/{agent}")).len() == each)
+    });
     for (n, mut taken) in taken.into_iter().enumerate() {
         take(&town, &agents[n], &mut taken);
         assert_eq!(taken.len(), each * 2, "a{n}");
-        assert!(taken.values().all(|times| *times == 1), "a{n} got something twice");
+        assert!(
+            taken.values().all(|times| *times == 1),
+            "a{n} got something twice"
+        );
     }
     assert_eq!(town.status()["counts"]["accepted"], json!(WRITERS * each));
     town.verify();
@@ -76,10 +91,17 @@ fn ten_programs_dropping_at_once_while_recipients_delete_lose_and_repeat_nothing
 
 /// Every message goes to the two neighbours; some writers rename into place, some write under the final name.
 fn write_to_neighbours(town: &Town, n: usize, writers: usize, each: usize) {
-    let to = [format!("a{}", (n + 1) % writers), format!("a{}", (n + 2) % writers)];
+    let to = [
+        format!("a{}", (n + 1) % writers),
+        format!("a{}", (n + 2) % writers),
+    ];
     for m in 0..each {
         let text = json!({"to": to, "body": format!("{n}.{m}")}).to_string();
-        let name = if m % 2 == 0 { format!("{m}.json") } else { format!(".{m}") };
+        let name = if m % 2 == 0 {
+            format!("{m}.json")
+        } else {
+            format!(".{m}")
+        };
         let path = town.drop_file(&format!("a{n}"), &name, text);
         if m % 2 == 1 {
             fs::rename(&path, path.with_file_name(format!("{m}.json"))).expect("its own outbox");
@@ -93,15 +115,26 @@ fn ten_sends_at_once_without_a_router_deliver_each_once() {
     let sends: Vec<_> = (0..10)
         .map(|n| {
             let mut send = town.bare(&["send", "bob", &format!("number {n}"), "--as", "alice"]);
-            send.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program")
+            send.stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("the program")
         })
         .collect();
     for send in sends {
         let output = send.wait_with_output().expect("its own child");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
     let wanted: Vec<String> = (0..10).map(|n| format!("number {n}")).collect();
-    town.wait_for_bodies("bob", &wanted.iter().map(String::as_str).collect::<Vec<_>>());
+    town.wait_for_bodies(
+        "bob",
+        &wanted.iter().map(String::as_str).collect::<Vec<_>>(),
+    );
     town.verify();
 }
 
@@ -110,10 +143,16 @@ fn thousands_of_files_waiting_at_start_are_all_routed() {
     let files = if Town::full_size() { 100_000 } else { 5_000 };
     let town = Town::of(&["alice", "bob", "carol"]).quick();
     for n in 0..files {
-        town.mail(["alice", "bob"][n % 2], &format!("{n:06}.json"), json!({"to": "carol", "body": n.to_string()}));
+        town.mail(
+            ["alice", "bob"][n % 2],
+            &format!("{n:06}.json"),
+            json!({"to": "carol", "body": n.to_string()}),
+        );
     }
     let town = town.run();
-    town.wait("all are routed", || town.names("outbox/alice").is_empty() && town.names("outbox/bob").is_empty());
+    town.wait("all are routed", || {
+        town.names("outbox/alice").is_empty() && town.names("outbox/bob").is_empty()
+    });
     town.wait("all have arrived", || town.count("carol") == files);
     let bodies: BTreeSet<String> = town.bodies("carol").into_iter().collect();
     assert_eq!(bodies.len(), files);

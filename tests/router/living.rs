@@ -16,17 +16,32 @@ fn a_registry_edited_by_hand_takes_effect_and_an_invalid_one_leaves_the_last_goo
     town.wait("carol has an outbox and an inbox", || {
         town.room("outbox/carol").is_dir() && town.room("inbox/carol").is_dir()
     });
-    town.mail("carol", "x.json", json!({"to": "alice", "body": "I am new"}));
+    town.mail(
+        "carol",
+        "x.json",
+        json!({"to": "alice", "body": "I am new"}),
+    );
     town.wait_for_bodies("alice", &["I am new"]);
-    for bad in [r#"{"agents": [{"id": "alice"}, {"id": "#, r#"{"agents": [{"id": ".."}]}"#] {
+    for bad in [
+        r#"{"agents": [{"id": "alice"}, {"id": "#,
+        r#"{"agents": [{"id": ".."}]}"#,
+    ] {
         let alerts = town.count("human");
         town.place("registry.json", bad.as_bytes());
         town.wait_for_reason("registry.json");
         town.is_alive("alice", "carol");
         town.wait("the human hears of it", || town.count("human") > alerts);
-        assert_eq!(fs::read(town.room("registry.json")).expect("it is there"), bad.as_bytes(), "it is not replaced");
+        assert_eq!(
+            fs::read(town.room("registry.json")).expect("it is there"),
+            bad.as_bytes(),
+            "it is not replaced"
+        );
     }
-    assert!(town.inbox("human").iter().all(|mail| mail["type"] == "alert" && mail["from"] == "mailbag"));
+    assert!(
+        town.inbox("human")
+            .iter()
+            .all(|mail| mail["type"] == "alert" && mail["from"] == "mailbag")
+    );
     town.register(&ids(&["alice", "bob", "carol", "dave"]));
     town.wait("dave has an inbox", || town.room("inbox/dave").is_dir());
     town.is_alive("alice", "dave");
@@ -52,10 +67,16 @@ fn a_hangup_reads_the_settings_again() {
     let mut n = 0;
     town.wait("long messages are refused", || {
         n += 1;
-        town.mail("alice", &format!("{n}.json"), json!({"to": "bob", "body": "x".repeat(3000)}));
+        town.mail(
+            "alice",
+            &format!("{n}.json"),
+            json!({"to": "bob", "body": "x".repeat(3000)}),
+        );
         town.wait("it was routed", || town.names("outbox/alice").is_empty());
         town.is_alive("alice", "bob");
-        town.refusals("alice").iter().any(|refusal| refusal["code"] == "too_large")
+        town.refusals("alice")
+            .iter()
+            .any(|refusal| refusal["code"] == "too_large")
     });
 }
 
@@ -64,7 +85,11 @@ fn signals_end_the_router_cleanly_and_nothing_is_left_half_done() {
     for signal in [Signal::TERM, Signal::INT] {
         let mut town = Town::of(&["alice", "bob"]).run();
         for n in 0..50 {
-            town.mail("alice", &format!("{n}.json"), json!({"to": "bob", "body": n.to_string()}));
+            town.mail(
+                "alice",
+                &format!("{n}.json"),
+                json!({"to": "bob", "body": n.to_string()}),
+            );
         }
         town.router().signal(signal);
         let (status, words) = town.ended();
@@ -81,9 +106,15 @@ fn signals_end_the_router_cleanly_and_nothing_is_left_half_done() {
 fn a_second_router_is_refused_and_a_command_leaves_the_work_to_the_first() {
     let mut town = Town::of(&["alice", "bob"]).run();
     let complaint = town.fails(75, &["run"]);
-    assert!(complaint.contains(&town.router().pid().to_string()), "{complaint}");
+    assert!(
+        complaint.contains(&town.router().pid().to_string()),
+        "{complaint}"
+    );
     let passed = town.json(&["run", "--once"]);
-    assert_eq!((&passed["router"], &passed["accepted"]), (&json!(town.router().pid()), &json!(0)));
+    assert_eq!(
+        (&passed["router"], &passed["accepted"]),
+        (&json!(town.router().pid()), &json!(0))
+    );
     town.send("alice", "bob", "by a command");
     town.wait_for_bodies("bob", &["by a command"]);
     town.stop();
@@ -96,7 +127,11 @@ fn a_killed_router_s_lock_is_nobody_s() {
     let mut town = Town::of(&["alice", "bob"]).run();
     town.router().signal(Signal::KILL);
     town.ended();
-    town.mail("alice", "x.json", json!({"to": "bob", "body": "after the kill"}));
+    town.mail(
+        "alice",
+        "x.json",
+        json!({"to": "bob", "body": "after the kill"}),
+    );
     town.ok(&["run", "--once"]);
     assert_eq!(town.bodies("bob"), ["after the kill"]);
 }
@@ -105,7 +140,11 @@ fn a_killed_router_s_lock_is_nobody_s() {
 fn polling_needs_no_file_events() {
     let mut town = Town::of(&["alice", "bob"]);
     town.start(&["--poll"]);
-    assert!(town.words().contains("every two seconds"), "{}", town.words());
+    assert!(
+        town.words().contains("every two seconds"),
+        "{}",
+        town.words()
+    );
     town.mail("alice", "1.json", json!({"to": "bob", "body": "one"}));
     town.wait_for_bodies("bob", &["one"]);
     town.mail("alice", "2.json", json!({"to": "bob", "body": "two"}));
@@ -117,11 +156,21 @@ fn polling_needs_no_file_events() {
 
 #[test]
 fn an_open_room_registers_whoever_makes_an_outbox() {
-    let town = Town::of(&["alice"]).settings("admission = \"open\"\n").run();
+    let town = Town::of(&["alice"])
+        .settings("admission = \"open\"\n")
+        .run();
     fs::create_dir(town.room("outbox/agent_engineer_7_xyz")).expect("its parent is there");
-    town.mail("agent_engineer_7_xyz", "x.json", json!({"to": "alice", "body": "let me in"}));
+    town.mail(
+        "agent_engineer_7_xyz",
+        "x.json",
+        json!({"to": "alice", "body": "let me in"}),
+    );
     town.wait_for_bodies("alice", &["let me in"]);
-    town.mail("alice", "x.json", json!({"to": "all_engineers", "body": "welcome"}));
+    town.mail(
+        "alice",
+        "x.json",
+        json!({"to": "all_engineers", "body": "welcome"}),
+    );
     town.wait_for_bodies("agent_engineer_7_xyz", &["welcome"]);
     assert_eq!(town.read("registry.json")["agents"][1]["role"], "engineer");
 }
@@ -131,7 +180,11 @@ fn an_unregistered_outbox_is_heard_of_once_and_routed_once_it_is_registered() {
     let mut town = Town::of(&["alice"]).run();
     fs::create_dir(town.room("outbox/stranger")).expect("its parent is there");
     for n in 0..3 {
-        town.mail("stranger", &format!("{n}.json"), json!({"to": "alice", "body": n.to_string()}));
+        town.mail(
+            "stranger",
+            &format!("{n}.json"),
+            json!({"to": "alice", "body": n.to_string()}),
+        );
         town.is_alive("alice", "alice");
     }
     town.wait_for_reason("stranger is not registered");
@@ -139,7 +192,12 @@ fn an_unregistered_outbox_is_heard_of_once_and_routed_once_it_is_registered() {
     town.start(&[]);
     town.is_alive("alice", "alice");
     let alerts = town.wait_for_mail("human", 1);
-    assert!(alerts[0]["body"].as_str().is_some_and(|body| body.contains("mailbag agent add stranger")), "{alerts:#?}");
+    assert!(
+        alerts[0]["body"]
+            .as_str()
+            .is_some_and(|body| body.contains("mailbag agent add stranger")),
+        "{alerts:#?}"
+    );
     assert_eq!(town.names("outbox/stranger").len(), 3, "its files stay");
     town.ok(&["agent", "add", "stranger"]);
     town.wait_for_bodies("alice", &["0", "1", "2"]);
@@ -149,7 +207,10 @@ fn an_unregistered_outbox_is_heard_of_once_and_routed_once_it_is_registered() {
 #[test]
 fn mail_dropped_beside_the_outboxes_is_said() {
     let town = Town::of(&["alice"]).run();
-    town.write("outbox/lost.json", r#"{"to": "alice", "body": "where am I?"}"#);
+    town.write(
+        "outbox/lost.json",
+        r#"{"to": "alice", "body": "where am I?"}"#,
+    );
     town.wait_for_reason("beside the outboxes");
     town.is_alive("alice", "alice");
 }
@@ -171,16 +232,36 @@ fn a_room_that_is_moved_while_a_router_runs_still_has_its_mail_delivered() {
     let message = |body: &str| json!({"to": "bob", "body": body}).to_string();
     fs::write(moved.join("outbox/alice/x.json"), message("known")).expect("an outbox");
     let has = |body: &str| {
-        let mails = fs::read_dir(moved.join("inbox/bob")).into_iter().flatten().flatten();
-        mails.filter_map(|mail| fs::read_to_string(mail.path()).ok()).any(|text| text.contains(body))
+        let mails = fs::read_dir(moved.join("inbox/bob"))
+            .into_iter()
+            .flatten()
+            .flatten();
+        mails
+            .filter_map(|mail| fs::read_to_string(mail.path()).ok())
+            .any(|text| text.contains(body))
     };
     town.wait("an outbox that was watched before", || has("known"));
-    let added = town.pipe(&["agent", "add", "carol", "--room", moved.to_str().expect("UTF-8")], "");
+    let added = town.pipe(
+        &[
+            "agent",
+            "add",
+            "carol",
+            "--room",
+            moved.to_str().expect("UTF-8"),
+        ],
+        "",
+    );
     assert_eq!(added.code, 0, "{added:?}");
-    town.wait("an outbox that is new", || moved.join("outbox/carol").is_dir());
+    town.wait("an outbox that is new", || {
+        moved.join("outbox/carol").is_dir()
+    });
     fs::write(moved.join("outbox/carol/x.json"), message("new")).expect("an outbox");
     town.wait("mail from there", || has("new"));
-    assert!(town.words().contains("the room was moved"), "{}", town.words());
+    assert!(
+        town.words().contains("the room was moved"),
+        "{}",
+        town.words()
+    );
 }
 
 #[test]
@@ -200,9 +281,15 @@ fn more_events_than_the_system_keeps_lose_no_mail() {
         fs::write(&draft, "").expect("an outbox");
         fs::remove_file(&draft).expect("a draft");
     }
-    town.drop_file("alice", "x.json", r#"{"to": "bob", "body": "after the events"}"#);
+    town.drop_file(
+        "alice",
+        "x.json",
+        r#"{"to": "bob", "body": "after the events"}"#,
+    );
     pause(Signal::CONT);
-    town.wait("the mail", || town.bodies("bob").contains(&"after the events".to_owned()));
+    town.wait("the mail", || {
+        town.bodies("bob").contains(&"after the events".to_owned())
+    });
 }
 
 #[test]
@@ -210,7 +297,11 @@ fn a_room_cleaned_under_its_router_stops_it_before_it_numbers_anything_anew() {
     let mut town = Town::of(&["alice", "bob"]).run();
     town.is_alive("alice", "bob");
     fs::remove_file(town.room("spool/lock")).expect("it is there");
-    town.mail("alice", "x.json", json!({"to": "bob", "body": "after the cleaning"}));
+    town.mail(
+        "alice",
+        "x.json",
+        json!({"to": "bob", "body": "after the cleaning"}),
+    );
     let (status, words) = town.ended();
     assert_eq!(status, 1, "{words}");
     assert!(words.contains("spool/lock"), "{words}");

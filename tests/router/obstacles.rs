@@ -14,13 +14,21 @@ use std::process::Command;
 fn mail_waits_for(obstacle: impl FnOnce(&Town), reason: &str, removed: impl FnOnce(&Town)) {
     let town = Town::of(&["alice", "bob", "carol"]).run();
     obstacle(&town);
-    town.mail("alice", "x.json", json!({"to": ["bob", "carol"], "body": "to both"}));
+    town.mail(
+        "alice",
+        "x.json",
+        json!({"to": ["bob", "carol"], "body": "to both"}),
+    );
     town.wait_for_bodies("carol", &["to both"]);
     town.is_alive("alice", "carol");
     town.wait_for_reason(reason);
     removed(&town);
     // What comes now gets through, and takes along what waits.
-    town.mail("alice", "y.json", json!({"to": "bob", "body": "afterwards"}));
+    town.mail(
+        "alice",
+        "y.json",
+        json!({"to": "bob", "body": "afterwards"}),
+    );
     town.wait_for_bodies("bob", &["to both", "afterwards"]);
     town.wait_for_bodies("carol", &["to both"]);
     town.wait_until_nothing_waits();
@@ -35,7 +43,10 @@ fn an_inbox_that_is_a_file_is_waited_for() {
         fs::write(town.room("inbox/bob"), "mine").expect("its parent is there");
     };
     mail_waits_for(make, "inbox/bob", |town| {
-        assert_eq!(fs::read_to_string(town.room("inbox/bob")).expect("untouched"), "mine");
+        assert_eq!(
+            fs::read_to_string(town.room("inbox/bob")).expect("untouched"),
+            "mine"
+        );
         fs::remove_file(town.room("inbox/bob")).expect("it is there");
     });
 }
@@ -56,7 +67,11 @@ fn an_inbox_that_is_a_symlink_is_waited_for_and_nothing_behind_it_is_touched() {
 
 #[test]
 fn an_inbox_that_is_gone_is_made_anew() {
-    mail_waits_for(|town| fs::remove_dir(town.room("inbox/bob")).expect("it is empty"), "", |_| {});
+    mail_waits_for(
+        |town| fs::remove_dir(town.room("inbox/bob")).expect("it is empty"),
+        "",
+        |_| {},
+    );
 }
 
 #[test]
@@ -64,16 +79,33 @@ fn an_inbox_that_is_immutable_is_waited_for() {
     if !is_root("an immutable inbox") {
         return;
     }
-    let change = |town: &Town, how| Command::new("chattr").arg(how).arg(town.room("inbox/bob")).output();
+    let change = |town: &Town, how| {
+        Command::new("chattr")
+            .arg(how)
+            .arg(town.room("inbox/bob"))
+            .output()
+    };
     let probe = Town::of(&["bob"]);
     if !change(&probe, "+i").is_ok_and(|output| output.status.success()) {
         skip("an immutable inbox: chattr fails on this file system");
         return;
     }
     change(&probe, "-i").expect("it worked before");
-    let make = |town: &Town| assert!(change(town, "+i").expect("it worked before").status.success());
+    let make = |town: &Town| {
+        assert!(
+            change(town, "+i")
+                .expect("it worked before")
+                .status
+                .success()
+        )
+    };
     mail_waits_for(make, "not permitted", |town| {
-        assert!(change(town, "-i").expect("it worked before").status.success())
+        assert!(
+            change(town, "-i")
+                .expect("it worked before")
+                .status
+                .success()
+        )
     });
 }
 
@@ -101,8 +133,13 @@ fn an_inbox_on_another_file_system_is_waited_for() {
         return;
     }
     let (send, take) = std::sync::mpsc::channel::<Mounted>();
-    let make = |town: &Town| send.send(Mounted::tmpfs(town.room("inbox/bob"), "size=1m")).expect("it is taken below");
-    mail_waits_for(make, "inbox/bob", |_| drop(take.recv().expect("it was mounted")));
+    let make = |town: &Town| {
+        send.send(Mounted::tmpfs(town.room("inbox/bob"), "size=1m"))
+            .expect("it is taken below")
+    };
+    mail_waits_for(make, "inbox/bob", |_| {
+        drop(take.recv().expect("it was mounted"))
+    });
 }
 
 #[test]
@@ -134,18 +171,27 @@ fn a_full_disk_is_waited_out_and_status_says_so() {
     }
     let filler = town.room("context");
     for n in 0.. {
-        if fs::write(filler.join(n.to_string()), vec![0; if n == 0 { 1 << 20 } else { 0 }]).is_err() && n > 0 {
+        if fs::write(
+            filler.join(n.to_string()),
+            vec![0; if n == 0 { 1 << 20 } else { 0 }],
+        )
+        .is_err()
+            && n > 0
+        {
             break;
         }
     }
     for n in 0..3 {
         let waits = town.room(&format!("outbox/alice/.waits-{n}"));
-        fs::rename(&waits, waits.with_file_name(format!("{n}.json"))).expect("a rename needs no space");
+        fs::rename(&waits, waits.with_file_name(format!("{n}.json")))
+            .expect("a rename needs no space");
     }
     town.wait_for_reason("No space left");
     assert_eq!((town.count("bob"), town.count("carol")), (0, 0));
     fs::remove_dir_all(&filler).expect("it is there");
-    town.wait("both have both", || (town.count("bob"), town.count("carol")) == (2, 2));
+    town.wait("both have both", || {
+        (town.count("bob"), town.count("carol")) == (2, 2)
+    });
     town.is_alive("alice", "carol");
     town.wait_until_nothing_waits();
     assert_eq!((town.count("bob"), town.count("carol")), (2, 2));
@@ -157,7 +203,12 @@ fn a_full_disk_is_waited_out_and_status_says_so() {
 
 /// Sets how many descriptors a process may have open.
 fn limit(pid: u32, open: usize) {
-    tool("prlimit", [format!("--pid={pid}"), format!("--nofile={open}:4096")].iter().map(OsStr::new));
+    tool(
+        "prlimit",
+        [format!("--pid={pid}"), format!("--nofile={open}:4096")]
+            .iter()
+            .map(OsStr::new),
+    );
 }
 
 #[test]
@@ -169,26 +220,45 @@ fn without_descriptors_mail_waits_and_the_router_lives() {
     town.is_alive("alice", "bob");
     town.wait_until_nothing_waits();
     let pid = town.router().pid();
-    let descriptors = || fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-    let is_delivered = |path: PathBuf| path.starts_with(town.room("inbox").canonicalize().expect("a directory"));
+    let descriptors = || {
+        fs::read_dir(format!("/proc/{pid}/fd"))
+            .into_iter()
+            .flatten()
+            .flatten()
+    };
+    let is_delivered =
+        |path: PathBuf| path.starts_with(town.room("inbox").canonicalize().expect("a directory"));
     // Those that wait for the barrier are closed soon.
     town.wait("the delivery is durable", || {
-        !descriptors().filter_map(|fd| fs::read_link(fd.path()).ok()).any(is_delivered)
+        !descriptors()
+            .filter_map(|fd| fs::read_link(fd.path()).ok())
+            .any(is_delivered)
     });
     let open = descriptors().count();
     // Below what it has: nothing at all can be opened.
     limit(pid, open.saturating_sub(3));
-    town.mail("alice", "x.json", json!({"to": "bob", "body": "no descriptors"}));
+    town.mail(
+        "alice",
+        "x.json",
+        json!({"to": "bob", "body": "no descriptors"}),
+    );
     // Whatever makes it look around must not end it.
     fs::create_dir(town.room("outbox/nobody-s")).expect("its parent is there");
     town.router().signal(rustix::process::Signal::HUP);
-    town.wait("it says so", || town.words().contains("Too many open files"));
+    town.wait("it says so", || {
+        town.words().contains("Too many open files")
+    });
     town.wait_for_reason("Too many open files");
     assert_eq!(town.count("bob"), 0);
     limit(pid, 1024);
     town.wait_for_bodies("bob", &["no descriptors"]);
-    town.wait("nothing waits", || !town.status()["blocked"].to_string().contains("open files"));
-    assert!(so_within(PATIENCE, || town.inbox("human").is_empty()), "it is not the registry that was bad");
+    town.wait("nothing waits", || {
+        !town.status()["blocked"].to_string().contains("open files")
+    });
+    assert!(
+        so_within(PATIENCE, || town.inbox("human").is_empty()),
+        "it is not the registry that was bad"
+    );
     town.verify();
 }
 
@@ -199,9 +269,15 @@ fn with_few_descriptors_a_message_to_many_still_arrives() {
     let mut command = Command::new("sh");
     command.args(["-c", "ulimit -n 40 && exec \"$@\"", "sh"]);
     let run = town.bare(&["run"]);
-    command.arg(run.get_program()).args(run.get_args()).current_dir(town.path()).env("NO_COLOR", "1");
+    command
+        .arg(run.get_program())
+        .args(run.get_args())
+        .current_dir(town.path())
+        .env("NO_COLOR", "1");
     town.start_by(command);
     town.mail("a0", "x.json", json!({"to": "all", "body": "to many"}));
-    town.wait("all have it", || agents[1..].iter().all(|agent| town.count(agent) == 1));
+    town.wait("all have it", || {
+        agents[1..].iter().all(|agent| town.count(agent) == 1)
+    });
     town.is_alive("a1", "a2");
 }

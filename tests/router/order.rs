@@ -15,22 +15,35 @@ use std::time::Duration;
 /// Drops messages of alice with these numbers.
 fn drop_numbered(town: &Town, numbers: std::ops::Range<u32>) {
     for n in numbers {
-        let draft =
-            town.drop_file("alice", &format!(".{n:05}"), json!({"to": "bob", "body": n.to_string()}).to_string());
+        let draft = town.drop_file(
+            "alice",
+            &format!(".{n:05}"),
+            json!({"to": "bob", "body": n.to_string()}).to_string(),
+        );
         fs::rename(draft, town.room(&format!("outbox/alice/{n:05}.json"))).expect("a message");
     }
 }
 
 #[test]
-fn thousands_of_files_of_one_sender_are_accepted_in_their_order_and_so_are_those_that_come_meanwhile() {
+fn thousands_of_files_of_one_sender_are_accepted_in_their_order_and_so_are_those_that_come_meanwhile()
+ {
     // P234
     let town = Town::of(&["alice", "bob"]).quick();
     drop_numbered(&town, 0..2000);
     let town = town.run();
     drop_numbered(&town, 2000..3000);
     let came = town.wait_for_mail("bob", 3000);
-    let bodies: Vec<u32> = came.iter().filter_map(|mail| mail["body"].as_str()?.parse().ok()).collect();
-    assert_eq!((bodies.len(), (0..3000).zip(bodies).find(|(n, body)| n != body)), (3000, None));
+    let bodies: Vec<u32> = came
+        .iter()
+        .filter_map(|mail| mail["body"].as_str()?.parse().ok())
+        .collect();
+    assert_eq!(
+        (
+            bodies.len(),
+            (0..3000).zip(bodies).find(|(n, body)| n != body)
+        ),
+        (3000, None)
+    );
 }
 
 #[test]
@@ -40,15 +53,23 @@ fn of_very_many_files_the_first_ones_are_taken_first() {
     let outbox = home.path().join("outbox/alice");
     fs::create_dir_all(&outbox).expect("an outbox");
     let name = |n: u32| format!("{n:06}.json");
-    (0..70_000).rev().for_each(|n| fs::write(outbox.join(name(n)), "").expect("a file"));
+    (0..70_000)
+        .rev()
+        .for_each(|n| fs::write(outbox.join(name(n)), "").expect("a file"));
     let (room, alice) = (Dir::open(home.path()).expect("a room"), Arc::from("alice"));
     // All stay at first, because they are empty; then they are taken.
     for stays in [true, false] {
         let (mut outboxes, mut shown) = (Outboxes::default(), Vec::new());
         outboxes.scan(&alice);
         while let Some((_, turn)) = outboxes.next_turn(&room) {
-            let Ok(SenderTurn::Files(files)) = turn else { continue };
-            files.names.iter().filter(|_| !stays).for_each(|name| fs::remove_file(outbox.join(name)).expect("a file"));
+            let Ok(SenderTurn::Files(files)) = turn else {
+                continue;
+            };
+            files
+                .names
+                .iter()
+                .filter(|_| !stays)
+                .for_each(|name| fs::remove_file(outbox.join(name)).expect("a file"));
             shown.extend(files.names);
         }
         assert_eq!(shown.len(), 70_000, "each of them once");
@@ -79,8 +100,14 @@ fn files_that_come_while_an_outbox_is_read_are_taken_in_their_order() {
                 dropped += 500;
             }
             SenderTurn::Files(files) => {
-                let there: Vec<_> = files.names.into_iter().filter(|name| outbox.join(name).exists()).collect();
-                there.iter().for_each(|name| fs::remove_file(outbox.join(name)).expect("a file"));
+                let there: Vec<_> = files
+                    .names
+                    .into_iter()
+                    .filter(|name| outbox.join(name).exists())
+                    .collect();
+                there
+                    .iter()
+                    .for_each(|name| fs::remove_file(outbox.join(name)).expect("a file"));
                 shown.extend(there);
             }
             _ => {}
@@ -92,10 +119,17 @@ fn files_that_come_while_an_outbox_is_read_are_taken_in_their_order() {
 }
 
 #[test]
-fn files_that_a_killed_router_picked_up_keep_their_order_also_where_one_does_not_fit_into_a_batch() {
+fn files_that_a_killed_router_picked_up_keep_their_order_also_where_one_does_not_fit_into_a_batch()
+{
     // P234
     let world = World::with(&["alice", "bob", "carol"]);
-    let to = |n: u32| if n % 2 == 1 { json!(["bob", "carol"]) } else { json!("bob") };
+    let to = |n: u32| {
+        if n % 2 == 1 {
+            json!(["bob", "carol"])
+        } else {
+            json!("bob")
+        }
+    };
     for n in 0..700 {
         world.write(
             &format!("spool/claim/{}~alice~x.json", n + 1),
@@ -104,22 +138,46 @@ fn files_that_a_killed_router_picked_up_keep_their_order_also_where_one_does_not
     }
     world.drop_file("alice", "y.json", r#"{"to":"bob","body":"700"}"#);
     world.ok(&["run", "--once"]);
-    let bodies: Vec<u32> = world.bodies("bob").iter().filter_map(|body| body.parse().ok()).collect();
-    assert_eq!((bodies.len(), (0..701).zip(bodies).find(|(n, body)| n != body)), (701, None));
+    let bodies: Vec<u32> = world
+        .bodies("bob")
+        .iter()
+        .filter_map(|body| body.parse().ok())
+        .collect();
+    assert_eq!(
+        (
+            bodies.len(),
+            (0..701).zip(bodies).find(|(n, body)| n != body)
+        ),
+        (701, None)
+    );
 }
 
 #[test]
 fn a_file_that_a_killed_router_picked_up_behind_a_file_of_lines_waits_for_the_last_line() {
     // P234, P111
-    let world = World::with(&["alice", "bob"]).settings("sender_budget = 2\nbudget_window = \"1h\"\n");
-    let lines: String = (1..6).map(|n| json!({"to": "bob", "body": n.to_string()}).to_string() + "\n").collect();
+    let world =
+        World::with(&["alice", "bob"]).settings("sender_budget = 2\nbudget_window = \"1h\"\n");
+    let lines: String = (1..6)
+        .map(|n| json!({"to": "bob", "body": n.to_string()}).to_string() + "\n")
+        .collect();
     world.drop_file("alice", "a.ndjson", lines);
-    world.write("spool/claim/9~alice~b.json", r#"{"to":"bob","body":"behind"}"#);
-    fs::rename(world.room("outbox/alice/a.ndjson"), world.room("spool/claim/8~alice~a.ndjson")).expect("a claim");
+    world.write(
+        "spool/claim/9~alice~b.json",
+        r#"{"to":"bob","body":"behind"}"#,
+    );
+    fs::rename(
+        world.room("outbox/alice/a.ndjson"),
+        world.room("spool/claim/8~alice~a.ndjson"),
+    )
+    .expect("a claim");
     for came in [2, 4] {
         world.ok(&["run", "--once"]);
         let claims = listing(&world.room("spool/claim"));
-        assert_eq!((world.bodies("bob").len(), claims.len()), (came, 2), "{claims:?}");
+        assert_eq!(
+            (world.bodies("bob").len(), claims.len()),
+            (came, 2),
+            "{claims:?}"
+        );
     }
     world.ok(&["run", "--once"]);
     assert_eq!(world.bodies("bob"), ["1", "2", "3", "4", "5", "behind"]);
@@ -128,7 +186,11 @@ fn a_file_that_a_killed_router_picked_up_behind_a_file_of_lines_waits_for_the_la
 /// Drops numbered files, some for one agent and some for two.
 fn drop_for_one_or_two(world: &World, sender: &str, files: usize) {
     for n in 0..files {
-        let to = if n % 3 == 0 { json!("carol") } else { json!(["carol", "dave"]) };
+        let to = if n % 3 == 0 {
+            json!("carol")
+        } else {
+            json!(["carol", "dave"])
+        };
         let text = json!({"to": to, "body": format!("{sender} {n}")}).to_string();
         let draft = world.drop_file(sender, &format!(".{n:06}"), text);
         fs::rename(draft, world.room(&format!("outbox/{sender}/{n:06}.json"))).expect("a message");
@@ -141,8 +203,16 @@ fn a_router_that_is_killed_again_and_again_keeps_the_order_of_each_sender() {
     const SENDERS: [&str; 2] = ["alice", "bob"];
     let files = if Town::full_size() { 50_000 } else { 1_500 };
     let quick = "durability = \"process\"\nsender_budget = 0\ncopies_budget = 0\n";
-    let (world, mut random) = (World::with(&["alice", "bob", "carol", "dave"]).settings(quick), Random(7));
-    let count = |below: &str| SENDERS.iter().map(|of| world.names(&format!("{below}/{of}")).len()).sum::<usize>();
+    let (world, mut random) = (
+        World::with(&["alice", "bob", "carol", "dave"]).settings(quick),
+        Random(7),
+    );
+    let count = |below: &str| {
+        SENDERS
+            .iter()
+            .map(|of| world.names(&format!("{below}/{of}")).len())
+            .sum::<usize>()
+    };
     thread::scope(|scope| {
         let dropping = SENDERS.map(|sender| {
             let world = &world;
@@ -159,10 +229,16 @@ fn a_router_that_is_killed_again_and_again_keeps_the_order_of_each_sender() {
     for (recipient, wanted) in [("carol", files), ("dave", files - files.div_ceil(3))] {
         let bodies = world.bodies(recipient);
         for sender in SENDERS {
-            let of_sender = bodies.iter().filter_map(|body| body.strip_prefix(sender)?.trim().parse().ok());
+            let of_sender = bodies
+                .iter()
+                .filter_map(|body| body.strip_prefix(sender)?.trim().parse().ok());
             let of_sender: Vec<usize> = of_sender.collect();
             let late = of_sender.windows(2).find(|two| two[0] >= two[1]);
-            assert_eq!((of_sender.len(), late), (wanted, None), "{sender} to {recipient}");
+            assert_eq!(
+                (of_sender.len(), late),
+                (wanted, None),
+                "{sender} to {recipient}"
+            );
         }
     }
 }
@@ -181,18 +257,34 @@ fn beside_ids_of_other_forms_messages_are_in_the_order_of_their_acceptance() {
         );
         world.ok(&["run", "--once"]);
         wanted.push((*ulid).to_owned());
-        let args = ["send", "-q", "bob", "y", "--thread", "t", "--as", if n == 0 { "human" } else { "alice" }];
+        let args = [
+            "send",
+            "-q",
+            "bob",
+            "y",
+            "--thread",
+            "t",
+            "--as",
+            if n == 0 { "human" } else { "alice" },
+        ];
         wanted.push(world.ok(&args).trim().to_owned());
     }
     let ids = |list: &serde_json::Value| -> Vec<String> {
-        let ids = list.as_array().into_iter().flatten().filter_map(|one| one["id"].as_str());
+        let ids = list
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|one| one["id"].as_str());
         ids.map(str::to_owned).collect()
     };
     assert_eq!(ids(&world.json(&["list"])), wanted);
     assert_eq!(ids(&world.json(&["thread", "t"])), wanted);
     assert_eq!(ids(&world.json(&["inbox", "bob"])), wanted);
-    let conversation = fs::read_to_string(world.room("channels/main/messages.ndjson")).expect("a conversation");
-    let lines: serde_json::Value =
-        conversation.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON")).collect();
+    let conversation =
+        fs::read_to_string(world.room("channels/main/messages.ndjson")).expect("a conversation");
+    let lines: serde_json::Value = conversation
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"))
+        .collect();
     assert_eq!(ids(&lines), wanted);
 }

@@ -9,7 +9,10 @@ use std::time::Duration;
 /// What a person or `join` does: the agent goes, and its name becomes an alias.
 fn rename(world: &World, of: &str, to: &str) {
     let mut registry = world.read("registry.json");
-    registry["agents"].as_array_mut().expect("a list").retain(|agent| agent["id"] != of);
+    registry["agents"]
+        .as_array_mut()
+        .expect("a list")
+        .retain(|agent| agent["id"] != of);
     registry["aliases"][of] = json!(to);
     world.write("registry.json", registry.to_string());
 }
@@ -27,8 +30,12 @@ fn recipient(world: &World, seq: &str) -> Value {
 
 fn renames(world: &World) -> Vec<Value> {
     let log = fs::read_to_string(world.room("log/00000001.ndjson")).expect("the log");
-    let records = log.lines().map(|line| serde_json::from_str::<Value>(line).expect("a record"));
-    records.filter(|record| !record["ownership"]["rename"].is_null()).collect()
+    let records = log
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).expect("a record"));
+    records
+        .filter(|record| !record["ownership"]["rename"].is_null())
+        .collect()
 }
 
 #[test]
@@ -37,7 +44,11 @@ fn unread_mail_goes_along_with_its_markers_and_is_not_taken_for_read() {
     let world = renamed(&["alice", "bob", "kiwi"]);
     world.ok(&["send", "kiwi", "third", "--as", "alice"]);
     world.ok(&["send", "kiwi", "fourth", "--as", "alice"]);
-    let names = world.names("inbox/kiwi").into_iter().filter(|name| name.ends_with(".json")).collect::<Vec<_>>();
+    let names = world
+        .names("inbox/kiwi")
+        .into_iter()
+        .filter(|name| name.ends_with(".json"))
+        .collect::<Vec<_>>();
     world.write(&format!("inbox/kiwi/.announced/{}", names[0]), "");
     world.ok(&["take", "--as", "kiwi", "--lease", "1h"]);
     world.ok(&["read", "#5", "--as", "kiwi"]);
@@ -47,12 +58,33 @@ fn unread_mail_goes_along_with_its_markers_and_is_not_taken_for_read() {
     assert_eq!(renames(&world).len(), 1, "it is recorded once");
     assert_eq!(world.bodies("kiwi"), [""; 0]);
     assert_eq!(world.bodies("bob"), ["second", "third"]);
-    assert!(world.room(&format!("inbox/bob/taken/{}", names[0])).exists(), "the leased message is still leased");
-    assert!(world.room(&format!("inbox/bob/taken/.{}.lease", names[0])).exists());
-    assert!(world.room(&format!("inbox/bob/.announced/{}", names[0])).exists());
-    assert!(!world.room(&format!("inbox/kiwi/.announced/{}", names[0])).exists());
+    assert!(
+        world
+            .room(&format!("inbox/bob/taken/{}", names[0]))
+            .exists(),
+        "the leased message is still leased"
+    );
+    assert!(
+        world
+            .room(&format!("inbox/bob/taken/.{}.lease", names[0]))
+            .exists()
+    );
+    assert!(
+        world
+            .room(&format!("inbox/bob/.announced/{}", names[0]))
+            .exists()
+    );
+    assert!(
+        !world
+            .room(&format!("inbox/kiwi/.announced/{}", names[0]))
+            .exists()
+    );
     let third = recipient(&world, "4");
-    assert_eq!([&third["agent"], &third["now"], &third["rung"]], ["kiwi", "bob", "delivered"], "{third}");
+    assert_eq!(
+        [&third["agent"], &third["now"], &third["rung"]],
+        ["kiwi", "bob", "delivered"],
+        "{third}"
+    );
     assert_eq!(recipient(&world, "5")["rung"], "seen");
     assert_eq!(recipient(&world, "2")["rung"], "announced");
     let shown = world.ok(&["trace", "4", "--as", "alice"]);
@@ -72,13 +104,28 @@ fn a_message_to_both_is_delivered_to_the_agent_once() {
     world.ok(&["send", "all", "hello", "--as", "alice"]);
     rename(&world, "kiwi", "bob");
     world.ok(&["run", "--once"]);
-    assert_eq!((world.bodies("bob"), world.bodies("kiwi").len()), (vec!["hello".to_owned()], 0));
+    assert_eq!(
+        (world.bodies("bob"), world.bodies("kiwi").len()),
+        (vec!["hello".to_owned()], 0)
+    );
     let aside = world.names("inbox/kiwi/seen");
-    assert_eq!(aside, world.names("inbox/bob").into_iter().filter(|name| name.ends_with("json")).collect::<Vec<_>>());
+    assert_eq!(
+        aside,
+        world
+            .names("inbox/bob")
+            .into_iter()
+            .filter(|name| name.ends_with("json"))
+            .collect::<Vec<_>>()
+    );
     world.ok(&["read", "--as", "bob"]);
     world.ok(&["run", "--once"]);
     let trace = world.json(&["trace", "2", "--as", "alice"]);
-    let rungs: Vec<&Value> = trace["recipients"].as_array().expect("a list").iter().map(|one| &one["rung"]).collect();
+    let rungs: Vec<&Value> = trace["recipients"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| &one["rung"])
+        .collect();
     assert_eq!(rungs, ["seen", "seen"], "{trace}");
 }
 
@@ -86,7 +133,15 @@ fn a_message_to_both_is_delivered_to_the_agent_once() {
 fn an_ack_an_answer_and_a_withdrawal_under_the_new_name_count() {
     // P145
     let world = World::with(&["alice", "bob", "kiwi"]);
-    world.ok(&["send", "kiwi", "which port?", "--type", "question", "--as", "alice"]);
+    world.ok(&[
+        "send",
+        "kiwi",
+        "which port?",
+        "--type",
+        "question",
+        "--as",
+        "alice",
+    ]);
     world.ok(&["send", "kiwi", "do this", "--as", "alice"]);
     world.ok(&["read", "#3", "--as", "kiwi"]);
     world.drop_file(
@@ -118,10 +173,17 @@ fn an_ack_an_answer_and_a_withdrawal_under_the_new_name_count() {
     );
     let thread = world.ok(&["thread", "bare", "--as", "alice"]);
     assert!(thread.contains("and?") && thread.contains("so"), "{thread}");
-    assert!(world.ok(&["list", "--as", "bob"]).contains("do this"), "it sees the mail of its first name");
+    assert!(
+        world.ok(&["list", "--as", "bob"]).contains("do this"),
+        "it sees the mail of its first name"
+    );
     world.ok(&["ack", &own, "--state", "withdrawn", "--as", "bob"]);
     world.ok(&["run", "--once"]);
-    assert!(!world.bodies("alice").contains(&"never mind".to_owned()), "{:?}", world.bodies("alice"));
+    assert!(
+        !world.bodies("alice").contains(&"never mind".to_owned()),
+        "{:?}",
+        world.bodies("alice")
+    );
 }
 
 #[test]
@@ -135,12 +197,27 @@ fn claims_waiting_claims_and_offers_go_along_and_none_waits_for_ever() {
     drop("kiwi", json!({"type": "claim", "claims": ["src", "docs"]}));
     drop("bob", json!({"type": "claim", "claims": ["tests", "web"]}));
     drop("alice", json!({"type": "claim", "claims": ["api"]}));
-    drop("kiwi", json!({"type": "claim", "claims": ["web/a"], "wait": true}));
-    drop("kiwi", json!({"type": "claim", "claims": ["api"], "wait": true}));
-    drop("alice", json!({"type": "claim", "claims": ["tests"], "wait": true}));
-    drop("kiwi", json!({"id": "docs", "type": "handoff", "to": "carol", "claims": ["docs"], "body": "yours"}));
+    drop(
+        "kiwi",
+        json!({"type": "claim", "claims": ["web/a"], "wait": true}),
+    );
+    drop(
+        "kiwi",
+        json!({"type": "claim", "claims": ["api"], "wait": true}),
+    );
+    drop(
+        "alice",
+        json!({"type": "claim", "claims": ["tests"], "wait": true}),
+    );
+    drop(
+        "kiwi",
+        json!({"id": "docs", "type": "handoff", "to": "carol", "claims": ["docs"], "body": "yours"}),
+    );
     drop("carol", json!({"type": "claim", "claims": ["doc2"]}));
-    drop("carol", json!({"id": "doc2", "type": "handoff", "to": "kiwi", "claims": ["doc2"], "body": "yours"}));
+    drop(
+        "carol",
+        json!({"id": "doc2", "type": "handoff", "to": "kiwi", "claims": ["doc2"], "body": "yours"}),
+    );
     rename(&world, "kiwi", "bob");
     world.ok(&["run", "--once"]);
     let claims = world.json(&["claims"]);
@@ -149,35 +226,72 @@ fn claims_waiting_claims_and_offers_go_along_and_none_waits_for_ever() {
         .expect("a list")
         .iter()
         .map(|one| {
-            format!("{} {}", one["subject"].as_str().unwrap_or_default(), one["owner"].as_str().unwrap_or_default())
+            format!(
+                "{} {}",
+                one["subject"].as_str().unwrap_or_default(),
+                one["owner"].as_str().unwrap_or_default()
+            )
         })
         .collect();
     owned.sort();
     assert_eq!(
         owned,
-        ["api alice", "doc2 carol", "docs bob", "src bob", "tests bob", "web bob", "web/a bob"],
+        [
+            "api alice",
+            "doc2 carol",
+            "docs bob",
+            "src bob",
+            "tests bob",
+            "web bob",
+            "web/a bob"
+        ],
         "{claims}"
     );
     let waiting = claims["waiting"].as_array().expect("a list");
-    assert_eq!((waiting.len(), &waiting[0]["agent"]), (1, &json!("alice")), "bob would wait for itself: {claims}");
-    let told: Vec<Value> = world.inbox("bob").into_iter().filter(|mail| mail["from"] == "mailbag").collect();
-    let subjects: Vec<&str> = told.iter().filter_map(|mail| mail["subject"].as_str()).collect();
-    assert_eq!(subjects, ["no longer waiting: api", "granted: web/a"], "{told:?}");
+    assert_eq!(
+        (waiting.len(), &waiting[0]["agent"]),
+        (1, &json!("alice")),
+        "bob would wait for itself: {claims}"
+    );
+    let told: Vec<Value> = world
+        .inbox("bob")
+        .into_iter()
+        .filter(|mail| mail["from"] == "mailbag")
+        .collect();
+    let subjects: Vec<&str> = told
+        .iter()
+        .filter_map(|mail| mail["subject"].as_str())
+        .collect();
+    assert_eq!(
+        subjects,
+        ["no longer waiting: api", "granted: web/a"],
+        "{told:?}"
+    );
     drop("carol", json!({"type": "accept", "in_reply_to": "docs"}));
     drop("bob", json!({"type": "accept", "in_reply_to": "doc2"}));
     let claims = world.json(&["claims"]);
     let of = |subject: &str| {
         let all = claims["claims"].as_array().cloned().unwrap_or_default();
-        all.into_iter().find(|one| one["subject"] == subject).map(|one| one["owner"].clone())
+        all.into_iter()
+            .find(|one| one["subject"] == subject)
+            .map(|one| one["owner"].clone())
     };
-    assert_eq!((of("docs"), of("doc2")), (Some(json!("carol")), Some(json!("bob"))), "{claims}");
+    assert_eq!(
+        (of("docs"), of("doc2")),
+        (Some(json!("carol")), Some(json!("bob"))),
+        "{claims}"
+    );
 }
 
 #[test]
 fn an_approval_that_was_asked_of_or_by_the_first_name_is_decided_under_the_new_one() {
     // P143
     let world = World::with(&["alice", "bob", "kiwi"]);
-    world.drop_file("alice", "a.json", json!({"id": "a", "to": "kiwi", "type": "approval", "body": "go?"}).to_string());
+    world.drop_file(
+        "alice",
+        "a.json",
+        json!({"id": "a", "to": "kiwi", "type": "approval", "body": "go?"}).to_string(),
+    );
     world.drop_file(
         "kiwi",
         "k.json",
@@ -205,7 +319,10 @@ fn an_approval_that_was_asked_of_or_by_the_first_name_is_decided_under_the_new_o
             .filter(|one| !one.is_null())
             .collect()
     };
-    assert_eq!((options("alice"), options("bob")), (vec![json!("yes")], vec![json!("no")]));
+    assert_eq!(
+        (options("alice"), options("bob")),
+        (vec![json!("yes")], vec![json!("no")])
+    );
 }
 
 #[test]
@@ -225,7 +342,10 @@ fn a_later_agent_of_that_name_gets_its_own_mail_and_keeps_it() {
     assert_eq!(recipient(&world, "2")["now"], "bob");
     let trace = world.json(&["trace", "5", "--as", "alice"]);
     assert_eq!(
-        (&trace["recipients"][0]["agent"], &trace["recipients"][0]["now"]),
+        (
+            &trace["recipients"][0]["agent"],
+            &trace["recipients"][0]["now"]
+        ),
         (&json!("kiwi"), &Value::Null),
         "{trace}"
     );
@@ -237,7 +357,11 @@ fn a_router_that_runs_moves_the_mail_at_once_and_all_that_still_comes() {
     let mut town = Town::of(&["alice", "bob", "kiwi"]);
     town.start(&[]);
     for n in 0..20 {
-        town.mail("alice", &format!("{n}.json"), json!({"to": "kiwi", "body": n.to_string()}));
+        town.mail(
+            "alice",
+            &format!("{n}.json"),
+            json!({"to": "kiwi", "body": n.to_string()}),
+        );
         if n == 10 {
             rename(&town, "kiwi", "bob");
         }
@@ -248,10 +372,19 @@ fn a_router_that_runs_moves_the_mail_at_once_and_all_that_still_comes() {
         bodies.sort_by_key(|body| body.parse::<u32>().unwrap_or_default());
         bodies == wanted && town.bodies("kiwi").is_empty()
     };
-    assert!(so_within(Duration::from_secs(30), all), "{:?} {:?}", town.bodies("bob"), town.bodies("kiwi"));
+    assert!(
+        so_within(Duration::from_secs(30), all),
+        "{:?} {:?}",
+        town.bodies("bob"),
+        town.bodies("kiwi")
+    );
     town.stop();
     for mail in town.inbox("bob") {
-        assert_eq!(recipient(&town, &mail["delivery"]["seq"].to_string())["rung"], "delivered", "{mail}");
+        assert_eq!(
+            recipient(&town, &mail["delivery"]["seq"].to_string())["rung"],
+            "delivered",
+            "{mail}"
+        );
     }
     town.verify();
 }
@@ -261,17 +394,26 @@ fn mail_that_expires_or_waits_in_the_spool_follows_the_name() {
     // P144
     let world = World::with(&["alice", "bob", "carol", "kiwi"]);
     // A name is taken in the inbox: the copy stays staged.
-    world.drop_file("alice", "a.json", json!({"id": "a", "to": "kiwi", "body": "staged"}).to_string());
+    world.drop_file(
+        "alice",
+        "a.json",
+        json!({"id": "a", "to": "kiwi", "body": "staged"}).to_string(),
+    );
     fs::remove_dir_all(world.room("inbox/kiwi")).expect("it is there");
     fs::write(world.room("inbox/kiwi"), "in the way").expect("a file");
     world.ok(&["run", "--once"]);
-    let staged = || fs::read_dir(world.room("spool/stage")).expect("it is there").count();
+    let staged = || {
+        fs::read_dir(world.room("spool/stage"))
+            .expect("it is there")
+            .count()
+    };
     assert_eq!(staged(), 1);
     rename(&world, "kiwi", "bob");
     world.ok(&["run", "--once"]);
     assert_eq!(world.bodies("bob"), ["staged"]);
     assert_eq!(staged(), 0);
-    let expires = json!({"id": "b", "to": "bob", "body": "late", "expires_at": "2999-01-01T00:00:00Z"});
+    let expires =
+        json!({"id": "b", "to": "bob", "body": "late", "expires_at": "2999-01-01T00:00:00Z"});
     world.drop_file("alice", "b.json", expires.to_string());
     world.ok(&["run", "--once"]);
     rename(&world, "bob", "carol");
@@ -284,7 +426,9 @@ fn mail_that_expires_or_waits_in_the_spool_follows_the_name() {
     assert_eq!(world.bodies("carol"), ["staged"]);
     assert_eq!(world.names("inbox/carol/expired").len(), 1);
     assert!(
-        world.inbox("alice")[0]["body"].as_str().is_some_and(|body| body.contains("by carol")),
+        world.inbox("alice")[0]["body"]
+            .as_str()
+            .is_some_and(|body| body.contains("by carol")),
         "{:?}",
         world.inbox("alice")
     );
@@ -309,10 +453,19 @@ fn an_agent_that_has_read_its_own_copy_does_not_get_that_of_the_former_name() {
     rename(&world, "kiwi", "bob");
     world.ok(&["run", "--once"]);
     assert_eq!(world.bodies("bob"), ["two.json"]);
-    assert!(world.ok(&["list", "--as", "bob", "--unread"]).contains("two.json"));
+    assert!(
+        world
+            .ok(&["list", "--as", "bob", "--unread"])
+            .contains("two.json")
+    );
     world.ok(&["read", "--as", "bob"]);
     world.ok(&["run", "--once"]);
     let trace = world.json(&["trace", "2", "--as", "alice"]);
-    assert!(trace["recipients"].as_array().is_some_and(|all| all.iter().all(|one| one["rung"] == "seen")), "{trace}");
+    assert!(
+        trace["recipients"]
+            .as_array()
+            .is_some_and(|all| all.iter().all(|one| one["rung"] == "seen")),
+        "{trace}"
+    );
     world.ok(&["log", "verify"]);
 }

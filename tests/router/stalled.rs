@@ -10,9 +10,13 @@ fn a_stopped_router_is_reported_by_every_command_that_relies_on_it() {
     let world = World::with(&["alice", "bob"]);
     let router = world.router(&[]);
     world.drop_file("alice", "one.json", r#"{"to": "bob", "body": "one"}"#);
-    wait("the mail", || world.inbox("bob").len() == 1 && world.names("spool/claim").is_empty());
+    wait("the mail", || {
+        world.inbox("bob").len() == 1 && world.names("spool/claim").is_empty()
+    });
     router.signal(Signal::STOP);
-    wait("the stop", || world.json(&["status"])["stalled"]["stopped"] == true);
+    wait("the stop", || {
+        world.json(&["status"])["stalled"]["stopped"] == true
+    });
     let cure = format!("kill -CONT {}", world.json(&["status"])["stalled"]["pid"]);
     assert!(world.ok(&["status"]).contains("0 files wait"));
     world.drop_file("alice", "two.json", r#"{"to": "bob", "body": "two"}"#);
@@ -29,11 +33,16 @@ fn a_stopped_router_is_reported_by_every_command_that_relies_on_it() {
     ] {
         let ran = world.run(args);
         let said = ran.out + &ran.err;
-        assert!(said.contains("is stopped") && said.contains(&cure), "{args:?}: {said}");
+        assert!(
+            said.contains("is stopped") && said.contains(&cure),
+            "{args:?}: {said}"
+        );
     }
     router.signal(Signal::CONT);
     wait("all mail", || world.inbox("bob").len() >= 2);
-    wait("the end of the report", || world.json(&["status"])["stalled"].is_null());
+    wait("the end of the report", || {
+        world.json(&["status"])["stalled"].is_null()
+    });
     assert_eq!(router.end(), 0);
 }
 
@@ -41,19 +50,36 @@ fn a_stopped_router_is_reported_by_every_command_that_relies_on_it() {
 fn a_router_that_hangs_is_reported_after_a_minute_without_a_step() {
     // P343
     let world = World::with(&["alice", "bob"]);
-    let lock = std::fs::File::options().append(true).open(world.room("spool/lock")).expect("the lock");
+    let lock = std::fs::File::options()
+        .append(true)
+        .open(world.room("spool/lock"))
+        .expect("the lock");
     let second = std::fs::File::create(world.room("spool/routing.lock")).expect("the second lock");
-    lock.lock().and_then(|()| second.lock()).expect("no process holds them");
+    lock.lock()
+        .and_then(|()| second.lock())
+        .expect("no process holds them");
     world.drop_file("alice", "one.json", r#"{"to": "bob", "body": "one"}"#);
-    let step = |seconds| lock.set_modified(SystemTime::now() - Duration::from_secs(seconds)).expect("a time");
+    let step = |seconds| {
+        lock.set_modified(SystemTime::now() - Duration::from_secs(seconds))
+            .expect("a time")
+    };
     step(30);
     assert!(world.json(&["status"])["stalled"].is_null());
     step(90);
     let said = world.ok(&["status"]);
-    assert!(said.contains("does not respond") && said.contains("1 file waits"), "{said}");
-    assert!(world.run(&["inbox", "bob"]).err.contains("does not respond"));
+    assert!(
+        said.contains("does not respond") && said.contains("1 file waits"),
+        "{said}"
+    );
+    assert!(
+        world
+            .run(&["inbox", "bob"])
+            .err
+            .contains("does not respond")
+    );
     // A backup makes a router wait on purpose.
-    let paused = std::fs::File::create(world.room("spool/turn.wanted")).expect("the lock of a backup");
+    let paused =
+        std::fs::File::create(world.room("spool/turn.wanted")).expect("the lock of a backup");
     paused.lock().expect("no process holds it");
     assert!(world.json(&["status"])["stalled"].is_null());
 }
@@ -63,7 +89,11 @@ fn a_router_that_runs_marks_its_steps() {
     // P343
     let world = World::with(&["alice", "bob"]);
     let _router = world.router(&[]);
-    let step = || std::fs::metadata(world.room("spool/lock")).and_then(|meta| meta.modified()).expect("a time");
+    let step = || {
+        std::fs::metadata(world.room("spool/lock"))
+            .and_then(|meta| meta.modified())
+            .expect("a time")
+    };
     let before = step();
     wait("a step", || {
         world.drop_file("alice", "one.json", r#"{"to": "bob", "body": "one"}"#);

@@ -8,7 +8,17 @@ use serde_json::{Value, json};
 /// stands for a topic without subscribers.
 fn room() -> World {
     let world = World::new()
-        .agent("alice", &["--role", "lead", "--topic", "lonely", "--capability", "solo"])
+        .agent(
+            "alice",
+            &[
+                "--role",
+                "lead",
+                "--topic",
+                "lonely",
+                "--capability",
+                "solo",
+            ],
+        )
         .agent("bob", &["--role", "engineer", "--topic", "auth-module"])
         .agent("carol", &["--role", "engineer"]);
     let mut registry = world.read("registry.json");
@@ -28,7 +38,11 @@ fn notices(world: &World) -> Vec<Value> {
 fn drop_and_route(world: &World, message: &Value) {
     world.drop_file("alice", "x.json", message.to_string());
     world.ok(&["run", "--once"]);
-    assert_eq!(world.names("rejected/alice"), Vec::<String>::new(), "{message}");
+    assert_eq!(
+        world.names("rejected/alice"),
+        Vec::<String>::new(),
+        "{message}"
+    );
 }
 
 #[test]
@@ -43,21 +57,38 @@ fn the_sender_of_a_message_that_reaches_no_agent_is_notified_with_the_nearest_na
         ("all_lead", "only_sender", "the only agent with this role"),
         ("@leads", "only_sender", "the only agent with this role"),
         ("ali*", "only_sender", "the pattern matches only you"),
-        ("cap:solo", "only_sender", "the only agent with this capability"),
+        (
+            "cap:solo",
+            "only_sender",
+            "the only agent with this capability",
+        ),
         ("quiet", "no_target", "quiet stands for #silence"),
     ] {
         let world = room();
         drop_and_route(&world, &json!({"id": "m-1", "to": to, "body": "hello"}));
         let notices = notices(&world);
         assert_eq!(notices.len(), 1, "{to}: {notices:?}");
-        let (body, problem) = (notices[0]["body"].as_str().unwrap_or_default(), &notices[0]["metadata"]["problems"][0]);
-        assert!(body.starts_with("No agent received your message m-1:") && body.contains(near), "{to}: {body}");
-        assert_eq!((&problem["code"], &problem["where"]), (&json!(code), &json!("/to")), "{to}");
+        let (body, problem) = (
+            notices[0]["body"].as_str().unwrap_or_default(),
+            &notices[0]["metadata"]["problems"][0],
+        );
+        assert!(
+            body.starts_with("No agent received your message m-1:") && body.contains(near),
+            "{to}: {body}"
+        );
+        assert_eq!(
+            (&problem["code"], &problem["where"]),
+            (&json!(code), &json!("/to")),
+            "{to}"
+        );
         assert_eq!(
             (&notices[0]["in_reply_to"], &notices[0]["subject"]),
             (&json!("m-1"), &json!("no agent received “hello”"))
         );
-        assert!(world.inbox("bob").is_empty() && world.inbox("carol").is_empty(), "{to}");
+        assert!(
+            world.inbox("bob").is_empty() && world.inbox("carol").is_empty(),
+            "{to}"
+        );
     }
 }
 
@@ -69,21 +100,36 @@ fn the_owner_of_a_claim_that_writes_to_its_owner_is_notified() {
     drop_and_route(&world, &json!({"to": "owner:src/a.rs", "body": "hello"}));
     let notices = notices(&world);
     assert_eq!(notices.len(), 1, "{notices:?}");
-    assert!(notices[0]["body"].as_str().is_some_and(|body| body.contains("you own it")), "{notices:?}");
+    assert!(
+        notices[0]["body"]
+            .as_str()
+            .is_some_and(|body| body.contains("you own it")),
+        "{notices:?}"
+    );
 }
 
 #[test]
 fn an_address_that_reaches_no_agent_is_reported_beside_one_that_does() {
     // P400
     let world = room();
-    drop_and_route(&world, &json!({"id": "m-1", "to": ["bob", "#auth-modul", "all_lead"], "body": "hello"}));
+    drop_and_route(
+        &world,
+        &json!({"id": "m-1", "to": ["bob", "#auth-modul", "all_lead"], "body": "hello"}),
+    );
     assert_eq!(world.bodies("bob"), ["hello"]);
     let notices = notices(&world);
     assert_eq!(notices.len(), 1, "{notices:?}");
     let body = notices[0]["body"].as_str().unwrap_or_default();
-    assert!(body.starts_with("Your message m-1 was delivered, but not to each of its addresses:"), "{body}");
-    let places: Vec<&Value> =
-        notices[0]["metadata"]["problems"].as_array().into_iter().flatten().map(|one| &one["where"]).collect();
+    assert!(
+        body.starts_with("Your message m-1 was delivered, but not to each of its addresses:"),
+        "{body}"
+    );
+    let places: Vec<&Value> = notices[0]["metadata"]["problems"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|one| &one["where"])
+        .collect();
     assert_eq!(places, ["/to/1", "/to/2"]);
 }
 
@@ -91,23 +137,42 @@ fn an_address_that_reaches_no_agent_is_reported_beside_one_that_does() {
 fn a_misspelled_mention_beside_a_correct_one_is_reported() {
     // P400
     let world = room();
-    drop_and_route(&world, &json!({"body": "@bob and @carlo: please look at `@property` and a@b.example."}));
+    drop_and_route(
+        &world,
+        &json!({"body": "@bob and @carlo: please look at `@property` and a@b.example."}),
+    );
     drop_and_route(&world, &json!({"body": "@bob: the @Override is wrong"}));
-    assert_eq!(world.inbox("bob").len(), 2, "a word that resembles no name is no mention");
+    assert_eq!(
+        world.inbox("bob").len(),
+        2,
+        "a word that resembles no name is no mention"
+    );
     let notices = notices(&world);
     assert_eq!(notices.len(), 1, "{notices:?}");
     let body = notices[0]["body"].as_str().unwrap_or_default();
-    assert!(body.contains("no agent is called \"@carlo\"") && body.contains("did you mean carol?"), "{body}");
+    assert!(
+        body.contains("no agent is called \"@carlo\"") && body.contains("did you mean carol?"),
+        "{body}"
+    );
 }
 
 #[test]
 fn a_message_with_only_misspelled_mentions_is_rejected_with_the_nearest_name() {
     let world = room();
-    world.drop_file("alice", "x.json", json!({"body": "@carlo: hello"}).to_string());
+    world.drop_file(
+        "alice",
+        "x.json",
+        json!({"body": "@carlo: hello"}).to_string(),
+    );
     world.ok(&["run", "--once"]);
     let bounce = world.inbox("alice").remove(0);
     assert_eq!(bounce["metadata"]["problems"][0]["code"], "no_recipient");
-    assert!(bounce["body"].as_str().is_some_and(|body| body.contains("did you mean carol?")), "{bounce}");
+    assert!(
+        bounce["body"]
+            .as_str()
+            .is_some_and(|body| body.contains("did you mean carol?")),
+        "{bounce}"
+    );
 }
 
 #[test]
@@ -130,7 +195,11 @@ fn a_message_that_needs_no_recipient_causes_no_notice() {
     world.ok(&["run", "--once"]);
     assert_eq!(notices(&world), Vec::<Value>::new());
     drop_and_route(&world, &json!({"to": "all", "body": "hello"}));
-    assert_eq!(notices(&world).len(), 1, "a message to all agents has no reader");
+    assert_eq!(
+        notices(&world).len(),
+        1,
+        "a message to all agents has no reader"
+    );
 }
 
 #[test]
@@ -145,8 +214,16 @@ fn each_line_of_a_file_has_its_own_notice_and_a_duplicate_has_none() {
             json!({"id": "l-3", "to": "#none", "body": "three"}),
             json!({"id": "l-3", "to": "#none", "body": "three"}),
         ];
-        world.drop_file("alice", "x.ndjson", lines.map(|line| line.to_string()).join("\n") + "\n");
-        world.drop_file("alice", "y.json", json!({"id": "l-1", "to": "#none", "body": "one"}).to_string());
+        world.drop_file(
+            "alice",
+            "x.ndjson",
+            lines.map(|line| line.to_string()).join("\n") + "\n",
+        );
+        world.drop_file(
+            "alice",
+            "y.json",
+            json!({"id": "l-1", "to": "#none", "body": "one"}).to_string(),
+        );
         for _ in 0..3 {
             let pass = ["run", "--once"];
             let ran = world.run_with(&pass, |command| {
@@ -154,7 +231,10 @@ fn each_line_of_a_file_has_its_own_notice_and_a_duplicate_has_none() {
             });
             ran.ok(&pass);
         }
-        let answered: Vec<Value> = notices(&world).into_iter().map(|notice| notice["in_reply_to"].clone()).collect();
+        let answered: Vec<Value> = notices(&world)
+            .into_iter()
+            .map(|notice| notice["in_reply_to"].clone())
+            .collect();
         assert_eq!(answered, ["l-1", "l-3"], "{stage_ms}");
     }
 }
@@ -164,14 +244,33 @@ fn send_says_that_no_agent_received_the_message() {
     // P401
     let world = room();
     let ran = world.run(&["send", "#auth-modul", "hi", "--as", "alice"]);
-    assert_eq!((ran.code, ran.out.as_str()), (3, "sent #2, but no agent received it\n"), "{ran:?}");
-    assert!(ran.err.contains("no agent subscribes to #auth-modul; did you mean #auth-module?"), "{ran:?}");
-    assert_eq!(notices(&world), Vec::<Value>::new(), "the command has shown the notice");
+    assert_eq!(
+        (ran.code, ran.out.as_str()),
+        (3, "sent #2, but no agent received it\n"),
+        "{ran:?}"
+    );
+    assert!(
+        ran.err
+            .contains("no agent subscribes to #auth-modul; did you mean #auth-module?"),
+        "{ran:?}"
+    );
+    assert_eq!(
+        notices(&world),
+        Vec::<Value>::new(),
+        "the command has shown the notice"
+    );
     let ran = world.run(&["send", "#auth-modul", "hi", "--as", "alice", "--json"]);
     let sent: Value = serde_json::from_str(&ran.out).expect("JSON");
-    assert_eq!((ran.code, &sent["unreached"][0]["code"]), (3, &json!("no_subscriber")), "{sent}");
+    assert_eq!(
+        (ran.code, &sent["unreached"][0]["code"]),
+        (3, &json!("no_subscriber")),
+        "{sent}"
+    );
     let ran = world.run(&["send", "-q", "#auth-modul", "hi", "--as", "alice"]);
-    assert!(ran.code == 3 && ran.out.lines().count() == 1, "only the id: {ran:?}");
+    assert!(
+        ran.code == 3 && ran.out.lines().count() == 1,
+        "only the id: {ran:?}"
+    );
 }
 
 #[test]
@@ -180,7 +279,10 @@ fn send_warns_of_an_address_that_reached_no_agent_beside_one_that_did() {
     let world = room();
     let ran = world.run(&["send", "bob", "#auth-modul", "hi", "--as", "alice"]);
     assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.out.starts_with("sent #2 to bob\n") && ran.err.contains("did you mean #auth-module?"), "{ran:?}");
+    assert!(
+        ran.out.starts_with("sent #2 to bob\n") && ran.err.contains("did you mean #auth-module?"),
+        "{ran:?}"
+    );
 }
 
 #[test]
@@ -189,11 +291,21 @@ fn send_says_it_while_a_router_runs_and_without_waiting() {
     let world = room();
     let router = world.router(&[]);
     let ran = world.run(&["send", "#auth-modul", "hi", "--as", "alice"]);
-    assert!(ran.code == 3 && ran.err.contains("did you mean #auth-module?"), "{ran:?}");
-    world.wait("the notice is marked as read", || world.names("inbox/alice/seen").len() == 1);
+    assert!(
+        ran.code == 3 && ran.err.contains("did you mean #auth-module?"),
+        "{ran:?}"
+    );
+    world.wait("the notice is marked as read", || {
+        world.names("inbox/alice/seen").len() == 1
+    });
     let ran = world.run(&["send", "#auth-modul", "hi", "--as", "alice", "--no-wait"]);
-    assert!(ran.code == 3 && ran.err.contains("did you mean #auth-module?"), "{ran:?}");
-    world.wait("the notice of the second message arrives", || notices(&world).len() == 1);
+    assert!(
+        ran.code == 3 && ran.err.contains("did you mean #auth-module?"),
+        "{ran:?}"
+    );
+    world.wait("the notice of the second message arrives", || {
+        notices(&world).len() == 1
+    });
     drop(router);
 }
 
@@ -203,7 +315,8 @@ fn a_question_that_reaches_no_agent_fails_immediately() {
     let world = room();
     let complaint = world.fails(3, &["ask", "#auth-modul", "which port?", "--as", "alice"]);
     assert!(
-        complaint.contains("no agent received question") && complaint.contains("did you mean #auth-module?"),
+        complaint.contains("no agent received question")
+            && complaint.contains("did you mean #auth-module?"),
         "{complaint}"
     );
 }
@@ -215,7 +328,8 @@ fn the_tool_send_message_says_that_no_agent_received_the_message() {
     let client = Client::of(&world, "alice");
     let (text, data) = client.call("send_message", json!({"to": ["#auth-modul"], "body": "hi"}));
     assert!(
-        text.starts_with("sent #2, but no agent received it\n") && text.contains("did you mean #auth-module?"),
+        text.starts_with("sent #2, but no agent received it\n")
+            && text.contains("did you mean #auth-module?"),
         "{text}"
     );
     assert_eq!(data["unreached"][0]["code"], "no_subscriber", "{data}");
@@ -224,7 +338,12 @@ fn the_tool_send_message_says_that_no_agent_received_the_message() {
 #[test]
 fn check_shows_the_addresses_that_reach_no_agent() {
     let world = room();
-    let checked =
-        world.pipe(&["check", "-", "--as", "alice"], json!({"to": ["bob", "#auth-modul"], "body": "x"}).to_string());
-    assert!(checked.code == 0 && checked.out.contains("did you mean #auth-module?"), "{checked:?}");
+    let checked = world.pipe(
+        &["check", "-", "--as", "alice"],
+        json!({"to": ["bob", "#auth-modul"], "body": "x"}).to_string(),
+    );
+    assert!(
+        checked.code == 0 && checked.out.contains("did you mean #auth-module?"),
+        "{checked:?}"
+    );
 }

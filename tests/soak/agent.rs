@@ -38,7 +38,15 @@ impl<'a> Agent<'a> {
 
     fn called(town: &'a Town, id: String, seed: u64) -> Agent<'a> {
         let ledger = Ledger::of(&id, &town.path().join("taken"));
-        Agent { town, id, random: Random(seed), ledger, files: 0, last: VecDeque::new(), begun: Vec::new() }
+        Agent {
+            town,
+            id,
+            random: Random(seed),
+            ledger,
+            files: 0,
+            last: VecDeque::new(),
+            begun: Vec::new(),
+        }
     }
 
     /// Sends and takes until the bell rings, and finishes what it has begun.
@@ -86,10 +94,16 @@ impl<'a> Agent<'a> {
         let id = format!("m{}", self.files);
         let body = format!("{id} {}", "x".repeat(self.random.below(2000)));
         let mut message = json!({"id": id, "to": to, "body": body});
-        if let Some(answered) = self.random.below(4).checked_sub(3).and_then(|_| self.remembered()) {
+        if let Some(answered) = self
+            .random
+            .below(4)
+            .checked_sub(3)
+            .and_then(|_| self.remembered())
+        {
             message["in_reply_to"] = answered.0.into();
         }
-        self.ledger.expect(&recipients, &format!("{}/{id}", self.id));
+        self.ledger
+            .expect(&recipients, &format!("{}/{id}", self.id));
         let text = message.to_string();
         self.last.push_back((id, text.clone()));
         if self.last.len() > REMEMBERED {
@@ -123,9 +137,15 @@ impl<'a> Agent<'a> {
             Value::Array(many) => many.iter().filter_map(Value::as_str).collect(),
             one => one.as_str().into_iter().collect(),
         };
-        let send = [&["send", "-q"], to.as_slice(), &["by a command", "--as", &self.id]].concat();
+        let send = [
+            &["send", "-q"],
+            to.as_slice(),
+            &["by a command", "--as", &self.id],
+        ]
+        .concat();
         let id = World::ok(self.town, &send);
-        self.ledger.expect(&recipients, &format!("{}/{}", self.id, id.trim()));
+        self.ledger
+            .expect(&recipients, &format!("{}/{}", self.id, id.trim()));
     }
 
     /// One, a role, everybody, or two that overlap; and who that is.
@@ -136,14 +156,21 @@ impl<'a> Agent<'a> {
         };
         let wanted = ["engineer", "reviewer"][self.random.below(2)];
         let others = |is_in: &dyn Fn(usize) -> bool| -> BTreeSet<String> {
-            (0..AGENTS).filter(|n| is_in(*n)).map(name).filter(|agent| *agent != self.id).collect()
+            (0..AGENTS)
+                .filter(|n| is_in(*n))
+                .map(name)
+                .filter(|agent| *agent != self.id)
+                .collect()
         };
         let group = others(&|n| role(n) == wanted);
         let (to, recipients) = match self.random.below(20) {
             0..12 => (json!(one), BTreeSet::from([one])),
             12..15 => (json!(format!("all_{wanted}s")), group),
             15..17 => (json!("all"), others(&|_| true)),
-            _ => (json!([one, format!("@{wanted}s")]), group.into_iter().chain([one]).collect()),
+            _ => (
+                json!([one, format!("@{wanted}s")]),
+                group.into_iter().chain([one]).collect(),
+            ),
         };
         (to, recipients.into_iter().collect())
     }
@@ -157,7 +184,10 @@ impl<'a> Agent<'a> {
     fn drop_text(&mut self, text: &str) -> String {
         self.files += 1;
         let name = format!("{:06}.json", self.files);
-        let (outbox, half) = (self.town.room(&format!("outbox/{}", self.id)), text.len() / 2);
+        let (outbox, half) = (
+            self.town.room(&format!("outbox/{}", self.id)),
+            text.len() / 2,
+        );
         let (path, draft) = (outbox.join(&name), outbox.join(format!(".{name}")));
         let can = "its own outbox";
         match self.random.below(8) {
@@ -179,7 +209,11 @@ impl<'a> Agent<'a> {
             }
             _ => {
                 // Closed at one of the next turns: until then the router has to leave it alone.
-                let mut file = File::options().create_new(true).append(true).open(path).expect(can);
+                let mut file = File::options()
+                    .create_new(true)
+                    .append(true)
+                    .open(path)
+                    .expect(can);
                 file.write_all(&text.as_bytes()[..half]).expect(can);
                 self.begun.push((file, text[half..].to_owned()));
             }

@@ -33,7 +33,15 @@ pub(super) struct Kept {
 
 impl<'a> Keeper<'a> {
     pub(super) fn new(town: &'a Town, bell: &'a Bell) -> Keeper<'a> {
-        Keeper { town, bell, random: Random(7), watched: Watched::default(), kills: 0, passes: 0, killed_passes: 0 }
+        Keeper {
+            town,
+            bell,
+            random: Random(7),
+            watched: Watched::default(),
+            kills: 0,
+            passes: 0,
+            killed_passes: 0,
+        }
     }
 
     /// Kills until then, and leaves the last router alone.
@@ -48,8 +56,20 @@ impl<'a> Keeper<'a> {
                 self.watched.look(&router, sent(self.town));
             }
             if !there_is_time {
-                let Keeper { watched, kills, passes, killed_passes, .. } = self;
-                return Kept { router, watched, kills, passes, killed_passes };
+                let Keeper {
+                    watched,
+                    kills,
+                    passes,
+                    killed_passes,
+                    ..
+                } = self;
+                return Kept {
+                    router,
+                    watched,
+                    kills,
+                    passes,
+                    killed_passes,
+                };
             }
             self.kill(router);
             if self.random.below(3) == 0 {
@@ -68,8 +88,12 @@ impl<'a> Keeper<'a> {
     fn pass(&mut self) {
         self.passes += 1;
         let mut pass = self.town.bare(&["run", "--once"]);
-        let mut child =
-            pass.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program");
+        let mut child = pass
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program");
         if self.random.below(2) == 0 {
             self.bell.pause(self.random_time(1, 60));
             let _ = child.kill();
@@ -78,7 +102,11 @@ impl<'a> Keeper<'a> {
             return;
         }
         let output = child.wait_with_output().expect("its own child");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
 
     fn random_time(&mut self, from: usize, to: usize) -> Duration {
@@ -89,7 +117,9 @@ impl<'a> Keeper<'a> {
 /// How many messages were routed; each leaves an id in the router's memory.
 fn sent(town: &Town) -> usize {
     (0..super::AGENTS)
-        .map(|n| fs::read_dir(town.room(&format!("sent/{}", super::name(n)))).map_or(0, Iterator::count))
+        .map(|n| {
+            fs::read_dir(town.room(&format!("sent/{}", super::name(n)))).map_or(0, Iterator::count)
+        })
         .sum()
 }
 
@@ -113,12 +143,21 @@ impl Watched {
     fn look(&mut self, router: &Router, sent: usize) {
         let process = format!("/proc/{}", router.pid());
         let status = fs::read_to_string(format!("{process}/status")).unwrap_or_default();
-        let memory =
-            status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB")?.parse().ok());
+        let memory = status.lines().find_map(|line| {
+            line.strip_prefix("VmRSS:")?
+                .trim()
+                .strip_suffix(" kB")?
+                .parse()
+                .ok()
+        });
         let descriptors = fs::read_dir(format!("{process}/fd")).map_or(0, Iterator::count);
         let Some(memory) = memory else { return };
         self.most = [self.most[0].max(memory), self.most[1].max(descriptors)];
-        self.alone.push(Look { memory, descriptors, sent });
+        self.alone.push(Look {
+            memory,
+            descriptors,
+            sent,
+        });
     }
 
     pub(super) fn most_memory(&self) -> usize {
@@ -132,7 +171,10 @@ impl Watched {
     /// Once warm, and at the end: the median of each, since a look may hit a large batch.
     fn early_and_late(&self) -> [Look; 2] {
         let count = self.alone.len();
-        assert!(count >= 8, "only {count} looks at a router that was left alone");
+        assert!(
+            count >= 8,
+            "only {count} looks at a router that was left alone"
+        );
         let median = |looks: &[Look]| {
             let middle = |of: fn(&Look) -> usize| {
                 let mut all: Vec<usize> = looks.iter().map(of).collect();
@@ -145,7 +187,10 @@ impl Watched {
                 sent: middle(|look| look.sent),
             }
         };
-        [median(&self.alone[count / 4..count / 2]), median(&self.alone[count * 3 / 4..])]
+        [
+            median(&self.alone[count / 4..count / 2]),
+            median(&self.alone[count * 3 / 4..]),
+        ]
     }
 
     /// It grows by what it has to remember of each message, and by nothing else.
@@ -156,9 +201,15 @@ impl Watched {
         let [early, late] = self.early_and_late();
         let grown = late.memory.saturating_sub(early.memory) << 10;
         let allowed = SLACK + AN_ID * late.sent.saturating_sub(early.sent);
-        assert!(grown <= allowed, "{grown} bytes more, where {allowed} are for ids: {early:?} {late:?}");
+        assert!(
+            grown <= allowed,
+            "{grown} bytes more, where {allowed} are for ids: {early:?} {late:?}"
+        );
         // A batch holds what it is about to make durable; a leak would be hundreds.
-        assert!(late.descriptors <= early.descriptors + 32, "{early:?} {late:?}");
+        assert!(
+            late.descriptors <= early.descriptors + 32,
+            "{early:?} {late:?}"
+        );
     }
 }
 

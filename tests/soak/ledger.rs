@@ -29,7 +29,10 @@ pub(super) struct Verdict {
 
 impl Verdict {
     pub(super) fn is_good(&self) -> bool {
-        self.copies > 0 && self.lost.is_empty() && self.repeated.is_empty() && self.strange.is_empty()
+        self.copies > 0
+            && self.lost.is_empty()
+            && self.repeated.is_empty()
+            && self.strange.is_empty()
     }
 }
 
@@ -38,7 +41,11 @@ impl Ledger {
     pub(super) fn of(reader: &str, directory: &Path) -> Ledger {
         fs::create_dir_all(directory).expect("the world");
         let record = directory.join(reader);
-        let writer = File::options().create(true).append(true).open(&record).expect("the world");
+        let writer = File::options()
+            .create(true)
+            .append(true)
+            .open(&record)
+            .expect("the world");
         Ledger {
             messages: 0,
             refused: 0,
@@ -53,7 +60,8 @@ impl Ledger {
 
     pub(super) fn expect(&mut self, recipients: &[String], key: &str) {
         self.messages += 1;
-        self.expected.extend(recipients.iter().map(|one| (one.clone(), key.to_owned())));
+        self.expected
+            .extend(recipients.iter().map(|one| (one.clone(), key.to_owned())));
     }
 
     pub(super) fn expect_bounce(&mut self, file: &str) {
@@ -64,14 +72,19 @@ impl Ledger {
     /// One line by one write, before the file is deleted or moved.
     pub(super) fn take(&mut self, key: &str) {
         let writer = self.writer.as_mut().expect("it is still open");
-        writer.write_all(format!("{key}\n").as_bytes()).expect("room for a line");
+        writer
+            .write_all(format!("{key}\n").as_bytes())
+            .expect("room for a line");
     }
 
     /// Reads back what was written down.
     pub(super) fn close(mut self) -> Ledger {
         self.writer = None;
         let lines = fs::read_to_string(&self.record).expect("it was written");
-        self.taken = lines.lines().map(|key| (self.reader.clone(), key.to_owned())).collect();
+        self.taken = lines
+            .lines()
+            .map(|key| (self.reader.clone(), key.to_owned()))
+            .collect();
         self
     }
 
@@ -94,10 +107,16 @@ impl Ledger {
 
     pub(super) fn compare(&self) -> Verdict {
         let mut times: BTreeMap<&(String, String), (usize, usize)> = BTreeMap::new();
-        self.expected.iter().for_each(|one| times.entry(one).or_default().0 += 1);
-        self.taken.iter().for_each(|one| times.entry(one).or_default().1 += 1);
+        self.expected
+            .iter()
+            .for_each(|one| times.entry(one).or_default().0 += 1);
+        self.taken
+            .iter()
+            .for_each(|one| times.entry(one).or_default().1 += 1);
         let those = |is_it: &dyn Fn(usize, usize) -> bool| -> Vec<(String, String)> {
-            let found = times.iter().filter(|(_, (expected, taken))| is_it(*expected, *taken));
+            let found = times
+                .iter()
+                .filter(|(_, (expected, taken))| is_it(*expected, *taken));
             found.map(|(one, _)| (*one).clone()).collect()
         };
         Verdict {
@@ -119,11 +138,20 @@ fn what_is_lost_repeated_or_strange_shows() {
     let world = tempfile::tempdir().expect("a directory");
     let mut ledger = Ledger::of("bob", world.path());
     let bob = ["bob".to_owned()];
-    ["once", "lost", "twice"].iter().for_each(|key| ledger.expect(&bob, key));
+    ["once", "lost", "twice"]
+        .iter()
+        .for_each(|key| ledger.expect(&bob, key));
     ledger.expect_bounce("x.json");
-    [&bounce("x.json"), "once", "twice", "unknown", "twice"].iter().for_each(|key| ledger.take(key));
+    [&bounce("x.json"), "once", "twice", "unknown", "twice"]
+        .iter()
+        .for_each(|key| ledger.take(key));
     let verdict = Ledger::sum(vec![ledger.close()]).compare();
-    let keys = |of: &[(String, String)]| of.iter().map(|(_, key)| key.clone()).collect::<Vec<_>>().join(" ");
+    let keys = |of: &[(String, String)]| {
+        of.iter()
+            .map(|(_, key)| key.clone())
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
     assert!(!verdict.is_good());
     assert_eq!(
         [&verdict.lost, &verdict.repeated, &verdict.strange].map(|of| keys(of)),

@@ -38,17 +38,26 @@ impl Bell {
     /// Waits for so long, or until the bell rings. Is there still time?
     fn pause(&self, time: Duration) -> bool {
         let rung = self.rung.lock().expect("nobody fails while holding it");
-        let (rung, _) = self.told.wait_timeout_while(rung, time, |rung| !*rung).expect("nobody fails while holding it");
+        let (rung, _) = self
+            .told
+            .wait_timeout_while(rung, time, |rung| !*rung)
+            .expect("nobody fails while holding it");
         !*rung
     }
 }
 
 /// `90s` or `10m` from `MAILBAG_SOAK`; half a minute if it says nothing.
 fn duration() -> Duration {
-    let Ok(text) = std::env::var("MAILBAG_SOAK") else { return HALF_A_MINUTE };
+    let Ok(text) = std::env::var("MAILBAG_SOAK") else {
+        return HALF_A_MINUTE;
+    };
     let (number, unit) = text.split_at(text.len().saturating_sub(1));
-    let seconds = number.parse::<u64>().ok().zip([("s", 1), ("m", 60)].iter().find(|(u, _)| *u == unit));
-    let (number, (_, unit)) = seconds.unwrap_or_else(|| panic!("MAILBAG_SOAK is {text:?}; write it as 90s or 10m"));
+    let seconds = number
+        .parse::<u64>()
+        .ok()
+        .zip([("s", 1), ("m", 60)].iter().find(|(u, _)| *u == unit));
+    let (number, (_, unit)) =
+        seconds.unwrap_or_else(|| panic!("MAILBAG_SOAK is {text:?}; write it as 90s or 10m"));
     Duration::from_secs(number * unit)
 }
 
@@ -64,27 +73,48 @@ fn role(n: usize) -> &'static str {
 fn mixed_traffic_under_kills_loses_nothing_repeats_nothing_and_leaves_nothing_behind() {
     let time = duration();
     let dense = time > HALF_A_MINUTE;
-    let agents: Vec<Value> = (0..AGENTS).map(|n| json!({"id": name(n), "role": role(n)})).collect();
+    let agents: Vec<Value> = (0..AGENTS)
+        .map(|n| json!({"id": name(n), "role": role(n)}))
+        .collect();
     // Bursts come over it now and then.
     let budget = if dense { 160 } else { 40 };
-    let town = Town::with(&agents).settings(&format!("sender_budget = {budget}\nbudget_window = \"5s\"\n"));
+    let town = Town::with(&agents).settings(&format!(
+        "sender_budget = {budget}\nbudget_window = \"5s\"\n"
+    ));
     let (bell, start) = (Bell::default(), Instant::now());
     // Kills, then a router that is left alone and must not grow, then time to finish.
     let kills = start + time * 6 / 10;
     let (kept, ledgers) = std::thread::scope(|scope| {
         let (town, bell) = (&town, &bell);
         let keeper = scope.spawn(move || Keeper::new(town, bell).keep_until_rung(kills));
-        let writers: Vec<_> = (0..AGENTS).map(|n| scope.spawn(move || Agent::new(town, n).live(bell, dense))).collect();
+        let writers: Vec<_> = (0..AGENTS)
+            .map(|n| scope.spawn(move || Agent::new(town, n).live(bell, dense)))
+            .collect();
         let human = scope.spawn(move || Agent::human(town).read_on(bell));
         bell.pause(time * 9 / 10);
         bell.ring();
-        let mut agents: Vec<Agent<'_>> = writers.into_iter().map(|one| one.join().expect("an agent")).collect();
+        let mut agents: Vec<Agent<'_>> = writers
+            .into_iter()
+            .map(|one| one.join().expect("an agent"))
+            .collect();
         agents.push(human.join().expect("the human"));
         let kept = keeper.join().expect("the keeper");
         town.wait("all is routed", || is_routed(town));
-        (kept, agents.into_iter().map(Agent::take_the_rest).collect::<Vec<_>>())
+        (
+            kept,
+            agents
+                .into_iter()
+                .map(Agent::take_the_rest)
+                .collect::<Vec<_>>(),
+        )
     });
-    let Kept { router, watched, kills, passes, killed_passes } = kept;
+    let Kept {
+        router,
+        watched,
+        kills,
+        passes,
+        killed_passes,
+    } = kept;
     assert_eq!(router.end(), 0, "the router ends well");
     let ledger = Ledger::sum(ledgers);
     let verdict = ledger.compare();
@@ -102,14 +132,19 @@ fn mixed_traffic_under_kills_loses_nothing_repeats_nothing_and_leaves_nothing_be
         verdict.repeated.len(),
     );
     assert!(verdict.is_good(), "{verdict:#?}");
-    assert!(kills > 3 && ledger.messages > 500 && ledger.refused > 20 && ledger.duplicates > 20, "too little happened");
+    assert!(
+        kills > 3 && ledger.messages > 500 && ledger.refused > 20 && ledger.duplicates > 20,
+        "too little happened"
+    );
     nothing_is_left(&town, &ledger);
     watched.is_flat();
 }
 
 fn is_routed(town: &Town) -> bool {
     (0..AGENTS).all(|n| town.names(&format!("outbox/{}", name(n))).is_empty())
-        && ["spool/claim", "spool/stage"].iter().all(|spool| listing(&town.room(spool)).is_empty())
+        && ["spool/claim", "spool/stage"]
+            .iter()
+            .all(|spool| listing(&town.room(spool)).is_empty())
 }
 
 /// The log counts what the agents count, the originals are kept, and the spool is empty.
@@ -119,15 +154,31 @@ fn nothing_is_left(town: &Town, ledger: &Ledger) {
     let counts = json!({"accepted": ledger.messages, "refused": ledger.refused, "duplicates": ledger.duplicates,
         "copies": ledger.copies(), "decisions": 0});
     assert_eq!(status["counts"], counts);
-    for part in ["blocked", "undelivered", "waiting", "unregistered", "problems"] {
+    for part in [
+        "blocked",
+        "undelivered",
+        "waiting",
+        "unregistered",
+        "problems",
+    ] {
         assert_eq!(status[part], json!([]), "{part}");
     }
     assert!(is_routed(town));
     let kept = |of: &str, counts: &dyn Fn(&String) -> bool| -> usize {
-        (0..AGENTS).map(|n| town.names(&format!("{of}/{}", name(n))).into_iter().filter(counts).count()).sum()
+        (0..AGENTS)
+            .map(|n| {
+                town.names(&format!("{of}/{}", name(n)))
+                    .into_iter()
+                    .filter(counts)
+                    .count()
+            })
+            .sum()
     };
     assert_eq!(kept("sent", &|_| true), ledger.messages + ledger.duplicates);
-    assert_eq!(kept("rejected", &|name| !name.ends_with(".error.json")), ledger.refused);
+    assert_eq!(
+        kept("rejected", &|name| !name.ends_with(".error.json")),
+        ledger.refused
+    );
     for directory in (0..AGENTS).map(|n| format!("outbox/{}", name(n))) {
         assert!(listing(&town.room(&directory)).is_empty(), "{directory}");
     }

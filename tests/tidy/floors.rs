@@ -16,13 +16,25 @@ struct Tree {
 fn a_file_imports_only_from_its_floor_and_from_those_above_it_in_lib_rs() {
     let tree = Tree::read();
     let floors = floors();
-    let level = |module: &Module| floors.iter().position(|floor| *floor == module[0]).expect("it is in lib.rs");
+    let level = |module: &Module| {
+        floors
+            .iter()
+            .position(|floor| *floor == module[0])
+            .expect("it is in lib.rs")
+    };
     let mut wrong = Vec::new();
     for (module, source) in &tree.modules {
-        let below = tree.used_by(module, source).into_iter().filter(|used| level(used) > level(module));
+        let below = tree
+            .used_by(module, source)
+            .into_iter()
+            .filter(|used| level(used) > level(module));
         wrong.extend(below.map(|used| format!("{} uses crate::{}", source.path, used.join("::"))));
     }
-    assert!(wrong.is_empty(), "against the order in lib.rs:\n{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "against the order in lib.rs:\n{}",
+        wrong.join("\n")
+    );
 }
 
 #[test]
@@ -34,7 +46,11 @@ fn no_files_import_each_other_in_a_circle() {
         .map(|(module, source)| {
             // A folder's first file and its parts are one.
             let used = tree.used_by(module, source).into_iter();
-            (module, used.filter(|used| !module.starts_with(used) && !used.starts_with(module)).collect())
+            (
+                module,
+                used.filter(|used| !module.starts_with(used) && !used.starts_with(module))
+                    .collect(),
+            )
         })
         .collect();
     let circles: Vec<String> = edges
@@ -52,11 +68,14 @@ fn a_face_uses_commands_and_queries_and_not_what_is_below_them() {
     const ALLOWED: [(&str, &str); 1] = [("cli::verbs::run", "router::daemon")];
     let tree = Tree::read();
     let is_face = |module: &Module| {
-        ["cli", "web"].contains(&module[0].as_str()) || module.starts_with(&["clients".into(), "mcp".into()])
+        ["cli", "web"].contains(&module[0].as_str())
+            || module.starts_with(&["clients".into(), "mcp".into()])
     };
     let is_below = |used: &Module| match used[0].as_str() {
         "log" | "router" => true,
-        "room" => used.get(1).is_some_and(|part| ["inbox", "outbox", "spool"].contains(&part.as_str())),
+        "room" => used
+            .get(1)
+            .is_some_and(|part| ["inbox", "outbox", "spool"].contains(&part.as_str())),
         _ => false,
     };
     let mut wrong = BTreeSet::new();
@@ -64,7 +83,10 @@ fn a_face_uses_commands_and_queries_and_not_what_is_below_them() {
         let below = tree.used_by(module, source).into_iter().filter(is_below);
         wrong.extend(below.map(|used| (module.join("::"), used.join("::"))));
     }
-    let wrong: Vec<_> = wrong.iter().map(|(face, used)| (face.as_str(), used.as_str())).collect();
+    let wrong: Vec<_> = wrong
+        .iter()
+        .map(|(face, used)| (face.as_str(), used.as_str()))
+        .collect();
     assert_eq!(wrong, ALLOWED, "a face goes around the commands");
 }
 
@@ -85,24 +107,44 @@ fn reaches(edges: &BTreeMap<&Module, BTreeSet<Module>>, from: &Module, to: &Modu
 #[test]
 fn each_floor_says_what_it_is_for_and_what_does_not_belong_there() {
     for floor in floors() {
-        let text = std::fs::read_to_string(format!("src/{floor}/mod.rs")).expect("a floor is a folder");
-        let said: Vec<&str> = text.lines().take_while(|line| line.starts_with("//!")).collect();
-        assert!((6..=16).contains(&said.len()), "{floor} says it in {} lines", said.len());
-        assert!(said.iter().any(|line| line.contains("does not belong here")), "{floor}");
+        let text =
+            std::fs::read_to_string(format!("src/{floor}/mod.rs")).expect("a floor is a folder");
+        let said: Vec<&str> = text
+            .lines()
+            .take_while(|line| line.starts_with("//!"))
+            .collect();
+        assert!(
+            (6..=16).contains(&said.len()),
+            "{floor} says it in {} lines",
+            said.len()
+        );
+        assert!(
+            said.iter()
+                .any(|line| line.contains("does not belong here")),
+            "{floor}"
+        );
     }
 }
 
 /// The floors in `lib.rs`, from the ground up.
 fn floors() -> Vec<String> {
     let text = std::fs::read_to_string("src/lib.rs").expect("lib.rs");
-    text.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).map(str::to_owned).collect()
+    text.lines()
+        .filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';'))
+        .map(str::to_owned)
+        .collect()
 }
 
 impl Tree {
     fn read() -> Tree {
-        let modules: BTreeMap<Module, Source> =
-            sources("src").into_iter().filter_map(|source| Some((module(&source.path)?, source))).collect();
-        let mut tree = Tree { modules, handed_on: BTreeMap::new() };
+        let modules: BTreeMap<Module, Source> = sources("src")
+            .into_iter()
+            .filter_map(|source| Some((module(&source.path)?, source)))
+            .collect();
+        let mut tree = Tree {
+            modules,
+            handed_on: BTreeMap::new(),
+        };
         let mut handed_on = BTreeMap::new();
         for (module, source) in &tree.modules {
             for path in imports(&source.text_of_code(), "pub use ") {
@@ -146,7 +188,10 @@ impl Tree {
         while !known.is_empty() && !self.modules.contains_key(&known) {
             known.pop();
         }
-        match path.get(known.len()).and_then(|name| self.handed_on.get(&(known.clone(), name.clone()))) {
+        match path
+            .get(known.len())
+            .and_then(|name| self.handed_on.get(&(known.clone(), name.clone())))
+        {
             Some(part) => part.clone(),
             None => known,
         }
@@ -156,7 +201,11 @@ impl Tree {
 /// `src/room/lock.rs` is `room::lock`, `src/room/mod.rs` is `room`.
 fn module(path: &str) -> Option<Module> {
     let below = path.strip_prefix("src/")?.strip_suffix(".rs")?;
-    let words: Module = below.split('/').filter(|word| *word != "mod").map(str::to_owned).collect();
+    let words: Module = below
+        .split('/')
+        .filter(|word| *word != "mod")
+        .map(str::to_owned)
+        .collect();
     (!matches!(words[0].as_str(), "lib" | "main")).then_some(words)
 }
 
@@ -167,7 +216,10 @@ fn imports(code: &str, beginning: &str) -> Vec<Module> {
         let line = code[..at].rsplit('\n').next().unwrap_or_default();
         let is_declaration = line.trim().is_empty() || line.trim_start().starts_with("pub");
         if let Some(end) = code[at..].find(';').filter(|_| is_declaration) {
-            let tree: String = code[at + beginning.len()..at + end].split_whitespace().collect::<Vec<_>>().join(" ");
+            let tree: String = code[at + beginning.len()..at + end]
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" ");
             write_out(&tree, &[], &mut paths);
         }
     }
@@ -177,7 +229,10 @@ fn imports(code: &str, beginning: &str) -> Vec<Module> {
 fn write_out(tree: &str, before: &[String], paths: &mut Vec<Module>) {
     let words = |text: &str| -> Module {
         let text = text.split(" as ").next().unwrap_or_default();
-        text.split("::").map(|word| word.trim().to_owned()).filter(|word| !word.is_empty() && word != "self").collect()
+        text.split("::")
+            .map(|word| word.trim().to_owned())
+            .filter(|word| !word.is_empty() && word != "self")
+            .collect()
     };
     let (head, list) = match tree.split_once('{') {
         Some((head, list)) => (head, list.rsplit_once('}').map_or(list, |(list, _)| list)),
@@ -205,10 +260,19 @@ fn inline(code: &str) -> Vec<Module> {
     let mut paths = Vec::new();
     for root in ["crate::", "super::"] {
         for (at, _) in code.match_indices(root) {
-            let is_middle = code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':');
-            let path: String = code[at..].chars().take_while(|c| c.is_alphanumeric() || "_:".contains(*c)).collect();
+            let is_middle =
+                code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':');
+            let path: String = code[at..]
+                .chars()
+                .take_while(|c| c.is_alphanumeric() || "_:".contains(*c))
+                .collect();
             if !is_middle {
-                paths.push(path.split("::").filter(|word| !word.is_empty()).map(str::to_owned).collect());
+                paths.push(
+                    path.split("::")
+                        .filter(|word| !word.is_empty())
+                        .map(str::to_owned)
+                        .collect(),
+                );
             }
         }
     }

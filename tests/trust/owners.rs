@@ -16,20 +16,28 @@ fn foreign(test: &str) -> Option<Town> {
         return None;
     }
     let town = Town::of(&["alice", "bob"]).quick();
-    town.register(&[json!({"id": "alice"}), json!({"id": "bob", "wake": bell("trap")})]);
+    town.register(&[
+        json!({"id": "alice"}),
+        json!({"id": "bob", "wake": bell("trap")}),
+    ]);
     town.mail("alice", "one.json", json!({"to": "bob", "body": "come in"}));
     give(&town, NOBODY);
     Some(town)
 }
 
 fn give(town: &Town, owner: &str) {
-    tool("chown", ["-R".as_ref(), owner.as_ref(), town.room("").as_os_str()]);
+    tool(
+        "chown",
+        ["-R".as_ref(), owner.as_ref(), town.room("").as_os_str()],
+    );
 }
 
 #[test]
 fn root_uses_no_room_of_another_user_before_it_is_trusted() {
     // P106
-    let Some(town) = foreign("rooms of other users") else { return };
+    let Some(town) = foreign("rooms of other users") else {
+        return;
+    };
     let before = town.everything();
     let commands: [&[&str]; 12] = [
         &["send", "bob", "hello", "--as", "alice"],
@@ -57,9 +65,14 @@ fn root_uses_no_room_of_another_user_before_it_is_trusted() {
 #[test]
 fn it_can_be_trusted_and_no_longer_be() {
     // P106, P109
-    let Some(town) = foreign("rooms of other users") else { return };
+    let Some(town) = foreign("rooms of other users") else {
+        return;
+    };
     let shown = town.ok(&["trust", "--yes"]);
-    assert!(shown.contains("user 65534") && shown.contains("not you"), "{shown}");
+    assert!(
+        shown.contains("user 65534") && shown.contains("not you"),
+        "{shown}"
+    );
     town.ok(&["send", "bob", "hello", "--as", "alice"]);
     town.ok(&["trust", "--revoke"]);
     town.fails(1, &["send", "bob", "hello", "--as", "alice"]);
@@ -68,18 +81,33 @@ fn it_can_be_trusted_and_no_longer_be() {
 #[test]
 fn hooks_are_silent_in_it_and_invite_nobody() {
     // P106
-    let Some(town) = foreign("rooms of other users") else { return };
+    let Some(town) = foreign("rooms of other users") else {
+        return;
+    };
     let before = town.everything();
-    for (client, event) in [("claude", "SessionStart"), ("codex", "SessionStart"), ("gemini", "SessionStart")] {
+    for (client, event) in [
+        ("claude", "SessionStart"),
+        ("codex", "SessionStart"),
+        ("gemini", "SessionStart"),
+    ] {
         let input = json!({"hook_event_name": event, "session_id": "s1", "source": "startup", "cwd": town.path()});
         for as_whom in [vec!["hook", client], vec!["hook", client, "--as", "bob"]] {
             let ran = town.pipe(&as_whom, input.to_string());
-            let nowhere =
-                World::empty().pipe(&as_whom, input.to_string().replace(&*town.path().to_string_lossy(), "/"));
-            assert_eq!((ran.code, ran.err.as_str(), ran.out), (0, "", nowhere.out), "{as_whom:?}");
+            let nowhere = World::empty().pipe(
+                &as_whom,
+                input
+                    .to_string()
+                    .replace(&*town.path().to_string_lossy(), "/"),
+            );
+            assert_eq!(
+                (ran.code, ran.err.as_str(), ran.out),
+                (0, "", nowhere.out),
+                "{as_whom:?}"
+            );
         }
     }
-    let stop = json!({"hook_event_name": "Stop", "session_id": "s1", "cwd": town.path()}).to_string();
+    let stop =
+        json!({"hook_event_name": "Stop", "session_id": "s1", "cwd": town.path()}).to_string();
     let ran = town.pipe(&["wait", "--rewake", "--as", "bob"], stop);
     assert_eq!((ran.code, ran.out.as_str(), ran.err.as_str()), (0, "", ""));
     assert_eq!(town.everything(), before, "nothing was touched");
@@ -87,11 +115,20 @@ fn hooks_are_silent_in_it_and_invite_nobody() {
 
 #[test]
 fn the_doctor_and_the_tools_of_a_model_say_what_it_is() {
-    let Some(town) = foreign("rooms of other users") else { return };
+    let Some(town) = foreign("rooms of other users") else {
+        return;
+    };
     let ran = town.pipe(&["doctor", "--json"], "");
     let report: Value = serde_json::from_str(&ran.out).expect("JSON");
-    assert!(ran.code == 1 && report["findings"][0]["code"] == "untrusted_room", "{report:#}");
-    assert!(report["findings"][0]["cure"].as_str().is_some_and(|cure| cure.starts_with("mailbag trust /")));
+    assert!(
+        ran.code == 1 && report["findings"][0]["code"] == "untrusted_room",
+        "{report:#}"
+    );
+    assert!(
+        report["findings"][0]["cure"]
+            .as_str()
+            .is_some_and(|cure| cure.starts_with("mailbag trust /"))
+    );
     let calls = [
         json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": "2025-06-18",
             "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}}),
@@ -101,13 +138,18 @@ fn the_doctor_and_the_tools_of_a_model_say_what_it_is() {
     ];
     let input: String = calls.iter().map(|call| format!("{call}\n")).collect();
     let said = town.pipe(&["mcp"], input).out;
-    assert!(said.contains("belongs to user 65534") && said.contains("a person can run"), "{said}");
+    assert!(
+        said.contains("belongs to user 65534") && said.contains("a person can run"),
+        "{said}"
+    );
 }
 
 #[test]
 fn a_link_or_a_name_leads_to_it_no_more_than_its_path() {
     // P106
-    let Some(town) = foreign("rooms of other users") else { return };
+    let Some(town) = foreign("rooms of other users") else {
+        return;
+    };
     symlink(town.room(""), town.path().join("link")).expect("a link");
     let said = town.fails(1, &["--room", "link", "inbox", "bob"]);
     assert!(said.contains("belongs to user 65534"), "{said}");
@@ -116,7 +158,9 @@ fn a_link_or_a_name_leads_to_it_no_more_than_its_path() {
 #[test]
 fn another_room_in_the_place_of_a_trusted_one_is_not_trusted() {
     // P109
-    let Some(town) = foreign("rooms of other users") else { return };
+    let Some(town) = foreign("rooms of other users") else {
+        return;
+    };
     town.ok(&["trust", "--yes"]);
     fs::write(town.room("spool/room"), "another-room\n").expect("a file");
     town.fails(1, &["inbox", "bob"]);
@@ -133,7 +177,10 @@ fn another_user_below_a_room_of_root_is_refused_too_and_may_trust_it() {
     }
     let town = Town::of(&["alice", "bob"]).quick();
     fs::set_permissions(town.path(), fs::Permissions::from_mode(0o755)).expect("its own directory");
-    tool("chmod", ["-R".as_ref(), "a+rX".as_ref(), town.room("").as_os_str()]);
+    tool(
+        "chmod",
+        ["-R".as_ref(), "a+rX".as_ref(), town.room("").as_os_str()],
+    );
     let program = town.path().join("mailbag");
     copy_program(town.bare(&[]).get_program(), &program);
     let home = town.path().join("home");
@@ -141,14 +188,30 @@ fn another_user_below_a_room_of_root_is_refused_too_and_may_trust_it() {
     tool("chown", [NOBODY.as_ref(), home.as_os_str()]);
     let as_nobody = |args: &[&str]| {
         let mut command = Command::new("setpriv");
-        command.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(&program).args(args);
-        command.current_dir(town.path()).env("HOME", &home).env("NO_COLOR", "1").env_remove("XDG_DATA_HOME");
-        let output =
-            command.env_remove("MAILBAG_TRUST_DIR").env("MAILBAG_TEST_ANCESTRY", "person").output().expect("setpriv");
-        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+        command
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+            .arg(&program)
+            .args(args);
+        command
+            .current_dir(town.path())
+            .env("HOME", &home)
+            .env("NO_COLOR", "1")
+            .env_remove("XDG_DATA_HOME");
+        let output = command
+            .env_remove("MAILBAG_TRUST_DIR")
+            .env("MAILBAG_TEST_ANCESTRY", "person")
+            .output()
+            .expect("setpriv");
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stderr).into_owned(),
+        )
     };
     let (code, said) = as_nobody(&["agent", "list"]);
-    assert!(code == Some(1) && said.contains("belongs to user 0 (root), not to you"), "{said}");
+    assert!(
+        code == Some(1) && said.contains("belongs to user 0 (root), not to you"),
+        "{said}"
+    );
     assert_eq!(as_nobody(&["trust", "--yes"]), (Some(0), String::new()));
     assert_eq!(as_nobody(&["agent", "list"]), (Some(0), String::new()));
     assert!(home.join(".local/share/mailbag/trust.json").exists());
@@ -157,12 +220,19 @@ fn another_user_below_a_room_of_root_is_refused_too_and_may_trust_it() {
 #[test]
 fn a_router_in_a_trusted_room_starts_only_what_its_person_agreed_to() {
     // P107
-    let Some(town) = foreign("rooms of other users") else { return };
+    let Some(town) = foreign("rooms of other users") else {
+        return;
+    };
     town.ok(&["trust", "--yes"]);
     // The owner of the room names another program.
-    town.register(&[json!({"id": "alice"}), json!({"id": "bob", "wake": bell("another trap")})]);
+    town.register(&[
+        json!({"id": "alice"}),
+        json!({"id": "bob", "wake": bell("another trap")}),
+    ]);
     let town = town.run();
-    town.wait("the router says why it starts nothing", || town.words().contains("the user has not agreed"));
+    town.wait("the router says why it starts nothing", || {
+        town.words().contains("the user has not agreed")
+    });
     assert_eq!(rung(&town), [""; 0]);
 }
 
@@ -171,14 +241,29 @@ fn a_room_is_not_found_by_a_symbolic_link() {
     // P300
     let (other, cloned) = (World::with(&["alice"]), World::empty());
     symlink(other.room(""), cloned.path().join(".mailbag")).expect("a link");
-    for args in [&["status"][..], &["send", "alice", "x", "--as", "human"], &["init"], &["up"]] {
+    for args in [
+        &["status"][..],
+        &["send", "alice", "x", "--as", "human"],
+        &["init"],
+        &["up"],
+    ] {
         let ran = cloned.run(args);
-        assert!(ran.code != 0 && ran.err.contains("is a symbolic link to"), "{args:?}: {ran:?}");
+        assert!(
+            ran.code != 0 && ran.err.contains("is a symbolic link to"),
+            "{args:?}: {ran:?}"
+        );
     }
     let beside = World::empty();
-    symlink(beside.path().join("not-yet"), beside.path().join(".mailbag")).expect("a link");
+    symlink(
+        beside.path().join("not-yet"),
+        beside.path().join(".mailbag"),
+    )
+    .expect("a link");
     for args in [&["init"][..], &["up"]] {
-        assert!(beside.run(args).code != 0 && !beside.path().join("not-yet").exists(), "{args:?}");
+        assert!(
+            beside.run(args).code != 0 && !beside.path().join("not-yet").exists(),
+            "{args:?}"
+        );
     }
     assert_eq!(other.inbox("alice").len(), 0);
     cloned.ok(&["--room", other.room("").to_str().expect("plain"), "status"]);
@@ -193,7 +278,15 @@ fn a_session_attaches_nothing_through_a_link_in_the_place_of_the_context() {
     let world = World::with(&["alice", "bob"]);
     fs::remove_dir(world.room("context")).expect("the empty context");
     symlink(outside.path(), world.room("context")).expect("a link");
-    let args = ["send", "bob", "x", "--as", "alice", "--attach", secret.to_str().expect("plain")];
+    let args = [
+        "send",
+        "bob",
+        "x",
+        "--as",
+        "alice",
+        "--attach",
+        secret.to_str().expect("plain"),
+    ];
     let ran = world.run_with(&args, |command| {
         command.env("CLAUDE_CODE_SESSION_ID", "s1");
     });

@@ -10,12 +10,19 @@ const TOLD: &str = "the user has not agreed to start its program";
 /// A room whose registry came with a program, as with somebody's repository.
 fn brought(word: &str) -> Town {
     let town = Town::of(&["alice", "bob"]).quick();
-    town.register(&[json!({"id": "alice"}), json!({"id": "bob", "wake": bell(word)})]);
+    town.register(&[
+        json!({"id": "alice"}),
+        json!({"id": "bob", "wake": bell(word)}),
+    ]);
     town
 }
 
 fn mail(town: &Town, name: &str) {
-    town.mail("alice", &format!("{name}.json"), json!({"to": "bob", "body": name}));
+    town.mail(
+        "alice",
+        &format!("{name}.json"),
+        json!({"to": "bob", "body": name}),
+    );
 }
 
 #[test]
@@ -23,12 +30,19 @@ fn a_program_of_a_registry_that_arrived_is_not_started_before_the_person_agreed(
     // P107
     let town = brought("first").run();
     mail(&town, "one");
-    town.wait("the router says why it starts nothing", || town.words().contains(TOLD));
+    town.wait("the router says why it starts nothing", || {
+        town.words().contains(TOLD)
+    });
     assert_eq!(rung(&town), [""; 0]);
     let shown = town.ok(&["trust", "--yes"]);
-    assert!(shown.contains("for bob: not trusted") && shown.contains("echo"), "{shown}");
+    assert!(
+        shown.contains("for bob: not trusted") && shown.contains("echo"),
+        "{shown}"
+    );
     mail(&town, "two");
-    town.wait("it is started once that is agreed", || rung(&town) == ["first"]);
+    town.wait("it is started once that is agreed", || {
+        rung(&town) == ["first"]
+    });
 }
 
 #[test]
@@ -36,10 +50,15 @@ fn a_registry_that_is_edited_afterwards_names_a_program_that_was_not_agreed_to()
     // P107
     let town = brought("first");
     town.ok(&["trust", "--yes"]);
-    town.register(&[json!({"id": "alice"}), json!({"id": "bob", "wake": bell("second")})]);
+    town.register(&[
+        json!({"id": "alice"}),
+        json!({"id": "bob", "wake": bell("second")}),
+    ]);
     let town = town.run();
     mail(&town, "one");
-    town.wait("the router says why it starts nothing", || town.words().contains(TOLD));
+    town.wait("the router says why it starts nothing", || {
+        town.words().contains(TOLD)
+    });
     assert_eq!(rung(&town), [""; 0]);
 }
 
@@ -66,8 +85,14 @@ fn status_doctor_and_agent_show_say_what_is_not_agreed_to() {
     let report = town.pipe(&["doctor", "--json"], "").out;
     assert!(report.contains("program_not_agreed"), "{report}");
     assert_eq!(town.json(&["agent", "show", "bob"])["wake_agreed"], false);
-    assert!(town.ok(&["agent", "show", "bob"]).contains("wake_agreed  false"));
-    assert_eq!(town.json(&["agent", "show", "alice"]).get("wake_agreed"), None);
+    assert!(
+        town.ok(&["agent", "show", "bob"])
+            .contains("wake_agreed  false")
+    );
+    assert_eq!(
+        town.json(&["agent", "show", "alice"]).get("wake_agreed"),
+        None
+    );
 }
 
 #[test]
@@ -80,9 +105,16 @@ fn an_agent_can_not_agree_in_place_of_the_person() {
         })
     };
     let refused = in_session(&["trust", "--yes"]).fails(2, &["trust"]);
-    assert!(refused.contains("only a person can change consent"), "{refused}");
-    let set = in_session(&["agent", "set", "bob", "--wake", &bell("second").to_string()]).fails(2, &["agent", "set"]);
-    assert!(set.contains("only a person can set a program that wakes an agent"), "{set}");
+    assert!(
+        refused.contains("only a person can change consent"),
+        "{refused}"
+    );
+    let set = in_session(&["agent", "set", "bob", "--wake", &bell("second").to_string()])
+        .fails(2, &["agent", "set"]);
+    assert!(
+        set.contains("only a person can set a program that wakes an agent"),
+        "{set}"
+    );
     assert_eq!(town.json(&["trust", "--list"]), json!({"rooms": []}));
 }
 
@@ -91,7 +123,10 @@ fn without_a_terminal_and_without_yes_nothing_is_agreed_to() {
     // P108
     let town = brought("first");
     let refused = town.fails(2, &["trust"]);
-    assert!(refused.contains("cannot ask for consent without a terminal"), "{refused}");
+    assert!(
+        refused.contains("cannot ask for consent without a terminal"),
+        "{refused}"
+    );
     assert_eq!(town.json(&["trust", "--list"]), json!({"rooms": []}));
 }
 
@@ -103,19 +138,32 @@ fn at_a_terminal_it_asks_and_only_a_yes_agrees() {
         let program = town.bare(&["trust"]);
         let line = format!("'{}' trust", program.get_program().to_string_lossy());
         let mut command = assert_cmd::Command::new("script");
-        command.args(["-qec", &line, "/dev/null"]).current_dir(town.path()).env("NO_COLOR", "1");
+        command
+            .args(["-qec", &line, "/dev/null"])
+            .current_dir(town.path())
+            .env("NO_COLOR", "1");
         let output = command
             .env("MAILBAG_TRUST_DIR", town.trust())
             .env("MAILBAG_TEST_ANCESTRY", "person")
             .write_stdin(answer)
             .output()
             .expect("script");
-        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+        (
+            output.status.code(),
+            String::from_utf8_lossy(&output.stdout).into_owned(),
+        )
     };
     for no in ["n\n", "\n", "yess\n"] {
         let (code, said) = ask(no);
-        assert!(code == Some(1) && said.contains("[y/N]") && said.contains("not trusted"), "{said}");
-        assert_eq!(town.json(&["trust", "--list"]), json!({"rooms": []}), "{no:?}");
+        assert!(
+            code == Some(1) && said.contains("[y/N]") && said.contains("not trusted"),
+            "{said}"
+        );
+        assert_eq!(
+            town.json(&["trust", "--list"]),
+            json!({"rooms": []}),
+            "{no:?}"
+        );
     }
     let (code, said) = ask("y\n");
     assert!(code == Some(0) && said.contains("trusted"), "{said}");
@@ -128,7 +176,10 @@ fn what_was_agreed_to_can_be_listed_and_taken_back() {
     let town = brought("first");
     town.ok(&["trust", "--yes"]);
     let listed = town.ok(&["trust", "--list"]);
-    assert!(listed.contains(".mailbag") && listed.contains("start [\"sh\""), "{listed}");
+    assert!(
+        listed.contains(".mailbag") && listed.contains("start [\"sh\""),
+        "{listed}"
+    );
     let revoked = town.ok(&["trust", "--revoke"]);
     assert!(revoked.contains("revoked for"), "{revoked}");
     assert_eq!(town.json(&["agent", "show", "bob"])["wake_agreed"], false);
@@ -141,9 +192,19 @@ fn consent_is_for_one_room_and_no_copy_of_it_or_room_in_its_place() {
     let town = brought("first");
     town.ok(&["trust", "--yes"]);
     let elsewhere = town.path().join("elsewhere");
-    crate::town::tool("cp", ["-a".as_ref(), town.room("").as_os_str(), elsewhere.as_os_str()]);
+    crate::town::tool(
+        "cp",
+        [
+            "-a".as_ref(),
+            town.room("").as_os_str(),
+            elsewhere.as_os_str(),
+        ],
+    );
     let room = elsewhere.to_string_lossy();
-    assert_eq!(town.json(&["--room", &room, "agent", "show", "bob"])["wake_agreed"], false);
+    assert_eq!(
+        town.json(&["--room", &room, "agent", "show", "bob"])["wake_agreed"],
+        false
+    );
     std::fs::write(town.room("spool/room"), "another-room\n").expect("a file");
     assert_eq!(town.json(&["agent", "show", "bob"])["wake_agreed"], false);
 }
@@ -152,11 +213,16 @@ fn consent_is_for_one_room_and_no_copy_of_it_or_room_in_its_place() {
 fn codex_is_a_program_too() {
     // P107
     let town = Town::of(&["alice", "bob"]).quick();
-    town.register(&[json!({"id": "alice"}), json!({"id": "bob", "wake": {"by": "codex"}})]);
+    town.register(&[
+        json!({"id": "alice"}),
+        json!({"id": "bob", "wake": {"by": "codex"}}),
+    ]);
     assert_eq!(town.json(&["agent", "show", "bob"])["wake_agreed"], false);
     let town = town.run();
     mail(&town, "one");
-    town.wait("the router says why it starts nothing", || town.words().contains(TOLD));
+    town.wait("the router says why it starts nothing", || {
+        town.words().contains(TOLD)
+    });
 }
 
 #[test]
@@ -164,7 +230,8 @@ fn doctor_reports_a_registry_and_settings_that_others_can_write() {
     use std::os::unix::fs::PermissionsExt;
     let world = World::new();
     let mode = |below: &str, mode| {
-        std::fs::set_permissions(world.room(below), std::fs::Permissions::from_mode(mode)).expect("one's own file");
+        std::fs::set_permissions(world.room(below), std::fs::Permissions::from_mode(mode))
+            .expect("one's own file");
     };
     world.write("settings.toml", "");
     mode("", 0o755);
@@ -174,7 +241,10 @@ fn doctor_reports_a_registry_and_settings_that_others_can_write() {
     for below in ["registry.json", "settings.toml", ""] {
         mode(below, 0o777);
         let ran = world.run(&["doctor", "--json"]);
-        assert!(ran.code == 1 && ran.out.contains("others_can_write"), "{below}: {ran:?}");
+        assert!(
+            ran.code == 1 && ran.out.contains("others_can_write"),
+            "{below}: {ran:?}"
+        );
         mode(below, 0o700);
     }
 }

@@ -10,7 +10,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 fn mode(path: &Path) -> u32 {
-    fs::metadata(path).expect("it is there").permissions().mode() & 0o777
+    fs::metadata(path)
+        .expect("it is there")
+        .permissions()
+        .mode()
+        & 0o777
 }
 
 fn set_mode(path: &Path, mode: u32) {
@@ -18,7 +22,8 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 fn record(world: &World) -> Value {
-    serde_json::from_slice(&fs::read(world.trust().join("trust.json")).expect("a file")).expect("JSON")
+    serde_json::from_slice(&fs::read(world.trust().join("trust.json")).expect("a file"))
+        .expect("JSON")
 }
 
 /// bob, with a program that was agreed to.
@@ -34,7 +39,11 @@ fn it_is_private_and_names_the_path_the_room_its_owner_and_the_program() {
     let command = world.bare(&["agent", "add", "bob", "--wake", &bell("mine").to_string()]);
     let line = "umask 000; exec \"$0\" \"$@\"";
     let mut shell = std::process::Command::new("sh");
-    shell.args(["-c", line]).arg(command.get_program()).args(command.get_args()).current_dir(world.path());
+    shell
+        .args(["-c", line])
+        .arg(command.get_program())
+        .args(command.get_args())
+        .current_dir(world.path());
     assert!(
         shell
             .env("MAILBAG_TRUST_DIR", &directory)
@@ -43,16 +52,30 @@ fn it_is_private_and_names_the_path_the_room_its_owner_and_the_program() {
             .expect("sh")
             .success()
     );
-    assert_eq!((mode(&directory), mode(&directory.join("trust.json"))), (0o700, 0o600));
+    assert_eq!(
+        (mode(&directory), mode(&directory.join("trust.json"))),
+        (0o700, 0o600)
+    );
     let text = fs::read(directory.join("trust.json")).expect("a file");
     let record: Value = serde_json::from_slice(&text).expect("JSON");
     let room = &record["rooms"][0];
-    assert_eq!(room["path"], world.room("").canonicalize().expect("a room").to_string_lossy().trim_end_matches('/'));
+    assert_eq!(
+        room["path"],
+        world
+            .room("")
+            .canonicalize()
+            .expect("a room")
+            .to_string_lossy()
+            .trim_end_matches('/')
+    );
     let id = fs::read_to_string(world.room("spool/room")).expect("an id");
     assert_eq!(room["room"], id.trim());
     assert_eq!(room["owner"], rustix::process::geteuid().as_raw());
     assert_eq!(room["programs"][0]["program"], bell("mine")["argv"]);
-    assert_eq!(room["programs"][0]["sha256"].as_str().map(str::len), Some(64));
+    assert_eq!(
+        room["programs"][0]["sha256"].as_str().map(str::len),
+        Some(64)
+    );
 }
 
 #[test]
@@ -61,11 +84,15 @@ fn what_others_could_have_written_counts_for_nothing() {
     let world = agreed();
     let file = world.trust().join("trust.json");
     assert_eq!(world.json(&["agent", "show", "bob"])["wake_agreed"], true);
-    for (path, wrong, right) in [(file.as_path(), 0o660, 0o600), (world.trust(), 0o777, 0o700)] {
+    for (path, wrong, right) in [
+        (file.as_path(), 0o660, 0o600),
+        (world.trust(), 0o777, 0o700),
+    ] {
         set_mode(path, wrong);
         let shown = world.run(&["agent", "show", "bob", "--json"]);
         assert!(
-            shown.out.contains(r#""wake_agreed":false"#) && shown.err.contains("can be written by other users"),
+            shown.out.contains(r#""wake_agreed":false"#)
+                && shown.err.contains("can be written by other users"),
             "{shown:?}"
         );
         let refused = world.fails(1, &["trust", "--yes"]);
@@ -75,9 +102,20 @@ fn what_others_could_have_written_counts_for_nothing() {
     assert_eq!(world.json(&["agent", "show", "bob"])["wake_agreed"], true);
     fs::write(&file, "{\"version\": 1, \"rooms\": [").expect("a file");
     let refused = world.fails(1, &["agent", "set", "bob", "--wake", r#"["true"]"#]);
-    assert!(refused.contains("trust.json") && refused.contains("cannot be read"), "{refused}");
-    assert_eq!(fs::read_to_string(&file).expect("a file"), "{\"version\": 1, \"rooms\": [", "it is never replaced");
-    assert_eq!(world.json(&["agent", "list"])[2]["wake"], bell("mine"), "nor is the program set");
+    assert!(
+        refused.contains("trust.json") && refused.contains("cannot be read"),
+        "{refused}"
+    );
+    assert_eq!(
+        fs::read_to_string(&file).expect("a file"),
+        "{\"version\": 1, \"rooms\": [",
+        "it is never replaced"
+    );
+    assert_eq!(
+        world.json(&["agent", "list"])[2]["wake"],
+        bell("mine"),
+        "nor is the program set"
+    );
 }
 
 #[test]
@@ -87,12 +125,18 @@ fn it_is_found_where_the_person_says_and_never_relative_to_a_repository() {
     let home = world.trust().join("home");
     let set = |variables: &[(&str, &str)]| {
         fs::create_dir_all(&home).expect("a directory");
-        let ran = world.run_with(&["agent", "set", "alice", "--wake", r#"["true"]"#], |command| {
-            command.env("HOME", &home).env_remove("MAILBAG_TRUST_DIR").env_remove("XDG_DATA_HOME");
-            for (name, value) in variables {
-                command.env(name, value);
-            }
-        });
+        let ran = world.run_with(
+            &["agent", "set", "alice", "--wake", r#"["true"]"#],
+            |command| {
+                command
+                    .env("HOME", &home)
+                    .env_remove("MAILBAG_TRUST_DIR")
+                    .env_remove("XDG_DATA_HOME");
+                for (name, value) in variables {
+                    command.env(name, value);
+                }
+            },
+        );
         assert_eq!(ran.code, 0, "{ran:?}");
     };
     let is_there = |below: &str| {
@@ -104,7 +148,10 @@ fn it_is_found_where_the_person_says_and_never_relative_to_a_repository() {
     assert!(is_there(".local/share/mailbag"));
     set(&[("XDG_DATA_HOME", home.join("data").to_str().expect("UTF-8"))]);
     assert!(is_there("data/mailbag"));
-    set(&[("MAILBAG_TRUST_DIR", home.join("own").to_str().expect("UTF-8"))]);
+    set(&[(
+        "MAILBAG_TRUST_DIR",
+        home.join("own").to_str().expect("UTF-8"),
+    )]);
     assert!(is_there("own"));
     set(&[("MAILBAG_TRUST_DIR", ".mailbag"), ("XDG_DATA_HOME", "data")]);
     assert!(is_there(".local/share/mailbag") && !world.room("trust.json").exists());
@@ -113,11 +160,29 @@ fn it_is_found_where_the_person_says_and_never_relative_to_a_repository() {
 #[test]
 fn those_who_agree_at_once_all_agreed() {
     let world = World::with(&["alice"]);
-    let rooms: Vec<String> =
-        (0..8).map(|n| world.path().join(format!("room{n}")).to_string_lossy().into_owned()).collect();
+    let rooms: Vec<String> = (0..8)
+        .map(|n| {
+            world
+                .path()
+                .join(format!("room{n}"))
+                .to_string_lossy()
+                .into_owned()
+        })
+        .collect();
     let make = |room: &String| {
         world.ok(&["init", room]);
-        world.bare(&["--room", room, "agent", "add", "bob", "--wake", r#"["true"]"#]).spawn().expect("it starts")
+        world
+            .bare(&[
+                "--room",
+                room,
+                "agent",
+                "add",
+                "bob",
+                "--wake",
+                r#"["true"]"#,
+            ])
+            .spawn()
+            .expect("it starts")
     };
     let children: Vec<_> = rooms.iter().map(make).collect();
     for mut child in children {
@@ -132,7 +197,12 @@ fn killed_at_any_call_while_it_is_recorded_it_is_the_old_record_or_the_new() {
     let world = agreed();
     let before = fs::read(world.trust().join("trust.json")).expect("a file");
     let args = ["agent", "set", "bob", "--wake", r#"["other"]"#];
-    let run = |plan| Tracer::new(world.trust()).expect("a directory").run(world.bare(&args), plan).expect("traced");
+    let run = |plan| {
+        Tracer::new(world.trust())
+            .expect("a directory")
+            .run(world.bare(&args), plan)
+            .expect("traced")
+    };
     let outcome = run(Plan::Count);
     assert_eq!(outcome.end, End::Exited(0), "{}", outcome.stderr);
     let halves = |call: &Call| call.bytes.is_some_and(|bytes| bytes > 1);
@@ -149,9 +219,17 @@ fn killed_at_any_call_while_it_is_recorded_it_is_the_old_record_or_the_new() {
     for (call, moment) in points {
         fs::write(world.trust().join("trust.json"), &before).expect("a file");
         assert_eq!(run(Plan::Kill { call, moment }).end, End::Killed);
-        let programs = record(&world)["rooms"][0]["programs"].as_array().map(Vec::len);
-        assert!(programs == Some(1) || programs == Some(2), "{call} {moment:?}: {programs:?}");
+        let programs = record(&world)["rooms"][0]["programs"]
+            .as_array()
+            .map(Vec::len);
+        assert!(
+            programs == Some(1) || programs == Some(2),
+            "{call} {moment:?}: {programs:?}"
+        );
         world.ok(&args);
-        assert_eq!(record(&world)["rooms"][0]["programs"][1]["program"], json!(["other"]));
+        assert_eq!(
+            record(&world)["rooms"][0]["programs"][1]["program"],
+            json!(["other"])
+        );
     }
 }

@@ -12,8 +12,14 @@ fn arrive(world: &World) {
 
 fn value(world: &World, key: &str) -> String {
     let listing = world.json(&["settings"]);
-    let all = listing.as_array().or(listing["settings"].as_array()).expect("settings");
-    all.iter().find(|one| one["key"] == key).expect("the key")["value"].as_str().expect("a text").to_owned()
+    let all = listing
+        .as_array()
+        .or(listing["settings"].as_array())
+        .expect("settings");
+    all.iter().find(|one| one["key"] == key).expect("the key")["value"]
+        .as_str()
+        .expect("a text")
+        .to_owned()
 }
 
 const SETTINGS: [(&str, &str); 4] = [
@@ -40,10 +46,16 @@ fn a_setting_that_leads_out_of_a_room_from_elsewhere_has_no_effect_before_the_pe
         assert_eq!(shown["settings"], json!([]), "{text}");
         assert_eq!(value(&world, key), wanted, "{text}");
         // Consent is for exactly this value.
-        let other = text.replace("etc", "usr").replace("../..", "../../x").replace("README", "OTHER");
+        let other = text
+            .replace("etc", "usr")
+            .replace("../..", "../../x")
+            .replace("README", "OTHER");
         world.write("settings.toml", other);
         assert_ne!(value(&world, key), wanted, "{text}");
-        assert!(world.fails(2, &["trust"]).contains("without a terminal"), "{text}");
+        assert!(
+            world.fails(2, &["trust"]).contains("without a terminal"),
+            "{text}"
+        );
     }
 }
 
@@ -54,14 +66,24 @@ fn a_link_of_a_room_from_elsewhere_writes_into_no_other_room_before_the_person_a
     arrive(&rooms.fit);
     rooms.alice_says(json!({"to": "po:Sintra", "body": "hello"}));
     assert_eq!(rooms.po.names("inbox/sintra"), [""; 0]);
-    assert_eq!(rooms.po.names("links/fit/in"), [""; 0], "nothing is written");
+    assert_eq!(
+        rooms.po.names("links/fit/in"),
+        [""; 0],
+        "nothing is written"
+    );
     let withheld = &rooms.fit.json(&["status"])["withheld"];
     assert_eq!(withheld[0]["key"], "links.po", "{withheld}");
     for command in ["status", "doctor", "trust"] {
-        assert!(rooms.fit.run(&[command]).out.contains("links.po"), "{command}");
+        assert!(
+            rooms.fit.run(&[command]).out.contains("links.po"),
+            "{command}"
+        );
     }
     let problem = rooms.fit.run(&["link", "status", "po"]).out;
-    assert!(problem.contains("you have not agreed to the link po") && problem.contains("mailbag trust"), "{problem}");
+    assert!(
+        problem.contains("you have not agreed to the link po") && problem.contains("mailbag trust"),
+        "{problem}"
+    );
     rooms.fit.ok(&["trust", "--yes"]);
     rooms.settle();
     assert_eq!(rooms.po.bodies("sintra"), ["hello"]);
@@ -90,7 +112,9 @@ fn a_room_that_its_user_created_needs_no_question_and_its_copy_does() {
         copy_all(&world.room(""), &copy);
         let copied = world.ok(&["--room", "copy/.mailbag", "settings"]);
         assert!(
-            !copied.lines().any(|line| line.starts_with(&format!("{key} ")) && line.contains(&wanted)),
+            !copied
+                .lines()
+                .any(|line| line.starts_with(&format!("{key} ")) && line.contains(&wanted)),
             "{text}: {copied}"
         );
         world.fails(2, &["--room", "copy/.mailbag", "trust"]);
@@ -114,12 +138,21 @@ fn a_session_attaches_nothing_by_a_setting_from_elsewhere() {
     let secret = outside.path().join("secret.txt");
     fs::write(&secret, "secret").expect("a file");
     let attach = |world: &World| {
-        let args = ["send", "bob", "x", "--as", "alice", "--attach", secret.to_str().expect("plain")];
+        let args = [
+            "send",
+            "bob",
+            "x",
+            "--as",
+            "alice",
+            "--attach",
+            secret.to_str().expect("plain"),
+        ];
         world.run_with(&args, |command| {
             command.env("CLAUDE_CODE_SESSION_ID", "s1");
         })
     };
-    let world = World::with(&["alice", "bob"]).settings(&format!("attach_from = [{:?}]\n", outside.path()));
+    let world =
+        World::with(&["alice", "bob"]).settings(&format!("attach_from = [{:?}]\n", outside.path()));
     arrive(&world);
     let said = attach(&world);
     assert!(said.code != 0 && world.inbox("bob").is_empty(), "{said:?}");

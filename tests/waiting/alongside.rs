@@ -12,12 +12,26 @@ fn without_a_router_a_command_that_waits_routes_for_everybody() {
     let town = Town::of(&["alice", "bob", "carol"]);
     let mut waiting = Beside::start(&town, &["wait", "--as", "bob", "--timeout", "1m"]);
     waiting.routes(&town);
-    town.mail("alice", "1.json", json!({"to": "carol", "body": "not for who waits"}));
+    town.mail(
+        "alice",
+        "1.json",
+        json!({"to": "carol", "body": "not for who waits"}),
+    );
     town.wait_for_bodies("carol", &["not for who waits"]);
-    town.mail("carol", "1.json", json!({"to": "bob", "body": "for who waits"}));
+    town.mail(
+        "carol",
+        "1.json",
+        json!({"to": "bob", "body": "for who waits"}),
+    );
     assert!(waiting.ends(&town, 0).ends_with("for who waits\n"));
     assert!(is_free(&town));
-    assert_eq!((town.names("sent/alice").len(), town.names("sent/carol").len()), (1, 1));
+    assert_eq!(
+        (
+            town.names("sent/alice").len(),
+            town.names("sent/carol").len()
+        ),
+        (1, 1)
+    );
     assert!(town.names("spool/stage").is_empty());
     town.verify();
 }
@@ -31,7 +45,11 @@ fn who_waits_takes_over_when_the_router_ends() {
         town.router().signal(signal);
         town.ended();
         waiting.routes(&town);
-        town.mail("alice", "x.json", json!({"to": "bob", "body": "after the router"}));
+        town.mail(
+            "alice",
+            "x.json",
+            json!({"to": "bob", "body": "after the router"}),
+        );
         assert!(waiting.ends(&town, 0).ends_with("after the router\n"));
     }
 }
@@ -48,7 +66,11 @@ fn of_several_that_wait_one_routes_and_another_takes_over() {
     first.signal(Signal::KILL);
     first.ended(&town);
     second.routes(&town);
-    town.mail("alice", "2.json", json!({"to": ["bob", "carol"], "body": "two"}));
+    town.mail(
+        "alice",
+        "2.json",
+        json!({"to": ["bob", "carol"], "body": "two"}),
+    );
     assert!(second.ends(&town, 0).ends_with("two\n"));
     town.wait_for_bodies("bob", &["one", "two"]);
     town.verify();
@@ -58,13 +80,26 @@ fn of_several_that_wait_one_routes_and_another_takes_over() {
 fn a_router_that_is_to_run_gets_the_room_from_those_that_wait() {
     // P66
     let mut town = Town::of(&["alice", "bob"]);
-    let mut waiting = [(); 2].map(|()| Beside::start(&town, &["wait", "--as", "bob", "--timeout", "1m", "--json"]));
+    let mut waiting = [(); 2]
+        .map(|()| Beside::start(&town, &["wait", "--as", "bob", "--timeout", "1m", "--json"]));
     town.wait("one routes", || !is_free(&town));
     town.start(&[]);
     let router = town.json(&["status"])["router"].clone();
-    assert_eq!((&router["pid"], &router["mode"]), (&json!(town.router().pid()), &json!("run")));
-    assert!(waiting.iter_mut().all(|one| one.child.try_wait().expect("a child").is_none()), "they wait on");
-    town.mail("alice", "x.json", json!({"to": "bob", "body": "by the router"}));
+    assert_eq!(
+        (&router["pid"], &router["mode"]),
+        (&json!(town.router().pid()), &json!("run"))
+    );
+    assert!(
+        waiting
+            .iter_mut()
+            .all(|one| one.child.try_wait().expect("a child").is_none()),
+        "they wait on"
+    );
+    town.mail(
+        "alice",
+        "x.json",
+        json!({"to": "bob", "body": "by the router"}),
+    );
     for one in waiting {
         assert!(one.ends(&town, 0).contains("by the router"));
     }
@@ -75,7 +110,10 @@ fn a_router_that_is_to_run_gets_the_room_from_those_that_wait() {
 fn mail_of_a_command_that_left_it_to_who_waits_is_routed() {
     let world = World::with(&["alice", "bob", "carol"]);
     for n in 0..10 {
-        let mut waiting = Beside::start(&world, &["wait", "--as", "bob", "--timeout", "1m", "--read"]);
+        let mut waiting = Beside::start(
+            &world,
+            &["wait", "--as", "bob", "--timeout", "1m", "--read"],
+        );
         waiting.routes(&world);
         // The first ends the wait, and the second may come just then.
         world.send("alice", "bob", "go");
@@ -96,6 +134,9 @@ fn a_room_that_can_not_be_routed_in_is_said_and_mail_is_still_waited_for() {
     std::fs::remove_file(world.room("spool/checkpoint")).ok();
     let waiting = Beside::start(&world, &["wait", "--as", "bob", "--timeout", "1m"]);
     world.wait("it says so", || waiting.err().contains("cannot deliver"));
-    world.write("inbox/bob/x.json", r#"{"from": "alice", "body": "by hand"}"#);
+    world.write(
+        "inbox/bob/x.json",
+        r#"{"from": "alice", "body": "by hand"}"#,
+    );
     assert!(waiting.ends(&world, 0).contains("by hand"));
 }

@@ -19,14 +19,39 @@ fn the_first_answer_ends_the_wait_and_is_read() {
         if with_router {
             town.start(&[]);
         }
-        let asking = Beside::start(&town, &["ask", "bob", "carol", "which port?", "--as", "alice", "--timeout", "1m"]);
+        let asking = Beside::start(
+            &town,
+            &[
+                "ask",
+                "bob",
+                "carol",
+                "which port?",
+                "--as",
+                "alice",
+                "--timeout",
+                "1m",
+            ],
+        );
         let asked = question(&town, "bob");
-        assert_eq!((&asked["type"], &asked["requires_response"]), (&json!("question"), &json!(true)));
+        assert_eq!(
+            (&asked["type"], &asked["requires_response"]),
+            (&json!("question"), &json!(true))
+        );
         let id = asked["id"].as_str().expect("an id");
-        town.mail("bob", "x.json", json!({"to": "alice", "body": "8080", "in_reply_to": id}));
+        town.mail(
+            "bob",
+            "x.json",
+            json!({"to": "alice", "body": "8080", "in_reply_to": id}),
+        );
         let shown = asking.ends(&town, 0);
-        assert!(shown.contains("from: bob") && shown.ends_with("8080\n"), "{shown}");
-        assert_eq!((town.count("alice"), town.names("inbox/alice/seen").len()), (0, 1));
+        assert!(
+            shown.contains("from: bob") && shown.ends_with("8080\n"),
+            "{shown}"
+        );
+        assert_eq!(
+            (town.count("alice"), town.names("inbox/alice/seen").len()),
+            (0, 1)
+        );
         assert_eq!(is_free(&town), !with_router);
     }
 }
@@ -35,10 +60,25 @@ fn the_first_answer_ends_the_wait_and_is_read() {
 fn an_answer_names_the_question_in_any_way_or_stands_in_its_thread() {
     let town = Town::of(&["alice", "bob"]).run();
     // What stood in the thread before is no answer.
-    town.mail("bob", "0.json", json!({"to": "alice", "body": "before", "thread_id": "t-1"}));
+    town.mail(
+        "bob",
+        "0.json",
+        json!({"to": "alice", "body": "before", "thread_id": "t-1"}),
+    );
     town.wait_for_bodies("alice", &["before"]);
     for way in ["id", "sender", "seq", "refs", "thread", "own thread"] {
-        let args = ["ask", "bob", "well?", "--as", "alice", "--thread", "t-1", "--timeout", "1m", "--json"];
+        let args = [
+            "ask",
+            "bob",
+            "well?",
+            "--as",
+            "alice",
+            "--thread",
+            "t-1",
+            "--timeout",
+            "1m",
+            "--json",
+        ];
         let without = [&args[..5], &args[7..]].concat();
         let asking = Beside::start(&town, if way == "own thread" { &without } else { &args });
         let asked = question(&town, "bob");
@@ -53,10 +93,17 @@ fn an_answer_names_the_question_in_any_way_or_stands_in_its_thread() {
             _ => json!({"thread_id": id}),
         };
         let mut answer = json!({"to": "alice", "body": way});
-        answer.as_object_mut().expect("an object").extend(field.as_object().expect("an object").clone());
+        answer
+            .as_object_mut()
+            .expect("an object")
+            .extend(field.as_object().expect("an object").clone());
         town.mail("bob", &format!("{way}.json"), answer);
         let told: Value = serde_json::from_str(&asking.ends(&town, 0)).expect("JSON");
-        assert_eq!((&told["id"], &told["answers"][0]["body"]), (id, &json!(way)), "{told}");
+        assert_eq!(
+            (&told["id"], &told["answers"][0]["body"]),
+            (id, &json!(way)),
+            "{told}"
+        );
         town.ok(&["read", "--as", "bob", "--all"]);
     }
     assert_eq!(town.bodies("alice"), ["before"]);
@@ -65,14 +112,29 @@ fn an_answer_names_the_question_in_any_way_or_stands_in_its_thread() {
 #[test]
 fn what_is_no_answer_is_left_in_the_inbox() {
     let town = Town::of(&["alice", "bob", "carol"]).run();
-    let asking = Beside::start(&town, &["ask", "bob", "well?", "--as", "alice", "--timeout", "1m"]);
+    let asking = Beside::start(
+        &town,
+        &["ask", "bob", "well?", "--as", "alice", "--timeout", "1m"],
+    );
     let id = question(&town, "bob")["id"].clone();
-    town.mail("carol", "1.json", json!({"to": "alice", "body": "nobody asked me", "in_reply_to": id}));
-    town.mail("bob", "1.json", json!({"to": "alice", "body": "something else"}));
+    town.mail(
+        "carol",
+        "1.json",
+        json!({"to": "alice", "body": "nobody asked me", "in_reply_to": id}),
+    );
+    town.mail(
+        "bob",
+        "1.json",
+        json!({"to": "alice", "body": "something else"}),
+    );
     let ack = json!({"to": "alice", "body": "I have it", "type": "ack", "refs": [id], "status": "acknowledged"});
     town.mail("bob", "2.json", ack);
     town.wait_for_mail("alice", 3);
-    town.mail("bob", "3.json", json!({"to": "alice", "body": "yes", "in_reply_to": id}));
+    town.mail(
+        "bob",
+        "3.json",
+        json!({"to": "alice", "body": "yes", "in_reply_to": id}),
+    );
     assert!(asking.ends(&town, 0).ends_with("yes\n"));
     town.wait_for_bodies("alice", &["nobody asked me", "something else", "I have it"]);
 }
@@ -80,45 +142,98 @@ fn what_is_no_answer_is_left_in_the_inbox() {
 #[test]
 fn all_waits_for_everybody_and_says_who_is_missing() {
     let town = Town::of(&["alice", "bob", "carol", "dave"]).run();
-    let args = ["ask", "all", "ready?", "--as", "alice", "--all", "--timeout"];
+    let args = [
+        "ask",
+        "all",
+        "ready?",
+        "--as",
+        "alice",
+        "--all",
+        "--timeout",
+    ];
     let asking = Beside::start(&town, &[&args[..], &["1m", "--json"]].concat());
     for agent in ["bob", "carol", "dave"] {
         let id = question(&town, agent)["id"].clone();
-        town.mail(agent, "x.json", json!({"to": "alice", "body": agent, "in_reply_to": id}));
+        town.mail(
+            agent,
+            "x.json",
+            json!({"to": "alice", "body": agent, "in_reply_to": id}),
+        );
     }
     let told: Value = serde_json::from_str(&asking.ends(&town, 0)).expect("JSON");
-    assert_eq!((told["answers"].as_array().map(Vec::len), &told["missing"]), (Some(3), &json!([])));
+    assert_eq!(
+        (told["answers"].as_array().map(Vec::len), &told["missing"]),
+        (Some(3), &json!([]))
+    );
     // Once more, and two keep silent.
     let mut asking = Beside::start(&town, &[&args[..], &["4s"]].concat());
     town.wait("the second question comes", || town.count("bob") == 2);
     let id = town.inbox("bob")[1]["id"].clone();
-    town.mail("bob", "y.json", json!({"to": "alice", "body": "again", "refs": [id]}));
+    town.mail(
+        "bob",
+        "y.json",
+        json!({"to": "alice", "body": "again", "refs": [id]}),
+    );
     assert_eq!(asking.ended(&town).code(), Some(4));
     assert!(asking.out().ends_with("again\n"), "{}", asking.out());
-    assert!(asking.err().contains("from carol, dave within 4s"), "{}", asking.err());
-    assert_eq!((town.count("alice"), town.names("inbox/alice/seen").len()), (0, 4));
+    assert!(
+        asking.err().contains("from carol, dave within 4s"),
+        "{}",
+        asking.err()
+    );
+    assert_eq!(
+        (town.count("alice"), town.names("inbox/alice/seen").len()),
+        (0, 4)
+    );
 }
 
 #[test]
 fn a_question_that_the_router_refuses_ends_the_wait_with_the_reason() {
     let world = World::with(&["alice", "bob"]);
-    let lock = std::fs::File::options().write(true).create(true).truncate(false).open(world.room("spool/lock"));
+    let lock = std::fs::File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(world.room("spool/lock"));
     let lock = lock.expect("the lock");
     lock.lock().expect("nobody routes");
-    let mut asking = Beside::start(&world, &["ask", "bob", "well?", "--as", "alice", "--timeout", "1m"]);
-    world.wait("the question is dropped", || !world.names("outbox/alice").is_empty());
+    let mut asking = Beside::start(
+        &world,
+        &["ask", "bob", "well?", "--as", "alice", "--timeout", "1m"],
+    );
+    world.wait("the question is dropped", || {
+        !world.names("outbox/alice").is_empty()
+    });
     world.write("registry.json", r#"{"agents": [{"id": "alice"}]}"#);
     lock.unlock().expect("it was held");
     assert_eq!(asking.ended(&world).code(), Some(65), "{}", asking.err());
-    assert!(asking.err().contains("bob") && asking.out().is_empty(), "{}", asking.err());
-    assert_eq!((world.names("inbox/alice").len(), world.names("inbox/alice/seen").len()), (0, 1));
+    assert!(
+        asking.err().contains("bob") && asking.out().is_empty(),
+        "{}",
+        asking.err()
+    );
+    assert_eq!(
+        (
+            world.names("inbox/alice").len(),
+            world.names("inbox/alice/seen").len()
+        ),
+        (0, 1)
+    );
 }
 
 #[test]
 fn what_send_would_refuse_is_not_asked_and_nobody_is_waited_for() {
     let world = World::with(&["alice", "bob"]);
-    assert!(world.fails(65, &["ask", "bbo", "well?", "--as", "alice"]).contains("bob"));
-    assert!(world.fails(3, &["ask", "#nobody", "well?", "--as", "alice"]).contains("no agent received question"));
+    assert!(
+        world
+            .fails(65, &["ask", "bbo", "well?", "--as", "alice"])
+            .contains("bob")
+    );
+    assert!(
+        world
+            .fails(3, &["ask", "#nobody", "well?", "--as", "alice"])
+            .contains("no agent received question")
+    );
     world.fails(3, &["ask", "bob", "well?", "--as", "alcie"]);
     assert!(!world.room("inbox/alcie").exists());
 }

@@ -12,22 +12,44 @@ use std::process::Stdio;
 fn unread_mail_and_then_what_comes_is_told_once_a_line_each() {
     // P63
     let town = Town::of(&["alice", "bob"]).run();
-    town.mail("alice", "0.json", json!({"to": "bob", "subject": "about", "body": "two\n\nlines\u{1b}[2J"}));
+    town.mail(
+        "alice",
+        "0.json",
+        json!({"to": "bob", "subject": "about", "body": "two\n\nlines\u{1b}[2J"}),
+    );
     town.wait_for_mail("bob", 1);
     let mut following = Beside::start(&town, &["follow", "--as", "bob"]);
     town.wait("the first is told", || following.out().lines().count() == 1);
     for n in 1..=20 {
         let priority = if n == 20 { "urgent" } else { "normal" };
-        town.mail("alice", &format!("{n}.json"), json!({"to": "bob", "body": n.to_string(), "priority": priority}));
+        town.mail(
+            "alice",
+            &format!("{n}.json"),
+            json!({"to": "bob", "body": n.to_string(), "priority": priority}),
+        );
     }
     town.wait("all are told", || following.out().lines().count() == 21);
     following.signal(Signal::TERM);
     assert_eq!(following.ended(&town).code(), Some(0));
     let out = following.out();
     let lines: Vec<&str> = out.lines().collect();
-    assert!(lines[0].ends_with("  alice  message  normal  about | two lines\\u{1b}[2J"), "{out}");
-    assert_eq!(lines.iter().filter(|line| line.ends_with("  alice  message  urgent  20")).count(), 1, "{out}");
-    assert_eq!((town.count("bob"), town.names("inbox/bob/.announced").len()), (21, 21), "nothing is marked as read");
+    assert!(
+        lines[0].ends_with("  alice  message  normal  about | two lines\\u{1b}[2J"),
+        "{out}"
+    );
+    assert_eq!(
+        lines
+            .iter()
+            .filter(|line| line.ends_with("  alice  message  urgent  20"))
+            .count(),
+        1,
+        "{out}"
+    );
+    assert_eq!(
+        (town.count("bob"), town.names("inbox/bob/.announced").len()),
+        (21, 21),
+        "nothing is marked as read"
+    );
 }
 
 #[test]
@@ -35,14 +57,27 @@ fn each_line_of_json_is_handed_on_at_once() {
     let world = World::with(&["alice", "bob"]);
     world.write("inbox/bob/0.json", "garbage");
     let mut command = world.bare(&["follow", "--as", "bob", "--json"]);
-    let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it starts");
     let mut lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
-    let mut next = || -> Value { serde_json::from_str(&lines.next().expect("a line").expect("text")).expect("JSON") };
+    let mut next = || -> Value {
+        serde_json::from_str(&lines.next().expect("a line").expect("text")).expect("JSON")
+    };
     assert_eq!(next()["file"], "inbox/bob/0.json");
     for n in 0..3 {
-        world.drop_file("alice", "x.json", json!({"to": "bob", "body": n.to_string()}).to_string());
+        world.drop_file(
+            "alice",
+            "x.json",
+            json!({"to": "bob", "body": n.to_string()}).to_string(),
+        );
         let mail = next();
-        assert_eq!((&mail["from"], &mail["body"]), (&json!("alice"), &json!(n.to_string())));
+        assert_eq!(
+            (&mail["from"], &mail["body"]),
+            (&json!("alice"), &json!(n.to_string()))
+        );
     }
     // Nobody reads any more, and nothing comes: it ends by itself.
     drop(lines);
@@ -56,7 +91,10 @@ fn it_ends_when_nothing_comes_any_more() {
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "x ".repeat(3000).as_str());
     let out = world.ok(&["follow", "--as", "bob", "--idle", "100ms"]);
-    assert!(out.lines().count() == 1 && out.trim_end().ends_with('…') && out.len() < 600, "{out}");
+    assert!(
+        out.lines().count() == 1 && out.trim_end().ends_with('…') && out.len() < 600,
+        "{out}"
+    );
     assert!(is_free(&world));
     // A second one tells of it again: it was asked to.
     assert_eq!(world.ok(&["follow", "--as", "bob", "--idle", "1ms"]), out);
@@ -79,9 +117,17 @@ fn a_view_of_a_room_that_is_removed_ends_with_an_error() {
     following.routes(&world);
     std::fs::rename(world.room(""), world.path().join("gone")).expect("the room is moved");
     // Its router may write into the room in between.
-    world.wait("the room is removed", || std::fs::remove_dir_all(world.path().join("gone")).is_ok());
+    world.wait("the room is removed", || {
+        std::fs::remove_dir_all(world.path().join("gone")).is_ok()
+    });
     assert_ne!(following.ended(&world).code(), Some(0));
     let told = following.err();
     assert!(told.contains("was removed"), "{told}");
-    assert_eq!(told.lines().filter(|line| line.contains("was removed")).count(), 1, "{told}");
+    assert_eq!(
+        told.lines()
+            .filter(|line| line.contains("was removed"))
+            .count(),
+        1,
+        "{told}"
+    );
 }

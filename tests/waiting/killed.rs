@@ -6,16 +6,24 @@ use crate::world::World;
 
 fn traced(world: &World, args: &[&str], plan: Plan) -> Outcome {
     let mut tracer = Tracer::new(&world.room("")).expect("the room is there");
-    tracer.run(world.bare(args), plan).expect("it can be traced")
+    tracer
+        .run(world.bare(args), plan)
+        .expect("it can be traced")
 }
 
 /// The numbers of the calls that change something in the inbox.
 fn points(world: &World, args: &[&str]) -> Vec<usize> {
     let outcome = traced(world, args, Plan::Count);
     let in_inbox = |call: &&crate::sweep::calls::Call| {
-        call.paths.iter().any(|path| path.to_string_lossy().contains("inbox/builders"))
+        call.paths
+            .iter()
+            .any(|path| path.to_string_lossy().contains("inbox/builders"))
     };
-    let points: Vec<usize> = outcome.changes().filter(in_inbox).filter_map(|call| call.number).collect();
+    let points: Vec<usize> = outcome
+        .changes()
+        .filter(in_inbox)
+        .filter_map(|call| call.number)
+        .collect();
     assert!(!points.is_empty(), "{outcome:#?}");
     points
 }
@@ -26,7 +34,9 @@ const MOMENTS: [Moment; 3] = [Moment::Before, Moment::Halfway, Moment::After];
 fn a_take_killed_at_any_call_leaves_each_message_in_one_place() {
     // P64 and P65: each of these gives back what the one before took, and takes one of two.
     let town = shop(2);
-    let take = ["take", "--as", "builders", "--lease", "0", "--holder", "doomed"];
+    let take = [
+        "take", "--as", "builders", "--lease", "0", "--holder", "doomed",
+    ];
     town.ok(&take);
     let mut killed = 0;
     for call in points(&town, &take) {
@@ -45,11 +55,18 @@ fn a_take_killed_at_any_call_leaves_each_message_in_one_place() {
 fn a_done_killed_at_any_call_leaves_the_message_in_one_place() {
     // P64 and P65
     let town = shop(1);
-    let say = |words: &[&'static str]| [&["done", "alice/m-0", "--as", "builders", "--holder", "h"], words].concat();
+    let say = |words: &[&'static str]| {
+        [
+            &["done", "alice/m-0", "--as", "builders", "--holder", "h"],
+            words,
+        ]
+        .concat()
+    };
     let seen = town.room("inbox/builders/seen");
     let again = || {
         for name in town.names("inbox/builders/seen") {
-            std::fs::rename(seen.join(&name), town.room("inbox/builders").join(&name)).expect("a file");
+            std::fs::rename(seen.join(&name), town.room("inbox/builders").join(&name))
+                .expect("a file");
         }
         if !town.names("inbox/builders").is_empty() {
             town.ok(&["take", "--as", "builders", "--holder", "h", "--lease", "1h"]);
@@ -60,7 +77,10 @@ fn a_done_killed_at_any_call_leaves_the_message_in_one_place() {
         again();
         let args = say(words);
         let points = points(&town, &args);
-        for (call, moment) in points.iter().flat_map(|call| MOMENTS.map(|moment| (*call, moment))) {
+        for (call, moment) in points
+            .iter()
+            .flat_map(|call| MOMENTS.map(|moment| (*call, moment)))
+        {
             again();
             traced(&town, &args, Plan::Kill { call, moment });
             places(&town, 1);

@@ -3,7 +3,11 @@
 mod alongside;
 mod asking;
 mod following;
-#[cfg(all(target_os = "linux", target_env = "gnu", any(target_arch = "x86_64", target_arch = "aarch64")))]
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 mod killed;
 mod sharing;
 mod taking;
@@ -24,12 +28,23 @@ struct Beside {
 
 impl Beside {
     fn start(world: &World, args: &[&str]) -> Beside {
-        let file = |kind: &str| world.path().join(format!("{}.{kind}", uuid::Uuid::now_v7()));
+        let file = |kind: &str| {
+            world
+                .path()
+                .join(format!("{}.{kind}", uuid::Uuid::now_v7()))
+        };
         let (out, err) = (file("out"), file("err"));
         let open = |path| File::create(path).expect("a file for its words");
         let mut command = world.bare(args);
-        let command = command.stdin(Stdio::null()).stdout(open(&out)).stderr(open(&err));
-        Beside { child: command.spawn().expect("the program starts"), out, err }
+        let command = command
+            .stdin(Stdio::null())
+            .stdout(open(&out))
+            .stderr(open(&err));
+        Beside {
+            child: command.spawn().expect("the program starts"),
+            out,
+            err,
+        }
     }
 
     fn out(&self) -> String {
@@ -49,7 +64,12 @@ impl Beside {
     fn routes(&mut self, world: &World) {
         let pid = self.child.id();
         world.wait("it routes", || {
-            assert!(self.child.try_wait().expect("a child").is_none(), "it ended: {}{}", self.out(), self.err());
+            assert!(
+                self.child.try_wait().expect("a child").is_none(),
+                "it ended: {}{}",
+                self.out(),
+                self.err()
+            );
             let router = world.json(&["status"])["router"].clone();
             router["pid"] == pid && router["mode"] == "alongside"
         });

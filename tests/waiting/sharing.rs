@@ -23,10 +23,20 @@ pub(super) fn shop(count: usize) -> Town {
 
 /// Where each message stands: every one in exactly one place.
 pub(super) fn places(world: &World, count: usize) -> [usize; 3] {
-    let places = ["inbox/builders", "inbox/builders/taken", "inbox/builders/seen"];
+    let places = [
+        "inbox/builders",
+        "inbox/builders/taken",
+        "inbox/builders/seen",
+    ];
     let mut found: BTreeMap<String, usize> = BTreeMap::new();
-    places.iter().flat_map(|place| world.names(place)).for_each(|name| *found.entry(name).or_default() += 1);
-    assert!(found.len() == count && found.values().all(|times| *times == 1), "{found:#?}");
+    places
+        .iter()
+        .flat_map(|place| world.names(place))
+        .for_each(|name| *found.entry(name).or_default() += 1);
+    assert!(
+        found.len() == count && found.values().all(|times| *times == 1),
+        "{found:#?}"
+    );
     places.map(|place| world.names(place).len())
 }
 
@@ -41,7 +51,8 @@ fn eight_processes_share_two_hundred_messages_and_none_is_handed_out_twice() {
             scope.spawn(move || {
                 let mut mine = Vec::new();
                 loop {
-                    let ran = worlds.run(&["take", "--as", "builders", "--holder", &holder, "--json"]);
+                    let ran =
+                        worlds.run(&["take", "--as", "builders", "--holder", &holder, "--json"]);
                     if ran.code == 3 {
                         return mine;
                     }
@@ -53,11 +64,24 @@ fn eight_processes_share_two_hundred_messages_and_none_is_handed_out_twice() {
             })
         };
         let threads: Vec<_> = (0..8).map(work).collect();
-        threads.into_iter().flat_map(|thread| thread.join().expect("a taker")).collect()
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().expect("a taker"))
+            .collect()
     });
-    let bodies: BTreeMap<&str, &str> = handed.iter().map(|(body, holder)| (body.as_str(), holder.as_str())).collect();
+    let bodies: BTreeMap<&str, &str> = handed
+        .iter()
+        .map(|(body, holder)| (body.as_str(), holder.as_str()))
+        .collect();
     assert_eq!((handed.len(), bodies.len()), (200, 200));
-    assert!(bodies.values().collect::<std::collections::BTreeSet<_>>().len() > 1, "one did all the work");
+    assert!(
+        bodies
+            .values()
+            .collect::<std::collections::BTreeSet<_>>()
+            .len()
+            > 1,
+        "one did all the work"
+    );
     assert_eq!(places(&town, 200), [0, 0, 200]);
 }
 
@@ -67,14 +91,22 @@ fn a_taker_killed_at_any_moment_leaves_each_message_in_one_place_and_it_comes_ba
     const COUNT: usize = 20;
     let town = shop(COUNT);
     for n in 0..60 {
-        let mut taker = Beside::start(&town, &["take", "--as", "builders", "--lease", "0", "--holder", "doomed"]);
+        let mut taker = Beside::start(
+            &town,
+            &[
+                "take", "--as", "builders", "--lease", "0", "--holder", "doomed",
+            ],
+        );
         // At a moment that differs from one to the next: after so many looks at it.
         let mut looks = 0;
         town.wait("its moment has come", || {
             looks += 1;
             looks > n % 4 || taker.child.try_wait().expect("a child").is_some()
         });
-        taker.child.kill().expect("it can be killed, if it has not ended");
+        taker
+            .child
+            .kill()
+            .expect("it can be killed, if it has not ended");
         taker.ended(&town);
         places(&town, COUNT);
     }
@@ -93,13 +125,25 @@ fn a_taker_killed_at_any_moment_leaves_each_message_in_one_place_and_it_comes_ba
 fn of_many_that_wait_for_one_message_one_gets_it() {
     // P64
     let town = Town::of(&["alice", "builders"]).run();
-    let mut takers: Vec<Beside> =
-        (0..4).map(|_| Beside::start(&town, &["take", "--as", "builders", "--wait", "1m", "--json"])).collect();
+    let mut takers: Vec<Beside> = (0..4)
+        .map(|_| {
+            Beside::start(
+                &town,
+                &["take", "--as", "builders", "--wait", "1m", "--json"],
+            )
+        })
+        .collect();
     for n in 0..4 {
-        town.mail("alice", &format!("{n}.json"), json!({"to": "builders", "body": n.to_string()}));
+        town.mail(
+            "alice",
+            &format!("{n}.json"),
+            json!({"to": "builders", "body": n.to_string()}),
+        );
         let mut ended = None;
         town.wait("one gets it", || {
-            ended = takers.iter_mut().position(|taker| taker.child.try_wait().expect("a child").is_some());
+            ended = takers
+                .iter_mut()
+                .position(|taker| taker.child.try_wait().expect("a child").is_some());
             ended.is_some()
         });
         let taker = takers.remove(ended.expect("one has ended"));

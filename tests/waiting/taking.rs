@@ -21,18 +21,49 @@ fn seq(taken: &Value) -> String {
 fn the_most_urgent_comes_first_and_then_the_oldest() {
     // P64
     let world = shop();
-    for (priority, body) in [("low", "5"), ("normal", "3"), ("urgent", "1"), ("normal", "4"), ("high", "2")] {
-        world.ok(&["send", "builders", body, "--priority", priority, "--as", "alice"]);
+    for (priority, body) in [
+        ("low", "5"),
+        ("normal", "3"),
+        ("urgent", "1"),
+        ("normal", "4"),
+        ("high", "2"),
+    ] {
+        world.ok(&[
+            "send",
+            "builders",
+            body,
+            "--priority",
+            priority,
+            "--as",
+            "alice",
+        ]);
     }
     for n in 1..=5 {
         let taken = take(&world, &[]);
         assert_eq!(taken["message"]["body"], n.to_string());
         let file = taken["file"].as_str().expect("a path");
-        assert!(file.starts_with("inbox/builders/taken/") && world.room(file).exists(), "{taken}");
+        assert!(
+            file.starts_with("inbox/builders/taken/") && world.room(file).exists(),
+            "{taken}"
+        );
     }
-    assert!(world.fails(3, &["take", "--as", "builders"]).contains("no message to lease"));
-    assert!(world.fails(4, &["take", "--as", "builders", "--wait", "50ms"]).contains("50ms"));
-    assert_eq!((world.names("inbox/builders").len(), world.names("inbox/builders/taken").len()), (0, 5));
+    assert!(
+        world
+            .fails(3, &["take", "--as", "builders"])
+            .contains("no message to lease")
+    );
+    assert!(
+        world
+            .fails(4, &["take", "--as", "builders", "--wait", "50ms"])
+            .contains("50ms")
+    );
+    assert_eq!(
+        (
+            world.names("inbox/builders").len(),
+            world.names("inbox/builders/taken").len()
+        ),
+        (0, 5)
+    );
 }
 
 #[test]
@@ -41,18 +72,37 @@ fn done_moves_it_to_seen_and_give_back_to_the_inbox() {
     let world = shop();
     world.send("alice", "builders", "one");
     let shown = world.run(&["take", "--as", "builders"]);
-    assert!(shown.out.ends_with("one\n") && shown.err.contains("leased by process"), "{shown:?}");
-    let id = world.read(&format!("inbox/builders/taken/{}", world.names("inbox/builders/taken")[0]))["id"].clone();
+    assert!(
+        shown.out.ends_with("one\n") && shown.err.contains("leased by process"),
+        "{shown:?}"
+    );
+    let id = world.read(&format!(
+        "inbox/builders/taken/{}",
+        world.names("inbox/builders/taken")[0]
+    ))["id"]
+        .clone();
     let id = id.as_str().expect("an id");
-    assert!(world.ok(&["done", id, "--give-back", "--as", "builders"]).contains("released"));
+    assert!(
+        world
+            .ok(&["done", id, "--give-back", "--as", "builders"])
+            .contains("released")
+    );
     assert_eq!(world.names("inbox/builders").len(), 1);
     let again = take(&world, &[]);
     assert_eq!(again["lease"]["times"], 2);
-    assert_eq!(world.json(&["done", &seq(&again), "--as", "builders"])["state"], "done");
+    assert_eq!(
+        world.json(&["done", &seq(&again), "--as", "builders"])["state"],
+        "done"
+    );
     assert_eq!(world.names("inbox/builders/seen").len(), 1);
-    assert_eq!(world.json(&["done", id, "--as", "builders"])["state"], "done_before");
+    assert_eq!(
+        world.json(&["done", id, "--as", "builders"])["state"],
+        "done_before"
+    );
     world.fails(3, &["done", "nothing", "--as", "builders"]);
-    let left = std::fs::read_dir(world.room("inbox/builders/taken")).expect("it is there").count();
+    let left = std::fs::read_dir(world.room("inbox/builders/taken"))
+        .expect("it is there")
+        .count();
     assert_eq!(left, 1, "only the lock is left");
 }
 
@@ -75,10 +125,20 @@ fn what_is_not_heard_of_comes_back_and_a_late_done_hears_who_has_it() {
         second.as_ref().is_some_and(|ran| ran.code == 0)
     });
     let second = second.expect("it was taken again");
-    assert!(second.err.contains("returned ") && second.err.contains("first"), "{second:?}");
-    for args in [&["done", &seq][..], &["done", &seq, "--holder", "first"], &["done", &seq, "--renew"]] {
+    assert!(
+        second.err.contains("returned ") && second.err.contains("first"),
+        "{second:?}"
+    );
+    for args in [
+        &["done", &seq][..],
+        &["done", &seq, "--holder", "first"],
+        &["done", &seq, "--renew"],
+    ] {
         let said = world.fails(65, &[args, &["--as", "builders"]].concat());
-        assert!(said.contains("is leased to second") && said.contains("until"), "{said}");
+        assert!(
+            said.contains("is leased to second") && said.contains("until"),
+            "{said}"
+        );
     }
     assert_eq!(world.names("inbox/builders/taken").len(), 1);
     world.ok(&["done", &seq, "--as", "builders", "--holder", "second"]);
@@ -89,25 +149,78 @@ fn a_late_done_of_what_nobody_else_has_taken_counts() {
     let world = shop_with("one");
     let taken = take(&world, &["--lease", "0", "--holder", "first"]);
     world.send("alice", "builders", "more urgent");
-    world.ok(&["send", "builders", "more urgent", "--priority", "urgent", "--as", "alice"]);
-    assert_eq!(take(&world, &["--holder", "second"])["message"]["body"], "more urgent");
-    assert_eq!(world.names("inbox/builders").len(), 2, "the first was given back");
-    world.fails(65, &["done", &seq(&taken), "--renew", "--as", "builders", "--holder", "first"]);
-    let done = world.json(&["done", &seq(&taken), "--as", "builders", "--holder", "first"]);
+    world.ok(&[
+        "send",
+        "builders",
+        "more urgent",
+        "--priority",
+        "urgent",
+        "--as",
+        "alice",
+    ]);
+    assert_eq!(
+        take(&world, &["--holder", "second"])["message"]["body"],
+        "more urgent"
+    );
+    assert_eq!(
+        world.names("inbox/builders").len(),
+        2,
+        "the first was given back"
+    );
+    world.fails(
+        65,
+        &[
+            "done",
+            &seq(&taken),
+            "--renew",
+            "--as",
+            "builders",
+            "--holder",
+            "first",
+        ],
+    );
+    let done = world.json(&[
+        "done",
+        &seq(&taken),
+        "--as",
+        "builders",
+        "--holder",
+        "first",
+    ]);
     assert_eq!(done["state"], "done_late");
-    assert_eq!((world.names("inbox/builders").len(), world.names("inbox/builders/seen").len()), (1, 1));
+    assert_eq!(
+        (
+            world.names("inbox/builders").len(),
+            world.names("inbox/builders/seen").len()
+        ),
+        (1, 1)
+    );
 }
 
 #[test]
 fn a_lease_can_be_made_longer() {
     let world = shop_with("one");
     let taken = take(&world, &["--lease", "1h", "--holder", "first"]);
-    let renewed = ["done", &seq(&taken), "--renew", "--lease", "2h", "--as", "builders", "--holder", "first"];
+    let renewed = [
+        "done",
+        &seq(&taken),
+        "--renew",
+        "--lease",
+        "2h",
+        "--as",
+        "builders",
+        "--holder",
+        "first",
+    ];
     assert_eq!(world.json(&renewed)["state"], "renewed");
     let at = |minutes: i64| (chrono::Utc::now() + chrono::Duration::minutes(minutes)).to_rfc3339();
     let take_at = |minutes: i64| {
         let mut take = world.program(&["take", "--as", "builders"]);
-        take.env("MAILBAG_TEST_NOW", at(minutes)).output().expect("it runs").status.code()
+        take.env("MAILBAG_TEST_NOW", at(minutes))
+            .output()
+            .expect("it runs")
+            .status
+            .code()
     };
     assert_eq!((take_at(90), take_at(121)), (Some(3), Some(0)));
     world.fails(2, &["done", "1", "--lease", "1h", "--as", "builders"]);
@@ -124,9 +237,13 @@ fn what_was_taken_by_hand_has_ten_minutes() {
     world.fails(3, &["take", "--as", "builders"]);
     let later = (chrono::Utc::now() + chrono::Duration::minutes(11)).to_rfc3339();
     let mut take = world.program(&["take", "--as", "builders"]);
-    let output = take.env("MAILBAG_TEST_NOW", later).output().expect("it runs");
+    let output = take
+        .env("MAILBAG_TEST_NOW", later)
+        .output()
+        .expect("it runs");
     assert!(
-        output.status.success() && String::from_utf8_lossy(&output.stderr).contains("an unknown process"),
+        output.status.success()
+            && String::from_utf8_lossy(&output.stderr).contains("an unknown process"),
         "{output:?}"
     );
 }
@@ -136,17 +253,33 @@ fn what_could_not_be_shown_is_not_handed_out() {
     let world = shop_with(&"x".repeat(1000));
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
-    world.bare(&["take", "--as", "builders"]).stdout(writer).status().expect("it runs");
-    assert_eq!((world.names("inbox/builders").len(), world.names("inbox/builders/taken").len()), (1, 0));
+    world
+        .bare(&["take", "--as", "builders"])
+        .stdout(writer)
+        .status()
+        .expect("it runs");
+    assert_eq!(
+        (
+            world.names("inbox/builders").len(),
+            world.names("inbox/builders/taken").len()
+        ),
+        (1, 0)
+    );
 }
 
 #[test]
 fn a_file_with_the_longest_name_can_be_taken_too() {
     let world = shop();
     let name = format!("{}.json", "n".repeat(250));
-    world.write(&format!("inbox/builders/{name}"), r#"{"id": "long", "from": "alice", "body": "by hand"}"#);
+    world.write(
+        &format!("inbox/builders/{name}"),
+        r#"{"id": "long", "from": "alice", "body": "by hand"}"#,
+    );
     let taken = take(&world, &["--lease", "1h"])["message"].to_string();
-    assert!(taken.contains("by hand") && taken.contains("sender unknown"), "{taken}");
+    assert!(
+        taken.contains("by hand") && taken.contains("sender unknown"),
+        "{taken}"
+    );
     world.ok(&["done", &name, "--as", "builders"]);
     assert_eq!(world.names("inbox/builders/seen"), [name]);
 }
@@ -155,15 +288,31 @@ fn a_file_with_the_longest_name_can_be_taken_too() {
 fn who_waits_gets_what_comes_and_what_lapses_meanwhile() {
     // P65
     let world = shop();
-    let mut waiting =
-        Beside::start(&world, &["take", "--as", "builders", "--wait", "1m", "--json", "--lease", "300ms"]);
+    let mut waiting = Beside::start(
+        &world,
+        &[
+            "take", "--as", "builders", "--wait", "1m", "--json", "--lease", "300ms",
+        ],
+    );
     waiting.routes(&world);
-    world.drop_file("alice", "x.json", json!({"to": "builders", "body": "comes"}).to_string());
+    world.drop_file(
+        "alice",
+        "x.json",
+        json!({"to": "builders", "body": "comes"}).to_string(),
+    );
     let taken: Value = serde_json::from_str(&waiting.ends(&world, 0)).expect("JSON");
     assert_eq!(taken["message"]["body"], "comes");
     let again = take(&world, &["--wait", "1m"]);
-    assert!(again["given_back"][0]["holder"].as_str().is_some_and(|holder| holder.starts_with("process ")), "{again}");
-    assert_eq!((&again["message"]["body"], &again["lease"]["times"]), (&json!("comes"), &json!(2)));
+    assert!(
+        again["given_back"][0]["holder"]
+            .as_str()
+            .is_some_and(|holder| holder.starts_with("process ")),
+        "{again}"
+    );
+    assert_eq!(
+        (&again["message"]["body"], &again["lease"]["times"]),
+        (&json!("comes"), &json!(2))
+    );
 }
 
 #[test]
@@ -189,25 +338,46 @@ fn a_name_that_is_taken_where_a_message_goes_keeps_it_from_going_nowhere() {
     let world = World::with(&["alice", "bob"]);
     let handed = |body: &str| {
         world.send("alice", "bob", body);
-        world.json(&["take", "--as", "bob"])["message"]["id"].as_str().expect("an id").to_owned()
+        world.json(&["take", "--as", "bob"])["message"]["id"]
+            .as_str()
+            .expect("an id")
+            .to_owned()
     };
     let id = handed("done with");
     let name = world.names("inbox/bob/taken").remove(0);
     world.write(&format!("inbox/bob/seen/{name}"), "{}");
     world.ok(&["done", &id, "--as", "bob"]);
-    assert_eq!((world.names("inbox/bob/taken").len(), world.names("inbox/bob/seen").len()), (0, 2));
+    assert_eq!(
+        (
+            world.names("inbox/bob/taken").len(),
+            world.names("inbox/bob/seen").len()
+        ),
+        (0, 2)
+    );
     let id = handed("given back");
     let name = world.names("inbox/bob/taken").remove(0);
     let bytes = std::fs::read(world.room(&format!("inbox/bob/taken/{name}"))).expect("the message");
     world.write(&format!("inbox/bob/{name}"), &bytes);
-    assert!(world.run(&["take", "--as", "bob"]).out.is_empty(), "it is handed out already");
+    assert!(
+        world.run(&["take", "--as", "bob"]).out.is_empty(),
+        "it is handed out already"
+    );
     world.write(&format!("inbox/bob/{name}"), &bytes);
     world.ok(&["done", &id, "--give-back", "--as", "bob"]);
-    assert_eq!((world.bodies("bob"), world.names("inbox/bob/taken").len()), (vec!["given back".to_owned()], 0));
+    assert_eq!(
+        (world.bodies("bob"), world.names("inbox/bob/taken").len()),
+        (vec!["given back".to_owned()], 0)
+    );
     world.ok(&["read", "--as", "bob"]);
     let id = world.send("alice", "bob", "taken back");
     let name = world.names("inbox/bob").remove(0);
     world.write(&format!("inbox/bob/expired/{name}"), "{}");
     world.ok(&["ack", &id, "--state", "withdrawn", "--as", "alice"]);
-    assert_eq!((world.bodies("bob").len(), world.names("inbox/bob/expired").len()), (0, 2));
+    assert_eq!(
+        (
+            world.bodies("bob").len(),
+            world.names("inbox/bob/expired").len()
+        ),
+        (0, 2)
+    );
 }

@@ -15,13 +15,28 @@ fn mail_that_is_there_already_counts_and_stays_unread() {
     world.send("alice", "bob", "the first");
     world.send("alice", "bob", "the second");
     let shown = world.ok(&["wait", "--as", "bob", "--timeout", "0"]);
-    assert!(shown.contains("from: alice") && shown.ends_with("the first\n"), "{shown}");
+    assert!(
+        shown.contains("from: alice") && shown.ends_with("the first\n"),
+        "{shown}"
+    );
     let names = world.names("inbox/bob");
-    assert_eq!((names.len(), world.names("inbox/bob/.announced")), (2, names[..1].to_vec()));
+    assert_eq!(
+        (names.len(), world.names("inbox/bob/.announced")),
+        (2, names[..1].to_vec())
+    );
     // Who asks again is told again, marker or not.
     let all = world.json(&["wait", "--as", "bob", "--timeout", "0", "--all", "--read"]);
-    assert_eq!((all[0]["body"].as_str(), all[1]["body"].as_str()), (Some("the first"), Some("the second")));
-    assert_eq!((world.names("inbox/bob").len(), world.names("inbox/bob/seen").len()), (0, 2));
+    assert_eq!(
+        (all[0]["body"].as_str(), all[1]["body"].as_str()),
+        (Some("the first"), Some("the second"))
+    );
+    assert_eq!(
+        (
+            world.names("inbox/bob").len(),
+            world.names("inbox/bob/seen").len()
+        ),
+        (0, 2)
+    );
 }
 
 #[test]
@@ -33,23 +48,62 @@ fn nothing_in_time_is_a_status_of_its_own() {
     }
     let error = world.fails(4, &["wait", "--as", "bob", "--timeout", "50ms", "--json"]);
     let error: Value = serde_json::from_str(&error).expect("JSON");
-    assert_eq!((&error["error"]["code"], &error["error"]["exit"]), (&json!("timeout"), &json!(4)));
-    assert!(world.fails(2, &["wait", "--as", "bob", "--timeout", "soon"]).contains("30s"));
+    assert_eq!(
+        (&error["error"]["code"], &error["error"]["exit"]),
+        (&json!("timeout"), &json!(4))
+    );
+    assert!(
+        world
+            .fails(2, &["wait", "--as", "bob", "--timeout", "soon"])
+            .contains("30s")
+    );
 }
 
 #[test]
 fn only_mail_that_fits_ends_the_wait() {
     let world = World::with(&["alice", "bob", "carol"]);
     world.send("carol", "bob", "from somebody else");
-    world.ok(&["send", "bob", "of another type", "--as", "alice", "--thread", "t-1"]);
+    world.ok(&[
+        "send",
+        "bob",
+        "of another type",
+        "--as",
+        "alice",
+        "--thread",
+        "t-1",
+    ]);
     world.write("inbox/bob/0.json", "garbage");
-    let wanted = ["wait", "--as", "bob", "--from", "@alice", "--thread", "t-1", "--type", "answer", "--timeout"];
+    let wanted = [
+        "wait",
+        "--as",
+        "bob",
+        "--from",
+        "@alice",
+        "--thread",
+        "t-1",
+        "--type",
+        "answer",
+        "--timeout",
+    ];
     world.fails(4, &[&wanted[..], &["0"]].concat());
     let waiting = Beside::start(&world, &[&wanted[..], &["1m", "--json"]].concat());
-    world.ok(&["send", "bob", "of another thread", "--as", "alice", "--type", "answer"]);
-    world.ok(&["send", "bob", "this one", "--as", "alice", "--type", "answer", "--thread", "t-1"]);
+    world.ok(&[
+        "send",
+        "bob",
+        "of another thread",
+        "--as",
+        "alice",
+        "--type",
+        "answer",
+    ]);
+    world.ok(&[
+        "send", "bob", "this one", "--as", "alice", "--type", "answer", "--thread", "t-1",
+    ]);
     let told: Value = serde_json::from_str(&waiting.ends(&world, 0)).expect("JSON");
-    assert_eq!((told.as_array().map(Vec::len), &told[0]["body"]), (Some(1), &json!("this one")));
+    assert_eq!(
+        (told.as_array().map(Vec::len), &told[0]["body"]),
+        (Some(1), &json!("this one"))
+    );
 }
 
 #[test]
@@ -58,22 +112,56 @@ fn a_file_that_somebody_writes_by_hand_is_told_once_it_is_a_message() {
     world.write("inbox/bob/x.json", r#"{"from": "alice", "body": "#);
     let waiting = Beside::start(&world, &["wait", "--as", "bob", "--timeout", "1m"]);
     world.fails(4, &["wait", "--as", "bob", "--timeout", "0"]);
-    world.write("inbox/bob/x.json", r#"{"from": "alice", "body": "by hand"}"#);
+    world.write(
+        "inbox/bob/x.json",
+        r#"{"from": "alice", "body": "by hand"}"#,
+    );
     let shown = waiting.ends(&world, 0);
-    assert!(shown.contains("by hand") && shown.contains("sender unknown"), "{shown}");
+    assert!(
+        shown.contains("by hand") && shown.contains("sender unknown"),
+        "{shown}"
+    );
     let garbage = world.write("inbox/bob/a.json", "{");
     let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
-    let file = std::fs::File::options().write(true).open(garbage).expect("a file");
+    let file = std::fs::File::options()
+        .write(true)
+        .open(garbage)
+        .expect("a file");
     file.set_modified(long_ago).expect("its time can be set");
-    assert!(world.ok(&["wait", "--as", "bob", "--timeout", "0"]).contains("not a message"));
+    assert!(
+        world
+            .ok(&["wait", "--as", "bob", "--timeout", "0"])
+            .contains("not a message")
+    );
 }
 
 #[test]
 fn what_can_never_come_is_refused_at_once() {
     let world = World::with(&["alice", "bob"]);
-    assert!(world.fails(3, &["wait", "--as", "bob", "--from", "alcie"]).contains("alice"));
-    assert!(world.fails(2, &["wait", "--as", "bob", "--type", "anwser"]).contains("answer"));
-    world.fails(4, &["wait", "--as", "bob", "--from", "mailbag", "--type", "x-mine", "--timeout", "0"]);
+    assert!(
+        world
+            .fails(3, &["wait", "--as", "bob", "--from", "alcie"])
+            .contains("alice")
+    );
+    assert!(
+        world
+            .fails(2, &["wait", "--as", "bob", "--type", "anwser"])
+            .contains("answer")
+    );
+    world.fails(
+        4,
+        &[
+            "wait",
+            "--as",
+            "bob",
+            "--from",
+            "mailbag",
+            "--type",
+            "x-mine",
+            "--timeout",
+            "0",
+        ],
+    );
 }
 
 #[test]
@@ -105,13 +193,34 @@ fn what_could_not_be_printed_was_not_announced() {
     world.send("alice", "bob", &"x".repeat(1000));
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
-    let status = world.bare(&["wait", "--as", "bob", "--read"]).stdout(writer).status();
+    let status = world
+        .bare(&["wait", "--as", "bob", "--read"])
+        .stdout(writer)
+        .status();
     assert!(status.expect("it runs").success());
-    assert_eq!((world.names("inbox/bob").len(), world.names("inbox/bob/.announced").len()), (1, 0));
-    let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else { return skip("no /dev/full") };
-    let status = world.bare(&["wait", "--as", "bob", "--read"]).stdout(full).stderr(Stdio::null()).status();
+    assert_eq!(
+        (
+            world.names("inbox/bob").len(),
+            world.names("inbox/bob/.announced").len()
+        ),
+        (1, 0)
+    );
+    let Ok(full) = std::fs::OpenOptions::new().write(true).open("/dev/full") else {
+        return skip("no /dev/full");
+    };
+    let status = world
+        .bare(&["wait", "--as", "bob", "--read"])
+        .stdout(full)
+        .stderr(Stdio::null())
+        .status();
     assert!(!status.expect("it runs").success());
-    assert_eq!((world.names("inbox/bob").len(), world.names("inbox/bob/.announced").len()), (1, 0));
+    assert_eq!(
+        (
+            world.names("inbox/bob").len(),
+            world.names("inbox/bob/.announced").len()
+        ),
+        (1, 0)
+    );
 }
 
 #[test]
@@ -123,7 +232,11 @@ fn a_marker_that_somebody_else_made_is_not_taken_away() {
     world.write(&format!("inbox/bob/.announced/{name}"), "");
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
-    world.bare(&["wait", "--as", "bob"]).stdout(writer).status().expect("it runs");
+    world
+        .bare(&["wait", "--as", "bob"])
+        .stdout(writer)
+        .status()
+        .expect("it runs");
     assert_eq!(world.names("inbox/bob/.announced"), [name]);
 }
 

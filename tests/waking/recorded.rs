@@ -9,27 +9,53 @@ use std::time::Duration;
 /// The steps of the wakes for a message, as `trace` shows them to its sender.
 fn steps(world: &World, reference: &str) -> Vec<String> {
     let trace = world.json(&["trace", reference]);
-    let wakes = trace["recipients"][0]["wakes"].as_array().cloned().unwrap_or_default();
-    wakes.iter().map(|wake| wake["step"].as_str().unwrap_or_default().to_owned()).collect()
+    let wakes = trace["recipients"][0]["wakes"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    wakes
+        .iter()
+        .map(|wake| wake["step"].as_str().unwrap_or_default().to_owned())
+        .collect()
 }
 
 /// The failed wakes in `pending.json`, and those that the command lists.
 fn failed(world: &World) -> (usize, usize) {
-    let of_wakes = |list: &Value| list.as_array().into_iter().flatten().filter(|item| item["kind"] == "wake").count();
-    let file: Value = serde_json::from_str(&std::fs::read_to_string(world.room("pending.json")).unwrap_or_default())
-        .unwrap_or_default();
-    (of_wakes(&file["pending"]["human"]), of_wakes(&world.json(&["pending", "--as", "human"])["items"]))
+    let of_wakes = |list: &Value| {
+        list.as_array()
+            .into_iter()
+            .flatten()
+            .filter(|item| item["kind"] == "wake")
+            .count()
+    };
+    let file: Value = serde_json::from_str(
+        &std::fs::read_to_string(world.room("pending.json")).unwrap_or_default(),
+    )
+    .unwrap_or_default();
+    (
+        of_wakes(&file["pending"]["human"]),
+        of_wakes(&world.json(&["pending", "--as", "human"])["items"]),
+    )
 }
 
 #[test]
 fn the_sender_sees_that_a_wake_was_requested_started_and_succeeded() {
     // P198
     let town = town(alarm(&["{agent}"]));
-    town.mail("alice", "a.json", json!({"id": "m1", "to": "bob", "body": "hello"}));
+    town.mail(
+        "alice",
+        "a.json",
+        json!({"id": "m1", "to": "bob", "body": "hello"}),
+    );
     wait_for(&town, 1);
-    town.wait("it is in the log", || steps(&town, "alice/m1") == ["requested", "started", "succeeded"]);
+    town.wait("it is in the log", || {
+        steps(&town, "alice/m1") == ["requested", "started", "succeeded"]
+    });
     let trace = town.ok(&["trace", "alice/m1"]);
-    assert!(trace.contains("bob: delivered") && trace.contains("  wake succeeded\n"), "{trace}");
+    assert!(
+        trace.contains("bob: delivered") && trace.contains("  wake succeeded\n"),
+        "{trace}"
+    );
     assert_eq!(failed(&town), (0, 0));
     town.verify();
 }
@@ -39,16 +65,34 @@ fn a_wake_that_failed_needs_the_human_until_another_one_succeeds() {
     // P198
     let script = "test -e repaired || { echo 'no such bell'; exit 3; }; echo rang >> woken";
     let town = town(json!({"argv": ["sh", "-c", script], "every": "1s"}));
-    town.mail("alice", "a.json", json!({"id": "m1", "to": "bob", "body": "hello"}));
+    town.mail(
+        "alice",
+        "a.json",
+        json!({"id": "m1", "to": "bob", "body": "hello"}),
+    );
     town.wait("the list has it", || failed(&town) == (1, 1));
     let failure = town.json(&["trace", "alice/m1"])["recipients"][0]["wakes"][2].clone();
-    assert_eq!((&failure["step"], &failure["why"]), (&json!("failed"), &json!("sh: exit status: 3 no such bell")));
-    assert!(town.ok(&["who"]).contains("wake failed just now: sh: exit status: 3 no such bell"));
+    assert_eq!(
+        (&failure["step"], &failure["why"]),
+        (&json!("failed"), &json!("sh: exit status: 3 no such bell"))
+    );
+    assert!(
+        town.ok(&["who"])
+            .contains("wake failed just now: sh: exit status: 3 no such bell")
+    );
     town.write("../repaired", "");
-    town.mail("alice", "b.json", json!({"id": "m2", "to": "bob", "body": "hello again"}));
+    town.mail(
+        "alice",
+        "b.json",
+        json!({"id": "m2", "to": "bob", "body": "hello again"}),
+    );
     wait_for(&town, 1);
     town.wait("the list is empty", || failed(&town) == (0, 0));
-    assert_eq!(steps(&town, "alice/m1").len(), 6, "the failed one was tried again with the next mail");
+    assert_eq!(
+        steps(&town, "alice/m1").len(),
+        6,
+        "the failed one was tried again with the next mail"
+    );
 }
 
 #[test]
@@ -65,19 +109,36 @@ fn a_failed_wake_is_no_longer_listed_when_its_mail_is_read() {
 fn the_human_dismisses_a_failed_wake_by_its_number_and_the_next_failure_is_listed() {
     // P159
     let town = town(json!({"argv": ["/no/such/program"], "every": "1s"}));
-    town.mail("alice", "a.json", json!({"id": "m1", "to": "bob", "body": "hello"}));
+    town.mail(
+        "alice",
+        "a.json",
+        json!({"id": "m1", "to": "bob", "body": "hello"}),
+    );
     town.wait("the list has it", || failed(&town) == (1, 1));
     let number = town.json(&["pending", "--as", "human"])["items"][0]["seq"].to_string();
     assert_eq!(town.json(&["trace", "alice/m1"])["seq"].to_string(), number);
     let refused = World::run(&town, &["dismiss", &number, "--as", "alice"]);
-    assert!(refused.code != 0 && refused.err.contains("only who got it"), "{refused:?}");
+    assert!(
+        refused.code != 0 && refused.err.contains("only who got it"),
+        "{refused:?}"
+    );
     assert_eq!(failed(&town), (1, 1));
     town.ok(&["dismiss", &number, "--as", "human"]);
     town.wait("the list is empty", || failed(&town) == (0, 0));
-    assert!(town.ok(&["trace", "alice/m1"]).contains("bob: delivered"), "it is bob's to close");
+    assert!(
+        town.ok(&["trace", "alice/m1"]).contains("bob: delivered"),
+        "it is bob's to close"
+    );
     let again = World::run(&town, &["dismiss", &number, "--as", "human"]);
-    assert!(again.code != 0, "there is nothing to dismiss any more: {again:?}");
-    town.mail("alice", "b.json", json!({"to": "bob", "body": "hello again"}));
+    assert!(
+        again.code != 0,
+        "there is nothing to dismiss any more: {again:?}"
+    );
+    town.mail(
+        "alice",
+        "b.json",
+        json!({"to": "bob", "body": "hello again"}),
+    );
     town.wait("the list has the next one", || failed(&town) == (1, 1));
     town.verify();
 }
@@ -86,16 +147,28 @@ fn the_human_dismisses_a_failed_wake_by_its_number_and_the_next_failure_is_liste
 fn a_router_that_starts_again_wakes_nobody_for_the_same_mail() {
     // P198
     let mut town = town(alarm(&["{count}"]));
-    town.mail("alice", "a.json", json!({"id": "m1", "to": "bob", "body": "hello"}));
+    town.mail(
+        "alice",
+        "a.json",
+        json!({"id": "m1", "to": "bob", "body": "hello"}),
+    );
     wait_for(&town, 1);
     town.wait("it is in the log", || steps(&town, "alice/m1").len() == 3);
     town.router().signal(rustix::process::Signal::KILL);
     town.ended();
     std::fs::remove_file(town.room("spool/checkpoint")).ok();
     town.start(&[]);
-    town.mail("alice", "b.json", json!({"to": "bob", "priority": "low", "body": "by the way"}));
+    town.mail(
+        "alice",
+        "b.json",
+        json!({"to": "bob", "priority": "low", "body": "by the way"}),
+    );
     town.wait_for_mail("bob", 2);
-    assert!(!so_within(Duration::from_secs(3), || rung(&town).len() > 1), "{:?}", rung(&town));
+    assert!(
+        !so_within(Duration::from_secs(3), || rung(&town).len() > 1),
+        "{:?}",
+        rung(&town)
+    );
     town.mail("alice", "c.json", json!({"to": "bob", "body": "again"}));
     wait_for(&town, 2);
 }
@@ -105,8 +178,17 @@ fn mail_without_a_program_to_wake_leaves_no_record_of_it() {
     let town = Town::of(&["alice", "bob"]).run();
     town.mail("alice", "a.json", json!({"to": "bob", "body": "hello"}));
     town.wait_for_mail("bob", 1);
-    assert!(!so_within(Duration::from_secs(2), || log(&town).contains("\"wakes\"")), "{}", log(&town));
-    assert_eq!(log(&town).lines().count(), 2, "the room and the message: {}", log(&town));
+    assert!(
+        !so_within(Duration::from_secs(2), || log(&town).contains("\"wakes\"")),
+        "{}",
+        log(&town)
+    );
+    assert_eq!(
+        log(&town).lines().count(),
+        2,
+        "the room and the message: {}",
+        log(&town)
+    );
 }
 
 fn log(world: &World) -> String {
@@ -115,21 +197,36 @@ fn log(world: &World) -> String {
 
 /// Fires a hook of bob's session, which idles after it.
 fn hook_at(world: &World, time: &str, event: &str) -> String {
-    let input = json!({"hook_event_name": event, "session_id": "s1", "source": "startup"}).to_string();
+    let input =
+        json!({"hook_event_name": event, "session_id": "s1", "source": "startup"}).to_string();
     let mut hook = world.program(&["hook", "claude", "--as", "bob"]);
-    let output = hook.env("MAILBAG_TEST_NOW", format!("2026-01-05T{time}:00Z")).write_stdin(input).output();
+    let output = hook
+        .env("MAILBAG_TEST_NOW", format!("2026-01-05T{time}:00Z"))
+        .write_stdin(input)
+        .output();
     String::from_utf8(output.expect("the program runs").stdout).expect("text")
 }
 
 fn at(world: &World, time: &str, args: &[&str]) -> String {
-    let output = world.program(args).env("MAILBAG_TEST_NOW", format!("2026-01-05T{time}:00Z")).output();
+    let output = world
+        .program(args)
+        .env("MAILBAG_TEST_NOW", format!("2026-01-05T{time}:00Z"))
+        .output();
     let output = output.expect("the program runs");
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{args:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout).expect("text")
 }
 
 fn alerts(world: &World) -> Vec<Value> {
-    world.inbox("human").into_iter().filter(|mail| mail["type"] == "alert").collect()
+    world
+        .inbox("human")
+        .into_iter()
+        .filter(|mail| mail["type"] == "alert")
+        .collect()
 }
 
 #[test]
@@ -137,14 +234,31 @@ fn an_idle_session_that_leaves_its_mail_is_told_once_more_and_then_the_human() {
     // P199
     let world = World::with(&["alice", "bob"]);
     hook_at(&world, "09:59", "SessionStart");
-    world.drop_file("alice", "a.json", json!({"id": "m1", "to": "bob", "body": "anybody there?"}).to_string());
+    world.drop_file(
+        "alice",
+        "a.json",
+        json!({"id": "m1", "to": "bob", "body": "anybody there?"}).to_string(),
+    );
     at(&world, "10:00", &["run", "--once"]);
     assert!(hook_at(&world, "10:01", "UserPromptSubmit").contains("anybody there?"));
     hook_at(&world, "10:02", "Stop");
     at(&world, "16:01", &["run", "--once"]);
-    assert_eq!((world.names("inbox/bob/.announced").len(), alerts(&world).len()), (1, 0), "six hours since the stop");
+    assert_eq!(
+        (
+            world.names("inbox/bob/.announced").len(),
+            alerts(&world).len()
+        ),
+        (1, 0),
+        "six hours since the stop"
+    );
     at(&world, "16:03", &["run", "--once"]);
-    assert_eq!((world.names("inbox/bob/.announced").len(), alerts(&world).len()), (0, 0));
+    assert_eq!(
+        (
+            world.names("inbox/bob/.announced").len(),
+            alerts(&world).len()
+        ),
+        (0, 0)
+    );
     assert!(at(&world, "16:03", &["trace", "alice/m1"]).contains("wake again\n"));
     for time in ["16:04", "16:12"] {
         at(&world, time, &["run", "--once"]);
@@ -154,11 +268,20 @@ fn an_idle_session_that_leaves_its_mail_is_told_once_more_and_then_the_human() {
         at(&world, time, &["run", "--once"]);
         assert_eq!(alerts(&world).len(), 1, "{time}");
     }
-    let body = alerts(&world)[0]["body"].as_str().unwrap_or_default().to_owned();
-    assert!(body.contains("It was woken once more at 2026-01-05T16:03:00"), "{body}");
+    let body = alerts(&world)[0]["body"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    assert!(
+        body.contains("It was woken once more at 2026-01-05T16:03:00"),
+        "{body}"
+    );
     assert_eq!(log(&world).matches("\"step\":\"again\"").count(), 1);
     let trace = at(&world, "23:00", &["trace", "alice/m1"]);
-    assert!(trace.contains("announced\n") && trace.contains("wake again\n"), "{trace}");
+    assert!(
+        trace.contains("announced\n") && trace.contains("wake again\n"),
+        "{trace}"
+    );
 }
 
 #[test]
@@ -166,27 +289,51 @@ fn a_session_that_answers_to_the_second_wake_is_not_reported() {
     // P199
     let world = World::with(&["alice", "bob"]);
     hook_at(&world, "10:00", "SessionStart");
-    at(&world, "10:00", &["send", "bob", "anybody there?", "--as", "alice"]);
+    at(
+        &world,
+        "10:00",
+        &["send", "bob", "anybody there?", "--as", "alice"],
+    );
     hook_at(&world, "10:01", "UserPromptSubmit");
     hook_at(&world, "10:02", "Stop");
     at(&world, "16:03", &["run", "--once"]);
-    assert!(hook_at(&world, "16:05", "UserPromptSubmit").contains("anybody there?"), "it is announced once more");
+    assert!(
+        hook_at(&world, "16:05", "UserPromptSubmit").contains("anybody there?"),
+        "it is announced once more"
+    );
     hook_at(&world, "16:06", "Stop");
     for time in ["16:20", "22:00"] {
         at(&world, time, &["run", "--once"]);
     }
     assert_eq!(alerts(&world).len(), 0, "it was seen at 16:06");
     at(&world, "22:07", &["run", "--once"]);
-    assert_eq!((alerts(&world).len(), log(&world).matches("\"step\":\"again\"").count()), (0, 2), "and idled again");
+    assert_eq!(
+        (
+            alerts(&world).len(),
+            log(&world).matches("\"step\":\"again\"").count()
+        ),
+        (0, 2),
+        "and idled again"
+    );
 }
 
 #[test]
 fn an_agent_without_a_session_is_reported_at_once() {
     // P199
     let world = World::with(&["alice", "bob"]);
-    at(&world, "10:00", &["send", "bob", "anybody there?", "--as", "alice"]);
+    at(
+        &world,
+        "10:00",
+        &["send", "bob", "anybody there?", "--as", "alice"],
+    );
     at(&world, "16:01", &["run", "--once"]);
-    assert_eq!((alerts(&world).len(), log(&world).matches("\"step\":\"again\"").count()), (1, 0));
+    assert_eq!(
+        (
+            alerts(&world).len(),
+            log(&world).matches("\"step\":\"again\"").count()
+        ),
+        (1, 0)
+    );
 }
 
 #[test]
@@ -196,16 +343,30 @@ fn a_program_that_wakes_runs_once_more_for_mail_that_is_left_unread() {
     let mut town = Town::with(&[json!({"id": "alice"}), json!({"id": "bob", "wake": wake})])
         .settings("durability = \"process\"\nstale_after = \"4s\"\n");
     for event in ["SessionStart", "UserPromptSubmit", "Stop"] {
-        let input = json!({"hook_event_name": event, "session_id": "s1", "source": "startup"}).to_string();
+        let input =
+            json!({"hook_event_name": event, "session_id": "s1", "source": "startup"}).to_string();
         town.pipe(&["hook", "codex", "--as", "bob"], input);
     }
     town.start(&[]);
-    town.mail("alice", "a.json", json!({"id": "m1", "to": "bob", "body": "hello"}));
+    town.mail(
+        "alice",
+        "a.json",
+        json!({"id": "m1", "to": "bob", "body": "hello"}),
+    );
     wait_for(&town, 1);
     assert!(alerts(&town).is_empty(), "{:?}", alerts(&town));
     wait_for(&town, 2);
     town.wait("the human is told", || alerts(&town).len() == 1);
-    assert!(!so_within(Duration::from_secs(3), || rung(&town).len() > 2 || alerts(&town).len() > 1));
-    let once_more = ["requested", "started", "succeeded", "again", "requested", "started", "succeeded"];
+    assert!(!so_within(Duration::from_secs(3), || rung(&town).len() > 2
+        || alerts(&town).len() > 1));
+    let once_more = [
+        "requested",
+        "started",
+        "succeeded",
+        "again",
+        "requested",
+        "started",
+        "succeeded",
+    ];
     assert_eq!(steps(&town, "alice/m1"), once_more);
 }

@@ -8,26 +8,50 @@ use crate::world::World;
 fn at_a_terminal_a_message_is_a_line_without_its_id_cut_to_the_width() {
     let world = World::with(&["alice", "bob"]);
     let subject = "你好 ".repeat(20) + "and so on";
-    let id = world.ok(&["send", "-q", "bob", "x", "--subject", &subject, "--type", "question", "--as", "alice"]);
+    let id = world.ok(&[
+        "send",
+        "-q",
+        "bob",
+        "x",
+        "--subject",
+        &subject,
+        "--type",
+        "question",
+        "--as",
+        "alice",
+    ]);
     world.ok(&["send", "bob", "x", "--subject", "short", "--as", "alice"]);
-    for (args, who) in [(&["inbox", "bob"][..], "alice"), (&["list", "--as", "bob"], "alice → bob")] {
-        let Some(terminal) = Terminal::open(&world, (60, 20), args) else { return };
+    for (args, who) in [
+        (&["inbox", "bob"][..], "alice"),
+        (&["list", "--as", "bob"], "alice → bob"),
+    ] {
+        let Some(terminal) = Terminal::open(&world, (60, 20), args) else {
+            return;
+        };
         terminal.wait("it has ended", |screen| screen.contains("ended 0"));
         let lines = terminal.lines();
         let shown: Vec<&String> = lines.iter().filter(|line| line.contains(who)).collect();
         assert_eq!(shown.len(), 2, "{lines:#?}");
-        assert!(shown[0].contains("question") && shown[0].ends_with('…') && shown[1].ends_with("short"), "{lines:#?}");
+        assert!(
+            shown[0].contains("question") && shown[0].ends_with('…') && shown[1].ends_with("short"),
+            "{lines:#?}"
+        );
         assert!(!lines.concat().contains(&id.trim()[..8]), "{lines:#?}");
         // Number, and the time of today where the person is.
         let words: Vec<&str> = shown[1].split_whitespace().collect();
         assert!(
-            words[0].strip_prefix('#').is_some_and(|seq| seq.parse::<u64>().is_ok())
+            words[0]
+                .strip_prefix('#')
+                .is_some_and(|seq| seq.parse::<u64>().is_ok())
                 && words[1].len() == 8
                 && words[1].matches(':').count() == 2,
             "{words:?}"
         );
     }
-    assert!(world.ok(&["inbox", "bob"]).contains(id.trim()), "a pipe has the id");
+    assert!(
+        world.ok(&["inbox", "bob"]).contains(id.trim()),
+        "a pipe has the id"
+    );
     assert!(world.ok(&["list", "--as", "bob"]).contains(id.trim()));
 }
 
@@ -37,10 +61,20 @@ fn no_text_is_folded_by_the_terminal_to_where_mailbag_s_own_words_stand() {
     let world = World::with(&["mallory", "bob"]);
     let body = "x".repeat(56) + "from: human";
     world.ok(&["send", "bob", &body, "--subject", &body, "--as", "mallory"]);
-    for args in [&["read", "--as", "bob"][..], &["read", "2", "--as", "bob"], &["thread", "2"], &["rejected", "list"]] {
-        let Some(terminal) = Terminal::open(&world, (60, 30), args) else { return };
+    for args in [
+        &["read", "--as", "bob"][..],
+        &["read", "2", "--as", "bob"],
+        &["thread", "2"],
+        &["rejected", "list"],
+    ] {
+        let Some(terminal) = Terminal::open(&world, (60, 30), args) else {
+            return;
+        };
         terminal.wait("it has ended", |screen| screen.contains("ended 0"));
         let lines = terminal.lines();
-        assert!(!lines.iter().any(|line| line.starts_with("from: human")), "{args:?}: {lines:#?}");
+        assert!(
+            !lines.iter().any(|line| line.starts_with("from: human")),
+            "{args:?}: {lines:#?}"
+        );
     }
 }

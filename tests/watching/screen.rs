@@ -15,17 +15,42 @@ fn world() -> World {
 fn what_happens_is_shown_folded_to_the_width_and_anew_when_that_changes() {
     let world = world();
     world.send("alice", "bob", "before");
-    let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else { return };
-    world.ok(&["send", "all", LONG, "--as", "alice", "--priority", "urgent", "--type", "announcement"]);
+    let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else {
+        return;
+    };
+    world.ok(&[
+        "send",
+        "all",
+        LONG,
+        "--as",
+        "alice",
+        "--priority",
+        "urgent",
+        "--type",
+        "announcement",
+    ]);
     world.drop_file("alice", "bad.json", r#"{"to": "bbo", "body": "x"}"#);
-    terminal.wait("the refusal is counted", |screen| screen.contains("rejected 1"));
+    terminal.wait("the refusal is counted", |screen| {
+        screen.contains("rejected 1")
+    });
     let lines = terminal.lines();
-    let without_time = |line: &String| if line.contains(':') { line[11..].to_owned() } else { line.clone() };
+    let without_time = |line: &String| {
+        if line.contains(':') {
+            line[11..].to_owned()
+        } else {
+            line.clone()
+        }
+    };
     let shown: Vec<String> = lines[1..lines.len() - 2].iter().map(without_time).collect();
-    assert!(lines[0].starts_with("  ") && lines[0].contains("day 20"), "{lines:?}");
+    assert!(
+        lines[0].starts_with("  ") && lines[0].contains("day 20"),
+        "{lines:?}"
+    );
     // The numbers of the records depend on what the router did in between.
-    let without_number =
-        |line: &String| line.trim_end_matches(|c: char| c.is_ascii_digit() || " #".contains(c)).to_owned();
+    let without_number = |line: &String| {
+        line.trim_end_matches(|c: char| c.is_ascii_digit() || " #".contains(c))
+            .to_owned()
+    };
     let shown: Vec<String> = shown.iter().map(without_number).collect();
     let expected = [
         "alice → bob",
@@ -39,45 +64,80 @@ fn what_happens_is_shown_folded_to_the_width_and_anew_when_that_changes() {
     ];
     // Of a line with a colon its beginning was cut.
     assert_eq!(shown.len(), expected.len(), "{lines:#?}");
-    for (shown, expected) in shown.iter().zip(expected).filter(|(_, expected)| !expected.contains("bbo")) {
+    for (shown, expected) in shown
+        .iter()
+        .zip(expected)
+        .filter(|(_, expected)| !expected.contains("bbo"))
+    {
         assert_eq!(shown, expected, "{lines:#?}");
     }
-    assert!(lines.iter().any(|line| line.starts_with("! ") && line.contains("urgent")), "{lines:#?}");
-    assert!(lines.iter().any(|line| line.starts_with("    /to: unknown recipient \"bbo\"; did you mean bob?")));
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.starts_with("! ") && line.contains("urgent")),
+        "{lines:#?}"
+    );
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.starts_with("    /to: unknown recipient \"bbo\"; did you mean bob?"))
+    );
     terminal.resize(200, 24);
     let whole = format!("    {LONG}");
-    terminal.wait("the text stands in one line", |screen| screen.lines().any(|line| line == whole));
+    terminal.wait("the text stands in one line", |screen| {
+        screen.lines().any(|line| line == whole)
+    });
     terminal.resize(40, 24);
     terminal.wait("the text is folded again", |screen| {
-        screen.lines().any(|line| line == "    nobody changes anything in the") && screen.contains("alice → bob")
+        screen
+            .lines()
+            .any(|line| line == "    nobody changes anything in the")
+            && screen.contains("alice → bob")
     });
 }
 
 #[test]
 fn what_is_typed_with_a_name_in_front_goes_there_and_the_numbers_follow() {
     let world = world();
-    let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else { return };
-    terminal.wait("nothing is unread", |screen| screen.contains("delivering here | unread human 0, all 0"));
+    let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else {
+        return;
+    };
+    terminal.wait("nothing is unread", |screen| {
+        screen.contains("delivering here | unread human 0, all 0")
+    });
     terminal.text("@bob helo");
     terminal.keys(&["Left", "l", "Enter"]);
     world.wait("bob has it", || world.bodies("bob") == ["hello"]);
-    assert_eq!((&world.inbox("bob")[0]["from"], &world.inbox("bob")[0]["to"]), (&"human".into(), &"bob".into()));
+    assert_eq!(
+        (&world.inbox("bob")[0]["from"], &world.inbox("bob")[0]["to"]),
+        (&"human".into(), &"bob".into())
+    );
     terminal.wait("it is shown and counted", |screen| {
-        screen.contains("human → bob") && screen.contains("unread human 0, all 1") && screen.contains("sent to bob")
+        screen.contains("human → bob")
+            && screen.contains("unread human 0, all 1")
+            && screen.contains("sent to bob")
     });
     let router = world.router(&[]);
-    terminal.wait("the router is named", |screen| screen.contains(&format!("router {}", router.pid())));
+    terminal.wait("the router is named", |screen| {
+        screen.contains(&format!("router {}", router.pid()))
+    });
     world.drop_file("bob", "x.json", r#"{"to": "human", "body": "well?"}"#);
-    terminal.wait("the answer is shown", |screen| screen.contains("well?") && screen.contains("unread human 1, all 2"));
+    terminal.wait("the answer is shown", |screen| {
+        screen.contains("well?") && screen.contains("unread human 1, all 2")
+    });
     // What was sent before comes back with a key.
     terminal.keys(&["Up", "!", "Enter"]);
-    world.wait("bob has another", || world.bodies("bob") == ["hello", "hello!"]);
+    world.wait("bob has another", || {
+        world.bodies("bob") == ["hello", "hello!"]
+    });
 }
 
 #[test]
 fn what_can_not_be_sent_stays_in_the_line_with_the_reason() {
     let world = world();
-    let Some(terminal) = Terminal::run(&world, (80, 24), &["watch", "--as", "carol"]) else { return };
+    let Some(terminal) = Terminal::run(&world, (80, 24), &["watch", "--as", "carol"]) else {
+        return;
+    };
     terminal.text("@bbo hello");
     terminal.keys(&["Enter"]);
     terminal.wait("the near name is named", |screen| {
@@ -90,31 +150,45 @@ fn what_can_not_be_sent_stays_in_the_line_with_the_reason() {
         screen.contains("begin with `@name`") && screen.contains("carol> to whom?")
     });
     terminal.keys(&["C-w", "C-w"]);
-    terminal.wait("the line is empty", |screen| screen.contains("carol> @name and a message"));
+    terminal.wait("the line is empty", |screen| {
+        screen.contains("carol> @name and a message")
+    });
     assert!(world.names("outbox/carol").is_empty() && world.names("sent/carol").is_empty());
 }
 
 #[test]
 fn in_one_channel_a_line_without_a_name_goes_to_the_channel() {
     let world = world();
-    let Some(terminal) = Terminal::run(&world, (80, 24), &["watch", "auth"]) else { return };
+    let Some(terminal) = Terminal::run(&world, (80, 24), &["watch", "auth"]) else {
+        return;
+    };
     world.send("alice", "bob", "elsewhere");
     terminal.text("we begin");
     terminal.keys(&["Enter"]);
-    terminal.wait("it is shown", |screen| screen.contains("human → channel auth user"));
+    terminal.wait("it is shown", |screen| {
+        screen.contains("human → channel auth user")
+    });
     assert!(!terminal.screen().contains("elsewhere"));
     let entries = world.ok(&["log", "--event", "accepted", "--json"]);
-    let last: serde_json::Value = serde_json::from_str(entries.lines().last().expect("a line")).expect("a record");
+    let last: serde_json::Value =
+        serde_json::from_str(entries.lines().last().expect("a line")).expect("a record");
     let message = &last["message"];
-    assert_eq!((&message["type"], &message["channel"], last.get("to")), (&"user".into(), &"auth".into(), None));
+    assert_eq!(
+        (&message["type"], &message["channel"], last.get("to")),
+        (&"user".into(), &"auth".into(), None)
+    );
 }
 
 #[test]
 fn pasted_line_ends_send_nothing_and_wide_letters_keep_the_cursor_in_its_place() {
     let world = world();
-    let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else { return };
+    let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else {
+        return;
+    };
     terminal.paste("@bob one\ntwo 你好");
-    terminal.wait("it stands in the line", |screen| screen.contains("human> @bob one\\ntwo 你好"));
+    terminal.wait("it stands in the line", |screen| {
+        screen.contains("human> @bob one\\ntwo 你好")
+    });
     assert_eq!(terminal.state("cursor_x"), "25", "{}", terminal.screen());
     assert!(world.names("sent/human").is_empty());
     terminal.keys(&["BSpace", "Enter"]);
@@ -125,41 +199,78 @@ fn pasted_line_ends_send_nothing_and_wide_letters_keep_the_cursor_in_its_place()
 fn pages_turn_back_and_forth_while_more_comes() {
     let world = world();
     for n in 0..30 {
-        world.drop_file("alice", &format!("{n:02}.json"), format!(r#"{{"to": "bob", "body": "number {n:02}"}}"#));
+        world.drop_file(
+            "alice",
+            &format!("{n:02}.json"),
+            format!(r#"{{"to": "bob", "body": "number {n:02}"}}"#),
+        );
     }
     world.ok(&["run", "--once"]);
-    let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else { return };
+    let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else {
+        return;
+    };
     terminal.wait("the newest is shown", |screen| screen.contains("number 29"));
     terminal.keys(&["PPage", "PPage", "PPage"]);
-    terminal.wait("the oldest is shown", |screen| screen.contains("number 00") && screen.contains("↓ 0 new"));
+    terminal.wait("the oldest is shown", |screen| {
+        screen.contains("number 00") && screen.contains("↓ 0 new")
+    });
     let before = terminal.lines();
     world.send("alice", "bob", "number 30");
-    terminal.wait("that more came is said", |screen| screen.contains("↓ 1 new"));
-    assert_eq!(before[..20], terminal.lines()[..20], "whoever turned back stays there");
+    terminal.wait("that more came is said", |screen| {
+        screen.contains("↓ 1 new")
+    });
+    assert_eq!(
+        before[..20],
+        terminal.lines()[..20],
+        "whoever turned back stays there"
+    );
     terminal.keys(&["NPage", "NPage", "NPage", "NPage"]);
-    terminal.wait("the newest is shown", |screen| screen.contains("number 30") && !screen.contains("new |"));
+    terminal.wait("the newest is shown", |screen| {
+        screen.contains("number 30") && !screen.contains("new |")
+    });
 }
 
 #[test]
 fn the_terminal_is_left_as_it_was_however_the_view_ends() {
     let world = world();
-    for (how, signal) in [("ctrl-c", None), ("SIGTERM", Some(Signal::TERM)), ("SIGINT", Some(Signal::INT))] {
-        let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else { return };
+    for (how, signal) in [
+        ("ctrl-c", None),
+        ("SIGTERM", Some(Signal::TERM)),
+        ("SIGINT", Some(Signal::INT)),
+    ] {
+        let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else {
+            return;
+        };
         assert_eq!(terminal.state("alternate_on"), "1");
         match signal {
             None => terminal.keys(&["C-c"]),
             Some(signal) => kill_process(terminal.pid(), signal).expect("it runs"),
         }
-        terminal
-            .wait(&format!("it has ended by {how}"), |screen| screen.contains("ended 0") && screen.contains("echo"));
+        terminal.wait(&format!("it has ended by {how}"), |screen| {
+            screen.contains("ended 0") && screen.contains("echo")
+        });
         let lines = terminal.lines();
         assert_eq!(lines[0], "before", "{how}: {lines:?}");
         let modes: Vec<&str> = lines[2].split(' ').collect();
-        assert!(["icanon", "isig", "echo"].iter().all(|mode| modes.contains(mode)), "{how}: {lines:?}");
-        assert_eq!((terminal.state("alternate_on"), terminal.state("cursor_flag")), ("0".into(), "1".into()), "{how}");
+        assert!(
+            ["icanon", "isig", "echo"]
+                .iter()
+                .all(|mode| modes.contains(mode)),
+            "{how}: {lines:?}"
+        );
+        assert_eq!(
+            (
+                terminal.state("alternate_on"),
+                terminal.state("cursor_flag")
+            ),
+            ("0".into(), "1".into()),
+            "{how}"
+        );
         // A paste is no longer put between brackets.
         terminal.paste("x");
-        terminal.wait("what is typed is echoed", |screen| screen.lines().any(|line| line == "x"));
+        terminal.wait("what is typed is echoed", |screen| {
+            screen.lines().any(|line| line == "x")
+        });
     }
 }
 
@@ -170,12 +281,23 @@ fn escapes_of_others_are_text_on_the_screen() {
     let message = serde_json::json!({"to": "bob", "subject": EVIL, "body": EVIL, "type": "x-y"});
     world.drop_file("alice", "x.json", message.to_string());
     world.drop_file("alice", &format!("{EVIL}.json"), "{\"to\": \"\u{1b}[2J\"}");
-    let Some(terminal) = Terminal::run(&world, (100, 24), &["watch"]) else { return };
-    terminal.wait("it is shown", |screen| screen.matches("a\\u{1b}[2J\\u{1b}]0;owned\\u{7}\\u{202e}b").count() == 2);
-    terminal.wait("the refusal is shown", |screen| screen.contains("alice rejected a"));
+    let Some(terminal) = Terminal::run(&world, (100, 24), &["watch"]) else {
+        return;
+    };
+    terminal.wait("it is shown", |screen| {
+        screen
+            .matches("a\\u{1b}[2J\\u{1b}]0;owned\\u{7}\\u{202e}b")
+            .count()
+            == 2
+    });
+    terminal.wait("the refusal is shown", |screen| {
+        screen.contains("alice rejected a")
+    });
     assert!(!terminal.state("pane_title").contains("owned"));
     terminal.paste("\u{202e}@bob \u{9b}31m");
-    terminal.wait("what is pasted is text too", |screen| screen.contains("human> \\u{202e}@bob \\u{9b}31m"));
+    terminal.wait("what is pasted is text too", |screen| {
+        screen.contains("human> \\u{202e}@bob \\u{9b}31m")
+    });
 }
 
 #[test]
@@ -183,12 +305,19 @@ fn who_looks_on_is_shown_as_online_as_long_as_it_does() {
     let world = world();
     let presence = || {
         let roster = world.json(&["who"]);
-        roster["agents"].as_array().into_iter().flatten().find(|one| one["id"] == "human").expect("it")["presence"]
+        roster["agents"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .find(|one| one["id"] == "human")
+            .expect("it")["presence"]
             .clone()
     };
     for view in [&["watch"][..], &["watch", "--plain"]] {
         assert_eq!(presence(), "offline", "{view:?}");
-        let Some(terminal) = Terminal::open(&world, (80, 24), view) else { return };
+        let Some(terminal) = Terminal::open(&world, (80, 24), view) else {
+            return;
+        };
         world.wait("the human is online", || presence() == "online");
         terminal.keys(&["C-c"]);
         terminal.wait("the view has ended", |screen| screen.contains("ended "));

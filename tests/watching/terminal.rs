@@ -12,37 +12,66 @@ pub(super) struct Terminal<'w> {
 impl Terminal<'_> {
     /// Runs the program in a window of that size, below a line that was there before; what it leaves of the terminal is
     /// shown behind it. `None`, with a line that says so, where there is no tmux.
-    pub(super) fn run<'w>(world: &'w World, size: (u16, u16), args: &[&str]) -> Option<Terminal<'w>> {
+    pub(super) fn run<'w>(
+        world: &'w World,
+        size: (u16, u16),
+        args: &[&str],
+    ) -> Option<Terminal<'w>> {
         let terminal = Terminal::open(world, size, args)?;
         terminal.wait("the view is drawn", |screen| screen.contains("rejected "));
         Some(terminal)
     }
 
     /// The same with a command that shows something and ends.
-    pub(super) fn open<'w>(world: &'w World, size: (u16, u16), args: &[&str]) -> Option<Terminal<'w>> {
+    pub(super) fn open<'w>(
+        world: &'w World,
+        size: (u16, u16),
+        args: &[&str],
+    ) -> Option<Terminal<'w>> {
         Terminal::of(world, size, world.bare(args))
     }
 
     /// The same with a command whose environment the test has set.
-    pub(super) fn of(world: &World, (columns, rows): (u16, u16), program: Command) -> Option<Terminal<'_>> {
+    pub(super) fn of(
+        world: &World,
+        (columns, rows): (u16, u16),
+        program: Command,
+    ) -> Option<Terminal<'_>> {
         let words = std::iter::once(program.get_program()).chain(program.get_args());
-        let words: Vec<String> = words.map(|word| format!("'{}'", word.to_string_lossy())).collect();
-        let after = r#"echo "ended $?"; stty -a | grep -oE -- '-?(icanon|echo|isig)\b' | xargs; cat"#;
+        let words: Vec<String> = words
+            .map(|word| format!("'{}'", word.to_string_lossy()))
+            .collect();
+        let after =
+            r#"echo "ended $?"; stty -a | grep -oE -- '-?(icanon|echo|isig)\b' | xargs; cat"#;
         let pid = world.path().join("pid");
         let inner = format!("echo \\$\\$ > {}; exec {}", pid.display(), words.join(" "));
         let script = format!("echo before; sh -c \"{inner}\"; {after}");
         let socket = world.path().join(format!("tmux-{}", uuid::Uuid::now_v7()));
         let mut command = Command::new("tmux");
         command.args(["-u", "-f", "/dev/null", "-S"]).arg(&socket);
-        command.args(["new-session", "-d", "-x", &columns.to_string(), "-y", &rows.to_string(), &script]);
-        command.current_dir(world.path()).env("TZ", "UTC").env("LC_ALL", "C.UTF-8").env_remove("TMUX");
+        command.args([
+            "new-session",
+            "-d",
+            "-x",
+            &columns.to_string(),
+            "-y",
+            &rows.to_string(),
+            &script,
+        ]);
+        command
+            .current_dir(world.path())
+            .env("TZ", "UTC")
+            .env("LC_ALL", "C.UTF-8")
+            .env_remove("TMUX");
         for (name, value) in program.get_envs() {
             match value {
                 Some(value) => command.env(name, value),
                 None => command.env_remove(name),
             };
         }
-        let output = command.output().map_err(|e| skip(format_args!("tmux does not start: {e}")));
+        let output = command
+            .output()
+            .map_err(|e| skip(format_args!("tmux does not start: {e}")));
         let output = output.ok()?;
         assert!(output.status.success(), "{output:?}");
         Some(Terminal { world, socket })
@@ -50,7 +79,13 @@ impl Terminal<'_> {
 
     fn tmux(&self, args: &[&str]) -> Output {
         let mut command = Command::new("tmux");
-        command.arg("-u").arg("-S").arg(&self.socket).args(args).env("LC_ALL", "C.UTF-8").env_remove("TMUX");
+        command
+            .arg("-u")
+            .arg("-S")
+            .arg(&self.socket)
+            .args(args)
+            .env("LC_ALL", "C.UTF-8")
+            .env_remove("TMUX");
         command.output().expect("tmux runs")
     }
 
@@ -66,7 +101,11 @@ impl Terminal<'_> {
 
     /// The lines of the screen with any text on them.
     pub(super) fn lines(&self) -> Vec<String> {
-        self.screen().lines().filter(|line| !line.trim().is_empty()).map(str::to_owned).collect()
+        self.screen()
+            .lines()
+            .filter(|line| !line.trim().is_empty())
+            .map(str::to_owned)
+            .collect()
     }
 
     /// What tmux knows of the terminal, such as `cursor_flag`.
@@ -116,12 +155,19 @@ impl Terminal<'_> {
     }
 
     pub(super) fn resize(&self, columns: u16, rows: u16) {
-        self.tmux(&["resize-window", "-x", &columns.to_string(), "-y", &rows.to_string()]);
+        self.tmux(&[
+            "resize-window",
+            "-x",
+            &columns.to_string(),
+            "-y",
+            &rows.to_string(),
+        ]);
     }
 
     /// The process of the view.
     pub(super) fn pid(&self) -> rustix::process::Pid {
-        let text = std::fs::read_to_string(self.world.path().join("pid")).expect("the view's number");
+        let text =
+            std::fs::read_to_string(self.world.path().join("pid")).expect("the view's number");
         rustix::process::Pid::from_raw(text.trim().parse().expect("a number")).expect("a process")
     }
 
@@ -135,7 +181,10 @@ impl Terminal<'_> {
                 is_so(&last)
             });
         }));
-        assert!(waited.is_ok(), "never came: {what}; the screen shows\n{last}");
+        assert!(
+            waited.is_ok(),
+            "never came: {what}; the screen shows\n{last}"
+        );
     }
 }
 

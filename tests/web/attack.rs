@@ -16,9 +16,16 @@ const SOON: Duration = Duration::from_secs(10);
 impl Page {
     /// The memory of its process, in kB.
     fn memory(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.process())).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
-        line.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or_default()
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", self.process())).unwrap_or_default();
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .unwrap_or_default();
+        line.split_whitespace()
+            .next()
+            .and_then(|word| word.parse().ok())
+            .unwrap_or_default()
     }
 
     /// Connections that each send this, and read nothing.
@@ -41,7 +48,11 @@ impl Page {
 fn connections_that_say_nothing_or_never_end_keep_the_person_out_at_no_time() {
     let world = World::with(&["alice"]);
     let page = Page::of(&world);
-    for sent in ["", "GET / HTTP/1.1\r\nHost:", "POST /write HTTP/1.1\r\nContent-Length: 100\r\n\r\n"] {
+    for sent in [
+        "",
+        "GET / HTTP/1.1\r\nHost:",
+        "POST /write HTTP/1.1\r\nContent-Length: 100\r\n\r\n",
+    ] {
         let crowd = page.crowd(200, sent.as_bytes());
         assert!(page.serves_soon(), "{sent:?}");
         drop(crowd);
@@ -66,8 +77,11 @@ fn a_connection_that_never_reads_ends() {
     let ask = format!("GET /page.js HTTP/1.1\r\nHost: {}\r\n\r\n", page.at);
     let mut stream = page.connect();
     stream.set_nonblocking(true).expect("a stream");
-    let is_closed =
-        || stream.write_all(ask.repeat(50).as_bytes()).is_err_and(|e| e.kind() != std::io::ErrorKind::WouldBlock);
+    let is_closed = || {
+        stream
+            .write_all(ask.repeat(50).as_bytes())
+            .is_err_and(|e| e.kind() != std::io::ErrorKind::WouldBlock)
+    };
     assert!(so_within(Duration::from_secs(60), is_closed));
 }
 
@@ -77,7 +91,12 @@ fn a_body_is_read_only_after_the_credentials_are_checked() {
     let page = Page::of(&world);
     let before = page.memory();
     let part = vec![b'x'; 8 << 20];
-    for (path, length) in [("/enter", 64 << 20), ("/write", 64 << 20), ("/answer", 64 << 20), ("/", 64 << 20)] {
+    for (path, length) in [
+        ("/enter", 64 << 20),
+        ("/write", 64 << 20),
+        ("/answer", 64 << 20),
+        ("/", 64 << 20),
+    ] {
         let crowd: Vec<TcpStream> = (0..10)
             .map(|_| {
                 let mut stream = page.connect();
@@ -106,7 +125,11 @@ fn a_body_is_read_only_after_the_credentials_are_checked() {
     );
     let crowd = page.crowd(10, &[chunked.as_bytes(), &part].concat());
     assert!(page.serves_soon());
-    assert!(page.memory() < before + 40_000, "{before} kB, then {} kB", page.memory());
+    assert!(
+        page.memory() < before + 40_000,
+        "{before} kB, then {} kB",
+        page.memory()
+    );
     drop(crowd);
 }
 
@@ -115,11 +138,17 @@ fn slow_readers_of_events_share_a_bounded_memory() {
     let world = World::with(&["alice", "bob"]);
     let body = "word ".repeat(200_000);
     for n in 0..30 {
-        world.drop_file("alice", &format!("{n}.json"), json!({"to": "bob", "body": body}).to_string());
+        world.drop_file(
+            "alice",
+            &format!("{n}.json"),
+            json!({"to": "bob", "body": body}).to_string(),
+        );
     }
     world.ok(&["run", "--once"]);
     let page = Page::of(&world);
-    let slow: Vec<_> = (0..10).map(|_| Stream::open(&page, "?since=0", "")).collect();
+    let slow: Vec<_> = (0..10)
+        .map(|_| Stream::open(&page, "?since=0", ""))
+        .collect();
     assert_eq!(Stream::open(&page, "?since=0", "").entries(30).len(), 30);
     assert!(page.memory() < 150_000, "{} kB", page.memory());
     drop(slow);
@@ -135,15 +164,22 @@ fn a_password_that_others_could_have_written_is_rejected() {
     let world = World::with(&["alice"]);
     let path = world.path().join("password");
     std::fs::write(&path, "correct horse battery\n").expect("a file");
-    let set = |mode| std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("a mode");
+    let set = |mode| {
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).expect("a mode")
+    };
     for mode in [0o666, 0o620, 0o602] {
         set(mode);
         let ran = world.run(&["web", "--password-file", "password"]);
-        assert!(ran.code != 0 && ran.err.contains("can be written by other users"), "{mode:o}: {ran:?}");
+        assert!(
+            ran.code != 0 && ran.err.contains("can be written by other users"),
+            "{mode:o}: {ran:?}"
+        );
     }
     set(0o600);
     assert_eq!(
-        Page::with(&world, &["--password-file", "password"]).enter("password", "correct horse battery").status,
+        Page::with(&world, &["--password-file", "password"])
+            .enter("password", "correct horse battery")
+            .status,
         200
     );
 }
@@ -186,9 +222,17 @@ fn sixty_guessers_delay_neither_a_known_browser_nor_the_url_and_the_password_onl
     let guessers = page.crowd(60, head.as_bytes());
     let begun = Instant::now();
     page.submit("/write", &[("to", "alice"), ("body", "from the person")]);
-    assert!(begun.elapsed() < SOON, "the URL and a known browser: {:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < SOON,
+        "the URL and a known browser: {:?}",
+        begun.elapsed()
+    );
     assert_eq!(page.enter("password", "correct horse battery").status, 200);
-    assert!(begun.elapsed() < Duration::from_secs(25), "{:?}", begun.elapsed());
+    assert!(
+        begun.elapsed() < Duration::from_secs(25),
+        "{:?}",
+        begun.elapsed()
+    );
     drop(guessers);
 }
 

@@ -10,42 +10,74 @@ use std::time::Duration;
 
 fn item<'a>(pending: &'a serde_json::Value, kind: &str) -> &'a serde_json::Value {
     let items = pending["items"].as_array().expect("items");
-    items.iter().find(|item| item["kind"] == kind).unwrap_or_else(|| panic!("no {kind} in {pending}"))
+    items
+        .iter()
+        .find(|item| item["kind"] == kind)
+        .unwrap_or_else(|| panic!("no {kind} in {pending}"))
 }
 
 fn fields(item: &serde_json::Value) -> Vec<(&'static str, String)> {
-    let text = |name: &str| item[name].as_str().map_or_else(|| item[name].to_string(), str::to_owned);
-    let mut fields: Vec<_> = ["kind", "seq", "message", "from"].map(|name| (name, text(name))).into();
+    let text = |name: &str| {
+        item[name]
+            .as_str()
+            .map_or_else(|| item[name].to_string(), str::to_owned)
+    };
+    let mut fields: Vec<_> = ["kind", "seq", "message", "from"]
+        .map(|name| (name, text(name)))
+        .into();
     let owned = |name: &str| item["owned"][name].as_str().map(str::to_owned);
-    fields.extend(item["digest"].as_str().map(|digest| ("digest", digest.to_owned())));
-    fields.extend(["subject", "owner"].into_iter().filter_map(|name| Some((name, owned(name)?))));
+    fields.extend(
+        item["digest"]
+            .as_str()
+            .map(|digest| ("digest", digest.to_owned())),
+    );
+    fields.extend(
+        ["subject", "owner"]
+            .into_iter()
+            .filter_map(|name| Some((name, owned(name)?))),
+    );
     fields
 }
 
 fn answer(page: &Page, kind: &str, more: &[(&str, &str)]) -> super::Answer {
     let pending = page.get("/api/pending").json();
     let fields = fields(item(&pending, kind));
-    let own: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let own: Vec<(&str, &str)> = fields
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
     page.post("/answer", &[&own, more].concat())
 }
 
 #[test]
 fn an_approval_is_decided_with_a_reason_and_the_next_click_learns_the_outcome() {
     let world = World::with(&["alice"]);
-    world.ok(&["send", "human", "Deploy?", "--as", "alice", "--type", "approval"]);
+    world.ok(&[
+        "send", "human", "Deploy?", "--as", "alice", "--type", "approval",
+    ]);
     let page = Page::of(&world);
     let open = page.get("/api/pending").json();
-    let next = answer(&page, "approval", &[("option", "no"), ("text", "not on a Friday")]);
+    let next = answer(
+        &page,
+        "approval",
+        &[("option", "no"), ("text", "not on a Friday")],
+    );
     assert!(next.body.contains("decided #2: no"), "{}", next.body);
     let list = page.get("/part/needs").body;
     assert!(list.contains("Nothing. An agent asks with"), "{list}");
     let answered = world.ok(&["read", "--as", "alice"]);
     assert!(answered.contains("not on a Friday"), "{answered}");
     let fields = fields(item(&open, "approval"));
-    let mut again: Vec<(&str, &str)> = fields.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    let mut again: Vec<(&str, &str)> = fields
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
     again.push(("option", "yes"));
     let late = page.post("/answer", &again);
-    assert!(late.status == 422 && late.body.contains("decided already"), "{late:?}");
+    assert!(
+        late.status == 422 && late.body.contains("decided already"),
+        "{late:?}"
+    );
 }
 
 #[test]
@@ -60,50 +92,95 @@ fn an_approval_is_shown_in_full_above_its_buttons_and_the_decision_is_bound_to_t
     ask("one.json", &command);
     let page = Page::of(&world);
     let list = page.get("/part/needs").body;
-    let (text, buttons) =
-        (list.find("| sh").expect("the end of the command"), list.find("value=\"yes\"").expect("yes"));
-    assert!(text < buttons && list.contains(&format!("{command}\n</pre>")), "{list}");
+    let (text, buttons) = (
+        list.find("| sh").expect("the end of the command"),
+        list.find("value=\"yes\"").expect("yes"),
+    );
+    assert!(
+        text < buttons && list.contains(&format!("{command}\n</pre>")),
+        "{list}"
+    );
     let pending = page.get("/api/pending").json();
     let item = item(&pending, "approval");
     let (own, digest) = (fields(item), item["digest"].as_str().expect("a digest"));
     let decide = |digest: Option<&str>| {
-        let form = own.iter().filter(|(name, _)| *name != "digest").map(|(name, value)| (*name, value.as_str()));
+        let form = own
+            .iter()
+            .filter(|(name, _)| *name != "digest")
+            .map(|(name, value)| (*name, value.as_str()));
         page.post(
             "/answer",
-            &form.chain(digest.map(|digest| ("digest", digest))).chain([("option", "yes")]).collect::<Vec<_>>(),
+            &form
+                .chain(digest.map(|digest| ("digest", digest)))
+                .chain([("option", "yes")])
+                .collect::<Vec<_>>(),
         )
     };
     for wrong in [None, Some(""), Some(&digest[1..]), Some(&*"0".repeat(64))] {
         let answer = decide(wrong);
         assert!((400..500).contains(&answer.status), "{wrong:?}: {answer:?}");
     }
-    assert_eq!(page.get("/api/pending").json()["items"].as_array().map(Vec::len), Some(1), "it is still open");
+    assert_eq!(
+        page.get("/api/pending").json()["items"]
+            .as_array()
+            .map(Vec::len),
+        Some(1),
+        "it is still open"
+    );
     assert_eq!(decide(Some(digest)).status, 200);
 }
 
 #[test]
 fn an_approval_that_is_too_long_for_the_page_has_no_buttons() {
     let world = World::with(&["alice"]);
-    let message = serde_json::json!({"to": "human", "type": "approval", "body": "word ".repeat(100_000)});
+    let message =
+        serde_json::json!({"to": "human", "type": "approval", "body": "word ".repeat(100_000)});
     world.drop_file("alice", "long.json", message.to_string());
     world.ok(&["run", "--once"]);
     let list = Page::of(&world).get("/part/needs").body;
-    assert!(list.contains("Decide in a terminal") && list.contains("mailbag decide 2 OPTION"), "{list}");
+    assert!(
+        list.contains("Decide in a terminal") && list.contains("mailbag decide 2 OPTION"),
+        "{list}"
+    );
     assert!(!list.contains("<button name=\"option\""), "{list}");
 }
 
 #[test]
 fn a_question_is_replied_to_and_dismissed() {
     let world = World::with(&["alice"]);
-    world.ok(&["send", "human", "Which port?", "--as", "alice", "--type", "question"]);
+    world.ok(&[
+        "send",
+        "human",
+        "Which port?",
+        "--as",
+        "alice",
+        "--type",
+        "question",
+    ]);
     let page = Page::of(&world);
     let empty = answer(&page, "question", &[("action", "reply"), ("text", "  ")]);
     assert!(empty.body.contains("the reply is empty"), "{}", empty.body);
     let next = answer(&page, "question", &[("action", "reply"), ("text", "8080")]);
-    assert!(next.body.contains("replied to #2 of alice"), "{}", next.body);
-    wait("the reply is there", || world.ok(&["inbox", "alice"]).contains("8080"));
-    world.ok(&["send", "human", "And the host?", "--as", "alice", "--type", "question"]);
-    wait("it is asked", || page.get("/api/pending").json()["items"][0]["title"] == "And the host?");
+    assert!(
+        next.body.contains("replied to #2 of alice"),
+        "{}",
+        next.body
+    );
+    wait("the reply is there", || {
+        world.ok(&["inbox", "alice"]).contains("8080")
+    });
+    world.ok(&[
+        "send",
+        "human",
+        "And the host?",
+        "--as",
+        "alice",
+        "--type",
+        "question",
+    ]);
+    wait("it is asked", || {
+        page.get("/api/pending").json()["items"][0]["title"] == "And the host?"
+    });
     let next = answer(&page, "question", &[("action", "dismiss")]);
     assert!(next.body.contains("dismissed #"), "{}", next.body);
 }
@@ -112,21 +189,46 @@ fn a_question_is_replied_to_and_dismissed() {
 fn a_claim_in_the_way_is_released_with_a_reason_and_only_from_the_owner_that_was_shown() {
     let world = World::with(&["alice", "bob", "carol"]);
     world.ok(&["claim", "src/**", "--as", "bob"]);
-    world.drop_file("alice", "wait.json", r#"{"type": "claim", "claims": ["src/main.rs"], "wait": true}"#);
+    world.drop_file(
+        "alice",
+        "wait.json",
+        r#"{"type": "claim", "claims": ["src/main.rs"], "wait": true}"#,
+    );
     world.ok(&["run", "--once"]);
     let page = Page::of(&world);
     let pending = page.get("/api/pending").json();
     let shown = page.get("/").body;
-    assert!(shown.contains("Release src/** of bob") && shown.contains("href=\"/write?to=bob\""), "{shown}");
+    assert!(
+        shown.contains("Release src/** of bob") && shown.contains("href=\"/write?to=bob\""),
+        "{shown}"
+    );
     let mut other = fields(item(&pending, "claim"));
-    other.iter_mut().filter(|(name, _)| *name == "owner").for_each(|(_, owner)| *owner = "carol".into());
-    let mut form: Vec<(&str, &str)> = other.iter().map(|(name, value)| (*name, value.as_str())).collect();
+    other
+        .iter_mut()
+        .filter(|(name, _)| *name == "owner")
+        .for_each(|(_, owner)| *owner = "carol".into());
+    let mut form: Vec<(&str, &str)> = other
+        .iter()
+        .map(|(name, value)| (*name, value.as_str()))
+        .collect();
     form.push(("action", "release"));
     let stale = page.post("/answer", &form);
-    assert!(stale.body.contains("is not open any more"), "{}", stale.body);
-    let next = answer(&page, "claim", &[("action", "release"), ("text", "bob is on holiday")]);
+    assert!(
+        stale.body.contains("is not open any more"),
+        "{}",
+        stale.body
+    );
+    let next = answer(
+        &page,
+        "claim",
+        &[("action", "release"), ("text", "bob is on holiday")],
+    );
     assert!(next.body.contains("released: src/**"), "{}", next.body);
-    assert!(world.ok(&["read", "--all", "--as", "bob"]).contains("bob is on holiday"));
+    assert!(
+        world
+            .ok(&["read", "--all", "--as", "bob"])
+            .contains("bob is on holiday")
+    );
     assert_eq!(world.json(&["claims"])["claims"][0]["owner"], "alice");
 }
 
@@ -134,17 +236,38 @@ fn a_claim_in_the_way_is_released_with_a_reason_and_only_from_the_owner_that_was
 fn a_message_is_written_and_one_that_cannot_be_sent_says_why() {
     let world = World::with(&["alice", "bob"]);
     let page = Page::of(&world);
-    let wrong = page.post("/write", &[("to", "alcie"), ("subject", "Hi"), ("body", "a long <text>")]);
+    let wrong = page.post(
+        "/write",
+        &[
+            ("to", "alcie"),
+            ("subject", "Hi"),
+            ("body", "a long <text>"),
+        ],
+    );
     assert_eq!(wrong.status, 422, "{wrong:?}");
     assert!(wrong.body.contains("did you mean alice"), "{}", wrong.body);
-    let next =
-        page.submit("/write", &[("to", "alice bob"), ("kind", "task"), ("subject", "Hi"), ("body", "line\r\nline")]);
+    let next = page.submit(
+        "/write",
+        &[
+            ("to", "alice bob"),
+            ("kind", "task"),
+            ("subject", "Hi"),
+            ("body", "line\r\nline"),
+        ],
+    );
     assert!(
-        next["said"].as_str().is_some_and(|said| said.contains("to alice and bob")) && next["next"] == "/",
+        next["said"]
+            .as_str()
+            .is_some_and(|said| said.contains("to alice and bob"))
+            && next["next"] == "/",
         "{next}"
     );
     let got = world.json(&["read", "--as", "alice"]);
-    assert_eq!((&got[0]["from"], &got[0]["body"]), (&"human".into(), &"line\nline".into()), "{got}");
+    assert_eq!(
+        (&got[0]["from"], &got[0]["body"]),
+        (&"human".into(), &"line\nline".into()),
+        "{got}"
+    );
 }
 
 #[test]
@@ -154,13 +277,30 @@ fn refused_mail_is_mended_and_sent_again() {
     world.ok(&["run", "--once"]);
     let page = Page::of(&world);
     let seq = page.get("/api/rejected").json()[0]["seq"].to_string();
-    let again = page.submit(&format!("/rejected/{seq}"), &[("text", r#"{"to": "bib", "body": "mended"}"#)]);
-    assert!(again["failed"] == true && again["said"] == "rejected again", "{again}");
-    let place = again["next"].as_str().expect("the page with the new reasons").to_owned();
+    let again = page.submit(
+        &format!("/rejected/{seq}"),
+        &[("text", r#"{"to": "bib", "body": "mended"}"#)],
+    );
+    assert!(
+        again["failed"] == true && again["said"] == "rejected again",
+        "{again}"
+    );
+    let place = again["next"]
+        .as_str()
+        .expect("the page with the new reasons")
+        .to_owned();
     let shown = page.get(&place).body;
-    assert!(shown.contains("did you mean bob?") && shown.contains("mended"), "{shown}");
+    assert!(
+        shown.contains("did you mean bob?") && shown.contains("mended"),
+        "{shown}"
+    );
     let next = page.submit(&place, &[("text", r#"{"to": "bob", "body": "mended"}"#)]);
-    assert!(next["said"].as_str().is_some_and(|said| said.contains("to bob")), "{next}");
+    assert!(
+        next["said"]
+            .as_str()
+            .is_some_and(|said| said.contains("to bob")),
+        "{next}"
+    );
     assert!(world.ok(&["read", "--as", "bob"]).contains("mended"));
     assert_eq!(page.get("/api/rejected").json(), serde_json::json!([]));
 }
@@ -171,26 +311,56 @@ fn the_page_can_be_killed_at_any_time() {
     // So far the page comes: not at all, to the file in the outbox, to the record, to the copy, to the answer.
     let grows = |below: &str| {
         let size = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |meta| meta.len());
-        let files =
-            |path: std::path::PathBuf| std::fs::read_dir(path).into_iter().flatten().flatten().map(|one| one.path());
-        files(world.room(below)).map(|path| if path.is_file() { 1 + size(&path) } else { 0 }).sum::<u64>()
+        let files = |path: std::path::PathBuf| {
+            std::fs::read_dir(path)
+                .into_iter()
+                .flatten()
+                .flatten()
+                .map(|one| one.path())
+        };
+        files(world.room(below))
+            .map(|path| if path.is_file() { 1 + size(&path) } else { 0 })
+            .sum::<u64>()
     };
-    for (round, place) in ["", "outbox/human", "log", "inbox/alice", "sent/human"].into_iter().enumerate() {
+    for (round, place) in ["", "outbox/human", "log", "inbox/alice", "sent/human"]
+        .into_iter()
+        .enumerate()
+    {
         let mut page = Page::of(&world);
         let before = grows(place);
         let body = format!("round {round}");
         let _answer = page.begin("/write", &[("to", "alice"), ("body", &body)]);
         let patience = if place == "sent/human" { 30_000 } else { 300 };
-        so_within(Duration::from_millis(patience), || place.is_empty() || grows(place) != before);
+        so_within(Duration::from_millis(patience), || {
+            place.is_empty() || grows(place) != before
+        });
         page.kill();
         world.ok(&["run", "--once"]);
-        let copies = world.json(&["inbox", "alice"]).as_array().expect("mail").len();
-        let records = world.json(&["list", "--to", "alice"]).as_array().expect("messages").len();
-        assert_eq!(copies, records, "round {round}: each message is there once or not at all");
+        let copies = world
+            .json(&["inbox", "alice"])
+            .as_array()
+            .expect("mail")
+            .len();
+        let records = world
+            .json(&["list", "--to", "alice"])
+            .as_array()
+            .expect("messages")
+            .len();
+        assert_eq!(
+            copies, records,
+            "round {round}: each message is there once or not at all"
+        );
         assert!(copies <= round + 1, "round {round}");
     }
-    assert!(Page::of(&world).get("/").body.contains("round 4"), "what was answered is sent");
-    assert!(world.json(&["log", "verify"])["problems"].as_array().is_none_or(Vec::is_empty));
+    assert!(
+        Page::of(&world).get("/").body.contains("round 4"),
+        "what was answered is sent"
+    );
+    assert!(
+        world.json(&["log", "verify"])["problems"]
+            .as_array()
+            .is_none_or(Vec::is_empty)
+    );
 }
 
 #[test]
@@ -199,52 +369,112 @@ fn the_page_is_killed_after_any_time_while_it_delivers_and_harms_nothing() {
     let rounds = if Town::full_size() { 500 } else { 10 };
     for round in 0..rounds {
         let mut page = Page::of(&world);
-        world.drop_file("bob", &format!("{round}.json"), r#"{"to": "alice", "body": "dropped"}"#);
+        world.drop_file(
+            "bob",
+            &format!("{round}.json"),
+            r#"{"to": "alice", "body": "dropped"}"#,
+        );
         let _answer = page.begin("/write", &[("to", "bob"), ("body", "written")]);
         // From the first call of the answer to after its last.
         so_within(Duration::from_micros(400 * (round % 100)), || false);
         page.kill();
     }
     world.ok(&["run", "--once"]);
-    let dropped = world.json(&["inbox", "alice"]).as_array().expect("mail").len();
+    let dropped = world
+        .json(&["inbox", "alice"])
+        .as_array()
+        .expect("mail")
+        .len();
     assert_eq!(dropped, rounds as usize, "each once");
-    let written = world.json(&["inbox", "bob"]).as_array().expect("mail").len();
-    let records = world.json(&["list", "--to", "bob", "--last", "1000"]).as_array().expect("messages").len();
-    assert!(written == records && written <= rounds as usize, "{written} of {records}");
-    assert!(world.json(&["log", "verify"])["problems"].as_array().is_none_or(Vec::is_empty));
+    let written = world
+        .json(&["inbox", "bob"])
+        .as_array()
+        .expect("mail")
+        .len();
+    let records = world
+        .json(&["list", "--to", "bob", "--last", "1000"])
+        .as_array()
+        .expect("messages")
+        .len();
+    assert!(
+        written == records && written <= rounds as usize,
+        "{written} of {records}"
+    );
+    assert!(
+        world.json(&["log", "verify"])["problems"]
+            .as_array()
+            .is_none_or(Vec::is_empty)
+    );
     assert!(world.names("outbox/bob").is_empty() && world.names("spool/claim").is_empty());
 }
 
 #[test]
 fn two_pages_and_the_terminal_agree() {
     let world = World::with(&["alice", "bob"]);
-    world.ok(&["send", "human", "Deploy?", "--as", "alice", "--type", "approval"]);
+    world.ok(&[
+        "send", "human", "Deploy?", "--as", "alice", "--type", "approval",
+    ]);
     let (one, other) = (Page::of(&world), Page::of(&world));
-    let mut watch =
-        world.bare(&["watch", "--json"]).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("it runs");
+    let mut watch = world
+        .bare(&["watch", "--json"])
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("it runs");
     let lines = BufReader::new(watch.stdout.take().expect("a pipe")).lines();
     let (said, watched) = std::sync::mpsc::channel();
-    std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| said.send(line)));
+    std::thread::spawn(move || {
+        lines
+            .map_while(Result::ok)
+            .try_for_each(|line| said.send(line))
+    });
     let mut streams = [&one, &other].map(|page| Stream::open(page, "?since=0", ""));
     answer(&one, "approval", &[("option", "yes")]);
-    other.submit("/write", &[("to", "alice bob"), ("body", "from the other page")]);
+    other.submit(
+        "/write",
+        &[("to", "alice bob"), ("body", "from the other page")],
+    );
     world.drop_file("alice", "bad.json", r#"{"to": "bbo", "body": "rejected"}"#);
     world.ok(&["send", "alice", "from the terminal", "--as", "bob"]);
-    wait("all is recorded", || one.get("/api/rejected").json().as_array().is_some_and(|all| all.len() == 1));
+    wait("all is recorded", || {
+        one.get("/api/rejected")
+            .json()
+            .as_array()
+            .is_some_and(|all| all.len() == 1)
+    });
     let records = world.ok(&["log", "--json"]);
-    let records = records.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("a record"));
-    let is_shown =
-        |record: &serde_json::Value| ["accepted", "refused", "notice"].iter().any(|event| record["event"] == *event);
-    let all: Vec<u64> = records.filter(is_shown).filter_map(|record| record["seq"].as_u64()).collect();
+    let records = records
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("a record"));
+    let is_shown = |record: &serde_json::Value| {
+        ["accepted", "refused", "notice"]
+            .iter()
+            .any(|event| record["event"] == *event)
+    };
+    let all: Vec<u64> = records
+        .filter(is_shown)
+        .filter_map(|record| record["seq"].as_u64())
+        .collect();
     for stream in &mut streams {
         assert_eq!(stream.entries(all.len()), all);
     }
-    let next = || watched.recv_timeout(Duration::from_secs(30)).expect("a line");
-    let seqs = (0..all.len()).map(|_| serde_json::from_str::<serde_json::Value>(&next()).expect("JSON")["seq"].clone());
+    let next = || {
+        watched
+            .recv_timeout(Duration::from_secs(30))
+            .expect("a line")
+    };
+    let seqs = (0..all.len())
+        .map(|_| serde_json::from_str::<serde_json::Value>(&next()).expect("JSON")["seq"].clone());
     assert_eq!(seqs.filter_map(|seq| seq.as_u64()).collect::<Vec<_>>(), all);
     assert!(!other.get("/").body.contains("value=\"yes\""));
-    assert_eq!(one.get("/api/pending").json()["items"], other.get("/api/pending").json()["items"]);
-    assert_eq!(world.json(&["pending", "--as", "human"])["items"], serde_json::json!([]));
+    assert_eq!(
+        one.get("/api/pending").json()["items"],
+        other.get("/api/pending").json()["items"]
+    );
+    assert_eq!(
+        world.json(&["pending", "--as", "human"])["items"],
+        serde_json::json!([])
+    );
     let _ = watch.kill();
     let _ = watch.wait();
 }

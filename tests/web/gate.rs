@@ -5,7 +5,13 @@ use crate::world::{World, wait};
 use std::os::unix::fs::PermissionsExt;
 
 /// Files without content of the room.
-const ASSETS: [&str; 5] = ["/style.css", "/page.js", "/browser.js", "/needs.js", "/icon.svg"];
+const ASSETS: [&str; 5] = [
+    "/style.css",
+    "/page.js",
+    "/browser.js",
+    "/needs.js",
+    "/icon.svg",
+];
 /// Every address that anything answers at.
 const ALL: [&str; 22] = [
     "/",
@@ -33,8 +39,10 @@ const ALL: [&str; 22] = [
 ];
 
 fn with_host(page: &Page, path: &str, host: &str) -> Answer {
-    let head =
-        format!("GET {path} HTTP/1.1\r\n{host}Connection: close\r\nAuthorization: Bearer {}\r\n\r\n", page.token);
+    let head = format!(
+        "GET {path} HTTP/1.1\r\n{host}Connection: close\r\nAuthorization: Bearer {}\r\n\r\n",
+        page.token
+    );
     Answer::read(&page.raw(head.as_bytes()))
 }
 
@@ -60,7 +68,10 @@ fn another_name_for_this_machine_gets_nothing_anywhere() {
         assert_ne!(with_host(&page, path, &twice).status, 200, "{path}");
         assert_ne!(with_host(&page, path, "").status, 200, "{path}");
     }
-    assert_eq!(with_host(&page, "/claims", &format!("Host: LOCALHOST:{port}\r\n")).status, 200);
+    assert_eq!(
+        with_host(&page, "/claims", &format!("Host: LOCALHOST:{port}\r\n")).status,
+        200
+    );
 }
 
 #[test]
@@ -68,12 +79,25 @@ fn what_changes_the_room_must_come_from_the_page_itself() {
     let world = World::with(&["alice"]);
     let page = Page::of(&world);
     let secret = format!("{FORM}X-Mailbag-Secret: {}\r\n", page.secret());
-    let origins = ["", "Origin: null\r\n", "Origin: http://evil.example\r\n", "Origin: http://127.0.0.1\r\n"];
+    let origins = [
+        "",
+        "Origin: null\r\n",
+        "Origin: http://evil.example\r\n",
+        "Origin: http://127.0.0.1\r\n",
+    ];
     let own = format!("Origin: http://{}\r\n", page.at);
-    let more = [format!("{own}Origin: http://evil.example\r\n"), format!("{own}Sec-Fetch-Site: cross-site\r\n")];
+    let more = [
+        format!("{own}Origin: http://evil.example\r\n"),
+        format!("{own}Sec-Fetch-Site: cross-site\r\n"),
+    ];
     for origin in origins.into_iter().map(str::to_owned).chain(more) {
         for path in ["/write", "/answer", "/rejected/1", "/enter"] {
-            let answer = page.plain("POST", path, &format!("{secret}{origin}"), "to=alice&body=forged");
+            let answer = page.plain(
+                "POST",
+                path,
+                &format!("{secret}{origin}"),
+                "to=alice&body=forged",
+            );
             assert_eq!(answer.status, 403, "{path} with {origin:?}");
         }
     }
@@ -90,22 +114,50 @@ fn without_the_secret_a_browser_gets_a_page_without_content_and_a_program_nothin
     let wrong = |secret: &str| format!("X-Mailbag-Secret: {secret}\r\n");
     let cookie = format!("Cookie: mailbag-{}={}\r\n", page.at.port(), page.secret());
     for path in ALL.into_iter().filter(|path| !ASSETS.contains(path)) {
-        let is_page = !["/api/", "/part/", "/events"].iter().any(|above| path.starts_with(above));
+        let is_page = !["/api/", "/part/", "/events"]
+            .iter()
+            .any(|above| path.starts_with(above));
         for headers in ["", cookie.as_str()] {
             let answer = page.plain("GET", path, headers, "");
-            assert_eq!(answer.status, if is_page { 200 } else { 401 }, "{path} with {headers:?}");
-            assert!(!answer.body.contains("alice") && !answer.body.contains("word"), "{path}: {}", answer.body);
+            assert_eq!(
+                answer.status,
+                if is_page { 200 } else { 401 },
+                "{path} with {headers:?}"
+            );
+            assert!(
+                !answer.body.contains("alice") && !answer.body.contains("word"),
+                "{path}: {}",
+                answer.body
+            );
         }
-        for secret in ["", "x", &page.secret()[1..], &page.secret().to_uppercase(), page.entry(), &page.token] {
-            assert_eq!(page.plain("GET", path, &wrong(secret), "").status, 401, "{path} with {secret}");
+        for secret in [
+            "",
+            "x",
+            &page.secret()[1..],
+            &page.secret().to_uppercase(),
+            page.entry(),
+            &page.token,
+        ] {
+            assert_eq!(
+                page.plain("GET", path, &wrong(secret), "").status,
+                401,
+                "{path} with {secret}"
+            );
         }
         for token in ["x", &page.token[1..], page.entry(), page.secret()] {
             let bearer = format!("Authorization: Bearer {token}\r\n");
-            assert_eq!(page.plain("GET", path, &bearer, "").status, 401, "{path} with {token}");
+            assert_eq!(
+                page.plain("GET", path, &bearer, "").status,
+                401,
+                "{path} with {token}"
+            );
         }
     }
     let known = page.plain("GET", "/", &wrong(page.secret()), "");
-    assert!(known.status == 200 && known.body.contains("a secret word"), "{known:?}");
+    assert!(
+        known.status == 200 && known.body.contains("a secret word"),
+        "{known:?}"
+    );
 }
 
 #[test]
@@ -113,14 +165,30 @@ fn no_answer_sets_a_cookie_and_a_request_with_nothing_but_cookies_changes_nothin
     let world = World::with(&["alice"]);
     let page = Page::of(&world);
     let entered = page.enter("token", page.entry());
-    let secret = entered.json()["secret"].as_str().expect("a secret").to_owned();
-    let of_page = |path: &str| page.plain("GET", path, &format!("X-Mailbag-Secret: {secret}\r\n"), "");
-    for answer in ["/", "/page.js", "/api/pending", "/none"].map(of_page).into_iter().chain([entered]) {
-        assert!(!answer.head.to_lowercase().contains("set-cookie"), "{}", answer.head);
+    let secret = entered.json()["secret"]
+        .as_str()
+        .expect("a secret")
+        .to_owned();
+    let of_page =
+        |path: &str| page.plain("GET", path, &format!("X-Mailbag-Secret: {secret}\r\n"), "");
+    for answer in ["/", "/page.js", "/api/pending", "/none"]
+        .map(of_page)
+        .into_iter()
+        .chain([entered])
+    {
+        assert!(
+            !answer.head.to_lowercase().contains("set-cookie"),
+            "{}",
+            answer.head
+        );
     }
     let origin = format!("{FORM}Origin: http://{}\r\n", page.at);
     for word in [&secret, &page.token, page.entry()] {
-        for name in [format!("mailbag-{}", page.at.port()), "mailbag-secret".into(), "x-mailbag-secret".into()] {
+        for name in [
+            format!("mailbag-{}", page.at.port()),
+            "mailbag-secret".into(),
+            "x-mailbag-secret".into(),
+        ] {
             for path in ["/write", "/answer", "/rejected/1"] {
                 let cookie = format!("{origin}Cookie: {name}={word}\r\n");
                 let answer = page.plain("POST", path, &cookie, "to=alice&body=forged");
@@ -139,7 +207,10 @@ fn the_token_for_programs_only_reads() {
     for method in ["POST", "PUT", "DELETE", "PATCH"] {
         for path in ["/write", "/answer", "/rejected/1", "/api/pending", "/"] {
             let answer = page.ask(method, path, &origin, "to=alice&body=forged");
-            assert!(answer.status == 403 && answer.body.contains("only reads"), "{method} {path}: {answer:?}");
+            assert!(
+                answer.status == 403 && answer.body.contains("only reads"),
+                "{method} {path}: {answer:?}"
+            );
         }
     }
     for (field, word) in [("token", &page.token), ("password", &page.token)] {
@@ -153,13 +224,26 @@ fn the_token_for_programs_only_reads() {
 fn the_token_of_the_url_is_in_its_fragment_and_lets_one_browser_in() {
     let world = World::with(&["alice"]);
     let page = Page::of(&world);
-    assert!(page.url.starts_with(&format!("http://{}/#enter=", page.at)), "{}", page.url);
-    for token in ["", "x", &page.entry()[1..], &format!("{}0", page.entry()), &page.entry().to_uppercase()] {
+    assert!(
+        page.url.starts_with(&format!("http://{}/#enter=", page.at)),
+        "{}",
+        page.url
+    );
+    for token in [
+        "",
+        "x",
+        &page.entry()[1..],
+        &format!("{}0", page.entry()),
+        &page.entry().to_uppercase(),
+    ] {
         assert_eq!(page.enter("token", token).status, 401, "{token}");
     }
     assert_eq!(page.enter("token", page.entry()).status, 200);
     let again = page.enter("token", page.entry());
-    assert!(again.status == 401 && again.body.contains("was used already"), "{again:?}");
+    assert!(
+        again.status == 401 && again.body.contains("was used already"),
+        "{again:?}"
+    );
 }
 
 #[test]
@@ -167,10 +251,22 @@ fn an_address_that_another_site_opens_lets_no_browser_in_and_uses_no_token() {
     let world = World::with(&["alice"]);
     let page = Page::of(&world);
     for path in ["/enter?token=", "/?token=", "/?enter="] {
-        let answer = page.plain("GET", &format!("{path}{}", page.entry()), "Sec-Fetch-Site: cross-site\r\n", "");
-        assert!(!answer.body.contains("secret\":") && !answer.body.contains("alice"), "{path}: {answer:?}");
+        let answer = page.plain(
+            "GET",
+            &format!("{path}{}", page.entry()),
+            "Sec-Fetch-Site: cross-site\r\n",
+            "",
+        );
+        assert!(
+            !answer.body.contains("secret\":") && !answer.body.contains("alice"),
+            "{path}: {answer:?}"
+        );
     }
-    assert_eq!(page.enter("token", page.entry()).status, 200, "the token was not used");
+    assert_eq!(
+        page.enter("token", page.entry()).status,
+        200,
+        "the token was not used"
+    );
 }
 
 #[test]
@@ -181,14 +277,32 @@ fn a_browser_stays_known_when_the_page_starts_again_and_until_it_is_signed_out()
     first.kill();
     let page = Page::of(&world);
     assert_eq!(page.at, at, "the same origin");
-    let known = |page: &Page| page.plain("GET", "/api/pending", &format!("X-Mailbag-Secret: {secret}\r\n"), "").status;
+    let known = |page: &Page| {
+        page.plain(
+            "GET",
+            "/api/pending",
+            &format!("X-Mailbag-Secret: {secret}\r\n"),
+            "",
+        )
+        .status
+    };
     assert_eq!(known(&page), 200);
     let state = world.trust().join("mailbag");
     for entry in std::fs::read_dir(&state).expect("the state of the page") {
         let path = entry.expect("a file").path();
-        let mode = std::fs::metadata(&path).expect("a file").permissions().mode() & 0o777;
+        let mode = std::fs::metadata(&path)
+            .expect("a file")
+            .permissions()
+            .mode()
+            & 0o777;
         assert_eq!(mode, 0o600, "{}", path.display());
-        assert!(!std::fs::read_to_string(&path).expect("text").contains(&secret), "{}", path.display());
+        assert!(
+            !std::fs::read_to_string(&path)
+                .expect("text")
+                .contains(&secret),
+            "{}",
+            path.display()
+        );
     }
     assert_eq!(world.json(&["web", "--sign-out"])["signed_out"], 1);
     assert_eq!(known(&page), 401, "at once, also while the page runs");
@@ -207,7 +321,10 @@ fn a_page_that_finds_its_port_in_use_takes_another_one_and_warns() {
     let page = Page::by(command);
     assert_ne!(page.at, at);
     let warning = std::fs::read_to_string(world.path().join("log")).expect("text");
-    assert!(warning.contains(&format!("port {}", at.port())) && warning.contains("--sign-out"), "{warning}");
+    assert!(
+        warning.contains(&format!("port {}", at.port())) && warning.contains("--sign-out"),
+        "{warning}"
+    );
     drop((other, page));
     assert_eq!(Page::of(&world).at, at, "the port stays the room's one");
 }
@@ -218,14 +335,26 @@ fn a_browser_that_entered_thirty_days_ago_has_to_enter_again() {
     let page = Page::of(&world);
     let headers = format!("X-Mailbag-Secret: {}\r\n", page.secret());
     let is_state = |path: &std::path::PathBuf| path.extension().is_some_and(|end| end == "json");
-    let files = std::fs::read_dir(world.trust().join("mailbag")).expect("the state").flatten();
-    let path = files.map(|entry| entry.path()).find(is_state).expect("the state of the page");
-    let mut state: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).expect("it")).expect("JSON");
+    let files = std::fs::read_dir(world.trust().join("mailbag"))
+        .expect("the state")
+        .flatten();
+    let path = files
+        .map(|entry| entry.path())
+        .find(is_state)
+        .expect("the state of the page");
+    let mut state: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(&path).expect("it")).expect("JSON");
     for (days, status) in [(29, 200), (31, 401)] {
         let since = chrono::Utc::now() - chrono::Duration::days(days);
-        state["browsers"][0]["since"] = since.to_rfc3339_opts(chrono::SecondsFormat::Micros, true).into();
+        state["browsers"][0]["since"] = since
+            .to_rfc3339_opts(chrono::SecondsFormat::Micros, true)
+            .into();
         std::fs::write(&path, state.to_string()).expect("it is written");
-        assert_eq!(page.plain("GET", "/api/pending", &headers, "").status, status, "after {days} days");
+        assert_eq!(
+            page.plain("GET", "/api/pending", &headers, "").status,
+            status,
+            "after {days} days"
+        );
     }
 }
 
@@ -237,7 +366,8 @@ fn the_token_is_not_among_the_words_of_the_program_that_opens_the_page() {
     for name in ["xdg-open", "open"] {
         let script = "#!/bin/sh\nstat -c %a \"$1\" > mode\ncp \"$1\" opened\necho \"$@\" > words\n";
         std::fs::write(bin.join(name), script).expect("a file");
-        std::fs::set_permissions(bin.join(name), std::fs::Permissions::from_mode(0o755)).expect("it can be run");
+        std::fs::set_permissions(bin.join(name), std::fs::Permissions::from_mode(0o755))
+            .expect("it can be run");
     }
     let mut command = world.bare(&["web", "--json", "--open"]);
     let path = std::env::var("PATH").unwrap_or_default();
@@ -254,17 +384,37 @@ fn the_token_is_not_among_the_words_of_the_program_that_opens_the_page() {
 fn every_answer_binds_the_browser() {
     let world = World::with(&["alice"]);
     let page = Page::of(&world);
-    for path in ALL.into_iter().filter(|path| *path != "/events").chain(["/none"]) {
+    for path in ALL
+        .into_iter()
+        .filter(|path| *path != "/events")
+        .chain(["/none"])
+    {
         let answer = page.get(path);
         let policy = answer.header("content-security-policy");
-        assert!(policy.starts_with("default-src 'none'") && !policy.contains("unsafe"), "{path}: {policy}");
+        assert!(
+            policy.starts_with("default-src 'none'") && !policy.contains("unsafe"),
+            "{path}: {policy}"
+        );
         assert!(policy.contains("frame-ancestors 'none'"), "{path}");
         assert_eq!(answer.header("x-frame-options"), "DENY", "{path}");
         assert_eq!(answer.header("x-content-type-options"), "nosniff", "{path}");
         assert_eq!(answer.header("cache-control"), "no-store", "{path}");
-        assert!(!answer.head.to_lowercase().contains("access-control"), "{path}");
-        for inline in [" style=", "<style", " onclick=", " onload=", "<script>", "javascript:"] {
-            assert!(!answer.body.contains(inline) || path.ends_with(".js"), "{path} has {inline}");
+        assert!(
+            !answer.head.to_lowercase().contains("access-control"),
+            "{path}"
+        );
+        for inline in [
+            " style=",
+            "<style",
+            " onclick=",
+            " onload=",
+            "<script>",
+            "javascript:",
+        ] {
+            assert!(
+                !answer.body.contains(inline) || path.ends_with(".js"),
+                "{path} has {inline}"
+            );
         }
     }
 }
@@ -276,12 +426,25 @@ fn other_machines_need_a_password_or_a_proxy() {
     assert_eq!(refused.code, 2, "{refused:?}");
     assert!(refused.err.contains("--password-file"), "{refused:?}");
     std::fs::write(world.path().join("password"), "short\n").expect("a file");
-    let short = world.run(&["web", "--listen", "0.0.0.0:0", "--password-file", "password"]);
+    let short = world.run(&[
+        "web",
+        "--listen",
+        "0.0.0.0:0",
+        "--password-file",
+        "password",
+    ]);
     assert!(short.err.contains("fewer than 12 characters"), "{short:?}");
     std::fs::write(world.path().join("password"), "correct horse battery\n").expect("a file");
     let page = Page::with(
         &world,
-        &["--listen", "127.0.0.1:0", "--password-file", "password", "--public", "https://mail.example.org"],
+        &[
+            "--listen",
+            "127.0.0.1:0",
+            "--password-file",
+            "password",
+            "--public",
+            "https://mail.example.org",
+        ],
     );
     let enter = |password: &str| {
         let body = format!("password={}", super::encoded(password));
@@ -294,5 +457,8 @@ fn other_machines_need_a_password_or_a_proxy() {
     };
     assert_eq!(enter("wrong password!").status, 401);
     let entered = enter("correct horse battery");
-    assert!(entered.status == 200 && entered.json()["secret"].is_string(), "{entered:?}");
+    assert!(
+        entered.status == 200 && entered.json()["secret"].is_string(),
+        "{entered:?}"
+    );
 }

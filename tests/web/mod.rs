@@ -39,13 +39,25 @@ impl Page {
     }
 
     pub(super) fn by(mut command: Command) -> Page {
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().expect("the page starts");
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the page starts");
         let mut line = String::new();
-        BufReader::new(child.stdout.take().expect("a pipe")).read_line(&mut line).expect("it says where it is");
+        BufReader::new(child.stdout.take().expect("a pipe"))
+            .read_line(&mut line)
+            .expect("it says where it is");
         let started: serde_json::Value = serde_json::from_str(&line).expect("JSON");
         let text = |field: &str| started[field].as_str().expect("a text").to_owned();
         let at = text("listen").parse().expect("an address");
-        Page { child, at, url: text("url"), token: text("token"), secret: OnceLock::new() }
+        Page {
+            child,
+            at,
+            url: text("url"),
+            token: text("token"),
+            secret: OnceLock::new(),
+        }
     }
 
     /// Sends a form to enter with, as the script of the page does.
@@ -61,7 +73,10 @@ impl Page {
 
     /// The token in the printed URL.
     pub(super) fn entry(&self) -> &str {
-        self.url.split_once("/#enter=").expect("a token in the fragment").1
+        self.url
+            .split_once("/#enter=")
+            .expect("a token in the fragment")
+            .1
     }
 
     /// The secret of a browser, which enters with the printed URL when it is first needed.
@@ -69,7 +84,10 @@ impl Page {
         self.secret.get_or_init(|| {
             let entered = self.enter("token", self.entry());
             assert_eq!(entered.status, 200, "{entered:?}");
-            entered.json()["secret"].as_str().expect("a secret").to_owned()
+            entered.json()["secret"]
+                .as_str()
+                .expect("a secret")
+                .to_owned()
         })
     }
 
@@ -101,7 +119,12 @@ impl Page {
 
     /// A request of a program with the token, with these further header lines.
     pub(super) fn ask(&self, method: &str, path: &str, headers: &str, body: &str) -> Answer {
-        self.plain(method, path, &format!("Authorization: Bearer {}\r\n{headers}", self.token), body)
+        self.plain(
+            method,
+            path,
+            &format!("Authorization: Bearer {}\r\n{headers}", self.token),
+            body,
+        )
     }
 
     pub(super) fn get(&self, path: &str) -> Answer {
@@ -116,12 +139,17 @@ impl Page {
     /// Posts a form, and waits for no answer.
     pub(super) fn begin(&self, path: &str, fields: &[(&str, &str)]) -> TcpStream {
         let mut stream = self.connect();
-        stream.write_all(&self.form(path, fields)).expect("it is sent");
+        stream
+            .write_all(&self.form(path, fields))
+            .expect("it is sent");
         stream
     }
 
     fn form(&self, path: &str, fields: &[(&str, &str)]) -> Vec<u8> {
-        let body: Vec<String> = fields.iter().map(|(name, value)| format!("{name}={}", encoded(value))).collect();
+        let body: Vec<String> = fields
+            .iter()
+            .map(|(name, value)| format!("{name}={}", encoded(value)))
+            .collect();
         let body = body.join("&");
         let head = format!(
             "POST {path} HTTP/1.1\r\nHost: {0}\r\nOrigin: http://{0}\r\nConnection: close\r\n{FORM}X-Mailbag-Secret: {1}\r\nContent-Length: {2}\r\n\r\n",
@@ -143,7 +171,10 @@ impl Page {
     /// The first line of an answer that may have no end.
     pub(super) fn get_head(&self, path: &str) -> String {
         let mut stream = self.connect();
-        let head = format!("GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n", self.at, self.token);
+        let head = format!(
+            "GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\r\n",
+            self.at, self.token
+        );
         let _ = stream.write_all(head.as_bytes());
         let mut line = String::new();
         let _ = BufReader::new(stream).read_line(&mut line);
@@ -179,18 +210,29 @@ pub(super) struct Answer {
 impl Answer {
     fn read(text: &str) -> Answer {
         let (head, body) = text.split_once("\r\n\r\n").unwrap_or((text, ""));
-        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or_default();
+        let status = head
+            .split(' ')
+            .nth(1)
+            .and_then(|status| status.parse().ok())
+            .unwrap_or_default();
         let head = head.to_owned();
-        let body =
-            if head.to_lowercase().contains("transfer-encoding: chunked") { unchunked(body) } else { body.into() };
+        let body = if head.to_lowercase().contains("transfer-encoding: chunked") {
+            unchunked(body)
+        } else {
+            body.into()
+        };
         Answer { status, head, body }
     }
 
     #[track_caller]
     pub(super) fn header(&self, name: &str) -> &str {
         let lines = self.head.lines().filter_map(|line| line.split_once(": "));
-        let mut values = lines.filter(|(one, _)| one.eq_ignore_ascii_case(name)).map(|(_, value)| value);
-        values.next().unwrap_or_else(|| panic!("no {name} in {}", self.head))
+        let mut values = lines
+            .filter(|(one, _)| one.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value);
+        values
+            .next()
+            .unwrap_or_else(|| panic!("no {name} in {}", self.head))
     }
 
     #[track_caller]
@@ -202,7 +244,9 @@ impl Answer {
 fn unchunked(mut body: &str) -> String {
     let mut whole = String::new();
     while let Some((size, rest)) = body.split_once("\r\n") {
-        let Ok(size @ 1..) = usize::from_str_radix(size, 16) else { break };
+        let Ok(size @ 1..) = usize::from_str_radix(size, 16) else {
+            break;
+        };
         whole += rest.get(..size).unwrap_or(rest);
         body = rest.get(size + 2..).unwrap_or_default();
     }
@@ -211,6 +255,12 @@ fn unchunked(mut body: &str) -> String {
 
 fn encoded(text: &str) -> String {
     text.bytes()
-        .map(|byte| if byte.is_ascii_alphanumeric() { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .map(|byte| {
+            if byte.is_ascii_alphanumeric() {
+                char::from(byte).to_string()
+            } else {
+                format!("%{byte:02X}")
+            }
+        })
         .collect()
 }

@@ -7,12 +7,34 @@ use serde_json::json;
 #[test]
 fn each_page_shows_its_part_of_the_room() {
     let world = World::with(&["alice", "bob"]);
-    world.ok(&["send", "human", "May I deploy?", "--as", "alice", "--type", "approval"]);
-    world.ok(&["send", "bob", "Which port?", "--as", "alice", "--type", "question", "--subject", "Ports"]);
+    world.ok(&[
+        "send",
+        "human",
+        "May I deploy?",
+        "--as",
+        "alice",
+        "--type",
+        "approval",
+    ]);
+    world.ok(&[
+        "send",
+        "bob",
+        "Which port?",
+        "--as",
+        "alice",
+        "--type",
+        "question",
+        "--subject",
+        "Ports",
+    ]);
     world.ok(&["reply", "3", "8080", "--as", "bob"]);
     world.ok(&["claim", "src/**", "--as", "alice", "--note", "the login"]);
     world.ok(&["milestone", "Login works", "--as", "bob"]);
-    world.drop_file("bob", "claim.json", r#"{"type": "claim", "claims": ["src/login.rs"], "wait": true}"#);
+    world.drop_file(
+        "bob",
+        "claim.json",
+        r#"{"type": "claim", "claims": ["src/login.rs"], "wait": true}"#,
+    );
     world.drop_file("alice", "bad.json", r#"{"to": "bbo", "body": "x"}"#);
     world.ok(&["run", "--once"]);
     let page = Page::of(&world);
@@ -20,18 +42,45 @@ fn each_page_shows_its_part_of_the_room() {
         let answer = page.get(path);
         assert_eq!(answer.status, 200, "{path}: {answer:?}");
         for word in words {
-            assert!(answer.body.contains(word), "{path} without {word}: {}", answer.body);
+            assert!(
+                answer.body.contains(word),
+                "{path} without {word}: {}",
+                answer.body
+            );
         }
     };
-    shows("/", &["Needs you", "May I deploy?", "value=\"yes\"", "alice", "Timeline", "Which port?", "bad.json"]);
+    shows(
+        "/",
+        &[
+            "Needs you",
+            "May I deploy?",
+            "value=\"yes\"",
+            "alice",
+            "Timeline",
+            "Which port?",
+            "bad.json",
+        ],
+    );
     let agents = page.get("/part/agents").body;
-    let text = regex::Regex::new("<[^>]*>").expect("a pattern").replace_all(&agents, "").into_owned();
+    let text = regex::Regex::new("<[^>]*>")
+        .expect("a pattern")
+        .replace_all(&agents, "")
+        .into_owned();
     assert!(text.contains("waits for human: May I deploy?"), "{text}");
     assert!(text.contains("waits for alice: src/login.rs"), "{text}");
     shows("/?agent=bob", &["Which port?", "value=\"bob\""]);
     shows("/?type=milestone", &["Login works"]);
     assert!(!page.get("/?type=milestone").body.contains("Which port?"));
-    shows("/message/3", &["Ports", "Which port?", "Receipts", "bob", "&quot;body&quot;: &quot;Which port?&quot;"]);
+    shows(
+        "/message/3",
+        &[
+            "Ports",
+            "Which port?",
+            "Receipts",
+            "bob",
+            "&quot;body&quot;: &quot;Which port?&quot;",
+        ],
+    );
     shows("/thread/3", &["Which port?", "8080"]);
     shows("/rejected", &["bad.json", "bbo"]);
     shows("/search?q=PORT", &["Which", "<mark>port</mark>"]);
@@ -73,7 +122,10 @@ fn programs_get_what_the_commands_print() {
         ("/api/thread?id=2", &["thread", "2", "--as", "human"]),
         ("/api/trace?id=2", &["trace", "2"]),
         ("/api/rejected", &["rejected", "list"]),
-        ("/api/explain?to=all", &["explain", "all", "--from", "human"]),
+        (
+            "/api/explain?to=all",
+            &["explain", "all", "--from", "human"],
+        ),
         ("/api/links", &["link", "status"]),
     ] {
         assert_eq!(page.get(path).json(), world.json(command), "{path}");
@@ -82,7 +134,10 @@ fn programs_get_what_the_commands_print() {
     assert_eq!(claims["claims"][0]["subject"], own["claims"][0]["subject"]);
     assert_eq!(page.get("/api/who").json()["agents"][1]["id"], "alice");
     assert_eq!(page.get("/api/pending").json()["agent"], "human");
-    assert_eq!(page.get("/api/status").json()["counts"], world.json(&["status"])["counts"]);
+    assert_eq!(
+        page.get("/api/status").json()["counts"],
+        world.json(&["status"])["counts"]
+    );
 }
 
 #[test]
@@ -97,31 +152,64 @@ fn text_of_agents_is_only_ever_text() {
     world.drop_file("alice", "one.json", message.to_string());
     let options = json!({"to": "human", "type": "approval", "body": hostile, "options": ["<b>yes</b>", "\"><i>no"]});
     world.drop_file("alice", "two.json", options.to_string());
-    world.drop_file("alice", "<svg onload=alert(3)>.json", json!({"to": hostile, "body": hostile}).to_string());
+    world.drop_file(
+        "alice",
+        "<svg onload=alert(3)>.json",
+        json!({"to": hostile, "body": hostile}).to_string(),
+    );
     world.drop_file(
         "bob",
         "claim.json",
         json!({"type": "claim", "claims": ["src/<u>x</u>"], "body": hostile}).to_string(),
     );
-    world.drop_file("bob", "done.json", json!({"type": "milestone", "subject": hostile, "body": "x"}).to_string());
+    world.drop_file(
+        "bob",
+        "done.json",
+        json!({"type": "milestone", "subject": hostile, "body": "x"}).to_string(),
+    );
     world.ok(&["run", "--once"]);
     let page = Page::of(&world);
     let rejected = page.get("/api/rejected").json()[0]["seq"].to_string();
-    let mut paths = vec!["/".to_owned(), "/claims".into(), "/worklog".into(), "/rejected".into(), "/health".into()];
+    let mut paths = vec![
+        "/".to_owned(),
+        "/claims".into(),
+        "/worklog".into(),
+        "/rejected".into(),
+        "/health".into(),
+    ];
     paths.extend((1..=8).flat_map(|n| [format!("/message/{n}"), format!("/thread/{n}")]));
     paths.push(format!("/rejected/{rejected}"));
     paths.extend(
-        ["/search?q=alert", "/part/needs", "/part/agents", "/part/reaches?to=%3Cb%3E", "/part/timeline?after=0"]
-            .map(str::to_owned),
+        [
+            "/search?q=alert",
+            "/part/needs",
+            "/part/agents",
+            "/part/reaches?to=%3Cb%3E",
+            "/part/timeline?after=0",
+        ]
+        .map(str::to_owned),
     );
     paths.extend(
-        ["/search?q=%3Cscript%3E", "/?agent=%22%3E%3Cscript%3E", "/write?to=%22%3E%3Cb%3E&body=%3C/textarea%3E%3Cb%3E"]
-            .map(str::to_owned),
+        [
+            "/search?q=%3Cscript%3E",
+            "/?agent=%22%3E%3Cscript%3E",
+            "/write?to=%22%3E%3Cb%3E&body=%3C/textarea%3E%3Cb%3E",
+        ]
+        .map(str::to_owned),
     );
     for path in paths {
         let body = page.get(&path).body;
-        for markup in ["<img", "<script>", "<svg", "<b>yes", "<i>no", "<u>x", "\"><script>", "</textarea><b>", "<b>\""]
-        {
+        for markup in [
+            "<img",
+            "<script>",
+            "<svg",
+            "<b>yes",
+            "<i>no",
+            "<u>x",
+            "\"><script>",
+            "</textarea><b>",
+            "<b>\"",
+        ] {
             assert!(!body.contains(markup), "{path} has {markup}: {body}");
         }
         assert!(!body.contains(['\u{202e}', '\u{1b}']), "{path}: {body}");
@@ -132,7 +220,8 @@ fn text_of_agents_is_only_ever_text() {
 fn a_search_shows_the_newest_first_however_much_there_is() {
     let world = World::with(&["alice"]);
     let lines = |from: usize| {
-        (from..from + 125).map(|n| json!({"to": "human", "body": format!("needle {n} {}", "x".repeat(1500))}))
+        (from..from + 125)
+            .map(|n| json!({"to": "human", "body": format!("needle {n} {}", "x".repeat(1500))}))
     };
     for from in [0, 125] {
         let text: Vec<String> = lines(from).map(|line| line.to_string()).collect();
@@ -143,15 +232,27 @@ fn a_search_shows_the_newest_first_however_much_there_is() {
     let found = page.get("/search?q=needle").body;
     let places: Vec<usize> = ["needle 249", "needle 248", "needle 51", "needle 50"]
         .iter()
-        .map(|words| found.find(&words.replace("needle", "needle</mark>")).unwrap_or_else(|| panic!("no {words}")))
+        .map(|words| {
+            found
+                .find(&words.replace("needle", "needle</mark>"))
+                .unwrap_or_else(|| panic!("no {words}"))
+        })
         .collect();
     assert!(places.is_sorted(), "{places:?}");
     assert!(!found.contains("needle</mark> 49 "), "200 are shown");
     let hits = page.get("/api/search?pattern=needle&last=3").json();
-    let seqs: Vec<u64> = hits.as_array().expect("hits").iter().filter_map(|hit| hit["seq"].as_u64()).collect();
+    let seqs: Vec<u64> = hits
+        .as_array()
+        .expect("hits")
+        .iter()
+        .filter_map(|hit| hit["seq"].as_u64())
+        .collect();
     assert_eq!(seqs.len(), 3);
     assert!(
-        seqs.is_sorted() && hits[2]["preview"].as_str().is_some_and(|text| text.starts_with("needle 249")),
+        seqs.is_sorted()
+            && hits[2]["preview"]
+                .as_str()
+                .is_some_and(|text| text.starts_with("needle 249")),
         "{hits}"
     );
 }
@@ -177,8 +278,16 @@ fn addresses_that_lead_elsewhere_find_nothing() {
         "/api/thread?id=%2e%2e%2fregistry.json",
     ] {
         let answer = page.get(path);
-        assert!([400, 404].contains(&answer.status), "{path}: {}", answer.status);
-        assert!(!answer.body.contains("\"agents\""), "{path}: {}", answer.body);
+        assert!(
+            [400, 404].contains(&answer.status),
+            "{path}: {}",
+            answer.status
+        );
+        assert!(
+            !answer.body.contains("\"agents\""),
+            "{path}: {}",
+            answer.body
+        );
     }
 }
 
@@ -186,7 +295,11 @@ fn addresses_that_lead_elsewhere_find_nothing() {
 fn a_body_of_a_megabyte_is_a_short_entry_and_a_whole_message() {
     let world = World::with(&["alice"]);
     let body = "word ".repeat(200_000);
-    world.drop_file("alice", "long.json", json!({"to": "human", "body": body}).to_string());
+    world.drop_file(
+        "alice",
+        "long.json",
+        json!({"to": "human", "body": body}).to_string(),
+    );
     world.ok(&["run", "--once"]);
     let page = Page::of(&world);
     assert!(page.get("/").body.len() < 40_000);
@@ -197,6 +310,9 @@ fn a_body_of_a_megabyte_is_a_short_entry_and_a_whole_message() {
 fn the_page_is_small() {
     let world = World::with(&["alice"]);
     let page = Page::of(&world);
-    let size: usize = ["/", "/style.css", "/page.js", "/icon.svg"].iter().map(|path| page.get(path).body.len()).sum();
+    let size: usize = ["/", "/style.css", "/page.js", "/icon.svg"]
+        .iter()
+        .map(|path| page.get(path).body.len())
+        .sum();
     assert!(size < 150_000, "{size} bytes");
 }

@@ -26,7 +26,11 @@ impl Stream {
         let (mut is_it, mut id) = (false, None);
         loop {
             let mut line = String::new();
-            assert_ne!(self.0.read_line(&mut line).expect("an event"), 0, "the stream ended");
+            assert_ne!(
+                self.0.read_line(&mut line).expect("an event"),
+                0,
+                "the stream ended"
+            );
             let line = line.trim_end();
             if let Some(event) = line.strip_prefix("event: ") {
                 (is_it, id) = (event == name, None);
@@ -39,13 +43,19 @@ impl Stream {
     }
 
     pub(super) fn entries(&mut self, count: usize) -> Vec<u64> {
-        (0..count).map(|_| self.next("entry").0.expect("an id")).collect()
+        (0..count)
+            .map(|_| self.next("entry").0.expect("an id"))
+            .collect()
     }
 }
 
 fn send(world: &World, count: usize) {
     for n in 0..count {
-        world.drop_file("alice", &format!("{n}.json"), r#"{"to": "bob", "body": "x"}"#);
+        world.drop_file(
+            "alice",
+            &format!("{n}.json"),
+            r#"{"to": "bob", "body": "x"}"#,
+        );
     }
     // The page delivers, if it runs already.
     world.run(&["run", "--once"]);
@@ -61,7 +71,12 @@ fn a_reader_continues_behind_what_it_has() {
     let rest = Stream::open(&page, &format!("?since={}", first[1]), "").entries(3);
     assert_eq!(rest, first[2..]);
     // A browser that connects again says it so, and its word counts more than the address.
-    let again = Stream::open(&page, "?since=0", &format!("Last-Event-ID: {}\r\n", first[3])).entries(1);
+    let again = Stream::open(
+        &page,
+        "?since=0",
+        &format!("Last-Event-ID: {}\r\n", first[3]),
+    )
+    .entries(1);
     assert_eq!(again, first[4..]);
 }
 
@@ -80,7 +95,11 @@ fn what_is_accepted_comes_at_once_and_once_across_restarts_of_router_and_page() 
             page.kill();
             world.ok(&["send", "bob", "meanwhile", "--as", "alice"]);
             page = Page::of(&world);
-            stream = Stream::open(&page, "?since=0", &format!("Last-Event-ID: {}\r\n", seen[1]));
+            stream = Stream::open(
+                &page,
+                "?since=0",
+                &format!("Last-Event-ID: {}\r\n", seen[1]),
+            );
             assert_eq!(stream.next("entry").1["body"], "meanwhile");
         }
     }
@@ -92,7 +111,11 @@ fn a_number_that_is_not_in_the_log_resets_the_reader() {
     send(&world, 1);
     let page = Page::of(&world);
     Stream::open(&page, "?since=4000", "").next("reset");
-    assert_eq!(page.ask("GET", "/events", "Last-Event-ID: x\r\n", "").status, 400);
+    assert_eq!(
+        page.ask("GET", "/events", "Last-Event-ID: x\r\n", "")
+            .status,
+        400
+    );
     assert_eq!(page.get("/events?since=-1").status, 400);
 }
 
@@ -109,9 +132,17 @@ fn a_reader_that_does_not_read_costs_the_page_nothing() {
         }
     }
     let memory = || {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", page.process())).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default().to_owned();
-        line.split_whitespace().next().and_then(|word| word.parse::<u64>().ok()).unwrap_or_default()
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", page.process())).unwrap_or_default();
+        let line = status
+            .lines()
+            .find_map(|line| line.strip_prefix("VmRSS:"))
+            .unwrap_or_default()
+            .to_owned();
+        line.split_whitespace()
+            .next()
+            .and_then(|word| word.parse::<u64>().ok())
+            .unwrap_or_default()
     };
     // 8 MB of bodies wait for it.
     assert_eq!(Stream::open(&page, "?since=0", "").entries(400).len(), 400);
@@ -143,7 +174,12 @@ fn a_room_that_moves_away_and_back_is_said_and_goes_on() {
     let (room, away) = (world.path().join(".mailbag"), world.path().join("away"));
     std::fs::rename(&room, &away).expect("it moves");
     let (_, gone) = stream.next("gone");
-    assert!(gone["what"].as_str().is_some_and(|what| what.contains(".mailbag")), "{gone}");
+    assert!(
+        gone["what"]
+            .as_str()
+            .is_some_and(|what| what.contains(".mailbag")),
+        "{gone}"
+    );
     std::fs::rename(&away, &room).expect("it moves back");
     // Readers are told, although nothing is new.
     stream.next("change");

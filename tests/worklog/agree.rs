@@ -7,35 +7,57 @@ use serde_json::Value;
 /// The part of a Markdown text below this heading.
 #[track_caller]
 fn part<'t>(text: &'t str, title: &str) -> &'t str {
-    let part = text.split_once(&format!("\n## {title}\n\n")).unwrap_or_else(|| panic!("{title}: {text}")).1;
+    let part = text
+        .split_once(&format!("\n## {title}\n\n"))
+        .unwrap_or_else(|| panic!("{title}: {text}"))
+        .1;
     part.split("\n\n").next().unwrap_or_default()
 }
 
 /// The numbers of the open questions, by each face.
 fn questions(world: &World) -> [Vec<u64>; 3] {
     let seqs = |items: &Value| -> Vec<u64> {
-        items.as_array().into_iter().flatten().filter_map(|one| one["seq"].as_u64()).collect()
+        items
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|one| one["seq"].as_u64())
+            .collect()
     };
     let digest = seqs(&world.json(&["digest"])["questions"]["items"]);
     let mut pending: Vec<u64> = Vec::new();
     for agent in ["alice", "bob", "human"] {
         let items = world.json(&["pending", "--as", agent])["items"].clone();
         let open = items.as_array().into_iter().flatten();
-        let open = open.filter(|item| ["question", "approval"].contains(&item["kind"].as_str().unwrap_or_default()));
+        let open = open.filter(|item| {
+            ["question", "approval"].contains(&item["kind"].as_str().unwrap_or_default())
+        });
         pending.extend(open.filter_map(|item| item["seq"].as_u64()));
     }
     pending.sort_unstable();
     pending.dedup();
     let text = worklog(world);
-    let lines = part(&text, "Open questions").lines().filter_map(|line| line.strip_prefix("- #"));
-    let listed = lines.filter_map(|line| line.split(' ').next()?.parse().ok()).collect();
-    assert_eq!(world.json(&["status"])["questions"]["items"], digest.len(), "status");
+    let lines = part(&text, "Open questions")
+        .lines()
+        .filter_map(|line| line.strip_prefix("- #"));
+    let listed = lines
+        .filter_map(|line| line.split(' ').next()?.parse().ok())
+        .collect();
+    assert_eq!(
+        world.json(&["status"])["questions"]["items"],
+        digest.len(),
+        "status"
+    );
     [digest, pending, listed]
 }
 
 fn awaits(world: &World, agent: &str) -> bool {
     let context = world.json(&["context", "--as", agent]);
-    context["conversation"].as_array().into_iter().flatten().any(|thread| thread["awaits_answer"] == true)
+    context["conversation"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .any(|thread| thread["awaits_answer"] == true)
 }
 
 #[test]
@@ -46,21 +68,39 @@ fn all_faces_agree_on_open_questions() {
         echo(&world, agent, message);
         pass(&world);
     };
-    says("alice", r#"{"id":"q1","to":"bob","type":"question","body":"which port?"}"#);
-    says("alice", r#"{"id":"q2","to":["bob","human"],"requires_response":true,"thread_id":"t","body":"and host?"}"#);
-    says("alice", r#"{"id":"q3","to":"human","type":"approval","body":"Deploy?"}"#);
+    says(
+        "alice",
+        r#"{"id":"q1","to":"bob","type":"question","body":"which port?"}"#,
+    );
+    says(
+        "alice",
+        r#"{"id":"q2","to":["bob","human"],"requires_response":true,"thread_id":"t","body":"and host?"}"#,
+    );
+    says(
+        "alice",
+        r#"{"id":"q3","to":"human","type":"approval","body":"Deploy?"}"#,
+    );
     says("carol", r#"{"to":"bob","body":"no question"}"#);
     says("alice", r#"{"type":"milestone","body":"done"}"#);
     assert_eq!(questions(&world), [[2, 3, 4]; 3]);
     assert!(awaits(&world, "bob") && awaits(&world, "human") && !awaits(&world, "carol"));
-    says("bob", r#"{"to":"alice","type":"answer","in_reply_to":"q1","body":"8080"}"#);
+    says(
+        "bob",
+        r#"{"to":"alice","type":"answer","in_reply_to":"q1","body":"8080"}"#,
+    );
     assert_eq!(questions(&world), [[3, 4]; 3]);
     assert!(awaits(&world, "bob"));
     says("bob", r#"{"to":"alice","thread_id":"t","body":"here"}"#);
     assert!(!awaits(&world, "bob"));
-    says("human", r#"{"type":"decision","in_reply_to":"q3","option":"yes"}"#);
+    says(
+        "human",
+        r#"{"type":"decision","in_reply_to":"q3","option":"yes"}"#,
+    );
     assert_eq!(questions(&world), [[3]; 3], "the human has not answered");
-    says("alice", r#"{"type":"ack","refs":["q2"],"status":"withdrawn"}"#);
+    says(
+        "alice",
+        r#"{"type":"ack","refs":["q2"],"status":"withdrawn"}"#,
+    );
     assert_eq!(questions(&world), [const { Vec::<u64>::new() }; 3]);
     assert!(!awaits(&world, "human"));
 }
@@ -73,17 +113,40 @@ fn all_faces_agree_on_decisions_and_show_their_kinds() {
         echo(&world, agent, message);
         pass(&world);
     };
-    says("alice", r#"{"type":"decision.recorded","subject":"Port","body":"8080"}"#);
-    says("alice", r#"{"id":"a1","to":"bob","type":"approval","body":"Deploy?"}"#);
-    says("bob", r#"{"type":"decision","in_reply_to":"a1","option":"yes"}"#);
-    says("bob", r#"{"to":"alice","type":"decision","body":"We keep tokio"}"#);
+    says(
+        "alice",
+        r#"{"type":"decision.recorded","subject":"Port","body":"8080"}"#,
+    );
+    says(
+        "alice",
+        r#"{"id":"a1","to":"bob","type":"approval","body":"Deploy?"}"#,
+    );
+    says(
+        "bob",
+        r#"{"type":"decision","in_reply_to":"a1","option":"yes"}"#,
+    );
+    says(
+        "bob",
+        r#"{"to":"alice","type":"decision","body":"We keep tokio"}"#,
+    );
     let wanted = ["decision.recorded", "approval.decided", "decision"];
     let kinds = |items: &Value, field: &str| -> Vec<String> {
-        items.as_array().into_iter().flatten().map(|one| one[field].as_str().unwrap_or_default().to_owned()).collect()
+        items
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|one| one[field].as_str().unwrap_or_default().to_owned())
+            .collect()
     };
-    assert_eq!(kinds(&world.json(&["digest"])["decisions"]["items"], "event_type"), wanted);
+    assert_eq!(
+        kinds(&world.json(&["digest"])["decisions"]["items"], "event_type"),
+        wanted
+    );
     for agent in ["alice", "bob"] {
-        let mut of_context = kinds(&world.json(&["context", "--as", agent])["session"]["decisions"], "type");
+        let mut of_context = kinds(
+            &world.json(&["context", "--as", agent])["session"]["decisions"],
+            "type",
+        );
         of_context.reverse();
         assert_eq!(of_context, wanted, "{agent}");
     }

@@ -15,24 +15,56 @@ fn day() -> World {
             })
             .ok(&[]);
     };
-    at("2026-11-19T10:00:00Z", "alice", r#"{"type":"milestone","body":"too old"}"#);
+    at(
+        "2026-11-19T10:00:00Z",
+        "alice",
+        r#"{"type":"milestone","body":"too old"}"#,
+    );
     at(
         "2026-11-20T23:50:00Z",
         "alice",
         r#"{"type":"question","to":"bob","body":"An old question?","requires_response":true}"#,
     );
-    at("2026-11-21T08:00:00Z", "alice", r#"{"type":"decision.recorded","subject":"Port","body":"8080"}"#);
-    at("2026-11-21T08:01:00Z", "bob", r#"{"type":"milestone","body":"Half of it"}"#);
-    at("2026-11-21T08:02:00Z", "bob", r#"{"type":"escalation","to":"human","body":"I am stuck"}"#);
-    at("2026-11-21T08:03:00Z", "carol", r#"{"type":"claim","claims":["src/**"],"subject":"Passkeys"}"#);
-    at("2026-11-21T08:04:00Z", "carol", r#"{"to":"nobody","body":"lost"}"#);
-    at("2026-11-21T08:05:00Z", "carol", r#"{"type":"question","to":"human","body":"May I?","requires_response":true}"#);
+    at(
+        "2026-11-21T08:00:00Z",
+        "alice",
+        r#"{"type":"decision.recorded","subject":"Port","body":"8080"}"#,
+    );
+    at(
+        "2026-11-21T08:01:00Z",
+        "bob",
+        r#"{"type":"milestone","body":"Half of it"}"#,
+    );
+    at(
+        "2026-11-21T08:02:00Z",
+        "bob",
+        r#"{"type":"escalation","to":"human","body":"I am stuck"}"#,
+    );
+    at(
+        "2026-11-21T08:03:00Z",
+        "carol",
+        r#"{"type":"claim","claims":["src/**"],"subject":"Passkeys"}"#,
+    );
+    at(
+        "2026-11-21T08:04:00Z",
+        "carol",
+        r#"{"to":"nobody","body":"lost"}"#,
+    );
+    at(
+        "2026-11-21T08:05:00Z",
+        "carol",
+        r#"{"type":"question","to":"human","body":"May I?","requires_response":true}"#,
+    );
     at(
         "2026-11-21T08:06:00Z",
         "bob",
         r#"{"id":"q2","type":"question","to":"human","body":"And I?","requires_response":true}"#,
     );
-    at("2026-11-21T08:07:00Z", "human", r#"{"to":"bob","in_reply_to":"bob/q2","body":"Yes"}"#);
+    at(
+        "2026-11-21T08:07:00Z",
+        "human",
+        r#"{"to":"bob","in_reply_to":"bob/q2","body":"Yes"}"#,
+    );
     world
 }
 
@@ -49,18 +81,53 @@ fn the_digest_has_what_happened_and_what_is_open() {
     let world = day();
     let text = digest(&world, &[]);
     let part = |title: &str| {
-        let part = text.split_once(&format!("\n## {title}\n\n")).unwrap_or_else(|| panic!("{title}: {text}")).1;
-        part.split("\n\n## ").next().unwrap_or_default().trim().to_owned()
+        let part = text
+            .split_once(&format!("\n## {title}\n\n"))
+            .unwrap_or_else(|| panic!("{title}: {text}"))
+            .1;
+        part.split("\n\n## ")
+            .next()
+            .unwrap_or_default()
+            .trim()
+            .to_owned()
     };
-    assert!(part("Decisions").ends_with("alice · decision.recorded · Port: 8080"), "{text}");
-    assert!(part("Milestones").ends_with("bob · milestone · Half of it"), "{text}");
-    assert!(part("Escalations").contains("bob · escalation · I am stuck"), "{text}");
-    assert!(part("Open questions").contains("alice asks bob: An old question?"), "{text}");
-    assert!(part("Open questions").contains("carol asks human: May I?") && !text.contains("And I?"), "{text}");
-    assert!(part("Who owns what").contains(r"carol owns src/\*\* since 2026-11-21T08:03:00Z: Passkeys"), "{text}");
-    assert!(part("Rejected mail").contains(" carol: ") && part("Rejected mail").contains("nobody"), "{text}");
-    assert!(part("Messages").contains("| carol | 2 | ") && !text.contains("too old"), "{text}");
-    assert!(text.starts_with("# Digest of ") && text.contains("\n2026-11-20T12:00:00Z to 2026-11-21T12:0"), "{text}");
+    assert!(
+        part("Decisions").ends_with("alice · decision.recorded · Port: 8080"),
+        "{text}"
+    );
+    assert!(
+        part("Milestones").ends_with("bob · milestone · Half of it"),
+        "{text}"
+    );
+    assert!(
+        part("Escalations").contains("bob · escalation · I am stuck"),
+        "{text}"
+    );
+    assert!(
+        part("Open questions").contains("alice asks bob: An old question?"),
+        "{text}"
+    );
+    assert!(
+        part("Open questions").contains("carol asks human: May I?") && !text.contains("And I?"),
+        "{text}"
+    );
+    assert!(
+        part("Who owns what").contains(r"carol owns src/\*\* since 2026-11-21T08:03:00Z: Passkeys"),
+        "{text}"
+    );
+    assert!(
+        part("Rejected mail").contains(" carol: ") && part("Rejected mail").contains("nobody"),
+        "{text}"
+    );
+    assert!(
+        part("Messages").contains("| carol | 2 | ") && !text.contains("too old"),
+        "{text}"
+    );
+    assert!(
+        text.starts_with("# Digest of ")
+            && text.contains("\n2026-11-20T12:00:00Z to 2026-11-21T12:0"),
+        "{text}"
+    );
     let json: serde_json::Value = serde_json::from_str(&digest(&world, &["--json"])).expect("JSON");
     assert_eq!(json["milestones"]["items"][0]["text"], "Half of it");
     assert_eq!(json["decisions"]["more"], 0);
@@ -84,10 +151,22 @@ fn an_empty_room_has_a_digest_too_and_hostile_text_shows_as_text() {
         "q.json",
         json!({"to": "human", "requires_response": true, "subject": hostile}).to_string(),
     );
-    world.drop_file("alice", "c.json", json!({"type": "claim", "claims": ["a"], "subject": hostile}).to_string());
-    world.drop_file("alice", "r.json", json!({"to": hostile, "body": "x"}).to_string());
+    world.drop_file(
+        "alice",
+        "c.json",
+        json!({"type": "claim", "claims": ["a"], "subject": hostile}).to_string(),
+    );
+    world.drop_file(
+        "alice",
+        "r.json",
+        json!({"to": hostile, "body": "x"}).to_string(),
+    );
     let text = world.ok(&["digest"]);
-    assert_eq!(text.lines().filter(|line| line.starts_with('#')).count(), 8, "{text}");
+    assert_eq!(
+        text.lines().filter(|line| line.starts_with('#')).count(),
+        8,
+        "{text}"
+    );
     assert!(
         !text.contains("\n- forged")
             && !text.replace("\\]", "").contains("](u)")
@@ -99,11 +178,19 @@ fn an_empty_room_has_a_digest_too_and_hostile_text_shows_as_text() {
 #[test]
 fn a_long_day_is_cut_to_the_newest_of_each_kind() {
     let world = World::with(&["alice"]).settings("sender_budget = 0\n");
-    let lines: Vec<String> = (0..150).map(|n| format!(r#"{{"type":"milestone","body":"number {n}."}}"#)).collect();
+    let lines: Vec<String> = (0..150)
+        .map(|n| format!(r#"{{"type":"milestone","body":"number {n}."}}"#))
+        .collect();
     world.drop_file("alice", "all.ndjson", lines.join("\n"));
     let text = world.ok(&["digest"]);
-    assert!(text.contains("number 149\\.") || text.contains("number 149."), "{text}");
-    assert!(!text.contains("number 49.") && text.contains("\n50 more.\n"), "{text}");
+    assert!(
+        text.contains("number 149\\.") || text.contains("number 149."),
+        "{text}"
+    );
+    assert!(
+        !text.contains("number 49.") && text.contains("\n50 more.\n"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -9,7 +9,9 @@ use std::process::Stdio;
 
 fn events(world: &World, args: &[&str]) -> Vec<Value> {
     let out = world.ok(&[&["events", "--json"], args].concat());
-    out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect()
+    out.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
+        .collect()
 }
 
 #[test]
@@ -22,10 +24,17 @@ fn dropped_events_come_back_in_the_envelope_and_with_stable_ids() {
         r#"{"event_id":"e1","event_type":"decision.recorded","session_id":"s7","actor":"alice","subject":"Port","payload":{"text":"8080","choice":8080},"links":["https://x.example/1","m1"]}"#,
     );
     pass(&world);
-    echo(&world, "bob", r#"{"type":"milestone","body":"It works","refs":["alice/e1"],"metadata":{"session_id":"s8"}}"#);
+    echo(
+        &world,
+        "bob",
+        r#"{"type":"milestone","body":"It works","refs":["alice/e1"],"metadata":{"session_id":"s8"}}"#,
+    );
     echo(&world, "bob", r#"{"to":"alice","body":"prose"}"#);
     pass(&world);
-    let room = std::fs::read_to_string(world.room("spool/room")).expect("the id").trim().to_owned();
+    let room = std::fs::read_to_string(world.room("spool/room"))
+        .expect("the id")
+        .trim()
+        .to_owned();
     let seen = events(&world, &[]);
     assert_eq!(seen.len(), 2, "{seen:#?}");
     let log = world.json(&["list"]);
@@ -35,14 +44,27 @@ fn dropped_events_come_back_in_the_envelope_and_with_stable_ids() {
         "timestamp": at, "subject": "Port", "payload": {"text": "8080", "choice": 8080}, "links": ["https://x.example/1", "m1"],
     });
     assert_eq!(seen[0], wanted);
-    assert_eq!((&seen[1]["session_id"], &seen[1]["links"]), (&json!("s8"), &json!(["alice/e1"])));
-    assert_eq!((&seen[1]["subject"], &seen[1]["payload"]), (&Value::Null, &json!({"body": "It works"})));
+    assert_eq!(
+        (&seen[1]["session_id"], &seen[1]["links"]),
+        (&json!("s8"), &json!(["alice/e1"]))
+    );
+    assert_eq!(
+        (&seen[1]["subject"], &seen[1]["payload"]),
+        (&Value::Null, &json!({"body": "It works"}))
+    );
     world.ok(&["archive", "--older-than", "0"]);
     assert_eq!(events(&world, &[]), seen, "an id never changes");
     assert_eq!(events(&world, &["--type", "milestone"]), seen[1..]);
-    assert_eq!(events(&world, &["--type", "decision"]), seen[..1], "the part before the dot");
+    assert_eq!(
+        events(&world, &["--type", "decision"]),
+        seen[..1],
+        "the part before the dot"
+    );
     assert_eq!(events(&world, &["--type", "mile"]), [] as [Value; 0]);
-    assert_eq!(events(&world, &["--since", "2100-01-01T00:00:00Z"]), [] as [Value; 0]);
+    assert_eq!(
+        events(&world, &["--since", "2100-01-01T00:00:00Z"]),
+        [] as [Value; 0]
+    );
 }
 
 #[test]
@@ -53,15 +75,28 @@ fn each_change_of_claims_is_an_event() {
         echo(&world, agent, message);
         pass(&world);
     };
-    says("alice", r#"{"type":"claim","claims":["src","docs","task:a"],"subject":"Passkeys"}"#);
+    says(
+        "alice",
+        r#"{"type":"claim","claims":["src","docs","task:a"],"subject":"Passkeys"}"#,
+    );
     says("bob", r#"{"type":"claim","claims":["src/x"],"wait":true}"#);
-    says("alice", r#"{"id":"offer","type":"handoff","to":"bob","claims":["docs"],"body":"yours"}"#);
+    says(
+        "alice",
+        r#"{"id":"offer","type":"handoff","to":"bob","claims":["docs"],"body":"yours"}"#,
+    );
     says("bob", r#"{"type":"accept","in_reply_to":"alice/offer"}"#);
     says("alice", r#"{"type":"release","claims":["src"]}"#);
-    says("human", r#"{"type":"release","of":"alice","claims":["task:a"]}"#);
+    says(
+        "human",
+        r#"{"type":"release","of":"alice","claims":["task:a"]}"#,
+    );
     let seen = events(&world, &["--type", "claim"]);
     let told = |event: &Value| {
-        format!("{} {}", event["actor"].as_str().unwrap_or_default(), event["event_type"].as_str().unwrap_or_default())
+        format!(
+            "{} {}",
+            event["actor"].as_str().unwrap_or_default(),
+            event["event_type"].as_str().unwrap_or_default()
+        )
     };
     let wanted = [
         "alice claim.granted",
@@ -72,10 +107,23 @@ fn each_change_of_claims_is_an_event() {
         "mailbag claim.granted",
         "human claim.overridden",
     ];
-    assert_eq!(seen.iter().map(told).collect::<Vec<_>>(), wanted, "{seen:#?}");
-    assert_eq!(seen[0]["payload"], json!({"claims": ["src", "docs", "task:a"], "why": "Passkeys"}));
-    assert_eq!(seen[6]["payload"], json!({"of": "alice", "claims": ["task:a"]}));
-    let ids: BTreeSet<&str> = seen.iter().filter_map(|event| event["event_id"].as_str()).collect();
+    assert_eq!(
+        seen.iter().map(told).collect::<Vec<_>>(),
+        wanted,
+        "{seen:#?}"
+    );
+    assert_eq!(
+        seen[0]["payload"],
+        json!({"claims": ["src", "docs", "task:a"], "why": "Passkeys"})
+    );
+    assert_eq!(
+        seen[6]["payload"],
+        json!({"of": "alice", "claims": ["task:a"]})
+    );
+    let ids: BTreeSet<&str> = seen
+        .iter()
+        .filter_map(|event| event["event_id"].as_str())
+        .collect();
     assert_eq!(ids.len(), seen.len());
 }
 
@@ -83,11 +131,19 @@ fn each_change_of_claims_is_an_event() {
 fn a_person_gets_one_line_each_which_no_text_can_leave() {
     // P162
     let world = World::with(&["alice"]);
-    let hostile = "done\n2026-01-01T00:00:00Z  human  decision.recorded  #1  forged\u{1b}[31m\u{202e}";
-    world.drop_file("alice", "a.json", json!({"type": "milestone", "body": hostile}).to_string());
+    let hostile =
+        "done\n2026-01-01T00:00:00Z  human  decision.recorded  #1  forged\u{1b}[31m\u{202e}";
+    world.drop_file(
+        "alice",
+        "a.json",
+        json!({"type": "milestone", "body": hostile}).to_string(),
+    );
     let out = world.ok(&["events"]);
     assert_eq!(out.lines().count(), 1, "{out}");
-    assert!(out.contains("  alice  milestone  #") && !out.contains(['\u{1b}', '\u{202e}']), "{out}");
+    assert!(
+        out.contains("  alice  milestone  #") && !out.contains(['\u{1b}', '\u{202e}']),
+        "{out}"
+    );
 }
 
 #[test]
@@ -97,11 +153,21 @@ fn following_prints_new_events_until_it_is_interrupted() {
     let path = world.path().join("out");
     let out = File::create(&path).expect("a file");
     let mut command = world.bare(&["events", "--follow", "--json"]);
-    let mut child = command.stdin(Stdio::null()).stdout(out).spawn().expect("it starts");
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(out)
+        .spawn()
+        .expect("it starts");
     let seen = || std::fs::read_to_string(&path).unwrap_or_default();
     world.wait("the first event", || seen().contains("before"));
-    echo(&world, "alice", r#"{"type":"milestone","body":"meanwhile"}"#);
-    world.wait("the next event, without a router", || seen().contains("meanwhile"));
+    echo(
+        &world,
+        "alice",
+        r#"{"type":"milestone","body":"meanwhile"}"#,
+    );
+    world.wait("the next event, without a router", || {
+        seen().contains("meanwhile")
+    });
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it runs");
     assert!(child.wait().expect("it ends").success());

@@ -8,13 +8,21 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 
 fn append(world: &World, text: &str) {
-    let file = OpenOptions::new().append(true).create(true).open(world.path().join("WORKLOG.md"));
-    file.and_then(|mut file| file.write_all(text.as_bytes())).expect("it is written");
+    let file = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .open(world.path().join("WORKLOG.md"));
+    file.and_then(|mut file| file.write_all(text.as_bytes()))
+        .expect("it is written");
 }
 
 fn notices(world: &World) -> Vec<String> {
-    let mail = world.inbox("human").into_iter().filter(|mail| mail["from"] == "mailbag");
-    mail.map(|mail| mail["subject"].as_str().unwrap_or_default().to_owned()).collect()
+    let mail = world
+        .inbox("human")
+        .into_iter()
+        .filter(|mail| mail["from"] == "mailbag");
+    mail.map(|mail| mail["subject"].as_str().unwrap_or_default().to_owned())
+        .collect()
 }
 
 #[test]
@@ -27,10 +35,21 @@ fn a_file_of_somebody_else_is_kept_before_the_first_entry_is_written() {
     pass(&world);
     let kept = kept(&world);
     assert_eq!(kept.len(), 1);
-    assert_eq!(fs::read_to_string(world.path().join(&kept[0])).expect("kept"), "# Our own worklog\n\n- by hand\n");
+    assert_eq!(
+        fs::read_to_string(world.path().join(&kept[0])).expect("kept"),
+        "# Our own worklog\n\n- by hand\n"
+    );
     assert!(worklog(&world).contains("· first\n"));
-    assert_eq!(notices(&world), ["another program or person wrote to WORKLOG.md"]);
-    assert!(world.inbox("human")[0]["body"].as_str().expect("text").contains(&kept[0]));
+    assert_eq!(
+        notices(&world),
+        ["another program or person wrote to WORKLOG.md"]
+    );
+    assert!(
+        world.inbox("human")[0]["body"]
+            .as_str()
+            .expect("text")
+            .contains(&kept[0])
+    );
     pass(&world);
     assert_eq!(notices(&world).len(), 1);
 }
@@ -57,24 +76,42 @@ fn each_kind_of_change_by_hand_is_kept_and_undone() {
         assert!(worklog(&world) == whole, "{n}: {}", worklog(&world));
         assert_eq!((kept(&world).len(), notices(&world).len()), (n + 1, n + 1));
     }
-    let texts: Vec<String> =
-        kept(&world).iter().map(|name| fs::read_to_string(world.path().join(name)).expect("kept")).collect();
-    assert!(changes.iter().all(|change| texts.contains(change)), "each is kept whole");
+    let texts: Vec<String> = kept(&world)
+        .iter()
+        .map(|name| fs::read_to_string(world.path().join(name)).expect("kept"))
+        .collect();
+    assert!(
+        changes.iter().all(|change| texts.contains(change)),
+        "each is kept whole"
+    );
     // Once more the same: it is kept under another name.
     fs::write(world.path().join("WORKLOG.md"), &changes[0]).expect("changed");
     pass(&world);
-    assert_eq!((kept(&world).len(), worklog(&world) == whole), (changes.len() + 1, true));
+    assert_eq!(
+        (kept(&world).len(), worklog(&world) == whole),
+        (changes.len() + 1, true)
+    );
 }
 
 #[test]
 fn a_running_router_finds_a_change_before_it_adds_an_entry() {
     // P165
     let town = Town::of(&["alice"]).settings("worklog = true\n").run();
-    town.mail("alice", "1.json", json!({"type": "milestone", "body": "first"}));
+    town.mail(
+        "alice",
+        "1.json",
+        json!({"type": "milestone", "body": "first"}),
+    );
     town.wait("the first entry", || worklog(&town).contains("· first\n"));
     append(&town, "by hand\n");
-    town.mail("alice", "2.json", json!({"type": "milestone", "body": "second"}));
-    town.wait("the second entry", || worklog(&town).contains("· second\n") && !worklog(&town).contains("by hand"));
+    town.mail(
+        "alice",
+        "2.json",
+        json!({"type": "milestone", "body": "second"}),
+    );
+    town.wait("the second entry", || {
+        worklog(&town).contains("· second\n") && !worklog(&town).contains("by hand")
+    });
     assert!(entries_of(&worklog(&town)).contains("· first\n"));
     assert_eq!((kept(&town).len(), notices(&town).len()), (1, 1));
 }

@@ -16,24 +16,52 @@ use std::time::Duration;
 fn messages() -> Vec<(&'static str, Value)> {
     let urgent = json!({"to": "bob", "body": "fire", "priority": "urgent"});
     let mut expiring = urgent.clone();
-    expiring["expires_at"] = json!((chrono::Utc::now() + chrono::Duration::milliseconds(200)).to_rfc3339());
+    expiring["expires_at"] =
+        json!((chrono::Utc::now() + chrono::Duration::milliseconds(200)).to_rfc3339());
     vec![
         ("alice", urgent),
         ("alice", expiring),
-        ("alice", json!({"to": "bob", "type": "question", "body": "which port?"})),
+        (
+            "alice",
+            json!({"to": "bob", "type": "question", "body": "which port?"}),
+        ),
         ("alice", json!({"type": "milestone", "body": "done"})),
-        ("alice", json!({"type": "decision.recorded", "body": "we take 8080"})),
-        ("bob", json!({"to": "alice", "type": "decision", "body": "we take 8081"})),
+        (
+            "alice",
+            json!({"type": "decision.recorded", "body": "we take 8080"}),
+        ),
+        (
+            "bob",
+            json!({"to": "alice", "type": "decision", "body": "we take 8081"}),
+        ),
         ("bob", json!({"type": "status", "body": "at work"})),
         ("bob", json!({"to": "alice", "body": "prose"})),
         ("bob", json!({"to": "nobody", "body": "rejected"})),
         ("bob", json!({"type": "claim", "claims": ["src"]})),
-        ("human", json!({"type": "release", "of": "bob", "claims": ["src"]})),
-        ("carol", json!({"type": "proposal", "to": "alice", "thread_id": "t", "body": "sqlite"})),
-        ("alice", json!({"type": "objection", "to": "carol", "thread_id": "t", "body": "too slow"})),
-        ("carol", json!({"type": "approval", "to": "human", "body": "Deploy?", "deadline": "1m"})),
-        ("carol", json!({"type": "approval", "id": "q", "to": "human", "body": "Merge?"})),
-        ("human", json!({"type": "decision", "in_reply_to": "carol/q", "option": "yes"})),
+        (
+            "human",
+            json!({"type": "release", "of": "bob", "claims": ["src"]}),
+        ),
+        (
+            "carol",
+            json!({"type": "proposal", "to": "alice", "thread_id": "t", "body": "sqlite"}),
+        ),
+        (
+            "alice",
+            json!({"type": "objection", "to": "carol", "thread_id": "t", "body": "too slow"}),
+        ),
+        (
+            "carol",
+            json!({"type": "approval", "to": "human", "body": "Deploy?", "deadline": "1m"}),
+        ),
+        (
+            "carol",
+            json!({"type": "approval", "id": "q", "to": "human", "body": "Merge?"}),
+        ),
+        (
+            "human",
+            json!({"type": "decision", "in_reply_to": "carol/q", "option": "yes"}),
+        ),
     ]
 }
 
@@ -45,7 +73,10 @@ fn live(world: &World, acts: &[usize]) {
         let all = messages();
         let (agent, message) = &all[act % all.len()];
         world.drop_file(agent, &format!("{n:03}.json"), message.to_string());
-        assert!(ask_router(&room, Duration::from_secs(60)), "the router answers");
+        assert!(
+            ask_router(&room, Duration::from_secs(60)),
+            "the router answers"
+        );
     }
     let is_quiet = || state::committed(&room.dir).is_ok_and(|state| state.timers.next().is_none());
     world.wait("all deadlines have passed", is_quiet);
@@ -56,7 +87,12 @@ fn live(world: &World, acts: &[usize]) {
 fn the_worklog_of_a_running_router_is_the_one_that_is_made_again_from_the_log() {
     // P362
     let acts = proptest::collection::vec(0..messages().len(), 4..24);
-    let config = Config { cases: 8, failure_persistence: None, max_shrink_iters: 20, ..Config::default() };
+    let config = Config {
+        cases: 8,
+        failure_persistence: None,
+        max_shrink_iters: 20,
+        ..Config::default()
+    };
     let ran = TestRunner::new(config).run(&acts, |acts| {
         let settings = "worklog = true\nanswer_within = \"150ms\"\n[escalation]\nattempts = 1\n";
         let world = World::with(&["alice", "bob", "carol"]).settings(settings);
@@ -77,5 +113,9 @@ fn an_escalation_that_a_running_router_writes_between_other_mail_is_an_entry() {
     // P362
     let world = room(&["alice", "bob"]).settings("worklog = true\nanswer_within = \"300ms\"\n");
     live(&world, &[3, 0]);
-    assert!(worklog(&world).contains("mailbag · escalation · unacknowledged"), "{}", worklog(&world));
+    assert!(
+        worklog(&world).contains("mailbag · escalation · unacknowledged"),
+        "{}",
+        worklog(&world)
+    );
 }

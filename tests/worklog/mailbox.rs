@@ -26,24 +26,47 @@ fn both_are_off_by_default() {
 fn the_mailbox_has_a_snapshot_and_all_mail_newest_first_with_its_status() {
     // P168
     let world = room(&["alice", "bob", "carol"]);
-    echo(&world, "alice", r#"{"id":"m1","to":"bob","subject":"Port","body":"8080"}"#);
+    echo(
+        &world,
+        "alice",
+        r#"{"id":"m1","to":"bob","subject":"Port","body":"8080"}"#,
+    );
     pass(&world);
-    echo(&world, "bob", r#"{"to":["alice","carol"],"type":"question","priority":"urgent","body":"Sure?"}"#);
+    echo(
+        &world,
+        "bob",
+        r#"{"to":["alice","carol"],"type":"question","priority":"urgent","body":"Sure?"}"#,
+    );
     pass(&world);
     world.ok(&["read", "--as", "bob"]);
     world.ok(&["ack", "m1", "--state", "acknowledged", "--as", "bob"]);
     pass(&world);
     let text = read(&world, "MAILBOX.md");
     assert!(
-        text.starts_with("# Mailbox\n\nmailbag writes this file, and keeps") && text.contains("\n\n- As of #"),
+        text.starts_with("# Mailbox\n\nmailbag writes this file, and keeps")
+            && text.contains("\n\n- As of #"),
         "{text}"
     );
-    assert!(text.contains("- Unread: alice 1, carol 1\n- 0 claims, 0 open approvals\n"), "{text}");
-    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("- #") || line.starts_with("  - ")).collect();
-    let [.., question, of_question, first, of_first] = lines[..] else { panic!("{text}") };
-    assert!(question.ends_with(" bob → alice, carol · question, urgent · Sure?"), "{text}");
+    assert!(
+        text.contains("- Unread: alice 1, carol 1\n- 0 claims, 0 open approvals\n"),
+        "{text}"
+    );
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("- #") || line.starts_with("  - "))
+        .collect();
+    let [.., question, of_question, first, of_first] = lines[..] else {
+        panic!("{text}")
+    };
+    assert!(
+        question.ends_with(" bob → alice, carol · question, urgent · Sure?"),
+        "{text}"
+    );
     assert_eq!(of_question, "  - alice unread, carol unread");
-    assert!(first.ends_with(" alice → bob · message · Port: 8080"), "{text}");
+    assert!(
+        first.ends_with(" alice → bob · message · Port: 8080"),
+        "{text}"
+    );
     assert_eq!(of_first, "  - bob acknowledged");
 }
 
@@ -55,15 +78,31 @@ fn a_queue_has_the_unread_mail_of_one_agent_and_empties_with_its_inbox() {
         world.send("alice", "bob", &format!("number {n}"));
     }
     let text = read(&world, "queue/to-bob.md");
-    assert!(text.contains("- 3 unread messages, the oldest of 20"), "{text}");
-    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("- #")).collect();
-    assert!(lines.len() == 3 && lines[0].ends_with(" alice · message · number 2"), "{text}");
-    assert!(!world.room("queue/to-alice.md").exists(), "nothing for alice");
+    assert!(
+        text.contains("- 3 unread messages, the oldest of 20"),
+        "{text}"
+    );
+    let lines: Vec<&str> = text
+        .lines()
+        .filter(|line| line.starts_with("- #"))
+        .collect();
+    assert!(
+        lines.len() == 3 && lines[0].ends_with(" alice · message · number 2"),
+        "{text}"
+    );
+    assert!(
+        !world.room("queue/to-alice.md").exists(),
+        "nothing for alice"
+    );
     world.ok(&["read", "--as", "bob"]);
     world.ok(&["read", "--as", "bob"]);
     world.ok(&["read", "--as", "bob"]);
     world.send("bob", "alice", "done");
-    assert!(read(&world, "queue/to-bob.md").contains("- 0 unread messages\n"), "{}", read(&world, "queue/to-bob.md"));
+    assert!(
+        read(&world, "queue/to-bob.md").contains("- 0 unread messages\n"),
+        "{}",
+        read(&world, "queue/to-bob.md")
+    );
     assert!(
         read(&world, "queue/to-alice.md").contains("- 1 unread message, "),
         "{}",
@@ -76,40 +115,69 @@ fn both_are_bounded_and_old_unread_mail_is_found_behind_much_newer_mail() {
     // P168
     let world = room(&["alice", "bob", "carol"]);
     world.send("alice", "carol", "the old one");
-    let lines: Vec<String> =
-        (0..500).map(|n| json!({"to": "bob", "body": format!("number {n}.")}).to_string()).collect();
+    let lines: Vec<String> = (0..500)
+        .map(|n| json!({"to": "bob", "body": format!("number {n}.")}).to_string())
+        .collect();
     world.drop_file("alice", "many.ndjson", lines.join("\n"));
     pass(&world);
     let mailbox = read(&world, "MAILBOX.md");
-    assert_eq!(mailbox.lines().filter(|line| line.starts_with("- #")).count(), 200);
-    assert!(mailbox.contains("number 499.") && mailbox.ends_with("\nOlder messages: `mailbag list`.\n"), "{mailbox}");
+    assert_eq!(
+        mailbox
+            .lines()
+            .filter(|line| line.starts_with("- #"))
+            .count(),
+        200
+    );
+    assert!(
+        mailbox.contains("number 499.") && mailbox.ends_with("\nOlder messages: `mailbag list`.\n"),
+        "{mailbox}"
+    );
     let bob = read(&world, "queue/to-bob.md");
-    assert_eq!(bob.lines().filter(|line| line.starts_with("- #")).count(), 200);
-    assert!(bob.contains("- 500 unread messages") && bob.ends_with("\n300 more: `mailbag inbox --as bob`.\n"), "{bob}");
+    assert_eq!(
+        bob.lines().filter(|line| line.starts_with("- #")).count(),
+        200
+    );
+    assert!(
+        bob.contains("- 500 unread messages")
+            && bob.ends_with("\n300 more: `mailbag inbox --as bob`.\n"),
+        "{bob}"
+    );
     fs::remove_dir_all(world.room("queue")).expect("it was there");
     world.send("alice", "bob", "one more");
-    assert!(read(&world, "queue/to-carol.md").contains("the old one"), "{}", read(&world, "queue/to-carol.md"));
+    assert!(
+        read(&world, "queue/to-carol.md").contains("the old one"),
+        "{}",
+        read(&world, "queue/to-carol.md")
+    );
 }
 
 #[test]
 fn a_running_router_keeps_them_and_makes_them_again() {
-    let mut town = Town::of(&["alice", "bob"]).settings("mailbox = false\n").run();
+    let mut town = Town::of(&["alice", "bob"])
+        .settings("mailbox = false\n")
+        .run();
     town.mail("alice", "1.json", json!({"to": "bob", "body": "first"}));
     town.wait_for_mail("bob", 1);
     town.place("settings.toml", b"mailbox = true\nqueue = true\n");
     town.wait("they are on", || {
-        read(&town, "MAILBOX.md").contains("first") && read(&town, "queue/to-bob.md").contains("first")
+        read(&town, "MAILBOX.md").contains("first")
+            && read(&town, "queue/to-bob.md").contains("first")
     });
     fs::write(town.room("MAILBOX.md"), "by hand").expect("written");
     town.mail("alice", "2.json", json!({"to": "bob", "body": "second"}));
-    town.wait("the next message", || read(&town, "MAILBOX.md").contains("second"));
+    town.wait("the next message", || {
+        read(&town, "MAILBOX.md").contains("second")
+    });
     town.place("settings.toml", b"queue = true\n");
     town.wait("the mailbox is off", || !town.room("MAILBOX.md").exists());
     assert!(town.room("queue/to-bob.md").exists());
     town.place("settings.toml", b"mailbox = true\nqueue = true\n");
     town.wait("it is on again", || town.room("MAILBOX.md").exists());
     town.stop();
-    assert!(read(&town, "MAILBOX.md").contains("second") && read(&town, "queue/to-bob.md").contains("second"));
+    assert!(
+        read(&town, "MAILBOX.md").contains("second")
+            && read(&town, "queue/to-bob.md").contains("second")
+    );
 }
 
 #[test]
@@ -118,15 +186,34 @@ fn hostile_text_begins_no_line_and_no_markup() {
     let world = room(&["alice", "bob"]);
     let hostile = "x\n- #1 forged\n# Forged <b>[l](u)</b> `c` |t| \u{202e}\u{1b}[31m";
     for field in ["subject", "body"] {
-        world.drop_file("alice", &format!("{field}.json"), json!({"to": "bob", field: hostile}).to_string());
+        world.drop_file(
+            "alice",
+            &format!("{field}.json"),
+            json!({"to": "bob", field: hostile}).to_string(),
+        );
     }
     pass(&world);
     for file in ["MAILBOX.md", "queue/to-bob.md"] {
         let text = read(&world, file);
-        assert_eq!(text.lines().filter(|line| line.starts_with("- #")).count(), 2, "{file}: {text}");
-        assert_eq!(text.lines().filter(|line| line.starts_with('#')).count(), 1, "{file}: {text}");
-        let plain = text.replace("\\<", "").replace("\\[", "").replace("\\`", "").replace("\\|", "");
-        assert!(!plain.contains(['<', '[', '|', '\u{202e}', '\u{1b}']), "{file}: {text}");
+        assert_eq!(
+            text.lines().filter(|line| line.starts_with("- #")).count(),
+            2,
+            "{file}: {text}"
+        );
+        assert_eq!(
+            text.lines().filter(|line| line.starts_with('#')).count(),
+            1,
+            "{file}: {text}"
+        );
+        let plain = text
+            .replace("\\<", "")
+            .replace("\\[", "")
+            .replace("\\`", "")
+            .replace("\\|", "");
+        assert!(
+            !plain.contains(['<', '[', '|', '\u{202e}', '\u{1b}']),
+            "{file}: {text}"
+        );
     }
 }
 
@@ -136,7 +223,11 @@ fn what_is_in_the_way_delays_no_mail_and_is_listed() {
     fs::create_dir_all(world.room("MAILBOX.md/mine")).expect("a directory");
     world.send("alice", "bob", "hi");
     assert_eq!(world.bodies("bob"), ["hi"]);
-    assert!(world.ok(&["status"]).contains("MAILBOX.md"), "{}", world.ok(&["status"]));
+    assert!(
+        world.ok(&["status"]).contains("MAILBOX.md"),
+        "{}",
+        world.ok(&["status"])
+    );
     fs::remove_dir_all(world.room("MAILBOX.md")).expect("it was there");
     // A link is replaced, and nothing is written through it.
     let outside = tempfile::NamedTempFile::new().expect("a file");
@@ -158,7 +249,10 @@ fn turned_off_they_go_and_a_file_of_somebody_else_stays() {
     world.send("alice", "bob", "hi again");
     assert!(!world.room("MAILBOX.md").exists() && !world.room("queue/to-bob.md").exists());
     assert_eq!(
-        (read(&world, "queue/notes.md"), read(&world, "queue/to-alice.md")),
+        (
+            read(&world, "queue/notes.md"),
+            read(&world, "queue/to-alice.md")
+        ),
         ("mine\n".into(), "mine, too\n".into())
     );
 }

@@ -8,12 +8,24 @@ use serde_json::json;
 fn a_milestone_by_a_shell_s_echo_goes_to_all_agents() {
     // P160
     let world = World::with(&["alice", "bob", "carol"]);
-    shell(&world, r#"echo '{"type":"milestone","body":"it works, thanks @bob"}' > .mailbag/outbox/alice/x.json"#);
-    shell(&world, r#"echo '{"type":"milestone","to":[],"body":"again"}' > .mailbag/outbox/alice/y.json"#);
-    shell(&world, r#"echo '{"type":"milestone","to":"bob","body":"only bob"}' > .mailbag/outbox/alice/z.json"#);
+    shell(
+        &world,
+        r#"echo '{"type":"milestone","body":"it works, thanks @bob"}' > .mailbag/outbox/alice/x.json"#,
+    );
+    shell(
+        &world,
+        r#"echo '{"type":"milestone","to":[],"body":"again"}' > .mailbag/outbox/alice/y.json"#,
+    );
+    shell(
+        &world,
+        r#"echo '{"type":"milestone","to":"bob","body":"only bob"}' > .mailbag/outbox/alice/z.json"#,
+    );
     world.ok(&["run", "--once"]);
     assert_eq!(world.bodies("carol"), ["it works, thanks @bob", "again"]);
-    assert_eq!(world.bodies("bob"), ["it works, thanks @bob", "again", "only bob"]);
+    assert_eq!(
+        world.bodies("bob"),
+        ["it works, thanks @bob", "again", "only bob"]
+    );
     let copy = &world.inbox("carol")[0];
     assert_eq!(
         (&copy["from"], &copy["addressed_to"], &copy["type"]),
@@ -25,12 +37,26 @@ fn a_milestone_by_a_shell_s_echo_goes_to_all_agents() {
 #[test]
 fn the_command_announces_in_the_caller_s_name_also_from_standard_input() {
     let world = World::with(&["alice", "bob"]);
-    let id = world.ok(&["milestone", "-q", "half of it", "--as", "alice"]).trim().to_owned();
-    let sent = world.pipe(&["milestone", "-q", "-", "--ref", &id, "--as", "bob"], "the rest\n").ok(&["milestone"]);
+    let id = world
+        .ok(&["milestone", "-q", "half of it", "--as", "alice"])
+        .trim()
+        .to_owned();
+    let sent = world
+        .pipe(
+            &["milestone", "-q", "-", "--ref", &id, "--as", "bob"],
+            "the rest\n",
+        )
+        .ok(&["milestone"]);
     assert_eq!(world.bodies("bob"), ["half of it"]);
     let copy = &world.inbox("alice")[0];
-    assert_eq!((copy["id"].as_str(), &copy["refs"]), (Some(sent.trim()), &json!([id])));
-    assert_eq!((&copy["from"], &copy["body"]), (&json!("bob"), &json!("the rest")));
+    assert_eq!(
+        (copy["id"].as_str(), &copy["refs"]),
+        (Some(sent.trim()), &json!([id]))
+    );
+    assert_eq!(
+        (&copy["from"], &copy["body"]),
+        (&json!("bob"), &json!("the rest"))
+    );
 }
 
 #[test]
@@ -38,5 +64,10 @@ fn the_only_agent_of_a_room_can_announce_too_but_not_without_a_text() {
     let world = World::with(&["alice"]);
     world.ok(&["milestone", "done", "--as", "alice"]);
     assert!(world.ok(&["log"]).contains("done"));
-    assert!(world.fails(65, &["milestone", "", "--as", "alice"]).contains("no content"), "an empty text");
+    assert!(
+        world
+            .fails(65, &["milestone", "", "--as", "alice"])
+            .contains("no content"),
+        "an empty text"
+    );
 }

@@ -21,15 +21,26 @@ use std::process::Command;
 /// Runs a line in a shell at the room's parent, as an agent without the program does.
 #[track_caller]
 fn shell(world: &World, line: &str) {
-    let output = Command::new("sh").args(["-c", line]).current_dir(world.path()).output().expect("a shell");
-    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    let output = Command::new("sh")
+        .args(["-c", line])
+        .current_dir(world.path())
+        .output()
+        .expect("a shell");
+    assert!(
+        output.status.success(),
+        "{line}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 /// An agent drops a message by a shell's echo.
 #[track_caller]
 fn echo(world: &World, agent: &str, message: &str) {
     let name = uuid::Uuid::now_v7();
-    shell(world, &format!("echo '{message}' > .mailbag/outbox/{agent}/{name}.json"));
+    shell(
+        world,
+        &format!("echo '{message}' > .mailbag/outbox/{agent}/{name}.json"),
+    );
 }
 
 /// A room of these agents that writes a worklog.
@@ -50,14 +61,22 @@ fn worklog(world: &World) -> String {
 /// The part of the worklog with the entries.
 #[track_caller]
 fn entries_of(worklog: &str) -> &str {
-    worklog.split_once("\n## Entries\n\n").unwrap_or_else(|| panic!("no entries in {worklog}")).1
+    worklog
+        .split_once("\n## Entries\n\n")
+        .unwrap_or_else(|| panic!("no entries in {worklog}"))
+        .1
 }
 
 /// What each entry says: its agent, its kind and its text.
 #[track_caller]
 fn said(world: &World) -> Vec<String> {
     let worklog = worklog(world);
-    let said = |line: &str| line.splitn(4, ' ').nth(3).unwrap_or_else(|| panic!("{line}")).to_owned();
+    let said = |line: &str| {
+        line.splitn(4, ' ')
+            .nth(3)
+            .unwrap_or_else(|| panic!("{line}"))
+            .to_owned()
+    };
     entries_of(&worklog).lines().map(said).collect()
 }
 

@@ -11,14 +11,34 @@ use std::os::unix::fs::PermissionsExt;
 fn only_a_markdown_file_below_the_room_s_parent_is_accepted() {
     // P166
     let world = World::with(&["alice"]);
-    for path in
-        ["/tmp/x.md", "../x.md", "a/../x.md", ".git/x.md", ".mailbag/x.md", "a//x.md", "x.txt", "", ".md", "./x.md"]
-    {
-        world.write("settings.toml", format!("worklog = true\nworklog_path = {path:?}\n"));
-        assert!(world.ok(&["status"]).contains("worklog_path has an invalid value"), "{path}");
+    for path in [
+        "/tmp/x.md",
+        "../x.md",
+        "a/../x.md",
+        ".git/x.md",
+        ".mailbag/x.md",
+        "a//x.md",
+        "x.txt",
+        "",
+        ".md",
+        "./x.md",
+    ] {
+        world.write(
+            "settings.toml",
+            format!("worklog = true\nworklog_path = {path:?}\n"),
+        );
+        assert!(
+            world
+                .ok(&["status"])
+                .contains("worklog_path has an invalid value"),
+            "{path}"
+        );
     }
     fs::create_dir(world.path().join("docs")).expect("a directory");
-    world.write("settings.toml", "worklog = true\nworklog_path = \"docs/What happened.md\"\n");
+    world.write(
+        "settings.toml",
+        "worklog = true\nworklog_path = \"docs/What happened.md\"\n",
+    );
     echo(&world, "alice", r#"{"type":"milestone","body":"first"}"#);
     pass(&world);
     let text = fs::read_to_string(world.path().join("docs/What happened.md")).expect("the worklog");
@@ -30,12 +50,19 @@ fn the_room_itself_is_no_place_also_if_its_name_begins_with_no_dot() {
     // P166
     let world = World::empty();
     world.ok(&["init", "mail"]);
-    fs::write(world.path().join("mail/settings.toml"), "worklog = true\nworklog_path = \"mail/context/w.md\"\n")
-        .expect("it");
+    fs::write(
+        world.path().join("mail/settings.toml"),
+        "worklog = true\nworklog_path = \"mail/context/w.md\"\n",
+    )
+    .expect("it");
     let room = world.path().join("mail");
     let room = room.to_str().expect("text");
     world.ok(&["milestone", "first", "--as", "human", "--room", room]);
-    assert!(world.ok(&["status", "--room", room]).contains("cannot be in the room"));
+    assert!(
+        world
+            .ok(&["status", "--room", room])
+            .contains("cannot be in the room")
+    );
     assert!(!world.path().join("mail/context/w.md").exists());
 }
 
@@ -49,13 +76,23 @@ fn a_link_a_directory_and_a_second_name_are_not_written_and_mail_goes_on() {
     let target = target.to_str().expect("text");
     let ways = [
         (format!("ln -s {target} WORKLOG.md"), "is a symbolic link"),
-        ("mkdir WORKLOG.md && touch WORKLOG.md/mine".to_owned(), "is a directory"),
-        (format!("cp {target} x && ln x WORKLOG.md"), "has another name"),
+        (
+            "mkdir WORKLOG.md && touch WORKLOG.md/mine".to_owned(),
+            "is a directory",
+        ),
+        (
+            format!("cp {target} x && ln x WORKLOG.md"),
+            "has another name",
+        ),
         ("mkfifo WORKLOG.md".to_owned(), "is not a regular file"),
     ];
     for (n, (way, reason)) in ways.iter().enumerate() {
         shell(&world, way);
-        echo(&world, "alice", &format!(r#"{{"type":"milestone","body":"number {n}"}}"#));
+        echo(
+            &world,
+            "alice",
+            &format!(r#"{{"type":"milestone","body":"number {n}"}}"#),
+        );
         pass(&world);
         assert_eq!(world.inbox("bob").len(), n + 1, "{way}");
         let status = world.ok(&["status"]);
@@ -68,7 +105,10 @@ fn a_link_a_directory_and_a_second_name_are_not_written_and_mail_goes_on() {
     assert!(!world.ok(&["status"]).contains("WORKLOG.md"));
     // A directory on the way that is a link.
     shell(&world, &format!("ln -s {} docs", outside.path().display()));
-    world.write("settings.toml", "worklog = true\nworklog_path = \"docs/w.md\"\n");
+    world.write(
+        "settings.toml",
+        "worklog = true\nworklog_path = \"docs/w.md\"\n",
+    );
     pass(&world);
     assert!(!outside.path().join("w.md").exists());
 }
@@ -84,8 +124,19 @@ fn the_worklog_of_another_room_is_left_alone() {
     echo(&world, "alice", r#"{"type":"milestone","body":"first"}"#);
     pass(&world);
     let whole = worklog(&world);
-    world.ok(&["milestone", "of the other", "--as", "human", "--room", other]);
-    assert!(world.ok(&["status", "--room", other]).contains("is the worklog of another room"));
+    world.ok(&[
+        "milestone",
+        "of the other",
+        "--as",
+        "human",
+        "--room",
+        other,
+    ]);
+    assert!(
+        world
+            .ok(&["status", "--room", other])
+            .contains("is the worklog of another room")
+    );
     assert_eq!((worklog(&world), kept(&world).len()), (whole, 0));
 }
 
@@ -97,7 +148,13 @@ fn the_umask_and_the_owner_s_own_permissions_hold() {
         let program = assert_cmd::cargo::cargo_bin!("mailbag").display();
         shell(&world, &format!("umask {umask}; {program} run --once"));
         let path = world.path().join("WORKLOG.md");
-        let mode_of = || fs::metadata(&path).expect("the worklog").permissions().mode() & 0o777;
+        let mode_of = || {
+            fs::metadata(&path)
+                .expect("the worklog")
+                .permissions()
+                .mode()
+                & 0o777
+        };
         assert_eq!(mode_of(), mode, "{umask}");
         fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).expect("changed");
         echo(&world, "alice", r#"{"type":"status","body":"busy"}"#);
@@ -111,15 +168,32 @@ fn the_umask_and_the_owner_s_own_permissions_hold() {
 fn settings_take_effect_while_a_router_runs() {
     // P161
     let town = Town::of(&["alice"]).settings("worklog = false\n").run();
-    town.mail("alice", "1.json", json!({"type": "milestone", "body": "first"}));
+    town.mail(
+        "alice",
+        "1.json",
+        json!({"type": "milestone", "body": "first"}),
+    );
     town.wait("it is routed", || town.names("outbox/alice").is_empty());
     town.place("settings.toml", b"worklog = true\n");
     town.wait("it is on", || worklog(&town).contains("· first\n"));
-    town.place("settings.toml", b"worklog = true\nworklog_path = \"other.md\"\n");
-    town.wait("it has another path", || town.path().join("other.md").exists());
+    town.place(
+        "settings.toml",
+        b"worklog = true\nworklog_path = \"other.md\"\n",
+    );
+    town.wait("it has another path", || {
+        town.path().join("other.md").exists()
+    });
     town.place("settings.toml", b"");
-    town.mail("alice", "2.json", json!({"type": "milestone", "body": "second"}));
-    town.wait("it is routed", || town.json(&["list"]).as_array().is_some_and(|all| all.len() == 2));
+    town.mail(
+        "alice",
+        "2.json",
+        json!({"type": "milestone", "body": "second"}),
+    );
+    town.wait("it is routed", || {
+        town.json(&["list"])
+            .as_array()
+            .is_some_and(|all| all.len() == 2)
+    });
     assert!(!worklog(&town).contains("second"));
     town.place("settings.toml", b"worklog = true\n");
     town.wait("it is on again", || worklog(&town).contains("· second\n"));
@@ -134,11 +208,24 @@ fn a_room_that_moves_or_is_copied_takes_its_worklog_along() {
     shell(&world, "mkdir there && cp -a .mailbag WORKLOG.md there/");
     let there = world.path().join("there");
     let room = there.join(".mailbag");
-    world.ok(&["milestone", "in the copy", "--as", "alice", "--room", room.to_str().expect("text")]);
+    world.ok(&[
+        "milestone",
+        "in the copy",
+        "--as",
+        "alice",
+        "--room",
+        room.to_str().expect("text"),
+    ]);
     let copy = fs::read_to_string(there.join("WORKLOG.md")).expect("the copy");
-    assert!(entries_of(&copy).starts_with(entries_of(&worklog(&world))) && copy.contains("· in the copy\n"));
     assert!(
-        fs::read_dir(&there).expect("it").flatten().all(|entry| !entry.file_name().to_string_lossy().contains("kept"))
+        entries_of(&copy).starts_with(entries_of(&worklog(&world)))
+            && copy.contains("· in the copy\n")
+    );
+    assert!(
+        fs::read_dir(&there)
+            .expect("it")
+            .flatten()
+            .all(|entry| !entry.file_name().to_string_lossy().contains("kept"))
     );
 }
 
@@ -152,9 +239,20 @@ fn a_clock_that_jumps_back_changes_no_entry() {
             })
             .ok(&[]);
     };
-    for (n, time) in ["2026-11-21T10:00:00Z", "2020-01-01T00:00:00Z", "2026-11-22T00:00:00Z"].iter().enumerate() {
+    for (n, time) in [
+        "2026-11-21T10:00:00Z",
+        "2020-01-01T00:00:00Z",
+        "2026-11-22T00:00:00Z",
+    ]
+    .iter()
+    .enumerate()
+    {
         let before = worklog(&world);
-        echo(&world, "alice", &format!(r#"{{"type":"milestone","body":"number {n}"}}"#));
+        echo(
+            &world,
+            "alice",
+            &format!(r#"{{"type":"milestone","body":"number {n}"}}"#),
+        );
         at(time);
         let now = worklog(&world);
         assert!(before.is_empty() || entries_of(&now).starts_with(entries_of(&before)));
@@ -188,7 +286,11 @@ fn on_a_full_disk_mail_goes_on_and_the_worklog_follows() {
     assert!(status.status.success(), "{status:?}");
     assert_eq!(world.inbox("bob").len(), 3);
     let read = |name: &str| fs::read_to_string(world.path().join(name)).expect("it was written");
-    assert!(read("full.txt").contains("docs/w.md"), "{}", read("full.txt"));
+    assert!(
+        read("full.txt").contains("docs/w.md"),
+        "{}",
+        read("full.txt")
+    );
     let after = read("after.md");
     assert_eq!(entries_of(&after).lines().count(), 2, "{after}");
     assert!(after.contains("status: busy"), "{after}");

@@ -12,30 +12,52 @@ const LINES: usize = 250;
 #[test]
 fn after_thousands_of_events_no_entry_was_changed_and_the_file_is_rebuilt_byte_for_byte() {
     // P161, P164
-    let settings = "worklog = true\ndurability = \"process\"\nsender_budget = 0\ncopies_budget = 0\n";
+    let settings =
+        "worklog = true\ndurability = \"process\"\nsender_budget = 0\ncopies_budget = 0\n";
     let mut town = Town::of(&["alice", "bob"]).settings(settings).run();
     let events = if Town::full_size() { 10_000 } else { 2_000 };
     let (mut before, mut looks) = (String::new(), 0);
     for part in 0..events / LINES {
         let mut lines = String::new();
         for n in 0..LINES {
-            let (n, kind) = (part * LINES + n, if n % 50 == 0 { "decision.recorded" } else { "task.completed" });
-            let _ = writeln!(lines, "{}", json!({"type": kind, "body": format!("event {n}")}));
+            let (n, kind) = (
+                part * LINES + n,
+                if n % 50 == 0 {
+                    "decision.recorded"
+                } else {
+                    "task.completed"
+                },
+            );
+            let _ = writeln!(
+                lines,
+                "{}",
+                json!({"type": kind, "body": format!("event {n}")})
+            );
         }
         town.drop_file("alice", &format!("{part}.ndjson"), lines);
-        town.mail("bob", &format!("{part}.json"), json!({"type": "status", "body": format!("part {part}")}));
+        town.mail(
+            "bob",
+            &format!("{part}.json"),
+            json!({"type": "status", "body": format!("part {part}")}),
+        );
         if part % 4 == 3 {
             let mut now = String::new();
             town.wait("the worklog has the newest part", || {
                 now = worklog(&town);
                 now.contains(&format!("event {} \n", (part + 1) * LINES - 1).replace(" \n", "\n"))
             });
-            assert!(entries_of(&now).starts_with(&before), "an entry was changed");
+            assert!(
+                entries_of(&now).starts_with(&before),
+                "an entry was changed"
+            );
             before = entries_of(&now).to_owned();
             looks += 1;
         }
     }
-    assert_eq!((before.lines().count(), looks), (events, events / LINES / 4));
+    assert_eq!(
+        (before.lines().count(), looks),
+        (events, events / LINES / 4)
+    );
     town.stop();
     let last = worklog(&town);
     assert_eq!(entries_of(&last), before);
@@ -50,7 +72,10 @@ fn after_thousands_of_events_no_entry_was_changed_and_the_file_is_rebuilt_byte_f
     fs::remove_file(town.room("spool/worklog.json")).expect("the note was there");
     town.ok(&["archive", "--older-than", "0"]);
     pass(&town);
-    assert!(worklog(&town) == last, "without file, note and unpacked log");
+    assert!(
+        worklog(&town) == last,
+        "without file, note and unpacked log"
+    );
     assert_eq!(kept(&town), Vec::<String>::new());
 }
 
@@ -59,7 +84,11 @@ fn a_file_that_was_cut_off_anywhere_is_completed_and_nothing_is_kept() {
     // P164
     let world = room(&["alice"]);
     for n in 0..20 {
-        echo(&world, "alice", &format!(r#"{{"type":"milestone","body":"number {n}"}}"#));
+        echo(
+            &world,
+            "alice",
+            &format!(r#"{{"type":"milestone","body":"number {n}"}}"#),
+        );
     }
     pass(&world);
     let whole = worklog(&world);
@@ -97,21 +126,46 @@ fn entries_of_an_archive_that_was_moved_away_stay_or_are_said_to_be_missing() {
     small(&["milestone", "the newest", "--as", "alice"]);
     small(&["archive", "--older-than", "0"]);
     fs::rename(town.room("archive"), town.path().join("moved")).expect("it is moved away");
-    let first = fs::read_dir(town.room("log")).expect("the log").flatten().map(|entry| entry.file_name()).min();
-    assert_ne!(first.expect("a segment"), "00000001.ndjson", "the first segment is archived");
+    let first = fs::read_dir(town.room("log"))
+        .expect("the log")
+        .flatten()
+        .map(|entry| entry.file_name())
+        .min();
+    assert_ne!(
+        first.expect("a segment"),
+        "00000001.ndjson",
+        "the first segment is archived"
+    );
     let whole = worklog(&town);
     // A change by hand makes the router build the file again.
-    fs::write(town.path().join("WORKLOG.md"), whole.replace("the newest", "mine")).expect("changed");
+    fs::write(
+        town.path().join("WORKLOG.md"),
+        whole.replace("the newest", "mine"),
+    )
+    .expect("changed");
     pass(&town);
-    assert!(worklog(&town) == whole, "the old entries are kept from the file");
+    assert!(
+        worklog(&town) == whole,
+        "the old entries are kept from the file"
+    );
     assert_eq!(kept(&town).len(), 1);
     fs::remove_file(town.path().join("WORKLOG.md")).expect("it was there");
     pass(&town);
     let text = worklog(&town);
-    assert!(entries_of(&text).starts_with("- #") && text.contains("and before: this part of the log was moved away"));
-    assert!(!text.contains("the oldest") && text.contains("the newest"), "{text}");
+    assert!(
+        entries_of(&text).starts_with("- #")
+            && text.contains("and before: this part of the log was moved away")
+    );
+    assert!(
+        !text.contains("the oldest") && text.contains("the newest"),
+        "{text}"
+    );
     let again = worklog(&town);
-    town.mail("alice", "c.json", json!({"type": "milestone", "body": "one more"}));
+    town.mail(
+        "alice",
+        "c.json",
+        json!({"type": "milestone", "body": "one more"}),
+    );
     pass(&town);
     assert!(entries_of(&worklog(&town)).starts_with(entries_of(&again)));
     // The part is back.

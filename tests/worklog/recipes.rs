@@ -14,7 +14,11 @@ use std::sync::mpsc::{Receiver, channel};
 /// The line of the recipes with this text.
 fn line(text: &str) -> String {
     let recipes = fs::read_to_string("docs/recipes.md").expect("the recipes");
-    recipes.lines().find(|line| line.contains(text)).unwrap_or_else(|| panic!("no line with {text}")).to_owned()
+    recipes
+        .lines()
+        .find(|line| line.contains(text))
+        .unwrap_or_else(|| panic!("no line with {text}"))
+        .to_owned()
 }
 
 /// The `PATH` with the program, and with stand-ins that write down their arguments and their input.
@@ -23,11 +27,17 @@ fn path(world: &World, stand_ins: &[&str]) -> String {
     fs::create_dir_all(&place).expect("a directory");
     for name in stand_ins {
         let note = world.path().join(format!("{name}.note"));
-        let script = format!("#!/bin/sh\nprintf '%s\\n' \"$@\" >> {0}\n[ -t 0 ] || cat >> {0}\n", note.display());
+        let script = format!(
+            "#!/bin/sh\nprintf '%s\\n' \"$@\" >> {0}\n[ -t 0 ] || cat >> {0}\n",
+            note.display()
+        );
         fs::write(place.join(name), script).expect("a script");
-        fs::set_permissions(place.join(name), fs::Permissions::from_mode(0o755)).expect("it can be run");
+        fs::set_permissions(place.join(name), fs::Permissions::from_mode(0o755))
+            .expect("it can be run");
     }
-    let program = Path::new(env!("CARGO_BIN_EXE_mailbag")).parent().expect("a directory");
+    let program = Path::new(env!("CARGO_BIN_EXE_mailbag"))
+        .parent()
+        .expect("a directory");
     format!("{}:{}:/usr/bin:/bin", place.display(), program.display())
 }
 
@@ -35,7 +45,10 @@ fn path(world: &World, stand_ins: &[&str]) -> String {
 #[track_caller]
 fn run(world: &World, path: &str, line: &str) {
     let mut command = Command::new("sh");
-    command.args(["-c", line]).current_dir(world.path()).env_clear();
+    command
+        .args(["-c", line])
+        .current_dir(world.path())
+        .env_clear();
     command
         .env("PATH", path)
         .env("HOME", world.path())
@@ -78,7 +91,9 @@ fn server() -> (u16, Receiver<(String, String)>) {
             }
             let mut body = vec![0; length];
             let _ = reader.read_exact(&mut body);
-            let _ = reader.get_mut().write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+            let _ = reader
+                .get_mut()
+                .write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
             let _ = tell.send((head, String::from_utf8_lossy(&body).into_owned()));
         }
     });
@@ -88,12 +103,26 @@ fn server() -> (u16, Receiver<(String, String)>) {
 #[test]
 fn the_desktop_shows_mail_for_the_human() {
     let town = woken(&["notify-send"], &line("\"notify-send\", \"--app-name"));
-    echo(&town, "alice", r#"{"to":"human","type":"approval","body":"Deploy $(touch hacked) `id`?"}"#);
+    echo(
+        &town,
+        "alice",
+        r#"{"to":"human","type":"approval","body":"Deploy $(touch hacked) `id`?"}"#,
+    );
     let note = town.path().join("notify-send.note");
-    town.wait("the notification", || fs::read_to_string(&note).is_ok_and(|note| note.contains("Deploy")));
+    town.wait("the notification", || {
+        fs::read_to_string(&note).is_ok_and(|note| note.contains("Deploy"))
+    });
     let note = fs::read_to_string(&note).expect("it was written");
-    assert!(note.starts_with("--app-name=mailbag\nhuman: 1 new\nmailbag: 1 unread: approval from alice, "), "{note}");
-    assert!(note.contains("$(touch hacked)") && !town.path().join("hacked").exists(), "no shell reads the text");
+    assert!(
+        note.starts_with(
+            "--app-name=mailbag\nhuman: 1 new\nmailbag: 1 unread: approval from alice, "
+        ),
+        "{note}"
+    );
+    assert!(
+        note.contains("$(touch hacked)") && !town.path().join("hacked").exists(),
+        "no shell reads the text"
+    );
     let off = line("--wake nobody");
     run(&town, &path(&town, &[]), &off);
     assert!(town.ok(&["agent", "show", "human"]).contains("nobody"));
@@ -105,12 +134,25 @@ fn a_phone_gets_mail_for_the_human_by_a_server_of_one_s_own() {
         return skip("no curl");
     }
     let (port, heard) = server();
-    let town = woken(&[], &line("\"Title: {agent}").replace("8080", &port.to_string()));
-    echo(&town, "alice", r#"{"to":"human","body":"@/etc/passwd is not read"}"#);
-    let (head, body) = heard.recv_timeout(crate::town::PATIENCE).expect("it was posted");
-    assert!(head.starts_with("POST /my-topic HTTP/") && head.contains("Title: human: 1 new\r\n"), "{head}");
+    let town = woken(
+        &[],
+        &line("\"Title: {agent}").replace("8080", &port.to_string()),
+    );
+    echo(
+        &town,
+        "alice",
+        r#"{"to":"human","body":"@/etc/passwd is not read"}"#,
+    );
+    let (head, body) = heard
+        .recv_timeout(crate::town::PATIENCE)
+        .expect("it was posted");
     assert!(
-        body.starts_with("mailbag: 1 unread: message from alice, ") && body.contains("@/etc/passwd is not"),
+        head.starts_with("POST /my-topic HTTP/") && head.contains("Title: human: 1 new\r\n"),
+        "{head}"
+    );
+    assert!(
+        body.starts_with("mailbag: 1 unread: message from alice, ")
+            && body.contains("@/etc/passwd is not"),
         "{body}"
     );
 }
@@ -129,14 +171,19 @@ fn a_server_that_is_down_is_in_the_router_s_log_and_stops_nothing() {
 #[test]
 fn the_lines_for_cron_send_the_digest() {
     let world = World::with(&["alice"]);
-    echo(&world, "alice", r#"{"type":"milestone","body":"Half of it"}"#);
+    echo(
+        &world,
+        "alice",
+        r#"{"type":"milestone","body":"Half of it"}"#,
+    );
     pass(&world);
     std::os::unix::fs::symlink(world.path(), world.path().join("project")).expect("a link");
     let (port, heard) = server();
     let path = path(&world, &["mail"]);
     let command = |text: &str| {
         let line = line(text);
-        let (times, command) = line.split_at(line.match_indices(' ').nth(4).expect("five fields").0);
+        let (times, command) =
+            line.split_at(line.match_indices(' ').nth(4).expect("five fields").0);
         assert_eq!(times, "0 18 * * 1-5");
         assert!(!command.contains('%'), "cron would end the line there");
         command.trim().to_owned()
@@ -145,14 +192,24 @@ fn the_lines_for_cron_send_the_digest() {
     let note = || fs::read_to_string(world.path().join("mail.note")).unwrap_or_default();
     wait("it was mailed", || note().contains("## Messages"));
     assert!(
-        note().starts_with("-s\nDigest\nme\n# Digest of ") && note().contains("milestone · Half of it"),
+        note().starts_with("-s\nDigest\nme\n# Digest of ")
+            && note().contains("milestone · Half of it"),
         "{}",
         note()
     );
     if Command::new("curl").arg("--version").output().is_err() {
         return skip("no curl");
     }
-    run(&world, &path, &command("--data-binary @-").replace("8080", &port.to_string()));
-    let (_, body) = heard.recv_timeout(crate::town::PATIENCE).expect("it was posted");
-    assert!(body.starts_with("# Digest of ") && body.contains("milestone · Half of it"), "{body}");
+    run(
+        &world,
+        &path,
+        &command("--data-binary @-").replace("8080", &port.to_string()),
+    );
+    let (_, body) = heard
+        .recv_timeout(crate::town::PATIENCE)
+        .expect("it was posted");
+    assert!(
+        body.starts_with("# Digest of ") && body.contains("milestone · Half of it"),
+        "{body}"
+    );
 }

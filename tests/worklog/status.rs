@@ -6,20 +6,55 @@ use super::{echo, entries_of, pass, room, worklog};
 fn the_status_block_shows_what_agents_do_own_and_wait_for() {
     // P163
     let world = room(&["alice", "bob", "carol", "dave"]);
-    echo(&world, "alice", r#"{"type":"claim","claims":["src/auth/**"]}"#);
-    echo(&world, "bob", r#"{"type":"progress","body":"Parser","metadata":{"progress":40}}"#);
+    echo(
+        &world,
+        "alice",
+        r#"{"type":"claim","claims":["src/auth/**"]}"#,
+    );
+    echo(
+        &world,
+        "bob",
+        r#"{"type":"progress","body":"Parser","metadata":{"progress":40}}"#,
+    );
     pass(&world);
-    echo(&world, "carol", r#"{"type":"blocked","body":"No schema","metadata":{"waiting_for":["bob"]}}"#);
-    echo(&world, "bob", r#"{"type":"claim","claims":["src/auth/login.rs"],"wait":true}"#);
+    echo(
+        &world,
+        "carol",
+        r#"{"type":"blocked","body":"No schema","metadata":{"waiting_for":["bob"]}}"#,
+    );
+    echo(
+        &world,
+        "bob",
+        r#"{"type":"claim","claims":["src/auth/login.rs"],"wait":true}"#,
+    );
     pass(&world);
     let text = worklog(&world);
-    assert!(text.contains("| agent | capabilities | last activity | does | owns | waits for |"), "{text}");
-    let row = |agent: &str| text.lines().find(|line| line.starts_with(&format!("| {agent} |"))).unwrap_or_default();
+    assert!(
+        text.contains("| agent | capabilities | last activity | does | owns | waits for |"),
+        "{text}"
+    );
+    let row = |agent: &str| {
+        text.lines()
+            .find(|line| line.starts_with(&format!("| {agent} |")))
+            .unwrap_or_default()
+    };
     assert!(row("alice").contains(r"| src/auth/\*\* |"), "{text}");
-    assert!(row("bob").contains("| progress 40 %: Parser (2026-") || row("bob").contains("| progress 40 %: Parser ("));
-    assert!(row("bob").ends_with("| alice: src/auth/login.rs |"), "{text}");
-    assert!(row("carol").contains("| blocked: No schema (") && row("carol").ends_with("| bob |"), "{text}");
-    assert!(text.contains("2 more agents; `mailbag who` shows who is there."), "{text}");
+    assert!(
+        row("bob").contains("| progress 40 %: Parser (2026-")
+            || row("bob").contains("| progress 40 %: Parser (")
+    );
+    assert!(
+        row("bob").ends_with("| alice: src/auth/login.rs |"),
+        "{text}"
+    );
+    assert!(
+        row("carol").contains("| blocked: No schema (") && row("carol").ends_with("| bob |"),
+        "{text}"
+    );
+    assert!(
+        text.contains("2 more agents; `mailbag who` shows who is there."),
+        "{text}"
+    );
 }
 
 #[test]
@@ -30,7 +65,11 @@ fn only_the_status_changes_and_the_entries_stay() {
     pass(&world);
     let before = worklog(&world);
     for n in 0..5 {
-        echo(&world, "alice", &format!(r#"{{"type":"status","body":"step {n}"}}"#));
+        echo(
+            &world,
+            "alice",
+            &format!(r#"{{"type":"status","body":"step {n}"}}"#),
+        );
         pass(&world);
         let now = worklog(&world);
         assert!(now.contains(&format!("status: step {n} (")), "{now}");
@@ -42,19 +81,46 @@ fn only_the_status_changes_and_the_entries_stay() {
 fn the_status_block_shows_capabilities_and_the_time_of_the_last_activity() {
     // P163
     let world = room(&["alice", "bob"]);
-    world.ok(&["agent", "set", "bob", "--capability", "has-telegram", "--capability", "rust"]);
+    world.ok(&[
+        "agent",
+        "set",
+        "bob",
+        "--capability",
+        "has-telegram",
+        "--capability",
+        "rust",
+    ]);
     echo(&world, "alice", r#"{"to":"bob","body":"prose"}"#);
     pass(&world);
     let text = worklog(&world);
     let cells = |agent: &str| -> Vec<String> {
-        let line = text.lines().find(|line| line.starts_with(&format!("| {agent} |"))).unwrap_or_default();
-        line.split(" | ").map(|cell| cell.trim_matches(['|', ' ']).to_owned()).collect()
+        let line = text
+            .lines()
+            .find(|line| line.starts_with(&format!("| {agent} |")))
+            .unwrap_or_default();
+        line.split(" | ")
+            .map(|cell| cell.trim_matches(['|', ' ']).to_owned())
+            .collect()
     };
-    let at = world.json(&["list"])[0]["accepted_at"].as_str().expect("a time").to_owned();
-    assert_eq!(cells("alice")[..3], ["alice", "", &format!("{}Z", &at[..16])], "{text}");
-    assert_eq!(cells("bob")[..3], ["bob", "has-telegram; rust", ""], "{text}");
+    let at = world.json(&["list"])[0]["accepted_at"]
+        .as_str()
+        .expect("a time")
+        .to_owned();
+    assert_eq!(
+        cells("alice")[..3],
+        ["alice", "", &format!("{}Z", &at[..16])],
+        "{text}"
+    );
+    assert_eq!(
+        cells("bob")[..3],
+        ["bob", "has-telegram; rust", ""],
+        "{text}"
+    );
     world.ok(&["read", "--as", "bob"]);
     pass(&world);
     let text = worklog(&world);
-    assert!(text.contains("| bob | has-telegram; rust | 20"), "reading mail is an activity: {text}");
+    assert!(
+        text.contains("| bob | has-telegram; rust | 20"),
+        "reading mail is an activity: {text}"
+    );
 }

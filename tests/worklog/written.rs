@@ -19,7 +19,8 @@ fn room() -> World {
 
 fn append(world: &World, name: &str, text: &str) {
     let file = OpenOptions::new().append(true).open(world.room(name));
-    file.and_then(|mut file| file.write_all(text.as_bytes())).expect("it is written");
+    file.and_then(|mut file| file.write_all(text.as_bytes()))
+        .expect("it is written");
 }
 
 fn read(world: &World, name: &str) -> String {
@@ -29,21 +30,31 @@ fn read(world: &World, name: &str) -> String {
 /// The contents of the files that were kept beside this one.
 fn kept(world: &World, name: &str) -> Vec<String> {
     let path = world.room(name);
-    let prefix = format!("{}.kept-", path.file_name().expect("a name").to_string_lossy());
-    let entries = fs::read_dir(path.parent().expect("a directory")).expect("a directory").flatten();
+    let prefix = format!(
+        "{}.kept-",
+        path.file_name().expect("a name").to_string_lossy()
+    );
+    let entries = fs::read_dir(path.parent().expect("a directory"))
+        .expect("a directory")
+        .flatten();
     let kept = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&prefix));
-    kept.map(|entry| fs::read_to_string(entry.path()).expect("a text")).collect()
+    kept.map(|entry| fs::read_to_string(entry.path()).expect("a text"))
+        .collect()
 }
 
 fn notices(world: &World) -> usize {
     let is_notice = |mail: &&Value| {
-        mail["subject"].as_str().is_some_and(|text| text.starts_with("another program or person wrote to"))
+        mail["subject"]
+            .as_str()
+            .is_some_and(|text| text.starts_with("another program or person wrote to"))
     };
     world.inbox("human").iter().filter(is_notice).count()
 }
 
 fn block(from: &str, to: &str, kind: &str, body: &str) -> String {
-    format!("\n## 2026-11-21T10:30:00Z · from:{from} · to:{to} · type:{kind} · ref:src/a.rs · status:sent\n{body}\n")
+    format!(
+        "\n## 2026-11-21T10:30:00Z · from:{from} · to:{to} · type:{kind} · ref:src/a.rs · status:sent\n{body}\n"
+    )
 }
 
 #[test]
@@ -57,7 +68,10 @@ fn other_text_is_kept_and_reported_once_and_the_file_is_made_again() {
         pass(&world);
         assert_eq!(kept(&world, name), [format!("{whole}by hand\n")], "{name}");
         assert_eq!(notices(&world), 1, "{name}");
-        assert!(!read(&world, name).contains("by hand") && read(&world, name).contains("first"), "{name}");
+        assert!(
+            !read(&world, name).contains("by hand") && read(&world, name).contains("first"),
+            "{name}"
+        );
     }
 }
 
@@ -67,8 +81,18 @@ fn each_kind_of_change_is_kept() {
     let changes: [fn(&str) -> String; 6] = [
         |text| text.replace("first", "worst"),
         |text| text.replace("# To bob", "# To carol"),
-        |text| text.lines().filter(|line| !line.starts_with("- #")).collect::<Vec<_>>().join("\n"),
-        |text| text.lines().filter(|line| !line.contains("Check: ")).collect::<Vec<_>>().join("\n"),
+        |text| {
+            text.lines()
+                .filter(|line| !line.starts_with("- #"))
+                .collect::<Vec<_>>()
+                .join("\n")
+        },
+        |text| {
+            text.lines()
+                .filter(|line| !line.contains("Check: "))
+                .collect::<Vec<_>>()
+                .join("\n")
+        },
         |text| format!("mine\n{text}"),
         |_| "mine".to_owned(),
     ];
@@ -78,7 +102,11 @@ fn each_kind_of_change_is_kept() {
         fs::write(world.room("queue/to-bob.md"), &changed).expect("it is written");
         pass(&world);
         pass(&world);
-        assert_eq!((kept(&world, "queue/to-bob.md"), notices(&world)), (vec![changed], 1), "{n}");
+        assert_eq!(
+            (kept(&world, "queue/to-bob.md"), notices(&world)),
+            (vec![changed], 1),
+            "{n}"
+        );
     }
 }
 
@@ -103,15 +131,39 @@ fn a_block_of_an_agent_becomes_a_message_once() {
     // P342
     for name in ["MAILBOX.md", "queue/to-bob.md"] {
         let world = room();
-        append(&world, name, &block("alice", "carol", "question", "Which port?\n\nI need it today."));
+        append(
+            &world,
+            name,
+            &block(
+                "alice",
+                "carol",
+                "question",
+                "Which port?\n\nI need it today.",
+            ),
+        );
         append(&world, name, &block("bob", "alice, carol", "msg", "8080"));
         pass(&world);
         pass(&world);
         let mail = world.inbox("carol");
-        assert_eq!(world.bodies("carol"), ["Which port?\n\nI need it today.", "8080"], "{name}");
-        assert_eq!((&mail[0]["from"], &mail[0]["type"]), (&json!("alice"), &json!("question")), "{name}");
-        assert_eq!((&mail[0]["metadata"]["ref"], &mail[1]["from"]), (&json!("src/a.rs"), &json!("bob")), "{name}");
-        assert!(!read(&world, name).contains("## 2026") && kept(&world, name).is_empty(), "{name}");
+        assert_eq!(
+            world.bodies("carol"),
+            ["Which port?\n\nI need it today.", "8080"],
+            "{name}"
+        );
+        assert_eq!(
+            (&mail[0]["from"], &mail[0]["type"]),
+            (&json!("alice"), &json!("question")),
+            "{name}"
+        );
+        assert_eq!(
+            (&mail[0]["metadata"]["ref"], &mail[1]["from"]),
+            (&json!("src/a.rs"), &json!("bob")),
+            "{name}"
+        );
+        assert!(
+            !read(&world, name).contains("## 2026") && kept(&world, name).is_empty(),
+            "{name}"
+        );
         assert_eq!(notices(&world), 0, "{name}");
     }
 }
@@ -140,8 +192,17 @@ fn a_block_that_may_not_become_a_message_is_kept() {
         append(&world, "queue/to-bob.md", &text);
         pass(&world);
         pass(&world);
-        assert_eq!((world.inbox("carol").len(), notices(&world)), (0, 1), "{text}");
-        assert!(kept(&world, "queue/to-bob.md").iter().all(|kept| kept.contains(&text)), "{text}");
+        assert_eq!(
+            (world.inbox("carol").len(), notices(&world)),
+            (0, 1),
+            "{text}"
+        );
+        assert!(
+            kept(&world, "queue/to-bob.md")
+                .iter()
+                .all(|kept| kept.contains(&text)),
+            "{text}"
+        );
     }
 }
 
@@ -149,11 +210,18 @@ fn a_block_that_may_not_become_a_message_is_kept() {
 fn a_block_among_other_text_is_sent_and_the_other_text_is_kept() {
     // P342
     let world = room();
-    append(&world, "queue/to-bob.md", &format!("{}\n# Mine\n", block("alice", "carol", "msg", "sent")));
+    append(
+        &world,
+        "queue/to-bob.md",
+        &format!("{}\n# Mine\n", block("alice", "carol", "msg", "sent")),
+    );
     pass(&world);
     pass(&world);
     assert_eq!(world.bodies("carol"), ["sent"]);
-    assert_eq!((kept(&world, "queue/to-bob.md").len(), notices(&world)), (1, 1));
+    assert_eq!(
+        (kept(&world, "queue/to-bob.md").len(), notices(&world)),
+        (1, 1)
+    );
 }
 
 #[test]
@@ -165,11 +233,19 @@ fn an_agent_with_a_user_of_its_own_writes_blocks_as_that_user_only() {
     for (owner, sent) in [(0, 0), (4242, 1)] {
         let world = room();
         world.ok(&["agent", "set", "alice", "--uid", "4242"]);
-        append(&world, "queue/to-bob.md", &block("alice", "carol", "msg", "hi"));
+        append(
+            &world,
+            "queue/to-bob.md",
+            &block("alice", "carol", "msg", "hi"),
+        );
         chown(world.room("queue/to-bob.md"), Some(owner), None).expect("root may");
         pass(&world);
         pass(&world);
-        assert_eq!((world.inbox("carol").len(), notices(&world)), (sent, 1 - sent), "{owner}");
+        assert_eq!(
+            (world.inbox("carol").len(), notices(&world)),
+            (sent, 1 - sent),
+            "{owner}"
+        );
     }
 }
 
@@ -183,14 +259,25 @@ fn a_changed_status_line_is_an_acknowledgement() {
     fs::write(world.room("queue/to-bob.md"), changed).expect("it is written");
     pass(&world);
     pass(&world);
-    assert!(world.ok(&["trace", "m1"]).contains("bob: acknowledged"), "{}", world.ok(&["trace", "m1"]));
+    assert!(
+        world.ok(&["trace", "m1"]).contains("bob: acknowledged"),
+        "{}",
+        world.ok(&["trace", "m1"])
+    );
     assert!(read(&world, "queue/to-bob.md").contains("→ status:acknowledged"));
-    assert_eq!((kept(&world, "queue/to-bob.md").len(), notices(&world)), (0, 0));
-    let changed = read(&world, "queue/to-bob.md").replace("→ status:acknowledged", "→ status:wonderful");
+    assert_eq!(
+        (kept(&world, "queue/to-bob.md").len(), notices(&world)),
+        (0, 0)
+    );
+    let changed =
+        read(&world, "queue/to-bob.md").replace("→ status:acknowledged", "→ status:wonderful");
     fs::write(world.room("queue/to-bob.md"), changed).expect("it is written");
     pass(&world);
     pass(&world);
-    assert_eq!((kept(&world, "queue/to-bob.md").len(), notices(&world)), (1, 1));
+    assert_eq!(
+        (kept(&world, "queue/to-bob.md").len(), notices(&world)),
+        (1, 1)
+    );
 }
 
 #[test]
@@ -198,11 +285,19 @@ fn a_running_router_takes_a_block_before_it_writes_the_file() {
     // P342
     let town = Town::of(&["alice", "bob"]).settings("queue = true\n").run();
     town.mail("alice", "1.json", json!({"to": "bob", "body": "first"}));
-    town.wait("the queue", || read(&town, "queue/to-bob.md").contains("first"));
-    append(&town, "queue/to-bob.md", &block("bob", "alice", "msg", "from the queue"));
+    town.wait("the queue", || {
+        read(&town, "queue/to-bob.md").contains("first")
+    });
+    append(
+        &town,
+        "queue/to-bob.md",
+        &block("bob", "alice", "msg", "from the queue"),
+    );
     town.mail("alice", "2.json", json!({"to": "bob", "body": "second"}));
     town.wait("the block", || town.bodies("alice") == ["from the queue"]);
-    town.wait("the next message", || read(&town, "queue/to-bob.md").contains("second"));
+    town.wait("the next message", || {
+        read(&town, "queue/to-bob.md").contains("second")
+    });
     assert!(!read(&town, "queue/to-bob.md").contains("from the queue"));
 }
 
@@ -213,7 +308,10 @@ fn a_turned_off_setting_removes_no_text_of_others() {
     append(&world, "MAILBOX.md", "by hand\n");
     world.write("settings.toml", "");
     pass(&world);
-    assert!(read(&world, "MAILBOX.md").contains("by hand") && read(&world, "queue/to-bob.md").is_empty());
+    assert!(
+        read(&world, "MAILBOX.md").contains("by hand")
+            && read(&world, "queue/to-bob.md").is_empty()
+    );
 }
 
 #[test]
@@ -221,7 +319,9 @@ fn changed_json_files_are_kept_and_reported() {
     // P342
     let world = World::with(&["alice", "bob"]);
     world.ok(&["claim", "src", "--as", "alice"]);
-    world.ok(&["send", "bob", "Which?", "--type", "question", "--as", "alice"]);
+    world.ok(&[
+        "send", "bob", "Which?", "--type", "question", "--as", "alice",
+    ]);
     for name in ["claims.json", "pending.json"] {
         let text = read(&world, name);
         let changed = text.replace("alice", "bobby");

@@ -42,7 +42,8 @@ pub const KEY: usize = 32;
 /// The time for the human's decision on a permission request, unless `settings.toml` says otherwise.
 pub const PERMISSION: Duration = Duration::from_secs(5 * 60);
 /// The allowed values of that time.
-pub const PERMISSION_WITHIN: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_secs(10 * 60);
+pub const PERMISSION_WITHIN: RangeInclusive<Duration> =
+    Duration::from_secs(1)..=Duration::from_secs(10 * 60);
 /// The timeout of the hook for permission requests in a client's settings, in seconds.
 pub const PERMISSION_HOOK_SECONDS: u64 = 11 * 60;
 /// The time that this hook waits for the record of the deadline.

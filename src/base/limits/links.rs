@@ -18,7 +18,8 @@ pub const ENCLOSED_BYTES: u64 = super::ATTACH_BYTES;
 const _: () = assert!(ENCLOSED_BYTES < CROSSING_BYTES);
 /// The most receipts of an item. A receipt has at most 160 bytes: an agent's id, a status and a number.
 pub const RECEIPTS_OF_ITEM: usize = 5_000;
-const _: () = assert!(CROSSING_BYTES + 160 * RECEIPTS_OF_ITEM as u64 + ITEM_MORE <= super::FRAME_BYTES);
+const _: () =
+    assert!(CROSSING_BYTES + 160 * RECEIPTS_OF_ITEM as u64 + ITEM_MORE <= super::FRAME_BYTES);
 /// The number of receipts above which an item takes no receipts of further records.
 pub const RECEIPTS_TOGETHER: usize = 1_000;
 const _: () = assert!(RECEIPTS_TOGETHER <= RECEIPTS_OF_ITEM);

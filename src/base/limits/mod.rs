@@ -100,7 +100,8 @@ pub const BATCH_COPIES: usize = 16_384;
 pub const BATCH_COPIES_LEAST: usize = 256;
 /// The copy limit at the start, before the router has measured the disk.
 pub const BATCH_COPIES_FIRST: usize = 512;
-const _: () = assert!(BATCH_COPIES_LEAST <= BATCH_COPIES_FIRST && BATCH_COPIES_FIRST <= BATCH_COPIES);
+const _: () =
+    assert!(BATCH_COPIES_LEAST <= BATCH_COPIES_FIRST && BATCH_COPIES_FIRST <= BATCH_COPIES);
 /// The target duration of a batch. Mail that arrives during one batch is delivered by the next one, so it waits at most
 /// two batches.
 pub const BATCH_TIME: Duration = Duration::from_millis(250);
@@ -181,7 +182,8 @@ pub const BUDGET_WINDOW_LEAST: Duration = Duration::from_secs(1);
 pub const BUDGET_WINDOW_MOST: Duration = Duration::from_secs(24 * 3600);
 /// The largest budget that the settings may set.
 pub const BUDGET_MOST: u32 = 1_000_000;
-const _: () = assert!(BUDGET_WINDOW.as_secs() <= BUDGET_WINDOW_MOST.as_secs() && LOOP_HOPS <= BUDGET_MOST);
+const _: () =
+    assert!(BUDGET_WINDOW.as_secs() <= BUDGET_WINDOW_MOST.as_secs() && LOOP_HOPS <= BUDGET_MOST);
 /// The number of replies that the router remembers to detect reply loops. When it has more, it forgets all and starts
 /// again.
 pub const HOPS: usize = 1 << 16;
@@ -339,7 +341,8 @@ const _: () = assert!(TOOL_WAITS * 2 <= TOOL_THREADS);
 pub const TOOL_WAIT: Duration = Duration::from_secs(30);
 /// The longest waiting time of `wait_for_message`. Clients cancel a tool call after a minute.
 pub const TOOL_WAIT_MOST: Duration = Duration::from_secs(50);
-const _: () = assert!(TOOL_WAIT.as_secs() <= TOOL_WAIT_MOST.as_secs() && TOOL_WAIT_MOST.as_secs() < 60);
+const _: () =
+    assert!(TOOL_WAIT.as_secs() <= TOOL_WAIT_MOST.as_secs() && TOOL_WAIT_MOST.as_secs() < 60);
 
 /// The time limit of a git command that mailbag runs.
 pub const GIT_TIME: Duration = Duration::from_secs(10);

@@ -15,7 +15,11 @@ pub(crate) fn fact(out: &mut Output, name: &str, value: &str) -> Result<()> {
     let lines = folded(&text, out.width(), INDENT);
     let painted = out.paint(BOLD, &format!("{name}:"));
     for (n, line) in lines.iter().enumerate() {
-        match line.strip_prefix(name).and_then(|rest| rest.strip_prefix(':')).filter(|_| n == 0) {
+        match line
+            .strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix(':'))
+            .filter(|_| n == 0)
+        {
             Some(rest) => out.line(format!("{painted}{rest}"))?,
             None => out.line(line)?,
         }
@@ -31,7 +35,11 @@ pub(crate) fn text(out: &mut Output, text: &str, indent: &str) -> Result<()> {
     }
     text.split('\n').try_for_each(|line| {
         // The width of a tab depends on the terminal.
-        let line = if out.width().is_some() { line.replace('\t', INDENT) } else { line.to_owned() };
+        let line = if out.width().is_some() {
+            line.replace('\t', INDENT)
+        } else {
+            line.to_owned()
+        };
         let lines = folded(&format!("{indent}{line}"), out.width(), indent);
         lines.iter().try_for_each(|line| out.line(line))
     })
@@ -49,7 +57,11 @@ pub(crate) fn dim(out: &mut Output, text: &str, indent: &str) -> Result<()> {
 /// A text with a title, such as an attached file.
 pub(crate) fn titled(out: &mut Output, title: &str, content: &str) -> Result<()> {
     // A name of blanks only would leave an empty title.
-    let title = if sanitize::line(title).trim().is_empty() { "\"\"" } else { title };
+    let title = if sanitize::line(title).trim().is_empty() {
+        "\"\""
+    } else {
+        title
+    };
     out.line("")?;
     dim(out, &format!("--- {title}"), INDENT)?;
     text(out, content, INDENT)
@@ -57,13 +69,18 @@ pub(crate) fn titled(out: &mut Output, title: &str, content: &str) -> Result<()>
 
 /// The lines of a text that fit the width of the terminal.
 fn folded(line: &str, width: Option<usize>, indent: &str) -> Vec<String> {
-    let Some(width) = width.filter(|width| *width > indent.len() * 2) else { return vec![line.to_owned()] };
+    let Some(width) = width.filter(|width| *width > indent.len() * 2) else {
+        return vec![line.to_owned()];
+    };
     let options = Options::new(width)
         .subsequent_indent(indent)
         .word_separator(WordSeparator::AsciiSpace)
         .word_splitter(WordSplitter::NoHyphenation)
         .wrap_algorithm(WrapAlgorithm::FirstFit);
-    textwrap::wrap(line, options).into_iter().map(|line| line.into_owned()).collect()
+    textwrap::wrap(line, options)
+        .into_iter()
+        .map(|line| line.into_owned())
+        .collect()
 }
 
 #[cfg(test)]
@@ -73,7 +90,10 @@ mod tests {
     #[test]
     fn what_a_terminal_would_fold_to_the_edge_is_folded_further_in() {
         let line = format!("{INDENT}{}from: human", "x".repeat(20));
-        assert_eq!(folded(&line, Some(24), INDENT), ["    xxxxxxxxxxxxxxxxxxxx", "    from: human"]);
+        assert_eq!(
+            folded(&line, Some(24), INDENT),
+            ["    xxxxxxxxxxxxxxxxxxxx", "    from: human"]
+        );
         assert_eq!(folded(&line, None, INDENT), [line]);
     }
 }

@@ -21,12 +21,17 @@ pub(crate) const BOLD: Style = Style::new().bold();
 /// The style of minor details.
 pub(crate) const DIM: Style = Style::new().dimmed();
 /// The style of errors.
-pub(crate) const RED: Style = Style::new().bold().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
+pub(crate) const RED: Style = Style::new()
+    .bold()
+    .fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
 /// The style of warnings.
-pub(crate) const YELLOW: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)));
+pub(crate) const YELLOW: Style =
+    Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Yellow)));
 
 /// The style of search matches.
-pub(crate) const FOUND: Style = Style::new().bold().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Green)));
+pub(crate) const FOUND: Style = Style::new()
+    .bold()
+    .fg_color(Some(anstyle::Color::Ansi(AnsiColor::Green)));
 
 /// How standard output is called in errors.
 const STDOUT: &str = "standard output";
@@ -49,7 +54,14 @@ impl Output {
         let stdout = std::io::stdout();
         let colour = anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never;
         let terminal = stdout.is_terminal();
-        Output { stdout: BufWriter::with_capacity(1 << 16, stdout), colour, terminal, json, quiet, did: None }
+        Output {
+            stdout: BufWriter::with_capacity(1 << 16, stdout),
+            colour,
+            terminal,
+            json,
+            quiet,
+            did: None,
+        }
     }
 
     /// Records that the main work is done, so that a later error does not make the caller repeat it.
@@ -61,10 +73,18 @@ impl Output {
     pub(crate) fn behind(&mut self, error: Error) -> Error {
         let is_trouble = matches!(
             error,
-            Error::Io { .. } | Error::Sync { .. } | Error::State { .. } | Error::Moved { .. } | Error::Busy { .. }
+            Error::Io { .. }
+                | Error::Sync { .. }
+                | Error::State { .. }
+                | Error::Moved { .. }
+                | Error::Busy { .. }
         );
         match self.did.take().filter(|_| is_trouble) {
-            Some((what, cure)) => Error::Done { what, why: error.to_string(), cure: cure.into() },
+            Some((what, cure)) => Error::Done {
+                what,
+                why: error.to_string(),
+                cure: cure.into(),
+            },
             None => error,
         }
     }
@@ -77,8 +97,11 @@ impl Output {
     /// How many columns the terminal has, where standard output is one.
     pub(crate) fn width(&self) -> Option<usize> {
         const USUAL: usize = 80;
-        let columns = || ratatui::crossterm::terminal::size().map_or(0, |(columns, _)| usize::from(columns));
-        self.terminal.then(columns).map(|columns| if columns == 0 { USUAL } else { columns })
+        let columns =
+            || ratatui::crossterm::terminal::size().map_or(0, |(columns, _)| usize::from(columns));
+        self.terminal
+            .then(columns)
+            .map(|columns| if columns == 0 { USUAL } else { columns })
     }
 
     /// Is colour wanted on standard output?
@@ -103,12 +126,20 @@ impl Output {
         report: &T,
         text: impl FnOnce(&mut Output) -> Result<()>,
     ) -> Result<()> {
-        if self.json { self.json(report) } else { text(self) }
+        if self.json {
+            self.json(report)
+        } else {
+            text(self)
+        }
     }
 
     /// What a person sees ahead of the report. `--json` leaves it out.
     pub(crate) fn ahead(&mut self, text: impl FnOnce(&mut Output) -> Result<()>) -> Result<()> {
-        if self.json { Ok(()) } else { text(self).and_then(|()| self.flush()) }
+        if self.json {
+            Ok(())
+        } else {
+            text(self).and_then(|()| self.flush())
+        }
     }
 
     /// A list: as a JSON array with `--json`, else item by item as `row` prints it. An empty list prints `none`, if
@@ -134,7 +165,11 @@ impl Output {
     }
 
     /// An item of a list that may have no end: one line of JSON with `--json`, else as `line` writes it.
-    pub(crate) fn item(&mut self, json: impl FnOnce() -> String, line: impl FnOnce(&Output) -> String) -> Result<()> {
+    pub(crate) fn item(
+        &mut self,
+        json: impl FnOnce() -> String,
+        line: impl FnOnce(&Output) -> String,
+    ) -> Result<()> {
         match self.json {
             true => self.json_text(&json()),
             false => self.line(line(self)),
@@ -159,7 +194,10 @@ impl Output {
     }
 
     /// A JSON array of any length, each item as it comes.
-    pub(crate) fn json_list<T: Serialize>(&mut self, items: impl Iterator<Item = Result<T>>) -> Result<()> {
+    pub(crate) fn json_list<T: Serialize>(
+        &mut self,
+        items: impl Iterator<Item = Result<T>>,
+    ) -> Result<()> {
         self.bytes(b"[")?;
         for (n, item) in items.enumerate() {
             let text = match self.terminal {
@@ -168,7 +206,11 @@ impl Output {
             };
             let text = text.expect("what commands return has only text keys");
             self.bytes(if n == 0 { b"" } else { b"," })?;
-            let text = if self.terminal { sanitize::json(&text) } else { Cow::from(text) };
+            let text = if self.terminal {
+                sanitize::json(&text)
+            } else {
+                Cow::from(text)
+            };
             self.bytes(text.as_bytes())?;
         }
         self.line("]")
@@ -195,7 +237,11 @@ impl Output {
     /// Text from elsewhere, safe for a line.
     pub(crate) fn paint(&self, style: Style, text: &str) -> String {
         let text = sanitize::line(text);
-        if self.colour { format!("{style}{text}{style:#}") } else { text.into_owned() }
+        if self.colour {
+            format!("{style}{text}{style:#}")
+        } else {
+            text.into_owned()
+        }
     }
 
     /// A note for a person, besides the data.
@@ -212,7 +258,9 @@ impl Output {
 
     /// Notes while data is being written.
     pub(crate) fn talk(&self) -> Talk {
-        Talk { terminal: !self.quiet && std::io::stderr().is_terminal() }
+        Talk {
+            terminal: !self.quiet && std::io::stderr().is_terminal(),
+        }
     }
 
     /// Returns true if a person at a terminal can answer a question.
@@ -226,10 +274,16 @@ impl Output {
         if !self.can_ask() {
             return Ok(None);
         }
-        write!(stderr, "{} [y/N] ", sanitize::line(question)).doing("write to", "standard error")?;
+        write!(stderr, "{} [y/N] ", sanitize::line(question))
+            .doing("write to", "standard error")?;
         let mut answer = String::new();
-        stdin.read_line(&mut answer).doing("read", "standard input")?;
-        Ok(Some(matches!(answer.trim(), "y" | "Y" | "yes" | "Yes" | "YES")))
+        stdin
+            .read_line(&mut answer)
+            .doing("read", "standard input")?;
+        Ok(Some(matches!(
+            answer.trim(),
+            "y" | "Y" | "yes" | "Yes" | "YES"
+        )))
     }
 
     /// The progress of a long command: a line on a terminal that the next line replaces. An empty text removes it.
@@ -242,7 +296,11 @@ impl Output {
 
     /// A problem after which the command continues.
     pub(crate) fn warn(&self, text: &str) {
-        let _ = writeln!(anstream::stderr(), "{YELLOW}warning:{YELLOW:#} {}", sanitize::block(text));
+        let _ = writeln!(
+            anstream::stderr(),
+            "{YELLOW}warning:{YELLOW:#} {}",
+            sanitize::block(text)
+        );
     }
 
     /// Why the command failed: a sentence, or one JSON object.
@@ -254,11 +312,21 @@ impl Output {
         let mut stderr = anstream::stderr();
         let _ = match error {
             Error::Rejected(problems) | Error::NotGranted(problems) if problems.len() > 1 => {
-                let lines = problems.iter().map(|problem| format!("\n  {}", sanitize::line(&problem.to_string())));
+                let lines = problems
+                    .iter()
+                    .map(|problem| format!("\n  {}", sanitize::line(&problem.to_string())));
                 let count = count_of(problems.len(), "problem");
-                writeln!(stderr, "{RED}error:{RED:#} rejected, {count}:{}", lines.collect::<String>())
+                writeln!(
+                    stderr,
+                    "{RED}error:{RED:#} rejected, {count}:{}",
+                    lines.collect::<String>()
+                )
             }
-            error => writeln!(stderr, "{RED}error:{RED:#} {}", sanitize::block(&error.to_string())),
+            error => writeln!(
+                stderr,
+                "{RED}error:{RED:#} {}",
+                sanitize::block(&error.to_string())
+            ),
         };
     }
 }
@@ -277,7 +345,9 @@ impl Write for Raw {
         loop {
             match rustix::io::write(&stdout, bytes) {
                 // Another program that shares the pipe has made it non-blocking.
-                Err(rustix::io::Errno::AGAIN) => drop(poll(&mut [PollFd::new(&stdout, PollFlags::OUT)], None)),
+                Err(rustix::io::Errno::AGAIN) => {
+                    let _ = poll(&mut [PollFd::new(&stdout, PollFlags::OUT)], None);
+                }
                 Err(rustix::io::Errno::INTR) => {}
                 written => return Ok(written?),
             }
@@ -305,7 +375,8 @@ impl Talk {
 
 /// Is it a closed pipe, whose reader needs no more?
 pub(crate) fn is_closed_pipe(error: &Error) -> bool {
-    matches!(error, Error::Io { path, .. } if path.as_os_str() == STDOUT) && error.errno() == Some(libc::EPIPE)
+    matches!(error, Error::Io { path, .. } if path.as_os_str() == STDOUT)
+        && error.errno() == Some(libc::EPIPE)
 }
 
 /// An error of the command line itself, before there is an [`Output`].
@@ -332,9 +403,13 @@ fn as_json(error: &Error) -> Value {
         }
         Error::Moved { what, cure } => ("moved", what, cure),
         Error::Untrusted { what, cure } => ("untrusted", what, cure),
-        Error::State { .. } => return json!({"code": "state", "exit": exit, "what": error.to_string()}),
+        Error::State { .. } => {
+            return json!({"code": "state", "exit": exit, "what": error.to_string()});
+        }
         Error::Io { .. } => return json!({"code": "io", "exit": exit, "what": error.to_string()}),
-        Error::Sync { .. } => return json!({"code": "sync", "exit": exit, "what": error.to_string()}),
+        Error::Sync { .. } => {
+            return json!({"code": "sync", "exit": exit, "what": error.to_string()});
+        }
         Error::Rejected(problems) | Error::NotGranted(problems) => {
             return json!({"code": "refused", "exit": exit, "what": error.to_string(), "problems": problems});
         }

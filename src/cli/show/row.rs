@@ -25,7 +25,11 @@ pub(crate) fn print(out: &mut Output, view: &View<'_>, who: String) -> Result<()
         (DIM, format!("{:>6}", view.number()), 0),
         (DIM, local(view.accepted_at), 0),
         (BOLD, who, WHO),
-        (if waits { YELLOW } else { PLAIN }, format!("{}{}", view.kind, if waits { "?" } else { "" }), KIND),
+        (
+            if waits { YELLOW } else { PLAIN },
+            format!("{}{}", view.kind, if waits { "?" } else { "" }),
+            KIND,
+        ),
         (about, view.about().into_owned(), 0),
     ];
     let mut left = out.width().unwrap_or(usize::MAX);
@@ -42,8 +46,13 @@ pub(crate) fn print(out: &mut Output, view: &View<'_>, who: String) -> Result<()
 
 /// The accept time in the local zone: a time of today, a day of this year, or a date, all of one width.
 pub(crate) fn local(at: &str) -> String {
-    let Some(at) = Stamp::parse(at) else { return format!("{:>12}", "-") };
-    let (at, now) = (at.date_time().with_timezone(&Local), Stamp::now().date_time().with_timezone(&Local));
+    let Some(at) = Stamp::parse(at) else {
+        return format!("{:>12}", "-");
+    };
+    let (at, now) = (
+        at.date_time().with_timezone(&Local),
+        Stamp::now().date_time().with_timezone(&Local),
+    );
     let form = match () {
         () if at.date_naive() == now.date_naive() => "%H:%M:%S",
         () if at.year() == now.year() => "%b %e %H:%M",
@@ -73,7 +82,10 @@ mod tests {
 
     #[test]
     fn text_is_cut_between_letters_as_a_reader_sees_them() {
-        assert_eq!((cut("abc", 3), cut("abcd", 3), cut("abc", 0)), ("abc".into(), "ab…".into(), String::new()));
+        assert_eq!(
+            (cut("abc", 3), cut("abcd", 3), cut("abc", 0)),
+            ("abc".into(), "ab…".into(), String::new())
+        );
         assert_eq!(cut("你好吗", 5), "你好…");
         assert_eq!(cut("e\u{301}e\u{301}e\u{301}", 2), "e\u{301}…");
         assert_eq!(cut("👩‍💻👩‍💻👩‍💻", 5), "👩‍💻👩‍💻…");

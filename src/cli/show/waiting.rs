@@ -18,7 +18,10 @@ pub(crate) fn too_late(what: &str, timeout: Duration, cure: impl Into<String>) -
         true => what.to_owned(),
         false => format!("{what} within {}", span_text(timeout)),
     };
-    Error::Timeout { what, cure: cure.into() }
+    Error::Timeout {
+        what,
+        cure: cure.into(),
+    }
 }
 
 /// Ends the process as the signal asks, after the router of this process has ended.

@@ -43,7 +43,11 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 /// Answers an offer.
-pub(crate) fn answer(args: Answer, ask: fn(Option<String>) -> Ask, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn answer(
+    args: Answer,
+    ask: fn(Option<String>) -> Ask,
+    cx: &mut Context,
+) -> Result<Exit> {
     let who = args.identity.who(cx)?;
     let room = cx.room()?;
     // An offer that the caller was told of just now may not be in the log yet.

@@ -52,9 +52,21 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let status = Status::of_ack(&args.state).unwrap_or(Status::Acknowledged);
     if args.by.is_some() && status != Status::Superseded {
         let what = "--by names the message that replaces a superseded one".to_owned();
-        return Err(Error::Usage { what, cure: "add `--state superseded`".to_owned() });
+        return Err(Error::Usage {
+            what,
+            cure: "add `--state superseded`".to_owned(),
+        });
     }
-    set(Ack { refs: args.ids, status, note: args.note, superseded_by: args.by }, &args.identity, cx)
+    set(
+        Ack {
+            refs: args.ids,
+            status,
+            note: args.note,
+            superseded_by: args.by,
+        },
+        &args.identity,
+        cx,
+    )
 }
 
 /// Sends an ack.

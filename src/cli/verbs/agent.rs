@@ -145,18 +145,36 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         Verb::Add { ids, fields } => {
             let added = agent::add(&room, &ids, &fields.into())?;
             cx.out.list(added.into_iter().map(Ok), "", |out, agent| {
-                let name = agent.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
+                let name = agent
+                    .name
+                    .as_ref()
+                    .map(|name| format!(" ({name})"))
+                    .unwrap_or_default();
                 out.done(format!("added {}{name}", agent.id))
             })?;
         }
-        Verb::List { role, capability, status } => {
-            let agents = agent::list(&room, &Filter { role, capability, status })?;
+        Verb::List {
+            role,
+            capability,
+            status,
+        } => {
+            let agents = agent::list(
+                &room,
+                &Filter {
+                    role,
+                    capability,
+                    status,
+                },
+            )?;
             table::list(&mut cx.out, agents, "no matching agents", row)?;
         }
         Verb::Roles => {
             let roles = agent::roles(&room)?;
-            let rows = roles.iter().map(|(role, count)| vec![role.clone(), count.to_string()]);
-            cx.out.show(&roles, |out| table::print(out, &rows.collect::<Vec<_>>()))?;
+            let rows = roles
+                .iter()
+                .map(|(role, count)| vec![role.clone(), count.to_string()]);
+            cx.out
+                .show(&roles, |out| table::print(out, &rows.collect::<Vec<_>>()))?;
         }
         Verb::Show { id } => show(&agent::show(&room, &id)?, &room, cx)?,
         Verb::Set { id, fields } => {
@@ -176,58 +194,101 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 
 fn row(agent: &Agent) -> Vec<String> {
     let lists = agent.capabilities.iter().map(|c| format!("cap:{c}"));
-    let lists: Vec<String> = lists.chain(agent.topics.iter().map(|t| format!("#{t}"))).collect();
+    let lists: Vec<String> = lists
+        .chain(agent.topics.iter().map(|t| format!("#{t}")))
+        .collect();
     let or_dash = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".into());
     let status = agent.status.as_str().to_owned();
-    vec![agent.id.to_string(), or_dash(&agent.role), or_dash(&agent.name), status, lists.join(" ")]
+    vec![
+        agent.id.to_string(),
+        or_dash(&agent.role),
+        or_dash(&agent.name),
+        status,
+        lists.join(" "),
+    ]
 }
 
 /// A wake program that an agent's session set still needs a person's consent.
 fn note_unless_trusted(agent: &Agent, room: &Room, cx: &mut Context) -> Result<()> {
-    if agent.wake.as_ref().map_or(Ok(true), |wake| room.agrees(wake))? {
+    if agent
+        .wake
+        .as_ref()
+        .map_or(Ok(true), |wake| room.agrees(wake))?
+    {
         return Ok(());
     }
-    cx.out.note(&format!("{} is not woken until a person trusts the program: run `mailbag trust`", agent.id));
+    cx.out.note(&format!(
+        "{} is not woken until a person trusts the program: run `mailbag trust`",
+        agent.id
+    ));
     Ok(())
 }
 
 fn show(agent: &Agent, room: &Room, cx: &mut Context) -> Result<()> {
-    let serde_json::Value::Object(mut fields) = agent.to_value() else { return Ok(()) };
-    if let Some(wake) = agent.wake.as_ref().filter(|_| agent.is_woken_by_a_program()) {
-        let agreed = room.agrees(wake).inspect_err(|e| cx.out.warn(&e.to_string()));
+    let serde_json::Value::Object(mut fields) = agent.to_value() else {
+        return Ok(());
+    };
+    if let Some(wake) = agent
+        .wake
+        .as_ref()
+        .filter(|_| agent.is_woken_by_a_program())
+    {
+        let agreed = room
+            .agrees(wake)
+            .inspect_err(|e| cx.out.warn(&e.to_string()));
         fields.insert("wake_agreed".into(), agreed.unwrap_or(false).into());
     }
     let rows = fields.iter().map(|(key, value)| {
         let text = match value {
             serde_json::Value::String(text) => text.clone(),
-            serde_json::Value::Array(items) => {
-                items.iter().map(|item| item.as_str().unwrap_or_default()).collect::<Vec<_>>().join(", ")
-            }
+            serde_json::Value::Array(items) => items
+                .iter()
+                .map(|item| item.as_str().unwrap_or_default())
+                .collect::<Vec<_>>()
+                .join(", "),
             other => other.to_string(),
         };
-        vec![sanitize::line(key).into_owned(), sanitize::line(&text).into_owned()]
+        vec![
+            sanitize::line(key).into_owned(),
+            sanitize::line(&text).into_owned(),
+        ]
     });
     let rows: Vec<Vec<String>> = rows.collect();
     cx.out.show(&fields, |out| table::print(out, &rows))
 }
 
 fn changed(verb: &str, agent: &Agent, cx: &mut Context) -> Result<()> {
-    cx.out.show(agent, |out| out.done(format!("{verb} {}", agent.id)))
+    cx.out
+        .show(agent, |out| out.done(format!("{verb} {}", agent.id)))
 }
 
 /// Reports the mail and the questions of a retired agent, because no agent reads or answers them.
 fn retired(verb: &str, agent: &Agent, room: &Room, cx: &mut Context) -> Result<()> {
     let left = agent::left_by(room, &agent.id)?;
-    let serde_json::Value::Object(mut fields) = agent.to_value() else { return Ok(()) };
-    fields.insert("left".into(), serde_json::to_value(&left).unwrap_or_default());
+    let serde_json::Value::Object(mut fields) = agent.to_value() else {
+        return Ok(());
+    };
+    fields.insert(
+        "left".into(),
+        serde_json::to_value(&left).unwrap_or_default(),
+    );
     cx.out.show(&fields, |out| {
         out.done(format!("{verb} {}", agent.id))?;
         if left.unread > 0 {
             let count = count_of(left.unread, "unread message");
-            out.line(format!("{count}: `mailbag inbox --as {}` shows the mail", agent.id))?;
+            out.line(format!(
+                "{count}: `mailbag inbox --as {}` shows the mail",
+                agent.id
+            ))?;
         }
         for one in &left.questions {
-            let text = format!("open question #{}: {} asks {}: {}", one.seq, one.from, one.of.join(", "), one.text);
+            let text = format!(
+                "open question #{}: {} asks {}: {}",
+                one.seq,
+                one.from,
+                one.of.join(", "),
+                one.text
+            );
             out.line(sanitize::line(&text))?;
         }
         Ok(())
@@ -235,14 +296,37 @@ fn retired(verb: &str, agent: &Agent, room: &Room, cx: &mut Context) -> Result<(
 }
 
 fn parse_status(word: &str) -> Result<Status, String> {
-    let known = Status::parse(word).or_else(|| (word == Status::Unknown.as_str()).then_some(Status::Unknown));
+    let known = Status::parse(word)
+        .or_else(|| (word == Status::Unknown.as_str()).then_some(Status::Unknown));
     let words = || Status::ALL.map(Status::as_str).join(", ");
     known.ok_or_else(|| format!("expected one of {}, unknown", words()))
 }
 
 impl From<FieldArgs> for Fields {
     fn from(args: FieldArgs) -> Fields {
-        let FieldArgs { role, name, instance, description, capabilities, topics, uid, supervisor, wake, status } = args;
-        Fields { role, name, instance, description, capabilities, topics, uid, supervisor, wake, status }
+        let FieldArgs {
+            role,
+            name,
+            instance,
+            description,
+            capabilities,
+            topics,
+            uid,
+            supervisor,
+            wake,
+            status,
+        } = args;
+        Fields {
+            role,
+            name,
+            instance,
+            description,
+            capabilities,
+            topics,
+            uid,
+            supervisor,
+            wake,
+            status,
+        }
     }
 }

@@ -45,16 +45,23 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let bound = time::past(&args.older_than)?;
     let (mut next, mut shown) = (Instant::now() + PATIENCE, false);
     let out = &cx.out;
-    let (report, done) = archive::archive(&room, bound, args.dry_run, &mut |Progress { kind, bytes }| {
-        if Instant::now() >= next {
-            (next, shown) = (Instant::now() + PATIENCE / 4, true);
-            out.progress(&format!("packing {kind}: {} read so far", size(bytes)));
-        }
-    });
+    let (report, done) = archive::archive(
+        &room,
+        bound,
+        args.dry_run,
+        &mut |Progress { kind, bytes }| {
+            if Instant::now() >= next {
+                (next, shown) = (Instant::now() + PATIENCE / 4, true);
+                out.progress(&format!("packing {kind}: {} read so far", size(bytes)));
+            }
+        },
+    );
     if shown {
         out.progress("");
     }
-    cx.out.show(&report, |out| show(&report, &args.older_than, done.is_ok(), out))?;
+    cx.out.show(&report, |out| {
+        show(&report, &args.older_than, done.is_ok(), out)
+    })?;
     done.map(|()| Exit::Ok)
 }
 
@@ -63,13 +70,20 @@ fn show(report: &Report, older_than: &str, done: bool, out: &mut Output) -> Resu
         return Ok(());
     }
     if report.finished > 0 {
-        out.line(format!("removed {} that an earlier run had packed", count(report.finished, "file")))?;
+        out.line(format!(
+            "removed {} that an earlier run had packed",
+            count(report.finished, "file")
+        ))?;
     }
     for kindly in &report.packed {
         out.line(line(kindly, report.dry_run))?;
     }
     for left in &report.left {
-        out.note(&format!("skipped: {}: {}", sanitize::line(&left.path.to_string_lossy()), left.why));
+        out.note(&format!(
+            "skipped: {}: {}",
+            sanitize::line(&left.path.to_string_lossy()),
+            left.why
+        ));
     }
     if report.left_more > 0 {
         out.note(&format!("skipped: {} more", report.left_more));
@@ -80,7 +94,16 @@ fn show(report: &Report, older_than: &str, done: bool, out: &mut Output) -> Resu
     Ok(())
 }
 
-fn line(PackedKind { kind, files, bytes, packed_bytes, packs }: &PackedKind, dry_run: bool) -> String {
+fn line(
+    PackedKind {
+        kind,
+        files,
+        bytes,
+        packed_bytes,
+        packs,
+    }: &PackedKind,
+    dry_run: bool,
+) -> String {
     let verb = if dry_run { "would pack" } else { "packed" };
     let what = count(*files, if *kind == "log" { "segment" } else { "file" });
     let to = match packs.as_slice() {
@@ -88,7 +111,11 @@ fn line(PackedKind { kind, files, bytes, packed_bytes, packs }: &PackedKind, dry
         [one] => format!(", {}", one.display()),
         [first, ..] => format!(", {} and {} more", first.display(), packs.len() - 1),
     };
-    format!("{verb} {kind}: {what}, {} to {}{to}", size(*bytes), size(*packed_bytes))
+    format!(
+        "{verb} {kind}: {what}, {} to {}{to}",
+        size(*bytes),
+        size(*packed_bytes)
+    )
 }
 
 /// Bytes as a person reads them.

@@ -67,13 +67,23 @@ pub(crate) struct Args {
 #[derive(Debug, clap::Args)]
 struct Approval {
     /// Options of an approval, separated by commas; the first lets you go on
-    #[arg(long, value_name = "A,B", value_delimiter = ',', conflicts_with = "all")]
+    #[arg(
+        long,
+        value_name = "A,B",
+        value_delimiter = ',',
+        conflicts_with = "all"
+    )]
     options: Vec<String>,
     /// Deadline of an approval: a duration or a time
     #[arg(long, value_name = "TIME", conflicts_with = "all")]
     deadline: Option<String>,
     /// Outcome at the deadline: an option other than the first, deny or escalate; default: deny
-    #[arg(long = "else", value_name = "OUTCOME", requires = "deadline", conflicts_with = "all")]
+    #[arg(
+        long = "else",
+        value_name = "OUTCOME",
+        requires = "deadline",
+        conflicts_with = "all"
+    )]
     on_deadline: Option<String>,
     /// Approval that needs the signature of the person
     #[arg(long, conflicts_with = "all")]
@@ -82,7 +92,10 @@ struct Approval {
 
 impl Approval {
     fn is_wanted(&self) -> bool {
-        !self.options.is_empty() || self.deadline.is_some() || self.on_deadline.is_some() || self.signed
+        !self.options.is_empty()
+            || self.deadline.is_some()
+            || self.on_deadline.is_some()
+            || self.signed
     }
 }
 
@@ -93,20 +106,35 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         return approve(args, &who, &room, cx);
     }
     let (timeout, all) = (args.timeout.unwrap_or(limits::ANSWER), args.all);
-    let asker = mailbox(&room, &room.registry()?, &who.name, Some(who.source)).unwrap_or_else(|_| who.name.clone());
+    let asker = mailbox(&room, &room.registry()?, &who.name, Some(who.source))
+        .unwrap_or_else(|_| who.name.clone());
     let draft = drafted(args.words, args.thread, args.fields, cx)?;
     let mut question = ask::ask(&room, &who, &asker, draft)?;
-    cx.out.did(question.sent.written(), "do not ask again; `mailbag wait` shows the answer");
+    cx.out.did(
+        question.sent.written(),
+        "do not ask again; `mailbag wait` shows the answer",
+    );
     for line in lines_about(&question.sent.unreached) {
         cx.out.warn(&line);
     }
     // A caller that ends this command early knows the id of the question.
-    cx.out.note(&format!("asked {}: {}", question.asked().join(", "), question.sent.id));
+    cx.out.note(&format!(
+        "asked {}: {}",
+        question.asked().join(", "),
+        question.sent.id
+    ));
     let mut waiter = Waiter::new(&room, &asker)?;
     let until = deadline(timeout);
     cx.route(&room);
     let mut answers: Vec<Mail> = Vec::new();
-    let ended = match wait(&room, &mut question, &mut answers, all, (&mut waiter, until), cx)? {
+    let ended = match wait(
+        &room,
+        &mut question,
+        &mut answers,
+        all,
+        (&mut waiter, until),
+        cx,
+    )? {
         Waited::Found(Some((bounce, problems))) => {
             cx.out.error(&problems);
             reading::mark_seen(&room, &asker, &[bounce])?;
@@ -114,14 +142,26 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         }
         ended => ended,
     };
-    let missing = if all || answers.is_empty() { question.missing(&answers) } else { Vec::new() };
+    let missing = if all || answers.is_empty() {
+        question.missing(&answers)
+    } else {
+        Vec::new()
+    };
     show(&question, &answers, &missing, cx)?;
     reading::mark_seen(&room, &asker, &answers)?;
     match ended {
         Waited::Signal(signal) => waiting::end_by(signal, waiter),
         Waited::TimedOut => {
-            let what = format!("no answer to {} from {}", question.sent.id, missing.join(", "));
-            Err(waiting::too_late(&what, timeout, format!("wait longer with `mailbag wait --as {asker}`")))
+            let what = format!(
+                "no answer to {} from {}",
+                question.sent.id,
+                missing.join(", ")
+            );
+            Err(waiting::too_late(
+                &what,
+                timeout,
+                format!("wait longer with `mailbag wait --as {asker}`"),
+            ))
         }
         Waited::Found(_) => Ok(Exit::Ok),
     }
@@ -130,11 +170,24 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 /// Asks for a decision, and waits for it.
 fn approve(args: Args, who: &Who, room: &Room, cx: &mut Context) -> Result<Exit> {
     let timeout = args.timeout;
-    let Approval { options, deadline: at, on_deadline, signed } = args.approval;
-    let terms = approval::Terms { options, deadline: at, on_deadline, signed };
+    let Approval {
+        options,
+        deadline: at,
+        on_deadline,
+        signed,
+    } = args.approval;
+    let terms = approval::Terms {
+        options,
+        deadline: at,
+        on_deadline,
+        signed,
+    };
     let draft = drafted(args.words, args.thread, args.fields, cx)?;
     let mut asked = approval::ask(room, who, draft, terms)?;
-    cx.out.did(asked.sent.written(), "do not ask again; `mailbag wait` shows the decision");
+    cx.out.did(
+        asked.sent.written(),
+        "do not ask again; `mailbag wait` shows the decision",
+    );
     cx.out.note(&asked.sentence());
     let mut waiter = Waiter::new(room, asked.agent())?;
     cx.route(room);
@@ -142,15 +195,24 @@ fn approve(args: Args, who: &Who, room: &Room, cx: &mut Context) -> Result<Exit>
     match waiter.until(until, &mut || asked.look(), &|e| cx.trouble(e))? {
         Waited::Signal(signal) => waiting::end_by(signal, waiter),
         Waited::TimedOut => {
-            let what = format!("{} is undecided after {}", asked.approval, span_text(timeout.unwrap_or_default()));
-            let cure = format!("the approval stays open; wait longer with `mailbag wait --as {}`", asked.agent());
+            let what = format!(
+                "{} is undecided after {}",
+                asked.approval,
+                span_text(timeout.unwrap_or_default())
+            );
+            let cure = format!(
+                "the approval stays open; wait longer with `mailbag wait --as {}`",
+                asked.agent()
+            );
             cx.out.error(&Error::Busy { what, cure });
             Ok(Exit::TryAgain)
         }
         Waited::Found(outcome) => {
-            cx.out.show(&outcome, |out| out.line(sanitize::line(outcome.word())))?;
+            cx.out
+                .show(&outcome, |out| out.line(sanitize::line(outcome.word())))?;
             cx.out.flush()?;
-            let is_first = outcome.option.is_some() && outcome.option.as_ref() == asked.options.first();
+            let is_first =
+                outcome.option.is_some() && outcome.option.as_ref() == asked.options.first();
             Ok(if is_first { Exit::Ok } else { Exit::Error })
         }
     }
@@ -170,8 +232,12 @@ fn wait(
     let mut look = || {
         for reply in question.look(room)? {
             match reply {
-                Reply::Rejection(mail, problems) => return Ok(Some(Some((mail, Error::Rejected(problems))))),
-                Reply::Answer(mail) if !answers.iter().any(|answer| answer.from == mail.from) => answers.push(mail),
+                Reply::Rejection(mail, problems) => {
+                    return Ok(Some(Some((mail, Error::Rejected(problems)))));
+                }
+                Reply::Answer(mail) if !answers.iter().any(|answer| answer.from == mail.from) => {
+                    answers.push(mail)
+                }
                 Reply::Answer(_) => {}
             }
             if !all || question.missing(answers).is_empty() {
@@ -194,8 +260,18 @@ fn show(question: &Question, answers: &[Mail], missing: &[String], cx: &mut Cont
     cx.out.flush()
 }
 
-fn drafted(given: Vec<String>, thread: Option<String>, fields: Fields, cx: &Context) -> Result<Draft> {
+fn drafted(
+    given: Vec<String>,
+    thread: Option<String>,
+    fields: Fields,
+    cx: &Context,
+) -> Result<Draft> {
     let (to, body) = words(given);
     let body_is_last_word = body.as_deref().is_some_and(|word| word != "-");
-    Ok(Draft { to, body_is_last_word, thread, ..fields.draft(body, &cx.out)? })
+    Ok(Draft {
+        to,
+        body_is_last_word,
+        thread,
+        ..fields.draft(body, &cx.out)?
+    })
 }

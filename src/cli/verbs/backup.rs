@@ -38,9 +38,22 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn show(Report { room, backup, files, bytes, left }: &Report, out: &mut Output) -> Result<()> {
+fn show(
+    Report {
+        room,
+        backup,
+        files,
+        bytes,
+        left,
+    }: &Report,
+    out: &mut Output,
+) -> Result<()> {
     let (from, to) = (room.display(), backup.display());
-    let text = format!("copied {from} to {to}: {}, {}", count(*files, "file"), count(*bytes, "byte"));
+    let text = format!(
+        "copied {from} to {to}: {}, {}",
+        count(*files, "file"),
+        count(*bytes, "byte")
+    );
     out.line(sanitize::line(&text))?;
     out.flush()?;
     for one in left {

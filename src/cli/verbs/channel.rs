@@ -96,10 +96,23 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 fn list(room: &Room, cx: &mut Context) -> Result<()> {
-    table::list(&mut cx.out, channel::list(room)?, "no channels yet", |channel| {
-        let last = channel.last.as_deref().map(to_the_second).unwrap_or_else(|| "-".into());
-        vec![channel.channel.clone(), channel.messages.to_string(), sanitize::line(&last).into_owned()]
-    })
+    table::list(
+        &mut cx.out,
+        channel::list(room)?,
+        "no channels yet",
+        |channel| {
+            let last = channel
+                .last
+                .as_deref()
+                .map(to_the_second)
+                .unwrap_or_else(|| "-".into());
+            vec![
+                channel.channel.clone(),
+                channel.messages.to_string(),
+                sanitize::line(&last).into_owned(),
+            ]
+        },
+    )
 }
 
 fn watch(room: &Room, channel: &str, last: usize, cx: &mut Context) -> Result<()> {
@@ -128,16 +141,24 @@ fn watch(room: &Room, channel: &str, last: usize, cx: &mut Context) -> Result<()
 /// Gets a message when a signal asks the command to end.
 pub(super) fn listen_for_the_end() -> Result<Receiver<()>> {
     use signal_hook::consts::{SIGINT, SIGTERM};
-    let cannot = |source| Error::Io { verb: "listen for signals in", path: PathBuf::from("this process"), source };
+    let cannot = |source| Error::Io {
+        verb: "listen for signals in",
+        path: PathBuf::from("this process"),
+        source,
+    };
     let mut signals =
-        signal_hook::iterator::Signals::new(crate::disk::machine::heard(&[SIGINT, SIGTERM])).map_err(cannot)?;
+        signal_hook::iterator::Signals::new(crate::disk::machine::heard(&[SIGINT, SIGTERM]))
+            .map_err(cannot)?;
     let (end, ends) = channel();
     let listen = move || {
         signals.forever().next();
         // The receiver is gone if the command has ended by itself.
         let _ = end.send(());
     };
-    std::thread::Builder::new().name("signals".into()).spawn(listen).map_err(cannot)?;
+    std::thread::Builder::new()
+        .name("signals".into())
+        .spawn(listen)
+        .map_err(cannot)?;
     Ok(ends)
 }
 
@@ -148,8 +169,17 @@ fn show(line: &str, cx: &mut Context) -> Result<()> {
     let said = channel::parse_line(line);
     let head = head(&said, cx);
     cx.out.line(head)?;
-    let text = |field: &str| said.value.get(field).and_then(Value::as_str).unwrap_or_default();
-    let subject = said.value.pointer("/metadata/subject").and_then(Value::as_str).unwrap_or_default();
+    let text = |field: &str| {
+        said.value
+            .get(field)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
+    let subject = said
+        .value
+        .pointer("/metadata/subject")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     if !subject.is_empty() {
         frame::text(&mut cx.out, &sanitize::line(subject), frame::INDENT)?;
     }
@@ -158,12 +188,35 @@ fn show(line: &str, cx: &mut Context) -> Result<()> {
 
 /// The time, sender, recipients, type and number of a message.
 fn head(said: &Line, cx: &Context) -> String {
-    let text = |field: &str| said.value.get(field).and_then(Value::as_str).unwrap_or_default();
+    let text = |field: &str| {
+        said.value
+            .get(field)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     let at = said.accepted_at().map(to_the_second).unwrap_or_default();
-    let addressed: Vec<&str> =
-        said.value.get("addressed").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
-    let to = if addressed.is_empty() { String::new() } else { format!(" → {}", addressed.join(", ")) };
+    let addressed: Vec<&str> = said
+        .value
+        .get("addressed")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
+    let to = if addressed.is_empty() {
+        String::new()
+    } else {
+        format!(" → {}", addressed.join(", "))
+    };
     let seq = said.seq().map(|seq| format!("#{seq}")).unwrap_or_default();
-    let (at, sender, seq) = (cx.out.paint(DIM, &at), cx.out.paint(BOLD, text("sender")), cx.out.paint(DIM, &seq));
-    format!("{at}  {sender}{}  {}  {seq}", sanitize::line(&to), sanitize::line(text("type")))
+    let (at, sender, seq) = (
+        cx.out.paint(DIM, &at),
+        cx.out.paint(BOLD, text("sender")),
+        cx.out.paint(DIM, &seq),
+    );
+    format!(
+        "{at}  {sender}{}  {}  {seq}",
+        sanitize::line(&to),
+        sanitize::line(text("type"))
+    )
 }

@@ -44,35 +44,56 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     if let Some(Verb::Init) = args.verb {
         let written = charter::init(&room)?;
-        cx.out.show(&written, |out| out.done(format!("wrote {}: complete it in an editor", written.path.display())))?;
+        cx.out.show(&written, |out| {
+            out.done(format!(
+                "wrote {}: complete it in an editor",
+                written.path.display()
+            ))
+        })?;
         return Ok(Exit::Ok);
     }
     let found = query::charter(&room)?;
     cx.out.show(&found, |out| show(out, &found))?;
-    Ok(if found.charter.problems.is_empty() { Exit::Ok } else { Exit::BadData })
+    Ok(if found.charter.problems.is_empty() {
+        Exit::Ok
+    } else {
+        Exit::BadData
+    })
 }
 
 /// The words of the charter are indented, because every agent can write them.
 fn show(out: &mut Output, found: &RoomCharter) -> Result<()> {
     let charter = &found.charter;
     frame::fact(out, "charter", &found.path.to_string_lossy())?;
-    let settings = charter.settings.iter().map(|one| format!("{}: {}", one.name, one.value));
+    let settings = charter
+        .settings
+        .iter()
+        .map(|one| format!("{}: {}", one.name, one.value));
     for (title, lines) in [
         ("goals", charter.goals.clone()),
         ("lanes", charter.lanes.iter().map(lane).collect()),
         ("acceptance criteria", charter.criteria.clone()),
         ("settings", settings.collect()),
-        ("problems", charter.problems.iter().map(ToString::to_string).collect()),
+        (
+            "problems",
+            charter.problems.iter().map(ToString::to_string).collect(),
+        ),
     ] {
         if !lines.is_empty() {
             frame::fact(out, title, &lines.len().to_string())?;
-            lines.iter().try_for_each(|line| frame::text(out, line, frame::INDENT))?;
+            lines
+                .iter()
+                .try_for_each(|line| frame::text(out, line, frame::INDENT))?;
         }
     }
     Ok(())
 }
 
 fn lane(lane: &Lane) -> String {
-    let paths = if lane.paths.is_empty() { String::new() } else { format!(" ({})", lane.paths.join(", ")) };
+    let paths = if lane.paths.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", lane.paths.join(", "))
+    };
     format!("{}: {}{paths}", lane.name, lane.owners.join(", "))
 }

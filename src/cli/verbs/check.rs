@@ -43,32 +43,55 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         }
     }
     let checked = check::check(inputs, room.as_ref(), args.identity.given())?;
-    let exit = if checked.iter().all(|checked| checked.ok) { Exit::Ok } else { Exit::BadData };
+    let exit = if checked.iter().all(|checked| checked.ok) {
+        Exit::Ok
+    } else {
+        Exit::BadData
+    };
     cx.out.list(checked.into_iter().map(Ok), "", show)?;
     if room.is_none() && args.identity.given().is_some() && !cx.out.json {
-        cx.out.note("no room here: the recipients were not resolved");
+        cx.out
+            .note("no room here: the recipients were not resolved");
     }
     Ok(exit)
 }
 
 fn show(out: &mut Output, checked: Checked) -> Result<()> {
-    let line = checked.line.map(|line| format!(" line {line}")).unwrap_or_default();
+    let line = checked
+        .line
+        .map(|line| format!(" line {line}"))
+        .unwrap_or_default();
     let file = out.paint(BOLD, &format!("{}{line}", checked.file));
     if checked.ok {
         let to = checked.recipients.as_ref().map(|recipients| {
-            let names: Vec<&str> = recipients.iter().map(|recipient| &*recipient.agent).collect();
-            format!(", to {}", if names.is_empty() { "no recipients".into() } else { names.join(", ") })
+            let names: Vec<&str> = recipients
+                .iter()
+                .map(|recipient| &*recipient.agent)
+                .collect();
+            format!(
+                ", to {}",
+                if names.is_empty() {
+                    "no recipients".into()
+                } else {
+                    names.join(", ")
+                }
+            )
         });
         out.line(format!("{file}: valid{}", to.unwrap_or_default()))?;
         let mut unreached = checked.unreached.iter();
-        return unreached.try_for_each(|problem| out.line(format!("  {}", sanitize::line(&problem.to_string()))));
+        return unreached.try_for_each(|problem| {
+            out.line(format!("  {}", sanitize::line(&problem.to_string())))
+        });
     }
     let word = out.paint(RED, "rejected");
     out.line(format!("{file}: {word}"))?;
     for problem in &checked.problems {
         out.line(format!("  {}", sanitize::line(&problem.to_string())))?;
         if let Some(example) = &problem.example {
-            out.line(format!("    for example {}", sanitize::line(&example.to_string())))?;
+            out.line(format!(
+                "    for example {}",
+                sanitize::line(&example.to_string())
+            ))?;
         }
     }
     Ok(())

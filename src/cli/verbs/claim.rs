@@ -55,7 +55,11 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let who = args.identity.who(cx)?;
     let room = cx.room()?;
     let subjects = claim::subjects_to_claim(&room, &here()?, &args.subjects)?;
-    let ask = Ask::Claim { subjects: subjects.clone(), lease: args.lease, wait: args.wait };
+    let ask = Ask::Claim {
+        subjects: subjects.clone(),
+        lease: args.lease,
+        wait: args.wait,
+    };
     // A waiter that exists before the claim handles a signal from then on. A new agent has no inbox yet.
     let agent = args.identity.mailbox(cx, &room).ok().filter(|_| args.wait);
     let waiter = agent.and_then(|agent| Waiter::new(&room, &agent).ok());
@@ -69,10 +73,21 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         Ok(_) => {}
     }
     let mut waiter = waiter.map_or_else(|| Waiter::new(&room, asked.agent()), Ok)?;
-    let ended = wait(&room, &mut asked, &subjects, (&mut waiter, args.timeout), cx)?;
+    let ended = wait(
+        &room,
+        &mut asked,
+        &subjects,
+        (&mut waiter, args.timeout),
+        cx,
+    )?;
     match ended {
         Waited::Found(decided) => report(&decided, cx),
-        Waited::TimedOut => Err(not_yet(&room, &mut asked, &subjects, args.timeout.unwrap_or_default())?),
+        Waited::TimedOut => Err(not_yet(
+            &room,
+            &mut asked,
+            &subjects,
+            args.timeout.unwrap_or_default(),
+        )?),
         Waited::Signal(signal) => interrupted(asked, (&who, &subjects), (waiter, signal), cx),
     }
 }
@@ -108,16 +123,26 @@ fn wait(
 }
 
 /// The error of a claim that was not granted in time.
-fn not_yet(room: &Room, asked: &mut Asked, subjects: &[Subject], timeout: Duration) -> Result<Error> {
+fn not_yet(
+    room: &Room,
+    asked: &mut Asked,
+    subjects: &[Subject],
+    timeout: Duration,
+) -> Result<Error> {
     if asked.look()?.is_none() {
         return Ok(asked.undecided(None));
     }
     let blockers = claims::blockers(room, asked.agent(), subjects)?;
-    let what =
-        format!("{} was not granted within {}: {blockers}", list(subjects), crate::base::clock::span_text(timeout));
-    let cure =
-        "the claim keeps its place in the queue; `mailbag claims --mine` shows it, `mailbag release` withdraws it";
-    Ok(Error::Busy { what, cure: cure.into() })
+    let what = format!(
+        "{} was not granted within {}: {blockers}",
+        list(subjects),
+        crate::base::clock::span_text(timeout)
+    );
+    let cure = "the claim keeps its place in the queue; `mailbag claims --mine` shows it, `mailbag release` withdraws it";
+    Ok(Error::Busy {
+        what,
+        cure: cure.into(),
+    })
 }
 
 /// Withdraws the claim, unless it was granted in the same moment.
@@ -135,7 +160,8 @@ fn interrupted(
         _ => {}
     }
     asked.withdraw(who, subjects)?;
-    cx.out.note(&format!("withdrawn: {} ({})", list(subjects), asked.name()));
+    cx.out
+        .note(&format!("withdrawn: {} ({})", list(subjects), asked.name()));
     waiting::end_by(signal, waiter)
 }
 
@@ -143,16 +169,24 @@ fn interrupted(
 fn report(decided: &Decided, cx: &mut Context) -> Result<Exit> {
     let Decided { status, claims, .. } = decided;
     if let Status::Skipped | Status::Withdrawn = status {
-        let what = format!("the claim of {} no longer waits: it was withdrawn", claims.join(", "));
+        let what = format!(
+            "the claim of {} no longer waits: it was withdrawn",
+            claims.join(", ")
+        );
         return Err(Error::NotGranted(vec![
             Problem::new("withdrawn", what).fix("claim it again if you still need it"),
         ]));
     }
     cx.out.did(decided.sentence(), "do not repeat the command");
-    cx.out.show(decided, |out| out.done(sanitize::line(&decided.sentence())))?;
+    cx.out
+        .show(decided, |out| out.done(sanitize::line(&decided.sentence())))?;
     Ok(Exit::Ok)
 }
 
 fn list(subjects: &[Subject]) -> String {
-    subjects.iter().map(Subject::as_str).collect::<Vec<_>>().join(", ")
+    subjects
+        .iter()
+        .map(Subject::as_str)
+        .collect::<Vec<_>>()
+        .join(", ")
 }

@@ -43,12 +43,22 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             e @ (Error::Usage { .. } | Error::Busy { .. }) => e,
             e => claims::unknown(&e),
         })?;
-        cx.out.show(&json!({"paths": &found}), |out| found.iter().try_for_each(|one| tell(one, out)))?;
-        return Ok(if is_owned(&found) { Exit::Error } else { Exit::Ok });
+        cx.out.show(&json!({"paths": &found}), |out| {
+            found.iter().try_for_each(|one| tell(one, out))
+        })?;
+        return Ok(if is_owned(&found) {
+            Exit::Error
+        } else {
+            Exit::Ok
+        });
     }
     let room = cx.room()?;
     cx.route_waiting(&room);
-    let mine = if args.mine { Some(args.identity.mailbox(cx, &room)?) } else { None };
+    let mine = if args.mine {
+        Some(args.identity.mailbox(cx, &room)?)
+    } else {
+        None
+    };
     let mut list = claims::list(&room, mine.as_deref())?;
     if list.has_lapsed() {
         cx.route(&room);
@@ -82,9 +92,18 @@ fn tell(one: &Ownership, out: &mut Output) -> Result<()> {
         return out.line(format!("{path}: free"));
     }
     one.claims.iter().try_for_each(|owner| {
-        let why = owner.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+        let why = owner
+            .why
+            .as_ref()
+            .map(|why| format!(": {why}"))
+            .unwrap_or_default();
         let style = if one.status == Free::Mine { PLAIN } else { RED };
-        let text = format!("owned by {} ({}) since {}", owner.owner, owner.subject, local(&owner.since));
+        let text = format!(
+            "owned by {} ({}) since {}",
+            owner.owner,
+            owner.subject,
+            local(&owner.since)
+        );
         out.line(format!("{path}: {}", out.paint(style, &(text + &why))))
     })
 }
@@ -102,11 +121,18 @@ fn show(list: &List, out: &mut Output) -> Result<()> {
 }
 
 fn owned(one: &Owned, now: Stamp) -> Vec<Cell> {
-    let left = one.lapses_at.as_deref().and_then(Stamp::parse).map(|at| (at.micros() - now.micros()) / 1_000_000);
+    let left = one
+        .lapses_at
+        .as_deref()
+        .and_then(Stamp::parse)
+        .map(|at| (at.micros() - now.micros()) / 1_000_000);
     let left = match left {
         None => (DIM, "running session".to_owned()),
         Some(..=0) => (RED, "lapsed".to_owned()),
-        Some(seconds) => (if seconds < 900 { YELLOW } else { PLAIN }, format!("{} left", span(seconds))),
+        Some(seconds) => (
+            if seconds < 900 { YELLOW } else { PLAIN },
+            format!("{} left", span(seconds)),
+        ),
     };
     vec![
         (BOLD, one.subject.clone()),

@@ -27,10 +27,19 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let shells = Shells::builtins();
     let shell = shells.completer(&name).ok_or_else(|| Error::NotFound {
         what: format!("no completions for {name}"),
-        cure: format!("choose one of {}", shells.names().collect::<Vec<_>>().join(", ")),
+        cure: format!(
+            "choose one of {}",
+            shells.names().collect::<Vec<_>>().join(", ")
+        ),
     })?;
     let mut text = Vec::new();
-    let written = shell.write_registration(completing::VARIABLE, "mailbag", "mailbag", "mailbag", &mut text);
+    let written = shell.write_registration(
+        completing::VARIABLE,
+        "mailbag",
+        "mailbag",
+        "mailbag",
+        &mut text,
+    );
     written.doing("write", "the completions")?;
     cx.out.bytes(&text)?;
     Ok(Exit::Ok)

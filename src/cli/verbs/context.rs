@@ -38,7 +38,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     let agent = args.identity.mailbox(cx, &room)?;
     cx.route_waiting(&room);
-    let budget = args.budget.map_or_else(|| room.settings().map(|settings| settings.context_budget), Ok)?;
+    let budget = args.budget.map_or_else(
+        || room.settings().map(|settings| settings.context_budget),
+        Ok,
+    )?;
     let fitted = fit(context(&room, &agent)?, budget);
     cx.out.show(&fitted, |out| out.line(&fitted.text))?;
     Ok(Exit::Ok)

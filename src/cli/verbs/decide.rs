@@ -52,7 +52,13 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     // The approval may not be in the log yet.
     cx.route_waiting(&room);
-    let Args { approval, option, note, digest, .. } = args;
+    let Args {
+        approval,
+        option,
+        note,
+        digest,
+        ..
+    } = args;
     let digest = match digest {
         Some(digest) => digest,
         None => match confirm(&DisplayedApproval::read(&room, &approval)?, &option, cx)? {
@@ -63,10 +69,20 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             }
         },
     };
-    let choice = Choice { approval, option, note, digest };
+    let choice = Choice {
+        approval,
+        option,
+        note,
+        digest,
+    };
     let outcome = approval::decide(&room, &who, choice, cx.writer_wait())?;
-    cx.out.did(outcome.sentence(&outcome.approval), "do not repeat the command");
-    cx.out.show(&outcome, |out| out.done(sanitize::line(&outcome.sentence(&outcome.approval))))?;
+    cx.out.did(
+        outcome.sentence(&outcome.approval),
+        "do not repeat the command",
+    );
+    cx.out.show(&outcome, |out| {
+        out.done(sanitize::line(&outcome.sentence(&outcome.approval)))
+    })?;
     Ok(Exit::Ok)
 }
 
@@ -75,7 +91,10 @@ fn confirm(displayed: &DisplayedApproval, word: &str, cx: &Context) -> Result<Op
     let option = approval::option(displayed, word)?;
     if !cx.out.can_ask() {
         return Err(Error::Usage {
-            what: format!("a decision needs the text of {}, and there is no terminal to show it", displayed.approval),
+            what: format!(
+                "a decision needs the text of {}, and there is no terminal to show it",
+                displayed.approval
+            ),
             cure: format!(
                 "show the text of #{} in `mailbag pending --json`, then add --digest with the digest from there",
                 displayed.seq
@@ -83,6 +102,14 @@ fn confirm(displayed: &DisplayedApproval, word: &str, cx: &Context) -> Result<Op
         });
     }
     cx.out.tell(displayed.text.trim_end())?;
-    let question = format!("Decide #{}: {}?", displayed.seq, sanitize::path(option, limits::TITLE));
-    Ok(cx.out.ask(&question)?.filter(|yes| *yes).map(|_| displayed.digest.clone()))
+    let question = format!(
+        "Decide #{}: {}?",
+        displayed.seq,
+        sanitize::path(option, limits::TITLE)
+    );
+    Ok(cx
+        .out
+        .ask(&question)?
+        .filter(|yes| *yes)
+        .map(|_| displayed.digest.clone()))
 }

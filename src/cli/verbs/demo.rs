@@ -26,20 +26,25 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let place = std::env::temp_dir();
-    let temporary = tempfile::Builder::new().prefix("mailbag-demo-").tempdir_in(&place);
+    let temporary = tempfile::Builder::new()
+        .prefix("mailbag-demo-")
+        .tempdir_in(&place);
     let mut temporary = temporary.doing("create a directory in", &place)?;
     temporary.disable_cleanup(args.keep);
     let demo = demo::demo(temporary.path())?;
     let path = temporary.path().display().to_string();
-    cx.out.show(&json!({"room": path, "kept": args.keep, "demo": demo}), |out| {
-        show(&demo, out)?;
-        out.flush()?;
-        out.note(&match args.keep {
-            true => format!("\nkept {path}; try `mailbag status --room {path}`"),
-            false => "\nremoved the room; --keep keeps it".to_owned(),
-        });
-        Ok(())
-    })?;
+    cx.out.show(
+        &json!({"room": path, "kept": args.keep, "demo": demo}),
+        |out| {
+            show(&demo, out)?;
+            out.flush()?;
+            out.note(&match args.keep {
+                true => format!("\nkept {path}; try `mailbag status --room {path}`"),
+                false => "\nremoved the room; --keep keeps it".to_owned(),
+            });
+            Ok(())
+        },
+    )?;
     Ok(Exit::Ok)
 }
 
@@ -58,11 +63,19 @@ fn show(demo: &Demo, out: &mut Output) -> Result<()> {
     out.line("")?;
     title("The inboxes", out)?;
     for got in &demo.inboxes {
-        out.line(format!("  {}: {}", got.agent, count_of(got.mail.len(), "message")))?;
+        out.line(format!(
+            "  {}: {}",
+            got.agent,
+            count_of(got.mail.len(), "message")
+        ))?;
         for mail in &got.mail {
             let view = View::from(mail);
             let about = view.about();
-            let (from, kind, about) = (sanitize::line(view.from), sanitize::line(view.kind), sanitize::line(&about));
+            let (from, kind, about) = (
+                sanitize::line(view.from),
+                sanitize::line(view.kind),
+                sanitize::line(&about),
+            );
             out.line(format!("    {}  {from}  {kind}  {about}", view.time()))?;
             // A bounce of the router explains the rejection, so it is shown whole.
             let body = view.body.filter(|_| view.kind == "error");

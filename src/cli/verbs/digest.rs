@@ -38,7 +38,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 fn markdown(digest: &Digest, out: &mut Output) -> Result<()> {
     let text = |text: &str| markdown::brief(text, limits::WORKLOG_TEXT);
     let (since, until) = (to_the_second(&digest.since), to_the_second(&digest.until));
-    out.line(format!("# Digest of {}\n\n{since} to {until}", text(&digest.room)))?;
+    out.line(format!(
+        "# Digest of {}\n\n{since} to {until}",
+        text(&digest.room)
+    ))?;
     let happened = |one: &Happened| {
         format!(
             "- #{} {} {} · {} · {}",
@@ -53,15 +56,34 @@ fn markdown(digest: &Digest, out: &mut Output) -> Result<()> {
     part(out, "Milestones", &digest.milestones, happened)?;
     part(out, "Escalations", &digest.escalations, happened)?;
     part(out, "Open questions", &digest.questions, |one| {
-        let (at, from, of) = (to_the_second(&one.at), text(&one.from), text(&one.of.join(", ")));
+        let (at, from, of) = (
+            to_the_second(&one.at),
+            text(&one.from),
+            text(&one.of.join(", ")),
+        );
         format!("- #{} {at} {from} asks {of}: {}", one.seq, text(&one.text))
     })?;
     part(out, "Who owns what", &digest.owners, |one| {
-        let why = one.why.as_ref().map(|why| format!(": {}", text(why))).unwrap_or_default();
-        format!("- {} owns {} since {}{why}", text(&one.owner), text(&one.subject), to_the_second(&one.since))
+        let why = one
+            .why
+            .as_ref()
+            .map(|why| format!(": {}", text(why)))
+            .unwrap_or_default();
+        format!(
+            "- {} owns {} since {}{why}",
+            text(&one.owner),
+            text(&one.subject),
+            to_the_second(&one.since)
+        )
     })?;
     part(out, "Rejected mail", &digest.rejected, |one| {
-        format!("- #{} {} {}: {}", one.seq, to_the_second(&one.at), text(&one.from), text(&one.problem))
+        format!(
+            "- #{} {} {}: {}",
+            one.seq,
+            to_the_second(&one.at),
+            text(&one.from),
+            text(&one.problem)
+        )
     })?;
     out.line("\n## Messages\n")?;
     if digest.agents.items.is_empty() {
@@ -69,12 +91,23 @@ fn markdown(digest: &Digest, out: &mut Output) -> Result<()> {
     }
     out.line("| agent | sent | received | rejected |\n|---|---|---|---|")?;
     for one in &digest.agents.items {
-        out.line(format!("| {} | {} | {} | {} |", text(&one.agent), one.sent, one.received, one.rejected))?;
+        out.line(format!(
+            "| {} | {} | {} | {} |",
+            text(&one.agent),
+            one.sent,
+            one.received,
+            one.rejected
+        ))?;
     }
     more(out, &digest.agents)
 }
 
-fn part<T>(out: &mut Output, title: &str, part: &Part<T>, line: impl Fn(&T) -> String) -> Result<()> {
+fn part<T>(
+    out: &mut Output,
+    title: &str,
+    part: &Part<T>,
+    line: impl Fn(&T) -> String,
+) -> Result<()> {
     out.line(format!("\n## {title}\n"))?;
     if part.items.is_empty() {
         out.line("None.")?;

@@ -31,6 +31,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let ack = Ack { refs: args.items, status: Status::Abandoned, note: args.note, superseded_by: None };
+    let ack = Ack {
+        refs: args.items,
+        status: Status::Abandoned,
+        note: args.note,
+        superseded_by: None,
+    };
     ack::set(ack, &args.identity, cx)
 }

@@ -37,17 +37,35 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let who = identity::who(args.identity.given(), || cx.room()).ok();
     let who = who.filter(|who| who.source != identity::THE_TERMINAL);
     let agent = who.as_ref().map(|who| who.name.as_str());
-    let asked = Request { room: asked.as_deref(), from: &from, agent };
-    let report = if args.fix { doctor::fix(&asked)? } else { doctor::examine(&asked)? };
-    let exit = if report.healthy { Exit::Ok } else { Exit::Error };
+    let asked = Request {
+        room: asked.as_deref(),
+        from: &from,
+        agent,
+    };
+    let report = if args.fix {
+        doctor::fix(&asked)?
+    } else {
+        doctor::examine(&asked)?
+    };
+    let exit = if report.healthy {
+        Exit::Ok
+    } else {
+        Exit::Error
+    };
     cx.out.show(&report, |out| {
         for finding in &report.fixed {
             let word = out.paint(BOLD, "fixed");
             out.line(format!("{word}: {}", sanitize::line(&finding.what)))?;
         }
-        report.findings.iter().try_for_each(|finding| show(finding, out))?;
+        report
+            .findings
+            .iter()
+            .try_for_each(|finding| show(finding, out))?;
         match report.room.as_ref().filter(|_| report.healthy) {
-            Some(room) => out.line(format!("no problems with {}", sanitize::line(&room.display().to_string()))),
+            Some(room) => out.line(format!(
+                "no problems with {}",
+                sanitize::line(&room.display().to_string())
+            )),
             None => Ok(()),
         }
     })?;

@@ -39,7 +39,12 @@ pub(crate) struct Args {
     #[arg(long)]
     give_back: bool,
     /// Holder of the lease; default: the parent process
-    #[arg(long, value_name = "NAME", env = "MAILBAG_HOLDER", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "MAILBAG_HOLDER",
+        hide_env_values = true
+    )]
     holder: Option<String>,
 }
 
@@ -52,15 +57,22 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         _ => Operation::Done,
     };
     let (mail, state) = take::update(&room, &agent, &args.id, &Consumer::new(args.holder), word)?;
-    cx.out.did(format!("the state of {} was changed", mail.id), "don't change it again");
+    cx.out.did(
+        format!("the state of {} was changed", mail.id),
+        "don't change it again",
+    );
     let said = match state {
         State::Done => "done",
-        State::DoneLate => "done; the lease had expired, but no other process had leased the message",
+        State::DoneLate => {
+            "done; the lease had expired, but no other process had leased the message"
+        }
         State::DoneBefore => "already done",
         State::Renewed => "renewed",
         State::GivenBack => "released",
     };
     let report = json!({"id": mail.id, "seq": mail.seq, "state": state});
-    cx.out.show(&report, |out| out.done(format!("{}: {said}", sanitize::line(&mail.id))))?;
+    cx.out.show(&report, |out| {
+        out.done(format!("{}: {said}", sanitize::line(&mail.id)))
+    })?;
     Ok(Exit::Ok)
 }

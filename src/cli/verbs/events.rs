@@ -48,14 +48,21 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     cx.route(&room);
     let since = args.since.as_deref().map(time::past).transpose()?;
-    let events = Events::of(&room, Filter { since, kind: args.kind })?;
+    let events = Events::of(
+        &room,
+        Filter {
+            since,
+            kind: args.kind,
+        },
+    )?;
     for event in events.each()? {
         print(&events, event?, cx)?;
     }
     if !args.follow {
         return Ok(Exit::Ok);
     }
-    let (mut follower, ends, mut routed) = (events.follower(), listen_for_the_end()?, Instant::now());
+    let (mut follower, ends, mut routed) =
+        (events.follower(), listen_for_the_end()?, Instant::now());
     loop {
         cx.out.flush()?;
         match ends.recv_timeout(limits::FOLLOW) {
@@ -67,7 +74,11 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             let _ = follow::route(&room, limits::READER_WAIT);
             routed = Instant::now();
         }
-        for event in follower.read()?.iter().filter_map(|record| events.pick(record)) {
+        for event in follower
+            .read()?
+            .iter()
+            .filter_map(|record| events.pick(record))
+        {
             print(&events, event, cx)?;
         }
     }
@@ -75,7 +86,8 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 
 fn print(events: &Events, event: Envelope, cx: &mut Context) -> Result<()> {
     if cx.out.json {
-        let json = serde_json::to_string(&events.event(event)).expect("an event has only text keys");
+        let json =
+            serde_json::to_string(&events.event(event)).expect("an event has only text keys");
         return cx.out.json_text(&json);
     }
     let line = line(&event, cx);
@@ -87,5 +99,11 @@ fn line(event: &Envelope, cx: &Context) -> String {
     let at = cx.out.paint(DIM, &to_the_second(&event.at));
     let actor = cx.out.paint(BOLD, &sanitize::line(&event.actor));
     let text = sanitize::brief(&event.text(), limits::WORKLOG_TEXT);
-    format!("{at}  {actor}  {}  #{}  {text}", sanitize::line(&event.kind), event.seq).trim_end().to_owned()
+    format!(
+        "{at}  {actor}  {}  #{}  {text}",
+        sanitize::line(&event.kind),
+        event.seq
+    )
+    .trim_end()
+    .to_owned()
 }

@@ -61,12 +61,17 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let ended = if args.monitor { monitor(&args.command)? } else { attend(args, cx)? };
+    let ended = if args.monitor {
+        monitor(&args.command)?
+    } else {
+        attend(args, cx)?
+    };
     match ended {
         // The command may use statuses that mailbag itself does not have.
         Ended::Status(status) => std::process::exit(status.into()),
         Ended::Signal(signal) => {
-            signal_hook::low_level::emulate_default_handler(signal).doing("end by a signal", "this process")?;
+            signal_hook::low_level::emulate_default_handler(signal)
+                .doing("end by a signal", "this process")?;
             Ok(Exit::Ok)
         }
     }
@@ -74,9 +79,24 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 
 fn attend(args: Args, cx: &mut Context) -> Result<Ended> {
     let room = cx.room()?;
-    let Args { id, role, after, timeout, lines, command, .. } = args;
+    let Args {
+        id,
+        role,
+        after,
+        timeout,
+        lines,
+        command,
+        ..
+    } = args;
     let role = role.filter(|role| !role.is_empty());
-    let request = Request { id, role, after, timeout, lines, command };
+    let request = Request {
+        id,
+        role,
+        after,
+        timeout,
+        lines,
+        command,
+    };
     let hear = |told| match told {
         Report::Note(text) => cx.out.note(&text),
         Report::Warning(text) => cx.out.warn(&text),

@@ -30,12 +30,29 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     let explanation = explain::explain(&room, args.from.as_deref(), &args.addresses)?;
-    let refused = explanation.addresses.iter().any(|explained| !explained.problems.is_empty());
+    let refused = explanation
+        .addresses
+        .iter()
+        .any(|explained| !explained.problems.is_empty());
     cx.out.show(&explanation, |out| {
-        explanation.addresses.iter().try_for_each(|explained| show(explained, out))?;
+        explanation
+            .addresses
+            .iter()
+            .try_for_each(|explained| show(explained, out))?;
         if explanation.addresses.len() > 1 && !refused {
-            let all: Vec<&str> = explanation.recipients.iter().map(|recipient| &*recipient.agent).collect();
-            out.line(format!("all recipients: {}", if all.is_empty() { "none".into() } else { all.join(", ") }))?;
+            let all: Vec<&str> = explanation
+                .recipients
+                .iter()
+                .map(|recipient| &*recipient.agent)
+                .collect();
+            out.line(format!(
+                "all recipients: {}",
+                if all.is_empty() {
+                    "none".into()
+                } else {
+                    all.join(", ")
+                }
+            ))?;
         }
         Ok(())
     })?;
@@ -47,13 +64,20 @@ fn show(explained: &Explained, out: &mut Output) -> Result<()> {
     out.line(format!("{address}: {}", sanitize::line(&explained.rule)))?;
     for problem in &explained.problems {
         let rejected = out.paint(RED, "rejected:");
-        out.line(format!("  {rejected} {}", sanitize::line(&problem.to_string())))?;
+        out.line(format!(
+            "  {rejected} {}",
+            sanitize::line(&problem.to_string())
+        ))?;
     }
     if explained.problems.is_empty() && explained.reaches.is_empty() {
         out.line("  no recipients, which is valid")?;
     }
     for recipient in &explained.reaches {
-        out.line(format!("  reaches {} ({})", recipient.agent, recipient.via.as_str()))?;
+        out.line(format!(
+            "  reaches {} ({})",
+            recipient.agent,
+            recipient.via.as_str()
+        ))?;
     }
     for other in &explained.others {
         let line = out.paint(DIM, &format!("not {}: {}", other.agent, other.why));

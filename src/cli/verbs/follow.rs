@@ -41,7 +41,13 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let agent = args.identity.mailbox(cx, &room)?;
     let mut waiter = Waiter::new(&room, &agent)?;
     cx.route(&room);
-    let patience = || if args.idle.is_zero() { None } else { deadline(args.idle) };
+    let patience = || {
+        if args.idle.is_zero() {
+            None
+        } else {
+            deadline(args.idle)
+        }
+    };
     let mut new_mail = NewMail::default();
     let mut until = patience();
     loop {
@@ -59,7 +65,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             Wakeup::Signal(_) => return Ok(Exit::Ok),
             Wakeup::Removed(e) => return Err(e),
             Wakeup::Trouble(e) => cx.trouble(&e),
-            Wakeup::TimedOut if cx.out.is_unread() || until.is_some_and(|until| until <= Instant::now()) => {
+            Wakeup::TimedOut
+                if cx.out.is_unread() || until.is_some_and(|until| until <= Instant::now()) =>
+            {
                 return Ok(Exit::Ok);
             }
             Wakeup::TimedOut => {}
@@ -68,12 +76,21 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 fn print(mail: &Mail, cx: &mut Context) -> Result<()> {
-    cx.out.item(|| mail.to_json().to_string(), |_| as_line(&View::from(mail))).and_then(|()| cx.out.flush())
+    cx.out
+        .item(
+            || mail.to_json().to_string(),
+            |_| as_line(&View::from(mail)),
+        )
+        .and_then(|()| cx.out.flush())
 }
 
 fn as_line(view: &View<'_>) -> String {
     if let Some(Invalid { file, problem, .. }) = &view.invalid {
-        return format!("{}  {}", sanitize::line(&file.to_string_lossy()), sanitize::line(problem));
+        return format!(
+            "{}  {}",
+            sanitize::line(&file.to_string_lossy()),
+            sanitize::line(problem)
+        );
     }
     let body = view.body.unwrap_or_default();
     let about = match (view.subject, body.trim().is_empty()) {
@@ -86,8 +103,17 @@ fn as_line(view: &View<'_>) -> String {
         (Some(change), true) => change.to_string(),
         (None, _) => about,
     };
-    let time = view.age().map_or_else(|| view.time(), |age| format!("{} ({age})", view.time()));
-    let cells = [&*time, &view.number(), view.from, view.kind, view.priority, &about];
+    let time = view
+        .age()
+        .map_or_else(|| view.time(), |age| format!("{} ({age})", view.time()));
+    let cells = [
+        &*time,
+        &view.number(),
+        view.from,
+        view.kind,
+        view.priority,
+        &about,
+    ];
     cells.map(|cell| sanitize::line(cell)).join("  ")
 }
 

@@ -41,5 +41,16 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     cx.route_waiting(&room);
     let subjects = claim::owned_subjects(&room, &here()?, &agent, &args.subjects)?;
-    decide(claim::ask(&room, &who, Ask::Offer { to: args.to, subjects }, args.note)?, cx)
+    decide(
+        claim::ask(
+            &room,
+            &who,
+            Ask::Offer {
+                to: args.to,
+                subjects,
+            },
+            args.note,
+        )?,
+        cx,
+    )
 }

@@ -35,7 +35,8 @@ answer is the decision. The exit status is always 0, so that the client continue
 `mailbag install git` adds `mailbag hook git` to the hooks of a repository. Its exit
 status is 10 if the commit has to stop, and otherwise 0.";
 
-const AGENT: &str = "Agent of a session that has not joined as another; default: MAILBAG_AGENT or MAOS_AGENT_ID";
+const AGENT: &str =
+    "Agent of a session that has not joined as another; default: MAILBAG_AGENT or MAOS_AGENT_ID";
 
 /// Answer a hook of an agent client or of git
 #[derive(Debug, clap::Args)]
@@ -71,7 +72,9 @@ impl Asker {
     fn parse(word: &str) -> Result<Asker, String> {
         match word {
             git_hooks::NAME => Ok(Asker::Git),
-            word => Client::parse(word).map(Asker::Client).map_err(|wanted| format!("{wanted}, git")),
+            word => Client::parse(word)
+                .map(Asker::Client)
+                .map_err(|wanted| format!("{wanted}, git")),
         }
     }
 }
@@ -94,27 +97,41 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     // A client stops at another status, or shows an error to its user at every event.
-    let Err(e) = answer(client, &args, cx) else { return Ok(Exit::Ok) };
+    let Err(e) = answer(client, &args, cx) else {
+        return Ok(Exit::Ok);
+    };
     cx.out.warn(&e.to_string());
     // `mailbag install` tries the hook, and has to see the failure.
-    Ok(if std::env::var_os(DRY_RUN).is_some() { Exit::of(&e) } else { Exit::Ok })
+    Ok(if std::env::var_os(DRY_RUN).is_some() {
+        Exit::of(&e)
+    } else {
+        Exit::Ok
+    })
 }
 
 fn answer(client: Client, args: &Args, cx: &mut Context) -> Result<()> {
-    let Some(event) = read(client)? else { return Ok(()) };
+    let Some(event) = read(client)? else {
+        return Ok(());
+    };
     limit_reads(limits::HOOK_READS);
-    let Some(room) = room(cx, &event) else { return print(client, &event, None, Verdict::None, cx) };
+    let Some(room) = room(cx, &event) else {
+        return print(client, &event, None, Verdict::None, cx);
+    };
     let named = identity::named(args.identity.given());
     if std::env::var_os(DRY_RUN).is_some() {
         let text = hook_events::dry_run(&room, named.as_ref())?;
         return print(client, &event, Some(&text), Verdict::None, cx);
     }
-    let asked = Asked { agent: named.as_ref(), role: args.role.as_deref() };
+    let asked = Asked {
+        agent: named.as_ref(),
+        role: args.role.as_deref(),
+    };
     let reply = hook_events::handle(&room, client.as_str(), &event, asked);
     if let Some(trouble) = &reply.trouble {
         cx.out.warn(trouble);
     }
-    print(client, &event, reply.text.as_deref(), reply.verdict, cx).inspect_err(|_| reply.not_shown(&room))?;
+    print(client, &event, reply.text.as_deref(), reply.verdict, cx)
+        .inspect_err(|_| reply.not_shown(&room))?;
     reply.shown(&room, client.as_str(), &event)?;
     match &reply.agent {
         Some(agent) => idle::ensure(&room, client, &event, agent),
@@ -124,11 +141,17 @@ fn answer(client: Client, args: &Args, cx: &mut Context) -> Result<()> {
 
 /// Waits for mail for the idle session of the event, and prints it for the plugin that has started this process.
 fn wait(client: Client, args: &Args, cx: &mut Context) -> Result<()> {
-    let Some(event) = read(client)? else { return Ok(()) };
-    let Some(room) = room(cx, &event) else { return Ok(()) };
+    let Some(event) = read(client)? else {
+        return Ok(());
+    };
+    let Some(room) = room(cx, &event) else {
+        return Ok(());
+    };
     let caller = Caller::here(client.as_str(), event.session.clone())?;
     let named = identity::named(args.identity.given());
-    let Some(mut wait) = IdleWait::begin(&room, &event, caller, named.as_ref())? else { return Ok(()) };
+    let Some(mut wait) = IdleWait::begin(&room, &event, caller, named.as_ref())? else {
+        return Ok(());
+    };
     match wait.wait(&|e| cx.trouble(e))? {
         Ended::Over => Ok(()),
         Ended::Signal(signal) => wait.end_by(signal),
@@ -143,10 +166,16 @@ fn wait(client: Client, args: &Args, cx: &mut Context) -> Result<()> {
 /// The event that a client writes to standard input. `None` if another client has started this hook.
 pub(crate) fn read(client: Client) -> Result<Option<Event>> {
     let mut input = Vec::new();
-    std::io::stdin().take(limits::HOOK_BYTES).read_to_end(&mut input).doing("read", "standard input")?;
+    std::io::stdin()
+        .take(limits::HOOK_BYTES)
+        .read_to_end(&mut input)
+        .doing("read", "standard input")?;
     let event = client.read(&input).map_err(|what| Error::Usage {
         what,
-        cure: format!("run `mailbag install {}`, which adds the hook to the client", client.as_str()),
+        cure: format!(
+            "run `mailbag install {}`, which adds the hook to the client",
+            client.as_str()
+        ),
     })?;
     let is_foreign = is_run_by_another(client.as_str(), event.session.as_deref());
     Ok((!is_foreign || std::env::var_os(DRY_RUN).is_some()).then_some(event))
@@ -154,7 +183,12 @@ pub(crate) fn read(client: Client) -> Result<Option<Event>> {
 
 /// The room of `--room`, or the one where the session works. Most projects have none.
 pub(crate) fn room(cx: &Context, event: &Event) -> Option<Room> {
-    let from = event.directory.clone().filter(|directory| directory.is_dir()).map_or_else(here, Ok).ok()?;
+    let from = event
+        .directory
+        .clone()
+        .filter(|directory| directory.is_dir())
+        .map_or_else(here, Ok)
+        .ok()?;
     let found = room::find_room(cx.asked().as_deref(), &from).ok()?;
     if let Some(notice) = found.notice() {
         cx.out.warn(&notice);
@@ -162,7 +196,14 @@ pub(crate) fn room(cx: &Context, event: &Event) -> Option<Room> {
     Room::open(&found.path).ok()
 }
 
-fn print(client: Client, event: &Event, text: Option<&str>, verdict: Verdict, cx: &mut Context) -> Result<()> {
-    cx.out.bytes(client.answer(event, text, verdict).as_bytes())?;
+fn print(
+    client: Client,
+    event: &Event,
+    text: Option<&str>,
+    verdict: Verdict,
+    cx: &mut Context,
+) -> Result<()> {
+    cx.out
+        .bytes(client.answer(event, text, verdict).as_bytes())?;
     cx.out.flush()
 }

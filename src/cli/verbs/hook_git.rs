@@ -31,20 +31,31 @@ pub(super) fn run(hook: Option<GitHook>, identity: &Identity, cx: &mut Context) 
         return dry_run(found.ok().as_ref(), &directory, cx);
     }
     // Without a room, or in one that the person has not trusted, no file has an owner.
-    let (Some(hook), Ok(room)) = (hook, found) else { return Ok(Exit::Ok) };
+    let (Some(hook), Ok(room)) = (hook, found) else {
+        return Ok(Exit::Ok);
+    };
     let given = identity.given().map(str::to_owned);
     // A hook that hangs would block all work in the repository.
     let (tell, heard) = mpsc::channel();
     let (own, place) = (room.clone(), directory.clone());
     std::thread::spawn(move || tell.send(answer(hook, &own, &place, given.as_deref())));
     let answer = heard.recv_timeout(limits::GUARD_TIME).unwrap_or_else(|_| {
-        let what = format!("the check took longer than {} seconds", limits::GUARD_TIME.as_secs());
-        Err(Error::Timeout { what, cure: "run `mailbag doctor`".into() })
+        let what = format!(
+            "the check took longer than {} seconds",
+            limits::GUARD_TIME.as_secs()
+        );
+        Err(Error::Timeout {
+            what,
+            cure: "run `mailbag doctor`".into(),
+        })
     });
     match answer {
         Ok(Verdict::Free) => Ok(Exit::Ok),
         Ok(Verdict::Warn(owned)) => {
-            cx.out.note(&format!("mailbag: this commit changes files of other agents:\n{}", listed(&owned)));
+            cx.out.note(&format!(
+                "mailbag: this commit changes files of other agents:\n{}",
+                listed(&owned)
+            ));
             Ok(Exit::Ok)
         }
         Ok(Verdict::Stop(owned)) => {
@@ -77,32 +88,45 @@ fn answer(hook: GitHook, room: &Room, directory: &Path, given: Option<&str>) -> 
     match hook {
         GitHook::PreCommit if switch::is_off() => Ok(Verdict::Free),
         GitHook::PreCommit => events::pre_commit(room, directory, &committer),
-        GitHook::PostCommit => events::post_commit(room, directory, &committer).map(|()| Verdict::Free),
+        GitHook::PostCommit => {
+            events::post_commit(room, directory, &committer).map(|()| Verdict::Free)
+        }
     }
 }
 
 /// The answer of the test by `mailbag install git`.
 fn dry_run(room: Option<&Room>, directory: &Path, cx: &mut Context) -> Result<Exit> {
     let Some(room) = room else {
-        cx.out.line("mailbag: no room here; the hooks do nothing until `mailbag init`")?;
+        cx.out
+            .line("mailbag: no room here; the hooks do nothing until `mailbag init`")?;
         return Ok(Exit::Ok);
     };
     let guard = room.settings()?.guard;
     let who = match Committer::of(room, None, directory)? {
         Committer::Agent(name) => format!("commits here are by {name}"),
-        Committer::Human | Committer::Unknown(_) => "the session that commits names the agent".to_owned(),
+        Committer::Human | Committer::Unknown(_) => {
+            "the session that commits names the agent".to_owned()
+        }
     };
     let path = room.dir.path().display();
-    cx.out.line(format!("mailbag: found the room {path}; guard = {guard:?}; {who}"))?;
+    cx.out.line(format!(
+        "mailbag: found the room {path}; guard = {guard:?}; {who}"
+    ))?;
     cx.out.flush()?;
     Ok(Exit::Ok)
 }
 
 fn listed(owned: &[Owned]) -> String {
-    guard::lines(owned).iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+    guard::lines(owned)
+        .iter()
+        .map(|line| format!("  {line}"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    letters.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
 }

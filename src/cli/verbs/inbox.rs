@@ -29,7 +29,12 @@ pub(crate) struct Args {
     /// Agent; default: your session's agent, MAILBAG_AGENT, MAOS_AGENT_ID, or the human at a terminal
     agent: Option<String>,
     /// The same, as other commands take it
-    #[arg(long = "as", value_name = "AGENT", hide = true, conflicts_with = "agent")]
+    #[arg(
+        long = "as",
+        value_name = "AGENT",
+        hide = true,
+        conflicts_with = "agent"
+    )]
     acting: Option<String>,
     /// Number of messages, the newest
     #[arg(long, value_name = "N", conflicts_with = "all")]
@@ -48,9 +53,18 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let who = cx.who(given.as_deref())?;
     let room = cx.room()?;
     let registry = room.registry()?;
-    let agent = mailbox(&room, &registry, &who.name, given.is_none().then_some(who.source))?;
+    let agent = mailbox(
+        &room,
+        &registry,
+        &who.name,
+        given.is_none().then_some(who.source),
+    )?;
     cx.route(&room);
-    let usual = if args.all || cx.out.json { usize::MAX } else { limits::INBOX_SHOWN };
+    let usual = if args.all || cx.out.json {
+        usize::MAX
+    } else {
+        limits::INBOX_SHOWN
+    };
     let limit = args.limit.unwrap_or(usual);
     let (mails, shown, unread) = inbox::newest(&room, &agent, limit, since)?;
     let none = match since {
@@ -69,7 +83,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     if shown < unread && (since.is_none() || shown == limit) && !cx.out.json {
         // Notes come after the data, also where both go to one place.
         cx.out.flush()?;
-        cx.out.note(&format!("showing the newest {shown} of {unread} unread messages; --all shows all"));
+        cx.out.note(&format!(
+            "showing the newest {shown} of {unread} unread messages; --all shows all"
+        ));
     }
     Ok(Exit::Ok)
 }
@@ -78,11 +94,20 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 fn line(mail: &Mail) -> Vec<String> {
     let view = View::from(mail);
     let cells = match &view.invalid {
-        Some(Invalid { file, problem, .. }) => vec![file.to_string_lossy().into_owned(), (*problem).to_owned()],
+        Some(Invalid { file, problem, .. }) => {
+            vec![file.to_string_lossy().into_owned(), (*problem).to_owned()]
+        }
         None => {
-            let words = [view.id, view.from, view.kind, view.priority, &view.about()].map(str::to_owned);
-            [view.time(), view.number()].into_iter().chain(words).collect()
+            let words =
+                [view.id, view.from, view.kind, view.priority, &view.about()].map(str::to_owned);
+            [view.time(), view.number()]
+                .into_iter()
+                .chain(words)
+                .collect()
         }
     };
-    cells.iter().map(|cell| sanitize::line(cell).into_owned()).collect()
+    cells
+        .iter()
+        .map(|cell| sanitize::line(cell).into_owned())
+        .collect()
 }

@@ -34,7 +34,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let readers = if args.group { Readers::Group } else { Readers::Owner };
+    let readers = if args.group {
+        Readers::Group
+    } else {
+        Readers::Owner
+    };
     if args.adopt {
         return adopt(args.dir, cx);
     }
@@ -60,8 +64,13 @@ fn adopt(dir: Option<PathBuf>, cx: &mut Context) -> Result<Exit> {
         None => cx.room()?,
     };
     room.adopt()?;
-    let init = Init { room: room.dir.path().to_path_buf(), made: false };
+    let init = Init {
+        room: room.dir.path().to_path_buf(),
+        made: false,
+    };
     let place = init.room.display().to_string();
-    cx.out.show(&init, |out| out.line(format!("adopted the room {}", sanitize::line(&place))))?;
+    cx.out.show(&init, |out| {
+        out.line(format!("adopted the room {}", sanitize::line(&place)))
+    })?;
     Ok(Exit::Ok)
 }

@@ -52,15 +52,24 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let caller = match (args.session, Caller::from_environment()) {
         (Some(id), there) => {
-            let known = there.filter(|there| there.session.as_deref() == Some(&id)).map(|there| there.client);
+            let known = there
+                .filter(|there| there.session.as_deref() == Some(&id))
+                .map(|there| there.client);
             let client = args.client.or(known).unwrap_or_else(|| "client".into());
             // The hook of that session adds its process. The parent of this command may not be the client.
-            Caller { process: None, ..Caller::here(&client, Some(id))? }
+            Caller {
+                process: None,
+                ..Caller::here(&client, Some(id))?
+            }
         }
         (None, Some(caller)) => caller,
         (None, None) => return Err(no_session()),
     };
-    let claim = if args.take_over { Takeover::Force } else { Takeover::Free };
+    let claim = if args.take_over {
+        Takeover::Force
+    } else {
+        Takeover::Free
+    };
     let (room, role) = (cx.room()?, args.role.as_deref());
     let joined = match &args.name {
         Some(name) => join::join(&room, name, role, &caller, claim)?,
@@ -78,16 +87,31 @@ fn show(joined: &Joined, out: &mut Output) -> Result<()> {
             who.source, joined.agent
         ));
     }
-    let new = if joined.registered { ", newly registered" } else { "" };
-    let was = joined.was.as_ref().map(|was| format!(", and no longer {was}")).unwrap_or_default();
+    let new = if joined.registered {
+        ", newly registered"
+    } else {
+        ""
+    };
+    let was = joined
+        .was
+        .as_ref()
+        .map(|was| format!(", and no longer {was}"))
+        .unwrap_or_default();
     let unread = count_of(joined.unread, "unread message");
-    out.done(format!("this session is {}{new}{was}; {unread}", joined.agent))
+    out.done(format!(
+        "this session is {}{new}{was}; {unread}",
+        joined.agent
+    ))
 }
 
 fn no_session() -> Error {
-    let variables = session_variables().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
+    let variables = session_variables()
+        .map(|(name, _)| name)
+        .collect::<Vec<_>>()
+        .join(", ");
     Error::Usage {
         what: format!("cannot identify this session: none of {variables} is set"),
-        cure: "give --session ID, the id that the client gives the session, or set MAILBAG_AGENT".into(),
+        cure: "give --session ID, the id that the client gives the session, or set MAILBAG_AGENT"
+            .into(),
     }
 }

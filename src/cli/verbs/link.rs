@@ -163,14 +163,34 @@ fn carrier(word: &str) -> Result<Carrier, String> {
 }
 
 fn accept(word: &str) -> Result<Accept, String> {
-    Accept::parse(word.trim()).ok_or_else(|| "the kinds are agents, roles, all, topics and human".to_owned())
+    Accept::parse(word.trim())
+        .ok_or_else(|| "the kinds are agents, roles, all, topics and human".to_owned())
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     match args.verb {
-        Verb::Add { tag, address, carrier, accept, known_as, nats, dry_run } => {
+        Verb::Add {
+            tag,
+            address,
+            carrier,
+            accept,
+            known_as,
+            nats,
+            dry_run,
+        } => {
             let (address, nats) = (address.as_deref().unwrap_or_default(), nats.settings());
-            add(&Wanted { tag: &tag, address, carrier, accept, known_as, nats, dry_run }, cx)
+            add(
+                &Wanted {
+                    tag: &tag,
+                    address,
+                    carrier,
+                    accept,
+                    known_as,
+                    nats,
+                    dry_run,
+                },
+                cx,
+            )
         }
         Verb::List => list(cx),
         Verb::Status { tag } => status(tag.as_deref(), cx),
@@ -193,7 +213,16 @@ fn add(wanted: &Wanted<'_>, cx: &mut Context) -> Result<Exit> {
 }
 
 fn tell_added(added: &Added, out: &mut Output) -> Result<()> {
-    let Added { tag, settings, added, changed, dry_run, table, back, next } = added;
+    let Added {
+        tag,
+        settings,
+        added,
+        changed,
+        dry_run,
+        table,
+        back,
+        next,
+    } = added;
     if *dry_run {
         out.line(sanitize::block(table.trim_end()))?;
     } else {
@@ -209,27 +238,48 @@ fn tell_added(added: &Added, out: &mut Output) -> Result<()> {
         out.done(format!("{word} the link {tag}{to}"))?;
     }
     match (back, next) {
-        (Some(back), _) => out.done(format!("the other room calls this one {back}: mail goes both ways")),
+        (Some(back), _) => out.done(format!(
+            "the other room calls this one {back}: mail goes both ways"
+        )),
         (None, Some(next)) => {
             out.done("the other room has no link to this one yet; add it with")?;
             out.line(format!("  {}", sanitize::line(next)))
         }
-        (None, None) => out.done("the other room needs a link to this one, too; see docs/machines.md"),
+        (None, None) => {
+            out.done("the other room needs a link to this one, too; see docs/machines.md")
+        }
     }
 }
 
 fn list(cx: &mut Context) -> Result<Exit> {
     let links = links::list(&cx.room()?)?;
-    table::list(&mut cx.out, links, "no links; `mailbag link add` adds one", |link| {
-        let LinkSettings { carrier, address, .. } = &link.settings;
-        let cells = [&link.tag, carrier.as_str(), address, &accepted(&link.settings)];
-        cells.map(|cell| sanitize::line(cell).into_owned()).to_vec()
-    })?;
+    table::list(
+        &mut cx.out,
+        links,
+        "no links; `mailbag link add` adds one",
+        |link| {
+            let LinkSettings {
+                carrier, address, ..
+            } = &link.settings;
+            let cells = [
+                &link.tag,
+                carrier.as_str(),
+                address,
+                &accepted(&link.settings),
+            ];
+            cells.map(|cell| sanitize::line(cell).into_owned()).to_vec()
+        },
+    )?;
     Ok(Exit::Ok)
 }
 
 fn accepted(settings: &LinkSettings) -> String {
-    settings.accept.iter().map(|accept| accept.as_str()).collect::<Vec<_>>().join(",")
+    settings
+        .accept
+        .iter()
+        .map(|accept| accept.as_str())
+        .collect::<Vec<_>>()
+        .join(",")
 }
 
 fn status(tag: Option<&str>, cx: &mut Context) -> Result<Exit> {
@@ -237,26 +287,52 @@ fn status(tag: Option<&str>, cx: &mut Context) -> Result<Exit> {
     cx.route(&room);
     let links = links::links(&room, tag)?;
     let is_well = links.iter().all(|link| link.problems.is_empty());
-    cx.out.list(links.into_iter().map(Ok), "no links; `mailbag link add` adds one", |out, link| show(&link, out))?;
+    cx.out.list(
+        links.into_iter().map(Ok),
+        "no links; `mailbag link add` adds one",
+        |out, link| show(&link, out),
+    )?;
     Ok(if is_well { Exit::Ok } else { Exit::Error })
 }
 
 fn show(link: &Link, out: &mut Output) -> Result<()> {
-    let Link { sent, confirmed, waiting, oldest, received, .. } = link;
+    let Link {
+        sent,
+        confirmed,
+        waiting,
+        oldest,
+        received,
+        ..
+    } = link;
     let head = out.paint(BOLD, &link.tag);
     match &link.settings {
         Some(settings) => {
-            let LinkSettings { carrier, address, .. } = settings;
+            let LinkSettings {
+                carrier, address, ..
+            } = settings;
             let address = sanitize::line(address).into_owned();
-            out.line(format!("{head}  {} {address}, accepts {}", carrier.as_str(), accepted(settings)))?;
+            out.line(format!(
+                "{head}  {} {address}, accepts {}",
+                carrier.as_str(),
+                accepted(settings)
+            ))?;
         }
         None => out.line(format!("{head}  not in settings.toml"))?,
     }
-    let oldest = oldest.as_deref().map(|oldest| format!(", the oldest for {}", age(oldest))).unwrap_or_default();
-    out.line(format!("    sent {sent}, confirmed {confirmed}, waiting {waiting}{oldest}; received {received}"))?;
+    let oldest = oldest
+        .as_deref()
+        .map(|oldest| format!(", the oldest for {}", age(oldest)))
+        .unwrap_or_default();
+    out.line(format!(
+        "    sent {sent}, confirmed {confirmed}, waiting {waiting}{oldest}; received {received}"
+    ))?;
     for problem in &link.problems {
         let word = out.paint(YELLOW, "problem");
-        out.line(format!("    {word}: {} (for {})", sanitize::line(&problem.reason), age(&problem.since)))?;
+        out.line(format!(
+            "    {word}: {} (for {})",
+            sanitize::line(&problem.reason),
+            age(&problem.since)
+        ))?;
         out.line(format!("      -> {}", sanitize::line(&problem.cure)))?;
     }
     Ok(())
@@ -264,7 +340,8 @@ fn show(link: &Link, out: &mut Output) -> Result<()> {
 
 fn test(tag: &str, timeout: Duration, cx: &mut Context) -> Result<Exit> {
     let probe = link::probe(&cx.room()?, tag, timeout)?;
-    cx.out.show(&probe, |out| tell_probe(&probe, timeout, out))?;
+    cx.out
+        .show(&probe, |out| tell_probe(&probe, timeout, out))?;
     Ok(if probe.ok { Exit::Ok } else { Exit::TryAgain })
 }
 
@@ -275,7 +352,10 @@ fn tell_probe(probe: &Probe, timeout: Duration, out: &mut Output) -> Result<()> 
             Stages::Brought => "brought to the other room",
             Stages::Confirmed => "recorded there, and confirmed here",
         };
-        let time = stage.ms.map_or_else(|| format!("not within {}", span_text(timeout)), |ms| format!("{ms:.1} ms"));
+        let time = stage.ms.map_or_else(
+            || format!("not within {}", span_text(timeout)),
+            |ms| format!("{ms:.1} ms"),
+        );
         out.line(format!("{name:<36}{time}"))?;
     }
     if let Some(problem) = &probe.problem {
@@ -295,11 +375,18 @@ fn remove(tag: &str, bounce: bool, cx: &mut Context) -> Result<Exit> {
     cx.out.show(&removed, |out| {
         let gone = match removed.waiting {
             0 => String::new(),
-            n => format!("; {} not confirmed, and the senders are told", count_of(n, "item")),
+            n => format!(
+                "; {} not confirmed, and the senders are told",
+                count_of(n, "item")
+            ),
         };
         out.done(format!("removed the link {}{gone}", removed.tag))?;
-        let Some(command) = &removed.on_servers else { return Ok(()) };
-        out.done("the servers keep what was for this room; with the client of NATS, remove it there:")?;
+        let Some(command) = &removed.on_servers else {
+            return Ok(());
+        };
+        out.done(
+            "the servers keep what was for this room; with the client of NATS, remove it there:",
+        )?;
         out.line(format!("  {}", sanitize::line(command)))
     })?;
     Ok(Exit::Ok)
@@ -317,7 +404,10 @@ fn rebind(tag: &str, yes: bool, cx: &mut Context) -> Result<Exit> {
         let asked = cx
             .out
             .ask("Start the link again?")?
-            .ok_or_else(|| Error::Usage { what: "cannot ask without a terminal".into(), cure: "pass --yes".into() })?;
+            .ok_or_else(|| Error::Usage {
+                what: "cannot ask without a terminal".into(),
+                cure: "pass --yes".into(),
+            })?;
         if !asked {
             cx.out.note("nothing was changed");
             return Ok(Exit::Error);
@@ -326,7 +416,10 @@ fn rebind(tag: &str, yes: bool, cx: &mut Context) -> Result<Exit> {
     let changed = link::rebind(&room, tag)?;
     cx.out.show(&changed, |out| {
         let again = count_of(changed.waiting, "item");
-        out.done(format!("the link {} starts again; {again} sent again", changed.tag))?;
+        out.done(format!(
+            "the link {} starts again; {again} sent again",
+            changed.tag
+        ))?;
         out.flush()?;
         out.note("run `mailbag link rebind` in the other room, too");
         Ok(())

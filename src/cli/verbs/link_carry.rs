@@ -57,8 +57,16 @@ pub(super) struct Nats {
 
 impl Nats {
     pub(super) fn settings(self) -> NatsSettings {
-        let Nats { credentials, ca, replicas } = self;
-        NatsSettings { credentials, ca, replicas }
+        let Nats {
+            credentials,
+            ca,
+            replicas,
+        } = self;
+        NatsSettings {
+            credentials,
+            ca,
+            replicas,
+        }
     }
 }
 
@@ -76,7 +84,10 @@ pub(super) fn run(args: &Run, cx: &mut Context) -> Result<Exit> {
     if args.once {
         let links = link::run::once(&room)?;
         cx.out.show(&json!({ "links": links }), |out| {
-            out.done(format!("{}: all mail is confirmed", count_of(links, "link")))
+            out.done(format!(
+                "{}: all mail is confirmed",
+                count_of(links, "link")
+            ))
         })?;
     } else {
         link::run::run(&room)?;

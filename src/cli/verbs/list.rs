@@ -109,12 +109,24 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 /// A message in one line.
 fn line(view: &View<'_>) -> String {
     let mark = if view.requires_response { "?" } else { "" };
-    format!("{}  {}{mark}  {}  {}", head(view), sanitize::line(view.kind), view.id, sanitize::line(&view.about()))
+    format!(
+        "{}  {}{mark}  {}  {}",
+        head(view),
+        sanitize::line(view.kind),
+        view.id,
+        sanitize::line(&view.about())
+    )
 }
 
 /// The number, accept time, sender and recipients of a message.
 pub(crate) fn head(view: &View<'_>) -> String {
-    sanitize::line(&format!("{:>6}  {}  {}", view.number(), view.time(), both(view))).into_owned()
+    sanitize::line(&format!(
+        "{:>6}  {}  {}",
+        view.number(),
+        view.time(),
+        both(view)
+    ))
+    .into_owned()
 }
 
 fn both(view: &View<'_>) -> String {

@@ -118,9 +118,19 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         return accept_gap(&room, yes, cx);
     }
     let since = args.since.as_deref().map(time::past).transpose()?;
-    for entry in records::entries(&room, Filter { since, event: args.event })? {
+    for entry in records::entries(
+        &room,
+        Filter {
+            since,
+            event: args.event,
+        },
+    )? {
         let entry = entry?;
-        let json = || String::from_utf8_lossy(&entry.line.bytes).trim_end_matches('\n').to_owned();
+        let json = || {
+            String::from_utf8_lossy(&entry.line.bytes)
+                .trim_end_matches('\n')
+                .to_owned()
+        };
         cx.out.item(json, |_| line(&entry.record))?;
     }
     Ok(Exit::Ok)
@@ -135,14 +145,21 @@ fn accept_gap(room: &Room, yes: bool, cx: &mut Context) -> Result<Exit> {
     let agreed = yes
         || cx.out.ask(question)?.ok_or_else(|| Error::Usage {
             what: "cannot ask without a terminal".into(),
-            cure: "run `mailbag log accept-gap` at a terminal, or give --yes to give up what is shown".into(),
+            cure:
+                "run `mailbag log accept-gap` at a terminal, or give --yes to give up what is shown"
+                    .into(),
         })?;
     if !agreed {
         cx.out.line("nothing was changed")?;
         return Ok(Exit::Error);
     }
     let loss = gap::accept_gap(room)?;
-    let done = || format!("accepted: the next record after the gap has a number above {}", loss.to);
+    let done = || {
+        format!(
+            "accepted: the next record after the gap has a number above {}",
+            loss.to
+        )
+    };
     cx.out.show(&loss, |out| out.line(done()))?;
     Ok(Exit::Ok)
 }
@@ -154,7 +171,9 @@ fn show_loss(loss: &Loss, out: &mut Output) -> Result<()> {
     }
     let messages = count(loss.messages as u64, "lost message");
     out.line(format!("lost: records {} to {}", loss.from, loss.to))?;
-    out.line(format!("{messages} with an id still in sent/ or an inbox: delivered, and not delivered again"))
+    out.line(format!(
+        "{messages} with an id still in sent/ or an inbox: delivered, and not delivered again"
+    ))
 }
 
 /// Verifies the log, with reports of the progress if that takes long.
@@ -162,7 +181,8 @@ fn verified(room: &Room, head: Option<&Head>, cx: &Context) -> Result<verify::Ve
     let mut due = Instant::now() + PATIENCE;
     let verified = verify::verify_with_progress(room, head, &mut |read| {
         if Instant::now() >= due {
-            cx.out.progress(&format!("verified {} MiB so far", read >> 20));
+            cx.out
+                .progress(&format!("verified {} MiB so far", read >> 20));
             due = Instant::now() + OFTEN;
         }
     });
@@ -172,10 +192,29 @@ fn verified(room: &Room, head: Option<&Head>, cx: &Context) -> Result<verify::Ve
 
 /// The result of a verification without findings.
 fn intact(verified: &verify::Verified) -> String {
-    let verify::Verified { records, segments, archived, batches, messages, .. } = verified;
-    let archived = if *archived > 0 { format!(" ({archived} archived)") } else { String::new() };
-    let rest = if verified.unfinished { "; a batch is being written" } else { "" };
-    let head = if verified.gaps.is_empty() { "intact".into() } else { accepted_gaps(&verified.gaps) };
+    let verify::Verified {
+        records,
+        segments,
+        archived,
+        batches,
+        messages,
+        ..
+    } = verified;
+    let archived = if *archived > 0 {
+        format!(" ({archived} archived)")
+    } else {
+        String::new()
+    };
+    let rest = if verified.unfinished {
+        "; a batch is being written"
+    } else {
+        ""
+    };
+    let head = if verified.gaps.is_empty() {
+        "intact".into()
+    } else {
+        accepted_gaps(&verified.gaps)
+    };
     format!(
         "the log is {head}: {} in {} and {}{archived}, {}{rest}",
         count(*records, "record"),
@@ -187,17 +226,27 @@ fn intact(verified: &verify::Verified) -> String {
 
 /// The lost records that a person has given up.
 fn accepted_gaps(gaps: &[VerifiedGap]) -> String {
-    let one = |gap: &VerifiedGap| format!("{} to {} (accepted in record {} at {})", gap.from, gap.to, gap.seq, gap.at);
+    let one = |gap: &VerifiedGap| {
+        format!(
+            "{} to {} (accepted in record {} at {})",
+            gap.from, gap.to, gap.seq, gap.at
+        )
+    };
     let gaps: Vec<String> = gaps.iter().map(one).collect();
     format!("whole except for the lost records {}", gaps.join(", "))
 }
 
 /// A record in one line.
 fn line(record: &Record) -> String {
-    let fields: Map<String, Value> =
-        record.message.as_ref().and_then(|message| serde_json::from_str(message.get()).ok()).unwrap_or_default();
+    let fields: Map<String, Value> = record
+        .message
+        .as_ref()
+        .and_then(|message| serde_json::from_str(message.get()).ok())
+        .unwrap_or_default();
     let text = |field: &str| fields.get(field).and_then(Value::as_str);
-    let about = text("subject").or_else(|| text("body").and_then(|body| body.lines().next())).unwrap_or_default();
+    let about = text("subject")
+        .or_else(|| text("body").and_then(|body| body.lines().next()))
+        .unwrap_or_default();
     let claim = record.ownership.as_ref().and_then(Change::summary);
     let about = match (claim, about) {
         (Some(claim), "") => claim,
@@ -220,15 +269,32 @@ fn line(record: &Record) -> String {
         Event::Gap => gap_text(record),
         Event::Duplicate => format!("{from} {id} repeats {}", record.of.unwrap_or(0)),
         Event::Rejected => {
-            let line = record.line.map(|line| format!(" line {line}")).unwrap_or_default();
+            let line = record
+                .line
+                .map(|line| format!(" line {line}"))
+                .unwrap_or_default();
             let file = record.claim.as_deref().unwrap_or_default();
-            let why = record.problems.first().map(|problem| problem.what.as_str()).unwrap_or_default();
+            let why = record
+                .problems
+                .first()
+                .map(|problem| problem.what.as_str())
+                .unwrap_or_default();
             format!("{file}{line}: {why}{to}")
         }
         Event::Accepted | Event::Notice => format!("{from}{to}  {kind}  {id}  {about}"),
     };
-    let head = format!("{:>6}  {}  {:<9}", record.seq, to_the_second(&record.at), record.event.as_str());
-    let settled = record.settled.iter().map(|(from, to)| format!("{from}-{to}")).collect::<Vec<_>>().join(", ");
+    let head = format!(
+        "{:>6}  {}  {:<9}",
+        record.seq,
+        to_the_second(&record.at),
+        record.event.as_str()
+    );
+    let settled = record
+        .settled
+        .iter()
+        .map(|(from, to)| format!("{from}-{to}"))
+        .collect::<Vec<_>>()
+        .join(", ");
     let settled = match record.event {
         Event::Settled => settled,
         _ if settled.is_empty() => settled,
@@ -241,22 +307,45 @@ fn line(record: &Record) -> String {
 
 /// An accepted gap in words.
 fn gap_text(record: &Record) -> String {
-    let Some(gap) = &record.gap else { return String::new() };
+    let Some(gap) = &record.gap else {
+        return String::new();
+    };
     let by = record.from.as_deref().unwrap_or_default();
     let rest = if gap.messages.is_empty() {
         String::new()
     } else {
-        format!("; {} of them delivered", count(gap.messages.len() as u64, "message"))
+        format!(
+            "; {} of them delivered",
+            count(gap.messages.len() as u64, "message")
+        )
     };
-    format!("{by} gave up the lost records {} to {}{rest}", gap.from, gap.to)
+    format!(
+        "{by} gave up the lost records {} to {}{rest}",
+        gap.from, gap.to
+    )
 }
 
 fn climbs(climbs: &[Receipt]) -> String {
-    let numbers = |climb: &Receipt| climb.seqs.iter().map(u64::to_string).collect::<Vec<_>>().join(" ");
-    let one = |climb: &Receipt| format!("{} {}: {}", climb.agent, climb.status.as_str(), numbers(climb));
+    let numbers = |climb: &Receipt| {
+        climb
+            .seqs
+            .iter()
+            .map(u64::to_string)
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    let one = |climb: &Receipt| {
+        format!(
+            "{} {}: {}",
+            climb.agent,
+            climb.status.as_str(),
+            numbers(climb)
+        )
+    };
     climbs.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
 fn parse_event(word: &str) -> Result<Event, String> {
-    records::event(word).ok_or_else(|| format!("expected one of {}", EVENTS.map(Event::as_str).join(", ")))
+    records::event(word)
+        .ok_or_else(|| format!("expected one of {}", EVENTS.map(Event::as_str).join(", ")))
 }

@@ -106,11 +106,15 @@ fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
 
 /// Without the command `help`, for which no page is needed.
 fn without_help(command: clap::Command) -> clap::Command {
-    command.disable_help_subcommand(true).mut_subcommands(without_help)
+    command
+        .disable_help_subcommand(true)
+        .mut_subcommands(without_help)
 }
 
 fn page(command: &clap::Command, more: &str) -> std::io::Result<(String, Vec<u8>)> {
-    let man = Man::new(command.clone()).manual("mailbag").source("mailbag");
+    let man = Man::new(command.clone())
+        .manual("mailbag")
+        .source("mailbag");
     let mut text = Vec::new();
     man.render_title(&mut text)?;
     man.render_name_section(&mut text)?;
@@ -126,7 +130,10 @@ fn page(command: &clap::Command, more: &str) -> std::io::Result<(String, Vec<u8>
         text.extend(b".SH EXAMPLES\n.nf\n");
         let help = help.to_string();
         // The page has a heading of its own, and the sections below have the exit statuses.
-        let lines = help.lines().skip(1).take_while(|line| !line.starts_with("Exit status: "));
+        let lines = help
+            .lines()
+            .skip(1)
+            .take_while(|line| !line.starts_with("Exit status: "));
         lines.for_each(|line| text.extend(verbatim(line).into_bytes()));
         text.extend(b".fi\n");
     }
@@ -136,16 +143,27 @@ fn page(command: &clap::Command, more: &str) -> std::io::Result<(String, Vec<u8>
 
 /// The commands in the groups of `--help`.
 fn commands(command: &clap::Command) -> String {
-    let line = |(name, about): (&str, String)| format!(".TP\nmailbag\\-{name}(1)\n{}", verbatim(&about));
+    let line =
+        |(name, about): (&str, String)| format!(".TP\nmailbag\\-{name}(1)\n{}", verbatim(&about));
     let group = |(heading, lines): (&str, Vec<(&'static str, String)>)| {
-        format!(".SS {heading}\n{}", lines.into_iter().map(line).collect::<String>())
+        format!(
+            ".SS {heading}\n{}",
+            lines.into_iter().map(line).collect::<String>()
+        )
     };
-    format!(".SH COMMANDS\n{}", cli::groups(command).map(group).collect::<String>())
+    format!(
+        ".SH COMMANDS\n{}",
+        cli::groups(command).map(group).collect::<String>()
+    )
 }
 
 /// A line of roff that shows this text unchanged.
 fn verbatim(line: &str) -> String {
-    let escaped = line.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\(aq").replace('`', "\\(ga");
+    let escaped = line
+        .replace('\\', "\\e")
+        .replace('-', "\\-")
+        .replace('\'', "\\(aq")
+        .replace('`', "\\(ga");
     let guard = if escaped.starts_with('.') { "\\&" } else { "" };
     format!("{guard}{escaped}\n")
 }

@@ -31,6 +31,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     if cx.verbose == 0 {
         log_to_stderr(cx);
     }
-    mcp::serve(Options { room: cx.asked(), from: here()?, text: args.text })?;
+    mcp::serve(Options {
+        room: cx.asked(),
+        from: here()?,
+        text: args.text,
+    })?;
     Ok(Exit::Ok)
 }

@@ -36,7 +36,16 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let who = args.identity.who(cx)?;
     let room = cx.room()?;
-    let text = if args.text == "-" { piped(&cx.out)? } else { args.text };
-    let draft = Draft { kind: Some(MILESTONE.into()), body: Some(text), refs: args.refs, ..Draft::default() };
+    let text = if args.text == "-" {
+        piped(&cx.out)?
+    } else {
+        args.text
+    };
+    let draft = Draft {
+        kind: Some(MILESTONE.into()),
+        body: Some(text),
+        refs: args.refs,
+        ..Draft::default()
+    };
     send::send(&room, &who, draft, cx)
 }

@@ -35,7 +35,11 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     let agent = args.identity.mailbox(cx, &room)?;
     cx.route(&room);
-    let list = if cx.out.json { pending::with_texts(&room, &agent) } else { pending::pending(&room, &agent) }?;
+    let list = if cx.out.json {
+        pending::with_texts(&room, &agent)
+    } else {
+        pending::pending(&room, &agent)
+    }?;
     cx.out.show(&list, |out| show(&list, out))?;
     Ok(Exit::Ok)
 }
@@ -48,7 +52,11 @@ fn show(list: &List, out: &mut Output) -> Result<()> {
 }
 
 fn tell(item: &Item, out: &mut Output) -> Result<()> {
-    let number = if item.seq == 0 { String::new() } else { format!("#{}", item.seq) };
+    let number = if item.seq == 0 {
+        String::new()
+    } else {
+        format!("#{}", item.seq)
+    };
     let colour = match item.kind {
         "approval" | "escalation" => RED,
         _ => YELLOW,
@@ -56,7 +64,11 @@ fn tell(item: &Item, out: &mut Output) -> Result<()> {
     let mut about = vec![format!("{} ago", age(&item.since))];
     about.extend(item.deadline.as_deref().map(left));
     about.extend(item.inactive.then(|| "inactive".to_owned()));
-    let options = if item.options.is_empty() { String::new() } else { format!(" [{}]", item.options.join(", ")) };
+    let options = if item.options.is_empty() {
+        String::new()
+    } else {
+        format!(" [{}]", item.options.join(", "))
+    };
     let line = format!(
         "{:>6}  {} {}  {}  {}",
         out.paint(DIM, &number),

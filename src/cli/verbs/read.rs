@@ -46,7 +46,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     };
     let found = read::find(&room, &agent, &wanted)?;
     if found.shown_elsewhere && found.mails.is_empty() && !cx.out.json {
-        cx.out.note(&format!("another process is reading the unread messages of {agent}"));
+        cx.out.note(&format!(
+            "another process is reading the unread messages of {agent}"
+        ));
         return Ok(Exit::Ok);
     }
     print(&agent, &found.mails, cx)?;
@@ -56,12 +58,15 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 
 /// Prints messages, and writes out what is buffered.
 pub(crate) fn print(agent: &str, mails: &[Mail], cx: &mut Context) -> Result<()> {
-    cx.out.show(&mails.iter().map(Mail::to_json).collect::<Vec<_>>(), |out| {
-        if mails.is_empty() {
-            out.note(&format!("{agent} has no unread messages"));
-        }
-        show_each(mails, out)
-    })?;
+    cx.out.show(
+        &mails.iter().map(Mail::to_json).collect::<Vec<_>>(),
+        |out| {
+            if mails.is_empty() {
+                out.note(&format!("{agent} has no unread messages"));
+            }
+            show_each(mails, out)
+        },
+    )?;
     cx.out.flush()
 }
 
@@ -80,7 +85,12 @@ pub(crate) fn show_each(mails: &[Mail], out: &mut Output) -> Result<()> {
 /// A message as a letter: its facts line by line, then the text of its sender, indented.
 fn show(mail: &Mail, out: &mut Output) -> Result<()> {
     let view = View::from(mail);
-    if let Some(Invalid { file, problem, text }) = view.invalid {
+    if let Some(Invalid {
+        file,
+        problem,
+        text,
+    }) = view.invalid
+    {
         frame::fact(out, &sanitize::line(&file.to_string_lossy()), problem)?;
         return frame::text(out, text, frame::INDENT);
     }
@@ -100,21 +110,41 @@ fn show(mail: &Mail, out: &mut Output) -> Result<()> {
 }
 
 fn facts(view: &View<'_>) -> Vec<(&'static str, String)> {
-    let via = view.via().filter(|via| *via != "direct").map(|via| format!(" (via {via})")).unwrap_or_default();
+    let via = view
+        .via()
+        .filter(|via| *via != "direct")
+        .map(|via| format!(" (via {via})"))
+        .unwrap_or_default();
     let seq = view.seq.map(|seq| format!(" (#{seq})")).unwrap_or_default();
     let mut facts = vec![
         ("from", view.from.to_owned()),
         ("to", format!("{}{via}", view.addressed.join(", "))),
-        ("at", view.age().map_or_else(|| view.time(), |age| format!("{} ({age})", view.time()))),
+        (
+            "at",
+            view.age()
+                .map_or_else(|| view.time(), |age| format!("{} ({age})", view.time())),
+        ),
         ("id", format!("{}{seq}", view.id)),
         ("type", view.kind.to_owned()),
     ];
-    facts.extend(
-        view.change.as_ref().map(|change| (if view.kind == DECISION { DECISION } else { "claim" }, change.to_string())),
-    );
+    facts.extend(view.change.as_ref().map(|change| {
+        (
+            if view.kind == DECISION {
+                DECISION
+            } else {
+                "claim"
+            },
+            change.to_string(),
+        )
+    }));
     facts.extend(view.closed.map(|closed| ("closed", closed.to_owned())));
     facts.extend(view.subject.map(|subject| ("subject", subject.to_owned())));
-    let names = || view.attachments().map(Attachment::name).collect::<Vec<_>>().join(", ");
+    let names = || {
+        view.attachments()
+            .map(Attachment::name)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
     facts.extend(view.facts().into_iter().map(|(name, value)| match name {
         "attachments" => (name, names()),
         _ => (name, plain(&value)),

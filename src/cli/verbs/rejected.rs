@@ -128,7 +128,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     match args.verb.unwrap_or(Verb::List { agent: None }) {
         Verb::List { agent } => list(agent.map_or(Which::All, Which::Of), cx),
         Verb::Show { name } => show(&name, cx),
-        Verb::Retry { name, mended, many } => retry(&many.or(name.into_iter().collect()), mended, cx),
+        Verb::Retry { name, mended, many } => {
+            retry(&many.or(name.into_iter().collect()), mended, cx)
+        }
         Verb::Drop { names, many, yes } => drop_all(&many.or(names), yes, cx),
     }
 }
@@ -140,20 +142,33 @@ fn list(which: Which, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     cx.route(&room);
     let all = rejected::list(&room, &which)?;
-    let newest = all.first().map(|newest| newest.seq).filter(|_| !cx.out.json);
+    let newest = all
+        .first()
+        .map(|newest| newest.seq)
+        .filter(|_| !cx.out.json);
     table::list(&mut cx.out, all, NONE, row)?;
     // Notes come after the data, also where both go to one place.
     cx.out.flush()?;
     if let Some(newest) = newest {
-        cx.out.note(&format!("details: `mailbag rejected show {newest}`"));
+        cx.out
+            .note(&format!("details: `mailbag rejected show {newest}`"));
     }
     Ok(Exit::Ok)
 }
 
 fn row(one: &Rejected) -> Vec<String> {
     let at = to_the_second(&one.refused_at);
-    let cells = [&format!("#{}", one.seq), &at, &one.agent, &one.name, &one.code, &one.what];
-    cells.map(|cell| sanitize::line(if cell.is_empty() { "-" } else { cell }).into_owned()).to_vec()
+    let cells = [
+        &format!("#{}", one.seq),
+        &at,
+        &one.agent,
+        &one.name,
+        &one.code,
+        &one.what,
+    ];
+    cells
+        .map(|cell| sanitize::line(if cell.is_empty() { "-" } else { cell }).into_owned())
+        .to_vec()
 }
 
 fn show(name: &str, cx: &mut Context) -> Result<Exit> {
@@ -164,11 +179,20 @@ fn show(name: &str, cx: &mut Context) -> Result<Exit> {
 
 fn print(shown: &Shown, out: &mut Output) -> Result<()> {
     let one = &shown.refused;
-    let place = one.file.as_ref().or(one.explanation.as_ref()).map(|path| path.display().to_string());
+    let place = one
+        .file
+        .as_ref()
+        .or(one.explanation.as_ref())
+        .map(|path| path.display().to_string());
     let heads = [
         ("number", format!("#{}", one.seq)),
         ("from", one.agent.clone()),
-        ("file", one.line.map_or(one.name.clone(), |line| format!("{}, line {line}", one.name))),
+        (
+            "file",
+            one.line.map_or(one.name.clone(), |line| {
+                format!("{}, line {line}", one.name)
+            }),
+        ),
         ("rejected", to_the_second(&one.refused_at)),
         ("kept as", place.unwrap_or_default()),
     ];
@@ -200,7 +224,10 @@ fn problems(problems: &[Problem], out: &mut Output) -> Result<()> {
         let code = out.paint(RED, &problem.code);
         out.line(format!("{code}  {}", sanitize::line(&text)))?;
         if let Some(example) = &problem.example {
-            out.line(format!("  for example: {}", sanitize::line(&example.to_string())))?;
+            out.line(format!(
+                "  for example: {}",
+                sanitize::line(&example.to_string())
+            ))?;
         }
     }
     Ok(())
@@ -210,14 +237,22 @@ fn retry(which: &Which, mended: Option<PathBuf>, cx: &mut Context) -> Result<Exi
     let content = mended.as_deref().map(rejected::corrected).transpose()?;
     let retried = rejected::retry(&cx.room()?, which, content, cx.writer_wait())?;
     if !retried.is_empty() {
-        let names: Vec<String> = retried.iter().map(|one| one.file.display().to_string()).collect();
+        let names: Vec<String> = retried
+            .iter()
+            .map(|one| one.file.display().to_string())
+            .collect();
         cx.out.did(
             format!("put back as {}", names.join(", ")),
             "don't retry it; `mailbag status` and `mailbag rejected` show the result",
         );
     }
     let exit = match () {
-        () if retried.iter().any(|one| one.became == Some(Event::Rejected)) => Exit::BadData,
+        () if retried
+            .iter()
+            .any(|one| one.became == Some(Event::Rejected)) =>
+        {
+            Exit::BadData
+        }
         () if retried.iter().any(|one| one.became.is_none()) => Exit::TryAgain,
         () => Exit::Ok,
     };
@@ -238,10 +273,18 @@ fn became(one: &Retried) -> String {
         Some(Event::Accepted) if one.recipients.is_empty() => {
             format!("{head}: accepted as #{record}, without recipients")
         }
-        Some(Event::Accepted) => format!("{head}: accepted as #{record}, for {}", one.recipients.join(", ")),
-        Some(Event::Rejected) => format!("{head}: rejected again, as #{record}: `mailbag rejected show {record}`"),
+        Some(Event::Accepted) => format!(
+            "{head}: accepted as #{record}, for {}",
+            one.recipients.join(", ")
+        ),
+        Some(Event::Rejected) => {
+            format!("{head}: rejected again, as #{record}: `mailbag rejected show {record}`")
+        }
         Some(_) => format!("{head}: duplicate of an accepted message, not delivered again"),
-        None => format!("{head}: pending in {}; `mailbag status` shows the reason", one.file.display()),
+        None => format!(
+            "{head}: pending in {}; `mailbag status` shows the reason",
+            one.file.display()
+        ),
     }
 }
 
@@ -253,8 +296,14 @@ fn drop_all(which: &Which, yes: bool, cx: &mut Context) -> Result<Exit> {
         return Ok(Exit::Ok);
     }
     let removed = rejected::remove_all(&room, meant.clone())?;
-    for one in meant.iter().filter(|one| !removed.iter().any(|other| other.seq == one.seq)) {
-        cx.out.note(&format!("#{} of {} was sent again or removed before", one.seq, one.agent));
+    for one in meant
+        .iter()
+        .filter(|one| !removed.iter().any(|other| other.seq == one.seq))
+    {
+        cx.out.note(&format!(
+            "#{} of {} was sent again or removed before",
+            one.seq, one.agent
+        ));
     }
     cx.out.show(&removed, |out| match removed.len() {
         0 => {
@@ -277,10 +326,20 @@ fn confirmed(meant: &[Rejected], cx: &mut Context) -> Result<bool> {
     table::print(&mut cx.out, &meant.iter().map(row).collect::<Vec<_>>())?;
     cx.out.line(format!(
         "remove {}? [y/N]",
-        if meant.len() == 1 { "it".to_owned() } else { format!("all {}", meant.len()) }
+        if meant.len() == 1 {
+            "it".to_owned()
+        } else {
+            format!("all {}", meant.len())
+        }
     ))?;
     cx.out.flush()?;
     let mut answer = String::new();
-    std::io::stdin().lock().read_line(&mut answer).doing("read", "standard input")?;
-    Ok(matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    std::io::stdin()
+        .lock()
+        .read_line(&mut answer)
+        .doing("read", "standard input")?;
+    Ok(matches!(
+        answer.trim().to_ascii_lowercase().as_str(),
+        "y" | "yes"
+    ))
 }

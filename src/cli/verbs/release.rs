@@ -46,5 +46,16 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let owner = args.of.as_deref().unwrap_or(&who.name);
     let owner = mailbox(&room, &registry, owner, None).unwrap_or_else(|_| owner.to_owned());
     let subjects = claim::owned_subjects(&room, &here()?, &owner, &args.subjects)?;
-    decide(claim::ask(&room, &who, Ask::Release { subjects, of: args.of }, args.note)?, cx)
+    decide(
+        claim::ask(
+            &room,
+            &who,
+            Ask::Release {
+                subjects,
+                of: args.of,
+            },
+            args.note,
+        )?,
+        cx,
+    )
 }

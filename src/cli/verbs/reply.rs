@@ -44,12 +44,22 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     let draft = args.fields.draft(args.body, &cx.out)?;
     cx.route_waiting(&room);
-    let Reply { draft, left_out, answered } = reply(&room, &who, &args.id, args.all, draft)?;
+    let Reply {
+        draft,
+        left_out,
+        answered,
+    } = reply(&room, &who, &args.id, args.all, draft)?;
     if answered.kind == APPROVAL {
-        cx.out.warn(&format!("a reply decides nothing; to decide, run `mailbag decide {} OPTION`", answered.seq));
+        cx.out.warn(&format!(
+            "a reply decides nothing; to decide, run `mailbag decide {} OPTION`",
+            answered.seq
+        ));
     }
     if !left_out.is_empty() {
-        cx.out.warn(&format!("not sent to {}: retired or no longer registered", left_out.join(", ")));
+        cx.out.warn(&format!(
+            "not sent to {}: retired or no longer registered",
+            left_out.join(", ")
+        ));
     }
     send::send(&room, &who, draft, cx)
 }

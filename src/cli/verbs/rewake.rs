@@ -25,20 +25,29 @@ pub(crate) fn run(asked: Option<&str>, cx: &mut Context) -> Result<Exit> {
 }
 
 fn watch(asked: Option<&str>, cx: &mut Context) -> Result<Exit> {
-    let is_for_a_program = || std::env::var(ENTRYPOINT).is_ok_and(|entrypoint| entrypoint.starts_with("sdk"));
+    let is_for_a_program =
+        || std::env::var(ENTRYPOINT).is_ok_and(|entrypoint| entrypoint.starts_with("sdk"));
     if std::env::var(ATTENDED).map_or_else(|_| is_for_a_program(), |attended| attended == "0") {
         return Ok(Exit::Ok);
     }
-    let Some(event) = hook::read(Client::Claude)? else { return Ok(Exit::Ok) };
-    let Some(room) = hook::room(cx, &event) else { return Ok(Exit::Ok) };
+    let Some(event) = hook::read(Client::Claude)? else {
+        return Ok(Exit::Ok);
+    };
+    let Some(room) = hook::room(cx, &event) else {
+        return Ok(Exit::Ok);
+    };
     let caller = Caller::here(Client::Claude.as_str(), event.session.clone())?;
     let named = identity::named(asked);
-    let Some(mut wait) = IdleWait::begin(&room, &event, caller, named.as_ref())? else { return Ok(Exit::Ok) };
+    let Some(mut wait) = IdleWait::begin(&room, &event, caller, named.as_ref())? else {
+        return Ok(Exit::Ok);
+    };
     match wait.wait(&|e| cx.trouble(e))? {
         Ended::Over => Ok(Exit::Ok),
         Ended::Signal(signal) => wait.end_by(signal).map(|()| Exit::Ok),
         Ended::Mail(briefing) => {
-            cx.out.tell(&briefing.text).inspect_err(|_| wait.not_shown(&briefing))?;
+            cx.out
+                .tell(&briefing.text)
+                .inspect_err(|_| wait.not_shown(&briefing))?;
             wait.shown(&briefing)?;
             // Claude Code wakes the session at this status.
             Ok(Exit::Usage)

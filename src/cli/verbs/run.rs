@@ -62,8 +62,14 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     start_logging(args.log_format, cx);
     let room = open_or_make(cx)?;
-    let options = Options { once: args.once, poll: args.poll };
-    let carriers = args.links.then(|| Carriers::start(&room, &log_options(args.log_format, cx))).transpose()?;
+    let options = Options {
+        once: args.once,
+        poll: args.poll,
+    };
+    let carriers = args
+        .links
+        .then(|| Carriers::start(&room, &log_options(args.log_format, cx)))
+        .transpose()?;
     let mut company = Company::new((!args.once).then(|| room.clone()), say_ready);
     let passed = daemon::run(&room, &options, &mut company)?;
     drop((company, carriers));
@@ -73,7 +79,12 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         daemon::Passed::OwnerRoutes => (daemon::Tally::default(), None),
     };
     if !args.once {
-        tracing::info!(accepted = tally.accepted, copies = tally.copies, refused = tally.refused, "ended");
+        tracing::info!(
+            accepted = tally.accepted,
+            copies = tally.copies,
+            refused = tally.refused,
+            "ended"
+        );
     } else {
         let mut report = json!({
             "accepted": tally.accepted,
@@ -85,16 +96,22 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         if let Some(pid) = router {
             if !follow::ask_router(&room, cx.writer_wait()) {
                 room.check_progress()?;
-                cx.out.warn(&format!("the router, process {pid}, has not answered yet"));
+                cx.out
+                    .warn(&format!("the router, process {pid}, has not answered yet"));
             }
             report["router"] = pid.into();
             let text = format!("a router runs as process {pid}; it delivers pending messages");
             cx.out.show(&report, |out| out.done(text))?;
             return Ok(Exit::Ok);
         }
-        let (copies, duplicates) = (count(tally.copies, "copy"), count(tally.duplicates, "duplicate"));
+        let (copies, duplicates) = (
+            count(tally.copies, "copy"),
+            count(tally.duplicates, "duplicate"),
+        );
         let (accepted, rejected, pending) = (tally.accepted, tally.refused, tally.waiting);
-        let text = format!("{accepted} accepted, {copies}, {rejected} rejected, {duplicates}, {pending} pending");
+        let text = format!(
+            "{accepted} accepted, {copies}, {rejected} rejected, {duplicates}, {pending} pending"
+        );
         cx.out.show(&report, |out| out.done(text))?;
     }
     Ok(Exit::Ok)
@@ -106,7 +123,11 @@ fn log_options(format: Format, cx: &Context) -> Vec<&'static str> {
         Format::Text => "--log-format=text",
         Format::Json => "--log-format=json",
     };
-    let detail = if cx.out.quiet { vec!["--quiet"] } else { vec!["--verbose"; cx.verbose.into()] };
+    let detail = if cx.out.quiet {
+        vec!["--quiet"]
+    } else {
+        vec!["--verbose"; cx.verbose.into()]
+    };
     std::iter::once(format).chain(detail).collect()
 }
 
@@ -125,7 +146,11 @@ fn open_or_make(cx: &Context) -> Result<Room> {
 
 /// Logs the room and what is watched, and notifies the service manager if there is one.
 fn say_ready(ready: &Ready) {
-    let how = if ready.events { "by file events" } else { "every two seconds" };
+    let how = if ready.events {
+        "by file events"
+    } else {
+        "every two seconds"
+    };
     tracing::info!(
         "delivering in {}: {}, watching {} {how}",
         ready.room.display(),
@@ -157,7 +182,11 @@ impl Write for Tame {
         let line = text.trim_end_matches('\n');
         let tame = match self.0 {
             Format::Json => sanitize::json(line).into_owned(),
-            Format::Text => line.split(COLOUR).enumerate().map(|(n, part)| coloured(n > 0, part)).collect(),
+            Format::Text => line
+                .split(COLOUR)
+                .enumerate()
+                .map(|(n, part)| coloured(n > 0, part))
+                .collect(),
         };
         writeln!(std::io::stderr(), "{tame}").map(|()| event.len())
     }
@@ -171,7 +200,9 @@ impl Write for Tame {
 const COLOUR: &str = "\u{1b}[";
 
 fn coloured(follows: bool, part: &str) -> String {
-    let is_colour = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';').starts_with('m');
+    let is_colour = part
+        .trim_start_matches(|c: char| c.is_ascii_digit() || c == ';')
+        .starts_with('m');
     let before = match follows {
         true if is_colour => COLOUR.into(),
         true => sanitize::line(COLOUR),
@@ -187,14 +218,25 @@ pub(crate) fn log_to_stderr(cx: &Context) {
 
 fn log_from(level: LevelFilter, format: Format, cx: &Context) {
     let colour = anstream::AutoStream::choice(&std::io::stderr()) != anstream::ColorChoice::Never;
-    let logging = tracing_subscriber::fmt().with_max_level(level).with_writer(move || Tame(format)).with_target(false);
+    let logging = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(move || Tame(format))
+        .with_target(false);
     // It would tell of a line that it can't write by another one, and panic where that can't be written either.
     let logging = logging.log_internal_errors(false);
     // The client of NATS says of each connection what the carrier says of the link.
-    let ours = filter_fn(move |event| level == LevelFilter::TRACE || !event.target().starts_with("async_nats"));
+    let ours = filter_fn(move |event| {
+        level == LevelFilter::TRACE || !event.target().starts_with("async_nats")
+    });
     let started = match format {
         Format::Text => logging.with_ansi(colour).finish().with(ours).try_init(),
-        Format::Json => logging.json().flatten_event(true).with_ansi(false).finish().with(ours).try_init(),
+        Format::Json => logging
+            .json()
+            .flatten_event(true)
+            .with_ansi(false)
+            .finish()
+            .with(ours)
+            .try_init(),
     };
     if let Err(e) = started {
         cx.out.warn(&format!("can't log: {e}"));

@@ -65,8 +65,15 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 fn of_output(command: &str) -> Result<&'static str> {
     schema::output(command).ok_or_else(|| {
         let near = nearest(command, OUTPUTS.iter().map(|(name, _)| *name));
-        let cure = if near.is_empty() { String::new() } else { format!("did you mean {}? ", near.join(", ")) };
+        let cure = if near.is_empty() {
+            String::new()
+        } else {
+            format!("did you mean {}? ", near.join(", "))
+        };
         let what = format!("no schema for the output of `{command}`");
-        Error::NotFound { what, cure: format!("{cure}run `mailbag schema --list` to see all") }
+        Error::NotFound {
+            what,
+            cure: format!("{cure}run `mailbag schema --list` to see all"),
+        }
     })
 }

@@ -52,10 +52,19 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     cx.route_waiting(&room);
     let filter = args.filters.filter(&room, cx)?;
     let scan = search(&room, pattern, filter)?;
-    let mut progress = Progress { started: Instant::now(), done: 0, total: scan.total(), said: None };
+    let mut progress = Progress {
+        started: Instant::now(),
+        done: 0,
+        total: scan.total(),
+        said: None,
+    };
     if cx.out.json {
         // Progress must not mix with JSON on the same terminal.
-        let stderr = if cx.out.is_terminal() { None } else { Some(cx.out.talk()) };
+        let stderr = if cx.out.is_terminal() {
+            None
+        } else {
+            Some(cx.out.talk())
+        };
         let blocks = scan.map(|block| block.map(|block| progress.take(block, stderr.as_ref())));
         let hits = blocks.flat_map(|found| match found {
             Ok(found) => found.into_iter().map(Ok).collect::<Vec<_>>(),
@@ -88,9 +97,21 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 /// A message in one line, with its first match.
 fn line(hit: &Hit, cx: &Context) -> String {
     let head = head(&View::from(&hit.past));
-    let Some(Match { field, before, text, after }) = hit.matches.first() else { return head };
-    let [field, before, text, after] = sanitize::pieces([&format!("{field}: "), before, text, after]);
-    format!("{head}  {field}{before}{}{after}", cx.out.paint(FOUND, &text))
+    let Some(Match {
+        field,
+        before,
+        text,
+        after,
+    }) = hit.matches.first()
+    else {
+        return head;
+    };
+    let [field, before, text, after] =
+        sanitize::pieces([&format!("{field}: "), before, text, after]);
+    format!(
+        "{head}  {field}{before}{}{after}",
+        cx.out.paint(FOUND, &text)
+    )
 }
 
 /// The progress of the search.
@@ -109,10 +130,15 @@ impl Progress {
         if !block.found.is_empty() && self.said.take().is_some() {
             talk.progress("");
         }
-        let is_due = self.said.unwrap_or(self.started).elapsed() > if self.said.is_some() { OFTEN } else { PATIENCE };
+        let is_due = self.said.unwrap_or(self.started).elapsed()
+            > if self.said.is_some() { OFTEN } else { PATIENCE };
         if block.found.is_empty() && is_due {
             let percent = self.done * 100 / self.total.max(1);
-            talk.progress(&format!("searched {} of {} MiB ({percent} %)", self.done >> 20, self.total >> 20));
+            talk.progress(&format!(
+                "searched {} of {} MiB ({percent} %)",
+                self.done >> 20,
+                self.total >> 20
+            ));
             self.said = Some(Instant::now());
         }
         block.found

@@ -106,7 +106,10 @@ pub(crate) fn send(room: &Room, who: &Who, draft: Draft, cx: &mut Context) -> Re
             cx.out.ahead(|out| out.line(&sent.id))?;
         }
         if !sent.copied.is_empty() {
-            cx.out.note(&format!("copied into the message: {}", sent.copied.join(", ")));
+            cx.out.note(&format!(
+                "copied into the message: {}",
+                sent.copied.join(", ")
+            ));
         }
         Ok(())
     })?;
@@ -119,14 +122,24 @@ pub(crate) fn send(room: &Room, who: &Who, draft: Draft, cx: &mut Context) -> Re
         }
         Ok(())
     })?;
-    Ok(if posted.has_no_recipient() { Exit::NotFound } else { Exit::Ok })
+    Ok(if posted.has_no_recipient() {
+        Exit::NotFound
+    } else {
+        Exit::Ok
+    })
 }
 
 fn draft(args: Args, cx: &Context) -> Result<Draft> {
     let (to, last) = words(args.words);
     let body_is_last_word = last.as_deref().is_some_and(|word| word != "-");
     let draft = args.fields.draft(last, &cx.out)?;
-    Ok(Draft { to, body_is_last_word, thread: args.thread, reply_to: args.reply_to, ..draft })
+    Ok(Draft {
+        to,
+        body_is_last_word,
+        thread: args.thread,
+        reply_to: args.reply_to,
+        ..draft
+    })
 }
 
 /// Separates the last word, which is the body, from the addresses.
@@ -163,7 +176,10 @@ impl Fields {
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').filter(|(key, _)| !key.is_empty()).ok_or("expected KEY=VALUE")?;
+    let (key, value) = text
+        .split_once('=')
+        .filter(|(key, _)| !key.is_empty())
+        .ok_or("expected KEY=VALUE")?;
     Ok((key.to_owned(), value.to_owned()))
 }
 
@@ -174,7 +190,10 @@ pub(crate) fn piped(out: &Output) -> Result<String> {
     }
     let bytes = stdin()?;
     let mut text = String::from_utf8(bytes).map_err(|e| Error::Usage {
-        what: format!("standard input is not UTF-8 at byte {}", e.utf8_error().valid_up_to()),
+        what: format!(
+            "standard input is not UTF-8 at byte {}",
+            e.utf8_error().valid_up_to()
+        ),
         cure: "convert it, for example with iconv, or attach a file of the room's context/".into(),
     })?;
     if text.ends_with('\n') {
@@ -190,6 +209,10 @@ pub(crate) fn piped(out: &Output) -> Result<String> {
 pub(crate) fn stdin() -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let most = limits::MESSAGE_BYTES_MOST + 1;
-    std::io::stdin().lock().take(most).read_to_end(&mut bytes).doing("read", "standard input")?;
+    std::io::stdin()
+        .lock()
+        .take(most)
+        .read_to_end(&mut bytes)
+        .doing("read", "standard input")?;
     Ok(bytes)
 }

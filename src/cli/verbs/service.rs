@@ -39,7 +39,13 @@ enum Verb {
         #[arg(long)]
         dry_run: bool,
         /// The service manager whose file is shown
-        #[arg(long, value_enum, value_name = "MANAGER", requires = "dry_run", hide = true)]
+        #[arg(
+            long,
+            value_enum,
+            value_name = "MANAGER",
+            requires = "dry_run",
+            hide = true
+        )]
         manager: Option<Named>,
     },
     /// Show whether the service is installed and runs
@@ -71,13 +77,19 @@ impl From<Named> for Manager {
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     match args.verb {
-        Verb::Install { dry_run: true, manager } => {
-            let planned = Service::of(&room, manager.map_or_else(Manager::here, Manager::from))?.plan()?;
+        Verb::Install {
+            dry_run: true,
+            manager,
+        } => {
+            let planned =
+                Service::of(&room, manager.map_or_else(Manager::here, Manager::from))?.plan()?;
             cx.out.show(&planned, |out| plan(&planned, out))?;
         }
         Verb::Install { .. } => {
             let done = Service::of(&room, Manager::here())?.install()?;
-            cx.out.show(&done, |out| changed(&done, out, "installed and started", "it runs already"))?;
+            cx.out.show(&done, |out| {
+                changed(&done, out, "installed and started", "it runs already")
+            })?;
         }
         Verb::Status => {
             let status = Service::of(&room, Manager::here())?.status()?;
@@ -85,20 +97,38 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         }
         Verb::Uninstall => {
             let done = Service::of(&room, Manager::here())?.uninstall()?;
-            cx.out.show(&done, |out| changed(&done, out, "stopped and removed", "it is not installed"))?;
+            cx.out.show(&done, |out| {
+                changed(&done, out, "stopped and removed", "it is not installed")
+            })?;
         }
     }
     Ok(Exit::Ok)
 }
 
 fn plan(planned: &Changed, out: &mut Output) -> Result<()> {
-    let what = if planned.changed { "would write" } else { "would not change" };
-    out.note(&format!("{what} {}", sanitize::line(&planned.file.to_string_lossy())));
-    planned.content.iter().flat_map(|content| content.lines()).try_for_each(|line| out.line(sanitize::line(line)))
+    let what = if planned.changed {
+        "would write"
+    } else {
+        "would not change"
+    };
+    out.note(&format!(
+        "{what} {}",
+        sanitize::line(&planned.file.to_string_lossy())
+    ));
+    planned
+        .content
+        .iter()
+        .flat_map(|content| content.lines())
+        .try_for_each(|line| out.line(sanitize::line(line)))
 }
 
 fn changed(done: &Changed, out: &mut Output, what: &str, otherwise: &str) -> Result<()> {
-    let Changed { service, file, changed, .. } = done;
+    let Changed {
+        service,
+        file,
+        changed,
+        ..
+    } = done;
     let file = file.to_string_lossy();
     out.done(match changed {
         true => format!("{what} {service}, {}", sanitize::line(&file)),
@@ -112,7 +142,10 @@ fn show(status: &Status, out: &mut Output) -> Result<()> {
         (false, _) => "not installed; `mailbag service install` installs it".to_owned(),
         (true, true) => format!("installed as {}", sanitize::line(&file)),
         (true, false) => {
-            format!("installed as {}, which is not what `mailbag service install` would write", sanitize::line(&file))
+            format!(
+                "installed as {}, which is not what `mailbag service install` would write",
+                sanitize::line(&file)
+            )
         }
     };
     let mut line = |name: &str, text: &str| {
@@ -122,13 +155,28 @@ fn show(status: &Status, out: &mut Output) -> Result<()> {
     line("service", &status.service)?;
     line("file", &installed)?;
     if let Some(running) = status.running.as_ref().filter(|_| status.installed) {
-        let since =
-            running.since.as_deref().map(|since| format!(" since {}", to_the_second(since))).unwrap_or_default();
-        let pid = running.pid.map(|pid| format!(", process {pid}")).unwrap_or_default();
+        let since = running
+            .since
+            .as_deref()
+            .map(|since| format!(" since {}", to_the_second(since)))
+            .unwrap_or_default();
+        let pid = running
+            .pid
+            .map(|pid| format!(", process {pid}"))
+            .unwrap_or_default();
         let restarts = running.restarts.filter(|restarts| *restarts > 0);
-        let restarts = restarts.map(|restarts| format!(", restarts: {restarts}")).unwrap_or_default();
+        let restarts = restarts
+            .map(|restarts| format!(", restarts: {restarts}"))
+            .unwrap_or_default();
         line("state", &format!("{}{since}{pid}{restarts}", running.state))?;
-        line("at login", if running.enabled { "starts" } else { "does not start" })?;
+        line(
+            "at login",
+            if running.enabled {
+                "starts"
+            } else {
+                "does not start"
+            },
+        )?;
     }
     if let Some(problem) = &status.problem {
         line("problem", problem)?;

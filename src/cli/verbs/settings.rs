@@ -20,11 +20,16 @@ pub(crate) struct Args {}
 
 pub(crate) fn run(_: Args, cx: &mut Context) -> Result<Exit> {
     let listing = cx.room()?.settings()?.listing();
-    cx.out.list(listing.into_iter().map(Ok), "", |out, setting| {
-        let doc = out.paint(DIM, &format!("# {} ({})", setting.doc, setting.source));
-        out.line(doc)?;
-        let mark = if setting.value.is_empty() { "# " } else { "" };
-        out.line(format!("{mark}{} = {}", setting.key, sanitize::line(&setting.value)))
-    })?;
+    cx.out
+        .list(listing.into_iter().map(Ok), "", |out, setting| {
+            let doc = out.paint(DIM, &format!("# {} ({})", setting.doc, setting.source));
+            out.line(doc)?;
+            let mark = if setting.value.is_empty() { "# " } else { "" };
+            out.line(format!(
+                "{mark}{} = {}",
+                setting.key,
+                sanitize::line(&setting.value)
+            ))
+        })?;
     Ok(Exit::Ok)
 }

@@ -45,13 +45,41 @@ pub(crate) struct Args {
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let who = args.identity.who(cx)?;
     let room = cx.room()?;
-    let Args { file, category, to, note, media_type, .. } = args;
-    let (artifact, sent) = share(&room, &who, Request { file, category, to, note, media_type })?;
-    cx.out.did(format!("{} is shared, and {}", artifact.file.display(), sent.written()), "do not share it again");
+    let Args {
+        file,
+        category,
+        to,
+        note,
+        media_type,
+        ..
+    } = args;
+    let (artifact, sent) = share(
+        &room,
+        &who,
+        Request {
+            file,
+            category,
+            to,
+            note,
+            media_type,
+        },
+    )?;
+    cx.out.did(
+        format!(
+            "{} is shared, and {}",
+            artifact.file.display(),
+            sent.written()
+        ),
+        "do not share it again",
+    );
     if artifact.renamed {
-        cx.out.note(&format!("another file has this name; the copy is {}", artifact.path));
+        cx.out.note(&format!(
+            "another file has this name; the copy is {}",
+            artifact.path
+        ));
     } else if artifact.already {
-        cx.out.note("the context already has this file; announced it again");
+        cx.out
+            .note("the context already has this file; announced it again");
     }
     cx.out.ahead(|out| {
         out.line(sanitize::line(&artifact.file.display().to_string()))?;

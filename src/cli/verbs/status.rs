@@ -48,10 +48,18 @@ fn summary(status: &Status, out: &mut Output) -> Result<()> {
         "router",
         match &status.router {
             Some(holder) if holder.mode == Mode::Run => {
-                format!("process {} since {}", holder.pid, to_the_second(&holder.since))
+                format!(
+                    "process {} since {}",
+                    holder.pid,
+                    to_the_second(&holder.since)
+                )
             }
             Some(holder) if holder.mode == Mode::Alongside => {
-                format!("process {} since {}, while it waits for mail", holder.pid, to_the_second(&holder.since))
+                format!(
+                    "process {} since {}, while it waits for mail",
+                    holder.pid,
+                    to_the_second(&holder.since)
+                )
             }
             Some(holder) => format!("process {}, for one pass", holder.pid),
             None => "not running; commands that send or read deliver".to_owned(),
@@ -71,40 +79,89 @@ fn summary(status: &Status, out: &mut Output) -> Result<()> {
     )?;
     let claims = &status.claims;
     if *claims != Counts::default() {
-        let waiting = format!("{} waiting, {}", claims.waiting, count_of(claims.offers, "open offer"));
+        let waiting = format!(
+            "{} waiting, {}",
+            claims.waiting,
+            count_of(claims.offers, "open offer")
+        );
         head("claims", format!("{} owned, {waiting}", claims.owned))?;
     }
     if let Some(oldest) = &status.needs_human.oldest {
         let count = count_of(status.needs_human.items, "item");
-        head("needs human", format!("{count}, oldest {} ago; see `mailbag pending --as human`", age(oldest)))?;
+        head(
+            "needs human",
+            format!(
+                "{count}, oldest {} ago; see `mailbag pending --as human`",
+                age(oldest)
+            ),
+        )?;
     }
     if let Some(oldest) = &status.questions.oldest {
         let (open, oldest) = (status.questions.items, age(oldest));
-        head("questions", format!("{open} open, oldest {oldest} ago; see `mailbag digest`"))?;
+        head(
+            "questions",
+            format!("{open} open, oldest {oldest} ago; see `mailbag digest`"),
+        )?;
     }
     if counts.decisions > 0 {
-        head("decisions", format!("{}; see `mailbag digest`", counts.decisions))?;
+        head(
+            "decisions",
+            format!("{}; see `mailbag digest`", counts.decisions),
+        )?;
     }
     let total: usize = status.unread.values().sum();
-    let each: Vec<String> = status.unread.iter().map(|(agent, count)| format!("{agent} {count}")).collect();
-    head("unread", if total == 0 { "none".into() } else { format!("{total}: {}", each.join(", ")) })?;
+    let each: Vec<String> = status
+        .unread
+        .iter()
+        .map(|(agent, count)| format!("{agent} {count}"))
+        .collect();
+    head(
+        "unread",
+        if total == 0 {
+            "none".into()
+        } else {
+            format!("{total}: {}", each.join(", "))
+        },
+    )?;
     head("pending", held_up(status))
 }
 
 /// How much is not delivered, by the reason.
 fn held_up(status: &Status) -> String {
     let counts = [
-        (status.waiting.iter().map(|waiting| waiting.files).sum(), "in outboxes"),
+        (
+            status.waiting.iter().map(|waiting| waiting.files).sum(),
+            "in outboxes",
+        ),
         (status.picked_up, "picked up"),
         (status.undelivered.len(), "undelivered"),
-        (status.links.iter().map(|link| link.waiting).sum(), "for other rooms"),
+        (
+            status.links.iter().map(|link| link.waiting).sum(),
+            "for other rooms",
+        ),
         (status.blocked.len(), "blocked"),
-        (status.unregistered.iter().map(|outbox| outbox.files).sum::<usize>(), "in unregistered outboxes"),
-        (status.rejected.iter().map(|rejected| rejected.files).sum(), "rejected"),
+        (
+            status
+                .unregistered
+                .iter()
+                .map(|outbox| outbox.files)
+                .sum::<usize>(),
+            "in unregistered outboxes",
+        ),
+        (
+            status.rejected.iter().map(|rejected| rejected.files).sum(),
+            "rejected",
+        ),
     ];
     let some = counts.into_iter().filter(|(count, _)| *count > 0);
-    let some: Vec<String> = some.map(|(count, what)| format!("{count} {what}")).collect();
-    if some.is_empty() { "none".into() } else { some.join(", ") }
+    let some: Vec<String> = some
+        .map(|(count, what)| format!("{count} {what}"))
+        .collect();
+    if some.is_empty() {
+        "none".into()
+    } else {
+        some.join(", ")
+    }
 }
 
 fn problems(status: &Status, out: &mut Output) -> Result<()> {
@@ -117,27 +174,55 @@ fn problems(status: &Status, out: &mut Output) -> Result<()> {
     }
     for blocked in &status.blocked {
         let since = to_the_second(&blocked.since);
-        say(out, YELLOW, "blocked", &format!("{}: {} (since {since})", blocked.what, blocked.reason))?;
+        say(
+            out,
+            YELLOW,
+            "blocked",
+            &format!("{}: {} (since {since})", blocked.what, blocked.reason),
+        )?;
         cure(out, &blocked.cure)?;
     }
     for link in status.links.iter().filter(|link| link.waiting > 0) {
         let since = link.oldest.as_deref().map(age).unwrap_or_default();
-        let text =
-            format!("{}: {} not confirmed there, the oldest for {since}", link.tag, count_of(link.waiting, "item"));
-        say(out, if link.is_down() { YELLOW } else { PLAIN }, "link", &text)?;
+        let text = format!(
+            "{}: {} not confirmed there, the oldest for {since}",
+            link.tag,
+            count_of(link.waiting, "item")
+        );
+        say(
+            out,
+            if link.is_down() { YELLOW } else { PLAIN },
+            "link",
+            &text,
+        )?;
         cure(out, &format!("mailbag link status {}", link.tag))?;
     }
     for outbox in &status.unregistered {
         let count = count_of(outbox.files, "file");
-        say(out, YELLOW, "unknown", &format!("outbox/{} has {count}, but {}", outbox.agent, outbox.why))?;
+        say(
+            out,
+            YELLOW,
+            "unknown",
+            &format!("outbox/{} has {count}, but {}", outbox.agent, outbox.why),
+        )?;
         cure(out, &outbox.cure)?;
     }
     for Startable { agent, program, .. } in &status.not_agreed {
-        say(out, YELLOW, "not trusted", &format!("{agent} is not woken: you have not trusted {program}"))?;
+        say(
+            out,
+            YELLOW,
+            "not trusted",
+            &format!("{agent} is not woken: you have not trusted {program}"),
+        )?;
         cure(out, "mailbag trust")?;
     }
     for GuardedSetting { key, value } in &status.withheld {
-        say(out, YELLOW, "not trusted", &format!("{key} has no effect: you have not trusted {value}"))?;
+        say(
+            out,
+            YELLOW,
+            "not trusted",
+            &format!("{key} has no effect: you have not trusted {value}"),
+        )?;
         cure(out, "mailbag trust")?;
     }
     for one in &status.unloaded {
@@ -145,9 +230,18 @@ fn problems(status: &Status, out: &mut Output) -> Result<()> {
         cure(out, &one.cure)?;
     }
     for stale in &status.stale {
-        let seen =
-            stale.last_seen.as_deref().map_or("never seen".into(), |seen| format!("seen {}", to_the_second(seen)));
-        say(out, YELLOW, "stale", &format!("{} has {} unread, {seen}", stale.id, stale.unread))?;
+        let seen = stale
+            .last_seen
+            .as_deref()
+            .map_or("never seen".into(), |seen| {
+                format!("seen {}", to_the_second(seen))
+            });
+        say(
+            out,
+            YELLOW,
+            "stale",
+            &format!("{} has {} unread, {seen}", stale.id, stale.unread),
+        )?;
         cure(out, "mailbag who")?;
     }
     Ok(())
@@ -156,11 +250,26 @@ fn problems(status: &Status, out: &mut Output) -> Result<()> {
 fn pending(status: &Status, out: &mut Output) -> Result<()> {
     for waiting in &status.waiting {
         let count = count_of(waiting.files, "file");
-        say(out, PLAIN, "pending", &format!("{count} in outbox/{}, first {}", waiting.agent, waiting.first))?;
+        say(
+            out,
+            PLAIN,
+            "pending",
+            &format!(
+                "{count} in outbox/{}, first {}",
+                waiting.agent, waiting.first
+            ),
+        )?;
     }
     for copy in &status.undelivered {
-        let Undelivered { seq, id, from, to, .. } = copy;
-        say(out, YELLOW, "undelivered", &format!("#{seq} ({id}) from {from} to {to}"))?;
+        let Undelivered {
+            seq, id, from, to, ..
+        } = copy;
+        say(
+            out,
+            YELLOW,
+            "undelivered",
+            &format!("#{seq} ({id}) from {from} to {to}"),
+        )?;
         cure(out, &copy.cure)?;
     }
     for rejected in &status.rejected {
@@ -168,10 +277,19 @@ fn pending(status: &Status, out: &mut Output) -> Result<()> {
             out,
             YELLOW,
             "rejected",
-            &format!("{} of {}, newest first:", count_of(rejected.files, "file"), rejected.agent),
+            &format!(
+                "{} of {}, newest first:",
+                count_of(rejected.files, "file"),
+                rejected.agent
+            ),
         )?;
         for rejection in &rejected.newest {
-            say(out, PLAIN, "", &format!("{}: {}", rejection.file.display(), rejection.what))?;
+            say(
+                out,
+                PLAIN,
+                "",
+                &format!("{}: {}", rejection.file.display(), rejection.what),
+            )?;
             cure(out, &rejection.cure)?;
         }
     }
@@ -195,7 +313,10 @@ fn unloaded(one: &Unloaded) -> String {
         Some(argv) => format!("{} is started instead", argv[0]),
         None => "its mail waits until the session is opened".to_owned(),
     };
-    format!("{}: {why}; Codex wakes only a session that is open in a terminal or in its daemon; {instead}", one.agent)
+    format!(
+        "{}: {why}; Codex wakes only a session that is open in a terminal or in its daemon; {instead}",
+        one.agent
+    )
 }
 
 /// The command that fixes a problem, below the problem.

@@ -35,7 +35,12 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = waiting::span)]
     lease: Duration,
     /// Holder of the lease; default: the parent process
-    #[arg(long, value_name = "NAME", env = "MAILBAG_HOLDER", hide_env_values = true)]
+    #[arg(
+        long,
+        value_name = "NAME",
+        env = "MAILBAG_HOLDER",
+        hide_env_values = true
+    )]
     holder: Option<String>,
     /// Timeout to wait for a message; default: no wait
     #[arg(long, value_name = "TIME", value_parser = waiting::span)]
@@ -59,18 +64,29 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         }
         let (Some((wait, until)), Some(waiting_for_mail)) = (until, &mut waiter) else {
             let cure = "wait for a message with --wait TIME".to_owned();
-            return Err(Error::NotFound { what: format!("no message to lease in the inbox of {agent}"), cure });
+            return Err(Error::NotFound {
+                what: format!("no message to lease in the inbox of {agent}"),
+                cure,
+            });
         };
         // A message whose lease expires meanwhile can be leased again.
-        let next = taking.next.and_then(|next| Instant::now().checked_add(next));
+        let next = taking
+            .next
+            .and_then(|next| Instant::now().checked_add(next));
         match waiting_for_mail.wait([until, next].into_iter().flatten().min()) {
             Wakeup::Changed => {}
             Wakeup::Removed(e) => return Err(e),
             Wakeup::Trouble(e) => cx.trouble(&e),
-            Wakeup::Signal(signal) => return waiter.map_or(Ok(Exit::Ok), |waiter| waiting::end_by(signal, waiter)),
+            Wakeup::Signal(signal) => {
+                return waiter.map_or(Ok(Exit::Ok), |waiter| waiting::end_by(signal, waiter));
+            }
             Wakeup::TimedOut if until.is_some_and(|until| until <= Instant::now()) => {
                 let what = format!("no message to lease in the inbox of {agent}");
-                return Err(waiting::too_late(&what, wait, "wait again, or longer with --wait"));
+                return Err(waiting::too_late(
+                    &what,
+                    wait,
+                    "wait again, or longer with --wait",
+                ));
             }
             Wakeup::TimedOut => {}
         }
@@ -80,18 +96,27 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 fn tell(lapsed: &Lapsed, cx: &Context) {
     let holder = sanitize::line(lapsed.holder.as_deref().unwrap_or("an unknown process"));
     let (file, until) = (sanitize::line(&lapsed.file), to_the_second(&lapsed.until));
-    cx.out.warn(&format!("returned {file} to the inbox: the lease of {holder} expired at {until}"));
+    cx.out.warn(&format!(
+        "returned {file} to the inbox: the lease of {holder} expired at {until}"
+    ));
 }
 
 /// Shows the leased message. If it cannot be shown, it returns to the inbox.
-fn hand(room: &Room, agent: &str, handed: &Handed, given_back: &[Lapsed], cx: &mut Context) -> Result<Exit> {
+fn hand(
+    room: &Room,
+    agent: &str,
+    handed: &Handed,
+    given_back: &[Lapsed],
+    cx: &mut Context,
+) -> Result<Exit> {
     let shown = show(handed, given_back, cx);
     if shown.is_err() {
         take::put_back(room, agent, &handed.mail.name)?;
     }
     shown?;
     let until = to_the_second(&handed.lease.until);
-    cx.out.note(&format!("leased by {} until {until}", handed.lease.holder));
+    cx.out
+        .note(&format!("leased by {} until {until}", handed.lease.holder));
     Ok(Exit::Ok)
 }
 
@@ -102,6 +127,8 @@ fn show(handed: &Handed, given_back: &[Lapsed], cx: &mut Context) -> Result<()> 
         "file": handed.mail.file.to_string_lossy(),
         "given_back": given_back,
     });
-    cx.out.show(&report, |out| read::show_each(std::slice::from_ref(&handed.mail), out))?;
+    cx.out.show(&report, |out| {
+        read::show_each(std::slice::from_ref(&handed.mail), out)
+    })?;
     cx.out.flush()
 }

@@ -45,14 +45,23 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let looker = args.identity.looker(cx, &room)?;
     cx.route_waiting(&room);
     let asker = looker.as_deref().unwrap_or(id::HUMAN);
-    let messages = thread(&room, &identity::viewer(&room, asker)?, &args.name, args.last)?;
+    let messages = thread(
+        &room,
+        &identity::viewer(&room, asker)?,
+        &args.name,
+        args.last,
+    )?;
     let mut is_first = true;
-    cx.out.list(whole(&messages).map(Ok), "no matching messages", |out, Whole { past, .. }| {
-        if !std::mem::take(&mut is_first) {
-            out.line("")?;
-        }
-        show(past, &messages, out)
-    })?;
+    cx.out.list(
+        whole(&messages).map(Ok),
+        "no matching messages",
+        |out, Whole { past, .. }| {
+            if !std::mem::take(&mut is_first) {
+                out.line("")?;
+            }
+            show(past, &messages, out)
+        },
+    )?;
     Ok(Exit::Ok)
 }
 
@@ -60,12 +69,18 @@ fn show(past: &LoggedMessage, all: &[LoggedMessage], out: &mut Output) -> Result
     let view = View::from(past);
     let head = out.paint(BOLD, &head(&view));
     out.line(head)?;
-    let waits = if view.requires_response { "  requires a response" } else { "" };
+    let waits = if view.requires_response {
+        "  requires a response"
+    } else {
+        ""
+    };
     let mut facts = format!("{INDENT}{}  {}{waits}", view.kind, view.id);
     if let Some(reference) = &past.in_reply_to {
         facts += &format!("  answers {reference}");
         let is_here = |other: &LoggedMessage| {
-            other.name() == *reference || other.id == *reference || other.seq.to_string() == *reference
+            other.name() == *reference
+                || other.id == *reference
+                || other.seq.to_string() == *reference
         };
         if !all.iter().any(is_here) {
             facts += " (not in this list)";
@@ -82,7 +97,11 @@ fn show(past: &LoggedMessage, all: &[LoggedMessage], out: &mut Output) -> Result
         frame::text(out, body, INDENT)?;
     }
     for attachment in view.attachments() {
-        frame::dim(out, &format!("{INDENT}attached: {}", attachment.name()), INDENT)?;
+        frame::dim(
+            out,
+            &format!("{INDENT}attached: {}", attachment.name()),
+            INDENT,
+        )?;
     }
     Ok(())
 }

@@ -78,7 +78,10 @@ fn list(cx: &mut Context) -> Result<Exit> {
     let topics = topic::list(&room.registry()?);
     table::list(&mut cx.out, topics, "no topics with subscribers", |topic| {
         let followers = sanitize::line(&topic.followers.join(", ")).into_owned();
-        vec![sanitize::line(&format!("#{}", topic.topic)).into_owned(), followers]
+        vec![
+            sanitize::line(&format!("#{}", topic.topic)).into_owned(),
+            followers,
+        ]
     })?;
     Ok(Exit::Ok)
 }
@@ -87,7 +90,12 @@ fn follow(change: Change, follow: bool, cx: &mut Context) -> Result<Exit> {
     let who = change.identity.who(cx)?;
     let room = cx.room()?;
     let sent = topic::change(&room, &who, follow, &change.topics)?;
-    let posted: Vec<Posted> = sent.into_iter().map(|sent| cx.deliver(&room, sent)).collect::<Result<_>>()?;
-    cx.out.list(posted.into_iter().map(Ok), "", |out, posted| out.line(&posted.sent.id))?;
+    let posted: Vec<Posted> = sent
+        .into_iter()
+        .map(|sent| cx.deliver(&room, sent))
+        .collect::<Result<_>>()?;
+    cx.out.list(posted.into_iter().map(Ok), "", |out, posted| {
+        out.line(&posted.sent.id)
+    })?;
     Ok(Exit::Ok)
 }

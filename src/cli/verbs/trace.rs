@@ -37,7 +37,10 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
-    let asker = args.identity.looker(cx, &room)?.filter(|asker| asker != id::HUMAN);
+    let asker = args
+        .identity
+        .looker(cx, &room)?
+        .filter(|asker| asker != id::HUMAN);
     cx.route(&room);
     let trace = trace::trace(&room, asker.as_deref(), &args.id)?;
     cx.out.show(&trace, |out| show(&trace, out))?;
@@ -48,7 +51,12 @@ fn show(trace: &Trace, out: &mut Output) -> Result<()> {
     let about = trace.subject.as_deref().unwrap_or_default();
     let name = out.paint(BOLD, &format!("{}/{}", trace.from, trace.id));
     let at = to_the_second(&trace.accepted_at);
-    let head = format!("{name}  #{}  {}  {at}  {}", trace.seq, sanitize::line(&trace.kind), sanitize::line(about));
+    let head = format!(
+        "{name}  #{}  {}  {at}  {}",
+        trace.seq,
+        sanitize::line(&trace.kind),
+        sanitize::line(about)
+    );
     out.line(head)?;
     if let Some(Claimed { what, now }) = &trace.claim {
         let now = match now {
@@ -61,18 +69,35 @@ fn show(trace: &Trace, out: &mut Output) -> Result<()> {
         out.line(format!("{}{now}", sanitize::line(what)))?;
     }
     if let Some(sent) = &trace.sent {
-        out.line(format!("original: {}", sanitize::line(&sent.to_string_lossy())))?;
+        out.line(format!(
+            "original: {}",
+            sanitize::line(&sent.to_string_lossy())
+        ))?;
     }
     for recipient in &trace.recipients {
         show_recipient(recipient, out)?;
     }
     for answer in &trace.answers {
-        let what = answer.option.as_ref().map_or("answered".to_owned(), |option| format!("decided: {option},"));
+        let what = answer
+            .option
+            .as_ref()
+            .map_or("answered".to_owned(), |option| {
+                format!("decided: {option},")
+            });
         let text = format!("{what} by {}/{}  #{}", answer.from, answer.id, answer.seq);
-        out.line(format!("{}  {}", to_the_second(&answer.at), sanitize::line(&text)))?;
+        out.line(format!(
+            "{}  {}",
+            to_the_second(&answer.at),
+            sanitize::line(&text)
+        ))?;
     }
     for told in &trace.told {
-        out.line(format!("{}  notice to {}: {}", to_the_second(&told.at), told.agent, told.what))?;
+        out.line(format!(
+            "{}  notice to {}: {}",
+            to_the_second(&told.at),
+            told.agent,
+            told.what
+        ))?;
     }
     if trace.recipients.is_empty() {
         out.note("no recipients: the message is only in its channel");
@@ -82,11 +107,23 @@ fn show(trace: &Trace, out: &mut Output) -> Result<()> {
 
 fn show_recipient(recipient: &Recipient, out: &mut Output) -> Result<()> {
     let name = out.paint(BOLD, &recipient.agent);
-    let via = if recipient.via == "direct" { String::new() } else { format!(" (via {})", recipient.via) };
-    let now = recipient.now.as_ref().map(|now| format!(" (now {now})")).unwrap_or_default();
+    let via = if recipient.via == "direct" {
+        String::new()
+    } else {
+        format!(" (via {})", recipient.via)
+    };
+    let now = recipient
+        .now
+        .as_ref()
+        .map(|now| format!(" (now {now})"))
+        .unwrap_or_default();
     out.line(format!("{name}{now}{via}: {}", recipient.status.as_str()))?;
     for step in &recipient.statuses {
-        let at = step.at.as_deref().map(to_the_second).unwrap_or_else(|| "just now".into());
+        let at = step
+            .at
+            .as_deref()
+            .map(to_the_second)
+            .unwrap_or_else(|| "just now".into());
         let at = out.paint(DIM, &format!("{at:<20}"));
         out.line(format!("  {at}  {}", said(step, &recipient.agent)))?;
     }
@@ -98,12 +135,25 @@ fn show_recipient(recipient: &Recipient, out: &mut Output) -> Result<()> {
 }
 
 fn woken(wake: &WakeRecord) -> String {
-    let why = wake.why.as_deref().map(|why| format!(": {why}")).unwrap_or_default();
+    let why = wake
+        .why
+        .as_deref()
+        .map(|why| format!(": {why}"))
+        .unwrap_or_default();
     sanitize::line(&format!("wake {}{why}", wake.step.as_str())).into_owned()
 }
 
 fn said(step: &Step, agent: &str) -> String {
-    let by = step.by.as_deref().filter(|by| *by != agent).map(|by| format!(" by {by}")).unwrap_or_default();
-    let note = step.note.as_deref().map(|note| format!(": {note}")).unwrap_or_default();
+    let by = step
+        .by
+        .as_deref()
+        .filter(|by| *by != agent)
+        .map(|by| format!(" by {by}"))
+        .unwrap_or_default();
+    let note = step
+        .note
+        .as_deref()
+        .map(|note| format!(": {note}"))
+        .unwrap_or_default();
     sanitize::line(&format!("{}{by}{note}", step.status.as_str())).into_owned()
 }

@@ -74,7 +74,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     if args.revoke {
         let revoked = trust::revoke(asked.as_deref(), &from)?;
         cx.out.show(&json!({ "revoked": revoked }), |out| {
-            let mut paths = revoked.iter().map(|consent| sanitize::line(&consent.identity.path));
+            let mut paths = revoked
+                .iter()
+                .map(|consent| sanitize::line(&consent.identity.path));
             paths.try_for_each(|path| out.line(format!("revoked for {path}")))
         })?;
         return Ok(Exit::Ok);
@@ -97,16 +99,33 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         links: before.open_links().cloned().collect(),
         settings: before.settings.clone(),
     };
-    let agreed = if args.yes { Some(all()) } else { ask(&before, cx)? };
-    if let Some(Agreed { programs, links, settings }) = &agreed {
+    let agreed = if args.yes {
+        Some(all())
+    } else {
+        ask(&before, cx)?
+    };
+    if let Some(Agreed {
+        programs,
+        links,
+        settings,
+    }) = &agreed
+    {
         trust::agree(&before, programs, links, settings)?;
     }
     if cx.out.json {
         cx.out.json(&trust::look(asked.as_deref(), &from)?)?;
     } else {
-        cx.out.line(if agreed.is_some() { "trusted" } else { "not trusted" })?;
+        cx.out.line(if agreed.is_some() {
+            "trusted"
+        } else {
+            "not trusted"
+        })?;
     }
-    Ok(if agreed.is_some() { Exit::Ok } else { Exit::Error })
+    Ok(if agreed.is_some() {
+        Exit::Ok
+    } else {
+        Exit::Error
+    })
 }
 
 /// Everything that the person trusts in a room.
@@ -129,19 +148,28 @@ fn ask(standing: &RoomTrust, cx: &mut Context) -> Result<Option<Agreed>> {
         return Ok(None);
     }
     let mut programs: Vec<Startable> = standing.open().cloned().collect();
-    if !programs.is_empty() && !asks("Let `mailbag run` start the programs that are not trusted yet?")? {
+    if !programs.is_empty()
+        && !asks("Let `mailbag run` start the programs that are not trusted yet?")?
+    {
         programs.clear();
     }
     let mut links: Vec<Connectable> = standing.open_links().cloned().collect();
-    if !links.is_empty() && !asks("Let `mailbag link run` connect over the links that are not trusted yet?")? {
+    if !links.is_empty()
+        && !asks("Let `mailbag link run` connect over the links that are not trusted yet?")?
+    {
         links.clear();
     }
     let mut settings = standing.settings.clone();
     if !settings.is_empty() && !asks("Let the settings that are not trusted yet take effect?")? {
         settings.clear();
     }
-    let is_any = !standing.trusted || !programs.is_empty() || !links.is_empty() || !settings.is_empty();
-    Ok(is_any.then_some(Agreed { programs, links, settings }))
+    let is_any =
+        !standing.trusted || !programs.is_empty() || !links.is_empty() || !settings.is_empty();
+    Ok(is_any.then_some(Agreed {
+        programs,
+        links,
+        settings,
+    }))
 }
 
 /// Pins the person's decision key, after a question if another key is pinned.
@@ -154,7 +182,9 @@ fn pin_decision_key(asked: Option<PathBuf>, cx: &mut Context) -> Result<Exit> {
     let keys = approval::pinned_keys(&room)?;
     let own = signature::short(&keys.own);
     let said = match keys.pinned.as_deref() {
-        Some(pinned) if pinned == keys.own => format!("your decision key {own} is already pinned in this room"),
+        Some(pinned) if pinned == keys.own => {
+            format!("your decision key {own} is already pinned in this room")
+        }
         Some(pinned) => {
             let question = format!(
                 "Replace the decision key {}, pinned in this room, by yours, {own}? All agents are notified.",
@@ -168,24 +198,40 @@ fn pin_decision_key(asked: Option<PathBuf>, cx: &mut Context) -> Result<Exit> {
                 }
                 None => {
                     return Err(Error::Usage {
-                        what: "cannot ask whether to replace the pinned key without a terminal".into(),
+                        what: "cannot ask whether to replace the pinned key without a terminal"
+                            .into(),
                         cure: "run `mailbag trust --decision-key` at a terminal".into(),
                     });
                 }
             }
-            format!("your decision key {own} replaces {} in this room", signature::short(pinned))
+            format!(
+                "your decision key {own} replaces {} in this room",
+                signature::short(pinned)
+            )
         }
         None => {
             approval::pin_own_key(&room)?;
             format!("your decision key {own} is now pinned in this room")
         }
     };
-    cx.out.show(&PinnedKeys { pinned: Some(keys.own.clone()), ..keys }, |out| out.done(&said))?;
+    cx.out.show(
+        &PinnedKeys {
+            pinned: Some(keys.own.clone()),
+            ..keys
+        },
+        |out| out.done(&said),
+    )?;
     Ok(Exit::Ok)
 }
 
 fn show(standing: &RoomTrust, out: &mut Output) -> Result<()> {
-    let RoomTrust { identity, owner_name, own, trusted, .. } = standing;
+    let RoomTrust {
+        identity,
+        owner_name,
+        own,
+        trusted,
+        ..
+    } = standing;
     let whose = match (own, trusted) {
         (true, _) => "you".to_owned(),
         (false, true) => format!("{owner_name}; you trust the room"),
@@ -196,18 +242,39 @@ fn show(standing: &RoomTrust, out: &mut Output) -> Result<()> {
         out.line(format!("{name} {}", sanitize::line(value)))?;
     }
     for startable in &standing.programs {
-        let (style, word) = if startable.agreed { (BOLD, "trusted") } else { (YELLOW, "not trusted") };
-        let (name, word) = (out.paint(BOLD, &format!("{:<8}", "program")), out.paint(style, word));
+        let (style, word) = if startable.agreed {
+            (BOLD, "trusted")
+        } else {
+            (YELLOW, "not trusted")
+        };
+        let (name, word) = (
+            out.paint(BOLD, &format!("{:<8}", "program")),
+            out.paint(style, word),
+        );
         let program = startable.program.to_string();
-        out.line(format!("{name} {} for {}: {word}", sanitize::line(&program), sanitize::line(&startable.agent)))?;
+        out.line(format!(
+            "{name} {} for {}: {word}",
+            sanitize::line(&program),
+            sanitize::line(&startable.agent)
+        ))?;
     }
     for link in &standing.links {
-        let (style, word) = if link.agreed { (BOLD, "trusted") } else { (YELLOW, "not trusted") };
-        let (name, word) = (out.paint(BOLD, &format!("{:<8}", "link")), out.paint(style, word));
+        let (style, word) = if link.agreed {
+            (BOLD, "trusted")
+        } else {
+            (YELLOW, "not trusted")
+        };
+        let (name, word) = (
+            out.paint(BOLD, &format!("{:<8}", "link")),
+            out.paint(style, word),
+        );
         out.line(format!("{name} {}: {word}", connection(&link.connection)))?;
     }
     for setting in &standing.settings {
-        let (name, word) = (out.paint(BOLD, &format!("{:<8}", "setting")), out.paint(YELLOW, "not trusted"));
+        let (name, word) = (
+            out.paint(BOLD, &format!("{:<8}", "setting")),
+            out.paint(YELLOW, "not trusted"),
+        );
         let text = format!("{} = {}", setting.key, setting.value);
         out.line(format!("{name} {}: {word}", sanitize::line(&text)))?;
     }
@@ -216,21 +283,39 @@ fn show(standing: &RoomTrust, out: &mut Output) -> Result<()> {
 
 /// A connection in words.
 fn connection(connection: &Connection) -> String {
-    let Connection { link, carrier, address, known_as, credentials, ca } = connection;
+    let Connection {
+        link,
+        carrier,
+        address,
+        known_as,
+        credentials,
+        ca,
+    } = connection;
     let known_as = known_as.as_deref().unwrap_or("(no tag)");
     let file = |name: &str, file: &Option<KeyFile>| {
         let content = |file: &KeyFile| {
-            file.sha256.as_deref().map_or("missing".to_owned(), |sha256| format!("sha256 {sha256:.12}"))
+            file.sha256
+                .as_deref()
+                .map_or("missing".to_owned(), |sha256| {
+                    format!("sha256 {sha256:.12}")
+                })
         };
-        file.as_ref().map(|file| format!(", with the {name} in {} ({})", file.path, content(file))).unwrap_or_default()
+        file.as_ref()
+            .map(|file| format!(", with the {name} in {} ({})", file.path, content(file)))
+            .unwrap_or_default()
     };
     let files = file("credentials", credentials) + &file("certificates", ca);
-    sanitize::line(&format!("{link} by {carrier} at {address}, as {known_as}{files}")).into_owned()
+    sanitize::line(&format!(
+        "{link} by {carrier} at {address}, as {known_as}{files}"
+    ))
+    .into_owned()
 }
 
 fn list(cx: &mut Context) -> Result<Exit> {
     let rooms = trust::list()?;
-    cx.out.show(&json!({ "rooms": rooms }), |out| table::print(out, &consents(&rooms)))?;
+    cx.out.show(&json!({ "rooms": rooms }), |out| {
+        table::print(out, &consents(&rooms))
+    })?;
     Ok(Exit::Ok)
 }
 
@@ -238,10 +323,20 @@ fn consents(rooms: &[Consent]) -> Vec<Vec<String>> {
     let rows = rooms.iter().flat_map(|room: &Consent| {
         let path = sanitize::line(&room.identity.path).into_owned();
         let owner = format!("of user {}", room.identity.owner);
-        let use_it = vec![path.clone(), owner, room.since.clone(), "use the room".to_owned()];
+        let use_it = vec![
+            path.clone(),
+            owner,
+            room.since.clone(),
+            "use the room".to_owned(),
+        ];
         let start = room.programs.iter().map(move |agreed| {
             let program = format!("start {}", agreed.program);
-            vec![path.clone(), String::new(), agreed.since.clone(), sanitize::line(&program).into_owned()]
+            vec![
+                path.clone(),
+                String::new(),
+                agreed.since.clone(),
+                sanitize::line(&program).into_owned(),
+            ]
         });
         let connect = room.links.iter().map({
             let path = sanitize::line(&room.identity.path).into_owned();

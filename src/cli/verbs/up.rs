@@ -91,7 +91,12 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     }
     let exit = if up.passed() { Exit::Ok } else { Exit::Error };
     if cx.out.json {
-        cx.out.json(&Report { up: &up, undo: args.undo, dry_run: args.dry_run, changed })?;
+        cx.out.json(&Report {
+            up: &up,
+            undo: args.undo,
+            dry_run: args.dry_run,
+            changed,
+        })?;
         return Ok(exit);
     }
     troubles(&up, cx)?;
@@ -124,31 +129,67 @@ fn show_room(room: &RoomStep, cx: &mut Context) -> Result<()> {
         RoomChange::Kept => "kept",
         RoomChange::Absent => return Ok(()),
     };
-    let why = room.why.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
+    let why = room
+        .why
+        .as_ref()
+        .map(|why| format!(" ({why})"))
+        .unwrap_or_default();
     step("room", &format!("{word} {}{why}", room.path.display()), cx)
 }
 
 fn show_client(client: &ClientStep, project: &Path, undo: bool, cx: &mut Context) -> Result<()> {
     let name = client.client.as_str();
     if client.files.is_empty() {
-        return step(name, if undo { "nothing to undo" } else { "already set up" }, cx);
+        return step(
+            name,
+            if undo {
+                "nothing to undo"
+            } else {
+                "already set up"
+            },
+            cx,
+        );
     }
     let of = |change: Change| {
         let paths = client.files.iter().filter(|file| file.change == change);
-        let paths = paths.map(|file| file.path.strip_prefix(project).unwrap_or(&file.path).display().to_string());
+        let paths = paths.map(|file| {
+            file.path
+                .strip_prefix(project)
+                .unwrap_or(&file.path)
+                .display()
+                .to_string()
+        });
         paths.collect::<Vec<_>>().join(", ")
     };
     let restored = if undo { "restored" } else { "changed" };
-    let words =
-        [(Change::Made, "created"), (Change::Changed, restored), (Change::Removed, "removed"), (Change::Kept, "kept")];
-    let parts = words.into_iter().map(|(change, word)| (word, of(change))).filter(|(_, paths)| !paths.is_empty());
-    let done = parts.map(|(word, paths)| format!("{word} {paths}")).collect::<Vec<_>>().join("; ");
+    let words = [
+        (Change::Made, "created"),
+        (Change::Changed, restored),
+        (Change::Removed, "removed"),
+        (Change::Kept, "kept"),
+    ];
+    let parts = words
+        .into_iter()
+        .map(|(change, word)| (word, of(change)))
+        .filter(|(_, paths)| !paths.is_empty());
+    let done = parts
+        .map(|(word, paths)| format!("{word} {paths}"))
+        .collect::<Vec<_>>()
+        .join("; ");
     step(name, &done, cx)?;
-    match client.proof.as_ref().and_then(|proof| Some((proof, proof.trouble.as_ref()?))) {
+    match client
+        .proof
+        .as_ref()
+        .and_then(|proof| Some((proof, proof.trouble.as_ref()?)))
+    {
         None => Ok(()),
         Some((proof, trouble)) => {
             let trouble = cx.out.paint(RED, &sanitize::line(trouble));
-            cx.out.line(format!("{:9} the hook `{}` failed: {trouble}", "", sanitize::line(&proof.command)))
+            cx.out.line(format!(
+                "{:9} the hook `{}` failed: {trouble}",
+                "",
+                sanitize::line(&proof.command)
+            ))
         }
     }
 }
@@ -158,12 +199,24 @@ fn preview(up: &Up, cx: &mut Context) -> Result<()> {
         return Ok(());
     }
     match up.room.change {
-        RoomChange::Made => step("room", &format!("would be created: {}", up.room.path.display()), cx)?,
-        RoomChange::Removed => step("room", &format!("would be removed: {}", up.room.path.display()), cx)?,
+        RoomChange::Made => step(
+            "room",
+            &format!("would be created: {}", up.room.path.display()),
+            cx,
+        )?,
+        RoomChange::Removed => step(
+            "room",
+            &format!("would be removed: {}", up.room.path.display()),
+            cx,
+        )?,
         _ => show_room(&up.room, cx)?,
     }
     for client in up.clients.iter().filter(|client| !client.files.is_empty()) {
-        step(client.client.as_str(), &format!("would change {}:", count_of(client.files.len(), "file")), cx)?;
+        step(
+            client.client.as_str(),
+            &format!("would change {}:", count_of(client.files.len(), "file")),
+            cx,
+        )?;
         cx.out.ahead(|out| diff(&client.files, out))?;
     }
     Ok(())
@@ -176,11 +229,20 @@ fn idle(up: &Up, undo: bool, cx: &mut Context) -> Result<()> {
     let what = match (undo, up.room.change) {
         (true, RoomChange::Kept) => {
             let why = up.room.why.as_deref().unwrap_or_default();
-            format!("nothing to undo; the room {} stays: {why}", up.room.path.display())
+            format!(
+                "nothing to undo; the room {} stays: {why}",
+                up.room.path.display()
+            )
         }
         (true, _) => "nothing to undo".to_owned(),
-        (false, _) if names.is_empty() => format!("nothing to do: the room is {}", up.room.path.display()),
-        (false, _) => format!("nothing to do: {} and the room {} are set up", names.join(", "), up.room.path.display()),
+        (false, _) if names.is_empty() => {
+            format!("nothing to do: the room is {}", up.room.path.display())
+        }
+        (false, _) => format!(
+            "nothing to do: {} and the room {} are set up",
+            names.join(", "),
+            up.room.path.display()
+        ),
     };
     cx.out.done(sanitize::line(&what))
 }
@@ -188,15 +250,24 @@ fn idle(up: &Up, undo: bool, cx: &mut Context) -> Result<()> {
 /// Prints what the person has to know and to type.
 fn rest(up: &Up, cx: &mut Context) -> Result<()> {
     for client in up.clients.iter().filter(|client| client.for_user) {
-        step(client.client.as_str(), "already installed for you in all projects (--user)", cx)?;
+        step(
+            client.client.as_str(),
+            "already installed for you in all projects (--user)",
+            cx,
+        )?;
     }
     for client in up.clients.iter().filter(|client| client.program.is_none()) {
-        cx.out.note(&format!("note: {} is not on the PATH", client.client.facts().program));
+        cx.out.note(&format!(
+            "note: {} is not on the PATH",
+            client.client.facts().program
+        ));
     }
     for client in up.clients.iter().filter(|client| !client.asks.is_empty()) {
-        cx.out.done(format!("\n{} asks you:", client.client.name()))?;
+        cx.out
+            .done(format!("\n{} asks you:", client.client.name()))?;
         for ask in &client.asks {
-            cx.out.done(format!("  {}\n    answer: {}", ask.question, ask.answer))?;
+            cx.out
+                .done(format!("  {}\n    answer: {}", ask.question, ask.answer))?;
         }
     }
     notes(up, cx)?;
@@ -204,14 +275,23 @@ fn rest(up: &Up, cx: &mut Context) -> Result<()> {
     let place = sanitize::line(&place);
     if up.next.is_empty() {
         let programs = Client::ALL.map(|client| client.facts().program).join(", ");
-        cx.out.done(format!("\nNo agent client is on the PATH (looked for {programs}). Next, in {place}:"))?;
-        cx.out.done("  npm install -g @anthropic-ai/claude-code   # or another client")?;
+        cx.out.done(format!(
+            "\nNo agent client is on the PATH (looked for {programs}). Next, in {place}:"
+        ))?;
+        cx.out
+            .done("  npm install -g @anthropic-ai/claude-code   # or another client")?;
         cx.out.done("  mailbag up")?;
         return cx.out.flush();
     }
-    let terminals = if up.next.len() > 1 { "each in a terminal of its own" } else { "in two terminals" };
+    let terminals = if up.next.len() > 1 {
+        "each in a terminal of its own"
+    } else {
+        "in two terminals"
+    };
     cx.out.done(format!("\nNext, {terminals}, in {place}:"))?;
-    up.next.iter().try_for_each(|line| cx.out.done(format!("  {line}")))?;
+    up.next
+        .iter()
+        .try_for_each(|line| cx.out.done(format!("  {line}")))?;
     cx.out.flush()
 }
 
@@ -220,7 +300,11 @@ fn troubles(up: &Up, cx: &mut Context) -> Result<()> {
     cx.out.flush()?;
     for client in &up.clients {
         if let Some(trouble) = &client.trouble {
-            cx.out.warn(&format!("{} was left out: {}", client.client.name(), sanitize::line(trouble)));
+            cx.out.warn(&format!(
+                "{} was left out: {}",
+                client.client.name(),
+                sanitize::line(trouble)
+            ));
         }
     }
     Ok(())
@@ -228,9 +312,16 @@ fn troubles(up: &Up, cx: &mut Context) -> Result<()> {
 
 fn notes(up: &Up, cx: &mut Context) -> Result<()> {
     cx.out.flush()?;
-    let mut notes: Vec<&str> = up.clients.iter().flat_map(|client| &client.notes).map(String::as_str).collect();
+    let mut notes: Vec<&str> = up
+        .clients
+        .iter()
+        .flat_map(|client| &client.notes)
+        .map(String::as_str)
+        .collect();
     let mut said = BTreeSet::new();
     notes.retain(|note| said.insert(*note));
-    notes.iter().for_each(|note| cx.out.note(&format!("note: {note}")));
+    notes
+        .iter()
+        .for_each(|note| cx.out.note(&format!("note: {note}")));
     Ok(())
 }

@@ -62,12 +62,18 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let mut waiter = Waiter::new(&room, &agent)?;
     cx.route(&room);
     let asked = (&filter, args.all);
-    let mails = match wait::mail(&mut waiter, (&room, &agent), asked, until, &|e| cx.trouble(e))? {
+    let mails = match wait::mail(&mut waiter, (&room, &agent), asked, until, &|e| {
+        cx.trouble(e)
+    })? {
         Waited::Found(mails) => mails,
         Waited::Signal(signal) => return waiting::end_by(signal, waiter),
         Waited::TimedOut => {
             let what = format!("no matching message for {agent}");
-            return Err(waiting::too_late(&what, args.timeout, "wait longer with --timeout"));
+            return Err(waiting::too_late(
+                &what,
+                args.timeout,
+                "wait longer with --timeout",
+            ));
         }
     };
     announce::announcing(&room, &agent, &mails, || read::print(&agent, &mails, cx))?;

@@ -64,10 +64,19 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     if args.sign_out {
         return sign_out(&room, cx);
     }
-    let password = args.password_file.as_deref().map(browse::password).transpose()?;
-    let listen = args.listen.unwrap_or_else(|| ([127, 0, 0, 1], args.port.unwrap_or_default()).into());
+    let password = args
+        .password_file
+        .as_deref()
+        .map(browse::password)
+        .transpose()?;
+    let listen = args
+        .listen
+        .unwrap_or_else(|| ([127, 0, 0, 1], args.port.unwrap_or_default()).into());
     check(&args, listen, password.is_some())?;
-    let access = Access { public: args.public, password };
+    let access = Access {
+        public: args.public,
+        password,
+    };
     // Until the page ends.
     let mut opened = None;
     serve(&room, Options { listen, access }, &mut |started| {
@@ -96,9 +105,13 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 #[cfg(feature = "web")]
 fn sign_out(room: &crate::room::Room, cx: &mut Context) -> Result<Exit> {
     let count = crate::web::sign_out(room)?;
-    cx.out.show(&serde_json::json!({ "signed_out": count }), |out| {
-        out.done(format!("signed {} out", crate::base::text::count_of(count, "browser")))
-    })?;
+    cx.out
+        .show(&serde_json::json!({ "signed_out": count }), |out| {
+            out.done(format!(
+                "signed {} out",
+                crate::base::text::count_of(count, "browser")
+            ))
+        })?;
     Ok(Exit::Ok)
 }
 
@@ -112,9 +125,16 @@ fn check(args: &Args, listen: std::net::SocketAddr, has_password: bool) -> Resul
         });
     }
     let is_url = |url: &String| url.starts_with("https://") || url.starts_with("http://");
-    if let Some(url) = args.public.as_ref().filter(|url| !is_url(url) || url.matches('/').count() > 3) {
+    if let Some(url) = args
+        .public
+        .as_ref()
+        .filter(|url| !is_url(url) || url.matches('/').count() > 3)
+    {
         return Err(Error::Usage {
-            what: format!("{} is not the URL of a host", crate::base::text::quoted(url)),
+            what: format!(
+                "{} is not the URL of a host",
+                crate::base::text::quoted(url)
+            ),
             cure: "write it as https://mail.example.org".into(),
         });
     }

@@ -52,35 +52,81 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let all = who::everybody(&room)?;
     let now = Stamp::parse(&all.roster.at).unwrap_or_default();
     let remote = all.remote.iter().map(|one| {
-        let known_as = one.name.as_deref().or(one.role.as_deref()).unwrap_or_default();
-        let heard = one.heard.as_deref().map_or("never heard".to_owned(), |heard| format!("heard {}", ago(heard, now)));
+        let known_as = one
+            .name
+            .as_deref()
+            .or(one.role.as_deref())
+            .unwrap_or_default();
+        let heard = one
+            .heard
+            .as_deref()
+            .map_or("never heard".to_owned(), |heard| {
+                format!("heard {}", ago(heard, now))
+            });
         let cells = ["remote", &one.id, known_as, "", &heard];
         cells.map(|cell| sanitize::line(cell).into_owned()).to_vec()
     });
-    let rows: Vec<Vec<String>> = all.roster.agents.iter().map(|agent| row(agent, now)).chain(remote).collect();
+    let rows: Vec<Vec<String>> = all
+        .roster
+        .agents
+        .iter()
+        .map(|agent| row(agent, now))
+        .chain(remote)
+        .collect();
     cx.out.show(&all, |out| table::print(out, &rows))?;
     Ok(Exit::Ok)
 }
 
 fn row(agent: &Present, now: Stamp) -> Vec<String> {
-    let declared = agent.declared.map(|word| format!(" ({word})")).unwrap_or_default();
-    let known_as = agent.name.as_deref().or(agent.role.as_deref()).unwrap_or_default();
-    let seen = agent.last_seen.as_deref().map_or("never seen".to_owned(), |seen| format!("seen {}", ago(seen, now)));
+    let declared = agent
+        .declared
+        .map(|word| format!(" ({word})"))
+        .unwrap_or_default();
+    let known_as = agent
+        .name
+        .as_deref()
+        .or(agent.role.as_deref())
+        .unwrap_or_default();
+    let seen = agent
+        .last_seen
+        .as_deref()
+        .map_or("never seen".to_owned(), |seen| {
+            format!("seen {}", ago(seen, now))
+        });
     let unread = match &agent.oldest_unread {
-        Some(oldest) => format!("{} unread, since {}{}", agent.unread, ago(oldest, now), woken(agent, now)),
+        Some(oldest) => format!(
+            "{} unread, since {}{}",
+            agent.unread,
+            ago(oldest, now),
+            woken(agent, now)
+        ),
         None => "-".to_owned(),
     };
-    let doing = agent.doing.as_ref().map(|doing| told(doing, now)).unwrap_or_default();
-    let commit = agent.commit.as_ref().map(|commit| committed(commit, now)).unwrap_or_default();
+    let doing = agent
+        .doing
+        .as_ref()
+        .map(|doing| told(doing, now))
+        .unwrap_or_default();
+    let commit = agent
+        .commit
+        .as_ref()
+        .map(|commit| committed(commit, now))
+        .unwrap_or_default();
     let presence = format!("{}{declared}", agent.presence.as_str());
     let (owns, can) = (owned(agent), capabilities(agent));
-    let cells = [&*presence, &agent.id, known_as, &can, &seen, &unread, &doing, &commit, &owns];
+    let cells = [
+        &*presence, &agent.id, known_as, &can, &seen, &unread, &doing, &commit, &owns,
+    ];
     cells.map(|cell| sanitize::line(cell).into_owned()).to_vec()
 }
 
 fn woken(agent: &Present, now: Stamp) -> String {
     match &agent.wake {
-        Some(Wake { failed: Some(why), at, .. }) => format!(", wake failed {}: {why}", ago(at, now)),
+        Some(Wake {
+            failed: Some(why),
+            at,
+            ..
+        }) => format!(", wake failed {}: {why}", ago(at, now)),
         Some(Wake { step, at, .. }) => format!(", wake {} {}", step.as_str(), ago(at, now)),
         None => String::new(),
     }
@@ -99,24 +145,46 @@ fn capabilities(agent: &Present) -> String {
 fn owned(agent: &Present) -> String {
     let more = (agent.owns_more > 0).then(|| format!("{} more", agent.owns_more));
     let all: Vec<String> = agent.owns.iter().cloned().chain(more).collect();
-    if all.is_empty() { String::new() } else { format!("owns {}", all.join(", ")) }
+    if all.is_empty() {
+        String::new()
+    } else {
+        format!("owns {}", all.join(", "))
+    }
 }
 
 fn told(doing: &WorkReport, now: Stamp) -> String {
-    let progress = doing.progress.as_ref().map(|progress| format!(" {progress}")).unwrap_or_default();
-    let text = if doing.text.is_empty() { String::new() } else { format!(": {}", doing.text) };
+    let progress = doing
+        .progress
+        .as_ref()
+        .map(|progress| format!(" {progress}"))
+        .unwrap_or_default();
+    let text = if doing.text.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", doing.text)
+    };
     format!("{}{progress}{text} ({})", doing.kind, ago(&doing.at, now))
 }
 
 fn committed(commit: &Commit, now: Stamp) -> String {
     let short = commit.id.get(..10).unwrap_or(&commit.id);
-    let branch = commit.branch.as_deref().map(|branch| format!(" on {branch}")).unwrap_or_default();
+    let branch = commit
+        .branch
+        .as_deref()
+        .map(|branch| format!(" on {branch}"))
+        .unwrap_or_default();
     format!("commit {short}{branch} ({})", ago(&commit.at, now))
 }
 
 /// The age of a time in its largest whole unit.
 fn ago(time: &str, now: Stamp) -> String {
-    let Some(then) = Stamp::parse(time) else { return time.to_owned() };
+    let Some(then) = Stamp::parse(time) else {
+        return time.to_owned();
+    };
     let micros = now.micros() - then.micros();
-    if micros < 60_000_000 { "just now".to_owned() } else { format!("{} ago", rough(micros)) }
+    if micros < 60_000_000 {
+        "just now".to_owned()
+    } else {
+        format!("{} ago", rough(micros))
+    }
 }

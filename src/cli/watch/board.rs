@@ -40,10 +40,19 @@ impl Board {
         for item in list.items {
             let same = before.iter().position(|slot| slot.is(&item));
             let number = same.and_then(|at| before.swap_remove(at).number);
-            self.slots.push(Slot { item, number, open: true });
+            self.slots.push(Slot {
+                item,
+                number,
+                open: true,
+            });
         }
-        let settled = before.into_iter().filter(|slot| is_typing && slot.number.is_some());
-        self.slots.extend(settled.map(|slot| Slot { open: false, ..slot }));
+        let settled = before
+            .into_iter()
+            .filter(|slot| is_typing && slot.number.is_some());
+        self.slots.extend(settled.map(|slot| Slot {
+            open: false,
+            ..slot
+        }));
         for at in 0..self.slots.len() {
             if self.slots[at].number.is_none() {
                 self.slots[at].number = self.free();
@@ -54,19 +63,25 @@ impl Board {
     // The next number after the last given one. A number that became free a moment ago comes last.
     fn free(&mut self) -> Option<u8> {
         let next = (0..KEYS).map(|step| (self.last + step) % KEYS + 1);
-        let free = next.into_iter().find(|number| self.slots.iter().all(|slot| slot.number != Some(*number)))?;
+        let free = next
+            .into_iter()
+            .find(|number| self.slots.iter().all(|slot| slot.number != Some(*number)))?;
         self.last = free;
         Some(free)
     }
 
     /// The item with this number of the list.
     pub(super) fn numbered(&self, number: u64) -> Option<&Slot> {
-        self.slots.iter().find(|slot| slot.number.map(u64::from) == Some(number))
+        self.slots
+            .iter()
+            .find(|slot| slot.number.map(u64::from) == Some(number))
     }
 
     /// The item with this record number.
     pub(super) fn recorded(&self, seq: u64) -> Option<&Slot> {
-        self.slots.iter().find(|slot| slot.item.seq == seq && seq > 0)
+        self.slots
+            .iter()
+            .find(|slot| slot.item.seq == seq && seq > 0)
     }
 
     /// The open items, most urgent first.
@@ -78,18 +93,37 @@ impl Board {
     pub(super) fn summary(&self) -> Option<String> {
         let count = self.count.as_ref().filter(|count| count.items > 0)?;
         let need = if count.items == 1 { "needs" } else { "need" };
-        let oldest = count.oldest.as_deref().map(pending::age).unwrap_or_default();
+        let oldest = count
+            .oldest
+            .as_deref()
+            .map(pending::age)
+            .unwrap_or_default();
         Some(format!("! {} {need} you, oldest {oldest}", count.items))
     }
 
     /// The most urgent items, one line each, as many as a screen of this height has place for.
-    pub(super) fn panel(&self, (width, height): (usize, usize), palette: Palette) -> Vec<Line<'static>> {
+    pub(super) fn panel(
+        &self,
+        (width, height): (usize, usize),
+        palette: Palette,
+    ) -> Vec<Line<'static>> {
         let most = (height / PART).saturating_sub(1).min(usize::from(KEYS));
         let all = self.open().count();
-        let shown = if all > most { most.saturating_sub(1) } else { all };
-        let mut lines: Vec<Line<'static>> = self.open().take(shown).map(|slot| slot.row(width, palette)).collect();
+        let shown = if all > most {
+            most.saturating_sub(1)
+        } else {
+            all
+        };
+        let mut lines: Vec<Line<'static>> = self
+            .open()
+            .take(shown)
+            .map(|slot| slot.row(width, palette))
+            .collect();
         if all > shown && most > 0 {
-            let more = cut(&format!("  and {} more; `mailbag pending` lists them", all - shown), width);
+            let more = cut(
+                &format!("  and {} more; `mailbag pending` lists them", all - shown),
+                width,
+            );
             lines.push(Line::from(Span::styled(more, palette.hint())));
         }
         lines
@@ -99,7 +133,8 @@ impl Board {
 impl Slot {
     fn is(&self, item: &Item) -> bool {
         let Slot { item: own, .. } = self;
-        (own.kind, own.seq, &own.message, &own.from) == (item.kind, item.seq, &item.message, &item.from)
+        (own.kind, own.seq, &own.message, &own.from)
+            == (item.kind, item.seq, &item.message, &item.from)
     }
 
     fn is_urgent(&self) -> bool {
@@ -116,29 +151,71 @@ impl Slot {
 
     /// The item in words of ours and a quotation.
     pub(super) fn name(&self) -> String {
-        let Item { kind, seq, from, title, .. } = &self.item;
-        let number = if *seq == 0 { String::new() } else { format!(" #{seq}") };
+        let Item {
+            kind,
+            seq,
+            from,
+            title,
+            ..
+        } = &self.item;
+        let number = if *seq == 0 {
+            String::new()
+        } else {
+            format!(" #{seq}")
+        };
         let from = sanitize::line(from);
-        format!("{kind}{number} of {from} {}", sanitize::quote(title, limits::TITLE))
+        format!(
+            "{kind}{number} of {from} {}",
+            sanitize::quote(title, limits::TITLE)
+        )
     }
 
     /// The options as they are shown.
     pub(super) fn options(&self) -> Vec<String> {
-        self.item.options.iter().map(|option| sanitize::path(option, limits::TITLE)).collect()
+        self.item
+            .options
+            .iter()
+            .map(|option| sanitize::path(option, limits::TITLE))
+            .collect()
     }
 
     fn row(&self, width: usize, palette: Palette) -> Line<'static> {
-        let Item { kind, seq, from, title, since, deadline, inactive, .. } = &self.item;
+        let Item {
+            kind,
+            seq,
+            from,
+            title,
+            since,
+            deadline,
+            inactive,
+            ..
+        } = &self.item;
         let sign = if self.is_urgent() { "!" } else { "-" };
-        let number = self.number.map_or(String::new(), |number| number.to_string());
-        let record = if *seq == 0 { String::new() } else { format!(" #{seq}") };
-        let time = deadline.as_deref().map_or_else(|| format!("{} ago", pending::age(since)), pending::left);
+        let number = self
+            .number
+            .map_or(String::new(), |number| number.to_string());
+        let record = if *seq == 0 {
+            String::new()
+        } else {
+            format!(" #{seq}")
+        };
+        let time = deadline
+            .as_deref()
+            .map_or_else(|| format!("{} ago", pending::age(since)), pending::left);
         let inactive = if *inactive { ", inactive" } else { "" };
-        let options =
-            if self.item.options.is_empty() { String::new() } else { format!(" [{}]", self.options().join(", ")) };
+        let options = if self.item.options.is_empty() {
+            String::new()
+        } else {
+            format!(" [{}]", self.options().join(", "))
+        };
         let (from, title) = (sanitize::line(from), sanitize::quote(title, limits::TITLE));
-        let text = format!("{sign} {number:>1} {kind}{record} {from}, {time}{inactive} {title}{options}");
-        let style = if self.is_urgent() { palette.trouble() } else { palette.hint() };
+        let text =
+            format!("{sign} {number:>1} {kind}{record} {from}, {time}{inactive} {title}{options}");
+        let style = if self.is_urgent() {
+            palette.trouble()
+        } else {
+            palette.hint()
+        };
         Line::from(Span::styled(cut(&text, width), style))
     }
 }
@@ -164,13 +241,22 @@ mod tests {
             command: String::new(),
             owned: None,
         };
-        List { agent: "human".into(), at: String::new(), items: seqs.iter().map(item).collect() }
+        List {
+            agent: "human".into(),
+            at: String::new(),
+            items: seqs.iter().map(item).collect(),
+        }
     }
 
     /// The items as `number:record`, settled ones in brackets.
     fn shown(board: &Board) -> String {
         let slot = |slot: &Slot| {
-            let text = format!("{}:{}", slot.number.map_or("-".to_owned(), |number| number.to_string()), slot.item.seq);
+            let text = format!(
+                "{}:{}",
+                slot.number
+                    .map_or("-".to_owned(), |number| number.to_string()),
+                slot.item.seq
+            );
             if slot.open { text } else { format!("[{text}]") }
         };
         board.slots.iter().map(slot).collect::<Vec<_>>().join(" ")
@@ -184,7 +270,10 @@ mod tests {
             (&[20, 21], "1:20 2:21"),
             (&[22, 21], "3:22 2:21"),
             (&[], ""),
-            (&[23, 24, 25, 26, 27, 28, 29, 30, 31, 32], "4:23 5:24 6:25 7:26 8:27 9:28 1:29 2:30 3:31 -:32"),
+            (
+                &[23, 24, 25, 26, 27, 28, 29, 30, 31, 32],
+                "4:23 5:24 6:25 7:26 8:27 9:28 1:29 2:30 3:31 -:32",
+            ),
             (&[24, 32], "5:24 4:32"),
         ];
         for (seqs, wanted) in steps {
@@ -199,8 +288,15 @@ mod tests {
         let mut board = Board::default();
         board.update(list(&[20, 21, 22, 23, 24, 25, 26, 27, 28, 29]), false);
         board.update(list(&[29, 30]), true);
-        assert!(shown(&board).starts_with("-:29 -:30 [1:20]"), "{}", shown(&board));
-        assert_eq!(board.numbered(1).map(|slot| (slot.item.seq, slot.open)), Some((20, false)));
+        assert!(
+            shown(&board).starts_with("-:29 -:30 [1:20]"),
+            "{}",
+            shown(&board)
+        );
+        assert_eq!(
+            board.numbered(1).map(|slot| (slot.item.seq, slot.open)),
+            Some((20, false))
+        );
         board.update(list(&[29, 30]), false);
         assert_eq!(shown(&board), "1:29 2:30");
     }

@@ -12,7 +12,10 @@ const FORMS: [(&str, &str); 13] = [
     ("1 accept", "or decline: an offer"),
     ("#12 send again", "send rejected mail again"),
     ("#12 dismiss", "remove from the list"),
-    ("@bob hello", "message, or the answer to bob's only question"),
+    (
+        "@bob hello",
+        "message, or the answer to bob's only question",
+    ),
     ("@all hello", "message to all agents"),
     (" 1 yes", "always a message"),
     ("Tab", "complete"),
@@ -23,13 +26,24 @@ const FORMS: [(&str, &str); 13] = [
 
 /// The help in lines of this width.
 pub(super) fn lines(width: usize) -> Vec<Line<'static>> {
-    let first = FORMS.iter().map(|(form, _)| form.width()).max().unwrap_or_default() + 2;
+    let first = FORMS
+        .iter()
+        .map(|(form, _)| form.width())
+        .max()
+        .unwrap_or_default()
+        + 2;
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let mut lines = Vec::new();
     for (form, what) in FORMS {
-        for (at, part) in fold(what, width.saturating_sub(first)).into_iter().enumerate() {
+        for (at, part) in fold(what, width.saturating_sub(first))
+            .into_iter()
+            .enumerate()
+        {
             let form = if at == 0 { form } else { "" };
-            lines.push(Line::from(vec![Span::styled(format!("{form:<first$}"), bold), Span::raw(part)]));
+            lines.push(Line::from(vec![
+                Span::styled(format!("{form:<first$}"), bold),
+                Span::raw(part),
+            ]));
         }
     }
     lines.push(Line::from(Span::styled("? closes this help", DIM)));

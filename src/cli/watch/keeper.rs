@@ -31,10 +31,18 @@ pub(super) struct Keeper {
 
 impl Keeper {
     /// Starts to look, and sends each result to `wakes`. `latest` reads what needs the reader.
-    pub(super) fn start(room: Room, reader: String, latest: Option<Latest>, wakes: Sender<Wake>) -> Keeper {
+    pub(super) fn start(
+        room: Room,
+        reader: String,
+        latest: Option<Latest>,
+        wakes: Sender<Wake>,
+    ) -> Keeper {
         let (pokes, poked) = channel();
         let thread = std::thread::spawn(move || keep(&room, &reader, latest, &wakes, &poked));
-        Keeper { pokes: Some(pokes), thread: Some(thread) }
+        Keeper {
+            pokes: Some(pokes),
+            thread: Some(thread),
+        }
     }
 
     /// Asks for a look.
@@ -53,12 +61,21 @@ pub(super) enum Poke {
     Sent,
 }
 
-fn keep(room: &Room, reader: &str, mut latest: Option<Latest>, wakes: &Sender<Wake>, poked: &Receiver<Poke>) {
+fn keep(
+    room: &Room,
+    reader: &str,
+    mut latest: Option<Latest>,
+    wakes: &Sender<Wake>,
+    poked: &Receiver<Poke>,
+) {
     let mut routing = Routing::new(room);
     loop {
         let begun = Instant::now();
         let looked = look(room, reader, &mut routing, latest.as_mut()).map(Box::new);
-        if wakes.send(Wake::Looked(looked.map_err(|e| e.to_string()))).is_err() {
+        if wakes
+            .send(Wake::Looked(looked.map_err(|e| e.to_string())))
+            .is_err()
+        {
             return;
         }
         // A look at a large room takes long, and must leave the router its share of the processor.
@@ -79,7 +96,12 @@ fn keep(room: &Room, reader: &str, mut latest: Option<Latest>, wakes: &Sender<Wa
 }
 
 /// The numbers of the room, and what needs the reader. Before that, this process starts or stops to deliver, as commands that wait do.
-fn look(room: &Room, reader: &str, routing: &mut Routing, latest: Option<&mut Latest>) -> Result<Looked> {
+fn look(
+    room: &Room,
+    reader: &str,
+    routing: &mut Routing,
+    latest: Option<&mut Latest>,
+) -> Result<Looked> {
     routing.tend()?;
     Ok(Looked {
         glance: status::glance(room, reader)?,

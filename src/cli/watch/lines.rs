@@ -31,16 +31,28 @@ pub(super) struct Palette {
 impl Palette {
     fn sender(self, name: &str) -> Style {
         let bold = Style::new().add_modifier(Modifier::BOLD);
-        if self.colour { bold.fg(Color::Indexed(SENDERS[shade(name, SENDERS.len())])) } else { bold }
+        if self.colour {
+            bold.fg(Color::Indexed(SENDERS[shade(name, SENDERS.len())]))
+        } else {
+            bold
+        }
     }
 
     pub(super) fn trouble(self) -> Style {
         let bold = Style::new().add_modifier(Modifier::BOLD);
-        if self.colour { bold.fg(Color::Red) } else { bold }
+        if self.colour {
+            bold.fg(Color::Red)
+        } else {
+            bold
+        }
     }
 
     pub(super) fn hint(self) -> Style {
-        if self.colour { Style::new().fg(Color::Yellow) } else { Style::new() }
+        if self.colour {
+            Style::new().fg(Color::Yellow)
+        } else {
+            Style::new()
+        }
     }
 }
 
@@ -48,7 +60,10 @@ pub(super) const DIM: Style = Style::new().add_modifier(Modifier::DIM);
 
 /// When it was accepted, where the person is.
 pub(super) fn local(entry: &Entry) -> DateTime<Local> {
-    Stamp::parse(&entry.at).unwrap_or_default().date_time().with_timezone(&Local)
+    Stamp::parse(&entry.at)
+        .unwrap_or_default()
+        .date_time()
+        .with_timezone(&Local)
 }
 
 /// An entry on the screen: a head with sender, recipients and type, and the text below it.
@@ -73,7 +88,14 @@ pub(super) fn entry(entry: &Entry, width: usize, palette: Palette) -> Vec<Line<'
         lines.push(&entry.kind, Style::new().add_modifier(Modifier::ITALIC));
     }
     if !matches!(entry.priority.as_str(), "" | DEFAULT_PRIORITY) {
-        lines.push(&entry.priority, if entry.is_urgent() { palette.trouble() } else { palette.hint() });
+        lines.push(
+            &entry.priority,
+            if entry.is_urgent() {
+                palette.trouble()
+            } else {
+                palette.hint()
+            },
+        );
     }
     if entry.channel != DEFAULT_CHANNEL && !entry.to.is_empty() {
         lines.push(&format!("[{}]", entry.channel), DIM);
@@ -84,11 +106,12 @@ pub(super) fn entry(entry: &Entry, width: usize, palette: Palette) -> Vec<Line<'
     for (text, style) in text(entry) {
         let style = if aside { style.patch(DIM) } else { style };
         let folded = fold(&text, width.saturating_sub(INDENT.len()));
-        lines.extend(
-            folded
-                .into_iter()
-                .map(|line| Line::from(Span::styled(format!("{INDENT}{line}").trim_end().to_owned(), style))),
-        );
+        lines.extend(folded.into_iter().map(|line| {
+            Line::from(Span::styled(
+                format!("{INDENT}{line}").trim_end().to_owned(),
+                style,
+            ))
+        }));
     }
     lines
 }
@@ -97,11 +120,22 @@ pub(super) fn entry(entry: &Entry, width: usize, palette: Palette) -> Vec<Line<'
 fn text(entry: &Entry) -> Vec<(String, Style)> {
     let mut texts = Vec::new();
     if entry.event == Event::Rejected {
-        texts.extend(entry.problems.iter().take(3).map(|problem| (problem.to_string(), Style::new())));
+        texts.extend(
+            entry
+                .problems
+                .iter()
+                .take(3)
+                .map(|problem| (problem.to_string(), Style::new())),
+        );
         texts.push((format!("mailbag rejected show {}", entry.seq), DIM));
     }
     texts.extend(entry.change.clone().map(|change| (change, Style::new())));
-    texts.extend(entry.subject.clone().map(|subject| (subject, Style::new().add_modifier(Modifier::BOLD))));
+    texts.extend(
+        entry
+            .subject
+            .clone()
+            .map(|subject| (subject, Style::new().add_modifier(Modifier::BOLD))),
+    );
     texts.extend(entry.body.clone().map(|body| (body, Style::new())));
     texts
 }
@@ -133,7 +167,10 @@ fn fold_lines(text: &str, width: usize, most: usize) -> Vec<String> {
         .word_splitter(WordSplitter::NoHyphenation)
         .wrap_algorithm(WrapAlgorithm::FirstFit);
     let shown = sanitize::block(text).replace('\t', INDENT);
-    let lines = shown.split('\n').take(most).flat_map(|line| textwrap::wrap(line, &options));
+    let lines = shown
+        .split('\n')
+        .take(most)
+        .flat_map(|line| textwrap::wrap(line, &options));
     lines.map(|line| line.into_owned()).collect()
 }
 
@@ -147,7 +184,12 @@ struct Words {
 
 impl Words {
     fn new(width: usize) -> Words {
-        Words { width, used: 0, spans: Vec::new(), lines: Vec::new() }
+        Words {
+            width,
+            used: 0,
+            spans: Vec::new(),
+            lines: Vec::new(),
+        }
     }
 
     /// Words of others, made visible; blanks between them are one.
@@ -184,19 +226,39 @@ pub(super) fn plain(entry: &Entry) -> String {
     let rest = match entry.event {
         Event::Rejected => {
             let why: Vec<String> = entry.problems.iter().map(ToString::to_string).collect();
-            format!("{}  rejected  {}: {}", view.from, entry.file.as_deref().unwrap_or_default(), why.join("; "))
+            format!(
+                "{}  rejected  {}: {}",
+                view.from,
+                entry.file.as_deref().unwrap_or_default(),
+                why.join("; ")
+            )
         }
         _ => {
             let channel = match view.channel {
                 DEFAULT_CHANNEL => String::new(),
                 channel => format!("  [{channel}]"),
             };
-            let text: Vec<&str> = view.change.as_deref().into_iter().chain(view.subject).chain(view.body).collect();
+            let text: Vec<&str> = view
+                .change
+                .as_deref()
+                .into_iter()
+                .chain(view.subject)
+                .chain(view.body)
+                .collect();
             let (to, kind, priority) = (view.to(NAMES), view.kind, view.priority);
-            format!("{} → {to}{channel}  {kind}  {priority}  {}", view.from, text.join(": "))
+            format!(
+                "{} → {to}{channel}  {kind}  {priority}  {}",
+                view.from,
+                text.join(": ")
+            )
         }
     };
-    format!("{}  {:>6}  {}", view.time(), view.number(), sanitize::line(rest.trim_end()))
+    format!(
+        "{}  {:>6}  {}",
+        view.time(),
+        view.number(),
+        sanitize::line(rest.trim_end())
+    )
 }
 
 #[cfg(test)]
@@ -216,7 +278,10 @@ mod tests {
     #[test]
     fn a_text_without_end_is_cut_and_says_so() {
         let lines = fold(&"line\n".repeat(100_000), 80);
-        assert_eq!((lines.len(), lines.last().map(String::as_str)), (SHOWN_LINES + 1, Some("…")));
+        assert_eq!(
+            (lines.len(), lines.last().map(String::as_str)),
+            (SHOWN_LINES + 1, Some("…"))
+        );
         let lines = fold(&"x".repeat(1 << 20), 1000);
         assert_eq!(lines.last().map(String::as_str), Some("…"));
         assert_eq!(fold("short", 80), ["short"]);

@@ -40,7 +40,9 @@ pub(super) fn meaning<'b>(
             None => Ok(Meaning::Message),
         };
     }
-    let Some(numbered) = Numbered::read(line) else { return Ok(Meaning::Message) };
+    let Some(numbered) = Numbered::read(line) else {
+        return Ok(Meaning::Message);
+    };
     let is_also_a_message = !numbered.explicit && chat_input::draft(line, channels).is_ok();
     match numbered.slot(board) {
         Some(slot) => numbered.answer(slot, is_also_a_message),
@@ -53,7 +55,8 @@ pub(super) fn meaning<'b>(
 fn to_one_agent(line: &str) -> Option<(&str, &str)> {
     let (name, text) = line.strip_prefix('@')?.split_once(char::is_whitespace)?;
     let text = text.trim();
-    (!text.is_empty() && !text.starts_with('@')).then(|| (name.trim_end_matches([',', ':', ';']), text))
+    (!text.is_empty() && !text.starts_with('@'))
+        .then(|| (name.trim_end_matches([',', ':', ';']), text))
 }
 
 fn answer_to_agent<'b>(board: &'b Board, agent: &str, text: &str) -> Result<Meaning<'b>> {
@@ -63,13 +66,19 @@ fn answer_to_agent<'b>(board: &'b Board, agent: &str, text: &str) -> Result<Mean
         _ => None,
     };
     let of_agent = board.open().filter(|slot| slot.item.from == agent);
-    let mut possible: Vec<(&Slot, Action)> = of_agent.filter_map(|slot| Some((slot, action(slot)?))).collect();
+    let mut possible: Vec<(&Slot, Action)> = of_agent
+        .filter_map(|slot| Some((slot, action(slot)?)))
+        .collect();
     match possible.len() {
         0 => Ok(Meaning::Message),
-        1 => Ok(possible.pop().map_or(Meaning::Message, |(slot, action)| Meaning::Answer(slot, action))),
+        1 => Ok(possible.pop().map_or(Meaning::Message, |(slot, action)| {
+            Meaning::Answer(slot, action)
+        })),
         many => {
-            let names: Vec<String> =
-                possible.iter().map(|(slot, _)| format!("{} ({})", slot.handle(), slot.name())).collect();
+            let names: Vec<String> = possible
+                .iter()
+                .map(|(slot, _)| format!("{} ({})", slot.handle(), slot.name()))
+                .collect();
             Err(Error::Usage {
                 what: format!("this could answer {many} items of {agent}: {}", names.join(", ")),
                 cure: "begin with the number instead of the name, or with a blank for a message that answers none"
@@ -92,16 +101,31 @@ struct Numbered<'t> {
 impl Numbered<'_> {
     fn read(line: &str) -> Option<Numbered<'_>> {
         let digits = line.strip_prefix('#').unwrap_or(line);
-        let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+        let end = digits
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(digits.len());
         let number = digits[..end].parse().ok()?;
-        let rest = digits[end..].strip_prefix([':', ',']).unwrap_or(&digits[end..]);
-        let separated = rest.len() < digits[end..].len() || rest.is_empty() || rest.starts_with(char::is_whitespace);
-        Some(Numbered { number, explicit: digits.len() < line.len(), separated, text: rest.trim() })
+        let rest = digits[end..]
+            .strip_prefix([':', ','])
+            .unwrap_or(&digits[end..]);
+        let separated = rest.len() < digits[end..].len()
+            || rest.is_empty()
+            || rest.starts_with(char::is_whitespace);
+        Some(Numbered {
+            number,
+            explicit: digits.len() < line.len(),
+            separated,
+            text: rest.trim(),
+        })
     }
 
     /// A number of one digit is the number in the list: a record number of one digit could mean another item.
     fn slot<'b>(&self, board: &'b Board) -> Option<&'b Slot> {
-        if self.explicit || self.number > 9 { board.recorded(self.number) } else { board.numbered(self.number) }
+        if self.explicit || self.number > 9 {
+            board.recorded(self.number)
+        } else {
+            board.numbered(self.number)
+        }
     }
 
     fn is_one_word(&self) -> bool {
@@ -111,11 +135,17 @@ impl Numbered<'_> {
     /// Is this an answer also where no item has the number?
     fn is_surely_an_answer(&self) -> bool {
         let is_in_list = (1..=9).contains(&self.number);
-        self.explicit || self.is_one_word() && (is_in_list || self.separated) || is_in_list && self.separated
+        self.explicit
+            || self.is_one_word() && (is_in_list || self.separated)
+            || is_in_list && self.separated
     }
 
     fn not_open(&self) -> Error {
-        let sign = if self.explicit || self.number > 9 { "#" } else { "" };
+        let sign = if self.explicit || self.number > 9 {
+            "#"
+        } else {
+            ""
+        };
         Error::NotFound {
             what: format!("no open item has the number {sign}{}", self.number),
             cure: "the list above the line has the numbers; begin with a blank to send the line as a message".into(),
@@ -123,7 +153,9 @@ impl Numbered<'_> {
     }
 
     fn answer<'b>(&self, slot: &'b Slot, is_also_a_message: bool) -> Result<Meaning<'b>> {
-        let Numbered { text, separated, .. } = *self;
+        let Numbered {
+            text, separated, ..
+        } = *self;
         if text.is_empty() {
             return Ok(Meaning::Item(slot));
         }
@@ -132,15 +164,23 @@ impl Numbered<'_> {
         }
         let takes_text = matches!(slot.item.kind, "question" | "escalation");
         match () {
-            () if takes_text && !is_also_a_message => Ok(Meaning::Answer(slot, Action::Reply(text.to_owned()))),
+            () if takes_text && !is_also_a_message => {
+                Ok(Meaning::Answer(slot, Action::Reply(text.to_owned())))
+            }
             () if !separated && !self.is_one_word() => Ok(Meaning::Message),
             () if takes_text => Err(Error::Usage {
                 what: format!("this is either a message or a reply to the {}", slot.name()),
-                cure: format!("begin with #{} for the reply, or with a blank for the message", slot.item.seq),
+                cure: format!(
+                    "begin with #{} for the reply, or with a blank for the message",
+                    slot.item.seq
+                ),
             }),
             () => Err(Error::Usage {
                 what: format!("{} does not answer the {}", quoted(text), slot.name()),
-                cure: format!("{}; begin with a blank to send the line as a message", forms(slot)),
+                cure: format!(
+                    "{}; begin with a blank to send the line as a message",
+                    forms(slot)
+                ),
             }),
         }
     }
@@ -167,7 +207,10 @@ fn word(slot: &Slot, text: &str) -> Option<Action> {
 }
 
 fn decide(slot: &Slot, option: &str) -> Action {
-    Action::Decide { option: option.to_owned(), digest: slot.item.digest.clone().unwrap_or_default() }
+    Action::Decide {
+        option: option.to_owned(),
+        digest: slot.item.digest.clone().unwrap_or_default(),
+    }
 }
 
 fn dismissal(text: &str) -> Option<Action> {
@@ -183,7 +226,12 @@ pub(super) fn words(slot: &Slot) -> Vec<String> {
         "rejection" => &["send again", "dismiss"],
         _ => &[],
     };
-    slot.item.options.iter().cloned().chain(more.iter().map(|word| (*word).to_owned())).collect()
+    slot.item
+        .options
+        .iter()
+        .cloned()
+        .chain(more.iter().map(|word| (*word).to_owned()))
+        .collect()
 }
 
 /// How to answer an item.
@@ -212,7 +260,11 @@ pub(super) fn preview(meaning: &Meaning<'_>, is_shown: bool) -> Option<String> {
         Meaning::Answer(slot, action) => {
             let does = match action {
                 Action::Decide { option, .. } => {
-                    let verb = if is_shown { "decides" } else { "shows the text, then decides" };
+                    let verb = if is_shown {
+                        "decides"
+                    } else {
+                        "shows the text, then decides"
+                    };
                     format!("{verb} {}:", sanitize::path(option, limits::TITLE))
                 }
                 Action::Reply(_) => "replies to".to_owned(),
@@ -256,18 +308,33 @@ mod tests {
     /// and an offer (5, #9).
     fn means(line: &str, channels: &[&str]) -> String {
         let mut board = Board::default();
-        let (approval, question) =
-            (item("approval", 12, &["roll back", "yes", "dismissal"]), item("question", 14, &[]));
-        let others = [item("rejection", 5, &[]), item("claim", 7, &[]), item("offer", 9, &[])];
+        let (approval, question) = (
+            item("approval", 12, &["roll back", "yes", "dismissal"]),
+            item("question", 14, &[]),
+        );
+        let others = [
+            item("rejection", 5, &[]),
+            item("claim", 7, &[]),
+            item("offer", 9, &[]),
+        ];
         let items = [vec![approval, question], others.to_vec()].concat();
-        board.update(List { agent: "human".into(), at: String::new(), items }, false);
+        board.update(
+            List {
+                agent: "human".into(),
+                at: String::new(),
+                items,
+            },
+            false,
+        );
         let channels = Channels(channels.iter().map(|&name| name.to_owned()).collect());
         let id_of = |name: &str| (name.to_lowercase() == "planner").then(|| "planner".to_owned());
         match meaning(line, &board, &channels, id_of) {
             Err(_) => "error".into(),
             Ok(Meaning::Message) => "message".into(),
             Ok(Meaning::Item(slot)) => format!("item {}", slot.item.seq),
-            Ok(Meaning::Answer(slot, Action::Decide { option, .. })) => format!("{} Decide({option:?})", slot.item.seq),
+            Ok(Meaning::Answer(slot, Action::Decide { option, .. })) => {
+                format!("{} Decide({option:?})", slot.item.seq)
+            }
             Ok(Meaning::Answer(slot, action)) => format!("{} {action:?}", slot.item.seq),
         }
     }
@@ -275,7 +342,9 @@ mod tests {
     #[test]
     fn numbers_name_items_and_words_answer_them() {
         let yes = "12 Decide(\"yes\")";
-        for line in ["1 yes", "1y", "1 Y", "1: y", "1 2", "#12 yes", "#12: yes", "12 y", "1 yes ", "#12yes"] {
+        for line in [
+            "1 yes", "1y", "1 Y", "1: y", "1 2", "#12 yes", "#12: yes", "12 y", "1 yes ", "#12yes",
+        ] {
             assert_eq!(means(line, &["main"]), yes, "{line}");
         }
         let others = [

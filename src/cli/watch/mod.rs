@@ -85,11 +85,19 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     let channels = Channels::new(args.channels)?;
     let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
-    let plain = args.plain || cx.out.json || dumb || !cx.out.is_terminal() || !std::io::stdin().is_terminal();
+    let plain = args.plain
+        || cx.out.json
+        || dumb
+        || !cx.out.is_terminal()
+        || !std::io::stdin().is_terminal();
     let (wakes, woken) = channel();
     if plain {
         // A pipe has no reader with an identity, except the session that runs this command.
-        let viewer = if cx.out.is_terminal() { args.identity.looker(cx, &room)? } else { None };
+        let viewer = if cx.out.is_terminal() {
+            args.identity.looker(cx, &room)?
+        } else {
+            None
+        };
         let keeper = keep_awake(&room, id::HUMAN, None, &wakes, cx)?;
         let _hold = wait::hold(&room, viewer.as_deref());
         let timeline = Timeline::open(&room, channels, args.last)?;
@@ -101,7 +109,9 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     // An agent that watches is online, also without other signs of life. It is shown so only when a signal ends it cleanly.
     let _hold = wait::hold(&room, Some(&reader));
     let (timeline, entries) = Timeline::open(&room, channels.clone(), args.last)?;
-    let palette = lines::Palette { colour: cx.out.has_colour() };
+    let palette = lines::Palette {
+        colour: cx.out.has_colour(),
+    };
     let mut view = view::View::new(room, who, channels, palette);
     view.add(entries);
     screen::show(view, timeline, &keeper, wakes, &woken)?;
@@ -109,7 +119,13 @@ pub(super) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 /// Sends all events to `wakes`.
-fn keep_awake(room: &Room, reader: &str, latest: Option<Latest>, wakes: &Sender<Wake>, cx: &Context) -> Result<Keeper> {
+fn keep_awake(
+    room: &Room,
+    reader: &str,
+    latest: Option<Latest>,
+    wakes: &Sender<Wake>,
+    cx: &Context,
+) -> Result<Keeper> {
     let keeper = Keeper::start(room.clone(), reader.to_owned(), latest, wakes.clone());
     let grown = wakes.clone();
     let watch = Timeline::notify(room, move || {
@@ -119,11 +135,18 @@ fn keep_awake(room: &Room, reader: &str, latest: Option<Latest>, wakes: &Sender<
     match watch {
         // It watches until the program ends.
         Ok(watch) => std::mem::forget(watch),
-        Err(e) => cx.out.warn(&format!("{e}; looking every two seconds instead")),
+        Err(e) => cx
+            .out
+            .warn(&format!("{e}; looking every two seconds instead")),
     }
-    let cannot = |source| Error::Io { verb: "listen for signals in", path: PathBuf::from("this process"), source };
+    let cannot = |source| Error::Io {
+        verb: "listen for signals in",
+        path: PathBuf::from("this process"),
+        source,
+    };
     let mut signals =
-        signal_hook::iterator::Signals::new(machine::heard(&[SIGHUP, SIGINT, SIGTERM])).map_err(cannot)?;
+        signal_hook::iterator::Signals::new(machine::heard(&[SIGHUP, SIGINT, SIGTERM]))
+            .map_err(cannot)?;
     let end = wakes.clone();
     std::thread::spawn(move || {
         for _ in signals.forever() {

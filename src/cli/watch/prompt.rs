@@ -104,27 +104,43 @@ impl Prompt {
     }
 
     fn before(&self) -> usize {
-        self.text[..self.at].grapheme_indices(true).next_back().map_or(0, |(at, _)| at)
+        self.text[..self.at]
+            .grapheme_indices(true)
+            .next_back()
+            .map_or(0, |(at, _)| at)
     }
 
     fn behind(&self) -> usize {
-        self.at + self.text[self.at..].graphemes(true).next().map_or(0, str::len)
+        self.at
+            + self.text[self.at..]
+                .graphemes(true)
+                .next()
+                .map_or(0, str::len)
     }
 
     fn word_before(&self) -> usize {
         let words = self.text[..self.at].trim_end();
-        words.char_indices().rev().find(|(_, c)| c.is_whitespace()).map_or(0, |(at, c)| at + c.len_utf8())
+        words
+            .char_indices()
+            .rev()
+            .find(|(_, c)| c.is_whitespace())
+            .map_or(0, |(at, c)| at + c.len_utf8())
     }
 
     fn word_behind(&self) -> usize {
         let rest = &self.text[self.at..];
         let blanks = rest.len() - rest.trim_start().len();
-        let word = rest.trim_start().find(char::is_whitespace).unwrap_or(rest.trim_start().len());
+        let word = rest
+            .trim_start()
+            .find(char::is_whitespace)
+            .unwrap_or(rest.trim_start().len());
         self.at + blanks + word
     }
 
     fn older(&mut self) {
-        let Some(number) = self.recalled.unwrap_or(self.history.len()).checked_sub(1) else { return };
+        let Some(number) = self.recalled.unwrap_or(self.history.len()).checked_sub(1) else {
+            return;
+        };
         if self.recalled.is_none() {
             self.kept = self.text.clone();
         }
@@ -191,12 +207,18 @@ mod tests {
     fn keys_edit_where_the_place_is() {
         use Edit::*;
         assert_eq!(after("abc", &[Left, Left, Insert('x')]), "ax|bc");
-        assert_eq!(after("abc", &[Home, Left, Delete, End, Right, Backspace]), "b|");
+        assert_eq!(
+            after("abc", &[Home, Left, Delete, End, Right, Backspace]),
+            "b|"
+        );
         assert_eq!(after("one two  three", &[KillWord]), "one two  |");
         assert_eq!(after("one two  ", &[KillWord]), "one |");
         assert_eq!(after("one two", &[WordLeft, KillBefore]), "|two");
         assert_eq!(after("one two", &[Home, WordRight, KillAfter]), "one|");
-        assert_eq!(after("", &[Backspace, Delete, KillWord, Left, Right, WordRight]), "|");
+        assert_eq!(
+            after("", &[Backspace, Delete, KillWord, Left, Right, WordRight]),
+            "|"
+        );
     }
 
     #[test]
@@ -214,7 +236,11 @@ mod tests {
         assert_eq!(prompt.text(), "@bob one\ntwo\nthree");
         assert_eq!(prompt.view(80), ("@bob one\\ntwo\\nthree".into(), 20));
         prompt.apply(Edit::Paste("\x1b[31m\u{202e}".into()));
-        assert!(!prompt.view(80).0.contains(['\x1b', '\u{202e}']), "{:?}", prompt.view(80));
+        assert!(
+            !prompt.view(80).0.contains(['\x1b', '\u{202e}']),
+            "{:?}",
+            prompt.view(80)
+        );
     }
 
     #[test]
@@ -226,7 +252,14 @@ mod tests {
         }
         prompt.apply(Edit::Paste("new".into()));
         let mut texts = Vec::new();
-        for edit in [Edit::Older, Edit::Older, Edit::Older, Edit::Newer, Edit::Newer, Edit::Newer] {
+        for edit in [
+            Edit::Older,
+            Edit::Older,
+            Edit::Older,
+            Edit::Newer,
+            Edit::Newer,
+            Edit::Newer,
+        ] {
             prompt.apply(edit);
             texts.push(prompt.text().to_owned());
         }

@@ -11,7 +11,9 @@ use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::crossterm::event::{self, DisableBracketedPaste, EnableBracketedPaste};
 use ratatui::crossterm::execute;
-use ratatui::crossterm::terminal::{EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode};
+use ratatui::crossterm::terminal::{
+    EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode, enable_raw_mode,
+};
 use std::io::Stdout;
 use std::sync::mpsc::{Receiver, Sender};
 
@@ -30,9 +32,14 @@ pub(super) fn show(
     let typed = wakes.clone();
     std::thread::spawn(move || listen(&typed));
     loop {
-        screen.terminal.draw(|frame| view.draw(frame)).doing("draw on", TERMINAL)?;
+        screen
+            .terminal
+            .draw(|frame| view.draw(frame))
+            .doing("draw on", TERMINAL)?;
         // What has come meanwhile is drawn together.
-        let Ok(first) = woken.recv() else { return Ok(()) };
+        let Ok(first) = woken.recv() else {
+            return Ok(());
+        };
         for wake in std::iter::once(first).chain(woken.try_iter()) {
             match wake {
                 Wake::End => return Ok(()),
@@ -60,7 +67,12 @@ pub(super) fn show(
 // The router can take long to record an answer, and the view goes on meanwhile.
 fn answer(answering: Box<Answering>, wakes: Sender<Wake>) {
     std::thread::spawn(move || {
-        let Answering { room, who, item, action } = *answering;
+        let Answering {
+            room,
+            who,
+            item,
+            action,
+        } = *answering;
         // The receiver is gone only when the program ends.
         let _ = wakes.send(Wake::Answered(answer::answer(&room, &who, &item, action)));
     });
@@ -105,6 +117,11 @@ impl Drop for Screen {
 
 /// Each step is tried, whatever came of the one before.
 fn give_back() {
-    let _ = execute!(canvas(), DisableBracketedPaste, LeaveAlternateScreen, ratatui::crossterm::cursor::Show);
+    let _ = execute!(
+        canvas(),
+        DisableBracketedPaste,
+        LeaveAlternateScreen,
+        ratatui::crossterm::cursor::Show
+    );
     let _ = disable_raw_mode();
 }

@@ -27,11 +27,17 @@ pub fn source(language: Language) -> &'static str {
 
 /// Writes the helper to a file atomically. Replaces an earlier helper, but no other file.
 pub fn write(language: Language, file: &Path) -> Result<()> {
-    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent = file
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
     let shown = quoted(&file.display().to_string());
     let Some(name) = file.file_name() else {
         let what = format!("{shown} is not a file path");
-        return Err(Error::Usage { what, cure: "pass a path such as -o DIR/mailbag.py".into() });
+        return Err(Error::Usage {
+            what,
+            cure: "pass a path such as -o DIR/mailbag.py".into(),
+        });
     };
     let dir = Dir::open(parent)?;
     let source = source(language);
@@ -41,7 +47,10 @@ pub fn write(language: Language, file: &Path) -> Result<()> {
         Ok(Some(bytes)) if is_helper(&bytes) => {}
         Ok(Some(_)) | Err(Error::State { .. }) => {
             let what = format!("{shown} already exists and is not a helper");
-            return Err(Error::Usage { what, cure: "choose another name, or remove the file".into() });
+            return Err(Error::Usage {
+                what,
+                cure: "choose another name, or remove the file".into(),
+            });
         }
         Err(e) => return Err(e),
     }

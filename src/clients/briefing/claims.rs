@@ -14,13 +14,22 @@ const LINES: usize = 2;
 
 /// The lines, open offers first; `None` if there is nothing to tell. Unreadable claims must not hide the mail.
 pub(super) fn text(room: &Room, agent: &str) -> Option<String> {
-    let claims = claims::owners(room).inspect_err(|e| tracing::debug!("{e}")).ok()?;
+    let claims = claims::owners(room)
+        .inspect_err(|e| tracing::debug!("{e}"))
+        .ok()?;
     let mut lines: Vec<String> = claims.offers_to(agent).take(LINES).map(offer).collect();
     let more = claims.offers_to(agent).count().saturating_sub(LINES);
-    lines.extend((more > 0).then(|| format!("mailbag: {more} more offers; `mailbag claims --mine` lists them")));
+    lines.extend(
+        (more > 0)
+            .then(|| format!("mailbag: {more} more offers; `mailbag claims --mine` lists them")),
+    );
     let owned: Vec<&Subject> = claims.of(agent).map(|held| &held.subject).collect();
-    lines
-        .extend((!owned.is_empty()).then(|| format!("mailbag: you own {}; `mailbag release` ends that", list(&owned))));
+    lines.extend((!owned.is_empty()).then(|| {
+        format!(
+            "mailbag: you own {}; `mailbag release` ends that",
+            list(&owned)
+        )
+    }));
     let waiting = claims.waiting().iter().filter(|one| *one.agent == *agent);
     lines.extend(waiting.take(LINES).map(|one| wait(&claims, one)));
     (!lines.is_empty()).then(|| lines.join("\n"))
@@ -29,7 +38,10 @@ pub(super) fn text(room: &Room, agent: &str) -> Option<String> {
 fn offer(one: &Offered) -> String {
     let subjects: Vec<&Subject> = one.subjects.iter().collect();
     let (from, seq) = (brief(&one.from, limits::NAME), one.seq);
-    format!("mailbag: {from} offers you {}: `mailbag accept {seq}` or `mailbag decline {seq}`", list(&subjects))
+    format!(
+        "mailbag: {from} offers you {}: `mailbag accept {seq}` or `mailbag decline {seq}`",
+        list(&subjects)
+    )
 }
 
 fn wait(claims: &Claims, one: &Waiting) -> String {
@@ -51,5 +63,10 @@ fn list(subjects: &[&Subject]) -> String {
         named.push(subject);
     }
     let more = subjects.len() - named.len();
-    named.join(", ") + &if more > 0 { format!(" and {more} more") } else { String::new() }
+    named.join(", ")
+        + &if more > 0 {
+            format!(" and {more} more")
+        } else {
+            String::new()
+        }
 }

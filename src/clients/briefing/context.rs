@@ -75,8 +75,13 @@ const STEPS: [(Part, usize); 13] = [
 /// The context for the start of a session, if the settings ask for it. It must not hide the mail, so a failure is none. The
 /// claims are announced already.
 pub(super) fn at_start(room: &Room, agent: &str) -> Option<String> {
-    let settings = room.settings().ok().filter(|settings| settings.brief == Brief::Context)?;
-    let mut context = context(room, agent).inspect_err(|e| tracing::debug!("{e}")).ok()?;
+    let settings = room
+        .settings()
+        .ok()
+        .filter(|settings| settings.brief == Brief::Context)?;
+    let mut context = context(room, agent)
+        .inspect_err(|e| tracing::debug!("{e}"))
+        .ok()?;
     (context.session.claims, context.session.waiting) = (Vec::new(), Vec::new());
     let is_empty = context.is_empty();
     (!is_empty).then(|| fit(context, settings.context_budget).text)
@@ -96,7 +101,15 @@ pub fn fit(mut context: Context, budget: usize) -> Fitted {
         }
         match step.filter(|_| !fits) {
             Some((part, _)) => part.drop_last(&mut context),
-            None => return Fitted { budget, tokens: tokens(&text), context, left_out, text },
+            None => {
+                return Fitted {
+                    budget,
+                    tokens: tokens(&text),
+                    context,
+                    left_out,
+                    text,
+                };
+            }
         };
     }
 }
@@ -106,9 +119,11 @@ impl Part {
         let session = &context.session;
         match self {
             Part::Files => context.project.files.len(),
-            Part::OldMessages => {
-                context.conversation.iter().map(|thread| thread.messages.len().saturating_sub(1)).sum()
-            }
+            Part::OldMessages => context
+                .conversation
+                .iter()
+                .map(|thread| thread.messages.len().saturating_sub(1))
+                .sum(),
             Part::Threads => context.conversation.len(),
             Part::Decisions => session.decisions.len(),
             Part::Settings => session.settings.len(),
@@ -123,7 +138,11 @@ impl Part {
         match self {
             Part::Files => drop(context.project.files.pop()),
             Part::OldMessages => {
-                let thread = context.conversation.iter_mut().rev().find(|thread| thread.messages.len() > 1);
+                let thread = context
+                    .conversation
+                    .iter_mut()
+                    .rev()
+                    .find(|thread| thread.messages.len() > 1);
                 drop(thread.and_then(|thread| thread.messages.pop()));
             }
             Part::Threads => drop(context.conversation.pop()),
@@ -144,8 +163,15 @@ impl Counts {
     fn of(context: &Context) -> Counts {
         let session = &context.session;
         Counts(LeftOut {
-            charter: session.goals.len() + session.criteria.len() + session.settings.len() + session.lanes.len(),
-            messages: context.conversation.iter().map(|thread| thread.messages.len()).sum(),
+            charter: session.goals.len()
+                + session.criteria.len()
+                + session.settings.len()
+                + session.lanes.len(),
+            messages: context
+                .conversation
+                .iter()
+                .map(|thread| thread.messages.len())
+                .sum(),
             decisions: session.decisions.len(),
             claims: session.claims.len() + session.waiting.len(),
             files: context.project.files.len(),
@@ -167,24 +193,66 @@ impl Counts {
 /// The text: what is at the left edge is mailbag's own.
 fn text(context: &Context, left_out: LeftOut) -> String {
     let session = &context.session;
-    let head = format!("mailbag: context of {}; the words of others are in quotation marks", context.agent);
+    let head = format!(
+        "mailbag: context of {}; the words of others are in quotation marks",
+        context.agent
+    );
     let mut lines = vec![head];
-    list(&mut lines, "goals of this room:", session.goals.iter().map(|goal| quoted(goal)));
-    list(&mut lines, "done when:", session.criteria.iter().map(|criterion| quoted(criterion)));
-    let agreed = session.settings.iter().map(|one| format!("{}: {}", quoted(&one.name), quoted(&one.value)));
+    list(
+        &mut lines,
+        "goals of this room:",
+        session.goals.iter().map(|goal| quoted(goal)),
+    );
+    list(
+        &mut lines,
+        "done when:",
+        session.criteria.iter().map(|criterion| quoted(criterion)),
+    );
+    let agreed = session
+        .settings
+        .iter()
+        .map(|one| format!("{}: {}", quoted(&one.name), quoted(&one.value)));
     list(&mut lines, "agreed:", agreed);
-    let lanes = session.lanes.iter().map(|lane| match lane.paths.is_empty() {
-        true => lane.name.clone(),
-        false => format!("{} ({})", lane.name, paths(&lane.paths)),
-    });
+    let lanes = session
+        .lanes
+        .iter()
+        .map(|lane| match lane.paths.is_empty() {
+            true => lane.name.clone(),
+            false => format!("{} ({})", lane.name, paths(&lane.paths)),
+        });
     list(&mut lines, "your lanes:", lanes);
-    list(&mut lines, "you own:", session.claims.iter().map(|claim| path(claim, limits::CONTEXT_TEXT)));
-    let waits = session.waiting.iter().map(|Blocked { subjects, by }| format!("{}: {}", paths(subjects), quoted(by)));
+    list(
+        &mut lines,
+        "you own:",
+        session
+            .claims
+            .iter()
+            .map(|claim| path(claim, limits::CONTEXT_TEXT)),
+    );
+    let waits = session
+        .waiting
+        .iter()
+        .map(|Blocked { subjects, by }| format!("{}: {}", paths(subjects), quoted(by)));
     list(&mut lines, "you wait for:", waits);
-    list(&mut lines, "decisions, newest first:", session.decisions.iter().map(said));
-    list(&mut lines, "open threads, newest message first; `mailbag thread NUMBER` shows one:", threads(context));
-    let directory = path(&context.project.path.to_string_lossy(), limits::CONTEXT_TEXT);
-    list(&mut lines, &format!("shared files in {directory}:"), context.project.files.iter().map(file));
+    list(
+        &mut lines,
+        "decisions, newest first:",
+        session.decisions.iter().map(said),
+    );
+    list(
+        &mut lines,
+        "open threads, newest message first; `mailbag thread NUMBER` shows one:",
+        threads(context),
+    );
+    let directory = path(
+        &context.project.path.to_string_lossy(),
+        limits::CONTEXT_TEXT,
+    );
+    list(
+        &mut lines,
+        &format!("shared files in {directory}:"),
+        context.project.files.iter().map(file),
+    );
     lines.extend(rest(context, left_out));
     lines.join("\n")
 }
@@ -198,23 +266,56 @@ fn list(lines: &mut Vec<String>, title: &str, entries: impl Iterator<Item = Stri
 }
 
 fn threads(context: &Context) -> impl Iterator<Item = String> {
-    context.conversation.iter().map(|Thread { awaits_answer, total, messages, .. }| {
-        let wanted = if *awaits_answer { ", your answer is expected" } else { "" };
-        let each: String = messages.iter().map(|message| format!("\n  - {}", said(message))).collect();
-        format!("{}{wanted}:{each}", count_of(*total, "message"))
-    })
+    context.conversation.iter().map(
+        |Thread {
+             awaits_answer,
+             total,
+             messages,
+             ..
+         }| {
+            let wanted = if *awaits_answer {
+                ", your answer is expected"
+            } else {
+                ""
+            };
+            let each: String = messages
+                .iter()
+                .map(|message| format!("\n  - {}", said(message)))
+                .collect();
+            format!("{}{wanted}:{each}", count_of(*total, "message"))
+        },
+    )
 }
 
 fn said(said: &Said) -> String {
     let at = said.at.get(..16).unwrap_or(&said.at).replace('T', " ");
-    let (from, kind) = (brief(&said.from, limits::NAME), brief(&said.kind, limits::NAME));
-    let text = said.text.as_deref().map(|text| format!(": {}", quoted(text))).unwrap_or_default();
-    format!("#{} {at} {kind} from {from}, {}{text}", said.seq, quoted(&said.about))
+    let (from, kind) = (
+        brief(&said.from, limits::NAME),
+        brief(&said.kind, limits::NAME),
+    );
+    let text = said
+        .text
+        .as_deref()
+        .map(|text| format!(": {}", quoted(text)))
+        .unwrap_or_default();
+    format!(
+        "#{} {at} {kind} from {from}, {}{text}",
+        said.seq,
+        quoted(&said.about)
+    )
 }
 
 fn file(file: &SharedFile) -> String {
-    let first = file.first_line.as_deref().map(|line| format!(": {}", quoted(line))).unwrap_or_default();
-    format!("{}, {}{first}", path(&file.path, limits::CONTEXT_TEXT), size(file.size))
+    let first = file
+        .first_line
+        .as_deref()
+        .map(|line| format!(": {}", quoted(line)))
+        .unwrap_or_default();
+    format!(
+        "{}, {}{first}",
+        path(&file.path, limits::CONTEXT_TEXT),
+        size(file.size)
+    )
 }
 
 fn size(bytes: u64) -> String {
@@ -236,7 +337,13 @@ fn quoted(text: &str) -> String {
 
 /// What was left out for the budget, and files that were never in.
 fn rest(context: &Context, left_out: LeftOut) -> Option<String> {
-    let LeftOut { charter, messages, decisions, claims, files } = left_out;
+    let LeftOut {
+        charter,
+        messages,
+        decisions,
+        claims,
+        files,
+    } = left_out;
     let shown = context.project.files.len();
     let files = context.project.total.map_or(files, |total| total - shown);
     let parts = [
@@ -253,5 +360,10 @@ fn rest(context: &Context, left_out: LeftOut) -> Option<String> {
             noun => count_of(n, noun),
         })
         .collect();
-    (!parts.is_empty()).then(|| format!("left out: {}; `mailbag context --budget` shows more", parts.join(", ")))
+    (!parts.is_empty()).then(|| {
+        format!(
+            "left out: {}; `mailbag context --budget` shows more",
+            parts.join(", ")
+        )
+    })
 }

@@ -78,7 +78,13 @@ pub struct Briefing {
 
 impl Briefing {
     fn of(text: String, told: ShownLines) -> Briefing {
-        Briefing { text, told, context: None, newest: None, marked: Vec::new() }
+        Briefing {
+            text,
+            told,
+            context: None,
+            newest: None,
+            marked: Vec::new(),
+        }
     }
 
     /// Removes the markers, because the announcement was not shown.
@@ -94,23 +100,49 @@ impl Briefing {
 /// Builds the announcement for a moment; `None` if there is nothing to announce. Of several processes that announce at the
 /// same time, exactly one marks and announces each message. At its start, a session also learns which work is offered to
 /// it, and what it owns, and with the setting `brief = "context"` what it was about.
-pub fn brief(room: &Room, (agent, hearer): To<'_>, moment: Moment, told: ShownLines) -> Result<Option<Briefing>> {
+pub fn brief(
+    room: &Room,
+    (agent, hearer): To<'_>,
+    moment: Moment,
+    told: ShownLines,
+) -> Result<Option<Briefing>> {
     let briefing = brief_claims_and_mail(room, (agent, hearer), moment, told)?;
-    let context = if moment == Moment::Start { context::at_start(room, agent) } else { None };
+    let context = if moment == Moment::Start {
+        context::at_start(room, agent)
+    } else {
+        None
+    };
     Ok(match (briefing, context) {
         (None, None) => None,
         (Some(mail), context) => Some(Briefing { context, ..mail }),
-        (None, context) => Some(Briefing { context, ..Briefing::of(String::new(), told) }),
+        (None, context) => Some(Briefing {
+            context,
+            ..Briefing::of(String::new(), told)
+        }),
     })
 }
 
-fn brief_claims_and_mail(room: &Room, to: To<'_>, moment: Moment, told: ShownLines) -> Result<Option<Briefing>> {
+fn brief_claims_and_mail(
+    room: &Room,
+    to: To<'_>,
+    moment: Moment,
+    told: ShownLines,
+) -> Result<Option<Briefing>> {
     let starts = matches!(moment, Moment::Start | Moment::Resume);
-    let claims = if starts { claims::text(room, to.0) } else { None };
-    let Some(claims) = claims else { return brief_mail(room, to, moment, (told, MOST)) };
+    let claims = if starts {
+        claims::text(room, to.0)
+    } else {
+        None
+    };
+    let Some(claims) = claims else {
+        return brief_mail(room, to, moment, (told, MOST));
+    };
     let left = MOST.saturating_sub(claims.chars().count() + 1);
     Ok(Some(match brief_mail(room, to, moment, (told, left))? {
-        Some(mail) => Briefing { text: format!("{claims}\n{}", mail.text), ..mail },
+        Some(mail) => Briefing {
+            text: format!("{claims}\n{}", mail.text),
+            ..mail
+        },
         None => Briefing::of(claims, told),
     }))
 }
@@ -127,12 +159,16 @@ fn brief_mail(
     if moment == Moment::Tool && budget.left() == 0 {
         return Ok(None);
     }
-    let Some(mut found) = find(room, agent, is_start)? else { return Ok(None) };
+    let Some(mut found) = find(room, agent, is_start)? else {
+        return Ok(None);
+    };
     // After the markers were read, and before new ones are set: of two hooks of a session that run at the same time, one of them sees
     // what the other one announces.
     let knows = hearer.is_some_and(|hearer| hearer.has_heard(room) && !hearer.forgot);
     if knows {
-        found.mails.retain(|mail| !found.announced.contains(&mail.name));
+        found
+            .mails
+            .retain(|mail| !found.announced.contains(&mail.name));
     }
     let marked = mark(room, agent, &mut found);
     if found.mails.is_empty() {
@@ -141,12 +177,19 @@ fn brief_mail(
     let (text, lines) = match is_start {
         true => {
             let is_new = |mail: &Mail| !found.announced.contains(&mail.name);
-            (text::summary((agent, most), found.unread, &found.mails, is_new), 0)
+            (
+                text::summary((agent, most), found.unread, &found.mails, is_new),
+                0,
+            )
         }
         false => text::news(found.unread, &found.mails, (budget.left(), most)),
     };
     let newest = found.mails.last().and_then(text::named);
-    Ok(Some(Briefing { newest, marked, ..Briefing::of(text, budget.used(lines)) }))
+    Ok(Some(Briefing {
+        newest,
+        marked,
+        ..Briefing::of(text, budget.used(lines))
+    }))
 }
 
 /// Number of unread messages that were not announced yet.
@@ -157,7 +200,11 @@ pub fn unannounced(room: &Room, agent: &str) -> Result<usize> {
 /// The records of the newest unread messages that were not announced yet, in order.
 pub fn to_announce(room: &Room, agent: &str) -> Result<Vec<u64>> {
     let found = find(room, agent, false)?;
-    let mut seqs: Vec<u64> = found.iter().flat_map(|found| &found.mails).filter_map(|mail| mail.seq).collect();
+    let mut seqs: Vec<u64> = found
+        .iter()
+        .flat_map(|found| &found.mails)
+        .filter_map(|mail| mail.seq)
+        .collect();
     seqs.sort_unstable();
     seqs.dedup();
     Ok(seqs.split_off(seqs.len().saturating_sub(limits::WAKE_MESSAGES)))
@@ -167,10 +214,19 @@ pub fn to_announce(room: &Room, agent: &str) -> Result<Vec<u64>> {
 /// to whom it wrote lately.
 pub fn continues_exchange(room: &Room, agent: &str) -> Result<bool> {
     let goes_on = |mail: &Mail| {
-        let answers = mail.content.get("in_reply_to").is_some_and(|to| !to.is_null());
-        answers || mail.thread_id.as_ref().is_some_and(|thread| *thread != mail.id)
+        let answers = mail
+            .content
+            .get("in_reply_to")
+            .is_some_and(|to| !to.is_null());
+        answers
+            || mail
+                .thread_id
+                .as_ref()
+                .is_some_and(|thread| *thread != mail.id)
     };
-    let Some(Found { mails, .. }) = find(room, agent, false)? else { return Ok(false) };
+    let Some(Found { mails, .. }) = find(room, agent, false)? else {
+        return Ok(false);
+    };
     Ok(mails.iter().any(goes_on) || has_written_to(room, agent, &mails)?)
 }
 
@@ -180,8 +236,15 @@ fn has_written_to(room: &Room, agent: &str, mails: &[Mail]) -> Result<bool> {
     let from = log::before_end(&room.dir, limits::EXCHANGE_BYTES)?;
     for record in log::lines(&room.dir, from)?.records() {
         let (_, record) = record?;
-        let is_to_them = || record.recipients().any(|(to, _)| mails.iter().any(|mail| mail.from == **to));
-        if record.from.as_deref() == Some(agent) && record.time(record.stamp()).micros() >= since && is_to_them() {
+        let is_to_them = || {
+            record
+                .recipients()
+                .any(|(to, _)| mails.iter().any(|mail| mail.from == **to))
+        };
+        if record.from.as_deref() == Some(agent)
+            && record.time(record.stamp()).micros() >= since
+            && is_to_them()
+        {
             return Ok(true);
         }
     }
@@ -201,7 +264,11 @@ struct Found {
 /// The newest unread mail to announce; with `again`, also mail that was announced before.
 fn find(room: &Room, agent: &str, again: bool) -> Result<Option<Found>> {
     let look = Snapshot::at(room, agent)?;
-    if !again && look.as_ref().is_some_and(|look| look.is_unchanged(room, agent)) {
+    if !again
+        && look
+            .as_ref()
+            .is_some_and(|look| look.is_unchanged(room, agent))
+    {
         return Ok(None);
     }
     let Newest { mut names, unread } = Newest::of(room, agent)?;
@@ -213,17 +280,34 @@ fn find(room: &Room, agent: &str, again: bool) -> Result<Option<Found>> {
     let all = mails.len();
     mails.retain(|mail| delay(mail).is_none());
     let is_delayed = mails.len() < all;
-    if mails.is_empty() && !is_delayed && !unfinished && unread.is_exact && unread.number > limits::LISTED_AGAIN {
+    if mails.is_empty()
+        && !is_delayed
+        && !unfinished
+        && unread.is_exact
+        && unread.number > limits::LISTED_AGAIN
+    {
         look.iter().for_each(|look| look.keep(room, agent));
     }
-    let found = Found { unread, announced, mails };
+    let found = Found {
+        unread,
+        announced,
+        mails,
+    };
     Ok(Some(found).filter(|found| !found.mails.is_empty()))
 }
 
 /// The remaining delay of an announcement. `None` for mail that is not part of a loop.
 fn delay(mail: &Mail) -> Option<Duration> {
-    let left = mail.announce_after.as_deref().and_then(Stamp::parse)?.micros() - Stamp::now().micros();
-    u64::try_from(left).ok().filter(|left| *left > 0).map(Duration::from_micros)
+    let left = mail
+        .announce_after
+        .as_deref()
+        .and_then(Stamp::parse)?
+        .micros()
+        - Stamp::now().micros();
+    u64::try_from(left)
+        .ok()
+        .filter(|left| *left > 0)
+        .map(Duration::from_micros)
 }
 
 /// The time until the next delayed announcement. `None` without delayed mail.
@@ -232,7 +316,11 @@ pub fn until_announced(room: &Room, agent: &str) -> Result<Option<Duration>> {
     let announced = inbox::announced(&room.dir, agent, &names)?;
     names.retain(|name| !announced.contains(name));
     let mails = mailbox::heads(room, agent, &names)?;
-    Ok(mails.iter().filter(|mail| should_announce(mail, agent)).filter_map(delay).min())
+    Ok(mails
+        .iter()
+        .filter(|mail| should_announce(mail, agent))
+        .filter_map(delay)
+        .min())
 }
 
 fn should_announce(mail: &Mail, agent: &str) -> bool {
@@ -268,8 +356,18 @@ impl Budget {
         let now = Stamp::now();
         let window = settings.announce_window.max(Duration::from_secs(1));
         let is_over = !Stamp::from_micros(told.since).is_within(window, now);
-        let told = if is_over || told.lines == 0 { ShownLines { since: now.micros(), lines: 0 } } else { told };
-        Budget { told, most: settings.announce_budget }
+        let told = if is_over || told.lines == 0 {
+            ShownLines {
+                since: now.micros(),
+                lines: 0,
+            }
+        } else {
+            told
+        };
+        Budget {
+            told,
+            most: settings.announce_budget,
+        }
     }
 
     fn left(&self) -> usize {
@@ -277,6 +375,9 @@ impl Budget {
     }
 
     fn used(&self, lines: usize) -> ShownLines {
-        ShownLines { lines: self.told.lines.saturating_add(lines as u32), ..self.told }
+        ShownLines {
+            lines: self.told.lines.saturating_add(lines as u32),
+            ..self.told
+        }
     }
 }

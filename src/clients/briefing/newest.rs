@@ -34,7 +34,12 @@ pub(super) struct Unread {
 
 impl fmt::Display for Unread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", if self.is_exact { "" } else { "about " }, self.number)
+        write!(
+            f,
+            "{}{}",
+            if self.is_exact { "" } else { "about " },
+            self.number
+        )
     }
 }
 
@@ -66,27 +71,51 @@ impl Newest {
         {
             Listed::store(room, agent, log, &names, number);
         }
-        Ok(Newest { names, unread: Unread { number, is_exact: true } })
+        Ok(Newest {
+            names,
+            unread: Unread {
+                number,
+                is_exact: true,
+            },
+        })
     }
 }
 
 impl Listed {
     fn stored(room: &Room, agent: &str) -> Option<Listed> {
-        let bytes =
-            room.dir.sub(layout::SESSIONS).and_then(|dir| dir.read(layout::listed(agent), limits::LISTED_BYTES));
+        let bytes = room
+            .dir
+            .sub(layout::SESSIONS)
+            .and_then(|dir| dir.read(layout::listed(agent), limits::LISTED_BYTES));
         let listed: Listed = serde_json::from_slice(&bytes.ok()??).ok()?;
         let age = Stamp::now().micros() - listed.at;
-        (0..limits::LISTED_FOR.as_micros() as i64).contains(&age).then_some(listed)
+        (0..limits::LISTED_FOR.as_micros() as i64)
+            .contains(&age)
+            .then_some(listed)
     }
 
     /// Failures are ignored, because a stored listing only saves time.
     fn store(room: &Room, agent: &str, log: Position, names: &[OsString], unread: usize) {
-        let Ok(Some(meta)) = room.dir.stat(layout::inbox(agent)) else { return };
-        let names = names.iter().filter_map(|name| name.to_str().map(str::to_owned)).collect();
+        let Ok(Some(meta)) = room.dir.stat(layout::inbox(agent)) else {
+            return;
+        };
+        let names = names
+            .iter()
+            .filter_map(|name| name.to_str().map(str::to_owned))
+            .collect();
         let at = Stamp::now().micros();
-        let listed = Listed { inbox: (meta.device, meta.inode), at, log, unread, names };
+        let listed = Listed {
+            inbox: (meta.device, meta.inode),
+            at,
+            log,
+            unread,
+            names,
+        };
         let bytes = serde_json::to_vec(&listed).unwrap_or_default();
-        let _ = room.dir.sub(layout::SESSIONS).and_then(|dir| dir.show(layout::listed(agent), &bytes));
+        let _ = room
+            .dir
+            .sub(layout::SESSIONS)
+            .and_then(|dir| dir.show(layout::listed(agent), &bytes));
     }
 
     /// A position before the last batch. The copies of earlier batches are delivered, unless an obstacle prevents it.
@@ -94,7 +123,10 @@ impl Listed {
         let end = log::committed(&room.dir)?;
         let before = log::before_end(&room.dir, limits::LISTED_LOG / 4)?;
         // An archived segment would have to be unpacked. A segment begins with a batch.
-        Ok(before.max(Position { segment: end.segment, offset: 0 }))
+        Ok(before.max(Position {
+            segment: end.segment,
+            offset: 0,
+        }))
     }
 
     /// The newest unread mail now. `None` if it takes a new listing.
@@ -103,7 +135,8 @@ impl Listed {
         let meta = inbox.meta()?;
         let lines = log::lines(&room.dir, self.log)?;
         let (from, end) = (self.log, lines.end());
-        let is_near = end.segment == from.segment && end.offset.saturating_sub(from.offset) <= limits::LISTED_LOG;
+        let is_near = end.segment == from.segment
+            && end.offset.saturating_sub(from.offset) <= limits::LISTED_LOG;
         if (meta.device, meta.inode) != self.inbox || !is_near {
             return Ok(None);
         }
@@ -127,28 +160,50 @@ impl Listed {
             return Ok(None);
         }
         let skipped = self.names.len().saturating_sub(limits::BRIEFING_LOOK);
-        let names = self.names.into_iter().skip(skipped).map(OsString::from).collect();
-        Ok(Some(Newest { names, unread: Unread { number: self.unread, is_exact: false } }))
+        let names = self
+            .names
+            .into_iter()
+            .skip(skipped)
+            .map(OsString::from)
+            .collect();
+        Ok(Some(Newest {
+            names,
+            unread: Unread {
+                number: self.unread,
+                is_exact: false,
+            },
+        }))
     }
 
     /// Applies a record that may be newer than the listing.
     fn add(&mut self, record: &Record, agent: &str) {
         let is_later = record.stamp().micros() > self.at;
         if is_later {
-            let of_agent = record.receipts.iter().filter(|it| &*it.agent == agent && it.status == Status::Seen);
+            let of_agent = record
+                .receipts
+                .iter()
+                .filter(|it| &*it.agent == agent && it.status == Status::Seen);
             let left: usize = of_agent.map(|receipt| receipt.seqs.len()).sum();
             self.unread = self.unread.saturating_sub(left);
         }
-        let (Some(from), Some(id)) = (&record.from, &record.id) else { return };
+        let (Some(from), Some(id)) = (&record.from, &record.id) else {
+            return;
+        };
         if record.recipients().any(|(to, _)| &**to == agent) {
-            self.names.insert(layout::delivered(record.stamp(), from, id));
+            self.names
+                .insert(layout::delivered(record.stamp(), from, id));
             self.unread += usize::from(is_later);
         }
     }
 
     fn retain_unread(&mut self, inbox: &Dir) -> Result<()> {
         let mut failed = None;
-        self.names.retain(|name| inbox.stat(name).map_err(|e| failed = Some(e)).is_ok_and(|meta| meta.is_some()));
+        self.names.retain(|name| {
+            inbox
+                .stat(name)
+                .map_err(|e| failed = Some(e))
+                .is_ok_and(|meta| meta.is_some())
+        });
         failed.map_or(Ok(()), Err)
     }
 }

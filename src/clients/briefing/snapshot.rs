@@ -21,13 +21,21 @@ impl Snapshot {
         let stand = |meta: Meta| (meta.device, meta.inode, meta.modified);
         let inbox = room.dir.stat(layout::inbox(agent))?.map(stand);
         let announced = room.dir.stat(layout::announced(agent))?.map(stand);
-        Ok(inbox.zip(announced).map(|(inbox, announced)| Snapshot { inbox, announced }))
+        Ok(inbox
+            .zip(announced)
+            .map(|(inbox, announced)| Snapshot { inbox, announced }))
     }
 
     /// Whether this equals the stored snapshot. An unreadable one counts as different.
     pub(super) fn is_unchanged(&self, room: &Room, agent: &str) -> bool {
-        let kept = room.dir.sub(layout::SESSIONS).and_then(|dir| dir.read(layout::looked(agent), limits::LEASE_BYTES));
-        let kept = kept.ok().flatten().and_then(|bytes| serde_json::from_slice::<Snapshot>(&bytes).ok());
+        let kept = room
+            .dir
+            .sub(layout::SESSIONS)
+            .and_then(|dir| dir.read(layout::looked(agent), limits::LEASE_BYTES));
+        let kept = kept
+            .ok()
+            .flatten()
+            .and_then(|bytes| serde_json::from_slice::<Snapshot>(&bytes).ok());
         kept.as_ref() == Some(self)
     }
 
@@ -38,7 +46,10 @@ impl Snapshot {
         let settled = now - limits::CLOCKS_APART.as_nanos() as i128;
         if self.inbox.2.max(self.announced.2) < settled {
             let kept = serde_json::to_vec(self).unwrap_or_default();
-            let _ = room.dir.sub(layout::SESSIONS).and_then(|dir| dir.show(layout::looked(agent), &kept));
+            let _ = room
+                .dir
+                .sub(layout::SESSIONS)
+                .and_then(|dir| dir.show(layout::looked(agent), &kept));
         }
     }
 }

@@ -26,14 +26,21 @@ pub(super) fn summary(
     mails: &[Mail],
     is_new: impl Fn(&Mail) -> bool,
 ) -> String {
-    let each: Vec<Alike> = mails.iter().rev().map(|newest| Alike { newest, times: 1 }).collect();
+    let each: Vec<Alike> = mails
+        .iter()
+        .rev()
+        .map(|newest| Alike { newest, times: 1 })
+        .collect();
     let (mut named, mut left) = (Vec::new(), Vec::new());
     for (n, one) in each.iter().enumerate() {
         let is_named = n < limits::BRIEFING_NEWEST || is_new(one.newest);
         if is_named { &mut named } else { &mut left }.push(*one);
     }
     let order = if each.len() > 1 { ", newest first" } else { "" };
-    let mut text = format!("mailbag: you are {agent}; {unread} unread ({}){order}:", senders(&each));
+    let mut text = format!(
+        "mailbag: you are {agent}; {unread} unread ({}){order}:",
+        senders(&each)
+    );
     let shown_lines = put(&mut text, &named, most.saturating_sub(DIGEST));
     left.extend(&named[shown_lines..]);
     add_rest(&mut text, &left);
@@ -42,11 +49,18 @@ pub(super) fn summary(
 
 /// The text later in a session: at most `most` lines, one for each message or group of equal messages, and the rest as a
 /// digest. Also returns the number of lines.
-pub(super) fn news(unread: Unread, mails: &[Mail], (most, most_characters): (usize, usize)) -> (String, usize) {
+pub(super) fn news(
+    unread: Unread,
+    mails: &[Mail],
+    (most, most_characters): (usize, usize),
+) -> (String, usize) {
     let each = alike(mails);
     let shown = &each[..each.len().min(most)];
-    let new =
-        if mails.len() < unread.number && !shown.is_empty() { format!(", {} new", mails.len()) } else { String::new() };
+    let new = if mails.len() < unread.number && !shown.is_empty() {
+        format!(", {} new", mails.len())
+    } else {
+        String::new()
+    };
     let mut text = format!("mailbag: {unread} unread{new}:");
     if let ([one], 1) = (shown, each.len()) {
         return (format!("{text} {}", line(one)), 1);
@@ -87,13 +101,28 @@ fn put(text: &mut String, each: &[Alike], most: usize) -> usize {
 
 fn alike(mails: &[Mail]) -> Vec<Alike<'_>> {
     let mut each: Vec<Alike> = Vec::new();
-    let said = |mail: &Mail| (mail.from.clone(), mail.kind.clone(), mail.priority.clone(), about(mail));
+    let said = |mail: &Mail| {
+        (
+            mail.from.clone(),
+            mail.kind.clone(),
+            mail.priority.clone(),
+            about(mail),
+        )
+    };
     let mut at = BTreeMap::new();
     for mail in mails {
         let n = *at.entry(said(mail)).or_insert(each.len());
         match each.get_mut(n) {
-            Some(alike) => *alike = Alike { newest: mail, times: alike.times + 1 },
-            None => each.push(Alike { newest: mail, times: 1 }),
+            Some(alike) => {
+                *alike = Alike {
+                    newest: mail,
+                    times: alike.times + 1,
+                }
+            }
+            None => each.push(Alike {
+                newest: mail,
+                times: 1,
+            }),
         }
     }
     each
@@ -108,14 +137,36 @@ fn line(alike: &Alike) -> String {
             false => format!("a file that is not a message, {file}"),
         };
     }
-    let times = if alike.times > 1 { format!("{} × ", alike.times) } else { String::new() };
-    let priority = if mail.priority == "normal" { String::new() } else { format!("{} ", brief(&mail.priority, 8)) };
-    let (kind, from) = (brief(&mail.kind, limits::NAME), brief(&mail.from, limits::NAME));
-    let about = about(mail).map(|about| format!(", “{about}”")).unwrap_or_default();
-    let wanted = if mail.requires_response && mail.kind != "question" { ", answer expected" } else { "" };
+    let times = if alike.times > 1 {
+        format!("{} × ", alike.times)
+    } else {
+        String::new()
+    };
+    let priority = if mail.priority == "normal" {
+        String::new()
+    } else {
+        format!("{} ", brief(&mail.priority, 8))
+    };
+    let (kind, from) = (
+        brief(&mail.kind, limits::NAME),
+        brief(&mail.from, limits::NAME),
+    );
+    let about = about(mail)
+        .map(|about| format!(", “{about}”"))
+        .unwrap_or_default();
+    let wanted = if mail.requires_response && mail.kind != "question" {
+        ", answer expected"
+    } else {
+        ""
+    };
     let newest = if alike.times > 1 { "newest " } else { "" };
-    let age = age_if_old(&mail.accepted_at).map(|age| format!(", {age}")).unwrap_or_default();
-    format!("{times}{priority}{kind} from {from}{about}{wanted}, {newest}{}{age}", reference(mail))
+    let age = age_if_old(&mail.accepted_at)
+        .map(|age| format!(", {age}"))
+        .unwrap_or_default();
+    format!(
+        "{times}{priority}{kind} from {from}{about}{wanted}, {newest}{}{age}",
+        reference(mail)
+    )
 }
 
 /// A reference for commands: the id, or if the id is long, the record number.
@@ -128,25 +179,36 @@ fn reference(mail: &Mail) -> String {
 
 /// How a command names the message: its record number, or its id. `None` if that could be read as something else.
 pub(super) fn named(mail: &Mail) -> Option<String> {
-    let id = || Some(mail.id.clone()).filter(|id| id::is_message_id(id) && id.len() <= limits::BRIEFING_ID);
+    let id = || {
+        Some(mail.id.clone()).filter(|id| id::is_message_id(id) && id.len() <= limits::BRIEFING_ID)
+    };
     mail.seq.map(|seq| seq.to_string()).or_else(id)
 }
 
 /// The subject, or the beginning of the body, or what it changed about claims.
 fn about(mail: &Mail) -> Option<String> {
-    let about = mail.subject.as_deref().or(mail.preview.as_deref()).or(mail.change.as_deref())?;
+    let about = mail
+        .subject
+        .as_deref()
+        .or(mail.preview.as_deref())
+        .or(mail.change.as_deref())?;
     Some(brief(about, limits::BRIEFING_SUBJECT)).filter(|about| !about.is_empty())
 }
 
 /// The sender of a line. A file that is not mail has none.
 fn sender(mail: &Mail) -> &str {
-    if mail.from.is_empty() { "no known sender" } else { &mail.from }
+    if mail.from.is_empty() {
+        "no known sender"
+    } else {
+        &mail.from
+    }
 }
 
 /// The senders, those with most messages first.
 fn senders(each: &[Alike]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    each.iter().for_each(|alike| *counts.entry(sender(alike.newest)).or_default() += alike.times);
+    each.iter()
+        .for_each(|alike| *counts.entry(sender(alike.newest)).or_default() += alike.times);
     let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
     counts.sort_by_key(|&(from, count)| (std::cmp::Reverse(count), from));
     let others = counts.len().saturating_sub(limits::BRIEFING_SENDERS);
@@ -154,7 +216,9 @@ fn senders(each: &[Alike]) -> String {
     if let ([(from, _)], 0) = (counts.as_slice(), others) {
         return format!("from {}", brief(from, limits::DISPLAY_NAME * 2));
     }
-    let named = counts.iter().map(|(from, count)| format!("{count} from {}", brief(from, limits::DISPLAY_NAME * 2)));
+    let named = counts
+        .iter()
+        .map(|(from, count)| format!("{count} from {}", brief(from, limits::DISPLAY_NAME * 2)));
     let others = (others > 0).then(|| format!("others from {others}"));
     named.chain(others).collect::<Vec<_>>().join(", ")
 }

@@ -31,22 +31,36 @@ struct Ours {
 impl Console {
     /// Opens the terminal, and gives it to the monitor that will start the command.
     pub(super) fn for_command(monitor: &mut Command) -> Result<(Console, Beginning)> {
-        let opened = Terminal::like_ours().and_then(|mut terminal| terminal.give(monitor).map(|told| (terminal, told)));
+        let opened = Terminal::like_ours()
+            .and_then(|mut terminal| terminal.give(monitor).map(|told| (terminal, told)));
         let (terminal, beginning) = opened.doing("open a terminal for", "the command")?;
-        Ok((Console { terminal, suspended: Cell::new(false), continued: Cell::new(false), ours: None }, beginning))
+        Ok((
+            Console {
+                terminal,
+                suspended: Cell::new(false),
+                continued: Cell::new(false),
+                ours: None,
+            },
+            beginning,
+        ))
     }
 
     /// The output of the command.
     pub(super) fn output(&self) -> Result<Main> {
-        self.terminal.main().doing("read the output of", "the command")
+        self.terminal
+            .main()
+            .doing("read the output of", "the command")
     }
 
     /// Passes on the keys to the command, which has started.
     pub(super) fn begin(&mut self) -> Result<()> {
-        let open = || std::io::Result::Ok((self.terminal.main()?, Keyboard::open()?, Raw::begin()?));
+        let open =
+            || std::io::Result::Ok((self.terminal.main()?, Keyboard::open()?, Raw::begin()?));
         let (main, (keyboard, keys), raw) = open().doing("pass on the keys to", "the command")?;
         self.ours = Some(Ours { _keys: keys, raw });
-        let thread = std::thread::Builder::new().name("keys".into()).spawn(move || pass_on(&keyboard, main));
+        let thread = std::thread::Builder::new()
+            .name("keys".into())
+            .spawn(move || pass_on(&keyboard, main));
         thread.map(drop).doing("pass on the keys to", "the command")
     }
 

@@ -29,7 +29,10 @@ impl Environment {
         let role = self.role.as_deref().map(OsString::from);
         // The command is its own session, so variables that name an outer client's session are unset. HOLD still shows that
         // it is an agent.
-        let foreign = session_variables().map(|(name, _)| name).chain([IN_GEMINI]).map(|name| (name, None));
+        let foreign = session_variables()
+            .map(|(name, _)| name)
+            .chain([IN_GEMINI])
+            .map(|name| (name, None));
         let own = [
             ("MAILBAG_ROOM", path(&self.room)),
             (HOLD, text(&self.hold)),
@@ -47,5 +50,8 @@ impl Environment {
 
 /// The current session, or a new one.
 pub(super) fn session() -> String {
-    std::env::var("MAOS_SESSION_ID").ok().filter(|id| !id.is_empty()).unwrap_or_else(id::mint)
+    std::env::var("MAOS_SESSION_ID")
+        .ok()
+        .filter(|id| !id.is_empty())
+        .unwrap_or_else(id::mint)
 }

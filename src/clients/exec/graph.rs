@@ -30,9 +30,19 @@ impl Graph {
 
     /// Applies a new record. Returns whether it is a status message.
     pub(super) fn follow(&mut self, record: &Record, registry: &Registry) -> bool {
-        let Some(from) = record.from.as_ref().filter(|_| record.event == Event::Accepted) else { return false };
-        let says = record.shown().is_some_and(|(_, kind)| REPORTS.contains(&&*kind));
-        let doing = says.then(|| WorkReport::of(record, record.time(record.stamp()))).flatten();
+        let Some(from) = record
+            .from
+            .as_ref()
+            .filter(|_| record.event == Event::Accepted)
+        else {
+            return false;
+        };
+        let says = record
+            .shown()
+            .is_some_and(|(_, kind)| REPORTS.contains(&&*kind));
+        let doing = says
+            .then(|| WorkReport::of(record, record.time(record.stamp())))
+            .flatten();
         doing.is_some_and(|doing| self.learn(from, doing, registry))
     }
 
@@ -56,9 +66,18 @@ impl Graph {
     }
 
     /// The cycle that arises if `first` waits for `others`: a path from `first` to `first`. Only agents that are present wait.
-    pub(super) fn cycle(&self, first: &str, others: &[String], is_there: &dyn Fn(&str) -> bool) -> Option<Vec<String>> {
+    pub(super) fn cycle(
+        &self,
+        first: &str,
+        others: &[String],
+        is_there: &dyn Fn(&str) -> bool,
+    ) -> Option<Vec<String>> {
         let mut seen = BTreeSet::new();
-        let mut ways: Vec<Vec<&str>> = others.iter().rev().map(|other| vec![first, other]).collect();
+        let mut ways: Vec<Vec<&str>> = others
+            .iter()
+            .rev()
+            .map(|other| vec![first, other])
+            .collect();
         while let Some(way) = ways.pop() {
             let last = *way.last().expect("a path is not empty");
             if last == first {
@@ -67,22 +86,36 @@ impl Graph {
             if !seen.insert(last) || !is_there(last) {
                 continue;
             }
-            let next = self.last.get(last).map(|doing| doing.waiting_for.as_slice()).unwrap_or_default();
-            ways.extend(next.iter().rev().map(|next| [way.as_slice(), &[next]].concat()));
+            let next = self
+                .last
+                .get(last)
+                .map(|doing| doing.waiting_for.as_slice())
+                .unwrap_or_default();
+            ways.extend(
+                next.iter()
+                    .rev()
+                    .map(|next| [way.as_slice(), &[next]].concat()),
+            );
         }
         None
     }
 
     /// The agent on this path that started to wait last.
     pub(super) fn latest<'w>(&self, way: &'w [String]) -> Option<&'w str> {
-        let at = |agent: &&String| self.doing(agent).map_or(Stamp::default().micros(), |doing| doing.at);
+        let at = |agent: &&String| {
+            self.doing(agent)
+                .map_or(Stamp::default().micros(), |doing| doing.at)
+        };
         way.iter().max_by_key(at).map(String::as_str)
     }
 }
 
 /// `alice waits for bob, bob waits for alice`
 pub(super) fn shown(way: &[String]) -> String {
-    let steps: Vec<String> = way.windows(2).map(|step| format!("{} waits for {}", step[0], step[1])).collect();
+    let steps: Vec<String> = way
+        .windows(2)
+        .map(|step| format!("{} waits for {}", step[0], step[1]))
+        .collect();
     steps.join(", ")
 }
 
@@ -108,16 +141,27 @@ mod tests {
 
     fn way(graph: &Graph, first: &str, others: &[&str]) -> String {
         let others: Vec<String> = others.iter().map(|other| other.to_string()).collect();
-        graph.cycle(first, &others, &|agent| agent != "gone").map(|way| shown(&way)).unwrap_or_default()
+        graph
+            .cycle(first, &others, &|agent| agent != "gone")
+            .map(|way| shown(&way))
+            .unwrap_or_default()
     }
 
     #[test]
     fn a_cycle_is_found_with_its_path() {
-        let graph = graph(&[("bob", &["dave", "carol"]), ("carol", &["alice"]), ("dave", &["bob"])]);
+        let graph = graph(&[
+            ("bob", &["dave", "carol"]),
+            ("carol", &["alice"]),
+            ("dave", &["bob"]),
+        ]);
         let path = "alice waits for bob, bob waits for carol, carol waits for alice";
         assert_eq!(way(&graph, "alice", &["bob"]), path);
         assert_eq!(way(&graph, "alice", &["alice"]), "alice waits for alice");
-        assert_eq!(way(&graph, "erin", &["bob"]), "", "a cycle of others is not its own");
+        assert_eq!(
+            way(&graph, "erin", &["bob"]),
+            "",
+            "a cycle of others is not its own"
+        );
     }
 
     #[test]
@@ -129,7 +173,13 @@ mod tests {
     #[test]
     fn the_latest_of_a_cycle_is_one() {
         let graph = graph(&[("bob", &["alice"]), ("alice", &["bob"])]);
-        assert_eq!(graph.latest(&["alice".into(), "bob".into(), "alice".into()]), Some("alice"));
-        assert_eq!(graph.latest(&["bob".into(), "alice".into(), "bob".into()]), Some("alice"));
+        assert_eq!(
+            graph.latest(&["alice".into(), "bob".into(), "alice".into()]),
+            Some("alice")
+        );
+        assert_eq!(
+            graph.latest(&["bob".into(), "alice".into(), "bob".into()]),
+            Some("alice")
+        );
     }
 }

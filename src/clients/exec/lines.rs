@@ -37,16 +37,28 @@ pub(super) enum Piece<'b> {
 impl Splitter {
     /// Lines of at most `most` bytes may be addressed to mailbag.
     pub(super) fn new(most: usize) -> Splitter {
-        Splitter { at: At::Begin, held: Vec::new(), most }
+        Splitter {
+            at: At::Begin,
+            held: Vec::new(),
+            most,
+        }
     }
 
     /// Splits further output, and calls `give` for each piece in order.
-    pub(super) fn feed(&mut self, bytes: &[u8], give: &mut dyn FnMut(Piece) -> io::Result<()>) -> io::Result<()> {
+    pub(super) fn feed(
+        &mut self,
+        bytes: &[u8],
+        give: &mut dyn FnMut(Piece) -> io::Result<()>,
+    ) -> io::Result<()> {
         let (mut start, mut next) = (0, 0);
         while next < bytes.len() {
             let end = memchr(b'\n', &bytes[next..]).map(|at| next + at + 1);
             if self.at == At::Begin {
-                self.at = if bytes[next] == b'{' { At::Held } else { At::Through };
+                self.at = if bytes[next] == b'{' {
+                    At::Held
+                } else {
+                    At::Through
+                };
             }
             let until = end.unwrap_or(bytes.len());
             if self.at == At::Held {
@@ -61,17 +73,33 @@ impl Splitter {
             }
             next = until;
         }
-        if start < bytes.len() { give(Piece::Through(&bytes[start..])) } else { Ok(()) }
+        if start < bytes.len() {
+            give(Piece::Through(&bytes[start..]))
+        } else {
+            Ok(())
+        }
     }
 
     /// Ends the output: a held line has no line end.
-    pub(super) fn finish(&mut self, give: &mut dyn FnMut(Piece) -> io::Result<()>) -> io::Result<()> {
+    pub(super) fn finish(
+        &mut self,
+        give: &mut dyn FnMut(Piece) -> io::Result<()>,
+    ) -> io::Result<()> {
         let held = std::mem::take(&mut self.held);
         self.at = At::Begin;
-        if held.is_empty() { Ok(()) } else { give(Piece::Line(&held)) }
+        if held.is_empty() {
+            Ok(())
+        } else {
+            give(Piece::Line(&held))
+        }
     }
 
-    fn hold(&mut self, bytes: &[u8], is_whole: bool, give: &mut dyn FnMut(Piece) -> io::Result<()>) -> io::Result<()> {
+    fn hold(
+        &mut self,
+        bytes: &[u8],
+        is_whole: bool,
+        give: &mut dyn FnMut(Piece) -> io::Result<()>,
+    ) -> io::Result<()> {
         if self.held.len() + bytes.len() > self.most {
             let held = std::mem::take(&mut self.held);
             self.at = At::Through;
@@ -84,7 +112,11 @@ impl Splitter {
         if is_whole || !may_be_ours(&self.held) {
             let held = std::mem::take(&mut self.held);
             self.at = At::Through;
-            return give(if is_whole { Piece::Line(&held) } else { Piece::Through(&held) });
+            return give(if is_whole {
+                Piece::Line(&held)
+            } else {
+                Piece::Through(&held)
+            });
         }
         Ok(())
     }
@@ -92,7 +124,10 @@ impl Splitter {
 
 /// Whether a line with this beginning can be a JSON object with a field.
 fn may_be_ours(begin: &[u8]) -> bool {
-    let mut behind = begin.iter().skip(1).filter(|byte| !matches!(byte, b' ' | b'\t' | b'\r'));
+    let mut behind = begin
+        .iter()
+        .skip(1)
+        .filter(|byte| !matches!(byte, b' ' | b'\t' | b'\r'));
     behind.next().is_none_or(|&byte| byte == b'"')
 }
 
@@ -109,7 +144,9 @@ pub(super) fn read(line: &[u8]) -> Option<Result<StatusLine, String>> {
     }
     let mut fields: Map<String, Value> = serde_json::from_slice(line).ok()?;
     fields.shift_remove("type");
-    let has_text = ["message", "progress"].iter().any(|field| fields.get(*field).is_some_and(|value| !value.is_null()));
+    let has_text = ["message", "progress"]
+        .iter()
+        .any(|field| fields.get(*field).is_some_and(|value| !value.is_null()));
     if &*head.kind == "status" && !has_text {
         return Some(Err("the field message is missing".into()));
     }
@@ -132,7 +169,9 @@ mod tests {
             Ok(())
         };
         for chunk in chunks {
-            splitter.feed(chunk.as_bytes(), &mut give).expect("nothing fails");
+            splitter
+                .feed(chunk.as_bytes(), &mut give)
+                .expect("nothing fails");
         }
         splitter.finish(&mut give).expect("nothing fails");
         pieces
@@ -141,27 +180,53 @@ mod tests {
     #[test]
     fn only_a_line_that_can_be_an_object_is_held_back() {
         assert_eq!(pieces(&["ab", "c\nd"], 99), ["through ab", "through c\nd"]);
-        assert_eq!(pieces(&["a\n{\"b\":1}\nc\n"], 99), ["through a\n", "line {\"b\":1}\n", "through c\n"]);
-        assert_eq!(pieces(&["{", " \"a\"", ":1}", "\n"], 99), ["line { \"a\":1}\n"]);
-        assert_eq!(pieces(&["{u", "ser}> "], 99), ["through {u", "through ser}> "]);
+        assert_eq!(
+            pieces(&["a\n{\"b\":1}\nc\n"], 99),
+            ["through a\n", "line {\"b\":1}\n", "through c\n"]
+        );
+        assert_eq!(
+            pieces(&["{", " \"a\"", ":1}", "\n"], 99),
+            ["line { \"a\":1}\n"]
+        );
+        assert_eq!(
+            pieces(&["{u", "ser}> "], 99),
+            ["through {u", "through ser}> "]
+        );
         assert_eq!(pieces(&["x {\"a\":1}\n"], 99), ["through x {\"a\":1}\n"]);
         assert_eq!(pieces(&["{\"a\""], 99), ["line {\"a\""]);
-        assert_eq!(pieces(&["{\n{\"a\":1}\n\n"], 99), ["line {\n", "line {\"a\":1}\n", "through \n"]);
+        assert_eq!(
+            pieces(&["{\n{\"a\":1}\n\n"], 99),
+            ["line {\n", "line {\"a\":1}\n", "through \n"]
+        );
     }
 
     #[test]
     fn a_line_that_is_too_long_is_forwarded_unchanged() {
         assert_eq!(
             pieces(&["{\"ab", "cd", "e\"}\n", "{\"\"}\n"], 5),
-            ["through {\"ab", "through cd", "through e\"}\n", "line {\"\"}\n"]
+            [
+                "through {\"ab",
+                "through cd",
+                "through e\"}\n",
+                "line {\"\"}\n"
+            ]
         );
-        assert_eq!(pieces(&["{\"abcde\n{\"\"}\n"], 5), ["through {\"abcde\n", "line {\"\"}\n"]);
+        assert_eq!(
+            pieces(&["{\"abcde\n{\"\"}\n"], 5),
+            ["through {\"abcde\n", "line {\"\"}\n"]
+        );
     }
 
     #[test]
     fn other_lines_are_ignored() {
-        for line in ["{}", "{\"type\":7}", "{\"type\":\"result\"}", "{\"type\":\"status\"", "[]", "{\"a\":\"status\"}"]
-        {
+        for line in [
+            "{}",
+            "{\"type\":7}",
+            "{\"type\":\"result\"}",
+            "{\"type\":\"status\"",
+            "[]",
+            "{\"a\":\"status\"}",
+        ] {
             assert_eq!(read(line.as_bytes()), None, "{line}");
         }
     }
@@ -170,26 +235,52 @@ mod tests {
     fn an_invalid_line_is_reported() {
         for (line, what) in [
             (r#"{"type":"status"}"#, "the field message is missing"),
-            (r#"{"type":"status","message":7}"#, "the field message is not a string"),
+            (
+                r#"{"type":"status","message":7}"#,
+                "the field message is not a string",
+            ),
             (
                 r#"{"type":"status","message":"x","progress":7}"#,
                 "the field progress is \"7\", not a number from 0 to 1",
             ),
-            (r#"{"type":"status","message":"x","progress":"half"}"#, "not a number"),
-            (r#"{"type":"artifact","description":"x"}"#, "the field path is missing"),
+            (
+                r#"{"type":"status","message":"x","progress":"half"}"#,
+                "not a number",
+            ),
+            (
+                r#"{"type":"artifact","description":"x"}"#,
+                "the field path is missing",
+            ),
             (r#"{"type":"dependency","waiting_for":[]}"#, "waiting_for"),
-            (r#"{"type":"dependency","waiting_for":"../x"}"#, "is not a valid agent name"),
-            (r#"{"type":"complete","outputs":[7]}"#, "the field outputs is not a list of strings"),
+            (
+                r#"{"type":"dependency","waiting_for":"../x"}"#,
+                "is not a valid agent name",
+            ),
+            (
+                r#"{"type":"complete","outputs":[7]}"#,
+                "the field outputs is not a list of strings",
+            ),
         ] {
-            let wrong = read(line.as_bytes()).expect("a line for mailbag").expect_err("an invalid line");
+            let wrong = read(line.as_bytes())
+                .expect("a line for mailbag")
+                .expect_err("an invalid line");
             assert!(wrong.contains(what), "{line}: {wrong}");
         }
     }
 
     #[test]
     fn a_null_is_an_absent_field() {
-        let said = read(b"{\"type\":\"complete\",\"result\":null,\"outputs\":null}\r\n").expect("it is ours");
+        let said = read(b"{\"type\":\"complete\",\"result\":null,\"outputs\":null}\r\n")
+            .expect("it is ours");
         let (message, result, outputs, rest) = (None, None, Vec::new(), Map::new());
-        assert_eq!(said, Ok(StatusLine::Complete { message, result, outputs, rest }));
+        assert_eq!(
+            said,
+            Ok(StatusLine::Complete {
+                message,
+                result,
+                outputs,
+                rest
+            })
+        );
     }
 }

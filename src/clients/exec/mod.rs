@@ -72,7 +72,12 @@ pub enum Ended {
 
 /// Runs a command as an agent and returns its status. Its output goes to `out`, except for lines addressed to mailbag. If
 /// standard input and output are a terminal, the command gets a terminal of its own.
-pub fn exec(room: &Room, request: &Request, out: Box<dyn Write + Send>, report: &dyn Fn(Report)) -> Result<Ended> {
+pub fn exec(
+    room: &Room,
+    request: &Request,
+    out: Box<dyn Write + Send>,
+    report: &dyn Fn(Report),
+) -> Result<Ended> {
     let others = session::others(&room.registry()?, &request.after)?;
     let mut events = Events::listen(room)?;
     let session = Arc::new(Session::begin(room, request)?);
@@ -93,7 +98,8 @@ fn live(
     report: &dyn Fn(Report),
 ) -> Result<Ended> {
     if !others.is_empty()
-        && let Waited::Signal(signal) = waiting::wait(session, others, request.timeout, events, report)?
+        && let Waited::Signal(signal) =
+            waiting::wait(session, others, request.timeout, events, report)?
     {
         return Ok(Ended::Signal(signal));
     }
@@ -102,7 +108,8 @@ fn live(
 
 /// A signal's name, such as `SIGTERM`.
 fn signal_name(signal: i32) -> String {
-    signal_hook::low_level::signal_name(signal).map_or_else(|| format!("signal {signal}"), str::to_owned)
+    signal_hook::low_level::signal_name(signal)
+        .map_or_else(|| format!("signal {signal}"), str::to_owned)
 }
 
 /// An event during the run.
@@ -146,7 +153,8 @@ impl Events {
     fn listen(room: &Room) -> Result<Events> {
         let (sender, receiver) = channel();
         let finishing = Arc::new(AtomicBool::new(false));
-        let mut signals = SignalsInfo::<WithOrigin>::new(machine::heard(&SIGNALS)).doing("listen to", "signals")?;
+        let mut signals = SignalsInfo::<WithOrigin>::new(machine::heard(&SIGNALS))
+            .doing("listen to", "signals")?;
         let (told, is_finishing, handle) = (sender.clone(), finishing.clone(), signals.handle());
         let listen = move || {
             for origin in signals.forever() {
@@ -155,10 +163,16 @@ impl Events {
                     let _ = signal_hook::low_level::emulate_default_handler(origin.signal);
                 }
                 let to_all = origin.process.is_none_or(|process| process.pid == 0);
-                let _ = told.send(RunEvent::Signal { number: origin.signal, to_all });
+                let _ = told.send(RunEvent::Signal {
+                    number: origin.signal,
+                    to_all,
+                });
             }
         };
-        std::thread::Builder::new().name("signals".into()).spawn(listen).doing("listen to", "signals")?;
+        std::thread::Builder::new()
+            .name("signals".into())
+            .spawn(listen)
+            .doing("listen to", "signals")?;
         Ok(Events {
             signals: handle,
             sender,
@@ -173,7 +187,10 @@ impl Events {
 
     /// Receives further signals.
     fn listen_to(&self, signals: &[i32]) -> Result<()> {
-        signals.iter().try_for_each(|signal| self.signals.add_signal(*signal)).doing("listen to", "signals")
+        signals
+            .iter()
+            .try_for_each(|signal| self.signals.add_signal(*signal))
+            .doing("listen to", "signals")
     }
 
     fn sender(&self) -> Sender<RunEvent> {
@@ -198,13 +215,20 @@ impl Events {
     }
 
     /// The next event; `None` after the deadline.
-    fn next(&mut self, session: &Session, deadline: Option<Instant>, report: &dyn Fn(Report)) -> Option<RunEvent> {
+    fn next(
+        &mut self,
+        session: &Session,
+        deadline: Option<Instant>,
+        report: &dyn Fn(Report),
+    ) -> Option<RunEvent> {
         if let Err(e) = self.routing.tend() {
             report(Report::Warning(format!("cannot deliver pending mail: {e}")));
         }
         self.orphans.reap(self.child);
         self.renewal = session.renew(self.renewal, report);
-        let left = deadline.map_or(Duration::MAX, |deadline| deadline.saturating_duration_since(Instant::now()));
+        let left = deadline.map_or(Duration::MAX, |deadline| {
+            deadline.saturating_duration_since(Instant::now())
+        });
         match self.receiver.recv_timeout(left.min(limits::TAKE_OVER)) {
             Ok(event) => Some(event),
             Err(RecvTimeoutError::Timeout) if left <= limits::TAKE_OVER => None,

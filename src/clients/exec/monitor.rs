@@ -12,9 +12,13 @@ use std::process::Command;
 
 /// Runs a command for a `mailbag exec` that has started this process, and returns how it ended.
 pub fn monitor(command: &[OsString]) -> Result<Ended> {
-    let (program, arguments) = command.split_first().expect("the command line asks for a command");
+    let (program, arguments) = command
+        .split_first()
+        .expect("the command line asks for a command");
     terminal::lead().doing("lead the session of", "the terminal")?;
-    let heard = machine::heard(&SIGNALS).into_iter().chain([SIGCHLD, SIGCONT]);
+    let heard = machine::heard(&SIGNALS)
+        .into_iter()
+        .chain([SIGCHLD, SIGCONT]);
     let mut signals = Signals::new(heard).doing("listen to", "signals")?;
     let mut command = Command::new(program);
     command.args(arguments);

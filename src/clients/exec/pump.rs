@@ -40,7 +40,17 @@ impl Pump {
         tell: Sender<RunEvent>,
     ) -> Pump {
         let splitter = most.map(|most| Splitter::new(usize::try_from(most).unwrap_or(usize::MAX)));
-        Pump(Mutex::new(Flow { splitter, into: Sink { session, out, tell, completed: false, wrong: 0 }, count: 0 }))
+        Pump(Mutex::new(Flow {
+            splitter,
+            into: Sink {
+                session,
+                out,
+                tell,
+                completed: false,
+                wrong: 0,
+            },
+            count: 0,
+        }))
     }
 
     /// Forwards the output until its end, or until the output's reader is gone. Then the command gets a broken pipe, as it
@@ -108,12 +118,15 @@ impl Flow {
 
     fn finish(&mut self) -> io::Result<()> {
         let Flow { splitter, into, .. } = self;
-        splitter.as_mut().map_or(Ok(()), |splitter| splitter.finish(&mut |piece| into.take(piece)))
+        splitter.as_mut().map_or(Ok(()), |splitter| {
+            splitter.finish(&mut |piece| into.take(piece))
+        })
     }
 
     fn fail(&mut self, e: io::Error) {
         if e.kind() != ErrorKind::BrokenPipe {
-            self.into.warn(format!("cannot forward the command's output: {e}"));
+            self.into
+                .warn(format!("cannot forward the command's output: {e}"));
         }
     }
 }
@@ -150,10 +163,18 @@ impl Sink {
             }
             Err(why) => {
                 self.wrong += 1;
-                let line: String = String::from_utf8_lossy(line).trim_end().chars().take(limits::REPORT_TEXT).collect();
+                let line: String = String::from_utf8_lossy(line)
+                    .trim_end()
+                    .chars()
+                    .take(limits::REPORT_TEXT)
+                    .collect();
                 match self.wrong {
-                    ..=limits::WRONG_LINES => self.warn(format!("invalid line in the output: {why}: {line}")),
-                    n if n == limits::WRONG_LINES + 1 => self.warn("further invalid lines are not reported".into()),
+                    ..=limits::WRONG_LINES => {
+                        self.warn(format!("invalid line in the output: {why}: {line}"))
+                    }
+                    n if n == limits::WRONG_LINES + 1 => {
+                        self.warn("further invalid lines are not reported".into())
+                    }
                     _ => {}
                 }
                 false

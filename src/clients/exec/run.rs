@@ -28,29 +28,56 @@ pub(super) fn run(
     events: &mut Events,
     report: &dyn Fn(Report),
 ) -> Result<Ended> {
-    let program = request.command.first().expect("the command line asks for a command");
-    let name = Path::new(program).file_name().unwrap_or(program).to_string_lossy().into_owned();
+    let program = request
+        .command
+        .first()
+        .expect("the command line asks for a command");
+    let name = Path::new(program)
+        .file_name()
+        .unwrap_or(program)
+        .to_string_lossy()
+        .into_owned();
     // Before the command starts, so that its own messages come later. Without arguments, which may contain secrets.
     let pid = ("pid".to_owned(), json!(std::process::id()));
     session.say("status", &format!("started {name}"), Map::from_iter([pid]))?;
     if let Some(signal) = events.signal() {
         // The command has not started, so it cannot handle the signal.
-        warn_on_error(session.blocked(&not_started(signal), Map::new(), "normal").map(drop), report);
+        warn_on_error(
+            session
+                .blocked(&not_started(signal), Map::new(), "normal")
+                .map(drop),
+            report,
+        );
         return Ok(Ended::Signal(signal));
     }
     let (started, console) = start(session, request)?;
     let child = match started {
         Ok(child) => child,
         Err(e) => {
-            let code = if e.kind() == ErrorKind::NotFound { 127 } else { 126 };
+            let code = if e.kind() == ErrorKind::NotFound {
+                127
+            } else {
+                126
+            };
             let what = format!("cannot run {}: {e}", quoted(&name));
-            warn_on_error(session.blocked(&what, outcome(code, None).1, "normal").map(drop), report);
+            warn_on_error(
+                session
+                    .blocked(&what, outcome(code, None).1, "normal")
+                    .map(drop),
+                report,
+            );
             report(Report::Warning(what));
             return Ok(Ended::Status(code));
         }
     };
     let (status, pump) = match console {
-        Some(console) => in_terminal(session, (child, console), (request.lines, out), events, report)?,
+        Some(console) => in_terminal(
+            session,
+            (child, console),
+            (request.lines, out),
+            events,
+            report,
+        )?,
         None => in_pipe(session, child, out, events, report)?,
     };
     events.tell(report);
@@ -71,7 +98,11 @@ pub(super) fn run(
 /// Starts the command; in a terminal, by a monitor.
 fn start(session: &Session, request: &Request) -> Result<(io::Result<Child>, Option<Console>)> {
     let in_terminal = terminal::is_ours();
-    let mut command = if in_terminal { monitor(session.id(), &request.command)? } else { plain(&request.command) };
+    let mut command = if in_terminal {
+        monitor(session.id(), &request.command)?
+    } else {
+        plain(&request.command)
+    };
     for (variable, value) in session.place.variables() {
         match value {
             Some(value) => command.env(variable, value),
@@ -101,7 +132,9 @@ fn plain(words: &[OsString]) -> Command {
 
 fn monitor(id: &str, words: &[OsString]) -> Result<Command> {
     let mut command = Command::new(std::env::current_exe().doing("find", "this program")?);
-    command.args(["exec", "--id", id, "--monitor", "--"]).args(words);
+    command
+        .args(["exec", "--id", id, "--monitor", "--"])
+        .args(words);
     Ok(command)
 }
 
@@ -129,7 +162,10 @@ fn in_terminal(
     events: &mut Events,
     report: &dyn Fn(Report),
 ) -> Result<(ExitStatus, Arc<Pump>)> {
-    let begun = events.listen_to(&console::SIGNALS).and_then(|()| console.begin()).and_then(|()| console.output());
+    let begun = events
+        .listen_to(&console::SIGNALS)
+        .and_then(|()| console.begin())
+        .and_then(|()| console.output());
     let output = begun.inspect_err(|_| {
         let _ = child.kill().and_then(|()| child.wait());
     })?;
@@ -155,14 +191,24 @@ fn pump(
     events: &Events,
 ) -> Result<Arc<Pump>> {
     let most = session.room.settings()?.message_bytes;
-    let (pump, sender) =
-        (Arc::new(Pump::new(session.clone(), lines.then_some(most), out, events.sender())), events.sender());
+    let (pump, sender) = (
+        Arc::new(Pump::new(
+            session.clone(),
+            lines.then_some(most),
+            out,
+            events.sender(),
+        )),
+        events.sender(),
+    );
     let pumping = pump.clone();
     let flow = move || {
         pumping.run(from);
         let _ = sender.send(RunEvent::Drained);
     };
-    std::thread::Builder::new().name("output".into()).spawn(flow).doing("read the output of", "the command")?;
+    std::thread::Builder::new()
+        .name("output".into())
+        .spawn(flow)
+        .doing("read the output of", "the command")?;
     Ok(pump)
 }
 
@@ -197,7 +243,11 @@ fn attend(
                 }
                 None if to_all => {}
                 // Fails if the command has just ended.
-                None => drop(Signal::from_named_raw(number).map(|signal| kill_process(pid, signal))),
+                None => {
+                    if let Some(signal) = Signal::from_named_raw(number) {
+                        let _ = kill_process(pid, signal);
+                    }
+                }
             },
             Some(RunEvent::Stopped) if status.is_none() => {
                 pump.settle();
@@ -218,14 +268,24 @@ fn attend(
 /// Reports the end of the command without reaping it, so that its pid is not reused, and if asked, each suspension.
 fn watch(pid: Pid, events: &Events, suspensions: bool) -> Result<()> {
     let sender = events.sender();
-    let also = if suspensions { WaitIdOptions::STOPPED } else { WaitIdOptions::empty() };
+    let also = if suspensions {
+        WaitIdOptions::STOPPED
+    } else {
+        WaitIdOptions::empty()
+    };
     let wait = move || {
         loop {
-            match waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | also) {
+            match waitid(
+                WaitId::Pid(pid),
+                WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | also,
+            ) {
                 Err(rustix::io::Errno::INTR) => {}
                 Ok(Some(status)) if status.stopped() => {
                     // It is reported until it is taken.
-                    let _ = waitid(WaitId::Pid(pid), WaitIdOptions::STOPPED | WaitIdOptions::NOHANG);
+                    let _ = waitid(
+                        WaitId::Pid(pid),
+                        WaitIdOptions::STOPPED | WaitIdOptions::NOHANG,
+                    );
                     let _ = sender.send(RunEvent::Stopped);
                 }
                 _ => break,
@@ -233,5 +293,9 @@ fn watch(pid: Pid, events: &Events, suspensions: bool) -> Result<()> {
         }
         let _ = sender.send(RunEvent::Exited);
     };
-    std::thread::Builder::new().name("child".into()).spawn(wait).map(drop).doing("wait for", "the command")
+    std::thread::Builder::new()
+        .name("child".into())
+        .spawn(wait)
+        .map(drop)
+        .doing("wait for", "the command")
 }

@@ -53,18 +53,31 @@ impl Session {
         if let Some(agent) = known {
             refuse_unfit(agent, request)?;
         } else {
-            let fields = Fields { role: request.role.clone(), status: Some(Status::Online), ..Fields::default() };
+            let fields = Fields {
+                role: request.role.clone(),
+                status: Some(Status::Online),
+                ..Fields::default()
+            };
             agent::add(room, std::slice::from_ref(&request.id), &fields)?;
         }
         let id = known.map_or(request.id.clone(), |agent| agent.id.to_string());
-        let who = Who { name: id.clone(), source: "--id" };
+        let who = Who {
+            name: id.clone(),
+            source: "--id",
+        };
         send::sender_id(&room.registry()?, &settings, &who)?;
         let caller = caller();
         let lease = sessions::bind(room, &id, &caller, Takeover::Free, "exec")?;
         let hold = Hold::take_lasting(room, &id, &Named::from(&caller))?;
         if !lease.is_of(&caller) {
-            let what = format!("cannot run as {id}: the surrounding session {} has that agent", lease.holder());
-            return Err(Error::Busy { what, cure: "use another agent name".into() });
+            let what = format!(
+                "cannot run as {id}: the surrounding session {} has that agent",
+                lease.holder()
+            );
+            return Err(Error::Busy {
+                what,
+                cure: "use another agent name".into(),
+            });
         }
         agent::mark(room, &id, Status::Online)?;
         let path = room.dir.path();
@@ -79,7 +92,15 @@ impl Session {
         };
         let supervisor = known.and_then(|agent| agent.supervisor.clone());
         let every = RENEWED.min(settings.session_lease / 3);
-        Ok(Session { room: room.clone(), place, who, supervisor, caller, every, hold: Mutex::new(hold) })
+        Ok(Session {
+            room: room.clone(),
+            place,
+            who,
+            supervisor,
+            caller,
+            every,
+            hold: Mutex::new(hold),
+        })
     }
 
     /// The agent's id.
@@ -90,15 +111,25 @@ impl Session {
     /// Marks the agent offline, unless another session has taken it over, and releases the lease. The lease of an agent that
     /// owns claims stays as an ended one, so that the claims lapse soon.
     pub(super) fn end(&self) -> Result<()> {
-        let held = sessions::of(&self.room, self.id())?.is_none_or(|lease| lease.is_of(&self.caller));
-        let marked = if held { agent::mark(&self.room, self.id(), Status::Offline) } else { Ok(()) };
+        let held =
+            sessions::of(&self.room, self.id())?.is_none_or(|lease| lease.is_of(&self.caller));
+        let marked = if held {
+            agent::mark(&self.room, self.id(), Status::Offline)
+        } else {
+            Ok(())
+        };
         if !held || !claims::may_own(&self.room.dir, self.id()) {
             return sessions::release(&self.room, &self.caller).and(marked);
         }
         // The last call shows that the claims are of this session.
         let called = sessions::bind(&self.room, self.id(), &self.caller, Takeover::Free, "end");
-        self.hold.lock().unwrap_or_else(PoisonError::into_inner).leave(Stamp::now());
-        called.and_then(|_| sessions::end(&self.room, &self.caller)).and(marked)
+        self.hold
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .leave(Stamp::now());
+        called
+            .and_then(|_| sessions::end(&self.room, &self.caller))
+            .and(marked)
     }
 
     /// Renews the lease when due, and returns the next due time. After a takeover it warns once; the command continues as the
@@ -107,12 +138,19 @@ impl Session {
         if Instant::now() < due {
             return due;
         }
-        self.hold.lock().unwrap_or_else(PoisonError::into_inner).renew(&self.room);
-        if let Err(e) = sessions::bind(&self.room, self.id(), &self.caller, Takeover::Free, "exec") {
+        self.hold
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .renew(&self.room);
+        if let Err(e) = sessions::bind(&self.room, self.id(), &self.caller, Takeover::Free, "exec")
+        {
             tracing::debug!("{e}");
             if let Ok(Some(loss)) = sessions::loss(&self.room, &self.caller) {
                 report(Report::Warning(loss.to_string()));
-                warn_on_error(sessions::notified_of_loss(&self.room, &self.caller, &loss.agent), report);
+                warn_on_error(
+                    sessions::notified_of_loss(&self.room, &self.caller, &loss.agent),
+                    report,
+                );
             }
         }
         Instant::now() + self.every
@@ -121,15 +159,37 @@ impl Session {
     /// Sends a status message. The text becomes the subject, where names are not mentions. The metadata has a text that is too
     /// long for the subject.
     pub(super) fn say(&self, kind: &str, text: &str, metadata: Map<String, Value>) -> Result<Sent> {
-        self.send(Draft { kind: Some(kind.into()), ..self.draft(text, metadata) })
+        self.send(Draft {
+            kind: Some(kind.into()),
+            ..self.draft(text, metadata)
+        })
     }
 
     /// Sends a `blocked` message, also to the supervisor, who can refer to it in an answer.
-    pub(super) fn blocked(&self, text: &str, metadata: Map<String, Value>, priority: &str) -> Result<Sent> {
-        let draft = Draft { kind: Some("blocked".into()), ..self.draft(text, metadata) };
-        let to: Vec<String> = self.supervisor.iter().filter(|agent| **agent != self.place.agent).cloned().collect();
-        let addressed = Draft { to, priority: Some(priority.into()), ..draft.clone() };
-        match addressed.to.is_empty() || send::check(&self.room, &self.who, addressed.clone()).is_err() {
+    pub(super) fn blocked(
+        &self,
+        text: &str,
+        metadata: Map<String, Value>,
+        priority: &str,
+    ) -> Result<Sent> {
+        let draft = Draft {
+            kind: Some("blocked".into()),
+            ..self.draft(text, metadata)
+        };
+        let to: Vec<String> = self
+            .supervisor
+            .iter()
+            .filter(|agent| **agent != self.place.agent)
+            .cloned()
+            .collect();
+        let addressed = Draft {
+            to,
+            priority: Some(priority.into()),
+            ..draft.clone()
+        };
+        match addressed.to.is_empty()
+            || send::check(&self.room, &self.who, addressed.clone()).is_err()
+        {
             true => self.send(draft),
             false => self.send(addressed),
         }
@@ -138,10 +198,19 @@ impl Session {
     /// Processes a line of the command. Returns a warning, if any.
     pub(super) fn process(&self, said: StatusLine) -> Result<Option<String>> {
         match said {
-            StatusLine::Dependency { waiting_for, reason, .. } => self.depend(&waiting_for, reason.as_deref()),
-            StatusLine::Artifact { path, description, category } => {
+            StatusLine::Dependency {
+                waiting_for,
+                reason,
+                ..
+            } => self.depend(&waiting_for, reason.as_deref()),
+            StatusLine::Artifact {
+                path,
+                description,
+                category,
+            } => {
                 let category = category.unwrap_or_else(|| CATEGORY.into());
-                self.offer(Path::new(&path), category, description).map(|()| None)
+                self.offer(Path::new(&path), category, description)
+                    .map(|()| None)
             }
             StatusLine::Status { .. } => self.report("status", said.report()).map(|_| None),
             StatusLine::Complete { .. } => self.report("completed", said.report()).map(|_| None),
@@ -150,25 +219,46 @@ impl Session {
 
     /// Sends the message that a status line makes.
     fn report(&self, kind: &str, report: ReportMessage) -> Result<Sent> {
-        self.say(kind, report.subject.as_deref().unwrap_or_default(), report.metadata)
+        self.say(
+            kind,
+            report.subject.as_deref().unwrap_or_default(),
+            report.metadata,
+        )
     }
 
     /// Sends the message that this agent waits for others.
     pub(super) fn waits_for(&self, others: &[String], reason: Option<&str>) -> Result<Sent> {
         let (waiting_for, reason) = (others.to_vec(), reason.map(str::to_owned));
-        let report = StatusLine::Dependency { waiting_for, reason, rest: Map::new() }.report();
-        self.blocked(report.subject.as_deref().unwrap_or_default(), report.metadata, "low")
+        let report = StatusLine::Dependency {
+            waiting_for,
+            reason,
+            rest: Map::new(),
+        }
+        .report();
+        self.blocked(
+            report.subject.as_deref().unwrap_or_default(),
+            report.metadata,
+            "low",
+        )
     }
 
     fn depend(&self, names: &[String], reason: Option<&str>) -> Result<Option<String>> {
         let registry = self.room.registry()?;
-        let id = |name: &String| registry.find(name).map_or(name.clone(), |agent| agent.id.to_string());
+        let id = |name: &String| {
+            registry
+                .find(name)
+                .map_or(name.clone(), |agent| agent.id.to_string())
+        };
         let ids: Vec<String> = names.iter().map(id).collect();
         self.waits_for(&ids, reason)?;
         let unknown = names.iter().find(|name| registry.find(name).is_none());
         Ok(unknown.map(|name| {
             let me = self.id();
-            format!("{me} waits for the unregistered agent {}; {}", quoted(name), registry.did_you_mean(name))
+            format!(
+                "{me} waits for the unregistered agent {}; {}",
+                quoted(name),
+                registry.did_you_mean(name)
+            )
         }))
     }
 
@@ -176,8 +266,19 @@ impl Session {
     fn offer(&self, file: &Path, category: String, note: Option<String>) -> Result<()> {
         let permitted = permitted::open(&self.room, &self.room.settings()?, file)?;
         let Some(below) = permitted.in_context else {
-            let request = share::Request { file: file.to_path_buf(), category, note, ..share::Request::default() };
-            return share_opened(&self.room, &self.who, request, (permitted.name, permitted.file)).map(drop);
+            let request = share::Request {
+                file: file.to_path_buf(),
+                category,
+                note,
+                ..share::Request::default()
+            };
+            return share_opened(
+                &self.room,
+                &self.who,
+                request,
+                (permitted.name, permitted.file),
+            )
+            .map(drop);
         };
         let subject = below.to_string_lossy().replace('/', ": ");
         self.send(Draft {
@@ -193,7 +294,11 @@ impl Session {
 
     fn draft(&self, text: &str, mut metadata: Map<String, Value>) -> Draft {
         metadata.insert("session_id".into(), json!(self.place.session));
-        Draft { subject: Some(line(text)), raw_metadata: metadata, ..Draft::default() }
+        Draft {
+            subject: Some(line(text)),
+            raw_metadata: metadata,
+            ..Draft::default()
+        }
     }
 
     fn send(&self, draft: Draft) -> Result<Sent> {
@@ -234,11 +339,17 @@ fn refuse_unfit(agent: &Agent, request: &Request) -> Result<()> {
     let id = &agent.id;
     let unfit = |what: String, cure: String| Err(Error::Usage { what, cure });
     if &**id == id::HUMAN {
-        return unfit("the human cannot be a command".into(), "pass the id of an agent".into());
+        return unfit(
+            "the human cannot be a command".into(),
+            "pass the id of an agent".into(),
+        );
     }
     match (&request.role, &agent.role) {
         (Some(asked), Some(has)) if asked != has => unfit(
-            format!("{id} is registered with the role {has}, not {}", quoted(asked)),
+            format!(
+                "{id} is registered with the role {has}, not {}",
+                quoted(asked)
+            ),
             format!("omit --role, or change the role with `mailbag agent set {id} --role {asked}`"),
         ),
         (Some(asked), None) => unfit(

@@ -60,7 +60,9 @@ pub(super) fn wait(
         // Sending fails only after the wait has ended.
         let _ = grown.send(RunEvent::Grown);
     });
-    let Some(mut wait) = Wait::begin(session, others, report)? else { return Ok(Waited::Over) };
+    let Some(mut wait) = Wait::begin(session, others, report)? else {
+        return Ok(Waited::Over);
+    };
     let waited = wait.until(deadline, timeout, events, report);
     let why_not = match &waited {
         Ok(Waited::Over) => return waited,
@@ -68,13 +70,20 @@ pub(super) fn wait(
         Err(e) => format!("not started: {e}"),
     };
     // The wait has ended, so the log must not show it any longer.
-    super::session::warn_on_error(session.blocked(&why_not, Map::new(), "normal").map(drop), report);
+    super::session::warn_on_error(
+        session.blocked(&why_not, Map::new(), "normal").map(drop),
+        report,
+    );
     waited
 }
 
 impl<'s> Wait<'s> {
     /// Sends the message about the wait; `None` if all agents have completed.
-    fn begin(session: &'s Session, others: &'s [String], report: &dyn Fn(Report)) -> Result<Option<Wait<'s>>> {
+    fn begin(
+        session: &'s Session,
+        others: &'s [String],
+        report: &dyn Fn(Report),
+    ) -> Result<Option<Wait<'s>>> {
         let registry = session.room.registry()?;
         let follower = Follower::at_end(&session.room)?;
         let graph = Graph::of(&session.room, &registry)?;
@@ -95,12 +104,19 @@ impl<'s> Wait<'s> {
         if missing.is_empty() {
             return Ok(None);
         }
-        if let Some(way) = wait.graph.cycle(session.id(), &missing, &|agent| wait.is_there(agent)) {
+        if let Some(way) = wait
+            .graph
+            .cycle(session.id(), &missing, &|agent| wait.is_there(agent))
+        {
             return Err(circular_wait(&way));
         }
         let sent = session.waits_for(&missing, None)?;
         wait.names = BTreeSet::from([sent.id.clone(), format!("{}/{}", session.id(), sent.id)]);
-        report(Report::Note(format!("waiting for {} (message {})", missing.join(", "), sent.id)));
+        report(Report::Note(format!(
+            "waiting for {} (message {})",
+            missing.join(", "),
+            sent.id
+        )));
         wait.id = sent.id;
         Ok(Some(wait))
     }
@@ -149,11 +165,18 @@ impl<'s> Wait<'s> {
 
     /// Whether a record is an answer or a decision for this agent that refers to its wait.
     fn is_release(&self, record: &Record) -> bool {
-        let is_to_us = || record.recipients().any(|(agent, _)| **agent == *self.session.id());
+        let is_to_us = || {
+            record
+                .recipients()
+                .any(|(agent, _)| **agent == *self.session.id())
+        };
         if record.event != Event::Accepted || !is_to_us() {
             return false;
         }
-        let message = record.message.as_ref().and_then(|message| serde_json::from_str::<Value>(message.get()).ok());
+        let message = record
+            .message
+            .as_ref()
+            .and_then(|message| serde_json::from_str::<Value>(message.get()).ok());
         let message = message.unwrap_or_default();
         let refers = |name: &Value| name.as_str().is_some_and(|name| self.names.contains(name));
         let refs = message["refs"].as_array().into_iter().flatten();
@@ -162,23 +185,35 @@ impl<'s> Wait<'s> {
     }
 
     fn missing(&self) -> Vec<String> {
-        self.others.iter().filter(|other| !self.is_completed(other)).cloned().collect()
+        self.others
+            .iter()
+            .filter(|other| !self.is_completed(other))
+            .cloned()
+            .collect()
     }
 
     /// Whether an agent has completed. A command that was restarted since has not: its lease shows that before its messages do.
     fn is_completed(&self, other: &str) -> bool {
-        let Some(doing) = self.graph.doing(other).filter(|doing| doing.is_completed()) else { return false };
+        let Some(doing) = self.graph.doing(other).filter(|doing| doing.is_completed()) else {
+            return false;
+        };
         let lease = sessions::of(&self.session.room, other).ok().flatten();
-        let held = lease.filter(|lease| lease.client == sessions::EXEC && !lease.is_gone(&self.session.room.dir));
+        let held = lease.filter(|lease| {
+            lease.client == sessions::EXEC && !lease.is_gone(&self.session.room.dir)
+        });
         let since = held.and_then(|lease| Stamp::parse(&lease.since));
         since.is_none_or(|since| since.micros() <= doing.at)
     }
 
     fn report_progress(&mut self, report: &dyn Fn(Report)) {
         for other in self.others {
-            let Some(doing) = self.graph.doing(other) else { continue };
+            let Some(doing) = self.graph.doing(other) else {
+                continue;
+            };
             let stuck = doing.kind == "blocked";
-            if !(stuck || self.is_completed(other)) || !self.reported.insert((other.clone(), doing.at)) {
+            if !(stuck || self.is_completed(other))
+                || !self.reported.insert((other.clone(), doing.at))
+            {
                 continue;
             }
             report(Report::Note(match stuck {
@@ -191,7 +226,10 @@ impl<'s> Wait<'s> {
     /// If two agents start to wait for each other at the same time, the log decides which was later. That one gives up.
     fn check_for_cycle(&mut self, report: &dyn Fn(Report)) -> Result<()> {
         let me = self.session.id();
-        let Some(way) = self.graph.cycle(me, &self.missing(), &|agent| self.is_there(agent)) else {
+        let Some(way) = self
+            .graph
+            .cycle(me, &self.missing(), &|agent| self.is_there(agent))
+        else {
             self.warned = None;
             return Ok(());
         };
@@ -213,18 +251,25 @@ impl<'s> Wait<'s> {
     /// Whether an agent is present. An agent that is offline or was restarted since its last message does not wait.
     fn is_there(&self, agent: &str) -> bool {
         let registry = self.session.room.registry();
-        let status = registry.ok().and_then(|registry| registry.agent(agent).map(|agent| agent.status));
+        let status = registry
+            .ok()
+            .and_then(|registry| registry.agent(agent).map(|agent| agent.status));
         let lease = sessions::of(&self.session.room, agent).ok().flatten();
         let said = self.graph.doing(agent).map_or(i64::MAX, |doing| doing.at);
-        let is_anew = |lease: &Lease| Stamp::parse(&lease.since).is_some_and(|since| since.micros() > said);
+        let is_anew =
+            |lease: &Lease| Stamp::parse(&lease.since).is_some_and(|since| since.micros() > said);
         let is_other = |lease: &Lease| lease.client == sessions::EXEC && is_anew(lease);
-        let is_gone = lease.is_some_and(|lease| lease.is_gone(&self.session.room.dir) || is_other(&lease));
+        let is_gone =
+            lease.is_some_and(|lease| lease.is_gone(&self.session.room.dir) || is_other(&lease));
         !is_gone && !matches!(status, Some(Status::Offline | Status::Retired) | None)
     }
 }
 
 fn circular_wait(way: &[String]) -> Error {
-    Error::Usage { what: format!("circular wait: {}", shown(way)), cure: "start one of them without --after".into() }
+    Error::Usage {
+        what: format!("circular wait: {}", shown(way)),
+        cure: "start one of them without --after".into(),
+    }
 }
 
 fn too_late(missing: &[String], timeout: Duration) -> Error {
@@ -233,7 +278,10 @@ fn too_late(missing: &[String], timeout: Duration) -> Error {
         true => format!("not completed: {them}"),
         false => format!("not completed within {}: {them}", span_text(timeout)),
     };
-    Error::Timeout { what, cure: "try again, or increase --timeout".into() }
+    Error::Timeout {
+        what,
+        cure: "try again, or increase --timeout".into(),
+    }
 }
 
 /// The status text for a signal before the command started.

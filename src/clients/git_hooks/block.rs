@@ -30,7 +30,10 @@ pub(super) fn lines(program: &str, hook: &str) -> String {
 
 /// The lines in one line, for files that have a shell command as a value.
 pub(super) fn one_line(program: &str, hook: &str) -> String {
-    lines(program, hook).trim_end().replace("then\n    ", "then ").replace("\nfi", "; fi")
+    lines(program, hook)
+        .trim_end()
+        .replace("then\n    ", "then ")
+        .replace("\nfi", "; fi")
 }
 
 /// The text with our lines. `None` if it is not a script that can be extended.
@@ -45,14 +48,23 @@ pub(super) fn put(text: &str, program: &str, hook: &str) -> Option<String> {
 
 /// The text without our lines.
 pub(super) fn take_out(text: &str) -> String {
-    place(text).map_or_else(|| text.to_owned(), |(start, end)| format!("{}{}", &text[..start], &text[end..]))
+    place(text).map_or_else(
+        || text.to_owned(),
+        |(start, end)| format!("{}{}", &text[..start], &text[end..]),
+    )
 }
 
 /// The program that our lines call.
 pub(super) fn program(text: &str) -> Option<String> {
     let (start, end) = place(text)?;
-    let word = text[start..end].split_once("command -v ")?.1.split_once(" >/dev/null")?.0;
-    let quoted = word.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+    let word = text[start..end]
+        .split_once("command -v ")?
+        .1
+        .split_once(" >/dev/null")?
+        .0;
+    let quoted = word
+        .strip_prefix('\'')
+        .and_then(|rest| rest.strip_suffix('\''));
     Some(quoted.map_or_else(|| word.to_owned(), |inner| inner.replace(r"'\''", "'")))
 }
 
@@ -65,16 +77,23 @@ fn place(text: &str) -> Option<(usize, usize)> {
 fn end_of_first_line(text: &str) -> Option<usize> {
     let (first, rest) = text.split_once('\n')?;
     let interpreter = first.strip_prefix("#!")?;
-    let words = interpreter.split_whitespace().map(|word| word.rsplit('/').next().unwrap_or_default());
+    let words = interpreter
+        .split_whitespace()
+        .map(|word| word.rsplit('/').next().unwrap_or_default());
     // `env` may have options.
-    let shell = words.filter(|word| !word.starts_with('-')).find(|word| *word != "env" && *word != "busybox")?;
-    let is_plain = SHELLS.contains(&shell) && !first.ends_with('\r') && !starts_another_program(rest);
+    let shell = words
+        .filter(|word| !word.starts_with('-'))
+        .find(|word| *word != "env" && *word != "busybox")?;
+    let is_plain =
+        SHELLS.contains(&shell) && !first.ends_with('\r') && !starts_another_program(rest);
     is_plain.then_some(first.len() + 1)
 }
 
 /// Does a script run another program on itself? Such a file is read in two languages.
 fn starts_another_program(rest: &str) -> bool {
-    rest.lines().take(5).any(|line| line.contains("exec") && line.contains("$0"))
+    rest.lines()
+        .take(5)
+        .any(|line| line.contains("exec") && line.contains("$0"))
 }
 
 #[cfg(test)]
@@ -83,19 +102,41 @@ mod tests {
 
     #[test]
     fn a_script_gets_our_lines_after_its_first_line_and_loses_them_again_to_the_byte() {
-        for script in ["#!/bin/sh\n", "#!/usr/bin/env -S bash -e\necho a\nexit 0", "#!/bin/busybox sh\n\n\tx\r\n"] {
+        for script in [
+            "#!/bin/sh\n",
+            "#!/usr/bin/env -S bash -e\necho a\nexit 0",
+            "#!/bin/busybox sh\n\n\tx\r\n",
+        ] {
             let with = put(script, "mailbag", "pre-commit").expect("a shell script");
-            assert_eq!(put(&with, "mailbag", "pre-commit").as_ref(), Some(&with), "a second time");
-            assert_eq!((take_out(&with).as_str(), program(&with).as_deref()), (script, Some("mailbag")));
-            let moved = put(&with, "/a b/it's/mailbag", "pre-commit").expect("still a shell script");
-            assert_eq!((take_out(&moved).as_str(), program(&moved).as_deref()), (script, Some("/a b/it's/mailbag")));
+            assert_eq!(
+                put(&with, "mailbag", "pre-commit").as_ref(),
+                Some(&with),
+                "a second time"
+            );
+            assert_eq!(
+                (take_out(&with).as_str(), program(&with).as_deref()),
+                (script, Some("mailbag"))
+            );
+            let moved =
+                put(&with, "/a b/it's/mailbag", "pre-commit").expect("still a shell script");
+            assert_eq!(
+                (take_out(&moved).as_str(), program(&moved).as_deref()),
+                (script, Some("/a b/it's/mailbag"))
+            );
         }
     }
 
     #[test]
     fn what_is_no_plain_shell_script_is_left_alone() {
         let polyglot = "#!/bin/sh\n''''exec python3 \"$0\" \"$@\" # '''\n";
-        for other in ["", "echo a\n", "#!/usr/bin/env python3\n", "#!/bin/sh", "#!/bin/sh\r\necho\r\n", polyglot] {
+        for other in [
+            "",
+            "echo a\n",
+            "#!/usr/bin/env python3\n",
+            "#!/bin/sh",
+            "#!/bin/sh\r\necho\r\n",
+            polyglot,
+        ] {
             assert_eq!(put(other, "mailbag", "pre-commit"), None, "{other:?}");
         }
     }

@@ -18,33 +18,50 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The staged paths. Both sides of a rename count, because the old path disappears.
-const STAGED: [&str; 6] = ["diff", "--cached", "--name-only", "--no-renames", "--no-ext-diff", "-z"];
+const STAGED: [&str; 6] = [
+    "diff",
+    "--cached",
+    "--name-only",
+    "--no-renames",
+    "--no-ext-diff",
+    "-z",
+];
 
 /// Whether a commit may pass: judges the files that it changes. During a merge, cherry-pick, revert or rebase, git itself
 /// says which changes come from committed work: those pass.
 pub fn pre_commit(room: &Room, directory: &Path, committer: &Committer) -> Result<Verdict> {
     let guard = room.settings()?.guard;
-    let Some(worktree) = Worktree::around(directory).filter(|_| guard != Guard::Off) else { return Ok(Verdict::Free) };
+    let Some(worktree) = Worktree::around(directory).filter(|_| guard != Guard::Off) else {
+        return Ok(Verdict::Free);
+    };
     let_router_process(room);
     let claims = claims::owners(room)?;
     if claims.held().is_empty() {
         return Ok(Verdict::Free);
     }
     let staged = paths(directory, &STAGED)?;
-    let owned = |paths: &BTreeSet<String>| owned(room, &claims, &worktree, committer.agent(), paths);
+    let owned =
+        |paths: &BTreeSet<String>| owned(room, &claims, &worktree, committer.agent(), paths);
     if owned(&staged).is_empty() {
         return Ok(Verdict::Free);
     }
     let Progress { edited, conflicted } = match operation(directory)? {
         Some(progress) => progress,
-        None => Progress { edited: staged, conflicted: BTreeSet::new() },
+        None => Progress {
+            edited: staged,
+            conflicted: BTreeSet::new(),
+        },
     };
     let own_edits = owned(&edited);
     if !own_edits.is_empty() && guard == Guard::Deny && committer.agent().is_some() {
         return Ok(Verdict::Stop(own_edits));
     }
     let found = owned(&edited.union(&conflicted).cloned().collect());
-    Ok(if found.is_empty() { Verdict::Free } else { Verdict::Warn(found) })
+    Ok(if found.is_empty() {
+        Verdict::Free
+    } else {
+        Verdict::Warn(found)
+    })
 }
 
 /// The staged changes during an operation of git, without the changes of the operation itself.
@@ -60,14 +77,34 @@ struct Progress {
 fn operation(directory: &Path) -> Result<Option<Progress>> {
     for (head, sides) in [
         ("MERGE_HEAD", vec!["HEAD", "MERGE_HEAD"]),
-        ("CHERRY_PICK_HEAD", vec!["--merge-base=CHERRY_PICK_HEAD^", "HEAD", "CHERRY_PICK_HEAD"]),
-        ("REVERT_HEAD", vec!["--merge-base=REVERT_HEAD", "HEAD", "REVERT_HEAD^"]),
-        ("REBASE_HEAD", vec!["--merge-base=REBASE_HEAD^", "HEAD", "REBASE_HEAD"]),
+        (
+            "CHERRY_PICK_HEAD",
+            vec!["--merge-base=CHERRY_PICK_HEAD^", "HEAD", "CHERRY_PICK_HEAD"],
+        ),
+        (
+            "REVERT_HEAD",
+            vec!["--merge-base=REVERT_HEAD", "HEAD", "REVERT_HEAD^"],
+        ),
+        (
+            "REBASE_HEAD",
+            vec!["--merge-base=REBASE_HEAD^", "HEAD", "REBASE_HEAD"],
+        ),
     ] {
-        if ask(directory, &["rev-parse", "-q", "--verify", &format!("{head}^{{commit}}")])?.is_none() {
+        if ask(
+            directory,
+            &["rev-parse", "-q", "--verify", &format!("{head}^{{commit}}")],
+        )?
+        .is_none()
+        {
             continue;
         }
-        let merge = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"];
+        let merge = [
+            "merge-tree",
+            "--write-tree",
+            "-z",
+            "--name-only",
+            "--no-messages",
+        ];
         let merged = git::run(
             Which::Named,
             directory,
@@ -98,11 +135,18 @@ pub fn post_commit(room: &Room, directory: &Path, committer: &Committer) -> Resu
         Committer::Human => id::HUMAN,
         Committer::Unknown(_) => return Ok(()),
     };
-    let Some(worktree) = Worktree::around(directory) else { return Ok(()) };
+    let Some(worktree) = Worktree::around(directory) else {
+        return Ok(());
+    };
     let args = ["log", "-1", "-z", "--no-show-signature", "--format=%H%n%s"];
-    let Some(head) = ask(directory, &args)? else { return Ok(()) };
+    let Some(head) = ask(directory, &args)? else {
+        return Ok(());
+    };
     let head = String::from_utf8_lossy(&head);
-    let (id, subject) = head.trim_end_matches(['\n', '\0']).split_once('\n').unwrap_or((&head, ""));
+    let (id, subject) = head
+        .trim_end_matches(['\n', '\0'])
+        .split_once('\n')
+        .unwrap_or((&head, ""));
     let (id, subject) = (id.to_owned(), subject.to_owned());
     let repository = Ground::of(room).name(&worktree);
     // An unreadable state does not keep the commit from being recorded.
@@ -113,7 +157,12 @@ pub fn post_commit(room: &Room, directory: &Path, committer: &Committer) -> Resu
     if owned.is_empty() && (worktree.looks_in_operation() || *committer == Committer::Human) {
         return Ok(());
     }
-    let commit = Commit { id, branch: worktree.branch(), repository, subject };
+    let commit = Commit {
+        id,
+        branch: worktree.branch(),
+        repository,
+        subject,
+    };
     commit::record(room, sender, &commit, &owned)?;
     hook_events::deliver(room)
 }
@@ -130,8 +179,24 @@ fn committed(
     if claims.held().is_empty() || room.settings()?.guard == Guard::Off {
         return Ok(Vec::new());
     }
-    let args = ["diff-tree", "-c", "--root", "-r", "--no-commit-id", "--name-only", "--no-renames", "-z", commit];
-    Ok(owned(room, &claims, worktree, agent, &paths(directory, &args)?))
+    let args = [
+        "diff-tree",
+        "-c",
+        "--root",
+        "-r",
+        "--no-commit-id",
+        "--name-only",
+        "--no-renames",
+        "-z",
+        commit,
+    ];
+    Ok(owned(
+        room,
+        &claims,
+        worktree,
+        agent,
+        &paths(directory, &args)?,
+    ))
 }
 
 /// The files of other agents among these paths of a worktree.
@@ -143,7 +208,10 @@ fn owned(
     paths: &BTreeSet<String>,
 ) -> Vec<Owned> {
     let ground = Ground::of(room);
-    let files: Vec<Vec<Place>> = paths.iter().map(|path| ground.in_worktree(worktree, path)).collect();
+    let files: Vec<Vec<Place>> = paths
+        .iter()
+        .map(|path| ground.in_worktree(worktree, path))
+        .collect();
     guard::owned(claims, agent, files.iter().map(Vec::as_slice))
 }
 
@@ -151,16 +219,29 @@ fn owned(
 fn paths(directory: &Path, args: &[&str]) -> Result<BTreeSet<String>> {
     let Some(printed) = ask(directory, args)? else {
         let cure = "run it by hand to see why".into();
-        return Err(Error::NotFound { what: format!("`git {}` failed", args.join(" ")), cure });
+        return Err(Error::NotFound {
+            what: format!("`git {}` failed", args.join(" ")),
+            cure,
+        });
     };
     Ok(split(&printed).into_iter().collect())
 }
 
 fn split(printed: &[u8]) -> Vec<String> {
-    let parts = printed.split(|byte| *byte == 0).filter(|part| !part.is_empty());
-    parts.map(|part| String::from_utf8_lossy(part).into_owned()).collect()
+    let parts = printed
+        .split(|byte| *byte == 0)
+        .filter(|part| !part.is_empty());
+    parts
+        .map(|part| String::from_utf8_lossy(part).into_owned())
+        .collect()
 }
 
 fn ask(directory: &Path, args: &[&str]) -> Result<Option<Vec<u8>>> {
-    git::ask(Which::Named, directory, args, limits::GUARD_TIME, limits::GIT_BYTES)
+    git::ask(
+        Which::Named,
+        directory,
+        args,
+        limits::GUARD_TIME,
+        limits::GIT_BYTES,
+    )
 }

@@ -9,7 +9,9 @@ mod holder;
 
 pub use block::STOPPED;
 
-use super::install::{ByHand, Changing, HookCall, Hooks, Keep, Plan, Scope, changing, program, text};
+use super::install::{
+    ByHand, Changing, HookCall, Hooks, Keep, Plan, Scope, changing, program, text,
+};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{UserFile, layout, machine};
@@ -44,7 +46,9 @@ pub fn install(from: &Path, asked: Option<&Path>) -> Result<Plan> {
     for hook in HOOKS {
         match repository.holder(hook, &program)? {
             Holder::Ours(path) => files.extend(put(&path, &program, hook)?),
-            Holder::Other { path, why, lines } if !calls(&path, hook) => by_hand.push(ByHand { path, why, lines }),
+            Holder::Other { path, why, lines } if !calls(&path, hook) => {
+                by_hand.push(ByHand { path, why, lines })
+            }
             Holder::Other { .. } => {}
         }
     }
@@ -66,7 +70,11 @@ pub fn uninstall(from: &Path) -> Result<Plan> {
             && calls(&path, hook)
         {
             let why = "our lines were added by hand; remove them".to_owned();
-            by_hand.push(ByHand { path, why, lines: String::new() });
+            by_hand.push(ByHand {
+                path,
+                why,
+                lines: String::new(),
+            });
         }
     }
     Ok(plan(repository, files, by_hand, String::new()))
@@ -93,15 +101,38 @@ pub fn status(from: &Path) -> Option<Status> {
         _ => Hooks::Partly,
     };
     // Lines that were added by hand may call the program in any way.
-    let command = command.or_else(|| (hooks != Hooks::Absent).then(|| super::install::NAME.to_owned()));
+    let command =
+        command.or_else(|| (hooks != Hooks::Absent).then(|| super::install::NAME.to_owned()));
     let executable = command.as_deref().and_then(machine::program);
-    let missing = if hooks == Hooks::Partly { missing } else { Vec::new() };
-    Some(Status { hooks, missing, directory: repository.hooks, command, executable, files })
+    let missing = if hooks == Hooks::Partly {
+        missing
+    } else {
+        Vec::new()
+    };
+    Some(Status {
+        hooks,
+        missing,
+        directory: repository.hooks,
+        command,
+        executable,
+        files,
+    })
 }
 
-fn plan(repository: Repository, files: Vec<Changing>, by_hand: Vec<ByHand>, program: String) -> Plan {
+fn plan(
+    repository: Repository,
+    files: Vec<Changing>,
+    by_hand: Vec<ByHand>,
+    program: String,
+) -> Plan {
     let command = block::call(&program, HOOKS[0]);
-    let test = HookCall { command, program, from: repository.top, input: String::new(), event: None };
+    let test = HookCall {
+        command,
+        program,
+        from: repository.top,
+        input: String::new(),
+        event: None,
+    };
     let (directory, notes) = (repository.hooks, Vec::new());
     Plan {
         client: NAME,
@@ -120,20 +151,30 @@ fn plan(repository: Repository, files: Vec<Changing>, by_hand: Vec<ByHand>, prog
 fn put(path: &Path, program: &str, hook: &str) -> Result<Option<Changing>> {
     let original = UserFile::read(path, limits::CLIENT_FILE_BYTES)?.as_program();
     let before = text(&original)?;
-    let Some(after) = block::put(before.unwrap_or(block::FIRST_LINE), program, hook) else { return Ok(None) };
+    let Some(after) = block::put(before.unwrap_or(block::FIRST_LINE), program, hook) else {
+        return Ok(None);
+    };
     if before == Some(after.as_str()) {
         return Ok(None);
     }
     original.check_writable()?;
     let is_ours = before.is_some_and(|text| block::program(text).is_some());
-    let keep = if before.is_some() && !is_ours { Keep::Make } else { Keep::Leave };
+    let keep = if before.is_some() && !is_ours {
+        Keep::Make
+    } else {
+        Keep::Leave
+    };
     changing(path, &original, Some(after), keep).map(Some)
 }
 
 fn take_out(path: &Path, hook: &str) -> Result<Option<Changing>> {
     let original = UserFile::read(path, limits::CLIENT_FILE_BYTES)?;
-    let Some(now) = text(&original)? else { return Ok(None) };
-    let Some(program) = block::program(now) else { return Ok(None) };
+    let Some(now) = text(&original)? else {
+        return Ok(None);
+    };
+    let Some(program) = block::program(now) else {
+        return Ok(None);
+    };
     original.check_writable()?;
     let rest = block::take_out(now);
     let backup = UserFile::read(&layout::backup(path), limits::CLIENT_FILE_BYTES)?;
@@ -156,5 +197,6 @@ fn calls(path: &Path, hook: &str) -> bool {
 
 fn read(path: &Path) -> Option<String> {
     let file = UserFile::read(path, limits::CLIENT_FILE_BYTES).ok()?;
-    file.bytes().map(|bytes| String::from_utf8_lossy(bytes).into_owned())
+    file.bytes()
+        .map(|bytes| String::from_utf8_lossy(bytes).into_owned())
 }

@@ -38,26 +38,56 @@ fn answer(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> R
     let agent = editor(room, caller, event, named)?;
     let_router_process(room);
     let (claims, ground) = (claims::owners(room)?, Ground::of(room));
-    let others = claims.held().iter().filter(|held| Some(&*held.owner) != agent.as_deref());
+    let others = claims
+        .held()
+        .iter()
+        .filter(|held| Some(&*held.owner) != agent.as_deref());
     let places: Vec<&str> = others.filter_map(|held| held.subject.place()).collect();
     let mut files: Vec<Vec<Place>> = Vec::new();
     for file in &event.files {
-        files.push([ground.places(file), ground.hard_links(file, places.iter().copied())].concat());
+        files.push(
+            [
+                ground.places(file),
+                ground.hard_links(file, places.iter().copied()),
+            ]
+            .concat(),
+        );
     }
     let owned = guard::owned(&claims, agent.as_deref(), files.iter().map(Vec::as_slice));
     if !owned.is_empty() {
-        return Ok(reply(room, caller, &owned, agent.is_some() && guard == Guard::Deny));
+        return Ok(reply(
+            room,
+            caller,
+            &owned,
+            agent.is_some() && guard == Guard::Deny,
+        ));
     }
     let is_free = |names: &&Vec<Place>| {
-        names.iter().all(|place| claims.owner(place.repository.as_deref(), &place.path).is_none())
+        names.iter().all(|place| {
+            claims
+                .owner(place.repository.as_deref(), &place.path)
+                .is_none()
+        })
     };
-    let free = files.iter().filter(is_free).filter_map(|names| Some(names.first()?.to_string())).collect::<Vec<_>>();
+    let free = files
+        .iter()
+        .filter(is_free)
+        .filter_map(|names| Some(names.first()?.to_string()))
+        .collect::<Vec<_>>();
     let text = agent.and_then(|agent| same_file(room, &agent, &free));
-    Ok(Reply { text, ..Reply::default() })
+    Ok(Reply {
+        text,
+        ..Reply::default()
+    })
 }
 
 /// The agent that edits. `None` for an unidentified session.
-fn editor(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> Result<Option<String>> {
+fn editor(
+    room: &Room,
+    caller: &Caller,
+    event: &Event,
+    named: Option<&Who>,
+) -> Result<Option<String>> {
     match bind(room, caller, event, named) {
         Ok(lease) => Ok(lease.map(|lease| lease.agent)),
         // Another session is that agent.
@@ -71,13 +101,20 @@ fn reply(room: &Room, caller: &Caller, owned: &[Owned], stops: bool) -> Reply {
     let (lines, ask) = (guard::lines(owned).join("; "), guard::ask_for(owned));
     if stops {
         let text = format!("mailbag: {lines}. Do not change it; {ask}.");
-        return Reply { text: Some(text), verdict: Verdict::Stop, ..Reply::default() };
+        return Reply {
+            text: Some(text),
+            verdict: Verdict::Stop,
+            ..Reply::default()
+        };
     }
     // A warning at each edit would fill the context.
     let claims: Vec<&str> = owned.iter().map(|one| one.claim.as_str()).collect();
     let is_first = sessions::first_time(room, &caller.key(), &claims.join(" ")) != Some(false);
     let text = format!("mailbag: {lines}. You are not stopped; before further changes, {ask}.");
-    Reply { text: Some(text).filter(|_| is_first), ..Reply::default() }
+    Reply {
+        text: Some(text).filter(|_| is_first),
+        ..Reply::default()
+    }
 }
 
 /// Tells two agents that edit a file at the same time: this one by the returned text, the other one by a message.
@@ -85,9 +122,14 @@ fn same_file(room: &Room, agent: &str, files: &[String]) -> Option<String> {
     let met = sessions::note_edits(room, agent, files)?;
     let mut texts = Vec::new();
     for (file, other) in met {
-        let pair = if *agent < *other { [agent, &other] } else { [&other, agent] };
+        let pair = if *agent < *other {
+            [agent, &other]
+        } else {
+            [&other, agent]
+        };
         let what = format!("edits with {}", pair[1]);
-        if sessions::first_time_within(room, pair[0], &what, limits::SAME_FILE_AGAIN) != Some(true) {
+        if sessions::first_time_within(room, pair[0], &what, limits::SAME_FILE_AGAIN) != Some(true)
+        {
             continue;
         }
         let both = |you: &str| {
@@ -108,11 +150,17 @@ fn tell(room: &Room, agent: &str, other: &str, file: &str, body: &str) {
     let draft = Draft {
         to: vec![other.to_owned()],
         kind: Some("notification".into()),
-        subject: Some(sanitize::brief(&format!("{agent} edits {file}, too"), limits::SUBJECT)),
+        subject: Some(sanitize::brief(
+            &format!("{agent} edits {file}, too"),
+            limits::SUBJECT,
+        )),
         body: Some(body.to_owned()),
         ..Draft::default()
     };
-    let who = Who { name: agent.to_owned(), source: "the edit" };
+    let who = Who {
+        name: agent.to_owned(),
+        source: "the edit",
+    };
     if let Err(e) = send::send(room, &who, draft).and_then(|_| deliver(room)) {
         tracing::debug!("{e}");
     }

@@ -118,8 +118,17 @@ pub fn handle(room: &Room, client: &str, event: &Event, asked: Asked<'_>) -> Rep
     let starts = matches!(event.kind, Kind::Announce(Moment::Start | Moment::Resume));
     answer(room, client, event, asked).unwrap_or_else(|e| {
         // Reported once, at the start of the session, not after every tool.
-        let text = starts.then(|| format!("mailbag: cannot check mail: {}", sanitize::line(&e.to_string())));
-        Reply { text, trouble: Some(e.to_string()), ..Reply::default() }
+        let text = starts.then(|| {
+            format!(
+                "mailbag: cannot check mail: {}",
+                sanitize::line(&e.to_string())
+            )
+        });
+        Reply {
+            text,
+            trouble: Some(e.to_string()),
+            ..Reply::default()
+        }
     })
 }
 
@@ -127,14 +136,23 @@ pub fn handle(room: &Room, client: &str, event: &Event, asked: Asked<'_>) -> Rep
 pub fn dry_run(room: &Room, named: Option<&Who>) -> Result<String> {
     let registry = room.registry()?;
     let agent = named.map(|who| who.in_registry(&registry)).transpose()?;
-    let whom = agent.map_or_else(|| "the agent that the session joins".to_owned(), |agent| agent.id.to_string());
-    Ok(format!("mailbag: found the room {}; announces mail for {whom}", room.dir.path().display()))
+    let whom = agent.map_or_else(
+        || "the agent that the session joins".to_owned(),
+        |agent| agent.id.to_string(),
+    );
+    Ok(format!(
+        "mailbag: found the room {}; announces mail for {whom}",
+        room.dir.path().display()
+    ))
 }
 
 fn answer(room: &Room, client: &str, event: &Event, asked: Asked<'_>) -> Result<Reply> {
     let named = asked.agent;
     let here = Caller::here(client, event.session.clone())?;
-    let caller = Caller { directory: event.directory.clone().or(here.directory.clone()), ..here };
+    let caller = Caller {
+        directory: event.directory.clone().or(here.directory.clone()),
+        ..here
+    };
     match event.kind {
         Kind::Ignore => Ok(Reply::default()),
         Kind::Edit => Ok(edits::judge(room, &caller, event, named)),
@@ -142,14 +160,25 @@ fn answer(room: &Room, client: &str, event: &Event, asked: Asked<'_>) -> Result<
         Kind::Renew => {
             let lease = bind(room, &caller, event, named)?;
             lease.iter().for_each(|lease| keep(room, client, lease));
-            Ok(Reply { agent: lease.map(|lease| lease.agent), ..Reply::default() })
+            Ok(Reply {
+                agent: lease.map(|lease| lease.agent),
+                ..Reply::default()
+            })
         }
         Kind::End => end(room, &caller).map(|()| Reply::default()),
         Kind::Announce(moment) => {
             let bound = names::bind(room, &caller, event, asked);
             if let Ok(Some(bound)) = bound {
                 keep(room, client, &bound.lease);
-                return announce(room, moment, Hearer { caller: &caller, forgot: event.forgot }, bound);
+                return announce(
+                    room,
+                    moment,
+                    Hearer {
+                        caller: &caller,
+                        forgot: event.forgot,
+                    },
+                    bound,
+                );
             }
             if let Some(loss) = sessions::loss(room, &caller)? {
                 return Ok(report_loss(loss, caller));
@@ -170,7 +199,9 @@ fn keep(room: &Room, client: &str, lease: &Lease) {
 
 /// The session ends, and its agent owns nothing any more.
 fn end(room: &Room, caller: &Caller) -> Result<()> {
-    let agent = sessions::agent_of(room, caller)?.filter(|lease| !lease.ended).map(|lease| lease.agent);
+    let agent = sessions::agent_of(room, caller)?
+        .filter(|lease| !lease.ended)
+        .map(|lease| lease.agent);
     sessions::end(room, caller)?;
     if let Some(agent) = &agent {
         name::left(room, agent, caller).unwrap_or_else(|e| tracing::warn!("{e}"));
@@ -183,12 +214,24 @@ fn end(room: &Room, caller: &Caller) -> Result<()> {
 
 fn release(room: &Room, agent: String) -> Result<()> {
     let claims = claims::owners(room)?;
-    if claims.of(&agent).next().is_none() && !claims.waiting().iter().any(|one| *one.agent == *agent) {
+    if claims.of(&agent).next().is_none()
+        && !claims.waiting().iter().any(|one| *one.agent == *agent)
+    {
         return Ok(());
     }
-    let who = Who { name: agent, source: identity::THE_SESSION };
-    let everything = Ask::Release { subjects: Vec::new(), of: None };
-    send(room, &who, claim::draft(everything, Some("The session ended.".into())))?;
+    let who = Who {
+        name: agent,
+        source: identity::THE_SESSION,
+    };
+    let everything = Ask::Release {
+        subjects: Vec::new(),
+        of: None,
+    };
+    send(
+        room,
+        &who,
+        claim::draft(everything, Some("The session ended.".into())),
+    )?;
     begin_pass(room)
 }
 
@@ -199,21 +242,46 @@ pub(super) fn begins(event: &Event) -> bool {
 
 /// Whether a session without an agent gets a name at this event.
 pub(super) fn gives_name(event: &Event) -> bool {
-    matches!(event.kind, Kind::Announce(Moment::Start | Moment::Resume | Moment::Prompt))
+    matches!(
+        event.kind,
+        Kind::Announce(Moment::Start | Moment::Resume | Moment::Prompt)
+    )
 }
 
 /// Binds the event's session to its agent, if it has one.
-pub(super) fn bind(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> Result<Option<Lease>> {
+pub(super) fn bind(
+    room: &Room,
+    caller: &Caller,
+    event: &Event,
+    named: Option<&Who>,
+) -> Result<Option<Lease>> {
     // A client process runs one session at a time. Its MCP server may have bound the agent earlier under a session id that
     // was never used, because a resumed session's id is known late.
-    let claim = if begins(event) { Takeover::Successor } else { Takeover::Free };
+    let claim = if begins(event) {
+        Takeover::Successor
+    } else {
+        Takeover::Free
+    };
     let agent = agent(room, caller, event, named)?;
-    agent.map(|agent| sessions::bind(room, &agent, caller, claim, &event.name)).transpose()
+    agent
+        .map(|agent| sessions::bind(room, &agent, caller, claim, &event.name))
+        .transpose()
 }
 
 /// The agent of the event's session, if it has one.
-fn agent(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> Result<Option<String>> {
-    let before = || if event.follows { sessions::before(room, caller) } else { Ok(None) };
+fn agent(
+    room: &Room,
+    caller: &Caller,
+    event: &Event,
+    named: Option<&Who>,
+) -> Result<Option<String>> {
+    let before = || {
+        if event.follows {
+            sessions::before(room, caller)
+        } else {
+            Ok(None)
+        }
+    };
     let ours = match sessions::agent_of(room, caller)? {
         None => before()?,
         lease => lease,
@@ -230,9 +298,16 @@ fn announce(room: &Room, moment: Moment, hearer: Hearer<'_>, bound: Bound) -> Re
     let Bound { lease, news } = bound;
     let_router_process(room);
     let briefing = briefing::brief(room, (&lease.agent, Some(hearer)), moment, lease.told)?;
-    let told = briefing.as_ref().map(|briefing| briefing.text.clone()).filter(|text| !text.is_empty());
-    let hint = briefing.as_ref().and_then(|briefing| reading::hint(room, hearer, briefing));
-    let context = briefing.as_ref().and_then(|briefing| briefing.context.clone());
+    let told = briefing
+        .as_ref()
+        .map(|briefing| briefing.text.clone())
+        .filter(|text| !text.is_empty());
+    let hint = briefing
+        .as_ref()
+        .and_then(|briefing| reading::hint(room, hearer, briefing));
+    let context = briefing
+        .as_ref()
+        .and_then(|briefing| briefing.context.clone());
     // A session that hears its name, and of no mail, also has to know how to read and answer mail.
     let news = match (news, &hint) {
         (Some(news), None) => Some(format!("{news}; {}", reading::commands(hearer.caller))),
@@ -240,30 +315,50 @@ fn announce(room: &Room, moment: Moment, hearer: Hearer<'_>, bound: Bound) -> Re
     };
     let text: Vec<String> = [news, told, hint, context].into_iter().flatten().collect();
     let text = (!text.is_empty()).then(|| text.join("\n"));
-    Ok(Reply { agent: Some(lease.agent), text, briefing, ..Reply::default() })
+    Ok(Reply {
+        agent: Some(lease.agent),
+        text,
+        briefing,
+        ..Reply::default()
+    })
 }
 
 fn report_loss(loss: Loss, caller: Caller) -> Reply {
-    let join = join_command(&caller).map(|join| format!("; run {join} to join as another agent")).unwrap_or_default();
+    let join = join_command(&caller)
+        .map(|join| format!("; run {join} to join as another agent"))
+        .unwrap_or_default();
     let text = format!("mailbag: {loss}{join}");
     let text = Some(sanitize::line(&text).into_owned());
-    Reply { text, trouble: Some(loss.to_string()), lost: Some((loss.agent, caller)), ..Reply::default() }
+    Reply {
+        text,
+        trouble: Some(loss.to_string()),
+        lost: Some((loss.agent, caller)),
+        ..Reply::default()
+    }
 }
 
 /// The command by which a session identifies itself.
 fn join_command(caller: &Caller) -> Option<String> {
     // The commands of a client's session are recognised by their environment or their process.
-    caller.session.as_ref().map(|_| "`mailbag join NAME`".to_owned())
+    caller
+        .session
+        .as_ref()
+        .map(|_| "`mailbag join NAME`".to_owned())
 }
 
 fn how_to_join(room: &Room, caller: &Caller) -> Reply {
-    let Some(join) = join_command(caller) else { return Reply::default() };
+    let Some(join) = join_command(caller) else {
+        return Reply::default();
+    };
     let text = format!(
         "mailbag: this session is unidentified in {}, so it gets no mail. Run {join}; `mailbag agent list` shows the names. Then {}.",
         sanitize::line(&room.dir.path().to_string_lossy()),
         reading::commands(caller),
     );
-    Reply { text: Some(text), ..Reply::default() }
+    Reply {
+        text: Some(text),
+        ..Reply::default()
+    }
 }
 
 impl Reply {
@@ -279,7 +374,13 @@ impl Reply {
         if let Some((agent, caller)) = &self.lost {
             sessions::notified_of_loss(room, caller, agent)?;
         }
-        sessions::note(room, client, &event.name, self.agent.as_deref(), self.trouble.clone())?;
+        sessions::note(
+            room,
+            client,
+            &event.name,
+            self.agent.as_deref(),
+            self.trouble.clone(),
+        )?;
         deliver(room)
     }
 
@@ -296,7 +397,11 @@ pub(super) fn deliver(room: &Room) -> Result<()> {
     if room.holder()?.is_some() {
         return room.check_progress();
     }
-    if room.waiting_files(1)? > 0 { begin_pass(room) } else { Ok(()) }
+    if room.waiting_files(1)? > 0 {
+        begin_pass(room)
+    } else {
+        Ok(())
+    }
 }
 
 // The pass gets its own process group, so that a client that kills its hook's group does not kill the pass, and no pipes,
@@ -304,7 +409,12 @@ pub(super) fn deliver(room: &Room) -> Result<()> {
 fn begin_pass(room: &Room) -> Result<()> {
     let program = std::env::current_exe().doing("find", "this program")?;
     let mut pass = Command::new(&program);
-    pass.arg("--room").arg(room.dir.path()).args(["run", "--once", "--quiet"]);
-    pass.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+    pass.arg("--room")
+        .arg(room.dir.path())
+        .args(["run", "--once", "--quiet"]);
+    pass.stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .process_group(0);
     pass.spawn().doing("start", &program).map(drop)
 }

@@ -19,7 +19,12 @@ pub(super) struct Bound {
 
 /// Binds the event's session to its agent. A session without one gets a free name when it begins, and at a prompt. So does a
 /// session whose agent by the installation is held by another session.
-pub(super) fn bind(room: &Room, caller: &Caller, event: &Event, asked: Asked<'_>) -> Result<Option<Bound>> {
+pub(super) fn bind(
+    room: &Room,
+    caller: &Caller,
+    event: &Event,
+    asked: Asked<'_>,
+) -> Result<Option<Bound>> {
     let bound = bind_known(room, caller, event, asked.agent);
     let holder = match &bound {
         Ok(Some(lease)) => return known(room, caller, event, lease.clone()).map(Some),
@@ -36,10 +41,19 @@ pub(super) fn bind(room: &Room, caller: &Caller, event: &Event, asked: Asked<'_>
         return Ok(bound?.map(|lease| Bound { lease, news: None }));
     };
     // The next events find it as the agent that the session joined.
-    let lease = sessions::bind(room, &lease.agent, caller, sessions::Takeover::Free, &event.name)?;
+    let lease = sessions::bind(
+        room,
+        &lease.agent,
+        caller,
+        sessions::Takeover::Free,
+        &event.name,
+    )?;
     first_time(room, &caller.key(), &lease.agent);
     let news = line(room, caller, &lease.agent, holder.as_ref());
-    Ok(Some(Bound { lease, news: Some(news) }))
+    Ok(Some(Bound {
+        lease,
+        news: Some(news),
+    }))
 }
 
 /// The agent was registered for this session before: at its start, a session without its earlier context has to be told, and
@@ -56,17 +70,36 @@ fn known(room: &Room, caller: &Caller, event: &Event, lease: Lease) -> Result<Bo
 
 /// The session that holds the agent that this session would have by its installation.
 fn holder(room: &Room, caller: &Caller, named: Option<&Who>) -> Option<Lease> {
-    let agent = named?.in_registry(&room.registry().ok()?).ok()?.id.to_string();
-    sessions::of(room, &agent).ok().flatten().filter(|lease| !lease.is_of(caller))
+    let agent = named?
+        .in_registry(&room.registry().ok()?)
+        .ok()?
+        .id
+        .to_string();
+    sessions::of(room, &agent)
+        .ok()
+        .flatten()
+        .filter(|lease| !lease.is_of(caller))
 }
 
 fn line(room: &Room, caller: &Caller, agent: &str, holder: Option<&Lease>) -> String {
     let path = room.dir.path().to_string_lossy();
     // A person who gives this session the name of the other one has to know its id.
     let id = caller.session.as_ref().filter(|_| holder.is_some());
-    let join = id.map(|id| format!("`mailbag join NAME --session {id} --client {}`", caller.client));
+    let join = id.map(|id| {
+        format!(
+            "`mailbag join NAME --session {id} --client {}`",
+            caller.client
+        )
+    });
     let join = join.or_else(|| join_command(caller));
-    let rename = join.map(|join| format!("; {join} changes it")).unwrap_or_default();
-    let why = holder.map(|lease| format!("{} is held by {}, so ", lease.agent, lease.holder())).unwrap_or_default();
-    sanitize::line(&format!("mailbag: {why}this session is {agent} in {path}{rename}")).into_owned()
+    let rename = join
+        .map(|join| format!("; {join} changes it"))
+        .unwrap_or_default();
+    let why = holder
+        .map(|lease| format!("{} is held by {}, so ", lease.agent, lease.holder()))
+        .unwrap_or_default();
+    sanitize::line(&format!(
+        "mailbag: {why}this session is {agent} in {path}{rename}"
+    ))
+    .into_owned()
 }

@@ -22,22 +22,52 @@ use std::time::Instant;
 const OVER: [&str; 3] = ["PostToolBatch", "Stop", "StopFailure"];
 
 /// Arguments that say in one line what a tool does.
-const TELLING: [&str; 6] = ["command", "file_path", "notebook_path", "path", "url", "query"];
+const TELLING: [&str; 6] = [
+    "command",
+    "file_path",
+    "notebook_path",
+    "path",
+    "url",
+    "query",
+];
 
 /// Asks the human, and waits. An unidentified session asks nobody.
-pub(super) fn ask(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> Result<Reply> {
-    let Some(tool) = &event.tool else { return Ok(Reply::default()) };
-    let Some(lease) = bind(room, caller, event, named)? else { return Ok(Reply::default()) };
+pub(super) fn ask(
+    room: &Room,
+    caller: &Caller,
+    event: &Event,
+    named: Option<&Who>,
+) -> Result<Reply> {
+    let Some(tool) = &event.tool else {
+        return Ok(Reply::default());
+    };
+    let Some(lease) = bind(room, caller, event, named)? else {
+        return Ok(Reply::default());
+    };
     // The human would decide on something that they did not see.
-    let Some(body) = body(tool, caller, &lease.agent, event.directory.as_deref()) else { return Ok(Reply::default()) };
+    let Some(body) = body(tool, caller, &lease.agent, event.directory.as_deref()) else {
+        return Ok(Reply::default());
+    };
     let within = room.settings()?.permission_within;
     let until = Instant::now() + within + limits::PERMISSION_GRACE;
     let mut waiter = Waiter::new(room, &lease.agent)?;
     waiter.holds(&lease.agent, &lease.named());
-    let who = Who { name: lease.agent.clone(), source: identity::THE_SESSION };
+    let who = Who {
+        name: lease.agent.clone(),
+        source: identity::THE_SESSION,
+    };
     let to = vec![id::HUMAN.to_owned()];
-    let draft = Draft { to, subject: Some(subject(tool)), body: Some(body), ..Draft::default() };
-    let terms = Terms { deadline: Some(span_text(within)), signed: true, ..Terms::default() };
+    let draft = Draft {
+        to,
+        subject: Some(subject(tool)),
+        body: Some(body),
+        ..Draft::default()
+    };
+    let terms = Terms {
+        deadline: Some(span_text(within)),
+        signed: true,
+        ..Terms::default()
+    };
     let mut asked = approval::ask(room, &who, draft, terms)?;
     let is_over = |begun: &Lease| is_over(room, caller, begun, tool.helper.is_none());
     let ended = wait(&mut asked, &mut waiter, until, &|| is_over(&lease));
@@ -51,13 +81,22 @@ pub(super) fn ask(room: &Room, caller: &Caller, event: &Event, named: Option<&Wh
     let agent = Some(lease.agent);
     match ended.inspect_err(|_| drop(deliver(room)))? {
         Some(outcome) if outcome.by.is_some() => match asked.proved(&outcome)? {
-            Some(proved) => Ok(Reply { agent, ..answer(&proved) }),
+            Some(proved) => Ok(Reply {
+                agent,
+                ..answer(&proved)
+            }),
             None => Err(Error::Usage {
-                what: format!("the decision on {} is not signed by the person, so it does not count", asked.approval),
+                what: format!(
+                    "the decision on {} is not signed by the person, so it does not count",
+                    asked.approval
+                ),
                 cure: "answer in the client's own dialog".into(),
             }),
         },
-        _ => Ok(Reply { agent, ..Reply::default() }),
+        _ => Ok(Reply {
+            agent,
+            ..Reply::default()
+        }),
     }
 }
 
@@ -87,7 +126,9 @@ fn wait(
 
 /// Does the client no longer need the answer? The person may have answered in the client's dialog.
 fn is_over(room: &Room, caller: &Caller, begun: &Lease, is_main: bool) -> Result<bool> {
-    let Some(now) = sessions::of(room, &begun.agent)?.filter(|lease| lease.is_of(caller)) else { return Ok(true) };
+    let Some(now) = sessions::of(room, &begun.agent)?.filter(|lease| lease.is_of(caller)) else {
+        return Ok(true);
+    };
     // Tools of a sub-agent run beside those of the session.
     let has_gone_on = is_main && now.last() > begun.last() && OVER.contains(&now.event.as_str());
     Ok(has_gone_on || now.is_gone(&room.dir))
@@ -95,18 +136,41 @@ fn is_over(room: &Room, caller: &Caller, begun: &Lease, is_main: bool) -> Result
 
 fn answer(proved: &Proved) -> Reply {
     if proved.option == decision::OPTIONS[0] {
-        return Reply { verdict: Verdict::Allow, ..Reply::default() };
+        return Reply {
+            verdict: Verdict::Allow,
+            ..Reply::default()
+        };
     }
-    let note = proved.note.as_deref().map(|note| sanitize::brief(note, limits::PERMISSION_NOTE));
-    let note = note.filter(|note| !note.is_empty()).map(|note| format!(": {note}")).unwrap_or_default();
-    let text = format!("mailbag: {} denied this call (#{}){note}", id::HUMAN, proved.seq);
-    Reply { text: Some(text), verdict: Verdict::Stop, ..Reply::default() }
+    let note = proved
+        .note
+        .as_deref()
+        .map(|note| sanitize::brief(note, limits::PERMISSION_NOTE));
+    let note = note
+        .filter(|note| !note.is_empty())
+        .map(|note| format!(": {note}"))
+        .unwrap_or_default();
+    let text = format!(
+        "mailbag: {} denied this call (#{}){note}",
+        id::HUMAN,
+        proved.seq
+    );
+    Reply {
+        text: Some(text),
+        verdict: Verdict::Stop,
+        ..Reply::default()
+    }
 }
 
 /// The call in one line.
 fn subject(tool: &Tool) -> String {
-    let telling = TELLING.iter().find_map(|name| tool.input.get(*name)?.as_str().map(str::to_owned));
-    let text = format!("{}: {}", tool.name, telling.unwrap_or_else(|| tool.input.to_string()));
+    let telling = TELLING
+        .iter()
+        .find_map(|name| tool.input.get(*name)?.as_str().map(str::to_owned));
+    let text = format!(
+        "{}: {}",
+        tool.name,
+        telling.unwrap_or_else(|| tool.input.to_string())
+    );
     sanitize::brief(&text, limits::PERMISSION_SUBJECT)
 }
 
@@ -119,23 +183,33 @@ fn body(tool: &Tool, caller: &Caller, agent: &str, directory: Option<&Path>) -> 
         Some("") => ", in a sub-agent".into(),
         Some(kind) => format!(", in a sub-agent ({})", line(kind)),
     };
-    let client = Client::parse(&caller.client).map_or(caller.client.clone(), |client| client.name().into());
+    let client =
+        Client::parse(&caller.client).map_or(caller.client.clone(), |client| client.name().into());
     let mut body = format!(
         "{agent} needs permission to use a tool in {client}{helper}.\n`yes` allows this call, `no` denies it; without a decision \
          {client} asks by itself.\n\ntool: {}\n",
         line(&tool.name)
     );
     if let Some(directory) = directory {
-        body.push_str(&format!("directory: {}\n", line(&directory.to_string_lossy())));
+        body.push_str(&format!(
+            "directory: {}\n",
+            line(&directory.to_string_lossy())
+        ));
     }
     let mut add = |name: &str, text: &str| {
         body.push_str(&format!("{}:\n", line(name)));
-        text.split('\n').for_each(|line| body.push_str(&format!("| {line}\n")));
+        text.split('\n')
+            .for_each(|line| body.push_str(&format!("| {line}\n")));
     };
     match &tool.input {
         Value::Object(arguments) => {
             for (name, value) in arguments {
-                add(name, &value.as_str().map_or_else(|| value.to_string(), str::to_owned));
+                add(
+                    name,
+                    &value
+                        .as_str()
+                        .map_or_else(|| value.to_string(), str::to_owned),
+                );
             }
         }
         other => add("input", &other.to_string()),

@@ -12,7 +12,11 @@ const TOPIC: &str = "how to read";
 
 /// The end of an announcement: the command or the tool that reads the newest message. `None` if the announcement has no
 /// mail, or the session knows it. A session that has lost its context does not know it.
-pub(in crate::clients) fn hint(room: &Room, hearer: Hearer<'_>, briefing: &Briefing) -> Option<String> {
+pub(in crate::clients) fn hint(
+    room: &Room,
+    hearer: Hearer<'_>,
+    briefing: &Briefing,
+) -> Option<String> {
     let caller = hearer.caller;
     let newest = briefing.newest.as_deref()?;
     let is_new = first_time(room, &caller.key(), TOPIC) != Some(false);
@@ -20,7 +24,9 @@ pub(in crate::clients) fn hint(room: &Room, hearer: Hearer<'_>, briefing: &Brief
         return None;
     }
     let (read, reply) = tools(caller);
-    let text = format!("{read}`mailbag read {newest}` shows it, {reply}`mailbag reply {newest} TEXT` answers");
+    let text = format!(
+        "{read}`mailbag read {newest}` shows it, {reply}`mailbag reply {newest} TEXT` answers"
+    );
     (text.chars().count() <= limits::BRIEFING_HINT).then_some(text)
 }
 
@@ -33,6 +39,12 @@ pub(super) fn commands(caller: &Caller) -> String {
 /// The tools that read and answer, as a prefix of the commands. Empty if the client does not have them.
 fn tools(caller: &Caller) -> (&'static str, &'static str) {
     let client = Client::parse(&caller.client).ok();
-    let has_tools = client.zip(caller.directory.as_deref()).is_some_and(|(client, at)| has_tools(client, at));
-    if has_tools { ("`fetch_inbox` or ", "`reply_message` or ") } else { ("", "") }
+    let has_tools = client
+        .zip(caller.directory.as_deref())
+        .is_some_and(|(client, at)| has_tools(client, at));
+    if has_tools {
+        ("`fetch_inbox` or ", "`reply_message` or ")
+    } else {
+        ("", "")
+    }
 }

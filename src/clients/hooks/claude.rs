@@ -6,7 +6,12 @@ use crate::clients::hook_events::{Event, Kind};
 use serde_json::Value;
 use std::path::PathBuf;
 
-pub(super) const ADAPTER: Adapter = Adapter { kind, files, answer, denial };
+pub(super) const ADAPTER: Adapter = Adapter {
+    kind,
+    files,
+    answer,
+    denial,
+};
 
 fn kind(input: &Input) -> Kind {
     match input.hook_event_name.as_str() {

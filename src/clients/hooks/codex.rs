@@ -6,7 +6,12 @@ use crate::clients::hook_events::{Event, Kind};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-pub(super) const ADAPTER: Adapter = Adapter { kind, files, answer, denial };
+pub(super) const ADAPTER: Adapter = Adapter {
+    kind,
+    files,
+    answer,
+    denial,
+};
 
 fn kind(input: &Input) -> Kind {
     match input.hook_event_name.as_str() {
@@ -25,7 +30,10 @@ fn kind(input: &Input) -> Kind {
 /// The files that a patch changes.
 fn files(input: &Input) -> Vec<PathBuf> {
     let patch = input.tool_input.get("command").and_then(Value::as_str);
-    patch.filter(|_| input.tool_name.as_deref() == Some("apply_patch")).map(patch::files).unwrap_or_default()
+    patch
+        .filter(|_| input.tool_name.as_deref() == Some("apply_patch"))
+        .map(patch::files)
+        .unwrap_or_default()
 }
 
 /// An empty object means no text.

@@ -6,7 +6,12 @@ use crate::clients::hook_events::{Event, Kind};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-pub(super) const ADAPTER: Adapter = Adapter { kind, files, answer, denial };
+pub(super) const ADAPTER: Adapter = Adapter {
+    kind,
+    files,
+    answer,
+    denial,
+};
 
 fn kind(input: &Input) -> Kind {
     match input.hook_event_name.as_str() {
@@ -32,7 +37,13 @@ fn files(input: &Input) -> Vec<PathBuf> {
 /// No output means no text.
 fn answer(event: &Event, text: Option<&str>) -> Option<Value> {
     let is_stop = event.kind == Kind::Announce(Moment::Stop);
-    text.map(|text| if is_stop { block(text) } else { json!({"additionalContext": text}) })
+    text.map(|text| {
+        if is_stop {
+            block(text)
+        } else {
+            json!({"additionalContext": text})
+        }
+    })
 }
 
 /// The answer that stops a tool.

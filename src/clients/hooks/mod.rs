@@ -57,7 +57,12 @@ struct Input {
 impl Input {
     /// The path in an argument of the tool.
     fn path(&self, argument: &str) -> Vec<PathBuf> {
-        self.tool_input.get(argument).and_then(Value::as_str).map(PathBuf::from).into_iter().collect()
+        self.tool_input
+            .get(argument)
+            .and_then(Value::as_str)
+            .map(PathBuf::from)
+            .into_iter()
+            .collect()
     }
 }
 
@@ -88,23 +93,55 @@ fn adapter(client: Client) -> &'static Adapter {
 impl Client {
     /// Parses a hook's input.
     pub fn read(self, input: &[u8]) -> Result<Event, String> {
-        let input: Input = serde_json::from_slice(input).map_err(|e| format!("invalid hook input: {e}"))?;
+        let input: Input =
+            serde_json::from_slice(input).map_err(|e| format!("invalid hook input: {e}"))?;
         let adapter = adapter(self);
         let kind = (adapter.kind)(&input);
         // A sub-agent uses tools for its session.
         let is_main = matches!(input.agent_id, None | Some(Value::Null));
-        let kind = if is_main || matches!(kind, Kind::Edit | Kind::Permission) { kind } else { Kind::Ignore };
-        let files = if kind == Kind::Edit { (adapter.files)(&input) } else { Vec::new() };
-        let below = |file: PathBuf| input.cwd.as_ref().map_or(file.clone(), |cwd| layout::below(cwd, file.as_os_str()));
+        let kind = if is_main || matches!(kind, Kind::Edit | Kind::Permission) {
+            kind
+        } else {
+            Kind::Ignore
+        };
+        let files = if kind == Kind::Edit {
+            (adapter.files)(&input)
+        } else {
+            Vec::new()
+        };
+        let below = |file: PathBuf| {
+            input
+                .cwd
+                .as_ref()
+                .map_or(file.clone(), |cwd| layout::below(cwd, file.as_os_str()))
+        };
         let files = files.into_iter().map(below).collect();
         let follows = input.source.as_deref() == Some(CLEAR);
         let forgot = follows || input.source.as_deref() == Some("compact");
         let helper = (!is_main).then(|| input.agent_type.unwrap_or_default());
         let tool = input.tool_name.filter(|_| kind == Kind::Permission);
-        let tool = tool.map(|name| Tool { name, input: input.tool_input, helper });
-        let session = input.parent_agent_id.filter(|_| !is_main).or(input.session_id);
-        let (name, directory, transcript) = (input.hook_event_name, input.cwd, input.transcript_path);
-        Ok(Event { name, kind, session, directory, transcript, follows, forgot, files, tool })
+        let tool = tool.map(|name| Tool {
+            name,
+            input: input.tool_input,
+            helper,
+        });
+        let session = input
+            .parent_agent_id
+            .filter(|_| !is_main)
+            .or(input.session_id);
+        let (name, directory, transcript) =
+            (input.hook_event_name, input.cwd, input.transcript_path);
+        Ok(Event {
+            name,
+            kind,
+            session,
+            directory,
+            transcript,
+            follows,
+            forgot,
+            files,
+            tool,
+        })
     }
 
     /// The output that gives the agent this text: one line, or nothing. The verdict is about the tool of the event.
@@ -112,11 +149,15 @@ impl Client {
         let stops = verdict == Verdict::Stop;
         let adapter = adapter(self);
         let answer = match verdict {
-            Verdict::Allow | Verdict::Stop if event.kind == Kind::Permission => Some(permission(event, text, stops)),
+            Verdict::Allow | Verdict::Stop if event.kind == Kind::Permission => {
+                Some(permission(event, text, stops))
+            }
             Verdict::Stop => text.map(|text| (adapter.denial)(event, text)),
             Verdict::Allow | Verdict::None => (adapter.answer)(event, text),
         };
-        answer.map(|answer| format!("{answer}\n")).unwrap_or_default()
+        answer
+            .map(|answer| format!("{answer}\n"))
+            .unwrap_or_default()
     }
 }
 
@@ -125,17 +166,29 @@ const CLEAR: &str = "clear";
 
 /// Handles a session's start. A resumed session still knows earlier announcements.
 fn start(input: &Input) -> Kind {
-    Kind::Announce(if input.source.as_deref() == Some("resume") { Moment::Resume } else { Moment::Start })
+    Kind::Announce(if input.source.as_deref() == Some("resume") {
+        Moment::Resume
+    } else {
+        Moment::Start
+    })
 }
 
 /// Handles a session's end.
 fn end(input: &Input) -> Kind {
-    if input.reason.as_deref() == Some(CLEAR) { Kind::Ignore } else { Kind::End }
+    if input.reason.as_deref() == Some(CLEAR) {
+        Kind::Ignore
+    } else {
+        Kind::End
+    }
 }
 
 /// Handles a stop. A turn that already continued because of a hook is not continued again.
 fn stop(input: &Input) -> Kind {
-    if input.stop_hook_active { Kind::Renew } else { Kind::Announce(Moment::Stop) }
+    if input.stop_hook_active {
+        Kind::Renew
+    } else {
+        Kind::Announce(Moment::Stop)
+    }
 }
 
 /// The answer that stops a tool, in Claude Code and Codex.

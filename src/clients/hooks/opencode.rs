@@ -7,7 +7,12 @@ use crate::clients::hook_events::{Event, Kind};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
-pub(super) const ADAPTER: Adapter = Adapter { kind, files, answer, denial };
+pub(super) const ADAPTER: Adapter = Adapter {
+    kind,
+    files,
+    answer,
+    denial,
+};
 
 fn kind(input: &Input) -> Kind {
     match input.hook_event_name.as_str() {
@@ -25,9 +30,12 @@ fn kind(input: &Input) -> Kind {
 fn files(input: &Input) -> Vec<PathBuf> {
     match input.tool_name.as_deref() {
         Some("edit" | "write" | "multiedit") => input.path("filePath"),
-        Some("patch" | "apply_patch") => {
-            input.tool_input.get("patchText").and_then(Value::as_str).map(patch::files).unwrap_or_default()
-        }
+        Some("patch" | "apply_patch") => input
+            .tool_input
+            .get("patchText")
+            .and_then(Value::as_str)
+            .map(patch::files)
+            .unwrap_or_default(),
         _ => Vec::new(),
     }
 }

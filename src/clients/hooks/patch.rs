@@ -3,12 +3,22 @@
 use std::path::PathBuf;
 
 /// The lines that name a file.
-const NAMES: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+const NAMES: [&str; 4] = [
+    "*** Add File: ",
+    "*** Update File: ",
+    "*** Delete File: ",
+    "*** Move to: ",
+];
 
 /// Every file that the patch adds, changes, deletes or moves.
 pub(super) fn files(patch: &str) -> Vec<PathBuf> {
-    let named =
-        |line: &str| NAMES.iter().find_map(|name| line.trim().strip_prefix(name).map(|path| path.trim().into()));
+    let named = |line: &str| {
+        NAMES.iter().find_map(|name| {
+            line.trim()
+                .strip_prefix(name)
+                .map(|path| path.trim().into())
+        })
+    };
     patch.lines().filter_map(named).collect()
 }
 

@@ -6,7 +6,12 @@ use crate::clients::hook_events::{Event, Kind};
 use serde_json::Value;
 use std::path::PathBuf;
 
-pub(super) const ADAPTER: Adapter = Adapter { kind, files, answer, denial };
+pub(super) const ADAPTER: Adapter = Adapter {
+    kind,
+    files,
+    answer,
+    denial,
+};
 
 fn kind(input: &Input) -> Kind {
     match input.hook_event_name.as_str() {
@@ -33,5 +38,11 @@ fn files(input: &Input) -> Vec<PathBuf> {
 
 /// No output means no text.
 fn answer(event: &Event, text: Option<&str>) -> Option<Value> {
-    text.map(|text| if event.kind == Kind::Announce(Moment::Stop) { block(text) } else { context(event, text) })
+    text.map(|text| {
+        if event.kind == Kind::Announce(Moment::Stop) {
+            block(text)
+        } else {
+            context(event, text)
+        }
+    })
 }

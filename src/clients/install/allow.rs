@@ -43,9 +43,15 @@ pub(super) const COMMANDS: [&str; 26] = [
 
 /// The rules of a client, if its settings have a list of them.
 pub(super) fn rules(client: Client) -> Vec<String> {
-    let Allow::List { command, tool, .. } = client.facts().allow else { return Vec::new() };
-    let commands = COMMANDS.iter().filter_map(|name| Some(command?.replacen('*', name, 1)));
-    commands.chain(mcp::tool_names().map(|name| tool.replace('*', name))).collect()
+    let Allow::List { command, tool, .. } = client.facts().allow else {
+        return Vec::new();
+    };
+    let commands = COMMANDS
+        .iter()
+        .filter_map(|name| Some(command?.replacen('*', name, 1)));
+    commands
+        .chain(mcp::tool_names().map(|name| tool.replace('*', name)))
+        .collect()
 }
 
 /// Would our rules in a project take the person's own from them, because its list replaces that of the user?
@@ -61,19 +67,35 @@ pub(super) fn would_replace_theirs(client: Client, scope: Scope, homes: &Homes) 
 
 /// A rule of the person that makes a client reject all other shell commands, including mailbag, with its file.
 pub(super) fn exclusive(client: Client, homes: &Homes) -> Option<(String, PathBuf)> {
-    let Allow::List { exclusive: Some(begin), .. } = client.facts().allow else { return None };
+    let Allow::List {
+        exclusive: Some(begin),
+        ..
+    } = client.facts().allow
+    else {
+        return None;
+    };
     // A project's list replaces the user's list.
     let scopes = [Scope::Project, Scope::User];
-    let (rules, scope) = scopes.into_iter().find_map(|scope| Some((listed_in(client, scope, homes)?, scope)))?;
+    let (rules, scope) = scopes
+        .into_iter()
+        .find_map(|scope| Some((listed_in(client, scope, homes)?, scope)))?;
     let rule = rules.into_iter().find(|rule| rule.starts_with(begin))?;
-    let target = client.targets(scope, homes).into_iter().find(|target| target.parts.contains(&Part::Allow))?;
+    let target = client
+        .targets(scope, homes)
+        .into_iter()
+        .find(|target| target.parts.contains(&Part::Allow))?;
     Some((rule, target.path))
 }
 
 /// The rules in a client's file. An unreadable file is reported elsewhere.
 fn listed_in(client: Client, scope: Scope, homes: &Homes) -> Option<Vec<String>> {
-    let target = client.targets(scope, homes).into_iter().find(|target| target.parts.contains(&Part::Allow))?;
-    let Format::Json(dialect) = target.format else { return None };
+    let target = client
+        .targets(scope, homes)
+        .into_iter()
+        .find(|target| target.parts.contains(&Part::Allow))?;
+    let Format::Json(dialect) = target.format else {
+        return None;
+    };
     let file = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES).ok()?;
     let json = Json::read(text(&file).ok()??, dialect).ok()?;
     look(&json.value(), &place(client)).map(|_| listed(&json, client))
@@ -81,20 +103,28 @@ fn listed_in(client: Client, scope: Scope, homes: &Homes) -> Option<Vec<String>>
 
 /// The keys of the list.
 fn place(client: Client) -> Vec<Step> {
-    let Allow::List { at, .. } = client.facts().allow else { return Vec::new() };
+    let Allow::List { at, .. } = client.facts().allow else {
+        return Vec::new();
+    };
     at.iter().map(|key| Step::Key(key)).collect()
 }
 
 /// Our rules in a file.
 pub(super) fn found(json: &Json, client: Client) -> Vec<String> {
     let listed = listed(json, client);
-    rules(client).into_iter().filter(|rule| listed.contains(rule)).collect()
+    rules(client)
+        .into_iter()
+        .filter(|rule| listed.contains(rule))
+        .collect()
 }
 
 /// Adds the missing rules.
 pub(super) fn put(json: &mut Json, client: Client) -> Result<(), Wrong> {
     let (at, listed) = (place(client), listed(json, client));
-    let missing: Vec<String> = rules(client).into_iter().filter(|rule| !listed.contains(rule)).collect();
+    let missing: Vec<String> = rules(client)
+        .into_iter()
+        .filter(|rule| !listed.contains(rule))
+        .collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -106,16 +136,25 @@ pub(super) fn put(json: &mut Json, client: Client) -> Result<(), Wrong> {
             None => {
                 let list = json!(missing);
                 // The rest of the way to the list, from its end.
-                let rest = at[n + 1..].iter().rev().fold(list, |inner, step| match step {
-                    Step::Key(key) => Value::Object(Map::from_iter([((*key).to_owned(), inner)])),
-                    Step::At(_) => inner,
-                });
+                let rest = at[n + 1..]
+                    .iter()
+                    .rev()
+                    .fold(list, |inner, step| match step {
+                        Step::Key(key) => {
+                            Value::Object(Map::from_iter([((*key).to_owned(), inner)]))
+                        }
+                        Step::At(_) => inner,
+                    });
                 return json.put(&above, key, &rest);
             }
             Some(Value::Array(_)) if last => {}
             Some(Value::Object(_)) if !last => {}
             Some(_) => {
-                let kind = if last { "a list […]" } else { "an object {…}" };
+                let kind = if last {
+                    "a list […]"
+                } else {
+                    "an object {…}"
+                };
                 return Err(Wrong::new(format!(
                     "has something else than {kind} as {:?}; correct or remove it",
                     dotted(&at[..=n])
@@ -126,7 +165,10 @@ pub(super) fn put(json: &mut Json, client: Client) -> Result<(), Wrong> {
         value = value[*key].clone();
     }
     // Each is inserted at the top, so start with the last.
-    missing.iter().rev().try_for_each(|rule| json.push(&at, &json!(rule), End::Front))
+    missing
+        .iter()
+        .rev()
+        .try_for_each(|rule| json.push(&at, &json!(rule), End::Front))
 }
 
 /// Removes our rules, but not those that the person had before, and containers that become empty.
@@ -138,7 +180,8 @@ pub(super) fn take_out(json: &mut Json, client: Client, kept: &[String]) -> Resu
             json.take_out(&[&at[..], &[Step::At(index)]].concat())?;
             for depth in (1..=at.len()).rev() {
                 let is_empty = |value: &Value| {
-                    value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(Map::is_empty)
+                    value.as_array().is_some_and(Vec::is_empty)
+                        || value.as_object().is_some_and(Map::is_empty)
                 };
                 if !look(&json.value(), &at[..depth]).is_some_and(is_empty) {
                     break;
@@ -154,10 +197,19 @@ fn listed(json: &Json, client: Client) -> Vec<String> {
     let value = json.value();
     let list = look(&value, &place(client)).and_then(Value::as_array);
     // Something that is not a rule keeps its index.
-    list.into_iter().flatten().map(|rule| rule.as_str().unwrap_or_default().to_owned()).collect()
+    list.into_iter()
+        .flatten()
+        .map(|rule| rule.as_str().unwrap_or_default().to_owned())
+        .collect()
 }
 
 fn dotted(at: &[Step]) -> String {
-    let keys = at.iter().filter_map(|step| if let Step::Key(key) = step { Some(*key) } else { None });
+    let keys = at.iter().filter_map(|step| {
+        if let Step::Key(key) = step {
+            Some(*key)
+        } else {
+            None
+        }
+    });
     keys.collect::<Vec<_>>().join(".")
 }

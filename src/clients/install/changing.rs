@@ -71,9 +71,13 @@ impl Changing {
             Some(text) => self.original.write(text.as_bytes())?,
             None => {
                 self.original.remove()?;
-                let own: Vec<&str> =
-                    Client::ALL.iter().flat_map(|client| client.facts().directories).copied().collect();
-                self.original.remove_empty_directories(|name| own.contains(&name))?;
+                let own: Vec<&str> = Client::ALL
+                    .iter()
+                    .flat_map(|client| client.facts().directories)
+                    .copied()
+                    .collect();
+                self.original
+                    .remove_empty_directories(|name| own.contains(&name))?;
             }
         }
         match self.keep {
@@ -99,7 +103,10 @@ pub(in crate::clients) fn changing(
     };
     let backup = layout::backup(path);
     let is_kept = keep == Keep::Make
-        || keep == Keep::Leave && UserFile::read(&backup, limits::CLIENT_FILE_BYTES)?.bytes().is_some();
+        || keep == Keep::Leave
+            && UserFile::read(&backup, limits::CLIENT_FILE_BYTES)?
+                .bytes()
+                .is_some();
     Ok(Changing {
         path: path.to_path_buf(),
         change,

@@ -95,7 +95,11 @@ impl Client {
 
     /// Where to add our hooks in an event's list. A client that trusts a hook by its index must find other hooks unchanged.
     pub(super) fn end(self) -> End {
-        if self.facts().form.trusted_by_index { End::Back } else { End::Front }
+        if self.facts().form.trusted_by_index {
+            End::Back
+        } else {
+            End::Front
+        }
     }
 
     /// The client's user directory.
@@ -110,7 +114,9 @@ impl Client {
 
     /// The directory that a variable sets instead of the one in the user's home.
     fn other_directory(self) -> Option<PathBuf> {
-        std::env::var_os(self.facts().home.variable?).filter(|value| !value.is_empty()).map(PathBuf::from)
+        std::env::var_os(self.facts().home.variable?)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
     }
 
     /// The files to edit.
@@ -119,7 +125,11 @@ impl Client {
             Scope::Project => homes.project.clone(),
             Scope::User => self.directory(homes),
         };
-        let beside = if self.other_directory().is_some() { &own } else { &homes.home };
+        let beside = if self.other_directory().is_some() {
+            &own
+        } else {
+            &homes.home
+        };
         let files = self.facts().files(scope).iter();
         let target = |file: &File| Target {
             path: layout::of_client(if file.beside { beside } else { &own }, file.name),
@@ -147,7 +157,11 @@ impl Client {
         if job == Job::Wake {
             handler.insert("asyncRewake".into(), true.into());
         }
-        let limit = if facts.form.unit == Unit::Milliseconds { seconds * 1000 } else { seconds };
+        let limit = if facts.form.unit == Unit::Milliseconds {
+            seconds * 1000
+        } else {
+            seconds
+        };
         handler.insert("timeout".into(), limit.into());
         Value::Object(handler)
     }
@@ -173,18 +187,33 @@ impl Client {
     /// The whole shell command. It does nothing if the program is missing.
     pub(super) fn line(self, job: Job, wanted: &Wanted) -> String {
         // A fallback after the call needs the shell, so no `exec`.
-        let exec = if self.behind().is_empty() { "exec " } else { "" };
-        format!("command -v {}{SILENT}{exec}{}{}", shell_word(&wanted.program), self.call(job, wanted), self.behind())
+        let exec = if self.behind().is_empty() {
+            "exec "
+        } else {
+            ""
+        };
+        format!(
+            "command -v {}{SILENT}{exec}{}{}",
+            shell_word(&wanted.program),
+            self.call(job, wanted),
+            self.behind()
+        )
     }
 
     /// The suffix of the call.
     pub(super) fn behind(self) -> &'static str {
-        if self.facts().form.failure_blocks { HARMLESS } else { "" }
+        if self.facts().form.failure_blocks {
+            HARMLESS
+        } else {
+            ""
+        }
     }
 
     /// The call alone, as shell text.
     pub(super) fn call(self, job: Job, wanted: &Wanted) -> String {
         let words = self.words(job, wanted);
-        [vec![shell_word(&wanted.program)], words].concat().join(" ")
+        [vec![shell_word(&wanted.program)], words]
+            .concat()
+            .join(" ")
     }
 }

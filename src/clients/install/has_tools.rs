@@ -11,13 +11,21 @@ use std::path::Path;
 /// none.
 pub fn has_tools(client: Client, from: &Path) -> bool {
     let Ok(homes) = homes(from) else { return false };
-    let targets = [Scope::Project, Scope::User].into_iter().flat_map(|scope| client.targets(scope, &homes));
-    targets.filter(|target| target.parts.contains(&Part::Mcp)).any(|target| names_it(&target))
+    let targets = [Scope::Project, Scope::User]
+        .into_iter()
+        .flat_map(|scope| client.targets(scope, &homes));
+    targets
+        .filter(|target| target.parts.contains(&Part::Mcp))
+        .any(|target| names_it(&target))
 }
 
 fn names_it(target: &Target) -> bool {
-    let Ok(file) = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES) else { return false };
-    let Ok(Some(text)) = text(&file) else { return false };
+    let Ok(file) = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES) else {
+        return false;
+    };
+    let Ok(Some(text)) = text(&file) else {
+        return false;
+    };
     if !text.contains("mailbag") {
         return false;
     }
@@ -25,7 +33,9 @@ fn names_it(target: &Target) -> bool {
         // Parsing the history of a client would take longer than a hook may.
         _ if text.len() as u64 > limits::SETTINGS_PARSED => text.contains("\"mailbag\""),
         Format::Toml => matches!(toml::server(text), Ok(Some(_))),
-        Format::Json(dialect) => Json::read(text, dialect).is_ok_and(|json| servers::find(&json).is_some()),
+        Format::Json(dialect) => {
+            Json::read(text, dialect).is_ok_and(|json| servers::find(&json).is_some())
+        }
         Format::Markdown | Format::Script => false,
     }
 }

@@ -93,13 +93,22 @@ pub(super) fn run(hook: &HookCall) -> HookTest {
         (Ok(said), None) => (said, None),
         (Err(trouble), _) => (String::new(), Some(trouble)),
     };
-    HookTest { command: hook.command.clone(), ok: trouble.is_none(), millis, said, trouble }
+    HookTest {
+        command: hook.command.clone(),
+        ok: trouble.is_none(),
+        millis,
+        said,
+        trouble,
+    }
 }
 
 fn call(hook: &HookCall) -> Result<String, String> {
     if machine::program(&hook.program).is_none() {
         // The command in the settings would silently succeed.
-        return Err(format!("the program {} does not exist or is not executable", hook.program));
+        return Err(format!(
+            "the program {} does not exist or is not executable",
+            hook.program
+        ));
     }
     let mut child = start(hook).map_err(|e| format!("the hook does not start: {e}"))?;
     let said = listen(child.stdout.take());
@@ -108,17 +117,26 @@ fn call(hook: &HookCall) -> Result<String, String> {
         // A hook that does not read its input may still answer.
         let _ = stdin.write_all(hook.input.as_bytes());
     }
-    let status = child.wait_timeout(limits::HOOK_TIME).map_err(|e| format!("waiting for the hook failed: {e}"))?;
+    let status = child
+        .wait_timeout(limits::HOOK_TIME)
+        .map_err(|e| format!("waiting for the hook failed: {e}"))?;
     let Some(status) = status else {
         let _ = child.kill();
         let _ = child.wait();
-        return Err(format!("the hook took longer than {} seconds", limits::HOOK_TIME.as_secs()));
+        return Err(format!(
+            "the hook took longer than {} seconds",
+            limits::HOOK_TIME.as_secs()
+        ));
     };
     let heard = |from: Receiver<String>| from.recv_timeout(limits::HOOK_TIME).unwrap_or_default();
     let said = heard(said);
     if !status.success() {
         let complaint = heard(complained);
-        let why = complaint.lines().next().map(|line| format!(": {line}")).unwrap_or_default();
+        let why = complaint
+            .lines()
+            .next()
+            .map(|line| format!(": {line}"))
+            .unwrap_or_default();
         return Err(format!("the hook failed with {status}{why}"));
     }
     Ok(said)
@@ -128,7 +146,11 @@ fn start(hook: &HookCall) -> std::io::Result<Child> {
     let mut command = Command::new("sh");
     command.arg("-c").arg(&hook.command);
     command.current_dir(&hook.from).env(DRY_RUN, "1");
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
 }
 
 /// Reads a pipe to its end in a thread, so that neither side blocks the other.
@@ -149,17 +171,29 @@ fn accepts(event: &str, said: &str) -> Result<(), String> {
     if said.trim().is_empty() {
         return Ok(());
     }
-    let answer: Value = serde_json::from_str(said.trim()).map_err(|e| format!("the hook did not print JSON: {e}"))?;
-    let fields = answer.as_object().ok_or("the hook printed JSON that is not an object")?;
+    let answer: Value = serde_json::from_str(said.trim())
+        .map_err(|e| format!("the hook did not print JSON: {e}"))?;
+    let fields = answer
+        .as_object()
+        .ok_or("the hook printed JSON that is not an object")?;
     if let Some(unknown) = fields.keys().find(|name| !FIELDS.contains(&name.as_str())) {
-        return Err(format!("the hook's answer has the unknown field {unknown:?}"));
+        return Err(format!(
+            "the hook's answer has the unknown field {unknown:?}"
+        ));
     }
-    let Some(specific) = fields.get("hookSpecificOutput") else { return Ok(()) };
+    let Some(specific) = fields.get("hookSpecificOutput") else {
+        return Ok(());
+    };
     if specific["hookEventName"] != event {
-        return Err(format!("the hook's answer is for the event {}, not for {event}", specific["hookEventName"]));
+        return Err(format!(
+            "the hook's answer is for the event {}, not for {event}",
+            specific["hookEventName"]
+        ));
     }
     match specific.get("additionalContext") {
         None | Some(Value::String(_)) => Ok(()),
-        Some(other) => Err(format!("additionalContext in the hook's answer is {other}, not a string")),
+        Some(other) => Err(format!(
+            "additionalContext in the hook's answer is {other}, not a string"
+        )),
     }
 }

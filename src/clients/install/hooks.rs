@@ -44,20 +44,36 @@ pub(super) fn put(json: &mut Json, client: Client, wanted: &Wanted) -> Result<()
     let events: Vec<&'static str> = more.into_iter().chain(client.events()).collect();
     match json.value().get(HOOKS) {
         None => {
-            let events = events.iter().map(|event| (event.to_string(), json!([group(client, event, wanted)])));
+            let events = events
+                .iter()
+                .map(|event| (event.to_string(), json!([group(client, event, wanted)])));
             return json.put(&[], HOOKS, &Value::Object(events.collect()));
         }
         Some(Value::Object(_)) => {}
         Some(other) => return Err(wrong_kind("hooks", other, "an object {…}")),
     }
     // Each event is inserted at the top, so start with the last.
-    events.iter().rev().try_for_each(|event| put_event(json, client, event, wanted))
+    events
+        .iter()
+        .rev()
+        .try_for_each(|event| put_event(json, client, event, wanted))
 }
 
-fn put_event(json: &mut Json, client: Client, event: &'static str, wanted: &Wanted) -> Result<(), Wrong> {
+fn put_event(
+    json: &mut Json,
+    client: Client,
+    event: &'static str,
+    wanted: &Wanted,
+) -> Result<(), Wrong> {
     let at = |rest: &[Step]| [&[Step::Key(HOOKS), Step::Key(event)], rest].concat();
     match json.value()[HOOKS].get(event) {
-        None => return json.put(&[HOOKS.into()], event, &json!([group(client, event, wanted)])),
+        None => {
+            return json.put(
+                &[HOOKS.into()],
+                event,
+                &json!([group(client, event, wanted)]),
+            );
+        }
         Some(Value::Array(_)) => {}
         Some(other) => return Err(wrong_kind(&format!("hooks.{event}"), other, "a list […]")),
     }
@@ -77,10 +93,15 @@ fn put_event(json: &mut Json, client: Client, event: &'static str, wanted: &Want
             json.replace(&key(COMMAND), &fresh[COMMAND])?;
         }
     }
-    let missing = client.jobs(event).iter().filter(|job| !ours.iter().any(|one| one.job == **job));
+    let missing = client
+        .jobs(event)
+        .iter()
+        .filter(|job| !ours.iter().any(|one| one.job == **job));
     let group = ours[0].group;
     let list = at(&[group.into(), HOOKS.into()]);
-    missing.copied().try_for_each(|job| json.push(&list, &client.handler(job, event, wanted), End::Back))
+    missing
+        .copied()
+        .try_for_each(|job| json.push(&list, &client.handler(job, event, wanted), End::Back))
 }
 
 /// Removes our hooks, and containers that become empty.
@@ -88,7 +109,13 @@ pub(super) fn take_out(json: &mut Json, client: Client) -> Result<(), Wrong> {
     for event in client.all_events() {
         // The last first, so that earlier indexes stay valid.
         for one in ours(json, client, event).into_iter().rev() {
-            let whole: [Step; 5] = [HOOKS.into(), event.into(), one.group.into(), HOOKS.into(), one.hook.into()];
+            let whole: [Step; 5] = [
+                HOOKS.into(),
+                event.into(),
+                one.group.into(),
+                HOOKS.into(),
+                one.hook.into(),
+            ];
             json.take_out(&whole)?;
             // Remove the group with its last hook, the event with its last group, and `hooks` with its last event.
             let holders = [(4, 3), (2, 2), (1, 1)];
@@ -108,23 +135,40 @@ pub(super) fn find(json: &Json, client: Client) -> Found {
     let mut found = Found::default();
     for event in client.events() {
         let ours = ours(json, client, event);
-        let all = client.jobs(event).iter().all(|job| ours.iter().any(|one| one.job == *job));
+        let all = client
+            .jobs(event)
+            .iter()
+            .all(|job| ours.iter().any(|one| one.job == *job));
         found.any |= !ours.is_empty();
         if !all {
             found.missing.push(event);
         }
-        found.wanted = found.wanted.or_else(|| ours.into_iter().find_map(|one| one.wanted));
+        found.wanted = found
+            .wanted
+            .or_else(|| ours.into_iter().find_map(|one| one.wanted));
     }
-    let asks = client.approval_event().map(|event| ours(json, client, event)).unwrap_or_default();
+    let asks = client
+        .approval_event()
+        .map(|event| ours(json, client, event))
+        .unwrap_or_default();
     found.approvals = !asks.is_empty();
     found.any |= found.approvals;
-    found.wanted = found.wanted.or_else(|| asks.into_iter().find_map(|one| one.wanted));
-    found.wanted.iter_mut().for_each(|wanted| wanted.approvals = found.approvals);
+    found.wanted = found
+        .wanted
+        .or_else(|| asks.into_iter().find_map(|one| one.wanted));
+    found
+        .wanted
+        .iter_mut()
+        .for_each(|wanted| wanted.approvals = found.approvals);
     found
 }
 
 fn group(client: Client, event: &str, wanted: &Wanted) -> Value {
-    let hooks: Vec<Value> = client.jobs(event).iter().map(|job| client.handler(*job, event, wanted)).collect();
+    let hooks: Vec<Value> = client
+        .jobs(event)
+        .iter()
+        .map(|job| client.handler(*job, event, wanted))
+        .collect();
     match client.matcher(event) {
         Some(matcher) => json!({ "matcher": matcher, HOOKS: hooks }),
         None => json!({ HOOKS: hooks }),
@@ -138,8 +182,15 @@ pub(super) fn ours(json: &Json, client: Client, event: &str) -> Vec<Ours> {
     let mut all = Vec::new();
     for (group, hooks) in groups.iter().enumerate() {
         for (hook, handler) in hooks[HOOKS].as_array().into_iter().flatten().enumerate() {
-            let read = [Job::Tell, Job::Wake].into_iter().find_map(|job| Some((job, read(handler, client, job)?)));
-            all.extend(read.map(|(job, wanted)| Ours { group, hook, job, wanted }));
+            let read = [Job::Tell, Job::Wake]
+                .into_iter()
+                .find_map(|job| Some((job, read(handler, client, job)?)));
+            all.extend(read.map(|(job, wanted)| Ours {
+                group,
+                hook,
+                job,
+                wanted,
+            }));
         }
     }
     all
@@ -154,22 +205,32 @@ pub(super) fn read(handler: &Value, client: Client, job: Job) -> Option<Option<W
     let verbs: Vec<String> = client.words(job, &Wanted::default());
     if let Some(arguments) = handler["args"].as_array() {
         let words: Vec<&str> = arguments.iter().filter_map(Value::as_str).collect();
-        let is_ours =
-            is_program(command) && words.len() >= verbs.len() && words.iter().zip(&verbs).all(|(a, b)| a == b);
+        let is_ours = is_program(command)
+            && words.len() >= verbs.len()
+            && words.iter().zip(&verbs).all(|(a, b)| a == b);
         return is_ours.then(|| plainly(handler, command, client, job));
     }
     let words: Vec<&str> = command.split_whitespace().collect();
-    let begins =
-        |at: usize| words[at + 1..].len() >= verbs.len() && words[at + 1..].iter().zip(&verbs).all(|(a, b)| a == b);
-    let is_ours = (0..words.len()).any(|at| is_program(words[at].trim_matches(['\'', '"'])) && begins(at));
+    let begins = |at: usize| {
+        words[at + 1..].len() >= verbs.len()
+            && words[at + 1..].iter().zip(&verbs).all(|(a, b)| a == b)
+    };
+    let is_ours =
+        (0..words.len()).any(|at| is_program(words[at].trim_matches(['\'', '"'])) && begins(at));
     is_ours.then(|| plainly(handler, command, client, job))
 }
 
 /// The program and agent of a hook that has exactly our format, or that of an earlier release.
 fn plainly(handler: &Value, command: &str, client: Client, job: Job) -> Option<Wanted> {
     let arguments = handler[ARGUMENTS].as_array();
-    let guarded = command.split_once(SILENT).map_or(command, |(_, call)| call.strip_prefix("exec ").unwrap_or(call));
-    let call = if arguments.is_some() { command } else { guarded.strip_suffix(client.behind())? };
+    let guarded = command.split_once(SILENT).map_or(command, |(_, call)| {
+        call.strip_prefix("exec ").unwrap_or(call)
+    });
+    let call = if arguments.is_some() {
+        command
+    } else {
+        guarded.strip_suffix(client.behind())?
+    };
     let last = match arguments {
         Some(arguments) => arguments.iter().filter_map(Value::as_str).next_back()?,
         None => call.split_whitespace().next_back()?,
@@ -179,17 +240,37 @@ fn plainly(handler: &Value, command: &str, client: Client, job: Job) -> Option<W
     let program = match arguments {
         Some(_) => command.to_owned(),
         None => {
-            let tail = client.call(job, &Wanted { program: "x".into(), agent: agent.clone(), ..Wanted::default() });
+            let tail = client.call(
+                job,
+                &Wanted {
+                    program: "x".into(),
+                    agent: agent.clone(),
+                    ..Wanted::default()
+                },
+            );
             unquoted(call.strip_suffix(&tail[1..])?)
         }
     };
-    let wanted = Wanted { program, agent, ..Wanted::default() };
-    let forms = [client.handler(job, "", &wanted), client.earlier(job, &wanted)];
-    let is_as = |form: &Value| [COMMAND, ARGUMENTS].iter().all(|key| form.get(key) == handler.get(key));
+    let wanted = Wanted {
+        program,
+        agent,
+        ..Wanted::default()
+    };
+    let forms = [
+        client.handler(job, "", &wanted),
+        client.earlier(job, &wanted),
+    ];
+    let is_as = |form: &Value| {
+        [COMMAND, ARGUMENTS]
+            .iter()
+            .all(|key| form.get(key) == handler.get(key))
+    };
     forms.iter().any(is_as).then_some(wanted)
 }
 
 fn unquoted(word: &str) -> String {
-    let inner = word.strip_prefix('\'').and_then(|rest| rest.strip_suffix('\''));
+    let inner = word
+        .strip_prefix('\'')
+        .and_then(|rest| rest.strip_suffix('\''));
     inner.map_or_else(|| word.to_owned(), |inner| inner.replace(r"'\''", "'"))
 }

@@ -119,9 +119,16 @@ pub fn install(asked: &Request<'_>) -> Result<Plan> {
     let room = room::find(asked.room, asked.from).and_then(|path| Room::open(&path));
     let agent = match asked.for_up {
         Some(_) => status(asked.client, asked.scope, &homes).agent,
-        None => asked.agent.map(|name| registered(asked, name)).transpose()?,
+        None => asked
+            .agent
+            .map(|name| registered(asked, name))
+            .transpose()?,
     };
-    let wanted = Wanted { program: program(asked.program)?, agent, approvals: asked.approvals };
+    let wanted = Wanted {
+        program: program(asked.program)?,
+        agent,
+        approvals: asked.approvals,
+    };
     let mut notes = notes::on_install(asked, &homes, &wanted, room.as_ref());
     let before = Preexisting::of(asked, &homes);
     let mut files = Vec::new();
@@ -132,7 +139,10 @@ pub fn install(asked: &Request<'_>) -> Result<Plan> {
     if asked.for_up.is_none() {
         notes.extend(asks.iter().map(|ask| notes::question(asked.client, ask)));
     }
-    Ok(Plan { asks, ..plan(asked, homes, files, notes, wanted) })
+    Ok(Plan {
+        asks,
+        ..plan(asked, homes, files, notes, wanted)
+    })
 }
 
 impl Plan {
@@ -153,9 +163,14 @@ impl Plan {
 fn check_approvals(asked: &Request<'_>) -> Result<()> {
     match asked.approvals {
         false => Ok(()),
-        true if asked.client.approval_event().is_some() => require_person("install approvals by mail"),
+        true if asked.client.approval_event().is_some() => {
+            require_person("install approvals by mail")
+        }
         true => Err(Error::Usage {
-            what: format!("{} has no hook that can answer a permission request", asked.client.name()),
+            what: format!(
+                "{} has no hook that can answer a permission request",
+                asked.client.name()
+            ),
             cure: "install without --approvals; the client asks in its own dialog".into(),
         }),
     }
@@ -164,18 +179,37 @@ fn check_approvals(asked: &Request<'_>) -> Result<()> {
 /// The project and home directories for a working directory.
 pub fn homes(from: &Path) -> Result<Homes> {
     // A container may run as a user without an entry, whose home is then the root directory.
-    let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty()).unwrap_or_else(|| PathBuf::from("/"));
+    let home = std::env::home_dir()
+        .filter(|home| !home.as_os_str().is_empty())
+        .unwrap_or_else(|| PathBuf::from("/"));
     // Project settings in the home directory would apply to every project below it.
-    let above = from.ancestors().take_while(|directory| *directory != home || *directory == from);
+    let above = from
+        .ancestors()
+        .take_while(|directory| *directory != home || *directory == from);
     // Anybody can put the top of a project into a directory such as /tmp.
-    let is_open =
-        |directory: &Path| Dir::open(directory).and_then(|dir| dir.meta()).is_ok_and(|meta| meta.mode & 0o002 != 0);
-    let is_project = |directory: &&Path| layout::is_project(directory) && (*directory == from || !is_open(directory));
-    let project = above.into_iter().find(is_project).unwrap_or(from).to_path_buf();
+    let is_open = |directory: &Path| {
+        Dir::open(directory)
+            .and_then(|dir| dir.meta())
+            .is_ok_and(|meta| meta.mode & 0o002 != 0)
+    };
+    let is_project = |directory: &&Path| {
+        layout::is_project(directory) && (*directory == from || !is_open(directory))
+    };
+    let project = above
+        .into_iter()
+        .find(is_project)
+        .unwrap_or(from)
+        .to_path_buf();
     Ok(Homes { project, home })
 }
 
-fn plan(asked: &Request<'_>, homes: Homes, files: Vec<Changing>, notes: Vec<String>, wanted: Wanted) -> Plan {
+fn plan(
+    asked: &Request<'_>,
+    homes: Homes,
+    files: Vec<Changing>,
+    notes: Vec<String>,
+    wanted: Wanted,
+) -> Plan {
     let directory = match asked.scope {
         Scope::Project => homes.project.clone(),
         Scope::User => asked.client.directory(&homes),
@@ -201,14 +235,19 @@ fn plan(asked: &Request<'_>, homes: Homes, files: Vec<Changing>, notes: Vec<Stri
 fn targets(client: Client, scope: Scope, homes: &Homes) -> Result<Vec<Target>> {
     let all = client.targets(scope, homes);
     let agents = layout::of_client(&homes.project, layout::AGENTS);
-    let agents = UserFile::read(&agents, limits::CLIENT_FILE_BYTES)?.real().to_path_buf();
+    let agents = UserFile::read(&agents, limits::CLIENT_FILE_BYTES)?
+        .real()
+        .to_path_buf();
     let reads_agents = client == Client::Gemini && status::reads_agents(&all);
     let without_rules = allow::would_replace_theirs(client, scope, homes);
     let mut kept = Vec::new();
     for mut target in all {
-        target.parts.retain(|part| *part != Part::Allow || !without_rules);
+        target
+            .parts
+            .retain(|part| *part != Part::Allow || !without_rules);
         let include = target.parts == [Part::Include];
-        let same = include && UserFile::read(&target.path, limits::CLIENT_FILE_BYTES)?.real() == agents;
+        let same =
+            include && UserFile::read(&target.path, limits::CLIENT_FILE_BYTES)?.real() == agents;
         if !(include && (same || reads_agents)) {
             kept.push(target);
         }
@@ -228,7 +267,8 @@ fn put(
     check_inside(&original, from.project)?;
     let before = text(&original)?;
     let ours = from.ours(target, client, before.unwrap_or_default(), text(&backup)?);
-    let after = edit(&ours, before.unwrap_or_default(), client, wanted).map_err(|wrong| refused(&original, wrong))?;
+    let after = edit(&ours, before.unwrap_or_default(), client, wanted)
+        .map_err(|wrong| refused(&original, wrong))?;
     let is_own = ours.parts != target.parts;
     if is_own {
         notes.push(notes::theirs(&target.path));
@@ -237,8 +277,13 @@ fn put(
         return Ok(None);
     }
     original.check_writable()?;
-    let is_ours = before.is_some_and(|text| undo(&ours, text, client).is_ok_and(|rest| rest != text));
-    let keep = if before.is_some() && !is_ours { Keep::Make } else { Keep::Leave };
+    let is_ours =
+        before.is_some_and(|text| undo(&ours, text, client).is_ok_and(|rest| rest != text));
+    let keep = if before.is_some() && !is_ours {
+        Keep::Make
+    } else {
+        Keep::Leave
+    };
     changing(&target.path, &original, Some(after), keep).map(Some)
 }
 
@@ -258,7 +303,9 @@ fn edit(target: &Target, text: &str, client: Client, wanted: &Wanted) -> Result<
             }
             Ok(json.text().to_owned())
         }
-        Format::Toml if target.parts.contains(&Part::Hooks) => toml_hooks::put(text, client, wanted),
+        Format::Toml if target.parts.contains(&Part::Hooks) => {
+            toml_hooks::put(text, client, wanted)
+        }
         Format::Toml => toml::put(text, wanted),
         Format::Markdown => sections::put(text, kind(target)),
         Format::Script => plugin::put(text, client, wanted),
@@ -289,18 +336,29 @@ fn undo(target: &Target, text: &str, client: Client) -> Result<String, Wrong> {
 }
 
 fn kind(target: &Target) -> Kind {
-    if target.parts == [Part::Include] { Kind::Include } else { Kind::Mail }
+    if target.parts == [Part::Include] {
+        Kind::Include
+    } else {
+        Kind::Mail
+    }
 }
 
 /// A file's text, if there is a file.
 pub(super) fn text(file: &UserFile) -> Result<Option<&str>> {
-    let read = |bytes| std::str::from_utf8(bytes).map_err(|_| refused(file, Wrong::new("is not UTF-8 text")));
+    let read = |bytes| {
+        std::str::from_utf8(bytes).map_err(|_| refused(file, Wrong::new("is not UTF-8 text")))
+    };
     file.bytes().map(read).transpose()
 }
 
 fn refused(file: &UserFile, wrong: Wrong) -> Error {
     let cure = "correct the file and run the command again; nothing was changed".into();
-    Error::State { path: file.path().to_path_buf(), line: wrong.line, what: wrong.what, cure }
+    Error::State {
+        path: file.path().to_path_buf(),
+        line: wrong.line,
+        what: wrong.what,
+        cure,
+    }
 }
 
 /// The id of a registered agent.

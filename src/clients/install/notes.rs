@@ -23,7 +23,11 @@ pub(super) fn diff(path: &Path, before: Option<&str>, after: Option<&str>) -> St
 
 /// The note for a section that another client still needs.
 pub(super) fn still_used(path: &Path, other: Client) -> String {
-    format!("{} keeps the mailbag section: {} still uses it", path.display(), other.name())
+    format!(
+        "{} keeps the mailbag section: {} still uses it",
+        path.display(),
+        other.name()
+    )
 }
 
 /// The note for a file that was edited since the installation.
@@ -36,7 +40,10 @@ pub(super) fn kept(backup: &Path) -> String {
 
 /// The note for an entry of the user's own.
 pub(super) fn theirs(path: &Path) -> String {
-    format!("{} already has a mailbag entry of your own; `install` and `uninstall` do not change it", path.display())
+    format!(
+        "{} already has a mailbag entry of your own; `install` and `uninstall` do not change it",
+        path.display()
+    )
 }
 
 /// The notes after an installation.
@@ -55,9 +62,16 @@ pub(super) fn on_install(
         ));
     }
     notes.extend(about_room(asked, homes, room));
-    let other = if asked.scope == Scope::Project { Scope::User } else { Scope::Project };
+    let other = if asked.scope == Scope::Project {
+        Scope::User
+    } else {
+        Scope::Project
+    };
     let facts = asked.client.facts();
-    let has_hooks = facts.files(asked.scope).iter().any(|file| file.parts.contains(&Part::Hooks));
+    let has_hooks = facts
+        .files(asked.scope)
+        .iter()
+        .any(|file| file.parts.contains(&Part::Hooks));
     let is_elsewhere = status(asked.client, other, homes).hooks != Hooks::Absent;
     if !has_hooks && !is_elsewhere {
         notes.push(format!(
@@ -66,7 +80,11 @@ pub(super) fn on_install(
         ));
     }
     if has_hooks && is_elsewhere {
-        let flag = if other == Scope::User { "--user" } else { "--project" };
+        let flag = if other == Scope::User {
+            "--user"
+        } else {
+            "--project"
+        };
         notes.push(format!(
             "the hooks are also installed with {flag}, which is unnecessary; `mailbag uninstall {} {flag}` removes those",
             asked.client.as_str()
@@ -85,7 +103,10 @@ pub(super) fn on_install(
     if asked.for_up.is_some() {
         return notes;
     }
-    let own = facts.notes.iter().filter(|note| note.scope.is_none_or(|scope| scope == asked.scope));
+    let own = facts
+        .notes
+        .iter()
+        .filter(|note| note.scope.is_none_or(|scope| scope == asked.scope));
     notes.extend(own.map(|note| note.text.to_owned()));
     if asked.client == Client::Codex {
         codex(asked.scope, homes, room.ok(), &mut notes);
@@ -114,18 +135,27 @@ fn about_room(asked: &Request<'_>, homes: &Homes, room: Result<&Room, &Error>) -
                 "there is no room here yet; create one with `mailbag init`. Until then the hooks do nothing".into(),
             );
         }
-        (Err(_), Some(place)) => Some(place).filter(|place| room::default_place(&homes.project) != *place),
-        (Ok(room), _) => {
-            Some(room.dir.path()).filter(|place| room::find(None, asked.from).ok().as_deref() != Some(*place))
+        (Err(_), Some(place)) => {
+            Some(place).filter(|place| room::default_place(&homes.project) != *place)
         }
+        (Ok(room), _) => Some(room.dir.path())
+            .filter(|place| room::find(None, asked.from).ok().as_deref() != Some(*place)),
     };
     let (client, place) = (asked.client.name(), layout::of_client(asked.from, place?));
-    Some(format!("this room cannot be found from this directory: start {client} with MAILBAG_ROOM={}", place.display()))
+    Some(format!(
+        "this room cannot be found from this directory: start {client} with MAILBAG_ROOM={}",
+        place.display()
+    ))
 }
 
 /// The note about a question of a client.
 pub(super) fn question(client: Client, ask: &Ask) -> String {
-    format!("{} asks “{}”; answer: {}", client.name(), ask.question, ask.answer)
+    format!(
+        "{} asks “{}”; answer: {}",
+        client.name(),
+        ask.question,
+        ask.answer
+    )
 }
 
 fn approvals(client: Client, notes: &mut Vec<String>) {
@@ -149,7 +179,9 @@ fn approvals(client: Client, notes: &mut Vec<String>) {
 
 /// Where the sandbox of Codex can write.
 fn codex(scope: Scope, homes: &Homes, room: Option<&Room>, notes: &mut Vec<String>) {
-    let outside = room.map(|room| room.dir.path()).filter(|path| !path.starts_with(&homes.project));
+    let outside = room
+        .map(|room| room.dir.path())
+        .filter(|path| !path.starts_with(&homes.project));
     match outside {
         Some(room) => notes.push(format!(
             "the room is outside the project, where Codex's sandbox cannot write: add `writable_roots = [{:?}]` below \

@@ -18,42 +18,72 @@ pub(super) fn put(text: &str, client: Client, wanted: &Wanted) -> Result<String,
     match place(text)? {
         Some((start, end)) => Ok(format!("{}{plugin}{}", &text[..start], &text[end..])),
         None if text.trim().is_empty() => Ok(plugin),
-        None => Err(Wrong::new("is not a plugin of mailbag; rename or remove it")),
+        None => Err(Wrong::new(
+            "is not a plugin of mailbag; rename or remove it",
+        )),
     }
 }
 
 /// A file's text without our plugin.
 pub(super) fn take_out(text: &str) -> Result<String, Wrong> {
-    Ok(place(text)?.map_or_else(|| text.to_owned(), |(start, end)| format!("{}{}", &text[..start], &text[end..])))
+    Ok(place(text)?.map_or_else(
+        || text.to_owned(),
+        |(start, end)| format!("{}{}", &text[..start], &text[end..]),
+    ))
 }
 
 /// The program and agent of our plugin in a file.
 pub(super) fn find(text: &str) -> Result<Option<Wanted>, Wrong> {
-    let Some((start, end)) = place(text)? else { return Ok(None) };
-    let line = text[start..end].split_once(COMMAND.0).and_then(|(_, rest)| rest.split_once(COMMAND.1));
-    let words: Vec<String> = line.and_then(|(words, _)| serde_json::from_str(words).ok()).unwrap_or_default();
-    let agent = words.iter().position(|word| word == "--as").and_then(|at| words.get(at + 1)).cloned();
+    let Some((start, end)) = place(text)? else {
+        return Ok(None);
+    };
+    let line = text[start..end]
+        .split_once(COMMAND.0)
+        .and_then(|(_, rest)| rest.split_once(COMMAND.1));
+    let words: Vec<String> = line
+        .and_then(|(words, _)| serde_json::from_str(words).ok())
+        .unwrap_or_default();
+    let agent = words
+        .iter()
+        .position(|word| word == "--as")
+        .and_then(|at| words.get(at + 1))
+        .cloned();
     let program = words.into_iter().next().unwrap_or_default();
-    Ok(Some(Wanted { program, agent, ..Wanted::default() }))
+    Ok(Some(Wanted {
+        program,
+        agent,
+        ..Wanted::default()
+    }))
 }
 
 fn plugin(client: Client, wanted: &Wanted) -> String {
-    let words = [vec![wanted.program.clone()], client.words(super::clients::Job::Tell, wanted)].concat();
+    let words = [
+        vec![wanted.program.clone()],
+        client.words(super::clients::Job::Tell, wanted),
+    ]
+    .concat();
     let words = serde_json::to_string(&words).unwrap_or_default();
     let (before, rest) = OPENCODE.split_once(COMMAND.0).unwrap_or((OPENCODE, ""));
     let rest = rest.split_once(COMMAND.1).map_or("", |(_, rest)| rest);
-    format!("{BEGIN}{before}{}{words}{}{rest}{END}", COMMAND.0, COMMAND.1)
+    format!(
+        "{BEGIN}{before}{}{words}{}{rest}{END}",
+        COMMAND.0, COMMAND.1
+    )
 }
 
 /// Start and end of our plugin.
 fn place(text: &str) -> Result<Option<(usize, usize)>, Wrong> {
-    let places = |mark: &str| text.match_indices(mark.trim_end()).map(|(at, _)| at).collect::<Vec<_>>();
+    let places = |mark: &str| {
+        text.match_indices(mark.trim_end())
+            .map(|(at, _)| at)
+            .collect::<Vec<_>>()
+    };
     match (&places(BEGIN)[..], &places(END)[..]) {
         ([], []) => Ok(None),
         ([start], [end]) if start < end => Ok(Some((*start, text.len().min(end + END.len())))),
-        _ => {
-            Err(Wrong::new("must have the marks // mailbag:begin and // mailbag:end exactly once each, in this order"))
-        }
+        _ => Err(Wrong::new(
+            "must have the marks // mailbag:begin and // mailbag:end exactly once each, in this order",
+        )),
     }
 }
 
@@ -64,15 +94,32 @@ mod tests {
     #[test]
     fn the_plugin_calls_the_program_for_the_agent_and_goes_in_and_out_around_other_lines() {
         let agent = Some("al\"ice".to_owned());
-        let wanted = Wanted { program: "/opt/my \"tools\"/mailbag".into(), agent, ..Wanted::default() };
+        let wanted = Wanted {
+            program: "/opt/my \"tools\"/mailbag".into(),
+            agent,
+            ..Wanted::default()
+        };
         let text = put("", Client::OpenCode, &wanted).expect("it goes in");
         assert_eq!(find(&text), Ok(Some(wanted.clone())));
         assert_eq!(take_out(&text), Ok(String::new()));
         let edited = format!("// Mine.\n{text}\nexport const Mine = 1\n");
-        let other = Wanted { agent: None, ..wanted };
+        let other = Wanted {
+            agent: None,
+            ..wanted
+        };
         let changed = put(&edited, Client::OpenCode, &other).expect("it is changed");
         assert_eq!(find(&changed), Ok(Some(other)));
-        assert_eq!(take_out(&changed), Ok("// Mine.\n\nexport const Mine = 1\n".to_owned()));
-        assert!(put("export const Mine = 1\n", Client::OpenCode, &Wanted::default()).is_err());
+        assert_eq!(
+            take_out(&changed),
+            Ok("// Mine.\n\nexport const Mine = 1\n".to_owned())
+        );
+        assert!(
+            put(
+                "export const Mine = 1\n",
+                Client::OpenCode,
+                &Wanted::default()
+            )
+            .is_err()
+        );
     }
 }

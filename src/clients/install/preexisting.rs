@@ -25,12 +25,22 @@ impl Preexisting<'_> {
         let is_first = !is_there(asked.client);
         let project = (asked.scope == Scope::Project).then_some(homes.project.as_path());
         let others = project.is_some() && Client::ALL.into_iter().any(is_there);
-        Preexisting { project, is_first, is_first_of_all: is_first && !others }
+        Preexisting {
+            project,
+            is_first,
+            is_first_of_all: is_first && !others,
+        }
     }
 
     /// The parts of a target that we may change: not a server or section that the user wrote under our name. The backup
     /// records that for later runs.
-    pub(super) fn ours(&self, target: &Target, client: Client, text: &str, backup: Option<&str>) -> Target {
+    pub(super) fn ours(
+        &self,
+        target: &Target,
+        client: Client,
+        text: &str,
+        backup: Option<&str>,
+    ) -> Target {
         let mut ours = target.clone();
         let mut parts = Vec::new();
         for part in &target.parts {
@@ -41,7 +51,11 @@ impl Preexisting<'_> {
                 parts.push(*part);
                 continue;
             }
-            let is_first = if *part == Part::Mcp { self.is_first } else { self.is_first_of_all };
+            let is_first = if *part == Part::Mcp {
+                self.is_first
+            } else {
+                self.is_first_of_all
+            };
             let witness = backup.or(is_first.then_some(text));
             // An invalid file is rejected later, when it is edited.
             let is_there = |text: &str| contains_ours(target, text).unwrap_or_default();
@@ -57,8 +71,12 @@ impl Preexisting<'_> {
 
 /// Our rules in a text. An invalid text is rejected later, when it is edited.
 fn rules_in(target: &Target, text: &str, client: Client) -> Vec<String> {
-    let Format::Json(dialect) = target.format else { return Vec::new() };
-    Json::read(text, dialect).map(|json| allow::found(&json, client)).unwrap_or_default()
+    let Format::Json(dialect) = target.format else {
+        return Vec::new();
+    };
+    Json::read(text, dialect)
+        .map(|json| allow::found(&json, client))
+        .unwrap_or_default()
 }
 
 /// Whether a text contains our server or section.
@@ -73,13 +91,18 @@ fn contains_ours(target: &Target, text: &str) -> Result<bool, Wrong> {
 
 /// Fails if links lead out of the project.
 pub(super) fn check_inside(file: &UserFile, project: Option<&Path>) -> Result<()> {
-    match project.map(|project| file.led_out_of(project)).transpose()?.flatten() {
+    match project
+        .map(|project| file.led_out_of(project))
+        .transpose()?
+        .flatten()
+    {
         None => Ok(()),
         Some(real) => Err(Error::State {
             path: file.path().to_path_buf(),
             line: None,
             what: format!("is a link out of the project, to {}", real.display()),
-            cure: "replace the link with a file, or edit the target by hand; nothing was changed".into(),
+            cure: "replace the link with a file, or edit the target by hand; nothing was changed"
+                .into(),
         }),
     }
 }

@@ -16,12 +16,16 @@ pub(in crate::clients) fn program(asked: Option<&Path>) -> Result<String> {
         let fits = path.is_absolute() && path.file_name().is_some_and(|name| name == notes::NAME);
         return plain(path).filter(|_| fits).ok_or_else(|| unusable(path));
     }
-    let this = std::env::current_exe().ok().and_then(|path| path.canonicalize().ok());
+    let this = std::env::current_exe()
+        .ok()
+        .and_then(|path| path.canonicalize().ok());
     let found = machine::program(notes::NAME).and_then(|path| path.canonicalize().ok());
     match this {
         Some(this) if !found.is_some_and(|found| found == this || starts(&found, &this)) => {
             let is_named = this.file_name().is_some_and(|name| name == notes::NAME);
-            plain(&this).filter(|_| is_named).ok_or_else(|| unusable(&this))
+            plain(&this)
+                .filter(|_| is_named)
+                .ok_or_else(|| unusable(&this))
         }
         _ => Ok(notes::NAME.to_owned()),
     }
@@ -31,9 +35,14 @@ pub(in crate::clients) fn program(asked: Option<&Path>) -> Result<String> {
 /// beside or below the one with the script.
 fn starts(script: &Path, program: &Path) -> bool {
     let package = |file: &Path| file.parent().and_then(Path::parent).map(Path::to_path_buf);
-    let (Some(outer), Some(inner)) = (package(script), package(program)) else { return false };
-    let is_part = inner.file_name().is_some_and(|name| name.to_string_lossy().starts_with("mailbag-"));
-    let is_near = |modules: &Path| Some(modules) == outer.parent() || modules.parent() == Some(&outer);
+    let (Some(outer), Some(inner)) = (package(script), package(program)) else {
+        return false;
+    };
+    let is_part = inner
+        .file_name()
+        .is_some_and(|name| name.to_string_lossy().starts_with("mailbag-"));
+    let is_near =
+        |modules: &Path| Some(modules) == outer.parent() || modules.parent() == Some(&outer);
     is_part && outer.ends_with("node_modules/mailbag") && inner.parent().is_some_and(is_near)
 }
 
@@ -45,9 +54,15 @@ mod tests {
     fn a_program_is_called_by_name_if_the_path_leads_to_the_npm_package_that_starts_it() {
         let script = Path::new("/usr/lib/node_modules/mailbag/bin/mailbag");
         let starts = |program: &str| starts(script, Path::new(program));
-        assert!(starts("/usr/lib/node_modules/mailbag-linux-x64/bin/mailbag"));
-        assert!(starts("/usr/lib/node_modules/mailbag/node_modules/mailbag-linux-x64/bin/mailbag"));
-        assert!(!starts("/home/a/node_modules/mailbag-linux-x64/bin/mailbag"));
+        assert!(starts(
+            "/usr/lib/node_modules/mailbag-linux-x64/bin/mailbag"
+        ));
+        assert!(starts(
+            "/usr/lib/node_modules/mailbag/node_modules/mailbag-linux-x64/bin/mailbag"
+        ));
+        assert!(!starts(
+            "/home/a/node_modules/mailbag-linux-x64/bin/mailbag"
+        ));
         assert!(!starts("/usr/lib/node_modules/other/bin/mailbag"));
         assert!(!starts("/usr/bin/mailbag"));
     }

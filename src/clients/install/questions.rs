@@ -12,5 +12,11 @@ pub(super) fn of(client: Client, scope: Scope, homes: &Homes) -> Vec<Ask> {
         About::Server => scope == Scope::Project,
         About::Hooks => !is_trusted,
     };
-    client.facts().asks.iter().filter(is_open).copied().collect()
+    client
+        .facts()
+        .asks
+        .iter()
+        .filter(is_open)
+        .copied()
+        .collect()
 }

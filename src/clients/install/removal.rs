@@ -3,7 +3,8 @@
 use super::clients::{Part, Scope, Target, Wanted};
 use super::preexisting::{Preexisting, check_inside};
 use super::{
-    Changing, Keep, Plan, Request, changing, edit, homes, kind, notes, plan, refused, sections, status, targets,
+    Changing, Keep, Plan, Request, changing, edit, homes, kind, notes, plan, refused, sections,
+    status, targets,
 };
 use super::{text, undo};
 use crate::base::error::Result;
@@ -29,11 +30,18 @@ pub fn uninstall(asked: &Request<'_>) -> Result<Plan> {
 
 /// As [`uninstall`], for one of several clients that are uninstalled in this order.
 pub fn uninstall_among(asked: &Request<'_>, order: &[Client], extent: Extent) -> Result<Plan> {
-    let gone = order.split(|client| *client == asked.client).next().unwrap_or_default();
+    let gone = order
+        .split(|client| *client == asked.client)
+        .next()
+        .unwrap_or_default();
     let homes = homes(asked.from)?;
-    let others: Vec<Client> =
-        Client::ALL.into_iter().filter(|client| *client != asked.client && !gone.contains(client)).collect();
-    let used = others.into_iter().find(|client| status(*client, asked.scope, &homes).is_installed());
+    let others: Vec<Client> = Client::ALL
+        .into_iter()
+        .filter(|client| *client != asked.client && !gone.contains(client))
+        .collect();
+    let used = others
+        .into_iter()
+        .find(|client| status(*client, asked.scope, &homes).is_installed());
     let (mut files, mut notes) = (Vec::new(), Vec::new());
     let before = Preexisting::of(asked, &homes);
     let targets = match (targets(asked.client, asked.scope, &homes), extent) {
@@ -41,13 +49,18 @@ pub fn uninstall_among(asked: &Request<'_>, order: &[Client], extent: Extent) ->
         (Err(_), Extent::Remains) => Vec::new(),
         (targets, _) => targets?,
     };
-    let has_hooks = targets.iter().any(|target| target.parts.contains(&Part::Hooks));
+    let has_hooks = targets
+        .iter()
+        .any(|target| target.parts.contains(&Part::Hooks));
     for target in targets {
         let shared = asked.scope == Scope::Project && target.parts == [Part::Section];
         match used.filter(|_| shared) {
             Some(other) if order.contains(&other) => {}
             Some(other) => notes.push(notes::still_used(&target.path, other)),
-            None => match (take_out(&target, asked.client, before.project, extent, &mut notes), extent) {
+            None => match (
+                take_out(&target, asked.client, before.project, extent, &mut notes),
+                extent,
+            ) {
                 (Err(_), Extent::Remains) => {}
                 (change, _) => files.extend(change?),
             },
@@ -81,11 +94,17 @@ fn take_out(
         };
     };
     let before = text(&backup)?;
-    let nothing = Preexisting { project, is_first: false, is_first_of_all: false };
+    let nothing = Preexisting {
+        project,
+        is_first: false,
+        is_first_of_all: false,
+    };
     let ours = nothing.ours(target, client, now, before);
     let wanted = status::wanted(&ours, now, client);
     let makes_this = |text: &str| {
-        wanted.as_ref().is_some_and(|wanted| edit(&ours, text, client, wanted).is_ok_and(|after| after == now))
+        wanted
+            .as_ref()
+            .is_some_and(|wanted| edit(&ours, text, client, wanted).is_ok_and(|after| after == now))
     };
     let is_ours = || match ours.parts[..] {
         [Part::Section | Part::Include] => sections::is_as_written(now, kind(&ours)),
@@ -112,7 +131,9 @@ fn take_out(
             notes.push(notes::kept(backup.path()));
             (Some(rest), Keep::Leave)
         }
-        None if matches!(rest.trim().trim_start_matches('\u{feff}'), "" | "{}") => (None, Keep::Leave),
+        None if matches!(rest.trim().trim_start_matches('\u{feff}'), "" | "{}") => {
+            (None, Keep::Leave)
+        }
         None => (Some(rest), Keep::Leave),
     };
     changing(&target.path, &original, after, keep).map(Some)
@@ -120,7 +141,9 @@ fn take_out(
 
 /// The rest of a file with its last line ended as it was `before`: an installation ends a last line that has no end.
 fn as_ended(rest: String, before: &str, makes_this: impl Fn(&str) -> bool) -> String {
-    let open = rest.strip_suffix('\n').map(|open| open.strip_suffix('\r').unwrap_or(open));
+    let open = rest
+        .strip_suffix('\n')
+        .map(|open| open.strip_suffix('\r').unwrap_or(open));
     match open.filter(|open| !before.is_empty() && !before.ends_with('\n') && makes_this(open)) {
         Some(open) => open.to_owned(),
         None => rest,

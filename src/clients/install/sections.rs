@@ -38,17 +38,29 @@ pub(super) fn put(text: &str, kind: Kind) -> Result<String, Wrong> {
     if kind == Kind::Include && includes(text) {
         return Ok(text.to_owned());
     }
-    let end = if text.is_empty() || text.ends_with('\n') { "" } else { eol };
+    let end = if text.is_empty() || text.ends_with('\n') {
+        ""
+    } else {
+        eol
+    };
     let gap = if text.trim().is_empty() { "" } else { eol };
     Ok(format!("{text}{end}{gap}{section}"))
 }
 
 /// Removes our section and the empty line before it.
 pub(super) fn take_out(text: &str) -> Result<String, Wrong> {
-    let Some((start, end)) = place(text)? else { return Ok(text.to_owned()) };
+    let Some((start, end)) = place(text)? else {
+        return Ok(text.to_owned());
+    };
     let before = &text[..start];
-    let before = before.strip_suffix("\r\n\r\n").map(|kept| &before[..kept.len() + 2]).unwrap_or(before);
-    let before = before.strip_suffix("\n\n").map(|kept| &before[..kept.len() + 1]).unwrap_or(before);
+    let before = before
+        .strip_suffix("\r\n\r\n")
+        .map(|kept| &before[..kept.len() + 2])
+        .unwrap_or(before);
+    let before = before
+        .strip_suffix("\n\n")
+        .map(|kept| &before[..kept.len() + 1])
+        .unwrap_or(before);
     Ok(format!("{before}{}", &text[end..]))
 }
 
@@ -68,7 +80,8 @@ pub(super) fn is_as_written(text: &str, kind: Kind) -> bool {
 
 /// Whether a text includes AGENTS.md.
 fn includes(text: &str) -> bool {
-    text.split_whitespace().any(|word| matches!(word, "@AGENTS.md" | "@./AGENTS.md"))
+    text.split_whitespace()
+        .any(|word| matches!(word, "@AGENTS.md" | "@./AGENTS.md"))
 }
 
 fn section(kind: Kind, eol: &str) -> String {
@@ -81,19 +94,28 @@ fn section(kind: Kind, eol: &str) -> String {
 
 /// Start and end of our section, its last line end included.
 fn place(text: &str) -> Result<Option<(usize, usize)>, Wrong> {
-    let places = |marker: &str| text.match_indices(marker).map(|(at, _)| at).collect::<Vec<_>>();
+    let places = |marker: &str| {
+        text.match_indices(marker)
+            .map(|(at, _)| at)
+            .collect::<Vec<_>>()
+    };
     let line = |at: usize| Some(text[..at].matches('\n').count() as u64 + 1);
     match (&places(BEGIN)[..], &places(END)[..]) {
         ([], []) => Ok(None),
         ([start], [end]) if start < end => {
             let end = end + END.len();
             let rest = &text[end..];
-            let eol = ["\r\n", "\n"].iter().find(|eol| rest.starts_with(**eol)).map_or(0, |eol| eol.len());
+            let eol = ["\r\n", "\n"]
+                .iter()
+                .find(|eol| rest.starts_with(**eol))
+                .map_or(0, |eol| eol.len());
             Ok(Some((*start, end + eol)))
         }
         ([start, ..], _) | ([], [start, ..]) => Err(Wrong {
             line: line(*start),
-            what: format!("must have the markers {BEGIN} and {END} exactly once each, in this order"),
+            what: format!(
+                "must have the markers {BEGIN} and {END} exactly once each, in this order"
+            ),
         }),
     }
 }

@@ -34,16 +34,28 @@ impl Servers {
     /// The program and the arguments that a server is started with.
     fn words(self, server: &Value) -> Vec<String> {
         let program = server["command"].as_str().map(str::to_owned);
-        let list = if self == Servers::Words { &server["command"] } else { &server["args"] };
-        let list = list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned);
+        let list = if self == Servers::Words {
+            &server["command"]
+        } else {
+            &server["args"]
+        };
+        let list = list
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .map(str::to_owned);
         program.into_iter().chain(list).collect()
     }
 
     fn is_ours(self, server: &Value) -> bool {
         let words = self.words(server);
-        words
-            .split_first()
-            .is_some_and(|(program, rest)| is_ours(program, &rest.iter().map(String::as_str).collect::<Vec<_>>()))
+        words.split_first().is_some_and(|(program, rest)| {
+            is_ours(
+                program,
+                &rest.iter().map(String::as_str).collect::<Vec<_>>(),
+            )
+        })
     }
 
     /// Our entry.
@@ -61,7 +73,10 @@ impl Servers {
     /// Our entry, merged with fields that the user added.
     fn merged(self, there: &Value, wanted: &Value) -> Value {
         let mut fields: Map<String, Value> = there.as_object().cloned().unwrap_or_default();
-        for key in ["command", "args"].into_iter().filter(|key| wanted.get(key).is_some()) {
+        for key in ["command", "args"]
+            .into_iter()
+            .filter(|key| wanted.get(key).is_some())
+        {
             fields.insert(key.into(), wanted[key].clone());
         }
         let name = self.environment();
@@ -88,7 +103,11 @@ pub(super) fn put(json: &mut Json, client: Client, wanted: &Wanted) -> Result<()
             None => json.put(&[key.into()], NAME, &server),
             Some(there) if form.is_ours(there) => {
                 let same = FIELDS.iter().all(|key| there.get(key) == server.get(key));
-                if same { Ok(()) } else { json.replace(&[key.into(), NAME.into()], &form.merged(there, &server)) }
+                if same {
+                    Ok(())
+                } else {
+                    json.replace(&[key.into(), NAME.into()], &form.merged(there, &server))
+                }
             }
             Some(_) => Err(foreign(key)),
         },
@@ -98,7 +117,9 @@ pub(super) fn put(json: &mut Json, client: Client, wanted: &Wanted) -> Result<()
 
 /// Removes our MCP server.
 pub(super) fn take_out(json: &mut Json) -> Result<(), Wrong> {
-    let Some((form, _)) = found(json) else { return Ok(()) };
+    let Some((form, _)) = found(json) else {
+        return Ok(());
+    };
     let key: Step = form.key().into();
     json.take_out(&[key.clone(), NAME.into()])?;
     match json.value().get(form.key()).is_some_and(is_empty) {
@@ -110,21 +131,38 @@ pub(super) fn take_out(json: &mut Json) -> Result<(), Wrong> {
 /// The program and agent of our MCP server.
 pub(super) fn find(json: &Json) -> Option<Wanted> {
     let (form, server) = found(json)?;
-    let agent = server.get(form.environment()).and_then(|env| env.get(AGENT)).and_then(Value::as_str);
+    let agent = server
+        .get(form.environment())
+        .and_then(|env| env.get(AGENT))
+        .and_then(Value::as_str);
     let program = form.words(&server).into_iter().next()?;
-    Some(Wanted { program, agent: agent.map(str::to_owned), ..Wanted::default() })
+    Some(Wanted {
+        program,
+        agent: agent.map(str::to_owned),
+        ..Wanted::default()
+    })
 }
 
 /// Our server and its form.
 fn found(json: &Json) -> Option<(Servers, Value)> {
     let value = json.value();
-    let of = |form: Servers| value.get(form.key())?.get(NAME).filter(|server| form.is_ours(server)).cloned();
-    Servers::ALL.into_iter().find_map(|form| Some((form, of(form)?)))
+    let of = |form: Servers| {
+        value
+            .get(form.key())?
+            .get(NAME)
+            .filter(|server| form.is_ours(server))
+            .cloned()
+    };
+    Servers::ALL
+        .into_iter()
+        .find_map(|form| Some((form, of(form)?)))
 }
 
 /// The error for another MCP server with our name.
 pub(super) fn foreign(under: &str) -> Wrong {
-    Wrong::new(format!("already has another MCP server called \"mailbag\" in {under}; rename or remove that server"))
+    Wrong::new(format!(
+        "already has another MCP server called \"mailbag\" in {under}; rename or remove that server"
+    ))
 }
 
 /// Whether an MCP server runs this program.

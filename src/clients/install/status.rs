@@ -3,7 +3,9 @@
 use super::clients::{Format, Homes, Part, Scope, Target, Wanted};
 use super::json::{Dialect, Json, Wrong};
 use super::trust::{self, Trust};
-use super::{allow, hooks, kind, plugin, refused, sections, servers, targets, text, toml, toml_hooks};
+use super::{
+    allow, hooks, kind, plugin, refused, sections, servers, targets, text, toml, toml_hooks,
+};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::clients::kind::{Allow, Client};
@@ -106,9 +108,16 @@ pub(super) fn wanted(target: &Target, text: &str, client: Client) -> Option<Want
         Format::Json(dialect) => {
             let json = Json::read(text, dialect).ok()?;
             let server = || servers::find(&json);
-            target.parts.contains(&Part::Hooks).then(|| hooks::find(&json, client).wanted).flatten().or_else(server)
+            target
+                .parts
+                .contains(&Part::Hooks)
+                .then(|| hooks::find(&json, client).wanted)
+                .flatten()
+                .or_else(server)
         }
-        Format::Toml if target.parts.contains(&Part::Hooks) => toml_hooks::find(text, client).ok()?.wanted,
+        Format::Toml if target.parts.contains(&Part::Hooks) => {
+            toml_hooks::find(text, client).ok()?.wanted
+        }
         Format::Toml => toml::server(text).ok()?,
         Format::Markdown => anybody(),
         Format::Script => plugin::find(text).ok()?,
@@ -117,14 +126,24 @@ pub(super) fn wanted(target: &Target, text: &str, client: Client) -> Option<Want
 
 /// Whether Gemini CLI is configured to read AGENTS.md.
 pub(super) fn reads_agents(targets: &[Target]) -> bool {
-    let settings = targets.iter().find(|target| target.parts.contains(&Part::Hooks));
+    let settings = targets
+        .iter()
+        .find(|target| target.parts.contains(&Part::Hooks));
     let names = settings.and_then(|target| {
         let file = UserFile::read(&target.path, limits::CLIENT_FILE_BYTES).ok()?;
-        let value = Json::read(text(&file).ok()??, Dialect::Comments).ok()?.value();
-        value.pointer("/context/fileName").or(value.get("contextFileName")).cloned()
+        let value = Json::read(text(&file).ok()??, Dialect::Comments)
+            .ok()?
+            .value();
+        value
+            .pointer("/context/fileName")
+            .or(value.get("contextFileName"))
+            .cloned()
     });
     names.is_some_and(|names| {
-        names == layout::AGENTS || names.as_array().is_some_and(|all| all.contains(&layout::AGENTS.into()))
+        names == layout::AGENTS
+            || names
+                .as_array()
+                .is_some_and(|all| all.contains(&layout::AGENTS.into()))
     })
 }
 
@@ -142,7 +161,8 @@ impl Status {
             self.section &= target.format != Format::Markdown;
             return Ok(());
         };
-        self.fill(target, text).map_err(|wrong| refused(&file, wrong))
+        self.fill(target, text)
+            .map_err(|wrong| refused(&file, wrong))
     }
 
     fn fill(&mut self, target: &Target, text: &str) -> Result<(), Wrong> {
@@ -150,7 +170,11 @@ impl Status {
             Format::Markdown => self.section &= sections::has_section(text, kind(target)),
             Format::Script => {
                 let plugin = plugin::find(text)?;
-                self.hooks = if plugin.is_some() { Hooks::Installed } else { Hooks::Absent };
+                self.hooks = if plugin.is_some() {
+                    Hooks::Installed
+                } else {
+                    Hooks::Absent
+                };
                 self.called_for(plugin);
             }
             Format::Toml if target.parts.contains(&Part::Hooks) => {

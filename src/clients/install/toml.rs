@@ -9,7 +9,12 @@ use toml_edit::{Array, DocumentMut, Item, Table, Value};
 const SERVERS: &str = "mcp_servers";
 const NAME: &str = "mailbag";
 /// Environment variables to pass on: the room and, if the agent is not fixed, the agent.
-const PASSED: [&str; 4] = ["MAILBAG_ROOM", "MAOS_MESSAGE_DIR", "MAILBAG_AGENT", "MAOS_AGENT_ID"];
+const PASSED: [&str; 4] = [
+    "MAILBAG_ROOM",
+    "MAOS_MESSAGE_DIR",
+    "MAILBAG_AGENT",
+    "MAOS_AGENT_ID",
+];
 
 /// Adds our MCP server to a file's text.
 pub(super) fn put(text: &str, wanted: &Wanted) -> Result<String, Wrong> {
@@ -23,12 +28,19 @@ pub(super) fn put(text: &str, wanted: &Wanted) -> Result<String, Wrong> {
         change(&mut document, wanted);
         return Ok(with_line_ends(text, document.to_string()));
     }
-    if document.get(SERVERS).is_some_and(|servers| !servers.is_table_like()) {
-        return Err(Wrong::new(format!("has {SERVERS:?}, which is not a table; correct or remove it")));
+    if document
+        .get(SERVERS)
+        .is_some_and(|servers| !servers.is_table_like())
+    {
+        return Err(Wrong::new(format!(
+            "has {SERVERS:?}, which is not a table; correct or remove it"
+        )));
     }
     // A table at the end of the file never splits another one. Only an inline table must contain the entry itself.
     let appended = append(text, wanted);
-    let is_installed = parse(&appended).ok().is_some_and(|document| server_in(&document).as_ref() == Some(wanted));
+    let is_installed = parse(&appended)
+        .ok()
+        .is_some_and(|document| server_in(&document).as_ref() == Some(wanted));
     if is_installed {
         return Ok(appended);
     }
@@ -39,14 +51,17 @@ pub(super) fn put(text: &str, wanted: &Wanted) -> Result<String, Wrong> {
 /// Removes our MCP server from a file's text.
 pub(super) fn take_out(text: &str) -> Result<String, Wrong> {
     let mut document = parse(text)?;
-    let Some(wanted) = server_in(&document) else { return Ok(text.to_owned()) };
+    let Some(wanted) = server_in(&document) else {
+        return Ok(text.to_owned());
+    };
     // An unchanged entry is cut exactly as it was added.
     let eol = eol(text);
     let block = block(&wanted, eol);
     for gap in [eol, ""] {
         let whole = format!("{gap}{block}");
-        if let Some((before, after)) =
-            text.split_once(&whole).filter(|(before, _)| before.is_empty() || before.ends_with('\n'))
+        if let Some((before, after)) = text
+            .split_once(&whole)
+            .filter(|(before, _)| before.is_empty() || before.ends_with('\n'))
         {
             let rest = format!("{before}{after}");
             if parse(&rest).is_ok_and(|document| server_in(&document).is_none()) {
@@ -73,8 +88,13 @@ pub(super) fn server(text: &str) -> Result<Option<Wanted>, Wrong> {
 /// A string or boolean at a path, as text.
 pub(super) fn text_at(text: &str, path: &[&str]) -> Option<String> {
     let document = parse(text).ok()?;
-    let found = path.iter().try_fold(document.as_item(), |item, key| item.get(key))?;
-    found.as_str().map(str::to_owned).or_else(|| found.as_bool().map(|truth| truth.to_string()))
+    let found = path
+        .iter()
+        .try_fold(document.as_item(), |item, key| item.get(key))?;
+    found
+        .as_str()
+        .map(str::to_owned)
+        .or_else(|| found.as_bool().map(|truth| truth.to_string()))
 }
 
 fn server_in(document: &DocumentMut) -> Option<Wanted> {
@@ -83,8 +103,16 @@ fn server_in(document: &DocumentMut) -> Option<Wanted> {
 
 fn server_of(server: &Item) -> Option<Wanted> {
     let program = server.get("command")?.as_str()?;
-    let arguments: Vec<&str> = server.get("args")?.as_array()?.iter().filter_map(Value::as_str).collect();
-    let agent = server.get("env").and_then(|env| env.get("MAILBAG_AGENT")).and_then(Item::as_str);
+    let arguments: Vec<&str> = server
+        .get("args")?
+        .as_array()?
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    let agent = server
+        .get("env")
+        .and_then(|env| env.get("MAILBAG_AGENT"))
+        .and_then(Item::as_str);
     is_ours(program, &arguments).then(|| Wanted {
         program: program.to_owned(),
         agent: agent.map(str::to_owned),
@@ -132,7 +160,11 @@ pub(super) fn set(item: &mut Item, text: &str) {
 
 fn append(text: &str, wanted: &Wanted) -> String {
     let eol = eol(text);
-    let end = if text.is_empty() || text.ends_with('\n') { "" } else { eol };
+    let end = if text.is_empty() || text.ends_with('\n') {
+        ""
+    } else {
+        eol
+    };
     let gap = if text.trim().is_empty() { "" } else { eol };
     format!("{text}{end}{gap}{}", block(wanted, eol))
 }
@@ -147,7 +179,9 @@ fn table(wanted: &Wanted) -> Table {
     table["command"] = toml_edit::value(wanted.program.as_str());
     table["args"] = toml_edit::value(Array::from_iter(["mcp"]));
     // Codex passes on only the listed variables.
-    let passed = PASSED.iter().filter(|name| wanted.agent.is_none() || ROOM_VARIABLES.contains(name));
+    let passed = PASSED
+        .iter()
+        .filter(|name| wanted.agent.is_none() || ROOM_VARIABLES.contains(name));
     table["env_vars"] = toml_edit::value(Array::from_iter(passed.copied()));
     if let Some(agent) = &wanted.agent {
         let mut env = toml_edit::InlineTable::new();
@@ -174,8 +208,17 @@ pub(super) fn parse(text: &str) -> Result<DocumentMut, Wrong> {
         let at = e.span().map_or(0, |span| span.start).min(text.len());
         let before = text.get(..at).unwrap_or_default();
         let line = before.matches('\n').count() as u64 + 1;
-        let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+        let column = before
+            .rsplit('\n')
+            .next()
+            .unwrap_or_default()
+            .chars()
+            .count()
+            + 1;
         let why = e.message().lines().next().unwrap_or_default().to_owned();
-        Wrong { line: Some(line), what: format!("is not valid TOML: {why} at column {column}") }
+        Wrong {
+            line: Some(line),
+            what: format!("is not valid TOML: {why} at column {column}"),
+        }
     })
 }

@@ -13,21 +13,30 @@ const HOOKS: &str = "hooks";
 /// Adds missing hooks to a file's text, and updates hooks with another agent or program.
 pub(super) fn put(text: &str, client: Client, wanted: &Wanted) -> Result<String, Wrong> {
     let mut document = parse(text)?;
-    if document.get(HOOKS).is_some_and(|hooks| !hooks.is_array_of_tables()) {
-        return Err(Wrong::new("has \"hooks\" as a list in one value; write each hook as a table [[hooks]]"));
+    if document
+        .get(HOOKS)
+        .is_some_and(|hooks| !hooks.is_array_of_tables())
+    {
+        return Err(Wrong::new(
+            "has \"hooks\" as a list in one value; write each hook as a table [[hooks]]",
+        ));
     }
     let found = find_in(&document, client);
     let text = match found.wanted.is_some_and(|there| there != *wanted) {
         false => text.to_owned(),
         true => {
             let line = client.line(Job::Tell, wanted);
-            tables(&mut document).filter(|table| is_ours(table, client) == Some(true)).for_each(|table| {
-                set(&mut table["command"], &line);
-            });
+            tables(&mut document)
+                .filter(|table| is_ours(table, client) == Some(true))
+                .for_each(|table| {
+                    set(&mut table["command"], &line);
+                });
             with_line_ends(text, document.to_string())
         }
     };
-    let missing = client.events().filter(|event| !found.any || found.missing.contains(event));
+    let missing = client
+        .events()
+        .filter(|event| !found.any || found.missing.contains(event));
     Ok(append(&text, client, &missing.collect::<Vec<_>>(), wanted))
 }
 
@@ -40,13 +49,17 @@ pub(super) fn take_out(text: &str, client: Client) -> Result<String, Wrong> {
     }
     // Unchanged hooks are cut exactly as they were added.
     let (eol, wanted) = (eol(text), found.wanted.unwrap_or_default());
-    let block = append("", client, &client.events().collect::<Vec<_>>(), &wanted).replace('\n', eol);
+    let block =
+        append("", client, &client.events().collect::<Vec<_>>(), &wanted).replace('\n', eol);
     for gap in [eol, ""] {
         if let Some((before, after)) = text.split_once(&format!("{gap}{block}")) {
             return Ok(format!("{before}{after}"));
         }
     }
-    if let Some(hooks) = document.get_mut(HOOKS).and_then(Item::as_array_of_tables_mut) {
+    if let Some(hooks) = document
+        .get_mut(HOOKS)
+        .and_then(Item::as_array_of_tables_mut)
+    {
         hooks.retain(|table| is_ours(table, client).is_none());
         if hooks.is_empty() {
             document.remove(HOOKS);
@@ -62,12 +75,21 @@ pub(super) fn find(text: &str, client: Client) -> Result<Found, Wrong> {
 
 fn find_in(document: &DocumentMut, client: Client) -> Found {
     let all = document.get(HOOKS).and_then(Item::as_array_of_tables);
-    let ours: Vec<&Table> = all.into_iter().flatten().filter(|table| is_ours(table, client).is_some()).collect();
-    let has = |event: &str| ours.iter().any(|table| table.get("event").and_then(Item::as_str) == Some(event));
+    let ours: Vec<&Table> = all
+        .into_iter()
+        .flatten()
+        .filter(|table| is_ours(table, client).is_some())
+        .collect();
+    let has = |event: &str| {
+        ours.iter()
+            .any(|table| table.get("event").and_then(Item::as_str) == Some(event))
+    };
     Found {
         any: !ours.is_empty(),
         missing: client.events().filter(|event| !has(event)).collect(),
-        wanted: ours.iter().find_map(|table| command_of(table, client).flatten()),
+        wanted: ours
+            .iter()
+            .find_map(|table| command_of(table, client).flatten()),
         approvals: false,
     }
 }
@@ -75,7 +97,11 @@ fn find_in(document: &DocumentMut, client: Client) -> Found {
 /// The program and agent of a hook of ours. `Some(None)` if the user has changed it.
 fn command_of(table: &Table, client: Client) -> Option<Option<Wanted>> {
     let command = table.get("command")?.as_str()?;
-    read(&json!({"type": "command", "command": command}), client, Job::Tell)
+    read(
+        &json!({"type": "command", "command": command}),
+        client,
+        Job::Tell,
+    )
 }
 
 /// Is a hook ours, and has it exactly our form?
@@ -84,16 +110,31 @@ fn is_ours(table: &Table, client: Client) -> Option<bool> {
 }
 
 fn tables(document: &mut DocumentMut) -> impl Iterator<Item = &mut Table> {
-    document.get_mut(HOOKS).and_then(Item::as_array_of_tables_mut).into_iter().flat_map(|hooks| hooks.iter_mut())
+    document
+        .get_mut(HOOKS)
+        .and_then(Item::as_array_of_tables_mut)
+        .into_iter()
+        .flat_map(|hooks| hooks.iter_mut())
 }
 
 fn append(text: &str, client: Client, events: &[&str], wanted: &Wanted) -> String {
     let eol = eol(text);
     let mut all = text.to_owned();
     for (n, event) in events.iter().enumerate() {
-        let end = if all.is_empty() || all.ends_with('\n') { "" } else { eol };
-        let gap = if n > 0 || all.trim().is_empty() { "" } else { eol };
-        all = format!("{all}{end}{gap}{}", table(client, event, wanted).replace('\n', eol));
+        let end = if all.is_empty() || all.ends_with('\n') {
+            ""
+        } else {
+            eol
+        };
+        let gap = if n > 0 || all.trim().is_empty() {
+            ""
+        } else {
+            eol
+        };
+        all = format!(
+            "{all}{end}{gap}{}",
+            table(client, event, wanted).replace('\n', eol)
+        );
     }
     all
 }

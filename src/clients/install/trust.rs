@@ -35,7 +35,9 @@ pub(super) fn look(client: Client, scope: Scope, homes: &Homes) -> Trust {
         (TrustRecord::Folders, Scope::Project) => folders(client, homes),
         (TrustRecord::Elsewhere, Scope::Project) => Trust::Unknown,
         (TrustRecord::CopilotFolders, Scope::Project) => listed_folders(client, homes),
-        (TrustRecord::FoldersIfEnabled, Scope::Project) if !asks_for_trust(client, homes) => Trust::Yes,
+        (TrustRecord::FoldersIfEnabled, Scope::Project) if !asks_for_trust(client, homes) => {
+            Trust::Yes
+        }
         (TrustRecord::FoldersIfEnabled, Scope::Project) => folders(client, homes),
     }
 }
@@ -43,31 +45,50 @@ pub(super) fn look(client: Client, scope: Scope, homes: &Homes) -> Trust {
 /// Claude Code stores trust for each directory.
 fn claude(homes: &Homes) -> Trust {
     let of_user = Client::Claude.targets(Scope::User, homes);
-    let state =
-        of_user.iter().find(|target| target.path.ends_with(".claude.json")).and_then(|target| read(&target.path));
-    let projects = state.and_then(|state| Json::read(&state, Dialect::Strict).ok()).map(|json| json.value());
+    let state = of_user
+        .iter()
+        .find(|target| target.path.ends_with(".claude.json"))
+        .and_then(|target| read(&target.path));
+    let projects = state
+        .and_then(|state| Json::read(&state, Dialect::Strict).ok())
+        .map(|json| json.value());
     let is_trusted = |directory: &Path| {
         let name = directory.to_str().unwrap_or_default();
-        projects.as_ref().is_some_and(|state| state["projects"][name]["hasTrustDialogAccepted"] == true)
+        projects
+            .as_ref()
+            .is_some_and(|state| state["projects"][name]["hasTrustDialogAccepted"] == true)
     };
-    if homes.project.ancestors().any(is_trusted) { Trust::Yes } else { Trust::Unknown }
+    if homes.project.ancestors().any(is_trusted) {
+        Trust::Yes
+    } else {
+        Trust::Unknown
+    }
 }
 
 /// Has the person switched on that the client asks for trust in a directory?
 fn asks_for_trust(client: Client, homes: &Homes) -> bool {
-    let settings = read(&layout::of_client(&client.directory(homes), "settings.json"));
+    let settings = read(&layout::of_client(
+        &client.directory(homes),
+        "settings.json",
+    ));
     let settings = settings.and_then(|text| Json::read(&text, Dialect::Comments).ok());
-    settings.is_some_and(|settings| settings.value().pointer("/security/folderTrust/enabled") == Some(&true.into()))
+    settings.is_some_and(|settings| {
+        settings.value().pointer("/security/folderTrust/enabled") == Some(&true.into())
+    })
 }
 
 /// Gemini CLI and Qwen Code store a list of directories. The nearest directory counts.
 fn folders(client: Client, homes: &Homes) -> Trust {
     let file = layout::of_client(&client.directory(homes), "trustedFolders.json");
-    let Some(listed) = read(&file).and_then(|text| Json::read(&text, Dialect::Comments).ok()) else {
+    let Some(listed) = read(&file).and_then(|text| Json::read(&text, Dialect::Comments).ok())
+    else {
         return Trust::Unknown;
     };
     let listed = listed.value();
-    let decision = homes.project.ancestors().find_map(|directory| listed.get(directory.to_str()?)?.as_str());
+    let decision = homes
+        .project
+        .ancestors()
+        .find_map(|directory| listed.get(directory.to_str()?)?.as_str());
     match decision {
         Some("TRUST_FOLDER") => Trust::Yes,
         Some("DO_NOT_TRUST") => Trust::No,
@@ -78,32 +99,68 @@ fn folders(client: Client, homes: &Homes) -> Trust {
 /// Copilot CLI stores the list of trusted directories.
 fn listed_folders(client: Client, homes: &Homes) -> Trust {
     let config = read(&layout::of_client(&client.directory(homes), "config.json"));
-    let config = config.and_then(|text| Json::read(&text, Dialect::Comments).ok()).map(|json| json.value());
-    let listed = config.as_ref().and_then(|config| config["trustedFolders"].as_array());
+    let config = config
+        .and_then(|text| Json::read(&text, Dialect::Comments).ok())
+        .map(|json| json.value());
+    let listed = config
+        .as_ref()
+        .and_then(|config| config["trustedFolders"].as_array());
     let is_listed = |directory: &Path| {
-        listed.is_some_and(|listed| listed.iter().any(|one| one.as_str().map(Path::new) == Some(directory)))
+        listed.is_some_and(|listed| {
+            listed
+                .iter()
+                .any(|one| one.as_str().map(Path::new) == Some(directory))
+        })
     };
-    if homes.project.ancestors().any(is_listed) { Trust::Yes } else { Trust::Unknown }
+    if homes.project.ancestors().any(is_listed) {
+        Trust::Yes
+    } else {
+        Trust::Unknown
+    }
 }
 
 /// Codex stores, for each hook by file, event and index, the digest of the trusted version.
 fn codex(scope: Scope, homes: &Homes) -> Trust {
     let targets = Client::Codex.targets(scope, homes);
-    let Some(file) = targets.first().map(|target| &target.path) else { return Trust::Unknown };
-    let Some(json) = read(file).and_then(|text| Json::read(&text, Dialect::Strict).ok()) else { return Trust::Unknown };
-    let config = read(&layout::of_client(&Client::Codex.directory(homes), "config.toml")).unwrap_or_default();
-    let names: Vec<PathBuf> = [Some(file.clone()), file.canonicalize().ok()].into_iter().flatten().collect();
+    let Some(file) = targets.first().map(|target| &target.path) else {
+        return Trust::Unknown;
+    };
+    let Some(json) = read(file).and_then(|text| Json::read(&text, Dialect::Strict).ok()) else {
+        return Trust::Unknown;
+    };
+    let config = read(&layout::of_client(
+        &Client::Codex.directory(homes),
+        "config.toml",
+    ))
+    .unwrap_or_default();
+    let names: Vec<PathBuf> = [Some(file.clone()), file.canonicalize().ok()]
+        .into_iter()
+        .flatten()
+        .collect();
     let mut all = Vec::new();
     for event in Client::Codex.all_events() {
         for one in hooks::ours(&json, Client::Codex, event) {
-            let key = |name: &PathBuf| format!("{}:{}:{}:{}", name.display(), snake(event), one.group, one.hook);
-            let noted =
-                |what| names.iter().find_map(|name| toml::text_at(&config, &["hooks", "state", &key(name), what]));
-            let trusted = noted("trusted_hash").filter(|_| noted("enabled").as_deref() != Some("false"));
+            let key = |name: &PathBuf| {
+                format!(
+                    "{}:{}:{}:{}",
+                    name.display(),
+                    snake(event),
+                    one.group,
+                    one.hook
+                )
+            };
+            let noted = |what| {
+                names
+                    .iter()
+                    .find_map(|name| toml::text_at(&config, &["hooks", "state", &key(name), what]))
+            };
+            let trusted =
+                noted("trusted_hash").filter(|_| noted("enabled").as_deref() != Some("false"));
             all.push(match (trusted, one.wanted) {
                 (None, _) => Trust::No,
                 (Some(trusted), Some(_))
-                    if trusted == digest(event, &json.value()["hooks"][event][one.group], one.hook) =>
+                    if trusted
+                        == digest(event, &json.value()["hooks"][event][one.group], one.hook) =>
                 {
                     Trust::Yes
                 }
@@ -112,7 +169,9 @@ fn codex(scope: Scope, homes: &Homes) -> Trust {
             });
         }
     }
-    let project = |directory: &Path| toml::text_at(&config, &["projects", directory.to_str()?, "trust_level"]);
+    let project = |directory: &Path| {
+        toml::text_at(&config, &["projects", directory.to_str()?, "trust_level"])
+    };
     match homes.project.ancestors().find_map(project).as_deref() {
         _ if scope == Scope::User => {}
         Some("trusted") => {}
@@ -129,7 +188,10 @@ fn codex(scope: Scope, homes: &Homes) -> Trust {
 /// The digest of a hook as Codex computes it: over compact JSON with sorted keys and defaults filled in.
 fn digest(event: &str, group: &Value, hook: usize) -> String {
     let handler = &group["hooks"][hook];
-    let timeout = handler.get("timeout").cloned().unwrap_or_else(|| json!(600));
+    let timeout = handler
+        .get("timeout")
+        .cloned()
+        .unwrap_or_else(|| json!(600));
     let hook = json!({"async": false, "command": handler["command"], "timeout": timeout, "type": "command"});
     let mut whole = json!({"event_name": snake(event), "hooks": [hook]});
     if let Some(matcher) = group.get("matcher") {

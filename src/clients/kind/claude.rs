@@ -1,8 +1,8 @@
 //! Facts about Claude Code: <https://code.claude.com/docs/en/hooks>, and `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Part, RESTART, Servers, TrustRecord, Turns,
-    Unit, WakeBy, abilities, ask, file, guard, hook, note_in_project,
+    About, Allow, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Part, RESTART, Servers,
+    TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook, note_in_project,
 };
 
 const JSON: Format = Format::Json(Dialect::Strict);
@@ -11,7 +11,11 @@ pub(super) static FACTS: Facts = Facts {
     word: "claude",
     name: "Claude Code",
     program: "claude",
-    home: Home { variable: Some("CLAUDE_CONFIG_DIR"), below_variable: "", own: ".claude" },
+    home: Home {
+        variable: Some("CLAUDE_CONFIG_DIR"),
+        below_variable: "",
+        own: ".claude",
+    },
     directories: &[".claude"],
     project: &[
         file(".claude/settings.json", JSON, &[Part::Hooks, Part::Allow]),
@@ -21,7 +25,10 @@ pub(super) static FACTS: Facts = Facts {
     ],
     user: &[
         file("settings.json", JSON, &[Part::Hooks, Part::Allow]),
-        File { beside: true, ..file(".claude.json", JSON, &[Part::Mcp]) },
+        File {
+            beside: true,
+            ..file(".claude.json", JSON, &[Part::Mcp])
+        },
         file("CLAUDE.md", Format::Markdown, &[Part::Section]),
     ],
     form: HookForm {
@@ -34,12 +41,24 @@ pub(super) static FACTS: Facts = Facts {
     servers: Servers::Plain,
     // Esc fires no event, so the waiter already starts with the session and with each prompt.
     events: &[
-        Hook { wakes: true, ..hook("SessionStart") },
-        Hook { wakes: true, ..hook("UserPromptSubmit") },
+        Hook {
+            wakes: true,
+            ..hook("SessionStart")
+        },
+        Hook {
+            wakes: true,
+            ..hook("UserPromptSubmit")
+        },
         guard("PreToolUse", "Edit|Write|MultiEdit|NotebookEdit"),
         hook("PostToolBatch"),
-        Hook { wakes: true, ..hook("Stop") },
-        Hook { wakes: true, ..hook("StopFailure") },
+        Hook {
+            wakes: true,
+            ..hook("Stop")
+        },
+        Hook {
+            wakes: true,
+            ..hook("StopFailure")
+        },
         hook("SessionEnd"),
     ],
     approval: Some("PermissionRequest"),

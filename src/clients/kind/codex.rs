@@ -1,8 +1,8 @@
 //! Facts about Codex: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, Hook, HookForm, Part, Servers, TrustRecord, Turns, Unit, WakeBy,
-    abilities, ask, file, guard, hook, note,
+    About, Allow, Can, Dialect, Facts, Format, Home, Hook, HookForm, Part, Servers, TrustRecord,
+    Turns, Unit, WakeBy, abilities, ask, file, guard, hook, note,
 };
 
 const JSON: Format = Format::Json(Dialect::Strict);
@@ -11,7 +11,11 @@ pub(super) static FACTS: Facts = Facts {
     word: "codex",
     name: "Codex",
     program: "codex",
-    home: Home { variable: Some("CODEX_HOME"), below_variable: "", own: ".codex" },
+    home: Home {
+        variable: Some("CODEX_HOME"),
+        below_variable: "",
+        own: ".codex",
+    },
     directories: &[".codex"],
     // Codex reads AGENTS.md itself.
     project: &[
@@ -39,17 +43,30 @@ pub(super) static FACTS: Facts = Facts {
         hook("PostToolUse"),
         hook("Stop"),
         // Codex shortens a longer limit, and its trust covers the shortened one.
-        Hook { seconds: 3, ..hook("SessionEnd") },
-        Hook { seconds: 3, ..hook("Interrupt") },
+        Hook {
+            seconds: 3,
+            ..hook("SessionEnd")
+        },
+        Hook {
+            seconds: 3,
+            ..hook("Interrupt")
+        },
     ],
     approval: Some("PermissionRequest"),
     wake: WakeBy::Queue,
-    turns: Turns::Transcript { ends: &["task_complete", "turn_aborted"], begins: &["task_started"] },
+    turns: Turns::Transcript {
+        ends: &["task_complete", "turn_aborted"],
+        begins: &["task_started"],
+    },
     trust: TrustRecord::CodexDigests,
     allow: Allow::None,
     asks: &[
         ask(About::Folder, "Trust this folder?", "Trust and continue"),
-        ask(About::Hooks, "Hooks need review", "Trust all and continue; otherwise Codex silently skips them"),
+        ask(
+            About::Hooks,
+            "Hooks need review",
+            "Trust all and continue; otherwise Codex silently skips them",
+        ),
     ],
     notes: &[note(
         "Codex asks about its hooks again after each change of them; `/hooks` shows them, and `codex exec` does not ask",

@@ -1,8 +1,8 @@
 //! Facts about GitHub Copilot CLI: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Turns, Unit,
-    WakeBy, abilities, ask, file, guard, hook,
+    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord,
+    Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Comments);
@@ -11,7 +11,11 @@ pub(super) static FACTS: Facts = Facts {
     word: "copilot",
     name: "GitHub Copilot CLI",
     program: "copilot",
-    home: Home { variable: Some("COPILOT_HOME"), below_variable: "", own: ".copilot" },
+    home: Home {
+        variable: Some("COPILOT_HOME"),
+        below_variable: "",
+        own: ".copilot",
+    },
     directories: &[".github", "hooks", ".copilot"],
     // Copilot CLI reads AGENTS.md itself.
     project: &[
@@ -22,7 +26,11 @@ pub(super) static FACTS: Facts = Facts {
     user: &[
         file("hooks/mailbag.json", JSON, &[Part::Hooks]),
         file("mcp-config.json", JSON, &[Part::Mcp]),
-        file("copilot-instructions.md", Format::Markdown, &[Part::Section]),
+        file(
+            "copilot-instructions.md",
+            Format::Markdown,
+            &[Part::Section],
+        ),
     ],
     form: HookForm {
         named: false,
@@ -59,7 +67,9 @@ pub(super) static FACTS: Facts = Facts {
         Can::Yes,
         Can::Yes,
         Can::Yes,
-        Can::No("its hook also runs for tools that need no permission, so each of them would become an approval"),
+        Can::No(
+            "its hook also runs for tools that need no permission, so each of them would become an approval",
+        ),
         Can::No(
             "only an extension can give an idle session a turn, Copilot CLI loads extensions only with its experimental features \
              on, and mailbag installs none",

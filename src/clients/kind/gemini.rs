@@ -1,8 +1,8 @@
 //! Facts about Gemini CLI: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Turns, Unit,
-    WakeBy, abilities, ask, file, guard, hook,
+    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord,
+    Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Comments);
@@ -11,15 +11,27 @@ pub(super) static FACTS: Facts = Facts {
     word: "gemini",
     name: "Gemini CLI",
     program: "gemini",
-    home: Home { variable: Some("GEMINI_CLI_HOME"), below_variable: ".gemini", own: ".gemini" },
+    home: Home {
+        variable: Some("GEMINI_CLI_HOME"),
+        below_variable: ".gemini",
+        own: ".gemini",
+    },
     directories: &[".gemini"],
     project: &[
-        file(".gemini/settings.json", JSON, &[Part::Hooks, Part::Mcp, Part::Allow]),
+        file(
+            ".gemini/settings.json",
+            JSON,
+            &[Part::Hooks, Part::Mcp, Part::Allow],
+        ),
         file("AGENTS.md", Format::Markdown, &[Part::Section]),
         file("GEMINI.md", Format::Markdown, &[Part::Include]),
     ],
     user: &[
-        file("settings.json", JSON, &[Part::Hooks, Part::Mcp, Part::Allow]),
+        file(
+            "settings.json",
+            JSON,
+            &[Part::Hooks, Part::Mcp, Part::Allow],
+        ),
         file("GEMINI.md", Format::Markdown, &[Part::Section]),
     ],
     form: HookForm {
@@ -50,7 +62,11 @@ pub(super) static FACTS: Facts = Facts {
         replaces: true,
         exclusive: Some("run_shell_command("),
     },
-    asks: &[ask(About::Folder, "Do you trust the files in this folder?", "Trust folder")],
+    asks: &[ask(
+        About::Folder,
+        "Do you trust the files in this folder?",
+        "Trust folder",
+    )],
     notes: &[RESTART],
     abilities: abilities([
         Can::Partly("not after `/clear`, where Gemini CLI drops the output of the hook"),

@@ -1,8 +1,8 @@
 //! Facts about Kimi CLI: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Turns, Unit,
-    WakeBy, abilities, ask, file, guard, hook,
+    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord,
+    Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Strict);
@@ -11,10 +11,17 @@ pub(super) static FACTS: Facts = Facts {
     word: "kimi",
     name: "Kimi CLI",
     program: "kimi",
-    home: Home { variable: Some("KIMI_CODE_HOME"), below_variable: "", own: ".kimi-code" },
+    home: Home {
+        variable: Some("KIMI_CODE_HOME"),
+        below_variable: "",
+        own: ".kimi-code",
+    },
     directories: &[".kimi-code"],
     // Kimi CLI reads hooks of the user only, and AGENTS.md itself.
-    project: &[file(".kimi-code/mcp.json", JSON, &[Part::Mcp]), file("AGENTS.md", Format::Markdown, &[Part::Section])],
+    project: &[
+        file(".kimi-code/mcp.json", JSON, &[Part::Mcp]),
+        file("AGENTS.md", Format::Markdown, &[Part::Section]),
+    ],
     user: &[
         file("config.toml", Format::Toml, &[Part::Hooks]),
         file("mcp.json", JSON, &[Part::Mcp]),
@@ -41,7 +48,11 @@ pub(super) static FACTS: Facts = Facts {
     turns: Turns::Unknown,
     trust: TrustRecord::Elsewhere,
     allow: Allow::None,
-    asks: &[ask(About::Folder, "Trust this folder?", "Trust this folder; it lists the server mailbag")],
+    asks: &[ask(
+        About::Folder,
+        "Trust this folder?",
+        "Trust this folder; it lists the server mailbag",
+    )],
     notes: &[RESTART],
     abilities: abilities([
         Can::No("Kimi CLI drops the output of its hook; the first prompt announces the mail"),

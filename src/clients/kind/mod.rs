@@ -11,8 +11,8 @@ mod qwen;
 mod table;
 
 pub use facts::{
-    Ability, About, Allow, Ask, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Note, Part, Scope, Servers,
-    TrustRecord, Turns, Unit, WakeBy, What,
+    Ability, About, Allow, Ask, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Note,
+    Part, Scope, Servers, TrustRecord, Turns, Unit, WakeBy, What,
 };
 use serde::Serialize;
 pub use table::{limits, summary};
@@ -39,8 +39,15 @@ pub enum Client {
 
 impl Client {
     /// All clients.
-    pub const ALL: [Client; 7] =
-        [Client::Claude, Client::Codex, Client::Gemini, Client::Qwen, Client::OpenCode, Client::Copilot, Client::Kimi];
+    pub const ALL: [Client; 7] = [
+        Client::Claude,
+        Client::Codex,
+        Client::Gemini,
+        Client::Qwen,
+        Client::OpenCode,
+        Client::Copilot,
+        Client::Kimi,
+    ];
 
     /// The facts about it.
     pub fn facts(self) -> &'static Facts {
@@ -62,7 +69,9 @@ impl Client {
 
     /// Parses a client's name.
     pub fn parse(word: &str) -> Result<Client, String> {
-        let found = Client::ALL.into_iter().find(|client| client.as_str() == word);
+        let found = Client::ALL
+            .into_iter()
+            .find(|client| client.as_str() == word);
         found.ok_or_else(|| format!("use one of {}", Client::ALL.map(Client::as_str).join(", ")))
     }
 
@@ -89,22 +98,39 @@ impl Facts {
 
 /// A file in the client's directory or the project.
 const fn file(name: &'static str, format: Format, parts: &'static [Part]) -> File {
-    File { name, beside: false, format, parts }
+    File {
+        name,
+        beside: false,
+        format,
+        parts,
+    }
 }
 
 /// An event with a hook for all tools.
 const fn hook(event: &'static str) -> Hook {
-    Hook { event, matcher: None, wakes: false, seconds: 5 }
+    Hook {
+        event,
+        matcher: None,
+        wakes: false,
+        seconds: 5,
+    }
 }
 
 /// An event with a hook for the tools that change files.
 const fn guard(event: &'static str, matcher: &'static str) -> Hook {
-    Hook { matcher: Some(matcher), ..hook(event) }
+    Hook {
+        matcher: Some(matcher),
+        ..hook(event)
+    }
 }
 
 /// A question, and the answer that is needed.
 const fn ask(about: About, question: &'static str, answer: &'static str) -> Ask {
-    Ask { about, question, answer }
+    Ask {
+        about,
+        question,
+        answer,
+    }
 }
 
 /// What is said for each scope.
@@ -114,7 +140,10 @@ const fn note(text: &'static str) -> Note {
 
 /// What is said for a project.
 const fn note_in_project(text: &'static str) -> Note {
-    Note { scope: Some(Scope::Project), text }
+    Note {
+        scope: Some(Scope::Project),
+        text,
+    }
 }
 
 /// Said for clients that read their settings once.
@@ -124,15 +153,42 @@ const RESTART: Note = note("restart running sessions to apply the change");
 const fn abilities(can: [Can; 9]) -> [Ability; 9] {
     let what = What::ALL;
     [
-        Ability { what: what[0], can: can[0] },
-        Ability { what: what[1], can: can[1] },
-        Ability { what: what[2], can: can[2] },
-        Ability { what: what[3], can: can[3] },
-        Ability { what: what[4], can: can[4] },
-        Ability { what: what[5], can: can[5] },
-        Ability { what: what[6], can: can[6] },
-        Ability { what: what[7], can: can[7] },
-        Ability { what: what[8], can: can[8] },
+        Ability {
+            what: what[0],
+            can: can[0],
+        },
+        Ability {
+            what: what[1],
+            can: can[1],
+        },
+        Ability {
+            what: what[2],
+            can: can[2],
+        },
+        Ability {
+            what: what[3],
+            can: can[3],
+        },
+        Ability {
+            what: what[4],
+            can: can[4],
+        },
+        Ability {
+            what: what[5],
+            can: can[5],
+        },
+        Ability {
+            what: what[6],
+            can: can[6],
+        },
+        Ability {
+            what: what[7],
+            can: can[7],
+        },
+        Ability {
+            what: what[8],
+            can: can[8],
+        },
     ]
 }
 
@@ -146,8 +202,16 @@ mod tests {
         for client in Client::ALL {
             let facts = client.facts();
             assert_eq!(Client::parse(facts.word), Ok(client));
-            assert_eq!(facts.abilities.each_ref().map(|ability| ability.what), What::ALL);
-            assert!(facts.project.iter().any(|file| file.parts.contains(&Part::Section)));
+            assert_eq!(
+                facts.abilities.each_ref().map(|ability| ability.what),
+                What::ALL
+            );
+            assert!(
+                facts
+                    .project
+                    .iter()
+                    .any(|file| file.parts.contains(&Part::Section))
+            );
         }
         assert!(Client::parse("git").is_err());
     }
@@ -156,7 +220,11 @@ mod tests {
     fn each_client_can_be_recognised_by_its_program() {
         for client in Client::ALL {
             let known = KNOWN.iter().find(|known| known.name == client.as_str());
-            assert!(known.is_some_and(|known| known.programs.contains(&client.facts().program)), "{}", client.name());
+            assert!(
+                known.is_some_and(|known| known.programs.contains(&client.facts().program)),
+                "{}",
+                client.name()
+            );
         }
     }
 
@@ -164,9 +232,24 @@ mod tests {
     fn what_needs_a_hook_has_one() {
         for client in Client::ALL {
             let facts = client.facts();
-            let can = |what: What| facts.abilities.iter().any(|one| one.what == what && !matches!(one.can, Can::No(_)));
-            assert_eq!(can(What::Permission), facts.approval.is_some(), "{}", client.name());
-            assert_eq!(can(What::Guard), facts.events.iter().any(|hook| hook.matcher.is_some()), "{}", client.name());
+            let can = |what: What| {
+                facts
+                    .abilities
+                    .iter()
+                    .any(|one| one.what == what && !matches!(one.can, Can::No(_)))
+            };
+            assert_eq!(
+                can(What::Permission),
+                facts.approval.is_some(),
+                "{}",
+                client.name()
+            );
+            assert_eq!(
+                can(What::Guard),
+                facts.events.iter().any(|hook| hook.matcher.is_some()),
+                "{}",
+                client.name()
+            );
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Facts about OpenCode: <https://opencode.ai/docs/plugins>, and `docs/hooks.md`.
 
 use super::{
-    Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Turns, Unit, WakeBy,
-    abilities, file, guard, hook,
+    Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Turns,
+    Unit, WakeBy, abilities, file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Commas);
@@ -11,11 +11,19 @@ pub(super) static FACTS: Facts = Facts {
     word: "opencode",
     name: "OpenCode",
     program: "opencode",
-    home: Home { variable: Some("XDG_CONFIG_HOME"), below_variable: "opencode", own: ".config/opencode" },
+    home: Home {
+        variable: Some("XDG_CONFIG_HOME"),
+        below_variable: "opencode",
+        own: ".config/opencode",
+    },
     directories: &[".opencode", "plugins", "opencode", ".config"],
     // OpenCode reads AGENTS.md itself.
     project: &[
-        file(".opencode/plugins/mailbag.js", Format::Script, &[Part::Hooks]),
+        file(
+            ".opencode/plugins/mailbag.js",
+            Format::Script,
+            &[Part::Hooks],
+        ),
         file("opencode.json", JSON, &[Part::Mcp]),
         file("AGENTS.md", Format::Markdown, &[Part::Section]),
     ],
@@ -54,9 +62,15 @@ pub(super) static FACTS: Facts = Facts {
         Can::Yes,
         Can::Yes,
         Can::Yes,
-        Can::No("mailbag does not answer permission requests of OpenCode yet; it asks in its own dialog"),
-        Can::Partly("not before the first prompt, and not in `opencode run`, which ends after one prompt"),
-        Can::Partly("one server serves all sessions of a process; the tools act for the session that was active last"),
+        Can::No(
+            "mailbag does not answer permission requests of OpenCode yet; it asks in its own dialog",
+        ),
+        Can::Partly(
+            "not before the first prompt, and not in `opencode run`, which ends after one prompt",
+        ),
+        Can::Partly(
+            "one server serves all sessions of a process; the tools act for the session that was active last",
+        ),
         Can::Partly(
             "it asks only where your `permission` says so; mailbag adds no rule, because one for `mailbag read` would also let \
              `mailbag read > FILE` pass",

@@ -1,8 +1,8 @@
 //! Facts about Qwen Code: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Turns, Unit,
-    WakeBy, abilities, ask, file, guard, hook,
+    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord,
+    Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Comments);
@@ -11,15 +11,27 @@ pub(super) static FACTS: Facts = Facts {
     word: "qwen",
     name: "Qwen Code",
     program: "qwen",
-    home: Home { variable: Some("QWEN_HOME"), below_variable: "", own: ".qwen" },
+    home: Home {
+        variable: Some("QWEN_HOME"),
+        below_variable: "",
+        own: ".qwen",
+    },
     directories: &[".qwen"],
     // Qwen Code reads AGENTS.md beside QWEN.md.
     project: &[
-        file(".qwen/settings.json", JSON, &[Part::Hooks, Part::Mcp, Part::Allow]),
+        file(
+            ".qwen/settings.json",
+            JSON,
+            &[Part::Hooks, Part::Mcp, Part::Allow],
+        ),
         file("AGENTS.md", Format::Markdown, &[Part::Section]),
     ],
     user: &[
-        file("settings.json", JSON, &[Part::Hooks, Part::Mcp, Part::Allow]),
+        file(
+            "settings.json",
+            JSON,
+            &[Part::Hooks, Part::Mcp, Part::Allow],
+        ),
         file("QWEN.md", Format::Markdown, &[Part::Section]),
     ],
     form: HookForm {
@@ -40,7 +52,10 @@ pub(super) static FACTS: Facts = Facts {
         hook("SessionEnd"),
     ],
     approval: None,
-    wake: WakeBy::Socket { path: "QWEN_CODE_MESSAGING_SOCKET", token: "QWEN_CODE_MESSAGING_TOKEN" },
+    wake: WakeBy::Socket {
+        path: "QWEN_CODE_MESSAGING_SOCKET",
+        token: "QWEN_CODE_MESSAGING_TOKEN",
+    },
     turns: Turns::Unknown,
     trust: TrustRecord::FoldersIfEnabled,
     allow: Allow::List {
@@ -62,8 +77,12 @@ pub(super) static FACTS: Facts = Facts {
         Can::Yes,
         Can::Yes,
         Can::Yes,
-        Can::No("mailbag does not answer permission requests of Qwen Code yet; it asks in its own dialog"),
-        Can::Partly("needs version 0.24 or later, and no other setting of `agents.crossSessionInbound` than `accept`"),
+        Can::No(
+            "mailbag does not answer permission requests of Qwen Code yet; it asks in its own dialog",
+        ),
+        Can::Partly(
+            "needs version 0.24 or later, and no other setting of `agents.crossSessionInbound` than `accept`",
+        ),
         Can::Yes,
         Can::Partly(
             "the tools; it asks for commands, because a rule for `mailbag read` would also let `mailbag read > FILE` and \

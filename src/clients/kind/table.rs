@@ -5,13 +5,21 @@ use super::{Can, Client, What};
 /// One row for each client: for each ability, whether it has it.
 pub fn summary() -> String {
     let head: Vec<&str> = What::ALL.map(What::short).to_vec();
-    let mut table = format!("| client | {} |\n|{}\n", head.join(" | "), "---|".repeat(head.len() + 1));
+    let mut table = format!(
+        "| client | {} |\n|{}\n",
+        head.join(" | "),
+        "---|".repeat(head.len() + 1)
+    );
     for client in Client::ALL {
-        let words = client.facts().abilities.each_ref().map(|ability| match ability.can {
-            Can::Yes => "yes",
-            Can::Partly(_) => "partly",
-            Can::No(_) => "no",
-        });
+        let words = client
+            .facts()
+            .abilities
+            .each_ref()
+            .map(|ability| match ability.can {
+                Can::Yes => "yes",
+                Can::Partly(_) => "partly",
+                Can::No(_) => "no",
+            });
         table.push_str(&format!("| {} | {} |\n", client.name(), words.join(" | ")));
     }
     table
@@ -27,7 +35,11 @@ pub fn limits() -> String {
                 Can::Partly(why) => ("partly", why),
                 Can::No(why) => ("no", why),
             };
-            table.push_str(&format!("| {} | {}: {word} | {why} |\n", client.name(), ability.what.short()));
+            table.push_str(&format!(
+                "| {} | {}: {word} | {why} |\n",
+                client.name(),
+                ability.what.short()
+            ));
         }
     }
     table

@@ -14,8 +14,15 @@ pub(super) struct Arguments {
 impl Arguments {
     /// Rejects unknown names: ignoring one would not do what the caller asked for.
     pub(super) fn new(tool: &Tool, given: Map<String, Value>) -> Result<Arguments> {
-        let known = tool.input_schema.get("properties").and_then(Value::as_object);
-        let known: Vec<&str> = known.into_iter().flat_map(Map::keys).map(String::as_str).collect();
+        let known = tool
+            .input_schema
+            .get("properties")
+            .and_then(Value::as_object);
+        let known: Vec<&str> = known
+            .into_iter()
+            .flat_map(Map::keys)
+            .map(String::as_str)
+            .collect();
         match given.keys().find(|name| !known.contains(&name.as_str())) {
             Some(name) => Err(unknown(&tool.name, name, &known)),
             None => Ok(Arguments { given }),
@@ -60,19 +67,32 @@ impl Arguments {
     /// At least one text.
     pub(super) fn needed_texts(&mut self, name: &str) -> Result<Vec<String>> {
         let texts = self.texts(name)?;
-        if texts.is_empty() { Err(missing(name)) } else { Ok(texts) }
+        if texts.is_empty() {
+            Err(missing(name))
+        } else {
+            Ok(texts)
+        }
     }
 
     /// A number within a range.
-    pub(super) fn number(&mut self, name: &str, within: RangeInclusive<f64>) -> Result<Option<f64>> {
-        let Some(value) = self.take(name) else { return Ok(None) };
+    pub(super) fn number(
+        &mut self,
+        name: &str,
+        within: RangeInclusive<f64>,
+    ) -> Result<Option<f64>> {
+        let Some(value) = self.take(name) else {
+            return Ok(None);
+        };
         let number = match &value {
             Value::Number(number) => number.as_f64(),
             Value::String(text) => text.trim().parse().ok(),
             _ => None,
         };
         let wanted = || format!("a number from {} to {}", within.start(), within.end());
-        number.filter(|number| within.contains(number)).map(Some).ok_or_else(|| wrong(name, &value, &wanted()))
+        number
+            .filter(|number| within.contains(number))
+            .map(Some)
+            .ok_or_else(|| wrong(name, &value, &wanted()))
     }
 
     /// True or false; false if missing.
@@ -87,12 +107,18 @@ impl Arguments {
 }
 
 fn missing(name: &str) -> Error {
-    Error::Usage { what: format!("{name} is missing"), cure: "it is required".into() }
+    Error::Usage {
+        what: format!("{name} is missing"),
+        cure: "it is required".into(),
+    }
 }
 
 fn wrong(name: &str, value: &Value, wanted: &str) -> Error {
     let value = quoted(&value.to_string());
-    Error::Usage { what: format!("{name} is {value}"), cure: format!("use {wanted}") }
+    Error::Usage {
+        what: format!("{name} is {value}"),
+        cure: format!("use {wanted}"),
+    }
 }
 
 fn unknown(tool: &str, name: &str, known: &[&str]) -> Error {
@@ -102,5 +128,8 @@ fn unknown(tool: &str, name: &str, known: &[&str]) -> Error {
         (true, true) => "it has no parameters".to_owned(),
         (true, false) => format!("its parameters are {}", known.join(", ")),
     };
-    Error::Usage { what: format!("{tool} has no parameter {}", quoted(name)), cure }
+    Error::Usage {
+        what: format!("{tool} has no parameter {}", quoted(name)),
+        cure,
+    }
 }

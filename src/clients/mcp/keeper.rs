@@ -19,8 +19,14 @@ pub(super) struct Keeper {
 pub(super) fn start(session: Arc<Session>) -> Result<Keeper> {
     let (end, ended) = channel();
     let keep = move || keep(&session, &ended);
-    let thread = std::thread::Builder::new().name("keeper".into()).spawn(keep).doing("start", "a thread")?;
-    Ok(Keeper { end: Some(end), thread: Some(thread) })
+    let thread = std::thread::Builder::new()
+        .name("keeper".into())
+        .spawn(keep)
+        .doing("start", "a thread")?;
+    Ok(Keeper {
+        end: Some(end),
+        thread: Some(thread),
+    })
 }
 
 fn keep(session: &Session, ended: &Receiver<()>) {
@@ -31,7 +37,10 @@ fn keep(session: &Session, ended: &Receiver<()>) {
         let room = session.room();
         room.iter().for_each(|room| session.renew_holds(room));
         match room {
-            Ok(room) if routing.as_ref().is_some_and(|(path, _)| path == room.dir.path()) => {}
+            Ok(room)
+                if routing
+                    .as_ref()
+                    .is_some_and(|(path, _)| path == room.dir.path()) => {}
             Ok(room) => routing = Some((room.dir.path().to_path_buf(), Routing::new(&room))),
             Err(_) => routing = None,
         }

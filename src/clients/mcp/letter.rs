@@ -41,7 +41,12 @@ impl Body {
         let of = whole.chars().count();
         let text: String = whole.chars().skip(from).take(most).collect();
         let to = from.min(of) + text.chars().count();
-        Body { text: sanitize::block(text.trim_end_matches('\n')).into_owned(), from, to, of }
+        Body {
+            text: sanitize::block(text.trim_end_matches('\n')).into_owned(),
+            from,
+            to,
+            of,
+        }
     }
 
     fn is_whole(&self) -> bool {
@@ -82,11 +87,23 @@ impl Letter {
         let attached = attachments(room, view, &mut body)?;
         letter.body = Body::cut(&body, part.from, part.most);
         letter.facts.extend(to(view).map(|to| ("to", to)));
-        letter.facts.extend(view.closed.map(|closed| ("closed", Value::from(closed))));
-        letter.facts.extend(view.requires_response.then(|| ("wants_answer", Value::Bool(true))));
-        letter.facts.extend((!attached.is_empty()).then(|| ("attached", json!(attached))));
-        let facts = view.facts().into_iter().filter(|(field, value)| says(field, value));
-        letter.facts.extend(facts.map(|(field, value)| (field, short(&value))));
+        letter
+            .facts
+            .extend(view.closed.map(|closed| ("closed", Value::from(closed))));
+        letter.facts.extend(
+            view.requires_response
+                .then(|| ("wants_answer", Value::Bool(true))),
+        );
+        letter
+            .facts
+            .extend((!attached.is_empty()).then(|| ("attached", json!(attached))));
+        let facts = view
+            .facts()
+            .into_iter()
+            .filter(|(field, value)| says(field, value));
+        letter
+            .facts
+            .extend(facts.map(|(field, value)| (field, short(&value))));
         Ok(letter)
     }
 
@@ -99,7 +116,10 @@ impl Letter {
     pub(super) fn text(&self) -> String {
         let mut text = match self.from.is_empty() {
             true => self.name.clone(),
-            false => format!("{} {} from {}, {}", self.name, self.kind, self.from, self.at),
+            false => format!(
+                "{} {} from {}, {}",
+                self.name, self.kind, self.from, self.at
+            ),
         };
         text.extend(self.age.iter().flat_map(|age| [", ", age]));
         if let Some(subject) = &self.subject {
@@ -108,7 +128,11 @@ impl Letter {
         for (word, value) in &self.facts {
             text += &match value {
                 Value::Bool(true) => format!("\n{}", word.replace('_', " ")),
-                value => format!("\n{}: {}", word.replace('_', " "), sanitize::line(&plain(value))),
+                value => format!(
+                    "\n{}: {}",
+                    word.replace('_', " "),
+                    sanitize::line(&plain(value))
+                ),
             };
         }
         for line in self.body.text.lines() {
@@ -119,7 +143,10 @@ impl Letter {
             let Body { from, to, of, .. } = self.body;
             text += &format!("\n[characters {from} to {to} of {of}");
             if to < of {
-                text += &format!(r#"; continue with fetch_inbox {{"id": "{}", "offset": {to}}}"#, self.name);
+                text += &format!(
+                    r#"; continue with fetch_inbox {{"id": "{}", "offset": {to}}}"#,
+                    self.name
+                );
             }
             text += "]";
         }
@@ -134,10 +161,20 @@ impl Letter {
             None => data.insert("id".into(), json!(self.name)),
         };
         let fields = [("at", &self.at), ("from", &self.from), ("type", &self.kind)];
-        let fields = fields.into_iter().chain(self.subject.as_ref().map(|subject| ("subject", subject)));
-        data.extend(fields.filter(|(_, text)| !text.is_empty()).map(|(field, text)| (field.into(), json!(text))));
+        let fields = fields
+            .into_iter()
+            .chain(self.subject.as_ref().map(|subject| ("subject", subject)));
+        data.extend(
+            fields
+                .filter(|(_, text)| !text.is_empty())
+                .map(|(field, text)| (field.into(), json!(text))),
+        );
         data.extend(self.age.iter().map(|age| ("age".to_owned(), json!(age))));
-        data.extend(self.facts.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        data.extend(
+            self.facts
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), value.clone())),
+        );
         if !self.body.text.is_empty() {
             data.insert("body".into(), json!(self.body.text));
         }
@@ -159,7 +196,10 @@ fn to(view: &View<'_>) -> Option<Value> {
         return Some(json!(view.recipients(NAMES)));
     }
     let fields = view.fields?;
-    fields.get("addressed_to").filter(|to| fields.get("to") != Some(to)).map(short)
+    fields
+        .get("addressed_to")
+        .filter(|to| fields.get("to") != Some(to))
+        .map(short)
 }
 
 /// Does this field add information to the result?
@@ -183,10 +223,14 @@ fn attachments(room: &Room, view: &View<'_>, body: &mut String) -> Result<Vec<St
                 if context.is_none() {
                     context = Some(files::context(room, &room.settings()?));
                 }
-                let context = context.iter().map(|context| format!("{}/{path}", context.display()));
+                let context = context
+                    .iter()
+                    .map(|context| format!("{}/{path}", context.display()));
                 paths.extend(context.map(|path| sanitize::line(&path).into_owned()));
             }
-            Attachment::Text(name, content) => *body += &format!("\n\n--- {}\n{content}", sanitize::line(name)),
+            Attachment::Text(name, content) => {
+                *body += &format!("\n\n--- {}\n{content}", sanitize::line(name))
+            }
         }
     }
     Ok(paths)
@@ -207,9 +251,10 @@ fn shown(value: &Value) -> Value {
     match value {
         Value::String(text) => Value::from(sanitize::line(text).into_owned()),
         Value::Array(items) => items.iter().map(shown).collect(),
-        Value::Object(fields) => {
-            fields.iter().map(|(field, value)| (sanitize::line(field).into_owned(), shown(value))).collect()
-        }
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(field, value)| (sanitize::line(field).into_owned(), shown(value)))
+            .collect(),
         other => other.clone(),
     }
 }

@@ -40,21 +40,31 @@ pub struct Options {
 
 /// Serves until standard input ends or a signal comes. Delivers mail meanwhile, if no router runs.
 pub fn serve(options: Options) -> Result<()> {
-    let session = Arc::new(Session::new(options.room, options.from, Caller::of_server()?));
+    let session = Arc::new(Session::new(
+        options.room,
+        options.from,
+        Caller::of_server()?,
+    ));
     let (ending, ended) = watch::channel(false);
     let asked = ending.clone();
     machine::at_signals(move || asked.send_replace(true))?;
     let receipts = Arc::new(Receipts::default());
     session.begin();
     let keeper = keeper::start(session.clone())?;
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(limits::TOOL_THREADS).build();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(limits::TOOL_THREADS)
+        .build();
     let runtime = runtime.doing("start", "the runtime of the MCP server")?;
     let served = runtime.block_on(async {
         let wire = wire::Wire::new(receipts.clone(), ending);
         let server = Server::new(session.clone(), receipts, ended, options.text);
         match server.serve(wire).await {
-            Ok(running) => running.waiting().await.map(drop).map_err(|e| broken(&e.to_string())),
+            Ok(running) => running
+                .waiting()
+                .await
+                .map(drop)
+                .map_err(|e| broken(&e.to_string())),
             // A client that ends before its first request is no error.
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
             Err(e) => Err(broken(&e.to_string())),

@@ -78,7 +78,9 @@ impl Receipts {
     /// A request came. Mail for an earlier request with the same id can no longer be sent.
     pub(super) fn came(&self, request: &RequestId) -> Instant {
         let mut state = self.state();
-        state.open.retain(|handover| handover.written != Written::NotYet || handover.request != *request);
+        state
+            .open
+            .retain(|handover| handover.written != Written::NotYet || handover.request != *request);
         state.tick()
     }
 
@@ -86,7 +88,10 @@ impl Receipts {
     /// as not told.
     pub(super) fn lost(&self, request: &RequestId) {
         let mut state = self.state();
-        let lost: Vec<Handover> = state.open.extract_if(.., |handover| handover.request == *request).collect();
+        let lost: Vec<Handover> = state
+            .open
+            .extract_if(.., |handover| handover.request == *request)
+            .collect();
         drop(state);
         self.changed.notify_all();
         for handover in lost {
@@ -97,7 +102,13 @@ impl Receipts {
     }
 
     /// Adds mail to the response to a request.
-    pub(super) fn hand(&self, request: &RequestId, room: &Room, agent: &str, mails: Vec<Handed>) -> Result<()> {
+    pub(super) fn hand(
+        &self,
+        request: &RequestId,
+        room: &Room,
+        agent: &str,
+        mails: Vec<Handed>,
+    ) -> Result<()> {
         let mut news = Vec::new();
         for mail in &mails {
             if !announce::is_announced(room, agent, &mail.file)? {
@@ -105,7 +116,14 @@ impl Receipts {
             }
         }
         let (request, room, agent) = (request.clone(), room.clone(), agent.to_owned());
-        self.state().open.push(Handover { request, room, agent, mails, news, written: Written::NotYet });
+        self.state().open.push(Handover {
+            request,
+            room,
+            agent,
+            mails,
+            news,
+            written: Written::NotYet,
+        });
         Ok(())
     }
 
@@ -113,14 +131,23 @@ impl Receipts {
     pub(super) fn writing(&self, request: &RequestId) {
         let mut state = self.state();
         let now = state.tick();
-        let handover = state.open.iter_mut().rfind(|handover| handover.request == *request);
-        handover.into_iter().for_each(|handover| handover.written = Written::Since(now));
+        let handover = state
+            .open
+            .iter_mut()
+            .rfind(|handover| handover.request == *request);
+        handover
+            .into_iter()
+            .for_each(|handover| handover.written = Written::Since(now));
     }
 
     /// The response was written.
     pub(super) fn written(&self, request: &RequestId) {
         let mut state = self.state();
-        for handover in state.open.iter_mut().filter(|handover| handover.request == *request) {
+        for handover in state
+            .open
+            .iter_mut()
+            .filter(|handover| handover.request == *request)
+        {
             if let Written::Since(began) = handover.written {
                 handover.written = Written::At(began);
             }
@@ -134,19 +161,33 @@ impl Receipts {
             let began = |handover: &Handover| matches!(handover.written, Written::Since(began) if began < came);
             state.open.iter().any(began)
         };
-        let waited = self.changed.wait_timeout_while(self.state(), PATIENCE, is_unclear);
+        let waited = self
+            .changed
+            .wait_timeout_while(self.state(), PATIENCE, is_unclear);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         let is_received = |handover: &mut Handover| matches!(handover.written, Written::At(began) if began < came);
         let received: Vec<Handover> = state.open.extract_if(.., is_received).collect();
         drop(state);
-        received.iter().try_for_each(|handover| mark(&handover.room, &handover.agent, &handover.mails))
+        received
+            .iter()
+            .try_for_each(|handover| mark(&handover.room, &handover.agent, &handover.mails))
     }
 
     /// The client names a message, so it has received it. The message is marked as read if it was handed over.
-    pub(super) fn spoken_of(&self, room: &Room, agent: &str, message: &LoggedMessage) -> Result<()> {
+    pub(super) fn spoken_of(
+        &self,
+        room: &Room,
+        agent: &str,
+        message: &LoggedMessage,
+    ) -> Result<()> {
         let is_meant = |mail: &Handed| mail.id == message.id && *mail.from == *message.from;
         let mut meant = Vec::new();
-        for handover in self.state().open.iter_mut().filter(|handover| handover.agent == agent) {
+        for handover in self
+            .state()
+            .open
+            .iter_mut()
+            .filter(|handover| handover.agent == agent)
+        {
             meant.extend(handover.mails.extract_if(.., |mail| is_meant(mail)));
         }
         mark(room, agent, &meant)
@@ -170,8 +211,14 @@ mod tests {
         room.dir.make("inbox/bob").expect("an inbox");
         room.dir.replace("inbox/bob/x.json", b"{}").expect("a file");
         let receipts = Receipts::default();
-        let mail = Handed { file: "x.json".into(), from: "alice".into(), id: "x".into() };
-        receipts.hand(&RequestId::Number(request), &room, "bob", vec![mail]).expect("a handover");
+        let mail = Handed {
+            file: "x.json".into(),
+            from: "alice".into(),
+            id: "x".into(),
+        };
+        receipts
+            .hand(&RequestId::Number(request), &room, "bob", vec![mail])
+            .expect("a handover");
         (directory, room, receipts)
     }
 
@@ -187,7 +234,9 @@ mod tests {
         receipts.written(&RequestId::Number(1));
         receipts.received_before(at_once).expect("it works");
         assert_eq!(unread(&room), 1);
-        receipts.received_before(receipts.came(&RequestId::Number(3))).expect("it works");
+        receipts
+            .received_before(receipts.came(&RequestId::Number(3)))
+            .expect("it works");
         assert_eq!(unread(&room), 0);
     }
 
@@ -206,19 +255,25 @@ mod tests {
     #[test]
     fn what_was_never_written_or_was_lost_stays_unread() {
         let (_directory, room, receipts) = handed(1);
-        receipts.received_before(receipts.came(&RequestId::Number(2))).expect("it works");
+        receipts
+            .received_before(receipts.came(&RequestId::Number(2)))
+            .expect("it works");
         // The same id again: the first response can't come any more.
         let again = receipts.came(&RequestId::Number(1));
         receipts.writing(&RequestId::Number(1));
         receipts.written(&RequestId::Number(1));
         receipts.received_before(again).expect("it works");
-        receipts.received_before(receipts.came(&RequestId::Number(3))).expect("it works");
+        receipts
+            .received_before(receipts.came(&RequestId::Number(3)))
+            .expect("it works");
         assert_eq!(unread(&room), 1);
         let (_directory, room, receipts) = handed(4);
         receipts.writing(&RequestId::Number(4));
         receipts.written(&RequestId::Number(4));
         receipts.lost(&RequestId::Number(4));
-        receipts.received_before(receipts.came(&RequestId::Number(5))).expect("it works");
+        receipts
+            .received_before(receipts.came(&RequestId::Number(5)))
+            .expect("it works");
         assert_eq!(unread(&room), 1);
     }
 }

@@ -10,9 +10,9 @@ use crate::base::error::{Error, nearest};
 use crate::base::{limits, sanitize};
 use crate::room::sessions::Caller;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest, CustomResult, ErrorCode,
-    ErrorData, Implementation, ListToolsResult, PaginatedRequestParams, RequestMetaObject, ServerCapabilities,
-    ServerConfig, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
+    CustomResult, ErrorCode, ErrorData, Implementation, ListToolsResult, PaginatedRequestParams,
+    RequestMetaObject, ServerCapabilities, ServerConfig, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -22,12 +22,12 @@ use tokio::sync::{Semaphore, watch};
 /// The tool whose calls wait.
 const WAITING: &str = "wait_for_message";
 
-const INSTRUCTIONS: &str =
-    "Mail between agents and with the human. Name messages by #seq. Use wait_for_message instead of polling.";
+const INSTRUCTIONS: &str = "Mail between agents and with the human. Name messages by #seq. Use wait_for_message instead of polling.";
 
 /// The model reads this list in every conversation, so a test limits its size.
-static TOOLS: LazyLock<Vec<Tool>> =
-    LazyLock::new(|| serde_json::from_str(include_str!("tools.json")).expect("a file of this crate"));
+static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("tools.json")).expect("a file of this crate")
+});
 
 /// The names of the tools.
 pub(in crate::clients) fn tool_names() -> impl Iterator<Item = &'static str> {
@@ -51,12 +51,22 @@ impl Server {
         ended: watch::Receiver<bool>,
         text: bool,
     ) -> Server {
-        Server { session, receipts, ended, text, waits: Arc::new(Semaphore::new(limits::TOOL_WAITS)) }
+        Server {
+            session,
+            receipts,
+            ended,
+            text,
+            waits: Arc::new(Semaphore::new(limits::TOOL_WAITS)),
+        }
     }
 
     /// A session that has a name is not asked to register.
     fn instructions(&self) -> String {
-        let known = self.session.room().ok().and_then(|room| self.session.known(&room));
+        let known = self
+            .session
+            .room()
+            .ok()
+            .and_then(|room| self.session.known(&room));
         match known {
             Some(name) => format!("{INSTRUCTIONS} You are {name}."),
             None => format!("{INSTRUCTIONS} Call register_agent first."),
@@ -94,11 +104,22 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
         let wanted = match request.method.as_str() {
-            "tools/call" => "an object with `name`, and with `arguments`, an object, where the tool takes any",
+            "tools/call" => {
+                "an object with `name`, and with `arguments`, an object, where the tool takes any"
+            }
             "tools/list" | "ping" => "an object",
-            _ => return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)),
+            _ => {
+                return Err(ErrorData::new(
+                    ErrorCode::METHOD_NOT_FOUND,
+                    request.method,
+                    None,
+                ));
+            }
         };
-        let what = format!("the params of {} are invalid; give {wanted}", request.method);
+        let what = format!(
+            "the params of {} are invalid; give {wanted}",
+            request.method
+        );
         Err(ErrorData::invalid_params(what, None))
     }
 
@@ -110,10 +131,20 @@ impl ServerHandler for Server {
         let Some(tool) = TOOLS.iter().find(|tool| tool.name == request.name) else {
             return Err(unknown(&request.name));
         };
-        let came = context.extensions.get::<Came>().copied().unwrap_or_default().0;
+        let came = context
+            .extensions
+            .get::<Came>()
+            .copied()
+            .unwrap_or_default()
+            .0;
         // Each waiting call occupies a thread, so their number is limited.
         let place = match tool.name == WAITING {
-            true => Some(self.waits.clone().try_acquire_owned().map_err(|_| too_many())),
+            true => Some(
+                self.waits
+                    .clone()
+                    .try_acquire_owned()
+                    .map_err(|_| too_many()),
+            ),
             false => None,
         };
         let place = match place.transpose() {
@@ -121,7 +152,8 @@ impl ServerHandler for Server {
             Err(e) => return Ok(error(&e.to_string()).into()),
         };
         let stop = Arc::new(Stop::default());
-        let session = of_codex(&context.meta).map_or_else(|| self.session.clone(), |of| Arc::new(self.session.of(of)));
+        let session = of_codex(&context.meta)
+            .map_or_else(|| self.session.clone(), |of| Arc::new(self.session.of(of)));
         let (receipts, asked, caller) = (self.receipts.clone(), stop.clone(), session.clone());
         let id = context.id.clone();
         let call = move || {
@@ -130,7 +162,14 @@ impl ServerHandler for Server {
             let request = id;
             calls::call(
                 &tool.name,
-                Call { session: &session, receipts: &receipts, request, came, stop: &asked, arguments },
+                Call {
+                    session: &session,
+                    receipts: &receipts,
+                    request,
+                    came,
+                    stop: &asked,
+                    arguments,
+                },
             )
         };
         let mut task = tokio::task::spawn_blocking(call);
@@ -154,15 +193,25 @@ impl ServerHandler for Server {
 
 /// The session of a call from Codex, whose sessions share one process.
 fn of_codex(meta: &RequestMetaObject) -> Option<Caller> {
-    let session = meta.get("sessionId").filter(|_| meta.contains_key("x-codex-turn-metadata"))?.as_str()?;
+    let session = meta
+        .get("sessionId")
+        .filter(|_| meta.contains_key("x-codex-turn-metadata"))?
+        .as_str()?;
     Caller::codex(session).ok()
 }
 
 /// The result, with the name that the session was given for the call.
 fn with_name(mut shown: Shown, name: Option<String>) -> Shown {
     if let Some(name) = name {
-        shown.text = format!("you are {name}; register_agent changes it\n\n{}", shown.text);
-        shown.data.as_object_mut().iter_mut().for_each(|data| drop(data.insert("you".into(), name.clone().into())));
+        shown.text = format!(
+            "you are {name}; register_agent changes it\n\n{}",
+            shown.text
+        );
+        shown
+            .data
+            .as_object_mut()
+            .iter_mut()
+            .for_each(|data| drop(data.insert("you".into(), name.clone().into())));
     }
     shown
 }
@@ -173,13 +222,16 @@ async fn end(mut ended: watch::Receiver<bool>) {
 
 /// What the model can mend is told to the model; the protocol's own errors may stay with the client.
 fn error(what: &str) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(words::of_tools(&sanitize::block(what)))])
+    CallToolResult::error(vec![ContentBlock::text(words::of_tools(&sanitize::block(
+        what,
+    )))])
 }
 
 fn too_many() -> Error {
     Error::Busy {
         what: format!("{} calls of {WAITING} wait already", limits::TOOL_WAITS),
-        cure: "one call can wait for several senders and types; call again once others have ended".into(),
+        cure: "one call can wait for several senders and types; call again once others have ended"
+            .into(),
     }
 }
 
@@ -190,6 +242,9 @@ fn unknown(name: &str) -> ErrorData {
         true => format!("there are {}", names.collect::<Vec<_>>().join(", ")),
         false => format!("did you mean {}?", near.join(" or ")),
     };
-    let what = Error::NotFound { what: format!("there is no tool {}", crate::message::address::quoted(name)), cure };
+    let what = Error::NotFound {
+        what: format!("there is no tool {}", crate::message::address::quoted(name)),
+        cure,
+    };
     ErrorData::invalid_params(words::of_tools(&what.to_string()), None)
 }

@@ -44,7 +44,12 @@ impl Session {
             asked,
             from,
             noticed: AtomicBool::new(false),
-            state: Mutex::new(State { caller, agent: None, news: None, chosen: None }),
+            state: Mutex::new(State {
+                caller,
+                agent: None,
+                news: None,
+                chosen: None,
+            }),
             holds: Holds::default(),
         }
     }
@@ -56,13 +61,19 @@ impl Session {
     /// Another session of the same client, which names its session with each call.
     pub(super) fn of(&self, caller: Caller) -> Session {
         let holds = self.holds.clone();
-        Session { holds, ..Session::new(self.asked.clone(), self.from.clone(), caller) }
+        Session {
+            holds,
+            ..Session::new(self.asked.clone(), self.from.clone(), caller)
+        }
     }
 
     /// Holds the agent of a call for its session. A failure is not an error of the call.
     fn hold(&self, room: &Room, agent: &str, caller: &Caller) {
         let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((.., hold)) = holds.iter_mut().find(|(of, held, _)| of == caller && held == agent) {
+        if let Some((.., hold)) = holds
+            .iter_mut()
+            .find(|(of, held, _)| of == caller && held == agent)
+        {
             return hold.renew(room);
         }
         holds.retain(|(of, _, _)| of != caller);
@@ -75,7 +86,9 @@ impl Session {
     /// The client has closed the connection: the holds stay as a sign that its sessions ended.
     pub(super) fn ended(&self) {
         let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
-        holds.drain(..).for_each(|(.., mut hold)| hold.leave(Stamp::now()));
+        holds
+            .drain(..)
+            .for_each(|(.., mut hold)| hold.leave(Stamp::now()));
     }
 
     /// Takes again the holds whose files were removed.
@@ -87,7 +100,10 @@ impl Session {
     /// The room, searched for each time: it may be created while the server runs.
     pub(super) fn room(&self) -> Result<Room> {
         let found = room::find_room(self.asked.as_deref(), &self.from)?;
-        if let Some(notice) = found.notice().filter(|_| !self.noticed.swap(true, Ordering::Relaxed)) {
+        if let Some(notice) = found
+            .notice()
+            .filter(|_| !self.noticed.swap(true, Ordering::Relaxed))
+        {
             tracing::warn!("{notice}");
         }
         Room::open(&found.path)
@@ -96,7 +112,9 @@ impl Session {
     /// Takes the lease of the agent that the environment names, before the first call.
     pub(super) fn begin(&self) {
         let is_known = self.state().caller.is_known();
-        let named = identity::named(None).filter(|_| is_known).and_then(|_| self.room().ok());
+        let named = identity::named(None)
+            .filter(|_| is_known)
+            .and_then(|_| self.room().ok());
         if let Some(Err(e)) = named.map(|room| self.agent(&room, "start")) {
             tracing::warn!("{e}");
         }
@@ -111,21 +129,30 @@ impl Session {
         };
         let registry = room.registry()?;
         let agent = who.in_registry(&registry).map_err(|e| match e {
-            Error::NotFound { what, cure } => {
-                Error::NotFound { what, cure: format!("{cure}, or call register_agent with a role") }
-            }
+            Error::NotFound { what, cure } => Error::NotFound {
+                what,
+                cure: format!("{cure}, or call register_agent with a role"),
+            },
             e => e,
         })?;
         state.follow(sessions::of(room, &agent.id)?.as_ref());
         if !state.caller.is_known() {
             // Without a session there is no lease. The environment alone names the agent.
-            return Ok(Who { name: agent.id.to_string(), source: who.source });
+            return Ok(Who {
+                name: agent.id.to_string(),
+                source: who.source,
+            });
         }
         match sessions::bind(room, &agent.id, &state.caller, Takeover::Free, tool) {
             Err(e @ Error::Busy { .. }) => {
                 // The server was installed for one session, and this is a second one.
                 let is_installed = who.source != identity::THE_SESSION;
-                let given = if is_installed { state.given(room)? } else { None }.ok_or(e)?;
+                let given = if is_installed {
+                    state.given(room)?
+                } else {
+                    None
+                }
+                .ok_or(e)?;
                 self.hold(room, &given.name, &state.caller);
                 state.agent = Some(given.name.clone());
                 return Ok(given);
@@ -135,7 +162,10 @@ impl Session {
             Ok(_) => self.hold(room, &agent.id, &state.caller),
         }
         state.agent = Some(agent.id.to_string());
-        Ok(Who { name: agent.id.to_string(), source: who.source })
+        Ok(Who {
+            name: agent.id.to_string(),
+            source: who.source,
+        })
     }
 
     /// The name that the client was given in this call.
@@ -146,7 +176,12 @@ impl Session {
     /// The agent of the client, if it is known.
     pub(super) fn known(&self, room: &Room) -> Option<String> {
         let who = self.state().who(room).ok()?;
-        Some(who?.in_registry(&room.registry().ok()?).ok()?.id.to_string())
+        Some(
+            who?.in_registry(&room.registry().ok()?)
+                .ok()?
+                .id
+                .to_string(),
+        )
     }
 
     /// Registers the client as an agent that no other live session has.
@@ -165,7 +200,9 @@ impl Session {
         }
         let mut state = self.state();
         let caller = match session {
-            Some(id) if state.caller.session.as_ref() != Some(&id) => Caller::here(&state.caller.client, Some(id))?,
+            Some(id) if state.caller.session.as_ref() != Some(&id) => {
+                Caller::here(&state.caller.client, Some(id))?
+            }
             _ => state.caller.clone(),
         };
         let joined = join::join(room, name, role, &caller, Takeover::Free)?;
@@ -182,36 +219,60 @@ impl State {
         // What the session itself has said counts before the name that the server was set up with. But one whose client
         // says nothing of its sessions may be one of several below one process.
         if let Some(who) = identity::named(None) {
-            let said = ours.filter(|lease| lease.joined && lease.client != CLIENT).map(|lease| lease.agent);
+            let said = ours
+                .filter(|lease| lease.joined && lease.client != CLIENT)
+                .map(|lease| lease.agent);
             let said = said.or_else(|| self.chosen.clone());
-            return Ok(Some(said.map_or(who, |name| Who { name, source: identity::THE_SESSION })));
+            return Ok(Some(said.map_or(who, |name| Who {
+                name,
+                source: identity::THE_SESSION,
+            })));
         }
         let lease = match (ours, &self.agent) {
             // The environment may name another session than the one that hooks and commands speak of.
-            (None, None) => sessions::before(room, &self.caller)?.filter(|lease| lease.client == self.caller.client),
+            (None, None) => sessions::before(room, &self.caller)?
+                .filter(|lease| lease.client == self.caller.client),
             (lease, _) => lease,
         };
         // What the client's hooks or the person say of the session counts. But a program that runs several agents, each
         // with a server like this one, looks like one session: they leave each other's agents alone.
-        let said = lease.as_ref().filter(|lease| lease.client != CLIENT).map(|lease| lease.agent.clone());
-        let name = said.or_else(|| self.agent.clone()).or_else(|| lease.map(|lease| lease.agent));
-        Ok(name.map(|name| Who { name, source: identity::THE_SESSION }))
+        let said = lease
+            .as_ref()
+            .filter(|lease| lease.client != CLIENT)
+            .map(|lease| lease.agent.clone());
+        let name = said
+            .or_else(|| self.agent.clone())
+            .or_else(|| lease.map(|lease| lease.agent));
+        Ok(name.map(|name| Who {
+            name,
+            source: identity::THE_SESSION,
+        }))
     }
 
     /// A name for a session without one, if its client gave it an id.
     fn given(&mut self, room: &Room) -> Result<Option<Who>> {
         let lease = name::give(room, &self.caller, None)?;
         self.news = lease.as_ref().map(|lease| lease.agent.clone());
-        Ok(lease.map(|lease| Who { name: lease.agent, source: identity::THE_SESSION }))
+        Ok(lease.map(|lease| Who {
+            name: lease.agent,
+            source: identity::THE_SESSION,
+        }))
     }
 
     /// A client may go on under another id, as when its conversation is cleared, while its server stays: then the lease
     /// that was this server's has the new id, and the same process. Or it began under another id than the environment
     /// says, as when it takes up an older conversation: then its hooks know better.
     fn follow(&mut self, lease: Option<&Lease>) {
-        let known = |lease: &Lease| self.agent.as_ref().map_or(lease.client != CLIENT, |agent| *agent == lease.agent);
+        let known = |lease: &Lease| {
+            self.agent
+                .as_ref()
+                .map_or(lease.client != CLIENT, |agent| *agent == lease.agent)
+        };
         let ours = |lease: &&Lease| lease.process == self.caller.process && known(lease);
-        if let Some(lease) = lease.filter(ours).filter(|lease| lease.process.is_some() && lease.session.is_some()) {
+        if let Some(lease) = lease
+            .filter(ours)
+            .filter(|lease| lease.process.is_some() && lease.session.is_some())
+        {
             self.caller.session = self.caller.session.take().and(lease.session.clone());
         }
     }
@@ -220,6 +281,7 @@ impl State {
 fn unbound() -> Error {
     Error::Usage {
         what: "cannot identify you: no agent name is known for this session".into(),
-        cure: r#"call register_agent {"name": "<your name>", "role": "<what you do>"} first"#.into(),
+        cure: r#"call register_agent {"name": "<your name>", "role": "<what you do>"} first"#
+            .into(),
     }
 }

@@ -27,7 +27,12 @@ impl Wire {
     pub(super) fn new(receipts: Arc<Receipts>, ending: watch::Sender<bool>) -> Wire {
         let (input, output) = stdio();
         let ended = ending.subscribe();
-        Wire { inner: AsyncRwTransport::new_server(input, output), receipts, ending, ended }
+        Wire {
+            inner: AsyncRwTransport::new_server(input, output),
+            receipts,
+            ending,
+            ended,
+        }
     }
 }
 
@@ -42,7 +47,9 @@ impl Transport<RoleServer> for Wire {
             JsonRpcMessage::Response(response) => Some(response.id.clone()),
             _ => None,
         };
-        answered.iter().for_each(|request| self.receipts.writing(request));
+        answered
+            .iter()
+            .for_each(|request| self.receipts.writing(request));
         let (sending, receipts) = (self.inner.send(item), self.receipts.clone());
         async move {
             let sent = sending.await;
@@ -68,8 +75,14 @@ impl Transport<RoleServer> for Wire {
                 request.request.extensions_mut().insert(came);
             }
             Some(JsonRpcMessage::Notification(notification)) => {
-                if let ClientNotification::CancelledNotification(cancelled) = &notification.notification {
-                    cancelled.params.request_id.iter().for_each(|request| self.receipts.lost(request));
+                if let ClientNotification::CancelledNotification(cancelled) =
+                    &notification.notification
+                {
+                    cancelled
+                        .params
+                        .request_id
+                        .iter()
+                        .for_each(|request| self.receipts.lost(request));
                 }
             }
             Some(_) => {}

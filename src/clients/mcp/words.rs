@@ -30,8 +30,12 @@ const TOOLS: [(&str, &str); 21] = [
 pub(super) fn of_tools(text: &str) -> String {
     let (mut done, mut rest) = (String::new(), text);
     while let Some((before, after)) = rest.split_once("`mailbag ") {
-        let Some((command, behind)) = after.split_once('`') else { break };
-        let (lead, is_asked) = before.strip_suffix("run ").map_or((before, false), |lead| (lead, true));
+        let Some((command, behind)) = after.split_once('`') else {
+            break;
+        };
+        let (lead, is_asked) = before
+            .strip_suffix("run ")
+            .map_or((before, false), |lead| (lead, true));
         done += &match tool(command) {
             Some(tool) if is_asked => format!("{lead}call {tool}"),
             Some(tool) => format!("{lead}{tool}"),
@@ -46,8 +50,15 @@ pub(super) fn of_tools(text: &str) -> String {
 }
 
 fn tool(command: &str) -> Option<&'static str> {
-    let is_it = |name: &str| command.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
-    TOOLS.iter().find(|(name, _)| is_it(name)).map(|(_, tool)| *tool)
+    let is_it = |name: &str| {
+        command
+            .strip_prefix(name)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
+    };
+    TOOLS
+        .iter()
+        .find(|(name, _)| is_it(name))
+        .map(|(_, tool)| *tool)
 }
 
 #[cfg(test)]
@@ -57,13 +68,34 @@ mod tests {
     #[test]
     fn a_command_becomes_a_tool_or_is_left_to_the_human() {
         for (error, wanted) in [
-            ("no agent is called x; run `mailbag agent list`", "no agent is called x; call list_agents"),
-            ("it is bob's; `mailbag handoff` gives it", "it is bob's; claim_work gives it"),
-            ("there is no room; run `mailbag init`", "there is no room; ask the human to run `mailbag init`"),
-            ("a person can run `mailbag trust .`", "a person can run `mailbag trust .`"),
-            ("`mailbag status` shows why", "`mailbag status` (for the human) shows why"),
-            ("`mailbag claimsx` and `mailbag read 2`", "`mailbag claimsx` (for the human) and fetch_inbox"),
-            ("no command here, and `mailbag read", "no command here, and `mailbag read"),
+            (
+                "no agent is called x; run `mailbag agent list`",
+                "no agent is called x; call list_agents",
+            ),
+            (
+                "it is bob's; `mailbag handoff` gives it",
+                "it is bob's; claim_work gives it",
+            ),
+            (
+                "there is no room; run `mailbag init`",
+                "there is no room; ask the human to run `mailbag init`",
+            ),
+            (
+                "a person can run `mailbag trust .`",
+                "a person can run `mailbag trust .`",
+            ),
+            (
+                "`mailbag status` shows why",
+                "`mailbag status` (for the human) shows why",
+            ),
+            (
+                "`mailbag claimsx` and `mailbag read 2`",
+                "`mailbag claimsx` (for the human) and fetch_inbox",
+            ),
+            (
+                "no command here, and `mailbag read",
+                "no command here, and `mailbag read",
+            ),
         ] {
             assert_eq!(of_tools(error), wanted);
         }

@@ -8,11 +8,22 @@ use crate::room::sessions::{self, IDLE};
 use std::time::{Duration, Instant};
 
 /// The command that sends a message to a session.
-pub(in crate::clients) const ARGV: [&str; 6] = ["codex", "queue", "--thread", "{session}", "--message", "{text}"];
+pub(in crate::clients) const ARGV: [&str; 6] = [
+    "codex",
+    "queue",
+    "--thread",
+    "{session}",
+    "--message",
+    "{text}",
+];
 
 /// Returns true for such a command.
 pub(super) fn is_queue(argv: &[String]) -> bool {
-    argv.iter().zip(&ARGV[..2]).filter(|(word, known)| *word == **known).count() == 2
+    argv.iter()
+        .zip(&ARGV[..2])
+        .filter(|(word, known)| *word == **known)
+        .count()
+        == 2
 }
 
 /// Runs the command, and waits until the session shows that it has the message.
@@ -30,7 +41,11 @@ pub(in crate::clients) fn queue(
 
 /// The last call of the agent's session, apart from its background process.
 fn last_call(room: &Room, agent: &str) -> Option<String> {
-    sessions::of(room, agent).ok().flatten().filter(|lease| lease.event != IDLE).map(|lease| lease.last)
+    sessions::of(room, agent)
+        .ok()
+        .flatten()
+        .filter(|lease| lease.event != IDLE)
+        .map(|lease| lease.last)
 }
 
 /// The result of the command. It fails if the session calls no hook after it, because then Codex holds the message.
@@ -42,7 +57,14 @@ fn confirm(ran: Ran, room: &Room, agent: &str, before: Option<&str>) -> Ran {
         }
         std::thread::sleep(limits::WAKE_QUIET);
     }
-    if ran.is_well() { Ran { outcome: held().to_string(), output: String::new() } } else { ran }
+    if ran.is_well() {
+        Ran {
+            outcome: held().to_string(),
+            output: String::new(),
+        }
+    } else {
+        ran
+    }
 }
 
 /// The reason why the session is not woken.

@@ -19,13 +19,22 @@ pub struct Company {
 impl Company {
     /// Wakes agents of this room, if there is one.
     pub fn new(wakes: Option<Room>, ready: fn(&Ready)) -> Company {
-        Company { wakes, waker: None, ready }
+        Company {
+            wakes,
+            waker: None,
+            ready,
+        }
     }
 }
 
 impl Onlooker for Company {
     fn ready(&mut self, ready: &Ready, router: Caller) {
-        match self.wakes.as_ref().map(|room| Waker::start(room, router)).transpose() {
+        match self
+            .wakes
+            .as_ref()
+            .map(|room| Waker::start(room, router))
+            .transpose()
+        {
             Ok(waker) => self.waker = waker,
             Err(e) => tracing::warn!("no agent is woken: {e}"),
         }

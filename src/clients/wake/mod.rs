@@ -25,8 +25,15 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Events after which an agent is idle.
-const RESTING: [&str; 7] =
-    ["Stop", "StopFailure", "AfterAgent", "SessionEnd", sessions::INTERRUPT, sessions::JOIN, sessions::IDLE];
+const RESTING: [&str; 7] = [
+    "Stop",
+    "StopFailure",
+    "AfterAgent",
+    "SessionEnd",
+    sessions::INTERRUPT,
+    sessions::JOIN,
+    sessions::IDLE,
+];
 /// Events at which a session or its MCP server starts and waits for the first prompt.
 const STARTING: [&str; 2] = ["SessionStart", "start"];
 
@@ -56,10 +63,22 @@ impl Waker {
         let (noted, steps) = channel();
         let notes = Notes { noted, router };
         let (due, woken) = (BTreeMap::new(), BTreeMap::new());
-        let scheduler = Scheduler { room: room.clone(), news: news.clone(), notes, due, woken };
-        let thread = std::thread::Builder::new().name("waker".into()).spawn(move || scheduler.watch(&heard));
+        let scheduler = Scheduler {
+            room: room.clone(),
+            news: news.clone(),
+            notes,
+            due,
+            woken,
+        };
+        let thread = std::thread::Builder::new()
+            .name("waker".into())
+            .spawn(move || scheduler.watch(&heard));
         let thread = thread.doing("start a waker for", room.dir.path())?;
-        Ok(Waker { news: Some(news), steps, thread: Some(thread) })
+        Ok(Waker {
+            news: Some(news),
+            steps,
+            thread: Some(thread),
+        })
     }
 
     /// Reports new mail for agents that a program wakes.
@@ -106,7 +125,12 @@ struct Notes {
 impl Notes {
     fn add(&self, step: WakeStep, agent: &Arc<str>, seqs: &[u64], why: Option<String>) {
         // Fails only if the router has ended.
-        let _ = self.noted.send(Waking { step, agent: agent.clone(), seqs: seqs.to_vec(), why });
+        let _ = self.noted.send(Waking {
+            step,
+            agent: agent.clone(),
+            seqs: seqs.to_vec(),
+            why,
+        });
         self.router.call(router::watcher::Wake::Called);
     }
 }
@@ -141,11 +165,14 @@ impl Woken {
             return limits::WAKE_COALESCE;
         }
         let now = Instant::now();
-        let within = |at: &Instant, times: u32| now.duration_since(*at) < every.saturating_mul(times);
+        let within =
+            |at: &Instant, times: u32| now.duration_since(*at) < every.saturating_mul(times);
         self.at.retain(|at| within(at, limits::WAKE_ANSWERS));
         let is_few = self.at.len() < limits::WAKE_ANSWERS as usize;
         match self.at.back() {
-            Some(last) if within(last, 1) && !(continues && is_few) => every - now.duration_since(*last),
+            Some(last) if within(last, 1) && !(continues && is_few) => {
+                every - now.duration_since(*last)
+            }
             _ => Duration::ZERO,
         }
     }
@@ -155,15 +182,22 @@ impl Scheduler {
     fn watch(mut self, heard: &Receiver<News>) {
         loop {
             let next = self.due.values().min().copied();
-            let wait = next.map_or(limits::SWEEP_TRUSTED, |due| due.saturating_duration_since(Instant::now()));
+            let wait = next.map_or(limits::SWEEP_TRUSTED, |due| {
+                due.saturating_duration_since(Instant::now())
+            });
             match heard.recv_timeout(wait) {
                 Ok(News::Over) | Err(RecvTimeoutError::Disconnected) => return,
                 Ok(News::Delivered(agents)) => agents.into_iter().for_each(|agent| {
                     let soon = Instant::now() + limits::WAKE_COALESCE;
-                    self.due.entry(agent).and_modify(|due| *due = soon.min(*due)).or_insert(soon);
+                    self.due
+                        .entry(agent)
+                        .and_modify(|due| *due = soon.min(*due))
+                        .or_insert(soon);
                 }),
                 Ok(News::Answered(answers)) => {
-                    answers.into_iter().for_each(|(agent, may_start)| self.answered(&agent, may_start));
+                    answers
+                        .into_iter()
+                        .for_each(|(agent, may_start)| self.answered(&agent, may_start));
                 }
                 Ok(News::Ended(agent)) => self.ended(agent),
                 Err(RecvTimeoutError::Timeout) => self.look(),
@@ -173,8 +207,12 @@ impl Scheduler {
 
     fn look(&mut self) {
         let now = Instant::now();
-        let due: Vec<Arc<str>> =
-            self.due.iter().filter(|(_, at)| **at <= now).map(|(agent, _)| agent.clone()).collect();
+        let due: Vec<Arc<str>> = self
+            .due
+            .iter()
+            .filter(|(_, at)| **at <= now)
+            .map(|(agent, _)| agent.clone())
+            .collect();
         for agent in due {
             self.due.remove(&agent);
             match self.consider(&agent) {
@@ -188,7 +226,10 @@ impl Scheduler {
     /// Wakes an agent if needed, or returns when to check again.
     fn consider(&mut self, agent: &Arc<str>) -> Result<Option<Duration>> {
         let registry = self.room.registry()?;
-        let Some(wake) = registry.agent(agent).filter(|a| a.is_woken_by_a_program()).and_then(|a| a.wake.clone())
+        let Some(wake) = registry
+            .agent(agent)
+            .filter(|a| a.is_woken_by_a_program())
+            .and_then(|a| a.wake.clone())
         else {
             return Ok(None);
         };
@@ -196,13 +237,19 @@ impl Scheduler {
             return briefing::until_announced(&self.room, agent);
         }
         let lease = sessions::of(&self.room, agent)?;
-        if let Some(left) = lease.as_ref().and_then(|lease| at_work(&self.room, lease, limits::BUSY)) {
+        if let Some(left) = lease
+            .as_ref()
+            .and_then(|lease| at_work(&self.room, lease, limits::BUSY))
+        {
             return Ok(Some(left));
         }
         let woken = self.woken.entry(agent.clone()).or_default();
         let mut pause = woken.pause(wake.every, false);
         // Other programs may notify a person, who need not follow every answer in a thread.
-        if !pause.is_zero() && wake.by == By::Codex && briefing::continues_exchange(&self.room, agent)? {
+        if !pause.is_zero()
+            && wake.by == By::Codex
+            && briefing::continues_exchange(&self.room, agent)?
+        {
             pause = woken.pause(wake.every, true);
         }
         if !pause.is_zero() {
@@ -229,7 +276,12 @@ impl Scheduler {
                 let why = e.to_string();
                 tracing::warn!("cannot wake {agent}: {why}");
                 note(&self.room, agent, Some(&why));
-                self.notes.add(WakeStep::Failed, agent, &seqs, Some(sanitize::brief(&why, limits::WAKE_REASON)));
+                self.notes.add(
+                    WakeStep::Failed,
+                    agent,
+                    &seqs,
+                    Some(sanitize::brief(&why, limits::WAKE_REASON)),
+                );
                 self.ended(agent.clone());
             }
         }
@@ -244,12 +296,18 @@ impl Scheduler {
     /// Starts the program in a thread. `false` if there is nothing to announce any more.
     fn start(&self, agent: &Arc<str>, seqs: &[u64]) -> Result<bool> {
         let registry = self.room.registry()?;
-        let Some(wake) = registry.agent(agent).and_then(|agent| agent.wake.as_ref()) else { return Ok(false) };
+        let Some(wake) = registry.agent(agent).and_then(|agent| agent.wake.as_ref()) else {
+            return Ok(false);
+        };
         let lease = sessions::of(&self.room, agent)?;
         let is_interrupted = lease.as_ref().is_some_and(|lease| lease.interrupted);
-        let is_loaded = lease.as_ref().is_some_and(|lease| lease.may_be_loaded(&self.room.dir, sessions::CODEX));
+        let is_loaded = lease
+            .as_ref()
+            .is_some_and(|lease| lease.may_be_loaded(&self.room.dir, sessions::CODEX));
         let (argv, otherwise) = match (&wake.by, &wake.otherwise) {
-            (By::Codex, Some(otherwise)) if !is_loaded || is_interrupted => (otherwise.clone(), None),
+            (By::Codex, Some(otherwise)) if !is_loaded || is_interrupted => {
+                (otherwise.clone(), None)
+            }
             (By::Codex, None) if is_interrupted => return Err(codex::held()),
             (By::Codex, otherwise) => (codex::ARGV.map(String::from).to_vec(), otherwise.as_ref()),
             (By::Command(argv), _) => (argv.clone(), None),
@@ -257,10 +315,21 @@ impl Scheduler {
         };
         if !self.room.agrees(wake)? {
             let what = format!("the user has not agreed to start its program {argv:?}");
-            return Err(Error::Usage { what, cure: format!("run `mailbag trust {}`", self.room.dir.path().display()) });
+            return Err(Error::Usage {
+                what,
+                cure: format!("run `mailbag trust {}`", self.room.dir.path().display()),
+            });
         }
-        if program::wants_session(&argv) && lease.as_ref().and_then(|lease| lease.session.as_ref()).is_none() {
-            let (what, cure) = ("it has no known session".into(), format!("run `mailbag join {agent}` in its session"));
+        if program::wants_session(&argv)
+            && lease
+                .as_ref()
+                .and_then(|lease| lease.session.as_ref())
+                .is_none()
+        {
+            let (what, cure) = (
+                "it has no known session".into(),
+                format!("run `mailbag join {agent}` in its session"),
+            );
             return Err(Error::Usage { what, cure });
         }
         let told = lease.as_ref().map(|lease| lease.told).unwrap_or_default();
@@ -273,17 +342,29 @@ impl Scheduler {
         if briefing.is_none() && program::wants_text(&argv) {
             return Ok(false);
         }
-        let text = briefing.as_ref().map(|briefing| briefing.text.as_str()).unwrap_or_default();
-        let fill = |argv: &Vec<String>| program::fill(argv, &self.room, agent, text, count, lease.as_ref());
+        let text = briefing
+            .as_ref()
+            .map(|briefing| briefing.text.as_str())
+            .unwrap_or_default();
+        let fill = |argv: &Vec<String>| {
+            program::fill(argv, &self.room, agent, text, count, lease.as_ref())
+        };
         let (argv, otherwise) = (fill(&argv), otherwise.map(fill));
-        let run = Run { room: self.room.clone(), notes: self.notes.clone(), agent: agent.clone(), seqs: seqs.to_vec() };
+        let run = Run {
+            room: self.room.clone(),
+            notes: self.notes.clone(),
+            agent: agent.clone(),
+            seqs: seqs.to_vec(),
+        };
         let (within, news) = (wake.within, self.news.clone());
         let run = move || {
             run.run((&argv, otherwise.as_deref()), within, briefing.as_ref());
             let _ = news.send(News::Ended(run.agent));
         };
         let thread = std::thread::Builder::new().name("wake".into()).spawn(run);
-        thread.map(|_| true).doing("start a thread for", "a program")
+        thread
+            .map(|_| true)
+            .doing("start a thread for", "a program")
     }
 }
 
@@ -297,8 +378,18 @@ struct Run {
 
 impl Run {
     /// Runs the program to its end, and if it fails, the other one. Records how that went.
-    fn run(&self, (argv, otherwise): (&[String], Option<&[String]>), within: Duration, briefing: Option<&Briefing>) {
-        let Run { room, notes, agent, seqs } = self;
+    fn run(
+        &self,
+        (argv, otherwise): (&[String], Option<&[String]>),
+        within: Duration,
+        briefing: Option<&Briefing>,
+    ) {
+        let Run {
+            room,
+            notes,
+            agent,
+            seqs,
+        } = self;
         let started = || notes.add(WakeStep::Started, agent, seqs, None);
         let mut argv = argv;
         let mut ran = if codex::is_queue(argv) {
@@ -307,7 +398,12 @@ impl Run {
             program::run(argv, room, agent, within, started)
         };
         if let Some(otherwise) = otherwise.filter(|_| !ran.is_well()) {
-            tracing::warn!(output = ran.output, "{} cannot wake {agent}: {}", argv[0], ran.outcome);
+            tracing::warn!(
+                output = ran.output,
+                "{} cannot wake {agent}: {}",
+                argv[0],
+                ran.outcome
+            );
             argv = otherwise;
             ran = program::run(argv, room, agent, within, || {});
         }
@@ -318,14 +414,24 @@ impl Run {
         }
         let program = argv.first().map(String::as_str).unwrap_or_default();
         let (outcome, output) = (&ran.outcome, &ran.output);
-        let trouble = (!ran.is_well()).then(|| format!("{program}: {outcome} {output}").trim().to_owned());
+        let trouble =
+            (!ran.is_well()).then(|| format!("{program}: {outcome} {output}").trim().to_owned());
         match &trouble {
             None => tracing::info!(program, output, "woke {agent}"),
             Some(_) => tracing::warn!(program, output, "cannot wake {agent}: {outcome}"),
         }
         note(room, agent, trouble.as_deref());
-        let step = if ran.is_well() { WakeStep::Succeeded } else { WakeStep::Failed };
-        notes.add(step, agent, seqs, trouble.map(|why| sanitize::brief(&why, limits::WAKE_REASON)));
+        let step = if ran.is_well() {
+            WakeStep::Succeeded
+        } else {
+            WakeStep::Failed
+        };
+        notes.add(
+            step,
+            agent,
+            seqs,
+            trouble.map(|why| sanitize::brief(&why, limits::WAKE_REASON)),
+        );
     }
 }
 
@@ -336,9 +442,16 @@ pub fn at_work(room: &Room, lease: &Lease, most: Duration) -> Option<Duration> {
     if RESTING.contains(&lease.event.as_str()) || !lease.is_live(&room.dir, within) {
         return None;
     }
-    let most = if STARTING.contains(&lease.event.as_str()) { limits::STARTING } else { most };
+    let most = if STARTING.contains(&lease.event.as_str()) {
+        limits::STARTING
+    } else {
+        most
+    };
     let left = lease.last()?.after(most).micros() - crate::base::clock::Stamp::now().micros();
-    u64::try_from(left).ok().filter(|left| *left > 0).map(Duration::from_micros)
+    u64::try_from(left)
+        .ok()
+        .filter(|left| *left > 0)
+        .map(Duration::from_micros)
 }
 
 /// Has the session of this lease just started?
@@ -348,7 +461,13 @@ pub fn is_new(lease: &Lease) -> bool {
 
 // For `doctor`, which shows the programs beside the hooks.
 pub(super) fn note(room: &Room, agent: &str, trouble: Option<&str>) {
-    log(sessions::note(room, sessions::WAKE, agent, Some(agent), trouble.map(str::to_owned)));
+    log(sessions::note(
+        room,
+        sessions::WAKE,
+        agent,
+        Some(agent),
+        trouble.map(str::to_owned),
+    ));
 }
 
 fn log(done: Result<()>) {

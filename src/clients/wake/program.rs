@@ -24,7 +24,10 @@ impl Ran {
     }
 
     fn failed(outcome: String) -> Ran {
-        Ran { outcome, output: String::new() }
+        Ran {
+            outcome,
+            output: String::new(),
+        }
     }
 }
 
@@ -49,14 +52,25 @@ pub(in crate::clients) fn fill(
 ) -> Vec<String> {
     let count = count.to_string();
     let place = room.dir.path().to_string_lossy();
-    let session = lease.and_then(|lease| lease.session.as_deref()).unwrap_or_default();
-    let known: [(&str, &str); 5] =
-        [("{text}", text), ("{agent}", agent), ("{count}", &count), ("{session}", session), ("{room}", &place)];
+    let session = lease
+        .and_then(|lease| lease.session.as_deref())
+        .unwrap_or_default();
+    let known: [(&str, &str); 5] = [
+        ("{text}", text),
+        ("{agent}", agent),
+        ("{count}", &count),
+        ("{session}", session),
+        ("{room}", &place),
+    ];
     let one = |word: &String| {
         let (mut filled, mut rest) = (String::new(), word.as_str());
         while let Some(at) = rest.find('{') {
             filled.push_str(&rest[..at]);
-            let (key, value) = known.iter().find(|(key, _)| rest[at..].starts_with(key)).copied().unwrap_or(("{", "{"));
+            let (key, value) = known
+                .iter()
+                .find(|(key, _)| rest[at..].starts_with(key))
+                .copied()
+                .unwrap_or(("{", "{"));
             filled.push_str(value);
             rest = &rest[at + key.len()..];
         }
@@ -73,25 +87,44 @@ pub(in crate::clients) fn run(
     within: Duration,
     started: impl FnOnce(),
 ) -> Ran {
-    let Some((program, args)) = argv.split_first() else { return Ran::failed("no program is set".into()) };
+    let Some((program, args)) = argv.split_first() else {
+        return Ran::failed("no program is set".into());
+    };
     let mut command = Command::new(program);
-    command.args(args).env("MAILBAG_ROOM", room.dir.path()).env("MAILBAG_AGENT", agent);
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    command
+        .args(args)
+        .env("MAILBAG_ROOM", room.dir.path())
+        .env("MAILBAG_AGENT", agent);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
     let mut child = match command.spawn() {
         Ok(child) => child,
         Err(e) => return Ran::failed(format!("it cannot be started: {e}")),
     };
     started();
     let (heard, listen) = channel();
-    let pipes = [child.stdout.take().map(boxed), child.stderr.take().map(boxed)];
+    let pipes = [
+        child.stdout.take().map(boxed),
+        child.stderr.take().map(boxed),
+    ];
     for pipe in pipes.into_iter().flatten() {
         let heard = heard.clone();
         // A background process may keep the pipe open, so this thread is not joined.
         std::thread::spawn(move || heard.send(beginning(pipe)));
     }
     let outcome = end(&mut child, within);
-    let output = [(); 2].map(|()| listen.recv_timeout(Duration::from_millis(200)).unwrap_or_default());
-    Ran { outcome, output: output.concat().trim().to_owned() }
+    let output = [(); 2].map(|()| {
+        listen
+            .recv_timeout(Duration::from_millis(200))
+            .unwrap_or_default()
+    });
+    Ran {
+        outcome,
+        output: output.concat().trim().to_owned(),
+    }
 }
 
 fn end(child: &mut Child, within: Duration) -> String {
@@ -99,11 +132,17 @@ fn end(child: &mut Child, within: Duration) -> String {
         Ok(Some(status)) if status.success() => String::new(),
         Ok(Some(status)) => status.to_string(),
         Ok(None) => {
-            if let Some(group) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw) {
+            if let Some(group) = i32::try_from(child.id())
+                .ok()
+                .and_then(rustix::process::Pid::from_raw)
+            {
                 let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
             }
             let _ = child.wait();
-            format!("it was killed after {}", crate::base::clock::span_text(within))
+            format!(
+                "it was killed after {}",
+                crate::base::clock::span_text(within)
+            )
         }
         Err(e) => format!("waiting for it failed: {e}"),
     }
@@ -116,7 +155,10 @@ fn boxed(pipe: impl Read + Send + 'static) -> Box<dyn Read + Send> {
 /// Reads the beginning of the output, and discards the rest, so that the writer is not blocked.
 fn beginning(mut pipe: Box<dyn Read + Send>) -> String {
     let mut first = Vec::new();
-    let _ = pipe.by_ref().take(limits::WAKE_OUTPUT as u64).read_to_end(&mut first);
+    let _ = pipe
+        .by_ref()
+        .take(limits::WAKE_OUTPUT as u64)
+        .read_to_end(&mut first);
     let _ = std::io::copy(&mut pipe, &mut std::io::sink());
     String::from_utf8_lossy(&first).into_owned()
 }

@@ -51,31 +51,56 @@ pub fn remove(room: &Room, tag: &str, bounce: bool) -> Result<Changed> {
     follow::route(room, limits::WRITER_WAIT)?;
     let waiting = waiting(room, tag)?;
     if waiting > 0 && !bounce {
-        let what = format!("the room {tag} has not confirmed {}", count_of(waiting, "item"));
+        let what = format!(
+            "the room {tag} has not confirmed {}",
+            count_of(waiting, "item")
+        );
         let fix = "wait until it has, or pass --bounce: the senders then learn that their mail was not confirmed";
-        return Err(Error::Rejected(vec![Problem::new("link_in_use", what).fix(fix)]));
+        return Err(Error::Rejected(vec![
+            Problem::new("link_in_use", what).fix(fix),
+        ]));
     }
     let seq = record(room, tag, if bounce { "bounce" } else { "remove" })?.seq;
     let _held = room.lock_registry()?;
     let on_servers = on_servers(&room.settings()?, tag);
     edit(room, false, |text| table::take_out(text, tag))?;
-    Ok(Changed { tag: tag.to_owned(), seq, waiting, on_servers })
+    Ok(Changed {
+        tag: tag.to_owned(),
+        seq,
+        waiting,
+        on_servers,
+    })
 }
 
 /// The command that removes what servers of NATS keep for a link: the stream of this room, or its consumer if the stream serves
 /// other links, too.
 fn on_servers(settings: &Settings, tag: &str) -> Option<String> {
-    let link = settings.links.get(tag).filter(|link| link.carrier == Carrier::Nats)?;
+    let link = settings
+        .links
+        .get(tag)
+        .filter(|link| link.carrier == Carrier::Nats)?;
     let known_as = |link: &LinkSettings| link.known_as.clone().or_else(|| settings.tag.clone());
     let stream = stream_of(&known_as(link)?);
     let is_other = |other: &LinkSettings| {
-        other.carrier == Carrier::Nats && (&other.address, known_as(other)) == (&link.address, known_as(link))
+        other.carrier == Carrier::Nats
+            && (&other.address, known_as(other)) == (&link.address, known_as(link))
     };
-    let what = match settings.links.iter().any(|(other, settings)| other != tag && is_other(settings)) {
-        true => format!("consumer rm {} {}", shell_word(&stream), shell_word(&token(tag))),
+    let what = match settings
+        .links
+        .iter()
+        .any(|(other, settings)| other != tag && is_other(settings))
+    {
+        true => format!(
+            "consumer rm {} {}",
+            shell_word(&stream),
+            shell_word(&token(tag))
+        ),
         false => format!("stream rm {}", shell_word(&stream)),
     };
-    Some(format!("nats --server {} {what}", shell_word(&link.address)))
+    Some(format!(
+        "nats --server {} {what}",
+        shell_word(&link.address)
+    ))
 }
 
 /// What a rebind of this link sends again.
@@ -87,9 +112,19 @@ pub fn to_rebind(room: &Room, tag: &str) -> Result<Rebind> {
     let (sent, confirmed) = out.map_or((0, 0), |out| (out.n, out.acked));
     // The other room may have less than it had confirmed, or more than this room has heard of.
     let dir = room.dir.sub(layout::link_in(tag)).ok();
-    let far = dir.map(|dir| EndState::read(&dir)).transpose()?.flatten().and_then(|far| far.came);
-    let there = far.filter(|came| out.is_some_and(|out| *out.stream == *came.stream)).map_or(confirmed, |came| came.n);
-    Ok(Rebind { tag: tag.to_owned(), again: sent.saturating_sub(there), confirmed })
+    let far = dir
+        .map(|dir| EndState::read(&dir))
+        .transpose()?
+        .flatten()
+        .and_then(|far| far.came);
+    let there = far
+        .filter(|came| out.is_some_and(|out| *out.stream == *came.stream))
+        .map_or(confirmed, |came| came.n);
+    Ok(Rebind {
+        tag: tag.to_owned(),
+        again: sent.saturating_sub(there),
+        confirmed,
+    })
 }
 
 /// Starts both streams of a link again.
@@ -97,7 +132,12 @@ pub fn rebind(room: &Room, tag: &str) -> Result<Changed> {
     check_known(room, tag)?;
     let seq = record(room, tag, "rebind")?.seq;
     let waiting = waiting(room, tag)?;
-    Ok(Changed { tag: tag.to_owned(), seq, waiting, on_servers: None })
+    Ok(Changed {
+        tag: tag.to_owned(),
+        seq,
+        waiting,
+        on_servers: None,
+    })
 }
 
 /// Is there a link with this tag?
@@ -111,14 +151,27 @@ pub(super) fn check_known(room: &Room, tag: &str) -> Result<()> {
 
 fn waiting(room: &Room, tag: &str) -> Result<usize> {
     let state = state::committed(&room.dir)?;
-    Ok(state.links.get(tag).into_iter().flat_map(Link::waiting).count())
+    Ok(state
+        .links
+        .get(tag)
+        .into_iter()
+        .flat_map(Link::waiting)
+        .count())
 }
 
 /// Writes a message about a link. Only a person may.
 pub(super) fn drop_message(room: &Room, tag: &str, action: &str) -> Result<Sent> {
-    let who = Who { name: id::HUMAN.to_owned(), source: identity::THE_TERMINAL };
+    let who = Who {
+        name: id::HUMAN.to_owned(),
+        source: identity::THE_TERMINAL,
+    };
     let fields = Map::from_iter([("link".to_owned(), Value::from(tag))]);
-    let draft = Draft { kind: Some(LINK.into()), action: Some(action.into()), fields, ..Draft::default() };
+    let draft = Draft {
+        kind: Some(LINK.into()),
+        action: Some(action.into()),
+        fields,
+        ..Draft::default()
+    };
     send::send(room, &who, draft)
 }
 

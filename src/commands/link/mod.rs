@@ -14,7 +14,9 @@ use crate::base::text::{quoted, shell_word};
 use crate::disk::layout;
 use crate::query::links;
 use crate::room::actor::require_person;
-use crate::room::settings::{Accept, Carrier, LinkSettings, NatsAddress, NatsSettings, Settings, SshAddress, is_tag};
+use crate::room::settings::{
+    Accept, Carrier, LinkSettings, NatsAddress, NatsSettings, Settings, SshAddress, is_tag,
+};
 use crate::room::{self, Room};
 use serde::Serialize;
 use std::path::Path;
@@ -84,20 +86,34 @@ pub fn add(room: &Room, from: &Path, wanted: &Wanted<'_>) -> Result<Added> {
     let known = settings.links.get(wanted.tag);
     check_free(&settings, wanted, &address)?;
     let mut link = LinkSettings::new(wanted.carrier, &address);
-    link.accept = wanted.accept.clone().or(known.map(|known| known.accept.clone())).unwrap_or(link.accept);
-    link.known_as = wanted.known_as.clone().or(known.and_then(|known| known.known_as.clone()));
-    (link.sender_budget, link.copies_budget) =
-        known.map_or((None, None), |known| (known.sender_budget, known.copies_budget));
+    link.accept = wanted
+        .accept
+        .clone()
+        .or(known.map(|known| known.accept.clone()))
+        .unwrap_or(link.accept);
+    link.known_as = wanted
+        .known_as
+        .clone()
+        .or(known.and_then(|known| known.known_as.clone()));
+    (link.sender_budget, link.copies_budget) = known.map_or((None, None), |known| {
+        (known.sender_budget, known.copies_budget)
+    });
     link.nats = nats(wanted, known, from)?;
     let changed = known != Some(&link);
     let table = table::block(wanted.tag, &link);
     if changed {
-        edit(room, wanted.dry_run, |text| table::put(text, wanted.tag, &link))?;
+        edit(room, wanted.dry_run, |text| {
+            table::put(text, wanted.tag, &link)
+        })?;
     }
     if !wanted.dry_run {
         trust::agree_to_link(room, wanted.tag)?;
     }
-    let back = other.as_ref().map(|other| links::their_link(room, &link, other)).transpose()?.flatten();
+    let back = other
+        .as_ref()
+        .map(|other| links::their_link(room, &link, other))
+        .transpose()?
+        .flatten();
     let next = match (&other, &back) {
         (Some(other), None) => Some(links::link_back(room, &settings, other)),
         _ => None,
@@ -116,14 +132,20 @@ pub fn add(room: &Room, from: &Path, wanted: &Wanted<'_>) -> Result<Added> {
 
 /// What only a link over NATS has, with files that no working directory decides on.
 fn nats(wanted: &Wanted<'_>, known: Option<&LinkSettings>, from: &Path) -> Result<NatsSettings> {
-    let known =
-        known.filter(|known| known.carrier == wanted.carrier).map(|known| known.nats.clone()).unwrap_or_default();
+    let known = known
+        .filter(|known| known.carrier == wanted.carrier)
+        .map(|known| known.nats.clone())
+        .unwrap_or_default();
     let file = |file: &Option<String>, known| match file {
         Some(file) if file.starts_with("~/") => text_of(Path::new(file)).map(Some),
         Some(file) => text_of(&from.join(file)).map(Some),
         None => Ok(known),
     };
-    let NatsSettings { credentials, ca, replicas } = &wanted.nats;
+    let NatsSettings {
+        credentials,
+        ca,
+        replicas,
+    } = &wanted.nats;
     let nats = NatsSettings {
         credentials: file(credentials, known.credentials)?,
         ca: file(ca, known.ca)?,
@@ -147,7 +169,10 @@ fn edit(
     dry_run: bool,
     change: impl FnOnce(&str) -> std::result::Result<String, toml_edit::TomlError>,
 ) -> Result<()> {
-    let bytes = room.dir.read(layout::SETTINGS, limits::REGISTRY_BYTES)?.unwrap_or_default();
+    let bytes = room
+        .dir
+        .read(layout::SETTINGS, limits::REGISTRY_BYTES)?
+        .unwrap_or_default();
     let text = String::from_utf8_lossy(&bytes);
     let wrong = |what: String| Error::State {
         path: room.dir.at(layout::SETTINGS),
@@ -164,31 +189,53 @@ fn edit(
 }
 
 fn check_tag(room: &Room, tag: &str) -> Result<()> {
-    let usage = |what: String, cure: &str| Err(Error::Usage { what, cure: cure.into() });
+    let usage = |what: String, cure: &str| {
+        Err(Error::Usage {
+            what,
+            cure: cure.into(),
+        })
+    };
     if !is_tag(tag) {
         let what = format!("{} is not a valid tag", quoted(tag));
-        return usage(what, "use letters, digits, `.`, `_` and `-`, and no reserved word such as `all` or `lane`");
+        return usage(
+            what,
+            "use letters, digits, `.`, `_` and `-`, and no reserved word such as `all` or `lane`",
+        );
     }
-    if room.settings()?.tag.is_some_and(|own| own.eq_ignore_ascii_case(tag)) {
-        return usage(format!("{tag} is the tag of this room"), "choose another tag for the other room");
+    if room
+        .settings()?
+        .tag
+        .is_some_and(|own| own.eq_ignore_ascii_case(tag))
+    {
+        return usage(
+            format!("{tag} is the tag of this room"),
+            "choose another tag for the other room",
+        );
     }
     Ok(())
 }
 
 /// Has the address the form that the carrier needs?
 fn check_address(wanted: &Wanted<'_>) -> Result<()> {
-    let usage = |what: &str, cure: &str| Err(Error::Usage { what: what.into(), cure: cure.into() });
+    let usage = |what: &str, cure: &str| {
+        Err(Error::Usage {
+            what: what.into(),
+            cure: cure.into(),
+        })
+    };
     match wanted.carrier {
-        Carrier::Ssh if SshAddress::parse(wanted.address).is_none() => {
-            usage("the address is none of SSH", "write [USER@]HOST:/PATH/TO/ROOM; docs/machines.md has the details")
-        }
+        Carrier::Ssh if SshAddress::parse(wanted.address).is_none() => usage(
+            "the address is none of SSH",
+            "write [USER@]HOST:/PATH/TO/ROOM; docs/machines.md has the details",
+        ),
         Carrier::Nats if NatsAddress::parse(wanted.address).is_none() => usage(
             "the address is none of NATS servers",
             "write nats://HOST:PORT or tls://HOST:PORT, and all servers of a cluster with commas; docs/machines.md has the details",
         ),
-        Carrier::None if !wanted.address.is_empty() => {
-            usage("the other room connects, so it has no address here", "omit the address, or choose another carrier")
-        }
+        Carrier::None if !wanted.address.is_empty() => usage(
+            "the other room connects, so it has no address here",
+            "omit the address, or choose another carrier",
+        ),
         _ => Ok(()),
     }
 }
@@ -197,29 +244,57 @@ fn check_address(wanted: &Wanted<'_>) -> Result<()> {
 fn other_room(room: &Room, from: &Path, address: &str) -> Result<Room> {
     if address.is_empty() {
         let what = "the address is missing".to_owned();
-        return Err(Error::Usage { what, cure: "give the directory of the other project".into() });
+        return Err(Error::Usage {
+            what,
+            cure: "give the directory of the other project".into(),
+        });
     }
     let path = from.join(address);
     let places = [room::below(&path), room::default_place(&path), path];
-    let place = places.iter().find(|place| room::is_room(place)).ok_or_else(|| Error::NotFound {
-        what: format!("no room at {}", places[2].display()),
-        cure: format!("create one there with `mailbag init {}`", shell_word(&places[0].to_string_lossy())),
-    })?;
+    let place = places
+        .iter()
+        .find(|place| room::is_room(place))
+        .ok_or_else(|| Error::NotFound {
+            what: format!("no room at {}", places[2].display()),
+            cure: format!(
+                "create one there with `mailbag init {}`",
+                shell_word(&places[0].to_string_lossy())
+            ),
+        })?;
     let other = Room::open(&place.canonicalize().doing("find", place)?)?;
-    let usage = |what: &str, cure: &str| Err(Error::Usage { what: what.into(), cure: cure.into() });
+    let usage = |what: &str, cure: &str| {
+        Err(Error::Usage {
+            what: what.into(),
+            cure: cure.into(),
+        })
+    };
     if other.dir.meta()?.is_same_file(&room.dir.meta()?) {
-        return usage("this is the room itself", "give the directory of the other project");
+        return usage(
+            "this is the room itself",
+            "give the directory of the other project",
+        );
     }
-    if other.id()?.is_some_and(|id| room.id().is_ok_and(|own| own == Some(id))) {
-        return usage("the other room is a copy of this one", "run `mailbag init --adopt` in the copy");
+    if other
+        .id()?
+        .is_some_and(|id| room.id().is_ok_and(|own| own == Some(id)))
+    {
+        return usage(
+            "the other room is a copy of this one",
+            "run `mailbag init --adopt` in the copy",
+        );
     }
     Ok(other)
 }
 
 fn text_of(path: &Path) -> Result<String> {
-    let plain = path.to_str().filter(|path| !path.contains(char::is_control));
+    let plain = path
+        .to_str()
+        .filter(|path| !path.contains(char::is_control));
     plain.map(str::to_owned).ok_or_else(|| Error::Usage {
-        what: format!("the path {} cannot be written into settings.toml", path.display()),
+        what: format!(
+            "the path {} cannot be written into settings.toml",
+            path.display()
+        ),
         cure: "use a path of plain text".into(),
     })
 }
@@ -233,16 +308,24 @@ fn check_free(settings: &Settings, wanted: &Wanted<'_>, address: &str) -> Result
             // The servers are not the room.
             [Carrier::Nats, Carrier::Nats] => known == tag,
             // A slash at the end of a path changes nothing.
-            _ => Path::new(&link.address) == Path::new(address) && (known == tag || !address.is_empty()),
+            _ => {
+                Path::new(&link.address) == Path::new(address)
+                    && (known == tag || !address.is_empty())
+            }
         };
         let (what, cure) = match (is_same(known), is_there) {
             (true, true) if known == tag => continue,
             (false, false) => continue,
             (true, _) => (
                 format!("there is a link {known} to {}", link.address),
-                format!("choose another tag, or remove that link with `mailbag link remove {known}`"),
+                format!(
+                    "choose another tag, or remove that link with `mailbag link remove {known}`"
+                ),
             ),
-            (false, true) => (format!("there is a link to this room, with the tag {known}"), "use that tag".to_owned()),
+            (false, true) => (
+                format!("there is a link to this room, with the tag {known}"),
+                "use that tag".to_owned(),
+            ),
         };
         return Err(Error::Usage { what, cure });
     }

@@ -63,7 +63,16 @@ pub fn probe(room: &Room, tag: &str, within: Duration) -> Result<Probe> {
     let begun = Instant::now();
     let sent = drop_message(room, tag, "probe")?;
     let follower = Follower::at(room, sent.since);
-    let mut run = Run { room, tag, sent, follower, carried: None, begun, times: [None; 3], there: None };
+    let mut run = Run {
+        room,
+        tag,
+        sent,
+        follower,
+        carried: None,
+        begun,
+        times: [None; 3],
+        there: None,
+    };
     run.wait(begun + within)?;
     Ok(run.result())
 }
@@ -92,7 +101,9 @@ impl Run<'_> {
         let (mut next_pass, mut answered) = (self.begun, false);
         let look = &mut || {
             // A pass also reads the other room's report of its state.
-            if self.is_answered()? && !std::mem::replace(&mut answered, true) || Instant::now() >= next_pass {
+            if self.is_answered()? && !std::mem::replace(&mut answered, true)
+                || Instant::now() >= next_pass
+            {
                 self.pass()?;
                 next_pass = Instant::now() + limits::IDLE;
             }
@@ -111,30 +122,44 @@ impl Run<'_> {
             && there.room.holder()?.is_none()
         {
             there.passed = true;
-            daemon::pass(&there.room).map(drop).unwrap_or_else(|e| tracing::warn!("{e}"));
+            daemon::pass(&there.room)
+                .map(drop)
+                .unwrap_or_else(|e| tracing::warn!("{e}"));
         }
         Ok(())
     }
 
     fn find(&self) -> Option<There> {
         let settings = self.room.settings().ok()?;
-        let link = settings.links.get(self.tag).filter(|link| link.carrier == Carrier::Dir)?;
+        let link = settings
+            .links
+            .get(self.tag)
+            .filter(|link| link.carrier == Carrier::Dir)?;
         let room = open_other(self.tag, link).ok()?;
         let came = layout::link_in(&links::their_link(self.room, link, &room).ok()??);
-        Some(There { room, came, passed: false })
+        Some(There {
+            room,
+            came,
+            passed: false,
+        })
     }
 
     fn look(&mut self) -> Result<()> {
         for record in self.follower.read()? {
             if self.carried.is_none() && change::is_of(self.room, &record, &self.sent)? {
-                self.carried = record.carried.iter().find(|carried| *carried.link == *self.tag).cloned();
+                self.carried = record
+                    .carried
+                    .iter()
+                    .find(|carried| *carried.link == *self.tag)
+                    .cloned();
                 self.reach(0);
             }
             let is_ours = |carried: &Carried| {
-                record
-                    .acked
-                    .iter()
-                    .any(|acked| acked.link == carried.link && acked.stream == carried.stream && acked.n >= carried.n)
+                record.acked.iter().any(|acked| {
+                    acked.link == carried.link
+                        && acked.stream == carried.stream
+                        && acked.n >= carried.n
+                })
             };
             if self.carried.as_ref().is_some_and(is_ours) {
                 self.reach(1);
@@ -149,9 +174,14 @@ impl Run<'_> {
 
     /// Does the other room have the probe?
     fn is_there(&self) -> Result<bool> {
-        let Some(carried) = &self.carried else { return Ok(false) };
+        let Some(carried) = &self.carried else {
+            return Ok(false);
+        };
         if let Some(There { room, came, .. }) = &self.there
-            && room.dir.sub(came).is_ok_and(|came| came.stat(layout::item(carried.n)).is_ok_and(|item| item.is_some()))
+            && room.dir.sub(came).is_ok_and(|came| {
+                came.stat(layout::item(carried.n))
+                    .is_ok_and(|item| item.is_some())
+            })
         {
             return Ok(true);
         }
@@ -160,8 +190,12 @@ impl Run<'_> {
 
     /// Does the other room say that it has the probe?
     fn is_answered(&self) -> Result<bool> {
-        let Some(carried) = &self.carried else { return Ok(false) };
-        let Ok(dir) = self.room.dir.sub(layout::link_in(self.tag)) else { return Ok(false) };
+        let Some(carried) = &self.carried else {
+            return Ok(false);
+        };
+        let Ok(dir) = self.room.dir.sub(layout::link_in(self.tag)) else {
+            return Ok(false);
+        };
         let came = EndState::read(&dir)?.and_then(|far| far.came);
         Ok(came.is_some_and(|came| *came.stream == *carried.stream && came.n >= carried.n))
     }
@@ -175,10 +209,24 @@ impl Run<'_> {
             stage,
             ms: time.map(|time| (time.as_secs_f64() * 1e5).round() / 100.0),
         };
-        let stages = [Stages::Recorded, Stages::Brought, Stages::Confirmed].into_iter().zip(self.times);
+        let stages = [Stages::Recorded, Stages::Brought, Stages::Confirmed]
+            .into_iter()
+            .zip(self.times);
         let ok = self.times[2].is_some();
-        let of_link = || links::links(self.room, Some(self.tag)).ok()?.into_iter().next()?.problems.into_iter().next();
-        let problem = if ok { None } else { of_link().map(|problem| problem.reason) };
+        let of_link = || {
+            links::links(self.room, Some(self.tag))
+                .ok()?
+                .into_iter()
+                .next()?
+                .problems
+                .into_iter()
+                .next()
+        };
+        let problem = if ok {
+            None
+        } else {
+            of_link().map(|problem| problem.reason)
+        };
         Probe {
             tag: self.tag.to_owned(),
             ok,

@@ -17,11 +17,17 @@ pub(super) fn put(text: &str, tag: &str, link: &LinkSettings) -> Result<String, 
         {
             there.remove(gone);
         }
-        fields.into_iter().for_each(|(key, value)| drop(there.insert(key, Item::Value(value))));
+        fields
+            .into_iter()
+            .for_each(|(key, value)| drop(there.insert(key, Item::Value(value))));
         return Ok(document.to_string());
     }
     // A table at the end of the file never splits another one.
-    let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
+    let end = if text.is_empty() || text.ends_with('\n') {
+        ""
+    } else {
+        "\n"
+    };
     let gap = if text.trim().is_empty() { "" } else { "\n" };
     let appended = format!("{text}{end}{gap}{}", block(tag, link));
     if appended.parse::<DocumentMut>().is_ok() {
@@ -29,7 +35,9 @@ pub(super) fn put(text: &str, tag: &str, link: &LinkSettings) -> Result<String, 
     }
     // The links are an inline table, or have dotted keys.
     let mut inline = InlineTable::new();
-    fields(link).into_iter().for_each(|(key, value)| drop(inline.insert(key, value)));
+    fields(link)
+        .into_iter()
+        .for_each(|(key, value)| drop(inline.insert(key, value)));
     document[LINKS][tag] = Item::Value(Value::InlineTable(inline));
     Ok(document.to_string())
 }
@@ -48,15 +56,24 @@ pub(super) fn take_out(text: &str, tag: &str) -> Result<String, TomlError> {
     Ok(document.to_string())
 }
 
-fn table_mut<'d>(document: &'d mut DocumentMut, tag: &str) -> Option<&'d mut dyn toml_edit::TableLike> {
-    document.get_mut(LINKS)?.as_table_like_mut()?.get_mut(tag)?.as_table_like_mut()
+fn table_mut<'d>(
+    document: &'d mut DocumentMut,
+    tag: &str,
+) -> Option<&'d mut dyn toml_edit::TableLike> {
+    document
+        .get_mut(LINKS)?
+        .as_table_like_mut()?
+        .get_mut(tag)?
+        .as_table_like_mut()
 }
 
 /// The table as text, with its heading.
 pub(super) fn block(tag: &str, link: &LinkSettings) -> String {
     let (mut links, mut table) = (Table::new(), Table::new());
     links.set_implicit(true);
-    fields(link).into_iter().for_each(|(key, value)| drop(table.insert(key, Item::Value(value))));
+    fields(link)
+        .into_iter()
+        .for_each(|(key, value)| drop(table.insert(key, Item::Value(value))));
     links.insert(tag, Item::Table(table));
     let mut document = DocumentMut::new();
     document.insert(LINKS, Item::Table(links));
@@ -65,14 +82,29 @@ pub(super) fn block(tag: &str, link: &LinkSettings) -> String {
 
 fn fields(link: &LinkSettings) -> Vec<(&'static str, Value)> {
     let mut fields = vec![("carrier", link.carrier.as_str().into())];
-    fields.extend(Some(&link.address).filter(|address| !address.is_empty()).map(|address| ("address", address.into())));
+    fields.extend(
+        Some(&link.address)
+            .filter(|address| !address.is_empty())
+            .map(|address| ("address", address.into())),
+    );
     fields.extend(link.known_as.as_ref().map(|tag| ("as", tag.into())));
-    let NatsSettings { credentials, ca, replicas } = &link.nats;
-    fields.extend(credentials.as_ref().map(|file| ("credentials", file.into())));
+    let NatsSettings {
+        credentials,
+        ca,
+        replicas,
+    } = &link.nats;
+    fields.extend(
+        credentials
+            .as_ref()
+            .map(|file| ("credentials", file.into())),
+    );
     fields.extend(ca.as_ref().map(|file| ("ca", file.into())));
     fields.extend(replicas.map(|n| ("replicas", i64::from(n).into())));
     fields.push(("accept", accept(&link.accept).into()));
-    fields.extend(link.budgets().map(|(key, most)| (key, i64::from(most).into())));
+    fields.extend(
+        link.budgets()
+            .map(|(key, most)| (key, i64::from(most).into())),
+    );
     fields
 }
 
@@ -117,7 +149,11 @@ mod tests {
             let without = take_out(&with, "po").expect("TOML");
             let settings = Settings::parse(&without).unwrap_or_else(|e| panic!("{e:?}\n{without}"));
             assert!(!settings.links.contains_key("po"), "{without}");
-            let others = Settings::parse(text).expect("valid").links.into_keys().filter(|tag| tag != "po");
+            let others = Settings::parse(text)
+                .expect("valid")
+                .links
+                .into_keys()
+                .filter(|tag| tag != "po");
             assert!(settings.links.into_keys().eq(others), "{without}");
         }
     }
@@ -132,6 +168,12 @@ mod tests {
     #[test]
     fn a_tag_with_a_dot_is_quoted() {
         let text = put("", "po.west", &link()).expect("TOML");
-        assert!(Settings::parse(&text).expect("valid").links.contains_key("po.west"), "{text}");
+        assert!(
+            Settings::parse(&text)
+                .expect("valid")
+                .links
+                .contains_key("po.west"),
+            "{text}"
+        );
     }
 }

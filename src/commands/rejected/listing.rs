@@ -15,20 +15,35 @@ use std::path::PathBuf;
 
 /// The file that contains a rejected line, if it is the last of its rejected lines.
 pub(super) fn last_of_file(room: &Room, refused: &Rejected) -> Result<Option<PathBuf>> {
-    let Some(kept) = &refused.kept_in else { return Ok(None) };
+    let Some(kept) = &refused.kept_in else {
+        return Ok(None);
+    };
     let others = of(room, &refused.agent)?;
     let is_line = |other: &&Rejected| other.seq != refused.seq && other.explanation.is_some();
-    let is_last = !others.iter().filter(is_line).any(|other| other.kept_in.as_ref() == Some(kept));
+    let is_last = !others
+        .iter()
+        .filter(is_line)
+        .any(|other| other.kept_in.as_ref() == Some(kept));
     Ok(is_last.then(|| kept.clone()))
 }
 
 /// The text of a rejected line: from its file if that still exists, else from the explanation.
 pub(super) fn line_of(room: &Room, refused: &Rejected) -> Result<Option<Vec<u8>>> {
-    let Some(text) = refused.text.as_ref().filter(|_| refused.file.is_none()) else { return Ok(None) };
-    let kept = refused.kept_in.as_ref().map(|path| room.dir.read(path, limits::MESSAGE_BYTES_MOST)).transpose()?;
-    let nth = refused.line.and_then(|line| usize::try_from(line).ok()?.checked_sub(1));
-    let line =
-        kept.flatten().zip(nth).and_then(|(bytes, nth)| Some(bytes.split(|&byte| byte == b'\n').nth(nth)?.to_vec()));
+    let Some(text) = refused.text.as_ref().filter(|_| refused.file.is_none()) else {
+        return Ok(None);
+    };
+    let kept = refused
+        .kept_in
+        .as_ref()
+        .map(|path| room.dir.read(path, limits::MESSAGE_BYTES_MOST))
+        .transpose()?;
+    let nth = refused
+        .line
+        .and_then(|line| usize::try_from(line).ok()?.checked_sub(1));
+    let line = kept
+        .flatten()
+        .zip(nth)
+        .and_then(|(bytes, nth)| Some(bytes.split(|&byte| byte == b'\n').nth(nth)?.to_vec()));
     Ok(Some(line.unwrap_or_else(|| text.clone().into_bytes())))
 }
 
@@ -38,7 +53,9 @@ pub(super) fn of(room: &Room, agent: &str) -> Result<Vec<Rejected>> {
     let dir = room.dir.sub(&directory)?;
     let mut by_seq: BTreeMap<u64, Vec<String>> = BTreeMap::new();
     for entry in dir.list()? {
-        let Ok(name) = entry?.name.into_string() else { continue };
+        let Ok(name) = entry?.name.into_string() else {
+            continue;
+        };
         if let Some(seq) = layout::read_retired(&name).filter(|_| !name.starts_with('.')) {
             by_seq.entry(seq).or_default().push(name);
         }
@@ -47,14 +64,23 @@ pub(super) fn of(room: &Room, agent: &str) -> Result<Vec<Rejected>> {
         let (file, explanation) = tell_apart(&dir, seq, names);
         let why = explanation.as_ref().and_then(|name| explain(&dir, name));
         let why = why.or_else(|| recorded(room, seq)).unwrap_or_else(|| Why {
-            what: "cannot read its explanation; `mailbag log --event refused` shows the reason".into(),
+            what: "cannot read its explanation; `mailbag log --event refused` shows the reason"
+                .into(),
             ..Why::default()
         });
-        let kept = file.as_deref().or(explanation.as_deref()).and_then(layout::read_original).unwrap_or_default();
+        let kept = file
+            .as_deref()
+            .or(explanation.as_deref())
+            .and_then(layout::read_original)
+            .unwrap_or_default();
         Rejected {
             seq,
             agent: agent.to_owned(),
-            name: if why.file.is_empty() { kept.to_owned() } else { why.file },
+            name: if why.file.is_empty() {
+                kept.to_owned()
+            } else {
+                why.file
+            },
             file: file.map(|name| directory.join(name)),
             explanation: explanation.map(|name| directory.join(name)),
             line: why.line,
@@ -80,7 +106,10 @@ fn join_lines(room: &Room, all: &mut [Rejected]) -> Result<()> {
         let (kept, name) = (all[first].file.take(), all[first].name.clone());
         let claim = claim_of(room, all[first].seq)?;
         all[first].kept_in = kept.clone();
-        for other in all[first + 1..].iter_mut().filter(|other| other.line.is_some() && other.name == name) {
+        for other in all[first + 1..]
+            .iter_mut()
+            .filter(|other| other.line.is_some() && other.name == name)
+        {
             if claim.is_some() && claim_of(room, other.seq)? == claim {
                 other.kept_in = kept.clone();
             }
@@ -104,21 +133,27 @@ pub(super) fn record_of(room: &Room, seq: u64) -> Result<Option<Record>> {
 fn tell_apart(dir: &Dir, seq: u64, mut names: Vec<String>) -> (Option<String>, Option<String>) {
     names.sort_by_key(String::len);
     let explains = |name: &String, file: &String| {
-        layout::read_original(file).is_some_and(|original| *name == layout::explanation(seq, original))
+        layout::read_original(file)
+            .is_some_and(|original| *name == layout::explanation(seq, original))
     };
     let explains_line = |name: &String, file: &String| {
         let line = explain(dir, name).and_then(|why| u32::try_from(why.line?).ok());
         line.zip(layout::read_original(file))
-            .is_some_and(|(line, original)| *name == layout::explanation_of_line(seq, original, line))
+            .is_some_and(|(line, original)| {
+                *name == layout::explanation_of_line(seq, original, line)
+            })
     };
     for file in &names {
-        let explains = |name: &&String| *name != file && (explains(name, file) || explains_line(name, file));
+        let explains =
+            |name: &&String| *name != file && (explains(name, file) || explains_line(name, file));
         if let Some(explanation) = names.iter().find(explains) {
             return (Some(file.clone()), Some(explanation.clone()));
         }
     }
     match names.into_iter().next() {
-        Some(name) if name.ends_with(layout::EXPLAINED) && explain(dir, &name).is_some() => (None, Some(name)),
+        Some(name) if name.ends_with(layout::EXPLAINED) && explain(dir, &name).is_some() => {
+            (None, Some(name))
+        }
         other => (other, None),
     }
 }
@@ -141,15 +176,39 @@ struct Why {
 
 /// The explanation as the log has it, for a rejection without a file of its own.
 fn recorded(room: &Room, seq: u64) -> Option<Why> {
-    let Record { event: Event::Rejected, at, problems, line, .. } = record_of(room, seq).ok()?? else { return None };
-    let (code, what) = problems.first().map(|one| (one.code.clone(), one.what.clone())).unwrap_or_default();
-    Some(Why { code, what, refused_at: at, file: String::new(), line: line.map(u64::from), text: None, problems })
+    let Record {
+        event: Event::Rejected,
+        at,
+        problems,
+        line,
+        ..
+    } = record_of(room, seq).ok()??
+    else {
+        return None;
+    };
+    let (code, what) = problems
+        .first()
+        .map(|one| (one.code.clone(), one.what.clone()))
+        .unwrap_or_default();
+    Some(Why {
+        code,
+        what,
+        refused_at: at,
+        file: String::new(),
+        line: line.map(u64::from),
+        text: None,
+        problems,
+    })
 }
 
 fn explain(dir: &Dir, name: &str) -> Option<Why> {
     let bytes = dir.read(name, limits::MESSAGE_BYTES_MOST).ok()??;
     let why: Why = serde_json::from_slice(&bytes).ok()?;
-    let what = why.problems.first().map(|problem| problem.what.clone()).unwrap_or_default();
+    let what = why
+        .problems
+        .first()
+        .map(|problem| problem.what.clone())
+        .unwrap_or_default();
     Some(Why { what, ..why })
 }
 
@@ -158,7 +217,10 @@ pub(super) fn check_owners(room: &Room, all: &[Rejected]) -> Result<()> {
     let who = identity::who(None, || Ok(room.clone())).ok();
     let registry = room.registry()?;
     let own = who.as_ref().and_then(|who| registry.find(&who.name));
-    match all.iter().find(|one| own.is_none_or(|own| *own.id != *one.agent)) {
+    match all
+        .iter()
+        .find(|one| own.is_none_or(|own| *own.id != *one.agent))
+    {
         None => Ok(()),
         Some(other) => require_person(&format!("change the rejected files of {}", other.agent)),
     }

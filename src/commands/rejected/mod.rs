@@ -104,8 +104,13 @@ pub struct Retried {
 impl Retried {
     /// Compares file names as shortened by the router's pickup.
     fn is_claimed_as(&self, original: &str) -> bool {
-        let claim = self.file.file_name().map(|name| layout::claim(0, &self.agent, name));
-        claim.is_some_and(|claim| layout::read_claim(&claim).is_some_and(|claim| claim.original == original))
+        let claim = self
+            .file
+            .file_name()
+            .map(|name| layout::claim(0, &self.agent, name));
+        claim.is_some_and(|claim| {
+            layout::read_claim(&claim).is_some_and(|claim| claim.original == original)
+        })
     }
 }
 
@@ -119,9 +124,15 @@ pub fn list(room: &Room, which: &Which) -> Result<Vec<Rejected>> {
     match which {
         Which::All => Ok(all),
         Which::Of(agent) => {
-            let id = room.registry().ok().and_then(|registry| registry.find(agent).map(|agent| agent.id.to_string()));
+            let id = room
+                .registry()
+                .ok()
+                .and_then(|registry| registry.find(agent).map(|agent| agent.id.to_string()));
             let agent = id.unwrap_or_else(|| agent.clone());
-            Ok(all.into_iter().filter(|refused| refused.agent == agent).collect())
+            Ok(all
+                .into_iter()
+                .filter(|refused| refused.agent == agent)
+                .collect())
         }
         Which::Named(names) => {
             let mut chosen: Vec<Rejected> = Vec::new();
@@ -144,9 +155,20 @@ pub fn show(room: &Room, name: &str) -> Result<Shown> {
         return Err(several(name, "lines", &found));
     }
     let refused = found.remove(0);
-    let bytes = refused.file.as_ref().and_then(|file| room.dir.read(file, limits::MESSAGE_BYTES_MOST).ok().flatten());
-    let text = bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).or_else(|| refused.text.clone());
-    Ok(Shown { problems: refused.problems.clone(), text, refused })
+    let bytes = refused.file.as_ref().and_then(|file| {
+        room.dir
+            .read(file, limits::MESSAGE_BYTES_MOST)
+            .ok()
+            .flatten()
+    });
+    let text = bytes
+        .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        .or_else(|| refused.text.clone());
+    Ok(Shown {
+        problems: refused.problems.clone(),
+        text,
+        refused,
+    })
 }
 
 /// Removes the listed rejected files and their explanations, and returns the removed ones. Later ones stay, and so does
@@ -160,7 +182,12 @@ pub fn remove_all(room: &Room, listed: Vec<Rejected>) -> Result<Vec<Rejected>> {
     for refused in &left {
         let dir = room.dir.sub(layout::rejected(&refused.agent))?;
         // The explanation last, so that it explains the file as long as that exists.
-        for path in refused.file.iter().chain(last_of_file(room, refused)?.as_ref()).chain(&refused.explanation) {
+        for path in refused
+            .file
+            .iter()
+            .chain(last_of_file(room, refused)?.as_ref())
+            .chain(&refused.explanation)
+        {
             remove(&dir, path)?;
         }
         dir.sync()?;
@@ -175,7 +202,12 @@ pub fn corrected(path: &Path) -> Result<Vec<u8>> {
 
 /// Moves rejected files back to their outboxes and reports the new results. With `content`, sends that instead of one
 /// rejected file.
-pub fn retry(room: &Room, which: &Which, content: Option<Vec<u8>>, within: Duration) -> Result<Vec<Retried>> {
+pub fn retry(
+    room: &Room,
+    which: &Which,
+    content: Option<Vec<u8>>,
+    within: Duration,
+) -> Result<Vec<Retried>> {
     for refused in list(room, which)? {
         let_go(room, &refused)?;
     }
@@ -184,16 +216,27 @@ pub fn retry(room: &Room, which: &Which, content: Option<Vec<u8>>, within: Durat
     let all = list(room, which)?;
     check_owners(room, &all)?;
     if content.is_some() && all.len() != 1 {
-        let what = format!("one corrected file cannot replace {} rejected files", all.len());
-        return Err(Error::Usage { what, cure: "select one rejected file".into() });
+        let what = format!(
+            "one corrected file cannot replace {} rejected files",
+            all.len()
+        );
+        return Err(Error::Usage {
+            what,
+            cure: "select one rejected file".into(),
+        });
     }
-    all.iter().try_for_each(|refused| may_be_routed(room, refused, content.is_some()))?;
+    all.iter()
+        .try_for_each(|refused| may_be_routed(room, refused, content.is_some()))?;
     let mut follower = Follower::at_end(room)?;
     let mut retried = Vec::new();
     for refused in &all {
         // A rejected line has no file of its own, so it gets one.
         let line = line_of(room, refused)?;
-        retried.push(put_back(room, refused, content.as_deref().or(line.as_deref()))?);
+        retried.push(put_back(
+            room,
+            refused,
+            content.as_deref().or(line.as_deref()),
+        )?);
     }
     drop(held);
     follow(room, within, &mut || {
@@ -210,18 +253,26 @@ fn let_go(room: &Room, refused: &Rejected) -> Result<()> {
     let Some(claim) = claim else { return Ok(()) };
     let claims = room.dir.sub(layout::CLAIM)?;
     let deadline = Instant::now() + limits::WRITER_WAIT;
-    poll(deadline, &mut || Ok(claims.stat(&claim)?.is_none().then_some(()))).map(drop)
+    poll(deadline, &mut || {
+        Ok(claims.stat(&claim)?.is_none().then_some(()))
+    })
+    .map(drop)
 }
 
 /// Resolves a selector: a record number first, then a file name. The name of a file with one message per line selects all
 /// its rejected lines, in order.
 fn named<'r>(room: &Room, all: &'r [Rejected], word: &str) -> Result<Vec<&'r Rejected>> {
     let in_room = |path: &Option<PathBuf>| {
-        path.as_ref().is_some_and(|path| path.as_os_str() == word || path.file_name().is_some_and(|name| name == word))
+        path.as_ref().is_some_and(|path| {
+            path.as_os_str() == word || path.file_name().is_some_and(|name| name == word)
+        })
     };
     let seq = word.strip_prefix('#').unwrap_or(word).parse().ok();
     let rules: [&dyn Fn(&&Rejected) -> bool; 2] = [&|one| seq == Some(one.seq), &|one| {
-        one.name == word || [&one.file, &one.kept_in, &one.explanation].into_iter().any(in_room)
+        one.name == word
+            || [&one.file, &one.kept_in, &one.explanation]
+                .into_iter()
+                .any(in_room)
     }];
     for rule in rules {
         let mut found: Vec<&Rejected> = all.iter().filter(rule).collect();
@@ -233,11 +284,15 @@ fn named<'r>(room: &Room, all: &'r [Rejected], word: &str) -> Result<Vec<&'r Rej
             _ => return Err(several(word, "files", found)),
         }
     }
-    let was_rejected =
-        seq.is_some_and(|seq| matches!(record_of(room, seq), Ok(Some(one)) if one.event == Event::Rejected));
+    let was_rejected = seq.is_some_and(
+        |seq| matches!(record_of(room, seq), Ok(Some(one)) if one.event == Event::Rejected),
+    );
     Err(Error::NotFound {
         what: if was_rejected {
-            format!("{} is no longer in rejected/: it was sent again or removed", quoted(word))
+            format!(
+                "{} is no longer in rejected/: it was sent again or removed",
+                quoted(word)
+            )
         } else {
             format!("no rejected file {}", quoted(word))
         },
@@ -260,7 +315,10 @@ fn several<'r>(word: &str, things: &str, found: impl IntoIterator<Item = &'r Rej
     };
     let names: Vec<String> = found.into_iter().take(limits::PROBLEMS).map(name).collect();
     Error::Usage {
-        what: format!("{} is ambiguous: it matches several rejected {things}", quoted(word)),
+        what: format!(
+            "{} is ambiguous: it matches several rejected {things}",
+            quoted(word)
+        ),
         cure: format!("use one of {}", names.join(", ")),
     }
 }
@@ -269,14 +327,23 @@ fn several<'r>(word: &str, things: &str, found: impl IntoIterator<Item = &'r Rej
 fn may_be_routed(room: &Room, refused: &Rejected, corrected: bool) -> Result<()> {
     if refused.file.is_none() && refused.text.is_none() && !corrected {
         return Err(Error::NotFound {
-            what: format!("cannot retry {}: the rejected file was removed, only its explanation is left", refused.name),
-            cure: format!("send a corrected file with `mailbag rejected retry {} FILE`", refused.seq),
+            what: format!(
+                "cannot retry {}: the rejected file was removed, only its explanation is left",
+                refused.name
+            ),
+            cure: format!(
+                "send a corrected file with `mailbag rejected retry {} FILE`",
+                refused.seq
+            ),
         });
     }
     let registry = room.registry()?;
     match identity::registered(&registry, &refused.agent, None) {
         Ok(agent) if agent.is_retired() => Err(Error::Usage {
-            what: format!("agent {} is retired, so the router does not read its outbox", agent.id),
+            what: format!(
+                "agent {} is retired, so the router does not read its outbox",
+                agent.id
+            ),
             cure: format!("run `mailbag agent set {} --status offline`", agent.id),
         }),
         Err(e) if room.settings()?.admission != Admission::Open => Err(e),
@@ -299,16 +366,28 @@ fn put_back(room: &Room, refused: &Rejected, content: Option<&[u8]>) -> Result<R
     };
     if content.is_none() {
         // First, so that a kill leaves a file that can be sent again, and no explanation without a file.
-        refused.explanation.iter().try_for_each(|path| remove(&dir, path))?;
+        refused
+            .explanation
+            .iter()
+            .try_for_each(|path| remove(&dir, path))?;
     }
-    let kept = original_name(old.and_then(|name| layout::read_original(name.to_str()?)).unwrap_or("mended.json"));
+    let kept = original_name(
+        old.and_then(|name| layout::read_original(name.to_str()?))
+            .unwrap_or("mended.json"),
+    );
     let name = move_to_free_name(&from.0, &from.1, &outbox, refused.seq, kept)?;
     // Sync the source directory first, as in every move.
     from.0.sync()?;
     outbox.sync()?;
     // The router owns the file now. Remove the rest, or it would be listed as still rejected.
     let whole = last_of_file(room, refused)?;
-    for path in refused.file.iter().filter(|_| content.is_some()).chain(&whole).chain(&refused.explanation) {
+    for path in refused
+        .file
+        .iter()
+        .filter(|_| content.is_some())
+        .chain(&whole)
+        .chain(&refused.explanation)
+    {
         remove(&dir, path)?;
     }
     dir.sync()?;
@@ -330,7 +409,13 @@ fn original_name(name: &str) -> &str {
 
 /// The name has the number of the rejection: the router accepts one retry of it, however often a command is repeated or
 /// killed.
-fn move_to_free_name(from: &Dir, old: &OsStr, outbox: &Dir, seq: u64, kept: &str) -> Result<String> {
+fn move_to_free_name(
+    from: &Dir,
+    old: &OsStr,
+    outbox: &Dir,
+    seq: u64,
+    kept: &str,
+) -> Result<String> {
     let mut name = layout::retry(seq, kept);
     for number in 2.. {
         match from.rename(old, outbox, &name, "put the rejected file back as") {
@@ -346,13 +431,19 @@ fn move_to_free_name(from: &Dir, old: &OsStr, outbox: &Dir, seq: u64, kept: &str
 /// Copies the results from the records.
 fn note(retried: &mut [Retried], records: Vec<Record>) {
     for record in records {
-        let Some(claim) = record.claim.as_deref().and_then(layout::read_claim) else { continue };
-        let is_it =
-            |one: &&mut Retried| one.became.is_none() && one.agent == claim.agent && one.is_claimed_as(claim.original);
+        let Some(claim) = record.claim.as_deref().and_then(layout::read_claim) else {
+            continue;
+        };
+        let is_it = |one: &&mut Retried| {
+            one.became.is_none() && one.agent == claim.agent && one.is_claimed_as(claim.original)
+        };
         if let Some(one) = retried.iter_mut().find(is_it) {
             (one.became, one.record) = (Some(record.event), Some(record.seq));
             if record.event == Event::Accepted {
-                one.recipients = record.recipients().map(|(agent, _)| agent.to_string()).collect();
+                one.recipients = record
+                    .recipients()
+                    .map(|(agent, _)| agent.to_string())
+                    .collect();
             }
             one.problems = record.problems;
         }
@@ -362,14 +453,20 @@ fn note(retried: &mut [Retried], records: Vec<Record>) {
 /// Removes a rejected file, or an empty directory.
 fn remove(dir: &Dir, path: &Path) -> Result<()> {
     let name = path.file_name().unwrap_or_default();
-    if dir.stat(name)?.is_none_or(|meta| meta.kind != FileType::Directory) {
+    if dir
+        .stat(name)?
+        .is_none_or(|meta| meta.kind != FileType::Directory)
+    {
         return dir.remove(name);
     }
     dir.remove_empty(name)?;
     match dir.stat(name)? {
         None => Ok(()),
         Some(_) => Err(Error::Usage {
-            what: format!("cannot remove {}: the directory is not empty", dir.at(name).display()),
+            what: format!(
+                "cannot remove {}: the directory is not empty",
+                dir.at(name).display()
+            ),
             cure: "remove it by hand".into(),
         }),
     }

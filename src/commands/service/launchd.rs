@@ -4,10 +4,21 @@ use super::{DIRECTORIES, Wanted};
 
 /// The property list. The service is restarted after a failure.
 pub(super) fn plist(wanted: &Wanted<'_>) -> String {
-    let Wanted { room, program, environment, name, directories } = wanted;
+    let Wanted {
+        room,
+        program,
+        environment,
+        name,
+        directories,
+    } = wanted;
     let variables: String = environment
         .iter()
-        .map(|(name, value)| format!("    <key>{name}</key>\n    <string>{}</string>\n", escaped(value)))
+        .map(|(name, value)| {
+            format!(
+                "    <key>{name}</key>\n    <string>{}</string>\n",
+                escaped(value)
+            )
+        })
         .collect();
     let [room, program, name] = [room, program, name].map(|text| escaped(text));
     format!(
@@ -44,5 +55,7 @@ pub(super) fn plist(wanted: &Wanted<'_>) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }

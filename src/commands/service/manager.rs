@@ -21,7 +21,11 @@ pub enum Manager {
 impl Manager {
     /// The one of this system.
     pub fn here() -> Manager {
-        if cfg!(target_os = "macos") { Manager::Launchd } else { Manager::Systemd }
+        if cfg!(target_os = "macos") {
+            Manager::Launchd
+        } else {
+            Manager::Systemd
+        }
     }
 }
 
@@ -50,7 +54,11 @@ pub(super) struct Control<'a> {
 impl<'a> Control<'a> {
     /// Fails if no service manager of the user runs here.
     pub(super) fn of(manager: Manager, name: &'a str, file: &'a Path) -> Result<Control<'a>> {
-        let control = Control { manager, name, file };
+        let control = Control {
+            manager,
+            name,
+            file,
+        };
         if manager == Manager::Systemd {
             control.call(&["show", "--property=Version"]).map_err(|e| Error::NotFound {
                 what: format!("no service manager of your user runs here: {}", what(e)),
@@ -76,14 +84,16 @@ impl<'a> Control<'a> {
                 // An earlier failure must not prevent the start.
                 let _ = self.call(&["reset-failed", self.name]);
                 self.call(&["enable", self.name])?;
-                self.call(&[if is_new { "restart" } else { "start" }, self.name]).map(|_| true)
+                self.call(&[if is_new { "restart" } else { "start" }, self.name])
+                    .map(|_| true)
             }
             Manager::Launchd => {
                 if !is_new && self.show().is_ok_and(|running| running.pid.is_some()) {
                     return Ok(false);
                 }
                 let _ = self.call(&["bootout", &self.target()]);
-                self.call(&["bootstrap", &domain(), &self.file.to_string_lossy()]).map(|_| true)
+                self.call(&["bootstrap", &domain(), &self.file.to_string_lossy()])
+                    .map(|_| true)
             }
         }
     }
@@ -92,7 +102,9 @@ impl<'a> Control<'a> {
     pub(super) fn stop(&self) -> Result<()> {
         match self.manager {
             Manager::Systemd => self.call(&["disable", "--now", self.name]).map(drop),
-            Manager::Launchd if self.show().is_ok() => self.call(&["bootout", &self.target()]).map(drop),
+            Manager::Launchd if self.show().is_ok() => {
+                self.call(&["bootout", &self.target()]).map(drop)
+            }
             Manager::Launchd => Ok(()),
         }
     }
@@ -109,10 +121,14 @@ impl<'a> Control<'a> {
     pub(super) fn show(&self) -> Result<Running> {
         match self.manager {
             Manager::Systemd => {
-                let fields = "--property=UnitFileState,ActiveState,StateChangeTimestamp,MainPID,NRestarts";
-                self.call(&["show", "--timestamp=unix", fields, self.name]).map(|text| shown(&text))
+                let fields =
+                    "--property=UnitFileState,ActiveState,StateChangeTimestamp,MainPID,NRestarts";
+                self.call(&["show", "--timestamp=unix", fields, self.name])
+                    .map(|text| shown(&text))
             }
-            Manager::Launchd => self.call(&["print", &self.target()]).map(|text| printed(&text)),
+            Manager::Launchd => self
+                .call(&["print", &self.target()])
+                .map(|text| printed(&text)),
         }
     }
 
@@ -121,7 +137,11 @@ impl<'a> Control<'a> {
     }
 
     fn call(&self, words: &[&str]) -> Result<String> {
-        let program = if self.manager == Manager::Systemd { "systemctl" } else { "launchctl" };
+        let program = if self.manager == Manager::Systemd {
+            "systemctl"
+        } else {
+            "launchctl"
+        };
         let mut command = Command::new(program);
         if self.manager == Manager::Systemd {
             command.arg("--user");
@@ -129,16 +149,27 @@ impl<'a> Control<'a> {
         let output = match command.args(words).stdin(Stdio::null()).output() {
             Err(e) if e.kind() == ErrorKind::NotFound => {
                 let cure = "install it, or run `mailbag run` in another way".into();
-                return Err(Error::NotFound { what: format!("there is no {program} on the PATH"), cure });
+                return Err(Error::NotFound {
+                    what: format!("there is no {program} on the PATH"),
+                    cure,
+                });
             }
             output => output.doing("start", program)?,
         };
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
-        let why = String::from_utf8_lossy(&output.stderr).trim().replace('\n', "; ");
+        let why = String::from_utf8_lossy(&output.stderr)
+            .trim()
+            .replace('\n', "; ");
         let what = format!("`{program} {}` failed: {why}", words.join(" "));
-        Err(Error::Busy { what, cure: format!("`journalctl --user -u {}` shows what the router said", self.name) })
+        Err(Error::Busy {
+            what,
+            cure: format!(
+                "`journalctl --user -u {}` shows what the router said",
+                self.name
+            ),
+        })
     }
 }
 
@@ -157,12 +188,21 @@ fn domain() -> String {
 
 /// Reads the output of `systemctl show`.
 fn shown(text: &str) -> Running {
-    let fields: HashMap<&str, &str> = text.lines().filter_map(|line| line.split_once('=')).collect();
+    let fields: HashMap<&str, &str> = text
+        .lines()
+        .filter_map(|line| line.split_once('='))
+        .collect();
     let number = |name| fields.get(name).and_then(|value| value.parse::<u32>().ok());
-    let seconds = fields.get("StateChangeTimestamp").and_then(|time| time.strip_prefix('@')?.parse::<i64>().ok());
+    let seconds = fields
+        .get("StateChangeTimestamp")
+        .and_then(|time| time.strip_prefix('@')?.parse::<i64>().ok());
     Running {
         enabled: fields.get("UnitFileState") == Some(&"enabled"),
-        state: fields.get("ActiveState").copied().unwrap_or("unknown").to_owned(),
+        state: fields
+            .get("ActiveState")
+            .copied()
+            .unwrap_or("unknown")
+            .to_owned(),
         since: seconds.map(|seconds| Stamp::from_micros(seconds * 1_000_000).to_string()),
         pid: number("MainPID").filter(|pid| *pid != 0),
         restarts: number("NRestarts"),
@@ -171,7 +211,10 @@ fn shown(text: &str) -> Running {
 
 /// Reads the output of `launchctl print`.
 fn printed(text: &str) -> Running {
-    let field = |name: &str| text.lines().find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(" = "));
+    let field = |name: &str| {
+        text.lines()
+            .find_map(|line| line.trim().strip_prefix(name)?.strip_prefix(" = "))
+    };
     Running {
         enabled: true,
         state: field("state").unwrap_or("unknown").to_owned(),
@@ -187,12 +230,23 @@ mod tests {
 
     #[test]
     fn the_words_of_service_managers_are_read() {
-        let text =
-            "MainPID=12\nNRestarts=1\nActiveState=active\nUnitFileState=enabled\nStateChangeTimestamp=@1767607200\n";
+        let text = "MainPID=12\nNRestarts=1\nActiveState=active\nUnitFileState=enabled\nStateChangeTimestamp=@1767607200\n";
         let since = Some("2026-01-05T10:00:00.000000Z".to_owned());
         let (enabled, state) = (true, "active".to_owned());
-        assert_eq!(shown(text), Running { enabled, state, since, pid: Some(12), restarts: Some(1) });
-        assert_eq!(shown("MainPID=0\nActiveState=inactive\nStateChangeTimestamp=\n").pid, None);
+        assert_eq!(
+            shown(text),
+            Running {
+                enabled,
+                state,
+                since,
+                pid: Some(12),
+                restarts: Some(1)
+            }
+        );
+        assert_eq!(
+            shown("MainPID=0\nActiveState=inactive\nStateChangeTimestamp=\n").pid,
+            None
+        );
         let running = printed("gui/501/io.mailbag-a = {\n\tstate = running\n\n\tpid = 77\n}\n");
         assert_eq!((running.state.as_str(), running.pid), ("running", Some(77)));
     }

@@ -88,15 +88,25 @@ impl Service {
             what: "there is no directory for services".into(),
             cure: "set HOME to an absolute path".into(),
         })?;
-        Ok(Service { manager, name, file, room })
+        Ok(Service {
+            manager,
+            name,
+            file,
+            room,
+        })
     }
 
     /// The content of its file.
     pub fn content(&self, directories: usize) -> Result<String> {
         let program = std::env::current_exe().doing("find", "this program")?;
         let [room, program] = [&self.room, &program].map(|path| plain(path));
-        let wanted =
-            Wanted { room: room?, program: program?, environment: environment(), name: &self.name, directories };
+        let wanted = Wanted {
+            room: room?,
+            program: program?,
+            environment: environment(),
+            name: &self.name,
+            directories,
+        };
         let text = match self.manager {
             Manager::Systemd => systemd::unit(&wanted),
             Manager::Launchd => launchd::plist(&wanted),
@@ -131,7 +141,9 @@ impl Service {
     pub fn uninstall(&self) -> Result<Changed> {
         require_person("change services")?;
         let file = self.read()?;
-        let Some(bytes) = file.bytes() else { return Ok(self.changed(false, None)) };
+        let Some(bytes) = file.bytes() else {
+            return Ok(self.changed(false, None));
+        };
         let directories = self.own(bytes)?;
         let control = Control::of(self.manager, &self.name, &self.file)?;
         control.stop()?;
@@ -153,7 +165,8 @@ impl Service {
             Some(Ok(directories)) => Some(self.content(directories)?),
             _ => None,
         };
-        let asked = Control::of(self.manager, &self.name, &self.file).and_then(|control| control.show());
+        let asked =
+            Control::of(self.manager, &self.name, &self.file).and_then(|control| control.show());
         let (running, problem) = match asked {
             Ok(running) => (Some(running), None),
             Err(e) => (None, Some(e.to_string())),
@@ -176,12 +189,23 @@ impl Service {
 
     fn changed(&self, changed: bool, content: Option<String>) -> Changed {
         let (service, file, room) = (self.name.clone(), self.file.clone(), self.room.clone());
-        Changed { manager: self.manager, service, file, room, changed, content }
+        Changed {
+            manager: self.manager,
+            service,
+            file,
+            room,
+            changed,
+            content,
+        }
     }
 
     /// How many directories the installation makes.
     fn missing_directories(&self) -> usize {
-        self.file.ancestors().skip(1).take_while(|above| !above.exists()).count()
+        self.file
+            .ancestors()
+            .skip(1)
+            .take_while(|above| !above.exists())
+            .count()
     }
 
     /// The text with a first line by which a later command recognizes it.
@@ -189,7 +213,9 @@ impl Service {
         let mark = format!("{MARK}{}", hex(&hash(text.as_bytes())));
         match self.manager {
             Manager::Systemd => format!("# {mark}\n{text}"),
-            Manager::Launchd => format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?><!-- {mark} -->\n{text}"),
+            Manager::Launchd => {
+                format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?><!-- {mark} -->\n{text}")
+            }
         }
     }
 
@@ -205,7 +231,14 @@ impl Service {
                 cure: "move it away and run the command again; nothing was changed".into(),
             });
         }
-        let made = rest.lines().find_map(|line| line.split_once(DIRECTORIES)?.1.split(' ').next()?.parse().ok());
+        let made = rest.lines().find_map(|line| {
+            line.split_once(DIRECTORIES)?
+                .1
+                .split(' ')
+                .next()?
+                .parse()
+                .ok()
+        });
         Ok(made.unwrap_or_default())
     }
 }
@@ -225,18 +258,40 @@ struct Wanted<'a> {
 /// A name for people, and unique for each path.
 fn name(room: &Path) -> String {
     let digest = hex(&hash(room.as_os_str().as_encoded_bytes()));
-    let project = if room.file_name().is_some_and(|name| name == layout::ROOM) { room.parent() } else { Some(room) };
-    let project = project.and_then(Path::file_name).unwrap_or_default().to_string_lossy();
-    let simple = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
-    let project: String = project.chars().map(simple).take(limits::SERVICE_NAME).collect();
+    let project = if room.file_name().is_some_and(|name| name == layout::ROOM) {
+        room.parent()
+    } else {
+        Some(room)
+    };
+    let project = project
+        .and_then(Path::file_name)
+        .unwrap_or_default()
+        .to_string_lossy();
+    let simple = |c: char| {
+        if c.is_ascii_alphanumeric() || c == '_' {
+            c
+        } else {
+            '-'
+        }
+    };
+    let project: String = project
+        .chars()
+        .map(simple)
+        .take(limits::SERVICE_NAME)
+        .collect();
     format!("mailbag-{}-{}", project.trim_matches('-'), &digest[..8])
 }
 
 /// A path that the file of a service can contain.
 fn plain(path: &Path) -> Result<&str> {
-    let plain = path.to_str().filter(|path| !path.chars().any(char::is_control) && !path.ends_with('\\'));
+    let plain = path
+        .to_str()
+        .filter(|path| !path.chars().any(char::is_control) && !path.ends_with('\\'));
     plain.ok_or_else(|| Error::Usage {
-        what: format!("the file of a service cannot contain the path {}", path.display()),
+        what: format!(
+            "the file of a service cannot contain the path {}",
+            path.display()
+        ),
         cure: "rename the directory".into(),
     })
 }
@@ -244,8 +299,14 @@ fn plain(path: &Path) -> Result<&str> {
 /// The variables that the service needs from here: programs that wake agents are found on the PATH, and consent is recorded where
 /// the others say.
 fn environment() -> Vec<(&'static str, String)> {
-    let value =
-        |name| std::env::var(name).ok().filter(|value| !value.is_empty() && !value.chars().any(char::is_control));
+    let value = |name| {
+        std::env::var(name)
+            .ok()
+            .filter(|value| !value.is_empty() && !value.chars().any(char::is_control))
+    };
     let names = ["PATH", layout::TRUST_DIRECTORY, "XDG_DATA_HOME"];
-    names.into_iter().filter_map(|name| Some((name, value(name)?))).collect()
+    names
+        .into_iter()
+        .filter_map(|name| Some((name, value(name)?)))
+        .collect()
 }

@@ -5,7 +5,13 @@ use super::{DIRECTORIES, Wanted};
 /// The unit. It is restarted after a failure, but not forever. What would need namespaces, or would break a program that wakes an
 /// agent, is not restricted.
 pub(super) fn unit(wanted: &Wanted<'_>) -> String {
-    let Wanted { room, program, environment, directories, .. } = wanted;
+    let Wanted {
+        room,
+        program,
+        environment,
+        directories,
+        ..
+    } = wanted;
     let environment: String = environment
         .iter()
         .map(|(name, value)| format!("Environment={}\n", quoted(&format!("{name}={value}"))))
@@ -44,7 +50,12 @@ WantedBy=default.target
 
 /// One word: without specifiers, and with quotation marks and backslashes escaped.
 fn quoted(word: &str) -> String {
-    format!("\"{}\"", word.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%"))
+    format!(
+        "\"{}\"",
+        word.replace('\\', "\\\\")
+            .replace('"', "\\\"")
+            .replace('%', "%%")
+    )
 }
 
 #[cfg(test)]
@@ -63,7 +74,9 @@ mod tests {
         };
         let unit = unit(&wanted);
         let lines: Vec<&str> = unit.lines().collect();
-        assert!(lines.contains(&r#"ExecStart="/opt/my $bin/mailbag" --room "/home/a $$HOME 100%%/.mailbag" run"#));
+        assert!(lines.contains(
+            &r#"ExecStart="/opt/my $bin/mailbag" --room "/home/a $$HOME 100%%/.mailbag" run"#
+        ));
         assert!(lines.contains(&"ConditionPathIsDirectory=/home/a $HOME 100%%/.mailbag"));
         assert!(lines.contains(&r#"Environment="PATH=/bin:/a b""#));
     }

@@ -26,9 +26,14 @@ pub fn of_client(directory: &Path, name: impl AsRef<Path>) -> PathBuf {
 pub fn backup(file: &Path) -> PathBuf {
     let mut name = file.file_name().map(OsString::from).unwrap_or_default();
     name.push(".before-mailbag");
-    let Some(state) = state_directory() else { return file.with_file_name(name) };
+    let Some(state) = state_directory() else {
+        return file.with_file_name(name);
+    };
     let digest = hex(&hash(file.as_os_str().as_encoded_bytes()));
-    state.join("originals").join(digest.get(..32).unwrap_or(&digest)).join(name)
+    state
+        .join("originals")
+        .join(digest.get(..32).unwrap_or(&digest))
+        .join(name)
 }
 
 /// The variable that sets the directory for recorded consent.
@@ -46,15 +51,29 @@ pub const KEY: &str = "decision.key";
 /// variable sets another. Relative paths are ignored: they would depend on the current directory, and so on a
 /// repository.
 pub fn trust_directory() -> Option<PathBuf> {
-    let named = |variable| std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = || std::env::home_dir().filter(|home| home.is_absolute()).map(|home| home.join(".local/share"));
+    let named = |variable| {
+        std::env::var_os(variable)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    let home = || {
+        std::env::home_dir()
+            .filter(|home| home.is_absolute())
+            .map(|home| home.join(".local/share"))
+    };
     named(TRUST_DIRECTORY).or_else(|| Some(named("XDG_DATA_HOME").or_else(home)?.join("mailbag")))
 }
 
 /// The directory for state that survives a restart and is not worth a backup (XDG Base Directory Specification).
 pub fn state_directory() -> Option<PathBuf> {
-    let named = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = || std::env::home_dir().filter(|home| home.is_absolute()).map(|home| home.join(".local/state"));
+    let named = std::env::var_os("XDG_STATE_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute());
+    let home = || {
+        std::env::home_dir()
+            .filter(|home| home.is_absolute())
+            .map(|home| home.join(".local/state"))
+    };
     Some(named.or_else(home)?.join("mailbag"))
 }
 
@@ -68,8 +87,14 @@ pub fn page_state(digest: &str) -> String {
 
 /// The file of a unit of the user's systemd.
 pub fn systemd_unit(name: &str) -> Option<PathBuf> {
-    let named = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let home = || std::env::home_dir().filter(|home| home.is_absolute()).map(|home| home.join(".config"));
+    let named = std::env::var_os("XDG_CONFIG_HOME")
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute());
+    let home = || {
+        std::env::home_dir()
+            .filter(|home| home.is_absolute())
+            .map(|home| home.join(".config"))
+    };
     Some(named.or_else(home)?.join("systemd/user").join(name))
 }
 

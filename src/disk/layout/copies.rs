@@ -1,7 +1,10 @@
 //! Paths for copying a room: the locks that pause the router, the recorded location of the room, and the paths that are
 //! not copied.
 
-use super::{CHECKPOINT_DRAFT, INBOXES, LOCK, REGISTRY_LOCK, REJECTED_LOCK, ROUTING, TAKEN_LOCK, WAITING, WANTED};
+use super::{
+    CHECKPOINT_DRAFT, INBOXES, LOCK, REGISTRY_LOCK, REJECTED_LOCK, ROUTING, TAKEN_LOCK, WAITING,
+    WANTED,
+};
 use std::path::Path;
 
 /// The lock that a router holds while it works on a batch.
@@ -18,8 +21,18 @@ pub const INCOMPLETE: &str = "INCOMPLETE";
 
 /// Does this path describe only the running processes? A copy of the room does not contain it.
 pub fn is_of_the_moment(path: &Path) -> bool {
-    [LOCK, ROUTING, WANTED, TURN, TURN_WANTED, REGISTRY_LOCK, REJECTED_LOCK, WAITING, CHECKPOINT_DRAFT]
-        .iter()
-        .any(|one| path == Path::new(one))
+    [
+        LOCK,
+        ROUTING,
+        WANTED,
+        TURN,
+        TURN_WANTED,
+        REGISTRY_LOCK,
+        REJECTED_LOCK,
+        WAITING,
+        CHECKPOINT_DRAFT,
+    ]
+    .iter()
+    .any(|one| path == Path::new(one))
         || (path.starts_with(INBOXES) && path.file_name().is_some_and(|name| name == TAKEN_LOCK))
 }

@@ -48,7 +48,11 @@ pub fn kept_aside(name: &std::ffi::OsStr, digest: &str) -> std::ffi::OsString {
 
 /// Is this a name of [`unsent`], of any process?
 pub fn is_unsent(name: &std::ffi::OsStr) -> bool {
-    let inner = name.to_str().and_then(|name| name.strip_prefix('.')?.strip_suffix(".tmp")?.rsplit_once('.'));
+    let inner = name.to_str().and_then(|name| {
+        name.strip_prefix('.')?
+            .strip_suffix(".tmp")?
+            .rsplit_once('.')
+    });
     inner.is_some_and(|(name, pid)| pid.parse::<u32>().is_ok() && is_message_file(name.as_ref()))
 }
 

@@ -107,7 +107,9 @@ pub const FIRED: &str = "sessions/fired";
 /// Excludes the room from version control.
 pub const GITIGNORE: &str = ".gitignore";
 /// The directories of every room.
-pub const DIRECTORIES: [&str; 9] = [OUTBOXES, INBOXES, SENT, REJECTED, LOG, SPOOL, CLAIM, STAGE, "context"];
+pub const DIRECTORIES: [&str; 9] = [
+    OUTBOXES, INBOXES, SENT, REJECTED, LOG, SPOOL, CLAIM, STAGE, "context",
+];
 
 /// The name under which a charter is written before it gets its own.
 pub fn charter_draft(token: &str) -> String {
@@ -179,7 +181,10 @@ pub fn lease(name: &std::ffi::OsStr) -> Option<std::ffi::OsString> {
 /// The message to which a lease file belongs. `None` for another file.
 pub fn leased(name: &std::ffi::OsStr) -> Option<std::ffi::OsString> {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
-    let message = name.as_bytes().strip_prefix(b".")?.strip_suffix(b".lease")?;
+    let message = name
+        .as_bytes()
+        .strip_prefix(b".")?
+        .strip_suffix(b".lease")?;
     Some(std::ffi::OsString::from_vec(message.to_vec()))
 }
 
@@ -217,7 +222,8 @@ pub fn segment(number: u32) -> String {
 /// The number in a segment's file name.
 pub fn segment_number(name: &str) -> Option<u32> {
     let digits = name.strip_suffix(".ndjson")?;
-    (digits.len() == 8 && digits.bytes().all(|b| b.is_ascii_digit())).then(|| digits.parse().ok())?
+    (digits.len() == 8 && digits.bytes().all(|b| b.is_ascii_digit()))
+        .then(|| digits.parse().ok())?
 }
 
 /// The name of a delivered file. Sorted by name, delivered files are in the order of acceptance.
@@ -228,7 +234,12 @@ pub fn delivered(at: Stamp, from: &str, id: &str) -> String {
 
 /// The agent with the inbox of this file.
 pub fn inbox_owner(file: &Path) -> Option<&str> {
-    file.strip_prefix(INBOXES).ok()?.components().next()?.as_os_str().to_str()
+    file.strip_prefix(INBOXES)
+        .ok()?
+        .components()
+        .next()?
+        .as_os_str()
+        .to_str()
 }
 
 /// Returns true for the directory with an agent's unread mail.
@@ -266,8 +277,16 @@ pub struct ClaimName<'a> {
 /// Reads the name of a picked-up file. `None` for another file, and for a number that is too large.
 pub fn read_claim(name: &str) -> Option<ClaimName<'_>> {
     let mut parts = name.splitn(3, '~');
-    let number = parts.next()?.parse().ok().filter(|number| *number <= limits::CLAIM_MOST)?;
-    Some(ClaimName { number, agent: parts.next()?, original: parts.next()? })
+    let number = parts
+        .next()?
+        .parse()
+        .ok()
+        .filter(|number| *number <= limits::CLAIM_MOST)?;
+    Some(ClaimName {
+        number,
+        agent: parts.next()?,
+        original: parts.next()?,
+    })
 }
 
 /// The name of a retired message in `sent/` or `rejected/`.
@@ -347,7 +366,10 @@ fn split_suffix(name: &str) -> (&str, &'static str) {
 /// character boundary, with its suffix `.json` or `.ndjson`.
 fn kept(name: &str) -> String {
     let (stem, suffix) = split_suffix(name);
-    let mut kept: String = stem.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
+    let mut kept: String = stem
+        .chars()
+        .map(|c| if is_plain(c) { c } else { '_' })
+        .collect();
     let mut cut = kept.len().min(limits::KEPT_NAME - suffix.len());
     while !kept.is_char_boundary(cut) {
         cut -= 1;
@@ -367,20 +389,42 @@ mod tests {
     #[test]
     fn a_claim_name_gives_back_what_was_put_in() {
         let name = claim(7, "alice", std::ffi::OsStr::new("2026~x.json"));
-        assert_eq!(read_claim(&name), Some(ClaimName { number: 7, agent: "alice", original: "2026~x.json" }));
+        assert_eq!(
+            read_claim(&name),
+            Some(ClaimName {
+                number: 7,
+                agent: "alice",
+                original: "2026~x.json"
+            })
+        );
     }
 
     #[test]
     fn a_name_of_255_bytes_still_fits_with_everything_added() {
         let long = "é".repeat(125) + ".json";
-        let name = claim(limits::CLAIM_MOST, &"a".repeat(64), std::ffi::OsStr::new(&long));
+        let name = claim(
+            limits::CLAIM_MOST,
+            &"a".repeat(64),
+            std::ffi::OsStr::new(&long),
+        );
         assert!(name.len() <= limits::FILE_NAME, "{}", name.len());
-        let original = read_claim(&name).map(|c| c.original.to_owned()).unwrap_or_default();
+        let original = read_claim(&name)
+            .map(|c| c.original.to_owned())
+            .unwrap_or_default();
         assert!(explanation(u64::MAX, &original).len() <= limits::FILE_NAME);
         assert!(original.ends_with("é.json"));
-        let name = claim(limits::CLAIM_MOST, &"a".repeat(64), std::ffi::OsStr::new(&("é".repeat(124) + ".ndjson")));
-        let original = read_claim(&name).map(|c| c.original.to_owned()).unwrap_or_default();
-        assert!(original.ends_with("é.ndjson") && name.len() <= limits::FILE_NAME, "{name}");
+        let name = claim(
+            limits::CLAIM_MOST,
+            &"a".repeat(64),
+            std::ffi::OsStr::new(&("é".repeat(124) + ".ndjson")),
+        );
+        let original = read_claim(&name)
+            .map(|c| c.original.to_owned())
+            .unwrap_or_default();
+        assert!(
+            original.ends_with("é.ndjson") && name.len() <= limits::FILE_NAME,
+            "{name}"
+        );
         assert!(explanation_of_line(u64::MAX, &original, u32::MAX).len() <= limits::FILE_NAME);
     }
 

@@ -36,20 +36,31 @@ pub fn pack(kind: &str, at: Stamp) -> String {
 
 /// The month and the name in the path of a pack. `None` for another path.
 pub fn read_pack(path: &str) -> Option<(&str, &str)> {
-    let (month, name) = path.strip_prefix(ARCHIVE)?.strip_prefix('/')?.split_once('/')?;
+    let (month, name) = path
+        .strip_prefix(ARCHIVE)?
+        .strip_prefix('/')?
+        .split_once('/')?;
     let is_pack = !name.starts_with('.') && !name.contains('/') && name.ends_with(".ndjson.zst");
     (is_month(month) && is_pack).then_some((month, name))
 }
 
 /// Is this the name of a month's directory in the archive?
 pub fn is_month(name: &str) -> bool {
-    let is_digit = |(n, b): (usize, u8)| if n == 4 { b == b'-' } else { b.is_ascii_digit() };
+    let is_digit = |(n, b): (usize, u8)| {
+        if n == 4 {
+            b == b'-'
+        } else {
+            b.is_ascii_digit()
+        }
+    };
     name.len() == 7 && name.bytes().enumerate().all(is_digit)
 }
 
 /// The directory and the name of a path in the room. `None` for a path that leads out of the room.
 pub fn split(path: &Path) -> Option<(&Path, &std::ffi::OsStr)> {
-    let is_plain = path.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    let is_plain = path
+        .components()
+        .all(|part| matches!(part, std::path::Component::Normal(_)));
     Some((path.parent().filter(|_| is_plain)?, path.file_name()?))
 }
 

@@ -80,8 +80,13 @@ impl Bridge {
             .and_then(|to| Ok((to, pipe::Receiver::from_owned_fd(ends.from_room)?)));
         let (mut to, from) = pipes.map_err(|e| e.to_string())?;
         let mut lines = BufReader::new(from).lines();
-        let room = Some(&self.peer.state().room).filter(|room| !room.is_empty()).cloned();
-        let hello = Hello { version: VERSION, room: room.unwrap_or_else(|| NOT_HEARD.to_owned()) };
+        let room = Some(&self.peer.state().room)
+            .filter(|room| !room.is_empty())
+            .cloned();
+        let hello = Hello {
+            version: VERSION,
+            room: room.unwrap_or_else(|| NOT_HEARD.to_owned()),
+        };
         let mut next = hand_on(&mut to, &Frame::Hello(hello)).await;
         if let (Next::On, 0) = (&next, self.servers.waiting) {
             next = self.repeat(&mut to).await;
@@ -109,7 +114,9 @@ impl Bridge {
                 _ = beat.tick() => self.beat(&mut to).await,
             };
         }
-        timeout(limits::NATS_END, self.finish()).await.map_err(|_| not_taken("they do not answer"))?
+        timeout(limits::NATS_END, self.finish())
+            .await
+            .map_err(|_| not_taken("they do not answer"))?
     }
 
     /// What this room says.
@@ -118,13 +125,19 @@ impl Bridge {
             Frame::State(state) => self.say_state(state).await?,
             Frame::Item(item) => {
                 let n = number(&item).unwrap_or_default();
-                let parts = line.as_bytes().chunks(limits::NATS_PART.min(self.servers.most));
+                let parts = line
+                    .as_bytes()
+                    .chunks(limits::NATS_PART.min(self.servers.most));
                 let of = parts.len() as u64;
                 for (part, bytes) in (1..).zip(parts) {
-                    self.publish(&Kind::Item { n, part, of }, bytes.to_vec(), Sent::Other).await?;
+                    self.publish(&Kind::Item { n, part, of }, bytes.to_vec(), Sent::Other)
+                        .await?;
                 }
             }
-            Frame::Again(..) => self.publish(&Kind::Again, line.into_bytes(), Sent::Other).await?,
+            Frame::Again(..) => {
+                self.publish(&Kind::Again, line.into_bytes(), Sent::Other)
+                    .await?
+            }
             // Each connection to the servers has its own beginning and end.
             Frame::Hello(_) | Frame::Bye(_) => {}
         }
@@ -136,7 +149,10 @@ impl Bridge {
         self.committed = state.came.as_ref().map_or(0, |came| came.n);
         self.last = state.out.as_ref().map_or(0, |out| out.n);
         let behind = self.open.split_off(&(self.committed + 1));
-        for acker in std::mem::replace(&mut self.open, behind).into_values().flatten() {
+        for acker in std::mem::replace(&mut self.open, behind)
+            .into_values()
+            .flatten()
+        {
             acknowledge(&acker).await?;
         }
         self.wanted = Some(state);
@@ -150,15 +166,25 @@ impl Bridge {
         if let Some(state) = self.wanted.take() {
             self.said.next(state);
             self.is_telling = true;
-            self.publish(&Kind::State, self.said.bytes(), Sent::State).await?;
+            self.publish(&Kind::State, self.said.bytes(), Sent::State)
+                .await?;
         }
         Ok(())
     }
 
     async fn publish(&mut self, kind: &Kind, bytes: Vec<u8>, sent: Sent) -> Result<(), String> {
-        let asked = self.servers.context.publish(self.names.subject(kind), bytes.into()).await;
+        let asked = self
+            .servers
+            .context
+            .publish(self.names.subject(kind), bytes.into())
+            .await;
         let answer: PublishAckFuture = asked.map_err(|e| not_taken(&e.to_string()))?;
-        self.flying.spawn(async move { answer.await.map(|_| sent).map_err(|e| not_taken(&e.to_string())) });
+        self.flying.spawn(async move {
+            answer
+                .await
+                .map(|_| sent)
+                .map_err(|e| not_taken(&e.to_string()))
+        });
         Ok(())
     }
 
@@ -172,7 +198,9 @@ impl Bridge {
 
     /// What the other room says.
     async fn hear(&mut self, message: Message, to: &mut pipe::Sender) -> Result<Next, String> {
-        let is_now = message.info().is_ok_and(|info| info.published >= self.servers.since);
+        let is_now = message
+            .info()
+            .is_ok_and(|info| info.published >= self.servers.since);
         let (message, acker) = message.split();
         let mut next = Next::On;
         match self.names.kind(&message.subject) {
@@ -199,7 +227,12 @@ impl Bridge {
         Ok(next)
     }
 
-    async fn hear_state(&mut self, bytes: &[u8], is_now: bool, to: &mut pipe::Sender) -> Result<Next, String> {
+    async fn hear_state(
+        &mut self,
+        bytes: &[u8],
+        is_now: bool,
+        to: &mut pipe::Sender,
+    ) -> Result<Next, String> {
         let heard = self.peer.hear(bytes, self.said.room(), is_now)?;
         if heard == Heard::Old {
             return Ok(Next::On);
@@ -241,9 +274,15 @@ impl Bridge {
     /// Gives the servers what this room has said.
     async fn finish(&mut self) -> Result<(), String> {
         while let Some(done) = self.flying.join_next().await {
-            self.confirmed(done.unwrap_or_else(|e| Err(e.to_string()))?).await?;
+            self.confirmed(done.unwrap_or_else(|e| Err(e.to_string()))?)
+                .await?;
         }
-        self.servers.context.client().flush().await.map_err(|e| e.to_string())
+        self.servers
+            .context
+            .client()
+            .flush()
+            .await
+            .map_err(|e| e.to_string())
     }
 }
 

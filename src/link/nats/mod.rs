@@ -37,14 +37,25 @@ pub(super) struct Client {
 
 impl Client {
     /// Connects. Gives what the other room says, and where to write for it.
-    pub(super) fn start(room: &Room, connection: &Connection, known_as: &str) -> Result<(Client, (File, File))> {
+    pub(super) fn start(
+        room: &Room,
+        connection: &Connection,
+        known_as: &str,
+    ) -> Result<(Client, (File, File))> {
         let begin = Begin::new(room, connection, known_as)?;
         let (from, to_room) = std::io::pipe().doing("make a pipe for", room.dir.path())?;
         let (from_room, to) = std::io::pipe().doing("make a pipe for", room.dir.path())?;
-        let ends = Ends { to_room: to_room.into(), from_room: from_room.into() };
+        let ends = Ends {
+            to_room: to_room.into(),
+            from_room: from_room.into(),
+        };
         let (ready, is_ready) = mpsc::channel();
-        let thread = std::thread::Builder::new().name("nats".into()).spawn(move || begin.run(ends, &ready));
-        let client = Client { thread: thread.doing("start a thread for", &connection.address)? };
+        let thread = std::thread::Builder::new()
+            .name("nats".into())
+            .spawn(move || begin.run(ends, &ready));
+        let client = Client {
+            thread: thread.doing("start a thread for", &connection.address)?,
+        };
         // It ends without a word if it cannot connect.
         if is_ready.recv().is_err() {
             return Err(gone(client.end()));
@@ -62,8 +73,13 @@ impl Client {
         if !self.thread.is_finished() {
             return "the servers did not take everything that this room said".to_owned();
         }
-        let done = self.thread.join().unwrap_or_else(|_| Err("its thread broke".to_owned()));
-        done.err().map(|why| sanitize::brief(&why, limits::BYE_CHARS)).unwrap_or_default()
+        let done = self
+            .thread
+            .join()
+            .unwrap_or_else(|_| Err("its thread broke".to_owned()));
+        done.err()
+            .map(|why| sanitize::brief(&why, limits::BYE_CHARS))
+            .unwrap_or_default()
     }
 }
 
@@ -77,15 +93,26 @@ struct Begin {
 
 impl Begin {
     fn new(room: &Room, connection: &Connection, known_as: &str) -> Result<Begin> {
-        let Connection { link, address, credentials, ca, .. } = connection;
-        let NatsAddress { servers, tls } = NatsAddress::parse(address).ok_or_else(|| Error::Usage {
-            what: format!("{address} is no address of NATS servers"),
-            cure: "write nats://HOST:PORT or tls://HOST:PORT".into(),
-        })?;
+        let Connection {
+            link,
+            address,
+            credentials,
+            ca,
+            ..
+        } = connection;
+        let NatsAddress { servers, tls } =
+            NatsAddress::parse(address).ok_or_else(|| Error::Usage {
+                what: format!("{address} is no address of NATS servers"),
+                cure: "write nats://HOST:PORT or tls://HOST:PORT".into(),
+            })?;
         let read = |file: &crate::room::key_file::KeyFile| file.read();
         let credentials = credentials.as_ref().map(read).transpose()?;
         ca.as_ref().map(read).transpose()?;
-        let replicas = room.settings()?.links.get(link).and_then(|link| link.nats.replicas);
+        let replicas = room
+            .settings()?
+            .links
+            .get(link)
+            .and_then(|link| link.nats.replicas);
         let access = Access {
             servers,
             tls: tls || ca.is_some(),
@@ -101,16 +128,32 @@ impl Begin {
             access,
             names: Names::new(known_as, link),
             peer: Peer::new(&own, far),
-            said: Said::first(Hello { version: VERSION, room: id }, own),
+            said: Said::first(
+                Hello {
+                    version: VERSION,
+                    room: id,
+                },
+                own,
+            ),
         })
     }
 
     /// Runs until the room or the servers end it.
     fn run(self, ends: Ends, ready: &mpsc::Sender<()>) -> std::result::Result<(), String> {
-        let Begin { access, names, peer, said } = self;
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| e.to_string())?;
+        let Begin {
+            access,
+            names,
+            peer,
+            said,
+        } = self;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .map_err(|e| e.to_string())?;
         let done = runtime.block_on(async {
-            let opened = tokio::time::timeout(limits::NATS_CONNECT, Servers::open(&access, &names, &said)).await;
+            let opened =
+                tokio::time::timeout(limits::NATS_CONNECT, Servers::open(&access, &names, &said))
+                    .await;
             let servers = opened.map_err(|_| "the servers do not answer".to_owned())??;
             let _ = ready.send(());
             Bridge::new(servers, names, peer, said).run(ends).await

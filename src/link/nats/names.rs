@@ -25,7 +25,11 @@ pub(super) enum Kind {
 impl Names {
     /// The names of the link to the room `peer`, which knows this one as `own`.
     pub(super) fn new(own: &str, peer: &str) -> Names {
-        Names { own: token(own), peer: token(peer), streams: [own, peer].map(stream_of) }
+        Names {
+            own: token(own),
+            peer: token(peer),
+            streams: [own, peer].map(stream_of),
+        }
     }
 
     /// The stream that has what is for this room.
@@ -91,17 +95,42 @@ mod tests {
     fn what_one_room_says_the_other_one_hears() {
         let (fit, po) = (Names::new("fit.west", "po"), Names::new("po", "fit.west"));
         assert_eq!(fit.subject(&Kind::State), "mailbag.po.fit%2Ewest.state");
-        assert_eq!((po.own_stream(), fit.peer_stream()), ("mailbag_po".into(), "mailbag_po".into()));
-        for kind in [Kind::State, Kind::Again, Kind::Item { n: 7, part: 2, of: 3 }] {
+        assert_eq!(
+            (po.own_stream(), fit.peer_stream()),
+            ("mailbag_po".into(), "mailbag_po".into())
+        );
+        for kind in [
+            Kind::State,
+            Kind::Again,
+            Kind::Item {
+                n: 7,
+                part: 2,
+                of: 3,
+            },
+        ] {
             assert_eq!(po.kind(&fit.subject(&kind)).as_ref(), Some(&kind));
-            assert_eq!(fit.kind(&fit.subject(&kind)), None, "its own words are not for it");
+            assert_eq!(
+                fit.kind(&fit.subject(&kind)),
+                None,
+                "its own words are not for it"
+            );
         }
     }
 
     #[test]
     fn another_subject_is_nothing() {
         let po = Names::new("po", "fit");
-        for rest in ["", "x", "state.x", "item", "item.1", "item.0.1.1", "item.1.0.1", "item.1.2.1", "item.x.1.1"] {
+        for rest in [
+            "",
+            "x",
+            "state.x",
+            "item",
+            "item.1",
+            "item.0.1.1",
+            "item.1.0.1",
+            "item.1.2.1",
+            "item.x.1.1",
+        ] {
             assert_eq!(po.kind(&format!("mailbag.po.fit.{rest}")), None, "{rest}");
         }
         let huge = format!("mailbag.po.fit.item.{}0.1.1", u64::MAX);

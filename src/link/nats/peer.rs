@@ -23,7 +23,12 @@ pub(super) struct Said {
 impl Said {
     /// The first thing that is said over a connection.
     pub(super) fn first(hello: Hello, state: EndState) -> Said {
-        Said { hello, session: uuid::Uuid::new_v4().to_string(), count: 0, state }
+        Said {
+            hello,
+            session: uuid::Uuid::new_v4().to_string(),
+            count: 0,
+            state,
+        }
     }
 
     /// The next thing.
@@ -70,10 +75,29 @@ impl Peer {
     /// What is known of the other room before it speaks: what it said last, or else that it has what it has confirmed.
     pub(super) fn new(own: &EndState, far: Option<EndState>) -> Peer {
         let confirmed = own.out.as_ref().filter(|out| out.acked > 0);
-        let came = confirmed.map(|out| Came { stream: out.stream.clone(), n: out.acked, digest: String::new() });
-        let state = far.unwrap_or(EndState { room: String::new(), came, out: None, agents: Arc::default() });
-        let parts = Parts { most: limits::FRAME_BYTES as usize, ..Parts::default() };
-        Peer { state, session: None, suspect: None, parts, spoke: None, stuck: (Instant::now(), limits::NATS_STUCK) }
+        let came = confirmed.map(|out| Came {
+            stream: out.stream.clone(),
+            n: out.acked,
+            digest: String::new(),
+        });
+        let state = far.unwrap_or(EndState {
+            room: String::new(),
+            came,
+            out: None,
+            agents: Arc::default(),
+        });
+        let parts = Parts {
+            most: limits::FRAME_BYTES as usize,
+            ..Parts::default()
+        };
+        Peer {
+            state,
+            session: None,
+            suspect: None,
+            parts,
+            spoke: None,
+            stuck: (Instant::now(), limits::NATS_STUCK),
+        }
     }
 
     /// How far it is.
@@ -87,7 +111,12 @@ impl Peer {
     }
 
     /// Judges what it says of itself, now or before this connection began. `Err` is why the rooms cannot speak with each other.
-    pub(super) fn hear(&mut self, bytes: &[u8], own_room: &str, is_now: bool) -> Result<Heard, String> {
+    pub(super) fn hear(
+        &mut self,
+        bytes: &[u8],
+        own_room: &str,
+        is_now: bool,
+    ) -> Result<Heard, String> {
         #[derive(Deserialize)]
         struct Begin {
             hello: Hello,
@@ -96,7 +125,9 @@ impl Peer {
             return Ok(Heard::Old);
         }
         match serde_json::from_slice(bytes) {
-            Ok(Begin { hello: Hello { version, .. } }) if version != VERSION => {
+            Ok(Begin {
+                hello: Hello { version, .. },
+            }) if version != VERSION => {
                 return Err(format!(
                     "the other room speaks version {version} of the protocol of links, and this program version {VERSION}: \
                      update the older one"
@@ -107,7 +138,15 @@ impl Peer {
             }
             _ => {}
         }
-        let Ok(Said { session, count, state, .. }) = serde_json::from_slice(bytes) else { return Ok(Heard::Old) };
+        let Ok(Said {
+            session,
+            count,
+            state,
+            ..
+        }) = serde_json::from_slice(bytes)
+        else {
+            return Ok(Heard::Old);
+        };
         if state.text().len() as u64 > limits::LINK_STATE_MOST {
             return Ok(Heard::Old);
         }
@@ -129,7 +168,9 @@ impl Peer {
             Some((known, _)) if known == session => Heard::New,
             // Everything was sent when this connection began.
             None if !is_now && follows(&self.state, state) => Heard::New,
-            _ if follows(&self.state, state) || self.suspect.as_deref() == Some(session) => Heard::Begun,
+            _ if follows(&self.state, state) || self.suspect.as_deref() == Some(session) => {
+                Heard::Begun
+            }
             _ => {
                 self.suspect = Some(session.to_owned());
                 Heard::Old
@@ -143,7 +184,9 @@ impl Peer {
         if last <= self.has() {
             self.stuck.0 = Instant::now();
         }
-        let speaks = self.spoke.is_some_and(|spoke| spoke.elapsed() < 2 * limits::CARRIER_BEAT);
+        let speaks = self
+            .spoke
+            .is_some_and(|spoke| spoke.elapsed() < 2 * limits::CARRIER_BEAT);
         let is_stuck = last > self.has() && speaks && since.elapsed() > patience;
         if is_stuck {
             self.stuck = (Instant::now(), (patience * 2).min(limits::NATS_STUCK_MOST));
@@ -155,7 +198,9 @@ impl Peer {
     pub(super) fn add(&mut self, n: u64, part: u64, of: u64, bytes: &[u8]) -> Option<Frame> {
         let whole = self.parts.add(n, part, of, bytes)?;
         match serde_json::from_slice(&whole) {
-            Ok(Frame::Item(item)) if item.read().is_some_and(|item| item.n == n) => Some(Frame::Item(item)),
+            Ok(Frame::Item(item)) if item.read().is_some_and(|item| item.n == n) => {
+                Some(Frame::Item(item))
+            }
             _ => None,
         }
     }
@@ -216,13 +261,32 @@ mod tests {
     use crate::room::links::Sent;
 
     fn state(came: u64, sent: u64) -> EndState {
-        let came = (came > 0).then(|| Came { stream: "s".into(), n: came, digest: "d".into() });
-        let out = (sent > 0).then(|| Sent { stream: "t".into(), n: sent, acked: 0 });
-        EndState { room: "far".into(), came, out, agents: Arc::default() }
+        let came = (came > 0).then(|| Came {
+            stream: "s".into(),
+            n: came,
+            digest: "d".into(),
+        });
+        let out = (sent > 0).then(|| Sent {
+            stream: "t".into(),
+            n: sent,
+            acked: 0,
+        });
+        EndState {
+            room: "far".into(),
+            came,
+            out,
+            agents: Arc::default(),
+        }
     }
 
     fn carrier(state: EndState) -> Said {
-        Said::first(Hello { version: VERSION, room: "far".into() }, state)
+        Said::first(
+            Hello {
+                version: VERSION,
+                room: "far".into(),
+            },
+            state,
+        )
     }
 
     fn peer() -> Peer {
@@ -230,7 +294,8 @@ mod tests {
     }
 
     fn says(peer: &mut Peer, said: &Said) -> Heard {
-        peer.hear(&said.bytes(), "own", false).expect("it is understood")
+        peer.hear(&said.bytes(), "own", false)
+            .expect("it is understood")
     }
 
     #[test]
@@ -240,7 +305,10 @@ mod tests {
         assert_eq!(says(&mut peer, &one), Heard::New);
         one.next(state(7, 5));
         assert_eq!(says(&mut peer, &one), Heard::New);
-        assert_eq!((says(&mut peer, &one), says(&mut peer, &first)), (Heard::Old, Heard::Old));
+        assert_eq!(
+            (says(&mut peer, &one), says(&mut peer, &first)),
+            (Heard::Old, Heard::Old)
+        );
         assert_eq!(peer.has(), 7);
     }
 
@@ -248,7 +316,10 @@ mod tests {
     fn the_last_word_of_a_carrier_that_is_gone_is_dropped_and_a_restored_room_is_heard() {
         let (mut peer, gone) = (peer(), carrier(state(6, 5)));
         let mut now = carrier(state(8, 5));
-        assert_eq!((says(&mut peer, &now), says(&mut peer, &gone)), (Heard::New, Heard::Old));
+        assert_eq!(
+            (says(&mut peer, &now), says(&mut peer, &gone)),
+            (Heard::New, Heard::Old)
+        );
         now.next(state(9, 5));
         assert_eq!(says(&mut peer, &now), Heard::New);
         let mut restored = carrier(state(2, 5));
@@ -260,14 +331,30 @@ mod tests {
     #[test]
     fn another_version_and_this_room_itself_end_the_connection_and_garbage_is_dropped() {
         let (mut peer, mut said) = (peer(), carrier(state(6, 5)));
-        for text in ["", "{}", "[]", "\u{0}", "{\"hello\":{\"version\":1,\"room\":\"x\"}}"] {
-            assert_eq!(peer.hear(text.as_bytes(), "own", true), Ok(Heard::Old), "{text}");
+        for text in [
+            "",
+            "{}",
+            "[]",
+            "\u{0}",
+            "{\"hello\":{\"version\":1,\"room\":\"x\"}}",
+        ] {
+            assert_eq!(
+                peer.hear(text.as_bytes(), "own", true),
+                Ok(Heard::Old),
+                "{text}"
+            );
         }
         said.state.room = "r".repeat(limits::LINK_STATE_MOST as usize);
         assert_eq!(peer.hear(&said.bytes(), "own", true), Ok(Heard::Old));
-        assert!(peer.hear(&carrier(state(6, 5)).bytes(), "far", true).is_err_and(|why| why.contains("itself")));
+        assert!(
+            peer.hear(&carrier(state(6, 5)).bytes(), "far", true)
+                .is_err_and(|why| why.contains("itself"))
+        );
         let newer = b"{\"hello\":{\"version\":9,\"room\":\"x\"},\"more\":[]}";
-        assert!(peer.hear(newer, "own", true).is_err_and(|why| why.contains("version 9")));
+        assert!(
+            peer.hear(newer, "own", true)
+                .is_err_and(|why| why.contains("version 9"))
+        );
         assert_eq!(peer.has(), 5);
     }
 
@@ -281,12 +368,35 @@ mod tests {
 
     #[test]
     fn parts_make_an_item_only_without_a_gap() {
-        let mut parts = Parts { most: 10, ..Parts::default() };
+        let mut parts = Parts {
+            most: 10,
+            ..Parts::default()
+        };
         assert_eq!(parts.add(1, 1, 1, b"one"), Some(b"one".to_vec()));
-        assert_eq!((parts.add(2, 1, 2, b"a"), parts.add(2, 2, 2, b"b")), (None, Some(b"ab".to_vec())));
-        assert_eq!((parts.add(3, 1, 3, b"a"), parts.add(3, 3, 3, b"c"), parts.add(3, 2, 3, b"b")), (None, None, None));
-        assert_eq!((parts.add(4, 1, 2, b"a"), parts.add(5, 2, 2, b"b"), parts.add(4, 2, 2, b"b")), (None, None, None));
-        assert_eq!((parts.add(6, 1, 2, b"123456789"), parts.add(6, 2, 2, b"123")), (None, None));
+        assert_eq!(
+            (parts.add(2, 1, 2, b"a"), parts.add(2, 2, 2, b"b")),
+            (None, Some(b"ab".to_vec()))
+        );
+        assert_eq!(
+            (
+                parts.add(3, 1, 3, b"a"),
+                parts.add(3, 3, 3, b"c"),
+                parts.add(3, 2, 3, b"b")
+            ),
+            (None, None, None)
+        );
+        assert_eq!(
+            (
+                parts.add(4, 1, 2, b"a"),
+                parts.add(5, 2, 2, b"b"),
+                parts.add(4, 2, 2, b"b")
+            ),
+            (None, None, None)
+        );
+        assert_eq!(
+            (parts.add(6, 1, 2, b"123456789"), parts.add(6, 2, 2, b"123")),
+            (None, None)
+        );
         assert!(parts.bytes.capacity() == 0, "a bound on what is kept");
     }
 }

@@ -7,7 +7,9 @@ use crate::base::limits;
 use async_nats::datetime::DateTime;
 use async_nats::jetstream::consumer::{AckPolicy, pull};
 use async_nats::jetstream::context::{ContextBuilder, CreateStreamErrorKind, PublishErrorKind};
-use async_nats::jetstream::stream::{Config, ConsumerErrorKind, DiscardPolicy, RetentionPolicy, StorageType};
+use async_nats::jetstream::stream::{
+    Config, ConsumerErrorKind, DiscardPolicy, RetentionPolicy, StorageType,
+};
 use async_nats::jetstream::{Context, ErrorCode};
 use async_nats::{ConnectOptions, Event, ServerAddr, ServerError};
 use std::path::PathBuf;
@@ -39,24 +41,50 @@ pub(super) struct Servers {
 
 impl Servers {
     /// Connects, and says for the first time how far this room is.
-    pub(super) async fn open(access: &Access, names: &Names, said: &Said) -> Result<Servers, String> {
+    pub(super) async fn open(
+        access: &Access,
+        names: &Names,
+        said: &Said,
+    ) -> Result<Servers, String> {
         let (tell, mut over) = mpsc::channel(8);
         let client = connect(access, names, tell).await?;
         let most = client.server_info().max_payload;
-        let context = ContextBuilder::new().timeout(limits::NATS_ANSWER).build(client);
-        let made = Making { context: &context, access, names };
+        let context = ContextBuilder::new()
+            .timeout(limits::NATS_ANSWER)
+            .build(client);
+        let made = Making {
+            context: &context,
+            access,
+            names,
+        };
         // A permission that is missing is told at once, and as that.
-        let Reading { heard, since, waiting } = tokio::select! {
+        let Reading {
+            heard,
+            since,
+            waiting,
+        } = tokio::select! {
             biased;
             Some(why) = over.recv() => return Err(why),
             heard = made.all(said) => heard?,
         };
-        Ok(Servers { context, heard, since, waiting, over, most })
+        Ok(Servers {
+            context,
+            heard,
+            since,
+            waiting,
+            over,
+            most,
+        })
     }
 }
 
-async fn connect(access: &Access, names: &Names, tell: mpsc::Sender<String>) -> Result<async_nats::Client, String> {
-    let addresses: Result<Vec<ServerAddr>, _> = access.servers.iter().map(|server| server.parse()).collect();
+async fn connect(
+    access: &Access,
+    names: &Names,
+    tell: mpsc::Sender<String>,
+) -> Result<async_nats::Client, String> {
+    let addresses: Result<Vec<ServerAddr>, _> =
+        access.servers.iter().map(|server| server.parse()).collect();
     let addresses = addresses.map_err(|e| e.to_string())?;
     let mut options = ConnectOptions::new()
         .name("mailbag")
@@ -79,7 +107,10 @@ async fn connect(access: &Access, names: &Names, tell: mpsc::Sender<String>) -> 
     if let Some(text) = &access.credentials {
         options = authenticate(options, text)?;
     }
-    options.connect(addresses).await.map_err(|e| format!("cannot connect to {}: {e}", access.servers.join(", ")))
+    options
+        .connect(addresses)
+        .await
+        .map_err(|e| format!("cannot connect to {}: {e}", access.servers.join(", ")))
 }
 
 /// Why an event ends the connection.
@@ -95,7 +126,9 @@ fn reason(event: Event) -> Option<String> {
 
 fn authenticate(options: ConnectOptions, text: &str) -> Result<ConnectOptions, String> {
     if text.contains("-----BEGIN NATS USER JWT-----") {
-        return options.credentials(text).map_err(|e| format!("the file with the credentials is damaged: {e}"));
+        return options
+            .credentials(text)
+            .map_err(|e| format!("the file with the credentials is damaged: {e}"));
     }
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     match (lines.next(), lines.next()) {
@@ -132,7 +165,9 @@ impl Making<'_> {
         match self.say(said).await {
             Err(PublishErrorKind::StreamNotFound) => {
                 self.stream(self.names.peer_stream(), peer).await?;
-                self.say(said).await.map_err(|kind| not_taken(&kind.to_string()))?;
+                self.say(said)
+                    .await
+                    .map_err(|kind| not_taken(&kind.to_string()))?;
             }
             said => said.map_err(|kind| not_taken(&kind.to_string()))?,
         }
@@ -143,11 +178,17 @@ impl Making<'_> {
     /// this room's stream if it is missing.
     async fn forget(&self, subjects: &str) -> Result<(), String> {
         let stream = self.names.own_stream();
-        let Err(e) = self.context.delete_consumer_from_stream(self.names.consumer(), &stream).await else {
+        let Err(e) = self
+            .context
+            .delete_consumer_from_stream(self.names.consumer(), &stream)
+            .await
+        else {
             return Ok(());
         };
         match e.kind() {
-            ConsumerErrorKind::JetStream(e) if e.error_code() == ErrorCode::CONSUMER_NOT_FOUND => Ok(()),
+            ConsumerErrorKind::JetStream(e) if e.error_code() == ErrorCode::CONSUMER_NOT_FOUND => {
+                Ok(())
+            }
             ConsumerErrorKind::JetStream(e) if e.error_code() == ErrorCode::STREAM_NOT_FOUND => {
                 self.stream(stream, subjects.to_owned()).await
             }
@@ -169,10 +210,16 @@ impl Making<'_> {
             description: Some("mail between rooms of mailbag".to_owned()),
             ..Config::default()
         };
-        let Err(e) = self.context.create_stream(config).await else { return Ok(()) };
+        let Err(e) = self.context.create_stream(config).await else {
+            return Ok(());
+        };
         match e.kind() {
             // The other room has just made it.
-            CreateStreamErrorKind::JetStream(e) if e.error_code() == ErrorCode::STREAM_NAME_EXIST => Ok(()),
+            CreateStreamErrorKind::JetStream(e)
+                if e.error_code() == ErrorCode::STREAM_NAME_EXIST =>
+            {
+                Ok(())
+            }
             _ => Err(format!("cannot make the stream {name}: {e}")),
         }
     }
@@ -187,17 +234,36 @@ impl Making<'_> {
             ..pull::Config::default()
         };
         let stream = self.names.own_stream();
-        let made = self.context.create_consumer_on_stream(config, &stream).await;
+        let made = self
+            .context
+            .create_consumer_on_stream(config, &stream)
+            .await;
         let consumer = made.map_err(|e| format!("cannot read the stream {stream}: {e}"))?;
-        let heard = consumer.stream().max_messages_per_batch(limits::NATS_BATCH).heartbeat(HEARTBEAT).messages().await;
+        let heard = consumer
+            .stream()
+            .max_messages_per_batch(limits::NATS_BATCH)
+            .heartbeat(HEARTBEAT)
+            .messages()
+            .await;
         let heard = heard.map_err(|e| format!("cannot read the stream {stream}: {e}"))?;
         let info = consumer.cached_info();
-        Ok(Reading { heard, since: info.created, waiting: info.num_pending })
+        Ok(Reading {
+            heard,
+            since: info.created,
+            waiting: info.num_pending,
+        })
     }
 
     async fn say(&self, said: &Said) -> Result<(), PublishErrorKind> {
-        let asked = self.context.publish(self.names.subject(&Kind::State), said.bytes().into()).await;
-        asked.map_err(|e| e.kind())?.await.map(drop).map_err(|e| e.kind())
+        let asked = self
+            .context
+            .publish(self.names.subject(&Kind::State), said.bytes().into())
+            .await;
+        asked
+            .map_err(|e| e.kind())?
+            .await
+            .map(drop)
+            .map_err(|e| e.kind())
     }
 }
 

@@ -29,12 +29,19 @@ pub struct Head {
 /// Reads the first fields of a line without parsing the rest. `None` if the line does not begin like a record.
 pub fn head(line: &[u8]) -> Option<Head> {
     let rest = line.strip_prefix(b"{\"seq\":")?;
-    let digits = rest.iter().take(limits::SEQ_DIGITS).take_while(|byte| byte.is_ascii_digit()).count();
+    let digits = rest
+        .iter()
+        .take(limits::SEQ_DIGITS)
+        .take_while(|byte| byte.is_ascii_digit())
+        .count();
     let (seq, rest) = rest.split_at(digits);
     let rest = rest.strip_prefix(b",\"at\":\"")?;
     let end = rest.iter().take(64).position(|&byte| byte == b'"')?;
     let text = |bytes| std::str::from_utf8(bytes).ok();
-    Some(Head { seq: text(seq)?.parse().ok()?, at: Stamp::parse(text(&rest[..end])?)? })
+    Some(Head {
+        seq: text(seq)?.parse().ok()?,
+        at: Stamp::parse(text(&rest[..end])?)?,
+    })
 }
 
 /// The position of the first record that was accepted at `at` or later, or the end of the log.
@@ -44,7 +51,9 @@ pub fn since(room: &Dir, at: Stamp) -> Result<Position> {
 
 /// The line with this number, if it is complete and committed.
 pub fn by_seq(room: &Dir, seq: u64) -> Result<Option<Line>> {
-    Ok(Finder::new(room).from_seq(seq)?.filter(|line| head(&line.bytes).is_some_and(|head| head.seq == seq)))
+    Ok(Finder::new(room)
+        .from_seq(seq)?
+        .filter(|line| head(&line.bytes).is_some_and(|head| head.seq == seq)))
 }
 
 /// Finds records by their numbers. Numbers that follow each other closely are read in one run.
@@ -61,7 +70,11 @@ const CLOSE_NUMBERS: u64 = 64;
 impl Finder {
     /// Nothing is read yet.
     pub fn new(room: &Dir) -> Finder {
-        Finder { room: room.clone(), committed: START, last: None }
+        Finder {
+            room: room.clone(),
+            committed: START,
+            last: None,
+        }
     }
 
     /// The first line with this number or a later one, if it is complete and committed. After a gap, this is the record
@@ -109,7 +122,9 @@ pub fn last_seq(room: &Dir) -> Result<u64> {
 
 /// The first line that satisfies `reached`. All later lines satisfy it too.
 fn first(room: &Dir, reached: &dyn Fn(&Head) -> bool) -> Result<Position> {
-    let Some(segment) = segment_before(room, reached)? else { return Ok(START) };
+    let Some(segment) = segment_before(room, reached)? else {
+        return Ok(START);
+    };
     let mut end = start_before(room, segment, reached)?;
     for line in log::read(room, end)? {
         let line = line?;
@@ -127,7 +142,13 @@ fn segment_before(room: &Dir, reached: &dyn Fn(&Head) -> bool) -> Result<Option<
     let (mut low, mut high) = (0, segments.len());
     while low < high {
         let middle = low.midpoint(high);
-        let line = log::read_one(room, Position { segment: segments[middle], offset: 0 })?;
+        let line = log::read_one(
+            room,
+            Position {
+                segment: segments[middle],
+                offset: 0,
+            },
+        )?;
         // A segment without a valid first line cannot be compared, so the search continues in the segment before it.
         match line.and_then(|line| head(&line.bytes)) {
             Some(head) if !reached(&head) => low = middle + 1,
@@ -142,11 +163,23 @@ fn segment_before(room: &Dir, reached: &dyn Fn(&Head) -> bool) -> Result<Option<
 fn start_before(room: &Dir, segment: u32, reached: &dyn Fn(&Head) -> bool) -> Result<Position> {
     const NEAR: u64 = 64 << 10;
     let mut start = Position { segment, offset: 0 };
-    let Some(mut high) = log::length(room, segment)? else { return Ok(start) };
+    let Some(mut high) = log::length(room, segment)? else {
+        return Ok(start);
+    };
     while high.saturating_sub(start.offset) > NEAR {
         let middle = start.offset.midpoint(high);
-        let at = log::next_line(room, Position { segment, offset: middle })?;
-        let line = if at.segment == segment && at.offset < high { log::read_one(room, at)? } else { None };
+        let at = log::next_line(
+            room,
+            Position {
+                segment,
+                offset: middle,
+            },
+        )?;
+        let line = if at.segment == segment && at.offset < high {
+            log::read_one(room, at)?
+        } else {
+            None
+        };
         match line.and_then(|line| head(&line.bytes)) {
             Some(head) if !reached(&head) => start = at,
             _ => high = middle,
@@ -183,8 +216,14 @@ mod tests {
     }
 
     fn open(dir: &Dir, segment: u32) -> Log {
-        let there = dir.make(layout::LOG).and_then(|log| log.stat(layout::segment(segment))).expect("a directory");
-        let end = Position { segment, offset: there.map_or(0, |meta| meta.size) };
+        let there = dir
+            .make(layout::LOG)
+            .and_then(|log| log.stat(layout::segment(segment)))
+            .expect("a directory");
+        let end = Position {
+            segment,
+            offset: there.map_or(0, |meta| meta.size),
+        };
         Log::open(dir, Tip { end, ..Tip::NONE }).expect("it opens")
     }
 
@@ -203,10 +242,20 @@ mod tests {
             let (_kept, dir) = room(records, lines);
             for seq in 1..=records {
                 let line = by_seq(&dir, seq).expect("it is read").expect("it is there");
-                assert_eq!(head(&line.bytes), Some(Head { seq, at: stamp(seq) }));
+                assert_eq!(
+                    head(&line.bytes),
+                    Some(Head {
+                        seq,
+                        at: stamp(seq)
+                    })
+                );
                 let just = |micros| Stamp::from_micros(stamp(seq).micros() + micros);
-                let found = [-1, 0, 1].map(|micros| seq_at(&dir, since(&dir, just(micros)).expect("it is read")));
-                assert_eq!(found, [Some(seq), Some(seq), (seq < records).then_some(seq + 1)]);
+                let found = [-1, 0, 1]
+                    .map(|micros| seq_at(&dir, since(&dir, just(micros)).expect("it is read")));
+                assert_eq!(
+                    found,
+                    [Some(seq), Some(seq), (seq < records).then_some(seq + 1)]
+                );
             }
             assert!(by_seq(&dir, 0).expect("it is read").is_none());
             assert!(by_seq(&dir, records + 1).expect("it is read").is_none());
@@ -218,8 +267,14 @@ mod tests {
         for (records, lines) in [(300, 1000), (300, 13)] {
             let (_kept, dir) = room(records, lines);
             let mut finder = Finder::new(&dir);
-            for seq in (1..=records).chain((1..=records).rev()).chain([7, 80, 144, 7, 7, 299, 300]) {
-                let line = finder.from_seq(seq).expect("it is read").expect("it is there");
+            for seq in (1..=records)
+                .chain((1..=records).rev())
+                .chain([7, 80, 144, 7, 7, 299, 300])
+            {
+                let line = finder
+                    .from_seq(seq)
+                    .expect("it is read")
+                    .expect("it is there");
                 assert_eq!(head(&line.bytes).map(|head| head.seq), Some(seq));
             }
             assert!(finder.from_seq(records + 1).expect("it is read").is_none());
@@ -235,10 +290,16 @@ mod tests {
         let (_kept, dir) = room(100, 1000);
         let mut log = open(&dir, 1);
         let end = log.end().expect("it has an end");
-        log.append(b"{\"seq\":101,\"at\":\"2030-01-01T00:00:00.000000Z\",\"bat").expect("it is written");
+        log.append(b"{\"seq\":101,\"at\":\"2030-01-01T00:00:00.000000Z\",\"bat")
+            .expect("it is written");
         assert!(by_seq(&dir, 101).expect("it is read").is_none());
         assert_eq!(since(&dir, stamp(101)).expect("it is read"), end);
-        assert_eq!(by_seq(&dir, 100).expect("it is read").map(|line| line.end()), Some(end));
+        assert_eq!(
+            by_seq(&dir, 100)
+                .expect("it is read")
+                .map(|line| line.end()),
+            Some(end)
+        );
     }
 
     #[test]
@@ -247,7 +308,10 @@ mod tests {
         for bytes in [0, 1, 5_000, 100_000, 1 << 30] {
             let at = log::before_end(&dir, bytes).expect("it is read");
             let line = log::read_one(&dir, at).expect("it is read");
-            assert!(line.is_none_or(|line| head(&line.bytes).is_some()), "{bytes}");
+            assert!(
+                line.is_none_or(|line| head(&line.bytes).is_some()),
+                "{bytes}"
+            );
         }
         assert_eq!(log::before_end(&dir, 1 << 30).expect("it is read"), START);
     }

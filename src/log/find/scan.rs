@@ -77,9 +77,23 @@ pub fn scan<T: Send + 'static>(
         total += log::length(room, segment)?.unwrap_or(limits::SEGMENT_BYTES);
     }
     let total = total.saturating_sub(from.offset);
-    let job = Arc::new(Job { room: room.clone(), from, to, sieve, take: Box::new(take) });
-    let most = std::thread::available_parallelism().map_or(1, usize::from).min(READERS);
-    Ok(Scan { job, left, readers: VecDeque::new(), most, total })
+    let job = Arc::new(Job {
+        room: room.clone(),
+        from,
+        to,
+        sieve,
+        take: Box::new(take),
+    });
+    let most = std::thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(READERS);
+    Ok(Scan {
+        job,
+        left,
+        readers: VecDeque::new(),
+        most,
+        total,
+    })
 }
 
 impl<T> Scan<T> {
@@ -110,7 +124,9 @@ impl<T: Send + 'static> Scan<T> {
 
     fn start_readers(&mut self) -> Result<()> {
         while self.readers.len() < self.most {
-            let Some(segment) = self.left.pop_front() else { break };
+            let Some(segment) = self.left.pop_front() else {
+                break;
+            };
             let (sender, receiver) = sync_channel(BLOCKS_AHEAD);
             let job = self.job.clone();
             let read = move || {
@@ -118,7 +134,9 @@ impl<T: Send + 'static> Scan<T> {
                     let _ = sender.send(Err(e));
                 }
             };
-            std::thread::Builder::new().spawn(read).doing("start a reader of", layout::segment(segment))?;
+            std::thread::Builder::new()
+                .spawn(read)
+                .doing("start a reader of", layout::segment(segment))?;
             self.readers.push_back(receiver);
         }
         Ok(())
@@ -143,10 +161,22 @@ impl<T: Send + 'static> Iterator for Scan<T> {
 
 impl<T> Job<T> {
     fn segment(&self, number: u32, blocks: &Blocks<T>) -> Result<()> {
-        let offset = if number == self.from.segment { self.from.offset } else { 0 };
-        let end = if number == self.to.segment { self.to.offset } else { u64::MAX };
-        let mut at = Position { segment: number, offset };
-        let mut segment = Segment::open(&self.room, number)?.ok_or_else(|| segments::missing(&self.room, number))?;
+        let offset = if number == self.from.segment {
+            self.from.offset
+        } else {
+            0
+        };
+        let end = if number == self.to.segment {
+            self.to.offset
+        } else {
+            u64::MAX
+        };
+        let mut at = Position {
+            segment: number,
+            offset,
+        };
+        let mut segment = Segment::open(&self.room, number)?
+            .ok_or_else(|| segments::missing(&self.room, number))?;
         segment.skip(offset)?;
         let mut segment = segment.take(end.saturating_sub(offset));
         let (mut held, mut filled) = (vec![0; BLOCK], 0);
@@ -158,8 +188,12 @@ impl<T> Job<T> {
                 }
                 held.resize(held.len() * 2, 0);
             }
-            let read = segment.read(&mut held[filled..]).map_err(|e| segment.get_ref().failed(e))?;
-            let Some(whole) = memchr::memrchr(b'\n', &held[filled..filled + read]).map(|last| filled + last + 1) else {
+            let read = segment
+                .read(&mut held[filled..])
+                .map_err(|e| segment.get_ref().failed(e))?;
+            let Some(whole) =
+                memchr::memrchr(b'\n', &held[filled..filled + read]).map(|last| filled + last + 1)
+            else {
                 filled += read;
                 if read == 0 {
                     return segment.get_ref().complete(at.offset + filled as u64);
@@ -181,15 +215,33 @@ impl<T> Job<T> {
         let mut candidates = self.sieve.as_ref().map(|sieve| sieve.candidates(lines));
         let mut from = 0;
         while from < lines.len() {
-            let Some(hit) = candidates.as_mut().map_or(Some(from), |candidates| candidates.from(from)) else { break };
-            let start = memchr::memrchr(b'\n', &lines[from..hit]).map_or(from, |end| from + end + 1);
+            let Some(hit) = candidates
+                .as_mut()
+                .map_or(Some(from), |candidates| candidates.from(from))
+            else {
+                break;
+            };
+            let start =
+                memchr::memrchr(b'\n', &lines[from..hit]).map_or(from, |end| from + end + 1);
             let end = memchr::memchr(b'\n', &lines[hit..]).map_or(lines.len(), |end| hit + end + 1);
-            let at = Position { segment: begins.segment, offset: begins.offset + start as u64 };
-            let part = candidates.as_ref().map_or(0, |candidates| candidates.part(end));
-            found.extend((self.take)(Candidate { bytes: &lines[start..end], at, part }));
+            let at = Position {
+                segment: begins.segment,
+                offset: begins.offset + start as u64,
+            };
+            let part = candidates
+                .as_ref()
+                .map_or(0, |candidates| candidates.part(end));
+            found.extend((self.take)(Candidate {
+                bytes: &lines[start..end],
+                at,
+                part,
+            }));
             from = end;
         }
-        match blocks.send(Ok(Block { bytes: lines.len() as u64, found })) {
+        match blocks.send(Ok(Block {
+            bytes: lines.len() as u64,
+            found,
+        })) {
             Ok(()) => ControlFlow::Continue(()),
             Err(_) => ControlFlow::Break(()),
         }

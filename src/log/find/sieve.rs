@@ -22,9 +22,15 @@ impl Sieve {
             return Ok(None);
         }
         let each: Vec<String> = texts.iter().map(|text| regex::escape(text)).collect();
-        let each = if texts.len() <= FEW { each } else { vec![each.join("|")] };
-        let any =
-            each.iter().map(|regex| Ok((0, Regex::new(regex)?))).collect::<std::result::Result<_, regex::Error>>();
+        let each = if texts.len() <= FEW {
+            each
+        } else {
+            vec![each.join("|")]
+        };
+        let any = each
+            .iter()
+            .map(|regex| Ok((0, Regex::new(regex)?)))
+            .collect::<std::result::Result<_, regex::Error>>();
         // Each text was checked before, so only extremely long texts fail here.
         let any = any.map_err(|e| Error::Usage {
             what: format!("cannot search for these texts: {e}"),
@@ -36,15 +42,29 @@ impl Sieve {
     /// Passes also the lines of another sieve, as another part.
     #[must_use]
     pub fn or(mut self, other: Option<Sieve>) -> Sieve {
-        let parts = self.any.iter().map(|(part, _)| part + 1).max().unwrap_or_default();
-        self.any.extend(other.into_iter().flat_map(|other| other.any).map(|(part, regex)| (parts + part, regex)));
+        let parts = self
+            .any
+            .iter()
+            .map(|(part, _)| part + 1)
+            .max()
+            .unwrap_or_default();
+        self.any.extend(
+            other
+                .into_iter()
+                .flat_map(|other| other.any)
+                .map(|(part, regex)| (parts + part, regex)),
+        );
         self
     }
 
     pub(crate) fn candidates<'a>(&'a self, lines: &'a [u8]) -> Candidates<'a> {
         Candidates {
             lines,
-            next: self.any.iter().map(|(part, regex)| (*part, regex, start(regex, lines, 0))).collect(),
+            next: self
+                .any
+                .iter()
+                .map(|(part, regex)| (*part, regex, start(regex, lines, 0)))
+                .collect(),
         }
     }
 }
@@ -69,7 +89,10 @@ impl Candidates<'_> {
 
     /// The first part that matches before this byte.
     pub(super) fn part(&self, end: usize) -> usize {
-        let before = self.next.iter().filter(|(_, _, next)| next.is_some_and(|at| at < end));
+        let before = self
+            .next
+            .iter()
+            .filter(|(_, _, next)| next.is_some_and(|at| at < end));
         before.map(|(part, _, _)| *part).min().unwrap_or_default()
     }
 }

@@ -41,8 +41,12 @@ impl SearchLimiter {
         let now = Instant::now();
         match self.again {
             Some(again) if again > now => Err(Error::Busy {
-                what: "an acknowledgement refers to a message that requires a search of the whole log".into(),
-                cure: "it will be searched shortly; refer to messages as #12 to find them immediately".into(),
+                what:
+                    "an acknowledgement refers to a message that requires a search of the whole log"
+                        .into(),
+                cure:
+                    "it will be searched shortly; refer to messages as #12 to find them immediately"
+                        .into(),
             }),
             _ => Ok(now),
         }
@@ -65,21 +69,31 @@ pub fn find(
     references: &[String],
     pace: &mut SearchLimiter,
 ) -> Result<Vec<std::result::Result<LocatedMessage, Unresolved>>> {
-    let parsed: Vec<Option<Reference>> = references.iter().map(|text| Reference::parse(text)).collect();
+    let parsed: Vec<Option<Reference>> = references
+        .iter()
+        .map(|text| Reference::parse(text))
+        .collect();
     let mut found: Vec<Vec<(Fit, LocatedMessage)>> = Vec::with_capacity(parsed.len());
     for reference in &parsed {
-        let near = reference.as_ref().map(|reference| nearby(room, state, viewer, reference)).transpose()?;
+        let near = reference
+            .as_ref()
+            .map(|reference| nearby(room, state, viewer, reference))
+            .transpose()?;
         found.push(near.unwrap_or_default());
     }
     let is_sought = |n: usize| state.is_none() || found[n].is_empty();
     let sought = |(n, reference): (usize, &Option<Reference>)| {
-        Some((n, reference.clone()?)).filter(|(n, reference)| reference.id().is_some() && is_sought(*n))
+        Some((n, reference.clone()?))
+            .filter(|(n, reference)| reference.id().is_some() && is_sought(*n))
     };
     let sought: Vec<(usize, Reference)> = parsed.iter().enumerate().filter_map(sought).collect();
     if !sought.is_empty() {
         let began = pace.begin()?;
         for (n, fit, placed) in in_whole_log(room, viewer, sought)? {
-            if !found[n].iter().any(|(_, (past, _))| past.seq == placed.0.seq) {
+            if !found[n]
+                .iter()
+                .any(|(_, (past, _))| past.seq == placed.0.seq)
+            {
                 found[n].push((fit, placed));
             }
         }
@@ -90,22 +104,39 @@ pub fn find(
 
 /// Resolves one reference without a state. An error if it does not identify one message.
 pub fn one_of(room: &Dir, viewer: &Viewer, reference: &str) -> Result<LoggedMessage> {
-    let found = find(room, None, viewer, &[reference.to_owned()], &mut SearchLimiter::default())?.pop();
+    let found = find(
+        room,
+        None,
+        viewer,
+        &[reference.to_owned()],
+        &mut SearchLimiter::default(),
+    )?
+    .pop();
     let found = found.unwrap_or(Err(Unresolved::Missing));
-    found.map(|(past, _)| past).map_err(|unclear| unclear.error(viewer, reference))
+    found
+        .map(|(past, _)| past)
+        .map_err(|unclear| unclear.error(viewer, reference))
 }
 
 /// The thread of the message that `name` identifies by number. Otherwise `name` itself.
 pub fn thread_name(room: &Dir, viewer: &Viewer, name: &str) -> Result<String> {
-    let Some(seq) = Reference::parse(name).and_then(|reference| reference.seq()) else { return Ok(name.to_owned()) };
-    match find::by_seq(room, seq)?.and_then(|line| LoggedMessage::read(&line.bytes)).filter(|past| viewer.see(past)) {
+    let Some(seq) = Reference::parse(name).and_then(|reference| reference.seq()) else {
+        return Ok(name.to_owned());
+    };
+    match find::by_seq(room, seq)?
+        .and_then(|line| LoggedMessage::read(&line.bytes))
+        .filter(|past| viewer.see(past))
+    {
         Some(past) => Ok(past.thread_id.unwrap_or(past.id)),
         None if name.starts_with('#') => Err(Unresolved::Missing.error(viewer, name)),
         None => Ok(name.to_owned()),
     }
 }
 
-fn one(viewer: &Viewer, mut found: Vec<(Fit, LocatedMessage)>) -> std::result::Result<LocatedMessage, Unresolved> {
+fn one(
+    viewer: &Viewer,
+    mut found: Vec<(Fit, LocatedMessage)>,
+) -> std::result::Result<LocatedMessage, Unresolved> {
     // For a reader who may see all messages, its own messages take precedence.
     for fit in [Fit::Whole, Fit::Beginning] {
         let own = |(of, (past, _)): &(Fit, LocatedMessage)| *of == fit && viewer.is_own(past);
@@ -116,7 +147,9 @@ fn one(viewer: &Viewer, mut found: Vec<(Fit, LocatedMessage)>) -> std::result::R
     match choose(found) {
         Chosen::One(one) => Ok(one),
         Chosen::None => Err(Unresolved::Missing),
-        Chosen::Several(many) => Err(Unresolved::Several(many.into_iter().map(|(past, _)| past).collect())),
+        Chosen::Several(many) => Err(Unresolved::Several(
+            many.into_iter().map(|(past, _)| past).collect(),
+        )),
     }
 }
 
@@ -130,7 +163,9 @@ fn nearby(
     let mut found: Vec<(Fit, LocatedMessage)> = Vec::new();
     let mut add = |line: Option<Line>| {
         let Some(line) = line else { return };
-        let Some(past) = LoggedMessage::read(&line.bytes).filter(|past| viewer.see(past)) else { return };
+        let Some(past) = LoggedMessage::read(&line.bytes).filter(|past| viewer.see(past)) else {
+            return;
+        };
         let is_it = reference.fit(&past.from, &past.id, Some(past.seq)) == Some(Fit::Whole);
         if is_it && !found.iter().any(|(_, (other, _))| other.seq == past.seq) {
             found.push((Fit::Whole, (past, line.at)));
@@ -140,9 +175,16 @@ fn nearby(
         add(find::by_seq(room, seq)?);
     }
     if let (Some(state), Some(id)) = (state, reference.id()) {
-        let senders =
-            [id::MAILBAG].into_iter().chain(state.active.keys().chain(state.former.keys()).map(|sender| &**sender));
-        for sender in senders.filter(|sender| reference.sender().is_none_or(|wanted| wanted == *sender)) {
+        let senders = [id::MAILBAG].into_iter().chain(
+            state
+                .active
+                .keys()
+                .chain(state.former.keys())
+                .map(|sender| &**sender),
+        );
+        for sender in
+            senders.filter(|sender| reference.sender().is_none_or(|wanted| wanted == *sender))
+        {
             for place in state.ids.places(sender, id) {
                 add(log::read_one(room, place)?);
             }
@@ -157,12 +199,16 @@ fn in_whole_log(
     viewer: &Viewer,
     sought: Vec<(usize, Reference)>,
 ) -> Result<Vec<(usize, Fit, LocatedMessage)>> {
-    let texts: Vec<String> =
-        sought.iter().filter_map(|(_, reference)| Some(format!("\"id\":\"{}", reference.id()?))).collect();
+    let texts: Vec<String> = sought
+        .iter()
+        .filter_map(|(_, reference)| Some(format!("\"id\":\"{}", reference.id()?)))
+        .collect();
     let (viewer, begun) = (viewer.clone(), AtomicUsize::new(0));
     let take = move |line: Candidate<'_>| {
         let past = LoggedMessage::read(line.bytes).filter(|past| viewer.see(past))?;
-        let fits = |(n, reference): &(usize, Reference)| Some((*n, reference.fit(&past.from, &past.id, None)?));
+        let fits = |(n, reference): &(usize, Reference)| {
+            Some((*n, reference.fit(&past.from, &past.id, None)?))
+        };
         let mut fits: Vec<(usize, Fit)> = sought.iter().filter_map(fits).collect();
         let is_enough = || begun.fetch_add(1, Ordering::Relaxed) >= limits::BEGINNINGS;
         fits.retain(|(_, fit)| *fit == Fit::Whole || !is_enough());
@@ -201,12 +247,19 @@ impl Unresolved {
         match (self, viewer.only_of()) {
             (Unresolved::Several(found), _) => {
                 let names = found.iter().map(|past| (past.seq, past.name()));
-                several(&reference, names.map(|(seq, name)| format!("#{seq} ({name})")))
+                several(
+                    &reference,
+                    names.map(|(seq, name)| format!("#{seq} ({name})")),
+                )
             }
-            (Unresolved::Missing, None) => (format!("the log has no message {reference}"), REFERENCE_FORMS.into()),
-            (Unresolved::Missing, Some(agent)) => {
-                (format!("{agent} neither sent nor received a message {reference}"), REFERENCE_FORMS.into())
-            }
+            (Unresolved::Missing, None) => (
+                format!("the log has no message {reference}"),
+                REFERENCE_FORMS.into(),
+            ),
+            (Unresolved::Missing, Some(agent)) => (
+                format!("{agent} neither sent nor received a message {reference}"),
+                REFERENCE_FORMS.into(),
+            ),
         }
     }
 }
@@ -217,5 +270,8 @@ const REFERENCE_FORMS: &str = "write its number as #12, its id, the beginning of
 /// The error text and the next step for an ambiguous reference.
 pub fn several(reference: &str, names: impl Iterator<Item = String>) -> (String, String) {
     let names: Vec<String> = names.take(limits::PROBLEMS).collect();
-    (format!("{reference} is ambiguous: several messages match"), format!("write one of {}", names.join(", ")))
+    (
+        format!("{reference} is ambiguous: several messages match"),
+        format!("write one of {}", names.join(", ")),
+    )
 }

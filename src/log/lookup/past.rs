@@ -56,17 +56,38 @@ impl LoggedMessage {
 
     /// The message of a record; `None` if the record is about none.
     pub fn of(record: Record) -> Option<LoggedMessage> {
-        if !matches!(record.event, Event::Accepted | Event::Rejected | Event::Notice) {
+        if !matches!(
+            record.event,
+            Event::Accepted | Event::Rejected | Event::Notice
+        ) {
             return None;
         }
-        let message: Map<String, Value> = serde_json::from_str(record.message.as_ref()?.get()).ok()?;
-        let text = |field: &str| message.get(field).and_then(Value::as_str).map(str::to_owned);
-        let first_line = |body: String| body.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned);
+        let message: Map<String, Value> =
+            serde_json::from_str(record.message.as_ref()?.get()).ok()?;
+        let text = |field: &str| {
+            message
+                .get(field)
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        };
+        let first_line = |body: String| {
+            body.lines()
+                .map(str::trim)
+                .find(|line| !line.is_empty())
+                .map(str::to_owned)
+        };
         Some(LoggedMessage {
-            change: record.ownership.as_ref().and_then(Change::summary).or_else(|| record.decision.as_ref()?.summary()),
+            change: record
+                .ownership
+                .as_ref()
+                .and_then(Change::summary)
+                .or_else(|| record.decision.as_ref()?.summary()),
             seq: record.seq,
             answers: record.answers,
-            recipients: record.recipients().map(|(agent, _)| agent.clone()).collect(),
+            recipients: record
+                .recipients()
+                .map(|(agent, _)| agent.clone())
+                .collect(),
             accepted_at: record.at,
             id: record.id?,
             from: record.from.unwrap_or_else(|| id::MAILBAG.into()),
@@ -77,14 +98,21 @@ impl LoggedMessage {
             preview: text("body").and_then(first_line),
             thread_id: text("thread_id"),
             in_reply_to: text("in_reply_to"),
-            requires_response: message.get("requires_response").and_then(Value::as_bool).unwrap_or_default(),
+            requires_response: message
+                .get("requires_response")
+                .and_then(Value::as_bool)
+                .unwrap_or_default(),
             message,
         })
     }
 
     /// Did this agent send it or receive a copy?
     pub fn concerns(&self, agent: &str) -> bool {
-        &*self.from == agent || self.recipients.iter().any(|recipient| &**recipient == agent)
+        &*self.from == agent
+            || self
+                .recipients
+                .iter()
+                .any(|recipient| &**recipient == agent)
     }
 
     /// `<sender>/<id>`
@@ -104,16 +132,25 @@ pub struct Viewer {
 
 impl Viewer {
     /// A reader without a name.
-    pub const ALL: Viewer = Viewer { names: Vec::new(), all: true };
+    pub const ALL: Viewer = Viewer {
+        names: Vec::new(),
+        all: true,
+    };
 
     /// The view of an agent or of the human.
     pub fn of(agent: &str) -> Viewer {
-        Viewer { names: vec![agent.to_owned()], all: agent == id::HUMAN }
+        Viewer {
+            names: vec![agent.to_owned()],
+            all: agent == id::HUMAN,
+        }
     }
 
     /// The view of one agent only, even if it is the human.
     pub fn only(agent: &str) -> Viewer {
-        Viewer { all: false, ..Viewer::of(agent) }
+        Viewer {
+            all: false,
+            ..Viewer::of(agent)
+        }
     }
 
     /// The same view, of an agent that had these names before.
@@ -144,7 +181,9 @@ impl Viewer {
 
     /// Did this reader receive a copy?
     pub fn received(&self, past: &LoggedMessage) -> bool {
-        past.recipients.iter().any(|recipient| self.names.iter().any(|name| **name == **recipient))
+        past.recipients
+            .iter()
+            .any(|recipient| self.names.iter().any(|name| **name == **recipient))
     }
 
     /// The agent, if the reader sees only its own messages.

@@ -77,29 +77,58 @@ impl Activity {
             return;
         }
         let read = || serde_json::from_str(record.message.as_ref()?.get()).ok();
-        let Some(fields) = message.map(Cow::Borrowed).or_else(|| read().map(Cow::Owned)) else { return };
+        let Some(fields) = message
+            .map(Cow::Borrowed)
+            .or_else(|| read().map(Cow::Owned))
+        else {
+            return;
+        };
         match Commit::of_fields(&fields, at) {
             Some(commit) => self.life(agent).commit = Some(commit),
-            None => {
-                WorkReport::of_fields(&fields, at).into_iter().for_each(|doing| self.life(agent).doing = Some(doing))
-            }
+            None => WorkReport::of_fields(&fields, at)
+                .into_iter()
+                .for_each(|doing| self.life(agent).doing = Some(doing)),
         }
     }
 
     /// What one agent did, another did.
     pub(super) fn rename(&mut self, of: &str, to: &Arc<str>) {
-        let Some(AgentActivity { read, doing, commit }) = self.0.remove(of) else { return };
+        let Some(AgentActivity {
+            read,
+            doing,
+            commit,
+        }) = self.0.remove(of)
+        else {
+            return;
+        };
         let life = self.life(to);
         life.read = life.read.max(read);
-        life.doing = life.doing.take().into_iter().chain(doing).max_by_key(|doing| doing.at);
-        life.commit = life.commit.take().into_iter().chain(commit).max_by_key(|commit| commit.at);
+        life.doing = life
+            .doing
+            .take()
+            .into_iter()
+            .chain(doing)
+            .max_by_key(|doing| doing.at);
+        life.commit = life
+            .commit
+            .take()
+            .into_iter()
+            .chain(commit)
+            .max_by_key(|commit| commit.at);
     }
 
     /// Moves all times.
     pub(super) fn shift(&mut self, shift: Shift) {
         for life in self.0.values_mut() {
-            let times = [Some(&mut life.read), life.doing.as_mut().map(|doing| &mut doing.at)];
-            for at in times.into_iter().flatten().chain(life.commit.as_mut().map(|commit| &mut commit.at)) {
+            let times = [
+                Some(&mut life.read),
+                life.doing.as_mut().map(|doing| &mut doing.at),
+            ];
+            for at in times
+                .into_iter()
+                .flatten()
+                .chain(life.commit.as_mut().map(|commit| &mut commit.at))
+            {
                 shift.apply(at);
             }
         }
@@ -112,7 +141,10 @@ impl Activity {
 
     /// The last time at which copies left this agent's inbox.
     pub fn read_at(&self, agent: &str) -> Option<Stamp> {
-        self.0.get(agent).filter(|life| life.read != 0).map(|life| Stamp::from_micros(life.read))
+        self.0
+            .get(agent)
+            .filter(|life| life.read != 0)
+            .map(|life| Stamp::from_micros(life.read))
     }
 
     /// The last report of this agent.
@@ -133,10 +165,20 @@ impl Commit {
     /// The commit in the fields of a message.
     fn of_fields(fields: &Map<String, Value>, at: Stamp) -> Option<Commit> {
         let metadata = fields.get("metadata")?;
-        let text = |field: &str| metadata.get(field)?.as_str().filter(|text| !text.is_empty());
+        let text = |field: &str| {
+            metadata
+                .get(field)?
+                .as_str()
+                .filter(|text| !text.is_empty())
+        };
         let id = text("commit").filter(|id| is_commit(id))?.to_owned();
-        let branch = text("branch").map(|branch| branch.chars().take(limits::REPORT_TEXT).collect());
-        Some(Commit { id, branch, at: at.micros() })
+        let branch =
+            text("branch").map(|branch| branch.chars().take(limits::REPORT_TEXT).collect());
+        Some(Commit {
+            id,
+            branch,
+            at: at.micros(),
+        })
     }
 }
 
@@ -148,13 +190,20 @@ fn is_commit(id: &str) -> bool {
 impl WorkReport {
     /// The report in a record. `None` if the record is not a report.
     pub fn of(record: &Record, at: Stamp) -> Option<WorkReport> {
-        WorkReport::of_fields(&serde_json::from_str(record.message.as_ref()?.get()).ok()?, at)
+        WorkReport::of_fields(
+            &serde_json::from_str(record.message.as_ref()?.get()).ok()?,
+            at,
+        )
     }
 
     /// The report in a message. `None` if the message is not a report.
     pub fn of_message(message: &Message, at: Stamp) -> Option<WorkReport> {
         let is_report = REPORTS.contains(&message.kind());
-        if is_report { WorkReport::of_fields(message.fields(), at) } else { None }
+        if is_report {
+            WorkReport::of_fields(message.fields(), at)
+        } else {
+            None
+        }
     }
 
     /// The report in the fields of a message. A commit does not change what the sender said about its work.
@@ -164,17 +213,33 @@ impl WorkReport {
         }
         let kind = fields.get("type")?.as_str()?.to_owned();
         let line = |field: &str| {
-            let line = fields.get(field)?.as_str()?.lines().map(str::trim).find(|line| !line.is_empty())?;
+            let line = fields
+                .get(field)?
+                .as_str()?
+                .lines()
+                .map(str::trim)
+                .find(|line| !line.is_empty())?;
             Some(line.chars().take(limits::REPORT_TEXT).collect::<String>())
         };
         let text = line("subject").or_else(|| line("body")).unwrap_or_default();
         let metadata = fields.get("metadata").unwrap_or(&Value::Null);
         let progress = metadata.get("progress");
-        let progress = progress.and_then(|progress| progress.as_number().cloned().or_else(|| fraction(progress)));
+        let progress = progress
+            .and_then(|progress| progress.as_number().cloned().or_else(|| fraction(progress)));
         // A JSON number can have any number of digits.
         let progress = progress.filter(|number| number.to_string().len() <= limits::REPORT_TEXT);
-        let waiting_for = if kind == "blocked" { waiting_for(metadata) } else { Vec::new() };
-        let doing = WorkReport { kind, text, progress, waiting_for, at: at.micros() };
+        let waiting_for = if kind == "blocked" {
+            waiting_for(metadata)
+        } else {
+            Vec::new()
+        };
+        let doing = WorkReport {
+            kind,
+            text,
+            progress,
+            waiting_for,
+            at: at.micros(),
+        };
         (!doing.is_empty()).then_some(doing)
     }
 
@@ -185,7 +250,10 @@ impl WorkReport {
 
     // A report of completion needs no text.
     fn is_empty(&self) -> bool {
-        self.text.is_empty() && self.progress.is_none() && self.waiting_for.is_empty() && !self.is_completed()
+        self.text.is_empty()
+            && self.progress.is_none()
+            && self.waiting_for.is_empty()
+            && !self.is_completed()
     }
 }
 
@@ -196,6 +264,12 @@ fn waiting_for(metadata: &Value) -> Vec<String> {
         Some(Value::Array(many)) => many.iter().filter_map(Value::as_str).collect(),
         _ => Vec::new(),
     };
-    let names = names.into_iter().map(|name| name.strip_prefix('@').unwrap_or(name));
-    names.filter(|name| id::is_name(name)).take(limits::WAITING_FOR).map(str::to_owned).collect()
+    let names = names
+        .into_iter()
+        .map(|name| name.strip_prefix('@').unwrap_or(name));
+    names
+        .filter(|name| id::is_name(name))
+        .take(limits::WAITING_FOR)
+        .map(str::to_owned)
+        .collect()
 }

@@ -26,20 +26,45 @@ pub struct PassedOn {
 impl PassedOn {
     /// The message of a deadline. The record of the escalation lists the agents that have not replied.
     pub(super) fn of(timed: &Timed, record: &Record) -> PassedOn {
-        let Timed { seq, from, id, shares, urgent, wanted, .. } = timed;
+        let Timed {
+            seq,
+            from,
+            id,
+            shares,
+            urgent,
+            wanted,
+            ..
+        } = timed;
         let answer = wanted.as_ref().is_some_and(|wanted| wanted.answer);
-        let (seq, from, id, shares, urgent) = (*seq, from.clone(), id.clone(), shares.clone(), *urgent);
-        PassedOn { seq, from, id, shares, of: missing(record), answer, urgent }
+        let (seq, from, id, shares, urgent) =
+            (*seq, from.clone(), id.clone(), shares.clone(), *urgent);
+        PassedOn {
+            seq,
+            from,
+            id,
+            shares,
+            of: missing(record),
+            answer,
+            urgent,
+        }
     }
 
     /// The same message, for another escalation.
     pub(super) fn again(&self, record: &Record) -> PassedOn {
-        PassedOn { of: missing(record), ..self.clone() }
+        PassedOn {
+            of: missing(record),
+            ..self.clone()
+        }
     }
 
     /// The message's identification.
     pub(super) fn asked(&self) -> Asked<'_> {
-        Asked { seq: self.seq, from: &self.from, id: &self.id, shares: &self.shares }
+        Asked {
+            seq: self.seq,
+            from: &self.from,
+            id: &self.id,
+            shares: &self.shares,
+        }
     }
 
     /// Records a reply, or a status of a copy.
@@ -66,7 +91,10 @@ fn missing(record: &Record) -> Vec<Arc<str>> {
     struct Metadata {
         agents: Vec<Arc<str>>,
     }
-    let body = record.message.as_ref().and_then(|message| serde_json::from_str::<Body>(message.get()).ok());
+    let body = record
+        .message
+        .as_ref()
+        .and_then(|message| serde_json::from_str::<Body>(message.get()).ok());
     body.map(|body| body.metadata.agents).unwrap_or_default()
 }
 
@@ -87,8 +115,14 @@ impl State {
     /// The message that a notice passes on, unless no reply to it is missing.
     pub(super) fn passed_on(&self, record: &Record) -> Option<PassedOn> {
         let (what, seq) = record.about.as_deref()?.split_once(' ')?;
-        let seq = seq.parse().ok().filter(|_| [OVERDUE, OVERDUE_AT_LAST].contains(&what))?;
-        let timed = self.timers.get(seq).map(|timed| PassedOn::of(timed, record));
+        let seq = seq
+            .parse()
+            .ok()
+            .filter(|_| [OVERDUE, OVERDUE_AT_LAST].contains(&what))?;
+        let timed = self
+            .timers
+            .get(seq)
+            .map(|timed| PassedOn::of(timed, record));
         timed.or_else(|| Some(self.items.passed_on(seq)?.again(record)))
     }
 
@@ -98,9 +132,13 @@ impl State {
         let reply = Reply::of(message)?;
         let goes_to_asker = |asked: &Asked<'_>| {
             let asker = self.holder(asked.from);
-            to.iter().flat_map(|group| &group.agents).any(|to| id::answers_for(asker, to))
+            to.iter()
+                .flat_map(|group| &group.agents)
+                .any(|to| id::answers_for(asker, to))
         };
-        let named = self.first_owed(message.from(), &reply.names(), &|asked| asked.is_named_by(&reply));
+        let named = self.first_owed(message.from(), &reply.names(), &|asked| {
+            asked.is_named_by(&reply)
+        });
         named.or_else(|| {
             let is_meant = |asked: &Asked<'_>| asked.is_shared_by(&reply) && goes_to_asker(asked);
             self.first_owed(message.from(), &reply.shared_names(), &is_meant)
@@ -108,8 +146,16 @@ impl State {
     }
 
     /// The first message with one of these names that the agent has to answer and that fulfils the condition.
-    fn first_owed(&self, agent: &str, names: &[Name], is_meant: &dyn Fn(&Asked<'_>) -> bool) -> Option<u64> {
+    fn first_owed(
+        &self,
+        agent: &str,
+        names: &[Name],
+        is_meant: &dyn Fn(&Asked<'_>) -> bool,
+    ) -> Option<u64> {
         let timed = self.timers.first_owed(agent, names, is_meant);
-        timed.into_iter().chain(self.items.first_owed(agent, names, is_meant)).min()
+        timed
+            .into_iter()
+            .chain(self.items.first_owed(agent, names, is_meant))
+            .min()
     }
 }

@@ -79,7 +79,11 @@ impl Decided {
     /// The outcome, as a word.
     pub fn word(&self) -> &str {
         let is_withdrawn = self.by.as_ref() == Some(&self.from);
-        self.option.as_deref().unwrap_or(if is_withdrawn { decision::WITHDRAWN } else { decision::DENIED })
+        self.option.as_deref().unwrap_or(if is_withdrawn {
+            decision::WITHDRAWN
+        } else {
+            decision::DENIED
+        })
     }
 }
 
@@ -108,14 +112,24 @@ pub struct Approvals {
 
 impl Approvals {
     /// Applies what a record with these recipients, and a message with this digest, changes.
-    pub fn apply(&mut self, step: &Step, record: Source<'_>, recipients: &[Group], digest: Option<&Hash>) {
+    pub fn apply(
+        &mut self,
+        step: &Step,
+        record: Source<'_>,
+        recipients: &[Group],
+        digest: Option<&Hash>,
+    ) {
         let Source { seq, from, id, .. } = record;
         let at = record.at.micros();
         self.changed = seq;
         match step {
             Step::Ask(terms) => {
-                let to = recipients.iter().flat_map(|group| &group.agents).filter(|agent| *agent != from);
-                let (approval, from, to) = (claim::name(from, id), from.clone(), to.cloned().collect());
+                let to = recipients
+                    .iter()
+                    .flat_map(|group| &group.agents)
+                    .filter(|agent| *agent != from);
+                let (approval, from, to) =
+                    (claim::name(from, id), from.clone(), to.cloned().collect());
                 self.open.push(Approval {
                     approval,
                     seq,
@@ -129,22 +143,48 @@ impl Approvals {
                     terms: terms.clone(),
                 });
             }
-            Step::Decide { approval, option, .. } => {
-                self.close(approval, Some(option.clone()), (Some(from.clone()), seq, at));
+            Step::Decide {
+                approval, option, ..
+            } => {
+                self.close(
+                    approval,
+                    Some(option.clone()),
+                    (Some(from.clone()), seq, at),
+                );
             }
-            Step::Expire { approval, option } => self.close(approval, option.clone(), (None, seq, at)),
-            Step::Escalate { approval, to, deadline } => {
-                let Some(open) = self.open.iter_mut().find(|open| open.approval == *approval) else { return };
-                let new = to.iter().filter(|agent| !open.to.contains(agent)).cloned().collect::<Vec<_>>();
+            Step::Expire { approval, option } => {
+                self.close(approval, option.clone(), (None, seq, at))
+            }
+            Step::Escalate {
+                approval,
+                to,
+                deadline,
+            } => {
+                let Some(open) = self.open.iter_mut().find(|open| open.approval == *approval)
+                else {
+                    return;
+                };
+                let new = to
+                    .iter()
+                    .filter(|agent| !open.to.contains(agent))
+                    .cloned()
+                    .collect::<Vec<_>>();
                 open.to.extend(new);
                 (open.terms.deadline, open.deadline_since) = (*deadline, at);
                 open.escalated += 1;
             }
             Step::Pin { key, place, .. } => {
-                self.pin = Some(Pin { key: key.clone(), place: place.clone(), seq, since: at });
+                self.pin = Some(Pin {
+                    key: key.clone(),
+                    place: place.clone(),
+                    seq,
+                    since: at,
+                });
             }
             // The question about its proposals has no object any more.
-            Step::Settle { thread } => self.open.retain(|open| open.terms.thread.as_ref() != Some(thread)),
+            Step::Settle { thread } => self
+                .open
+                .retain(|open| open.terms.thread.as_ref() != Some(thread)),
             Step::Propose { .. } | Step::Object { .. } | Step::Dispute { .. } => {}
         }
     }
@@ -153,17 +193,28 @@ impl Approvals {
     pub fn withdraw(&mut self, receipts: &[Receipt], record: Source<'_>) {
         for name in self.withdrawn(receipts, record.from) {
             self.changed = record.seq;
-            self.close(&name, None, (Some(record.from.clone()), record.seq, record.at.micros()));
+            self.close(
+                &name,
+                None,
+                (Some(record.from.clone()), record.seq, record.at.micros()),
+            );
         }
     }
 
     /// The open approvals of an asker that these receipts withdraw or supersede.
     pub fn withdrawn(&self, receipts: &[Receipt], from: &str) -> Vec<String> {
-        let is_gone = |receipt: &&Receipt| [Status::Withdrawn, Status::Superseded].contains(&receipt.status);
+        let is_gone =
+            |receipt: &&Receipt| [Status::Withdrawn, Status::Superseded].contains(&receipt.status);
         let withdrawn = receipts.iter().filter(is_gone);
-        let seqs: Vec<u64> = withdrawn.flat_map(|receipt| receipt.seqs.iter().copied()).collect();
+        let seqs: Vec<u64> = withdrawn
+            .flat_map(|receipt| receipt.seqs.iter().copied())
+            .collect();
         let is_named = |open: &&Approval| *open.from == *from && seqs.contains(&open.seq);
-        self.open.iter().filter(is_named).map(|open| open.approval.clone()).collect()
+        self.open
+            .iter()
+            .filter(is_named)
+            .map(|open| open.approval.clone())
+            .collect()
     }
 
     /// The key that is pinned for the room with this identity.
@@ -177,7 +228,11 @@ impl Approvals {
             shift.apply(&mut open.since);
             // A deadline that is further away than any span allows is a date that its sender chose.
             let most = limits::DEADLINE_MOST.as_micros() as i64;
-            let spans = open.terms.deadline.as_mut().filter(|at| **at - open.deadline_since <= most);
+            let spans = open
+                .terms
+                .deadline
+                .as_mut()
+                .filter(|at| **at - open.deadline_since <= most);
             shift.apply_to(&mut open.deadline_since, spans);
             self.changed = seq;
         }
@@ -206,23 +261,39 @@ impl Approvals {
 
     /// The open approval that a reference names.
     pub fn find(&self, reference: &str) -> Chosen<&Approval> {
-        named(reference, self.open.iter().map(|open| (open.approval.as_str(), open.seq, open)))
+        named(
+            reference,
+            self.open
+                .iter()
+                .map(|open| (open.approval.as_str(), open.seq, open)),
+        )
     }
 
     /// The closed approval that a reference names.
     pub fn find_decided(&self, reference: &str) -> Chosen<&Decided> {
-        named(reference, self.decided.iter().map(|one| (one.approval.as_str(), one.asked, one)))
+        named(
+            reference,
+            self.decided
+                .iter()
+                .map(|one| (one.approval.as_str(), one.asked, one)),
+        )
     }
 
     /// The next deadline.
     pub fn next_deadline(&self) -> Option<Stamp> {
-        self.open.iter().filter_map(|open| open.terms.deadline).min().map(Stamp::from_micros)
+        self.open
+            .iter()
+            .filter_map(|open| open.terms.deadline)
+            .min()
+            .map(Stamp::from_micros)
     }
 
     /// Records in `at` a status of a copy.
     pub(super) fn reached(&mut self, seq: u64, agent: &Arc<str>, status: Status, at: u64) {
         let open = self.open.iter_mut().find(|open| open.seq == seq);
-        if let Some(open) = open.filter(|open| status.is_closed() && !open.dismissed.contains(agent)) {
+        if let Some(open) =
+            open.filter(|open| status.is_closed() && !open.dismissed.contains(agent))
+        {
             open.dismissed.push(agent.clone());
             self.changed = at;
         }
@@ -242,18 +313,42 @@ impl Approvals {
         }
     }
 
-    fn close(&mut self, approval: &str, option: Option<String>, (by, seq, at): (Option<Arc<str>>, u64, i64)) {
-        let Some(n) = self.open.iter().position(|open| open.approval == *approval) else { return };
-        let Approval { approval, seq: asked, from, terms, .. } = self.open.remove(n);
+    fn close(
+        &mut self,
+        approval: &str,
+        option: Option<String>,
+        (by, seq, at): (Option<Arc<str>>, u64, i64),
+    ) {
+        let Some(n) = self.open.iter().position(|open| open.approval == *approval) else {
+            return;
+        };
+        let Approval {
+            approval,
+            seq: asked,
+            from,
+            terms,
+            ..
+        } = self.open.remove(n);
         if self.decided.len() >= limits::DECIDED {
             self.decided.pop_front();
         }
-        self.decided.push_back(Decided { approval, asked, from, title: terms.title, option, by, seq, at });
+        self.decided.push_back(Decided {
+            approval,
+            asked,
+            from,
+            title: terms.title,
+            option,
+            by,
+            seq,
+            at,
+        });
     }
 }
 
 fn named<'a, T>(reference: &str, all: impl Iterator<Item = (&'a str, u64, T)>) -> Chosen<T> {
-    let Some(reference) = Reference::parse(reference) else { return Chosen::None };
+    let Some(reference) = Reference::parse(reference) else {
+        return Chosen::None;
+    };
     let fit = |(name, seq, one): (&str, u64, T)| -> Option<(Fit, T)> {
         let (from, id) = name.split_once('/')?;
         Some((reference.fit(from, id, Some(seq))?, one))

@@ -30,6 +30,7 @@ impl AskedIndex {
     /// The first message with one of these names that fulfils the condition.
     pub(super) fn first(&self, names: &[Name], holds: impl Fn(u64) -> bool) -> Option<u64> {
         let seqs = names.iter().filter_map(|name| self.0.get(name));
-        seqs.filter_map(|seqs| seqs.iter().copied().find(|seq| holds(*seq))).min()
+        seqs.filter_map(|seqs| seqs.iter().copied().find(|seq| holds(*seq)))
+            .min()
     }
 }

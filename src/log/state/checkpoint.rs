@@ -6,8 +6,8 @@
 use super::items::Item;
 use super::mailboxes::{Mailboxes, Sizes};
 use super::{
-    Activity, Approvals, Claims, Counts, Disputes, Gaps, Ids, Items, Links, Loops, Open, PartialClaim, State, Timed,
-    Timers, Wakes,
+    Activity, Approvals, Claims, Counts, Disputes, Gaps, Ids, Items, Links, Loops, Open,
+    PartialClaim, State, Timed, Timers, Wakes,
 };
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -82,7 +82,11 @@ impl State {
             claim: self.claim,
             open: self.open.values().cloned().collect(),
             notices: self.notices.clone(),
-            active: self.active.iter().map(|(agent, at)| (agent.clone(), at.micros())).collect(),
+            active: self
+                .active
+                .iter()
+                .map(|(agent, at)| (agent.clone(), at.micros()))
+                .collect(),
             former: self.former.clone(),
             activity: self.activity.clone(),
             channels: self.channels.clone(),
@@ -115,13 +119,17 @@ impl State {
 
 /// The state in the checkpoint, if the checkpoint is intact. Does not check whether it matches the log.
 pub fn saved(room: &Dir) -> Option<State> {
-    let file = room.read(layout::CHECKPOINT, limits::CHECKPOINT_MOST).ok()??;
+    let file = room
+        .read(layout::CHECKPOINT, limits::CHECKPOINT_MOST)
+        .ok()??;
     read(&file)
 }
 
 /// The state in the checkpoint, if the checkpoint is intact, and whether it matches the log.
 pub(super) fn load(room: &Dir) -> Result<Option<(State, bool)>> {
-    let Some(state) = saved(room) else { return Ok(None) };
+    let Some(state) = saved(room) else {
+        return Ok(None);
+    };
     let fits = fits(room, &state)?;
     Ok(Some((state, fits)))
 }
@@ -153,7 +161,11 @@ fn read(file: &[u8]) -> Option<State> {
         claim: head.claim,
         open: head.open.into_iter().map(|open| (open.seq, open)).collect(),
         notices: head.notices,
-        active: head.active.into_iter().map(|(agent, at)| (agent, Stamp::from_micros(at))).collect(),
+        active: head
+            .active
+            .into_iter()
+            .map(|(agent, at)| (agent, Stamp::from_micros(at)))
+            .collect(),
         former: head.former,
         activity: head.activity,
         channels: head.channels,

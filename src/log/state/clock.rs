@@ -46,7 +46,12 @@ impl State {
         let now = Stamp::now();
         let is_off = self.at != self.time || at > now.after(limits::CLOCKS_APART);
         let clock = is_off.then(|| now.min(at).to_string());
-        Record { seq, at: at.to_string(), clock, ..Record::new(event) }
+        Record {
+            seq,
+            at: at.to_string(),
+            clock,
+            ..Record::new(event)
+        }
     }
 
     /// Returns true if the clock has changed since the last record, so that the state's times are wrong until another
@@ -60,10 +65,16 @@ impl State {
         let time = record.time(stamp);
         let (before, ahead) = (self.time.micros(), self.at.micros() - self.time.micros());
         let shift = if time < self.time {
-            Some(Shift { after: time.micros(), by: time.micros() - before })
+            Some(Shift {
+                after: time.micros(),
+                by: time.micros() - before,
+            })
         } else if ahead > 0 && time == stamp {
             // The clock was corrected, after it had been set back.
-            Some(Shift { after: i64::MIN, by: ahead })
+            Some(Shift {
+                after: i64::MIN,
+                by: ahead,
+            })
         } else {
             None
         };

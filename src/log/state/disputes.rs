@@ -70,32 +70,51 @@ impl Disputes {
                 }
                 self.said(
                     thread,
-                    Position { from: record.from.clone(), message, proposes: true, title: title.clone() },
+                    Position {
+                        from: record.from.clone(),
+                        message,
+                        proposes: true,
+                        title: title.clone(),
+                    },
                 );
             }
             Step::Object { thread, title } => {
                 self.said(
                     thread,
-                    Position { from: record.from.clone(), message, proposes: false, title: title.clone() },
+                    Position {
+                        from: record.from.clone(),
+                        message,
+                        proposes: false,
+                        title: title.clone(),
+                    },
                 );
             }
             Step::Settle { thread } => self.0.retain(|one| one.thread != *thread),
             Step::Dispute { thread, due } => {
                 if let Some(one) = self.0.iter_mut().find(|one| one.thread == *thread) {
                     (one.escalated, one.due, one.due_since) = (true, *due, record.at.micros());
-                    one.asked = recipients.iter().flat_map(|group| &group.agents).cloned().collect();
+                    one.asked = recipients
+                        .iter()
+                        .flat_map(|group| &group.agents)
+                        .cloned()
+                        .collect();
                     one.names.push(message);
                 }
             }
             Step::Ask(terms) => {
                 let thread = terms.thread.as_deref();
-                if let Some(one) = self.0.iter_mut().find(|one| Some(one.thread.as_str()) == thread) {
+                if let Some(one) = self
+                    .0
+                    .iter_mut()
+                    .find(|one| Some(one.thread.as_str()) == thread)
+                {
                     (one.escalated, one.due) = (true, None);
                     one.names.push(message);
                 }
             }
             Step::Decide { approval, .. } | Step::Expire { approval, .. } => {
-                self.0.retain(|one| !(one.escalated && one.names.contains(approval)));
+                self.0
+                    .retain(|one| !(one.escalated && one.names.contains(approval)));
             }
             Step::Escalate { .. } | Step::Pin { .. } => {}
         }
@@ -116,7 +135,9 @@ impl Disputes {
         let is_named = |one: &&Dispute| {
             let fits = |name: &String| {
                 let (from, id) = name.split_once('/').unwrap_or_default();
-                reference.as_ref().is_some_and(|reference| reference.fit(from, id, None) == Some(Fit::Whole))
+                reference
+                    .as_ref()
+                    .is_some_and(|reference| reference.fit(from, id, None) == Some(Fit::Whole))
             };
             one.names.iter().any(fits)
         };
@@ -126,7 +147,10 @@ impl Disputes {
     /// What one agent said, another did.
     pub(super) fn rename(&mut self, of: &str, to: &Arc<str>) {
         for one in &mut self.0 {
-            one.positions.iter_mut().filter(|position| *position.from == *of).for_each(|one| one.from = to.clone());
+            one.positions
+                .iter_mut()
+                .filter(|position| *position.from == *of)
+                .for_each(|one| one.from = to.clone());
             renames::replace(&mut one.asked, of, to);
             renames::replace(&mut one.since_round, of, to);
         }
@@ -139,7 +163,9 @@ impl Disputes {
 
     /// The disagreements of which the human has to be asked.
     pub fn due(&self, now: Stamp) -> impl Iterator<Item = &Dispute> {
-        self.0.iter().filter(move |one| one.due.is_some_and(|due| due <= now.micros()))
+        self.0
+            .iter()
+            .filter(move |one| one.due.is_some_and(|due| due <= now.micros()))
     }
 
     /// All disagreements, in the order of the log.
@@ -167,7 +193,9 @@ impl Disputes {
     }
 
     fn said(&mut self, thread: &str, position: Position) {
-        let Some(one) = self.0.iter_mut().find(|one| one.thread == thread) else { return };
+        let Some(one) = self.0.iter_mut().find(|one| one.thread == thread) else {
+            return;
+        };
         let from = position.from.clone();
         let ends_round = !position.proposes && one.since_round.iter().any(|other| *other != from);
         if ends_round {
@@ -179,7 +207,8 @@ impl Disputes {
         if one.names.len() < limits::POSITIONS {
             one.names.push(position.message.clone());
         }
-        let same = |other: &Position| other.from == position.from && other.proposes == position.proposes;
+        let same =
+            |other: &Position| other.from == position.from && other.proposes == position.proposes;
         one.positions.retain(|other| !same(other));
         if one.positions.len() < limits::POSITIONS {
             one.positions.push(position);

@@ -39,7 +39,11 @@ impl Gaps {
 
     // A gap with many lost messages has several records, one after the other.
     fn insert(&mut self, gap: AcceptedGap) {
-        if self.0.last().is_none_or(|last| (last.from, last.to) != (gap.from, gap.to)) {
+        if self
+            .0
+            .last()
+            .is_none_or(|last| (last.from, last.to) != (gap.from, gap.to))
+        {
             self.0.push(gap);
         }
     }
@@ -48,12 +52,28 @@ impl Gaps {
 impl State {
     /// The last record.
     pub fn tip(&self) -> Tip {
-        Tip { at: self.last, end: self.end, seq: self.seq, hash: self.prev }
+        Tip {
+            at: self.last,
+            end: self.end,
+            seq: self.seq,
+            hash: self.prev,
+        }
     }
 
     pub(super) fn accept_gap(&mut self, record: &Record, stamp: Stamp, at: Position) {
-        let Some(Gap { from, to, messages, .. }) = record.gap.as_deref() else { return };
-        self.gaps.insert(AcceptedGap { from: *from, to: *to, seq: record.seq, accepted: stamp.micros(), at });
+        let Some(Gap {
+            from, to, messages, ..
+        }) = record.gap.as_deref()
+        else {
+            return;
+        };
+        self.gaps.insert(AcceptedGap {
+            from: *from,
+            to: *to,
+            seq: record.seq,
+            accepted: stamp.micros(),
+            at,
+        });
         for lost in messages {
             self.ids.insert(&lost.from, &lost.id, at);
         }

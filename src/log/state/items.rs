@@ -86,11 +86,17 @@ impl Items {
         self.changed = self.changed.max(item.seq);
         let own = self.of_cause.entry(cause(&item).clone()).or_default();
         own.insert(item.seq);
-        let oldest = own.first().copied().filter(|_| own.len() > limits::ITEMS_OF_AGENT);
+        let oldest = own
+            .first()
+            .copied()
+            .filter(|_| own.len() > limits::ITEMS_OF_AGENT);
         self.asked.add(item.asked());
         if let Some(about) = &item.about {
             self.passed_on.add(about.asked());
-            self.escalations.entry(about.seq).or_default().insert(item.seq);
+            self.escalations
+                .entry(about.seq)
+                .or_default()
+                .insert(item.seq);
         }
         self.open.insert(item.seq, item);
         oldest.into_iter().for_each(|seq| self.remove(seq));
@@ -121,14 +127,22 @@ impl Items {
 
     /// The first message with one of these names that the agent has to answer, or with an escalation that names the agent. It
     /// fulfils the condition.
-    pub(super) fn first_owed(&self, agent: &str, names: &[Name], is_meant: &dyn Fn(&Asked<'_>) -> bool) -> Option<u64> {
+    pub(super) fn first_owed(
+        &self,
+        agent: &str,
+        names: &[Name],
+        is_meant: &dyn Fn(&Asked<'_>) -> bool,
+    ) -> Option<u64> {
         let owes = |of: &[Arc<str>]| of.iter().any(|of| id::answers_for(agent, of));
-        let own = self
-            .asked
-            .first(names, |seq| self.open.get(&seq).is_some_and(|item| owes(&item.of) && is_meant(&item.asked())));
-        let passed_on = self
-            .passed_on
-            .first(names, |seq| self.passed_on_as(seq).any(|one| owes(&one.of) && is_meant(&one.asked())));
+        let own = self.asked.first(names, |seq| {
+            self.open
+                .get(&seq)
+                .is_some_and(|item| owes(&item.of) && is_meant(&item.asked()))
+        });
+        let passed_on = self.passed_on.first(names, |seq| {
+            self.passed_on_as(seq)
+                .any(|one| owes(&one.of) && is_meant(&one.asked()))
+        });
         own.into_iter().chain(passed_on).min()
     }
 
@@ -152,8 +166,13 @@ impl Items {
     /// Records in `at` a status of a copy. A rejection was read; anything else was done or closed.
     pub(super) fn reached(&mut self, seq: u64, agent: &str, status: Status, at: u64) {
         self.settle(seq, agent, Some(status), at);
-        let Some(item) = self.open.get(&seq) else { return };
-        let is_new = matches!(status, Status::Accepted | Status::Delivered | Status::Announced);
+        let Some(item) = self.open.get(&seq) else {
+            return;
+        };
+        let is_new = matches!(
+            status,
+            Status::Accepted | Status::Delivered | Status::Announced
+        );
         let is_done = match item.kind {
             Kind::Rejection => !is_new,
             Kind::Escalation => !is_new && status != Status::Seen,
@@ -168,7 +187,9 @@ impl Items {
     fn settle(&mut self, seq: u64, by: &str, status: Option<Status>, at: u64) {
         for escalation in self.escalations.get(&seq).cloned().unwrap_or_default() {
             let item = self.open.get_mut(&escalation);
-            let Some(passed_on) = item.and_then(|item| item.about.as_mut()) else { continue };
+            let Some(passed_on) = item.and_then(|item| item.about.as_mut()) else {
+                continue;
+            };
             if passed_on.settle(by, status) {
                 self.changed = at;
             }
@@ -180,11 +201,21 @@ impl Items {
 
     /// Records in `at` that what one agent has to do is for another.
     pub(super) fn rename(&mut self, of: &str, to: &Arc<str>, at: u64) {
-        self.open.values_mut().filter_map(|item| item.about.as_mut()).for_each(|about| about.rename(of, to));
+        self.open
+            .values_mut()
+            .filter_map(|item| item.about.as_mut())
+            .for_each(|about| about.rename(of, to));
         let is_theirs = |item: &&Item| item.of.iter().any(|one| **one == *of);
-        let seqs: Vec<u64> = self.open.values().filter(is_theirs).map(|item| item.seq).collect();
+        let seqs: Vec<u64> = self
+            .open
+            .values()
+            .filter(is_theirs)
+            .map(|item| item.seq)
+            .collect();
         for seq in seqs {
-            let Some(mut item) = self.open.get(&seq).cloned() else { continue };
+            let Some(mut item) = self.open.get(&seq).cloned() else {
+                continue;
+            };
             self.remove(seq);
             renames::replace(&mut item.of, of, to);
             self.add(item);
@@ -193,7 +224,9 @@ impl Items {
     }
 
     fn acted(&mut self, seq: u64, agent: &str, at: u64) {
-        let Some(item) = self.open.get_mut(&seq) else { return };
+        let Some(item) = self.open.get_mut(&seq) else {
+            return;
+        };
         let before = item.of.len();
         item.of.retain(|of| !id::answers_for(agent, of));
         if item.of.len() == before {
@@ -206,7 +239,9 @@ impl Items {
     }
 
     fn remove(&mut self, seq: u64) {
-        let Some(item) = self.open.remove(&seq) else { return };
+        let Some(item) = self.open.remove(&seq) else {
+            return;
+        };
         if let Some(own) = self.of_cause.get_mut(cause(&item)) {
             own.remove(&seq);
             if own.is_empty() {
@@ -235,12 +270,19 @@ impl PartialEq for Items {
 impl Item {
     /// The item that a record makes, if an agent has to act on it: of an accepted message with this head, or of a rejection
     /// or a notice. A notice can pass on a message.
-    pub(super) fn of(record: &Record, head: Option<&Head<'_>>, about: Option<PassedOn>, at: Stamp) -> Option<Item> {
+    pub(super) fn of(
+        record: &Record,
+        head: Option<&Head<'_>>,
+        about: Option<PassedOn>,
+        at: Stamp,
+    ) -> Option<Item> {
         let is_escalation = head.is_some_and(|head| head.kind() == ESCALATION) || about.is_some();
         let kind = match record.event {
             Event::Rejected => Kind::Rejection,
             // An approval is in a list of its own.
-            _ if head.is_some_and(|head| head.kind() == APPROVAL) || record.decision.is_some() => return None,
+            _ if head.is_some_and(|head| head.kind() == APPROVAL) || record.decision.is_some() => {
+                return None;
+            }
             _ if is_escalation => Kind::Escalation,
             _ if head.is_some_and(Head::wants_answer) => Kind::Question,
             _ => return None,
@@ -251,17 +293,47 @@ impl Item {
             return None;
         }
         let title = match kind {
-            Kind::Rejection => record.problems.first().map(|problem| problem.what.clone()).unwrap_or_default(),
-            _ => record.message.as_ref().map(|message| title(message.get())).unwrap_or_default(),
+            Kind::Rejection => record
+                .problems
+                .first()
+                .map(|problem| problem.what.clone())
+                .unwrap_or_default(),
+            _ => record
+                .message
+                .as_ref()
+                .map(|message| title(message.get()))
+                .unwrap_or_default(),
         };
         let from = record.from.clone().unwrap_or_else(|| id::MAILBAG.into());
-        let (seq, id, since) = (record.seq, record.id.clone().unwrap_or_default(), at.micros());
-        let (title, shares) = (sanitize::brief(&title, limits::TITLE), head.map(Head::shares).unwrap_or_default());
-        Some(Item { seq, kind, from, id, of, since, title, shares, about })
+        let (seq, id, since) = (
+            record.seq,
+            record.id.clone().unwrap_or_default(),
+            at.micros(),
+        );
+        let (title, shares) = (
+            sanitize::brief(&title, limits::TITLE),
+            head.map(Head::shares).unwrap_or_default(),
+        );
+        Some(Item {
+            seq,
+            kind,
+            from,
+            id,
+            of,
+            since,
+            title,
+            shares,
+            about,
+        })
     }
 
     fn asked(&self) -> Asked<'_> {
-        Asked { seq: self.seq, from: &self.from, id: &self.id, shares: &self.shares }
+        Asked {
+            seq: self.seq,
+            from: &self.from,
+            id: &self.id,
+            shares: &self.shares,
+        }
     }
 
     /// Since when it is open.
@@ -279,10 +351,15 @@ fn title(message: &str) -> String {
         #[serde(borrow, default)]
         body: Cow<'a, str>,
     }
-    let Ok(Text { subject, body }) = serde_json::from_str(message) else { return String::new() };
-    let line = [subject, body]
-        .iter()
-        .find_map(|text| text.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned));
+    let Ok(Text { subject, body }) = serde_json::from_str(message) else {
+        return String::new();
+    };
+    let line = [subject, body].iter().find_map(|text| {
+        text.lines()
+            .map(str::trim)
+            .find(|line| !line.is_empty())
+            .map(str::to_owned)
+    });
     line.unwrap_or_default()
 }
 

@@ -77,7 +77,15 @@ impl Links {
             self.arrived(arrived, record.seq);
         }
         for carried in &record.carried {
-            self.carried(carried, Waiting { n: carried.n, seq: record.seq, place, at: at.micros() });
+            self.carried(
+                carried,
+                Waiting {
+                    n: carried.n,
+                    seq: record.seq,
+                    place,
+                    at: at.micros(),
+                },
+            );
         }
     }
 
@@ -93,15 +101,28 @@ impl Links {
     fn carried(&mut self, carried: &Carried, waiting: Waiting) {
         let link = self.0.entry(carried.link.clone()).or_default();
         let stream = &carried.stream;
-        let out = link.out.get_or_insert_with(|| Outgoing::new(stream.clone()));
+        let out = link
+            .out
+            .get_or_insert_with(|| Outgoing::new(stream.clone()));
         (out.n, out.digest) = (carried.n, carried.digest);
         out.waiting.push_back(waiting);
     }
 
     fn arrived(&mut self, arrived: &Arrived, seq: u64) {
-        let Arrived { link, stream, n, digest, seq: origin, .. } = arrived;
+        let Arrived {
+            link,
+            stream,
+            n,
+            digest,
+            seq: origin,
+            ..
+        } = arrived;
         let link = self.0.entry(link.clone()).or_default();
-        link.came = Some(Incoming { stream: stream.clone(), n: *n, digest: *digest });
+        link.came = Some(Incoming {
+            stream: stream.clone(),
+            n: *n,
+            digest: *digest,
+        });
         link.origins.insert(seq, *origin);
         if link.origins.len() > ANSWERABLE {
             link.origins.pop_first();
@@ -109,10 +130,18 @@ impl Links {
     }
 
     fn acked(&mut self, acked: &Acked) {
-        let Some(link) = self.0.get_mut(&acked.link) else { return };
-        let Some(out) = link.out.as_mut().filter(|out| out.stream == acked.stream) else { return };
+        let Some(link) = self.0.get_mut(&acked.link) else {
+            return;
+        };
+        let Some(out) = link.out.as_mut().filter(|out| out.stream == acked.stream) else {
+            return;
+        };
         out.acked = out.acked.max(acked.n.min(out.n));
-        while out.waiting.front().is_some_and(|first| first.n <= out.acked) {
+        while out
+            .waiting
+            .front()
+            .is_some_and(|first| first.n <= out.acked)
+        {
             out.waiting.pop_front();
         }
     }
@@ -163,12 +192,19 @@ impl Link {
     /// The item of this number, if it is not acknowledged.
     pub fn waiting_at(&self, n: u64) -> Option<&Waiting> {
         let out = self.out.as_ref()?;
-        out.waiting.get(usize::try_from(n.checked_sub(out.waiting.front()?.n)?).ok()?)
+        out.waiting
+            .get(usize::try_from(n.checked_sub(out.waiting.front()?.n)?).ok()?)
     }
 }
 
 impl Outgoing {
     fn new(stream: Arc<str>) -> Outgoing {
-        Outgoing { stream, n: 0, digest: NO_HASH, acked: 0, waiting: VecDeque::new() }
+        Outgoing {
+            stream,
+            n: 0,
+            digest: NO_HASH,
+            acked: 0,
+            waiting: VecDeque::new(),
+        }
     }
 }

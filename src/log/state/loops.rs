@@ -79,22 +79,42 @@ impl<'a> Talk<'a> {
     /// The message of an agent to agents of this room. `None` if it can be part of no loop.
     fn of(from: &'a str, to: &'a [Group], head: &Head<'_>) -> Option<Talk<'a>> {
         let kind = head.kind();
-        let to: Vec<&Arc<str>> =
-            to.iter().flat_map(|group| &group.agents).filter(|to| is_agent(to) && ***to != *from).collect();
-        let is_other = NO_TALK.contains(&kind) || REPORTS.contains(&kind) || is_acted_on(kind) || kind.contains('.');
+        let to: Vec<&Arc<str>> = to
+            .iter()
+            .flat_map(|group| &group.agents)
+            .filter(|to| is_agent(to) && ***to != *from)
+            .collect();
+        let is_other = NO_TALK.contains(&kind)
+            || REPORTS.contains(&kind)
+            || is_acted_on(kind)
+            || kind.contains('.');
         if to.is_empty() || !is_agent(from) || is_other || head.is_urgent() {
             return None;
         }
         let is_short = is_short(head.texts());
-        let is_light = is_short && !head.wants_answer() && !head.has_attachments() && !WORK.contains(&kind);
+        let is_light =
+            is_short && !head.wants_answer() && !head.has_attachments() && !WORK.contains(&kind);
         let is_linked = head.is_linked() || to.len() <= limits::LOOP_RECIPIENTS;
-        let letters = head.texts().flat_map(str::chars).filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase);
-        Some(Talk { from, to, text: digest(letters.map(u64::from)), is_light, is_linked })
+        let letters = head
+            .texts()
+            .flat_map(str::chars)
+            .filter(|c| c.is_alphanumeric())
+            .flat_map(char::to_lowercase);
+        Some(Talk {
+            from,
+            to,
+            text: digest(letters.map(u64::from)),
+            is_light,
+            is_linked,
+        })
     }
 
     /// The text with its recipients.
     fn said(&self) -> u64 {
-        let names = self.to.iter().flat_map(|to| to.bytes().map(u64::from).chain([0]));
+        let names = self
+            .to
+            .iter()
+            .flat_map(|to| to.bytes().map(u64::from).chain([0]));
         digest([self.text].into_iter().chain(names))
     }
 }
@@ -111,30 +131,45 @@ fn is_short<'t>(texts: impl Iterator<Item = &'t str>) -> bool {
 
 /// The FNV-1a hash of these numbers. It is not a protection: each message in the log needs it at each start.
 fn digest(numbers: impl Iterator<Item = u64>) -> u64 {
-    numbers.fold(0xcbf2_9ce4_8422_2325, |hash, number| (hash ^ number).wrapping_mul(0x0100_0000_01b3))
+    numbers.fold(0xcbf2_9ce4_8422_2325, |hash, number| {
+        (hash ^ number).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 impl Loops {
     /// The time of a delayed announcement. `None` if the message is not part of a loop.
     pub fn delay(&self, from: &str, to: &[Group], head: &Head<'_>, now: Stamp) -> Option<Stamp> {
         let talk = Talk::of(from, to, head)?;
-        let of_chain = self.continued(&talk, now).hops.checked_sub(limits::LOOP_MESSAGES);
+        let of_chain = self
+            .continued(&talk, now)
+            .hops
+            .checked_sub(limits::LOOP_MESSAGES);
         let of_text = (self.times(&talk, now) + 1).checked_sub(limits::LOOP_REPEATS + 1);
         let over = of_chain.max(of_text)?;
-        let delay = limits::LOOP_DELAY.saturating_mul(2u32.saturating_pow(over)).min(limits::LOOP_DELAY_MOST);
+        let delay = limits::LOOP_DELAY
+            .saturating_mul(2u32.saturating_pow(over))
+            .min(limits::LOOP_DELAY_MOST);
         Some(now.after(delay))
     }
 
     /// The chain with this message.
     fn continued(&self, talk: &Talk<'_>, now: Stamp) -> Chain {
-        let before = self.heard.get(talk.from).filter(|chain| chain.until >= now.micros());
-        let Some(before) = before else { return Chain::default() };
+        let before = self
+            .heard
+            .get(talk.from)
+            .filter(|chain| chain.until >= now.micros());
+        let Some(before) = before else {
+            return Chain::default();
+        };
         let is_repeated = before.texts.contains(&talk.text);
         if !talk.is_linked || !talk.is_light && !is_repeated {
             return Chain::default();
         }
         let comes_back = talk.to.iter().any(|to| before.senders.contains(*to));
-        Chain { hops: before.hops + u32::from(comes_back), ..before.clone() }
+        Chain {
+            hops: before.hops + u32::from(comes_back),
+            ..before.clone()
+        }
     }
 
     /// The number of earlier messages of the sender with this text to these recipients.
@@ -155,17 +190,28 @@ impl Loops {
             to.for_each(|agent| drop(self.heard.remove(agent)));
             return;
         }
-        let Some(talk) = Talk::of(from, &record.to, head) else { return };
+        let Some(talk) = Talk::of(from, &record.to, head) else {
+            return;
+        };
         if self.heard.len().max(self.said.len()) >= limits::LOOP_AGENTS {
             (self.heard, self.said) = (BTreeMap::new(), BTreeMap::new());
         }
         let delayed = record.announce_after.as_deref().and_then(Stamp::parse);
-        let until = delayed.unwrap_or(now).max(now).after(limits::LOOP_WINDOW).micros();
+        let until = delayed
+            .unwrap_or(now)
+            .max(now)
+            .after(limits::LOOP_WINDOW)
+            .micros();
         let (mut chain, times) = (self.continued(&talk, now), self.times(&talk, now));
         let is_reported = chain.is_reported || self.is_reported(&talk);
         if delayed.is_some() && !is_reported {
-            let mut agents: Vec<Arc<str>> =
-                chain.senders.iter().chain([from]).chain(talk.to.iter().copied()).cloned().collect();
+            let mut agents: Vec<Arc<str>> = chain
+                .senders
+                .iter()
+                .chain([from])
+                .chain(talk.to.iter().copied())
+                .cloned()
+                .collect();
             agents.sort();
             agents.dedup();
             self.found.insert(record.seq, agents);
@@ -174,7 +220,12 @@ impl Loops {
         chain.is_reported = delayed.is_some();
         remember(&mut chain.senders, from.clone());
         remember(&mut chain.texts, talk.text);
-        let said = Said { digest: talk.said(), until, times: times + 1, is_reported: delayed.is_some() };
+        let said = Said {
+            digest: talk.said(),
+            until,
+            times: times + 1,
+            is_reported: delayed.is_some(),
+        };
         let own = self.said.entry(from.clone()).or_default();
         own.retain(|one| one.digest != said.digest);
         remember(own, said);
@@ -185,12 +236,18 @@ impl Loops {
 
     fn is_reported(&self, talk: &Talk<'_>) -> bool {
         let digest = talk.said();
-        self.said.get(talk.from).into_iter().flatten().any(|said| said.digest == digest && said.is_reported)
+        self.said
+            .get(talk.from)
+            .into_iter()
+            .flatten()
+            .any(|said| said.digest == digest && said.is_reported)
     }
 
     /// The loops that were not reported to the human: the first delayed message, and the agents.
     pub fn found(&self) -> impl Iterator<Item = (u64, &[Arc<str>])> {
-        self.found.iter().map(|(seq, agents)| (*seq, agents.as_slice()))
+        self.found
+            .iter()
+            .map(|(seq, agents)| (*seq, agents.as_slice()))
     }
 
     /// The human was notified of a loop.

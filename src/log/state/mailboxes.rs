@@ -36,7 +36,13 @@ impl Mailboxes {
             Some(mailbox) => mailbox.unread.push_back((at.micros(), seq)),
             None => {
                 let unread = VecDeque::from([(at.micros(), seq)]);
-                self.0.insert(agent.clone(), Mailbox { unread, reached: BTreeMap::new() });
+                self.0.insert(
+                    agent.clone(),
+                    Mailbox {
+                        unread,
+                        reached: BTreeMap::new(),
+                    },
+                );
             }
         }
     }
@@ -48,7 +54,10 @@ impl Mailboxes {
             mailbox.unread.remove(at);
         }
         if status.rank() >= Status::Acknowledged.rank()
-            && mailbox.reached.get(&seq).is_none_or(|&r| status.may_follow(r))
+            && mailbox
+                .reached
+                .get(&seq)
+                .is_none_or(|&r| status.may_follow(r))
         {
             mailbox.reached.insert(seq, status);
         }
@@ -62,15 +71,27 @@ impl Mailboxes {
     /// Gives the copies of one agent to another, and returns the accept times of those unread copies of which the other one
     /// has or had its own copy: of these records, or unread.
     pub(super) fn rename(&mut self, of: &str, to: &Arc<str>, had: &[u64]) -> Vec<i64> {
-        let Some(Mailbox { unread, reached }) = self.0.remove(of) else { return Vec::new() };
+        let Some(Mailbox { unread, reached }) = self.0.remove(of) else {
+            return Vec::new();
+        };
         let mailbox = self.0.entry(to.clone()).or_default();
-        let is_there = |at: i64| mailbox.unread.binary_search_by_key(&at, |&(at, _)| at).is_ok();
-        let (twice, new): (Vec<_>, Vec<_>) =
-            unread.into_iter().partition(|&(at, seq)| had.contains(&seq) || is_there(at));
+        let is_there = |at: i64| {
+            mailbox
+                .unread
+                .binary_search_by_key(&at, |&(at, _)| at)
+                .is_ok()
+        };
+        let (twice, new): (Vec<_>, Vec<_>) = unread
+            .into_iter()
+            .partition(|&(at, seq)| had.contains(&seq) || is_there(at));
         mailbox.unread.extend(new);
         mailbox.unread.make_contiguous().sort_unstable();
         for (seq, status) in reached {
-            if mailbox.reached.get(&seq).is_none_or(|&now| status.may_follow(now)) {
+            if mailbox
+                .reached
+                .get(&seq)
+                .is_none_or(|&now| status.may_follow(now))
+            {
                 mailbox.reached.insert(seq, status);
             }
         }
@@ -85,18 +106,30 @@ impl Mailboxes {
     /// The record of the unread copy with this accept time. Accept times are unique.
     pub fn unread_at(&self, agent: &str, at: Stamp) -> Option<u64> {
         let unread = &self.0.get(agent)?.unread;
-        unread.binary_search_by_key(&at.micros(), |&(at, _)| at).ok().map(|found| unread[found].1)
+        unread
+            .binary_search_by_key(&at.micros(), |&(at, _)| at)
+            .ok()
+            .map(|found| unread[found].1)
     }
 
     /// Is this copy unread?
     pub fn is_unread(&self, agent: &str, seq: u64) -> bool {
-        let find = |mailbox: &Mailbox| mailbox.unread.binary_search_by_key(&seq, |&(_, seq)| seq).is_ok();
+        let find = |mailbox: &Mailbox| {
+            mailbox
+                .unread
+                .binary_search_by_key(&seq, |&(_, seq)| seq)
+                .is_ok()
+        };
         self.0.get(agent).is_some_and(find)
     }
 
     /// The agent's unread copies, oldest first: accept time and record.
     pub fn unread(&self, agent: &str) -> impl DoubleEndedIterator<Item = (Stamp, u64)> + use<'_> {
-        let copies = self.0.get(agent).into_iter().flat_map(|mailbox| mailbox.unread.iter());
+        let copies = self
+            .0
+            .get(agent)
+            .into_iter()
+            .flat_map(|mailbox| mailbox.unread.iter());
         copies.map(|&(at, seq)| (Stamp::from_micros(at), seq))
     }
 
@@ -107,7 +140,10 @@ impl Mailboxes {
 
     /// All agents with unread copies, in no order.
     pub fn with_unread(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.0.iter().filter(|(_, mailbox)| !mailbox.unread.is_empty()).map(|(agent, _)| agent)
+        self.0
+            .iter()
+            .filter(|(_, mailbox)| !mailbox.unread.is_empty())
+            .map(|(agent, _)| agent)
     }
 
     /// Appends all entries to `to` as bytes, and returns the number of entries of each agent.
@@ -122,7 +158,13 @@ impl Mailboxes {
                 to.extend(seq.to_le_bytes());
                 to.push(status as u8);
             }
-            sizes.push((agent.clone(), Sizes { unread: unread.len(), reached: reached.len() }));
+            sizes.push((
+                agent.clone(),
+                Sizes {
+                    unread: unread.len(),
+                    reached: reached.len(),
+                },
+            ));
         }
         sizes
     }
@@ -134,12 +176,17 @@ impl Mailboxes {
             let mut mailbox = Mailbox::default();
             for _ in 0..sizes.unread {
                 let at = i64::from_le_bytes(chop(&mut from)?);
-                mailbox.unread.push_back((at, u64::from_le_bytes(chop(&mut from)?)));
+                mailbox
+                    .unread
+                    .push_back((at, u64::from_le_bytes(chop(&mut from)?)));
             }
             for _ in 0..sizes.reached {
                 let seq = u64::from_le_bytes(chop(&mut from)?);
                 let [status] = chop(&mut from)?;
-                mailbox.reached.insert(seq, STATUSES.into_iter().find(|&known| known as u8 == status)?);
+                mailbox.reached.insert(
+                    seq,
+                    STATUSES.into_iter().find(|&known| known as u8 == status)?,
+                );
             }
             all.insert(agent, mailbox);
         }
@@ -174,15 +221,27 @@ mod tests {
         (1..=3).for_each(|seq| all.deliver(&bob, Stamp::from_micros(seq as i64 * 10), seq));
         all.advance(&bob, 2, Status::Seen, true);
         all.advance(&bob, 3, Status::Acknowledged, false);
-        assert_eq!(all.unread("bob").map(|(_, seq)| seq).collect::<Vec<_>>(), [1, 3]);
-        assert_eq!((all.status("bob", 2), all.status("bob", 3)), (None, Some(Status::Acknowledged)));
         assert_eq!(
-            (all.unread_at("bob", Stamp::from_micros(20)), all.unread_at("bob", Stamp::from_micros(30))),
+            all.unread("bob").map(|(_, seq)| seq).collect::<Vec<_>>(),
+            [1, 3]
+        );
+        assert_eq!(
+            (all.status("bob", 2), all.status("bob", 3)),
+            (None, Some(Status::Acknowledged))
+        );
+        assert_eq!(
+            (
+                all.unread_at("bob", Stamp::from_micros(20)),
+                all.unread_at("bob", Stamp::from_micros(30))
+            ),
             (None, Some(3))
         );
         let mut bytes = Vec::new();
         let sizes = all.put(&mut bytes);
         let again = Mailboxes::take(sizes, &bytes).expect("its own bytes");
-        assert_eq!((again.count("bob"), again.status("bob", 3)), (2, Some(Status::Acknowledged)));
+        assert_eq!(
+            (again.count("bob"), again.status("bob", 3)),
+            (2, Some(Status::Acknowledged))
+        );
     }
 }

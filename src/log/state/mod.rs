@@ -211,19 +211,44 @@ impl State {
     ) {
         let time = self.follow_clock(&record, stamp);
         (self.seq, self.batch, self.at, self.prev) = (record.seq, record.batch, stamp, hash);
-        (self.last, self.end) = (at, Position { offset: at.offset + length, ..at });
-        let number = record.claim.as_deref().and_then(layout::read_claim).map_or(0, |claim| claim.number);
+        (self.last, self.end) = (
+            at,
+            Position {
+                offset: at.offset + length,
+                ..at
+            },
+        );
+        let number = record
+            .claim
+            .as_deref()
+            .and_then(layout::read_claim)
+            .map_or(0, |claim| claim.number);
         self.claim = self.claim.max(number);
-        record.settled.iter().for_each(|&(from, to)| self.settle(from, to));
+        record
+            .settled
+            .iter()
+            .for_each(|&(from, to)| self.settle(from, to));
         self.advance(&record.receipts, true);
-        let seen = record.receipts.iter().filter(|receipt| receipt.status == Status::Seen);
+        let seen = record
+            .receipts
+            .iter()
+            .filter(|receipt| receipt.status == Status::Seen);
         seen.for_each(|receipt| self.activity.read(&receipt.agent, time));
-        record.wakes.iter().for_each(|waking| self.wakes.apply(waking, record.seq, time));
-        record.dismissed.iter().for_each(|agent| self.wakes.dismiss(agent, record.seq));
+        record
+            .wakes
+            .iter()
+            .for_each(|waking| self.wakes.apply(waking, record.seq, time));
+        record
+            .dismissed
+            .iter()
+            .for_each(|agent| self.wakes.dismiss(agent, record.seq));
         self.change(&record, time);
         let renamed = self.rename(&record);
         self.links.apply(&record, time, at);
-        record.arrived.iter().for_each(|arrived| self.told_by(arrived));
+        record
+            .arrived
+            .iter()
+            .for_each(|arrived| self.told_by(arrived));
         let head = message.map(Head::of).or_else(|| record.head());
         if let Some(event) = Envelope::entry_of(&record, head.as_ref()) {
             self.last_entry = record.seq;
@@ -236,14 +261,24 @@ impl State {
             Event::Gap => self.accept_gap(&record, stamp, at),
             Event::Accepted => {
                 self.counts.accepted += 1;
-                self.counts.copies += record.to.iter().map(|group| group.agents.len() as u64).sum::<u64>();
-                if let Some(from) = record.from.as_ref().filter(|from| id::tag_of(from).is_none()) {
+                self.counts.copies += record
+                    .to
+                    .iter()
+                    .map(|group| group.agents.len() as u64)
+                    .sum::<u64>();
+                if let Some(from) = record
+                    .from
+                    .as_ref()
+                    .filter(|from| id::tag_of(from).is_none())
+                {
                     self.active.insert(from.clone(), time);
                 }
                 self.follow(&record, time);
                 if let Some(head) = head {
-                    self.timers.extend(Timed::of(&record, &head, time, stamp, at));
-                    self.items.extend(Item::of(&record, Some(&head), None, time));
+                    self.timers
+                        .extend(Timed::of(&record, &head, time, stamp, at));
+                    self.items
+                        .extend(Item::of(&record, Some(&head), None, time));
                     self.loops.apply(&record, &head, time);
                     self.shown(&record, head, message, time);
                 }
@@ -253,7 +288,10 @@ impl State {
                 self.counts.refused += u64::from(record.event == Event::Rejected);
                 self.counts.duplicates += u64::from(record.event == Event::Duplicate);
                 // A change is not repeated, so its subject need not be remembered.
-                let about = record.about.iter().filter(|_| record.ownership.is_none() && record.decision.is_none());
+                let about = record
+                    .about
+                    .iter()
+                    .filter(|_| record.ownership.is_none() && record.decision.is_none());
                 let passed_on = self.passed_on(&record);
                 about.for_each(|about| self.note_notice(about, time));
                 self.items.extend(Item::of(&record, None, passed_on, time));
@@ -272,12 +310,26 @@ impl State {
         if let Some(Act::Ack(receipts)) = &record.act {
             self.advance(receipts, false);
             let id = record.id.as_deref().unwrap_or_default();
-            self.approvals.withdraw(receipts, Source { seq: record.seq, at: time, from, id });
+            self.approvals.withdraw(
+                receipts,
+                Source {
+                    seq: record.seq,
+                    at: time,
+                    from,
+                    id,
+                },
+            );
         }
     }
 
     fn advance(&mut self, receipts: &[Receipt], left: bool) {
-        for Receipt { status, agent, seqs, .. } in receipts {
+        for Receipt {
+            status,
+            agent,
+            seqs,
+            ..
+        } in receipts
+        {
             let left = left && *status != Status::Announced;
             for &seq in seqs {
                 if id::tag_of(agent).is_none() {
@@ -295,7 +347,12 @@ impl State {
 
     // Applies what another room says about messages of this one. Only deadlines depend on it.
     fn told_by(&mut self, arrived: &Arrived) {
-        for FarReceipt { status, agent, seqs } in &arrived.receipts {
+        for FarReceipt {
+            status,
+            agent,
+            seqs,
+        } in &arrived.receipts
+        {
             let agent = id::far(&arrived.link, agent);
             for &seq in seqs {
                 self.timers.reached(seq, &agent, *status);
@@ -309,55 +366,96 @@ impl State {
             return;
         }
         let router = id::MAILBAG.into();
-        let (from, id) = (record.from.as_ref().unwrap_or(&router), record.id.as_deref().unwrap_or_default());
-        let source = Source { seq: record.seq, at, from, id };
-        record.ownership.iter().for_each(|change| self.claims.apply(change, source));
+        let (from, id) = (
+            record.from.as_ref().unwrap_or(&router),
+            record.id.as_deref().unwrap_or_default(),
+        );
+        let source = Source {
+            seq: record.seq,
+            at,
+            from,
+            id,
+        };
+        record
+            .ownership
+            .iter()
+            .for_each(|change| self.claims.apply(change, source));
         if let Some(step) = &record.decision {
-            self.approvals.apply(step, source, &record.to, record.digest.as_ref());
+            self.approvals
+                .apply(step, source, &record.to, record.digest.as_ref());
             self.disputes.apply(step, source, &record.to);
         }
     }
 
     /// The time of an agent's last activity: it sent a message, or mail left its inbox.
     pub fn last_seen(&self, agent: &str) -> Option<Stamp> {
-        self.active.get(agent).copied().max(self.activity.read_at(agent))
+        self.active
+            .get(agent)
+            .copied()
+            .max(self.activity.read_at(agent))
     }
 
     /// The number of recorded changes of the charter, and its version after the last one.
     pub fn charter(&self) -> Option<(u64, &str)> {
         let from = (Bound::Included(CHARTER), Bound::Unbounded);
-        let of_charter = self.notices.range::<str, _>(from).map_while(|about| about.strip_prefix(CHARTER));
+        let of_charter = self
+            .notices
+            .range::<str, _>(from)
+            .map_while(|about| about.strip_prefix(CHARTER));
         let changes = of_charter.filter_map(|about| about.strip_prefix(' ')?.split_once(' '));
-        changes.filter_map(|(version, n)| Some((n.parse().ok()?, version))).max()
+        changes
+            .filter_map(|(version, n)| Some((n.parse().ok()?, version)))
+            .max()
     }
 
     fn shown(&mut self, record: &Record, head: Head<'_>, message: Option<&Message>, at: Stamp) {
-        let Some((channel, kind)) = head.shown() else { return };
+        let Some((channel, kind)) = head.shown() else {
+            return;
+        };
         match self.channels.get_mut(&*channel) {
             Some(last) => *last = record.seq,
             None => drop(self.channels.insert(channel.into(), record.seq)),
         }
         if let Some(from) = record.from.as_ref().filter(|_| REPORTS.contains(&&*kind)) {
-            self.activity.report(from, record, message.map(Message::fields), at);
+            self.activity
+                .report(from, record, message.map(Message::fields), at);
         }
     }
 
     // Starts or updates the progress of a picked-up file with several lines.
     fn count_line(&mut self, record: &Record) {
-        let (Some(claim), Some(line)) = (&record.claim, record.line) else { return };
+        let (Some(claim), Some(line)) = (&record.claim, record.line) else {
+            return;
+        };
         let before = self.begun.get(claim).map(|begun| begun.refused);
         if before.is_none() && !record.more {
             return;
         }
-        let open = || self.open.values().rev().take_while(|open| open.claim.as_ref() == Some(claim));
+        let open = || {
+            self.open
+                .values()
+                .rev()
+                .take_while(|open| open.claim.as_ref() == Some(claim))
+        };
         let before = before.unwrap_or_else(|| open().all(|open| open.event == Event::Rejected));
         let refused = before && record.event == Event::Rejected;
-        self.begun.insert(claim.clone(), PartialClaim { line, more: record.more, refused, seq: record.seq });
+        self.begun.insert(
+            claim.clone(),
+            PartialClaim {
+                line,
+                more: record.more,
+                refused,
+                seq: record.seq,
+            },
+        );
     }
 
     /// The last routed line of a picked-up file that has further lines.
     pub fn resume_after(&self, claim: &str) -> Option<u32> {
-        self.begun.get(claim).filter(|begun| begun.more).map(|begun| begun.line)
+        self.begun
+            .get(claim)
+            .filter(|begun| begun.more)
+            .map(|begun| begun.line)
     }
 
     fn open_up(&mut self, record: Record, at: Stamp, place: Position, renamed: Option<Renamed>) {
@@ -372,7 +470,9 @@ impl State {
             at: at.micros(),
             claim: record.claim,
             line: record.line,
-            from: record.from.unwrap_or_else(|| crate::message::id::MAILBAG.into()),
+            from: record
+                .from
+                .unwrap_or_else(|| crate::message::id::MAILBAG.into()),
             id: record.id.unwrap_or_default(),
             to: record.to,
             act: record.act,
@@ -383,8 +483,13 @@ impl State {
     }
 
     fn settle(&mut self, from: u64, to: u64) {
-        let inside: Vec<u64> = self.open.range(from..=to.max(from)).map(|(&seq, _)| seq).collect();
+        let inside: Vec<u64> = self
+            .open
+            .range(from..=to.max(from))
+            .map(|(&seq, _)| seq)
+            .collect();
         inside.iter().for_each(|seq| drop(self.open.remove(seq)));
-        self.begun.retain(|_, begun| begun.more || !(from..=to.max(from)).contains(&begun.seq));
+        self.begun
+            .retain(|_, begun| begun.more || !(from..=to.max(from)).contains(&begun.seq));
     }
 }

@@ -91,9 +91,20 @@ impl State {
             return begun.refused;
         }
         let same = |other: &&Open| other.claim == open.claim;
-        let before = self.open.range(..open.seq).rev().map(|(_, open)| open).take_while(same);
-        let behind = self.open.range(open.seq..).map(|(_, open)| open).take_while(same);
-        before.chain(behind).all(|open| open.event == Event::Rejected)
+        let before = self
+            .open
+            .range(..open.seq)
+            .rev()
+            .map(|(_, open)| open)
+            .take_while(same);
+        let behind = self
+            .open
+            .range(open.seq..)
+            .map(|(_, open)| open)
+            .take_while(same);
+        before
+            .chain(behind)
+            .all(|open| open.event == Event::Rejected)
     }
 }
 
@@ -105,7 +116,8 @@ impl Open {
 
     /// Did an item of a link bring it?
     pub fn is_item(&self) -> bool {
-        self.claimed().is_some_and(|claim| layout::link_of(claim.agent).is_some())
+        self.claimed()
+            .is_some_and(|claim| layout::link_of(claim.agent).is_some())
     }
 
     /// Every staged file of this record, with its target.
@@ -122,8 +134,13 @@ impl Open {
                 None => layout::explanation(self.seq, claim.original).into(),
             },
         });
-        let name: Arc<str> = layout::delivered(Stamp::from_micros(self.at), &self.from, &self.id).into();
-        let copies = self.to.iter().filter(|_| self.event != Event::Duplicate).flat_map(|group| &group.agents);
+        let name: Arc<str> =
+            layout::delivered(Stamp::from_micros(self.at), &self.from, &self.id).into();
+        let copies = self
+            .to
+            .iter()
+            .filter(|_| self.event != Event::Duplicate)
+            .flat_map(|group| &group.agents);
         let copies = copies.filter(|agent| id::tag_of(agent).is_none());
         let copies = copies.map(move |agent| Delivery {
             staged: layout::staged(self.seq, number, agent),
@@ -137,7 +154,11 @@ impl Open {
     /// The directory and name of the picked-up file after delivery. `refused` means that nothing in it was accepted.
     pub fn retires_to(&self, refused: bool) -> Option<(std::path::PathBuf, String)> {
         let claim = self.claimed()?;
-        let directory = if refused { layout::rejected(claim.agent) } else { layout::sent(claim.agent) };
+        let directory = if refused {
+            layout::rejected(claim.agent)
+        } else {
+            layout::sent(claim.agent)
+        };
         Some((directory, layout::retired(self.seq, claim.original)))
     }
 }

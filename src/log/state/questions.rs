@@ -28,15 +28,19 @@ pub struct OpenQuestion {
 impl State {
     /// All open questions, in the order of the log.
     pub fn questions(&self) -> Vec<OpenQuestion> {
-        let asked = self.items.iter().filter(|item| item.kind == Kind::Question).map(|item| OpenQuestion {
-            seq: item.seq,
-            kind: "question",
-            at: item.since().to_string(),
-            from: item.from.to_string(),
-            of: item.of.iter().map(ToString::to_string).collect(),
-            name: claim::name(&item.from, &item.id),
-            text: item.title.clone(),
-        });
+        let asked = self
+            .items
+            .iter()
+            .filter(|item| item.kind == Kind::Question)
+            .map(|item| OpenQuestion {
+                seq: item.seq,
+                kind: "question",
+                at: item.since().to_string(),
+                from: item.from.to_string(),
+                of: item.of.iter().map(ToString::to_string).collect(),
+                name: claim::name(&item.from, &item.id),
+                text: item.title.clone(),
+            });
         let approvals = self.approvals.open().iter().map(|open| OpenQuestion {
             seq: open.seq,
             kind: "approval",

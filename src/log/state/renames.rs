@@ -26,7 +26,9 @@ impl State {
 
     /// Applies the renaming of a record, if it is one. Its claims follow from the change of ownership.
     pub(super) fn rename(&mut self, record: &Record) -> Option<Renamed> {
-        let Some(Change::Rename { of, to, twice }) = &record.ownership else { return None };
+        let Some(Change::Rename { of, to, twice }) = &record.ownership else {
+            return None;
+        };
         let twice = self.mailboxes.rename(of, to, twice);
         self.timers.rename(of, to);
         self.items.rename(of, to, record.seq);
@@ -35,28 +37,44 @@ impl State {
         self.wakes.rename(of, record.seq);
         self.activity.rename(of, to);
         self.former.insert(of.clone(), to.clone());
-        let active = [self.active.remove(of), self.active.get(to).copied()].into_iter().flatten().max();
+        let active = [self.active.remove(of), self.active.get(to).copied()]
+            .into_iter()
+            .flatten()
+            .max();
         self.active.extend(active.map(|at| (to.clone(), at)));
         // Where the other agent has a copy of its own, the staged copy of the first one goes to the first one's inbox, and
         // from there aside.
-        for open in self.open.values_mut().filter(|open| !twice.contains(&open.at)) {
+        for open in self
+            .open
+            .values_mut()
+            .filter(|open| !twice.contains(&open.at))
+        {
             if let Some(renamed) = &mut open.renamed
                 && renamed.to == *of
             {
                 renamed.to = to.clone();
             }
-            open.now.values_mut().filter(|now| *now == of).for_each(|now| *now = to.clone());
+            open.now
+                .values_mut()
+                .filter(|now| *now == of)
+                .for_each(|now| *now = to.clone());
             if open.to.iter().any(|group| group.agents.contains(of)) {
                 open.now.entry(of.clone()).or_insert_with(|| to.clone());
             }
         }
-        Some(Renamed { of: of.clone(), to: to.clone(), twice: twice.into_iter().collect() })
+        Some(Renamed {
+            of: of.clone(),
+            to: to.clone(),
+            twice: twice.into_iter().collect(),
+        })
     }
 }
 
 /// Puts one agent in the place of another, once.
 pub(super) fn replace(agents: &mut Vec<Arc<str>>, of: &str, to: &Arc<str>) {
-    let Some(at) = agents.iter().position(|one| **one == *of) else { return };
+    let Some(at) = agents.iter().position(|one| **one == *of) else {
+        return;
+    };
     match agents.contains(to) {
         true => drop(agents.remove(at)),
         false => agents[at] = to.clone(),

@@ -78,7 +78,9 @@ pub fn committed_after(room: &Dir, before: State) -> Result<State> {
 /// its sync may have failed, and a read may return cached bytes that never reached the disk.
 pub fn replay_durable(room: &Dir) -> Result<State> {
     match replay(room)? {
-        Replayed { last: Some(last), .. } => replay_until(room, Some(last.from)).map(|replayed| replayed.state),
+        Replayed {
+            last: Some(last), ..
+        } => replay_until(room, Some(last.from)).map(|replayed| replayed.state),
         Replayed { state, .. } => Ok(state),
     }
 }
@@ -88,7 +90,11 @@ fn replay_until(room: &Dir, until: Option<Position>) -> Result<Replayed> {
 }
 
 /// Begins with a state and whether it matches the log.
-fn replay_from(room: &Dir, begun: Option<(State, bool)>, until: Option<Position>) -> Result<Replayed> {
+fn replay_from(
+    room: &Dir,
+    begun: Option<(State, bool)>,
+    until: Option<Position>,
+) -> Result<Replayed> {
     let (mut state, other) = match begun {
         Some((state, true)) => (state, None),
         Some((state, false)) => {
@@ -101,7 +107,11 @@ fn replay_from(room: &Dir, begun: Option<(State, bool)>, until: Option<Position>
     let mut chain = Chain::after(state.prev, state.seq, state.batch);
     let mut batch: Vec<(Line, Record)> = Vec::new();
     let (mut read, mut last) = (0, None);
-    let mut lines = if start == log::START { log::read_whole(room)? } else { log::read(room, start)? };
+    let mut lines = if start == log::START {
+        log::read_whole(room)?
+    } else {
+        log::read(room, start)?
+    };
     while let Some(line) = lines.next() {
         let line = line?;
         if until.is_some_and(|until| line.at >= until) {
@@ -111,12 +121,21 @@ fn replay_from(room: &Dir, begun: Option<(State, bool)>, until: Option<Position>
         match chain.take(&line) {
             Ok(record) => batch.push((line, record)),
             Err(what) => {
-                let so_far = Replayed { state, damage: None, read, last, other };
+                let so_far = Replayed {
+                    state,
+                    damage: None,
+                    read,
+                    last,
+                    other,
+                };
                 return damaged(room, so_far, &batch, (&line, what), lines);
             }
         }
         if chain.is_complete() {
-            last = batch.first().map(|(line, first)| Last { from: line.at, seq: first.seq });
+            last = batch.first().map(|(line, first)| Last {
+                from: line.at,
+                seq: first.seq,
+            });
             for (line, record) in batch.drain(..) {
                 let hash = line.hash();
                 let at = record.stamp();
@@ -126,10 +145,20 @@ fn replay_from(room: &Dir, begun: Option<(State, bool)>, until: Option<Position>
     }
     let damage = batch.first().map(|(line, first)| Damage {
         from: line.at,
-        what: format!("the last batch has {} of {} records", batch.len(), first.count.unwrap_or(0)),
+        what: format!(
+            "the last batch has {} of {} records",
+            batch.len(),
+            first.count.unwrap_or(0)
+        ),
     });
     state.forget_archived_ids(room)?;
-    Ok(Replayed { state, damage, read, last, other })
+    Ok(Replayed {
+        state,
+        damage,
+        read,
+        last,
+        other,
+    })
 }
 
 /// A damaged line ends the log if no later batch follows it. The blocks of one batch can reach the disk in any order,
@@ -155,5 +184,8 @@ fn damaged(
         }
     }
     let from = batch.first().map_or(line.at, |(first, _)| first.at);
-    Ok(Replayed { damage: Some(Damage { from, what }), ..before })
+    Ok(Replayed {
+        damage: Some(Damage { from, what }),
+        ..before
+    })
 }

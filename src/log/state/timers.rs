@@ -56,14 +56,25 @@ pub struct Wanted {
 
 impl Timed {
     /// The deadlines of an accepted message, if it has any.
-    pub(super) fn of(record: &Record, head: &Head<'_>, time: Stamp, stamp: Stamp, place: Position) -> Option<Timed> {
-        let micros = |text: &Option<String>| text.as_deref().and_then(Stamp::parse).map(Stamp::micros);
+    pub(super) fn of(
+        record: &Record,
+        head: &Head<'_>,
+        time: Stamp,
+        stamp: Stamp,
+        place: Position,
+    ) -> Option<Timed> {
+        let micros =
+            |text: &Option<String>| text.as_deref().and_then(Stamp::parse).map(Stamp::micros);
         let (answer, ack) = (micros(&record.answer_by), micros(&record.ack_by));
         let wanted = answer.or(ack).map(|due| Wanted {
             due,
             period: due - time.micros(),
             answer: answer.is_some(),
-            of: record.recipients().map(|(agent, _)| agent.clone()).filter(|agent| &**agent != id::HUMAN).collect(),
+            of: record
+                .recipients()
+                .map(|(agent, _)| agent.clone())
+                .filter(|agent| &**agent != id::HUMAN)
+                .collect(),
             notified: false,
         });
         let wanted = wanted.filter(|wanted| !wanted.of.is_empty());
@@ -71,13 +82,32 @@ impl Timed {
         if wanted.is_none() && expires.is_none() {
             return None;
         }
-        let (at, from, id) = (stamp.micros(), record.from.clone()?, record.id.clone().unwrap_or_default());
+        let (at, from, id) = (
+            stamp.micros(),
+            record.from.clone()?,
+            record.id.clone().unwrap_or_default(),
+        );
         let (shares, urgent) = (head.shares(), head.is_urgent());
-        Some(Timed { seq: record.seq, at, place, from, id, shares, urgent, expires, wanted })
+        Some(Timed {
+            seq: record.seq,
+            at,
+            place,
+            from,
+            id,
+            shares,
+            urgent,
+            expires,
+            wanted,
+        })
     }
 
     fn asked(&self) -> Asked<'_> {
-        Asked { seq: self.seq, from: &self.from, id: &self.id, shares: &self.shares }
+        Asked {
+            seq: self.seq,
+            from: &self.from,
+            id: &self.id,
+            shares: &self.shares,
+        }
     }
 }
 
@@ -111,7 +141,13 @@ impl Timers {
 
     fn line_up(&mut self, timed: &Timed) {
         let wanted = timed.wanted.as_ref().map(|wanted| wanted.due);
-        self.due.extend(timed.expires.into_iter().chain(wanted).map(|due| (due, timed.seq)));
+        self.due.extend(
+            timed
+                .expires
+                .into_iter()
+                .chain(wanted)
+                .map(|due| (due, timed.seq)),
+        );
     }
 
     /// Moves the times of missing answers. A time of expiry was chosen by its sender and does not move.
@@ -137,10 +173,16 @@ impl Timers {
 
     /// The entries that are due, in the order of their deadlines.
     pub fn due(&self, now: Stamp) -> Vec<Timed> {
-        let due = self.due.range(..=(now.micros(), u64::MAX)).map(|(_, seq)| seq);
+        let due = self
+            .due
+            .range(..=(now.micros(), u64::MAX))
+            .map(|(_, seq)| seq);
         let mut seqs: Vec<u64> = Vec::new();
         due.for_each(|seq| seqs.extend((!seqs.contains(seq)).then_some(seq)));
-        seqs.iter().filter_map(|seq| self.timed.get(seq)).cloned().collect()
+        seqs.iter()
+            .filter_map(|seq| self.timed.get(seq))
+            .cloned()
+            .collect()
     }
 
     /// The message of this record, if it has a deadline.
@@ -149,10 +191,18 @@ impl Timers {
     }
 
     /// The first message with one of these names that the agent has to answer and that fulfils the condition.
-    pub(super) fn first_owed(&self, agent: &str, names: &[Name], is_meant: &dyn Fn(&Asked<'_>) -> bool) -> Option<u64> {
+    pub(super) fn first_owed(
+        &self,
+        agent: &str,
+        names: &[Name],
+        is_meant: &dyn Fn(&Asked<'_>) -> bool,
+    ) -> Option<u64> {
         let owes = |wanted: &Wanted| wanted.of.iter().any(|of| id::answers_for(agent, of));
         self.asked.first(names, |seq| {
-            let timed = self.timed.get(&seq).filter(|timed| timed.wanted.as_ref().is_some_and(owes));
+            let timed = self
+                .timed
+                .get(&seq)
+                .filter(|timed| timed.wanted.as_ref().is_some_and(owes));
             timed.is_some_and(|timed| is_meant(&timed.asked()))
         })
     }
@@ -170,7 +220,11 @@ impl Timers {
     pub(super) fn reached(&mut self, seq: u64, agent: &str, status: Status) {
         self.change(seq, |timed| {
             let urgent = timed.urgent;
-            if let Some(wanted) = timed.wanted.as_mut().filter(|wanted| status.settles(wanted.answer, urgent)) {
+            if let Some(wanted) = timed
+                .wanted
+                .as_mut()
+                .filter(|wanted| status.settles(wanted.answer, urgent))
+            {
                 wanted.of.retain(|of| **of != *agent);
             }
         });
@@ -178,11 +232,24 @@ impl Timers {
 
     /// The answers of one agent are those of another.
     pub(super) fn rename(&mut self, of: &str, to: &Arc<str>) {
-        let is_theirs = |timed: &&Timed| timed.wanted.iter().any(|wanted| wanted.of.iter().any(|one| **one == *of));
-        let seqs: Vec<u64> = self.timed.values().filter(is_theirs).map(|timed| timed.seq).collect();
+        let is_theirs = |timed: &&Timed| {
+            timed
+                .wanted
+                .iter()
+                .any(|wanted| wanted.of.iter().any(|one| **one == *of))
+        };
+        let seqs: Vec<u64> = self
+            .timed
+            .values()
+            .filter(is_theirs)
+            .map(|timed| timed.seq)
+            .collect();
         for seq in seqs {
             self.change(seq, |timed| {
-                timed.wanted.iter_mut().for_each(|wanted| renames::replace(&mut wanted.of, of, to))
+                timed
+                    .wanted
+                    .iter_mut()
+                    .for_each(|wanted| renames::replace(&mut wanted.of, of, to))
             });
         }
     }
@@ -196,14 +263,21 @@ impl Timers {
     /// Records a notice to the supervisors, or the last notice to the human.
     pub(super) fn notified(&mut self, seq: u64, at: Stamp, at_last: bool) {
         self.change(seq, |timed| match &mut timed.wanted {
-            Some(wanted) if !at_last => (wanted.notified, wanted.due) = (true, at.micros() + wanted.period),
+            Some(wanted) if !at_last => {
+                (wanted.notified, wanted.due) = (true, at.micros() + wanted.period)
+            }
             wanted => *wanted = None,
         });
     }
 
     fn change(&mut self, seq: u64, change: impl FnOnce(&mut Timed)) {
-        let Some(mut timed) = self.timed.remove(&seq) else { return };
-        let before = [timed.expires, timed.wanted.as_ref().map(|wanted| wanted.due)];
+        let Some(mut timed) = self.timed.remove(&seq) else {
+            return;
+        };
+        let before = [
+            timed.expires,
+            timed.wanted.as_ref().map(|wanted| wanted.due),
+        ];
         for due in before.into_iter().flatten() {
             self.due.remove(&(due, seq));
         }

@@ -30,18 +30,30 @@ impl State {
     pub fn waits(&self) -> BTreeMap<Arc<str>, Vec<Wait>> {
         let mut waits: BTreeMap<Arc<str>, Vec<Wait>> = BTreeMap::new();
         for (place, one) in self.claims.waiting().iter().enumerate() {
-            waits.entry(one.agent.clone()).or_default().push(self.claim(place, one));
+            waits
+                .entry(one.agent.clone())
+                .or_default()
+                .push(self.claim(place, one));
         }
         for open in self.approvals.open() {
-            let wait = Wait { of: open.to.clone(), what: open.terms.title.clone() };
+            let wait = Wait {
+                of: open.to.clone(),
+                what: open.terms.title.clone(),
+            };
             waits.entry(open.from.clone()).or_default().push(wait);
         }
         waits
     }
 
     fn claim(&self, place: usize, one: &Waiting) -> Wait {
-        let first = self.claims.in_the_way(&one.agent, &one.subjects, place).next();
+        let first = self
+            .claims
+            .in_the_way(&one.agent, &one.subjects, place)
+            .next();
         let wanted: Vec<String> = one.subjects.iter().map(Subject::to_string).collect();
-        Wait { of: first.map(|first| first.agent.into()).into_iter().collect(), what: wanted.join(", ") }
+        Wait {
+            of: first.map(|first| first.agent.into()).into_iter().collect(),
+            what: wanted.join(", "),
+        }
     }
 }

@@ -54,9 +54,14 @@ pub struct FailedWake {
 impl Wakes {
     /// Applies a step of the record `seq`.
     pub(super) fn apply(&mut self, waking: &Waking, seq: u64, at: Stamp) {
-        let (Some(first), Some(last)) = (waking.seqs.first(), waking.seqs.last()) else { return };
+        let (Some(first), Some(last)) = (waking.seqs.first(), waking.seqs.last()) else {
+            return;
+        };
         let of = self.of.entry(waking.agent.clone()).or_default();
-        of.last = Some(LastWake { step: waking.step, at: at.micros() });
+        of.last = Some(LastWake {
+            step: waking.step,
+            at: at.micros(),
+        });
         match waking.step {
             WakeStep::Requested => (of.tried, of.done) = (of.tried.max(*last), of.done.max(*last)),
             WakeStep::Started => return,
@@ -65,7 +70,11 @@ impl Wakes {
             WakeStep::Failed => {
                 of.done = of.done.min(first.saturating_sub(1));
                 let why = waking.why.clone().unwrap_or_default();
-                of.failed = Some(FailedWake { at: at.micros(), why, seq: *last });
+                of.failed = Some(FailedWake {
+                    at: at.micros(),
+                    why,
+                    seq: *last,
+                });
             }
             WakeStep::Again => {
                 (of.tried, of.again) = (of.tried.max(*last), Some(at.micros()));
@@ -79,7 +88,10 @@ impl Wakes {
     /// Moves all times.
     pub(super) fn shift(&mut self, shift: Shift) {
         for of in self.of.values_mut() {
-            let steps = [of.last.as_mut().map(|last| &mut last.at), of.failed.as_mut().map(|failed| &mut failed.at)];
+            let steps = [
+                of.last.as_mut().map(|last| &mut last.at),
+                of.failed.as_mut().map(|failed| &mut failed.at),
+            ];
             for at in steps.into_iter().flatten().chain(of.again.as_mut()) {
                 shift.apply(at);
             }
@@ -89,7 +101,11 @@ impl Wakes {
     /// Mail left this agent's inbox in the record `at`.
     pub(super) fn left(&mut self, agent: &Arc<str>, mailboxes: &Mailboxes, at: u64) {
         let Some(of) = self.of.get(agent) else { return };
-        if mailboxes.unread(agent).next().is_none_or(|(_, oldest)| oldest > of.tried) {
+        if mailboxes
+            .unread(agent)
+            .next()
+            .is_none_or(|(_, oldest)| oldest > of.tried)
+        {
             let had_failed = self.of.remove(agent).is_some_and(|of| of.failed.is_some());
             self.changed = if had_failed { at } else { self.changed };
         }
@@ -97,14 +113,20 @@ impl Wakes {
 
     /// The human dismissed the failure of this agent's wake in the record `at`. The next mail wakes it as before.
     pub(super) fn dismiss(&mut self, agent: &str, at: u64) {
-        if self.of.get_mut(agent).is_some_and(|of| of.failed.take().is_some()) {
+        if self
+            .of
+            .get_mut(agent)
+            .is_some_and(|of| of.failed.take().is_some())
+        {
             self.changed = at;
         }
     }
 
     /// The agents whose last wake failed, and was for this message and none that is newer.
     pub fn failed_for(&self, seq: u64) -> impl Iterator<Item = &Arc<str>> {
-        self.failures().filter(move |(_, failed)| failed.seq == seq && seq > 0).map(|(agent, _)| agent)
+        self.failures()
+            .filter(move |(_, failed)| failed.seq == seq && seq > 0)
+            .map(|(agent, _)| agent)
     }
 
     /// The agent has another name: its unread mail is that of an agent with wakes of its own.
@@ -121,7 +143,8 @@ impl Wakes {
 
     /// Is a wake due for one of these messages? Not if one was requested, unless it failed.
     pub fn is_due(&self, agent: &str, seqs: &[u64]) -> bool {
-        seqs.last().is_some_and(|last| self.of.get(agent).is_none_or(|of| *last > of.done))
+        seqs.last()
+            .is_some_and(|last| self.of.get(agent).is_none_or(|of| *last > of.done))
     }
 
     /// Was a wake ever requested for this message, or a later one of this agent?
@@ -141,7 +164,9 @@ impl Wakes {
 
     /// All agents whose last wake failed, in the order of their names.
     pub fn failures(&self) -> impl Iterator<Item = (&Arc<str>, &FailedWake)> {
-        self.of.iter().filter_map(|(agent, of)| Some((agent, of.failed.as_ref()?)))
+        self.of
+            .iter()
+            .filter_map(|(agent, of)| Some((agent, of.failed.as_ref()?)))
     }
 
     /// When this agent was last woken again for mail that it left unread.
@@ -157,7 +182,12 @@ mod tests {
 
     fn step(wakes: &mut Wakes, step: WakeStep, seqs: &[u64], seq: u64) {
         let why = (step == WakeStep::Failed).then(|| "no such program".to_owned());
-        let waking = Waking { step, agent: "bob".into(), seqs: seqs.to_vec(), why };
+        let waking = Waking {
+            step,
+            agent: "bob".into(),
+            seqs: seqs.to_vec(),
+            why,
+        };
         wakes.apply(&waking, seq, Stamp::from_micros(seq as i64));
     }
 
@@ -166,19 +196,30 @@ mod tests {
         let mut wakes = Wakes::default();
         assert!(wakes.is_due("bob", &[5]));
         step(&mut wakes, WakeStep::Requested, &[3, 5], 6);
-        assert!(!wakes.is_due("bob", &[3, 5]) && wakes.is_due("bob", &[3, 7]) && !wakes.is_due("bob", &[]));
+        assert!(
+            !wakes.is_due("bob", &[3, 5])
+                && wakes.is_due("bob", &[3, 7])
+                && !wakes.is_due("bob", &[])
+        );
         step(&mut wakes, WakeStep::Failed, &[3, 5], 8);
-        assert!(wakes.is_due("bob", &[3]) && wakes.failure("bob").is_some() && wakes.changed_at() == 8);
+        assert!(
+            wakes.is_due("bob", &[3]) && wakes.failure("bob").is_some() && wakes.changed_at() == 8
+        );
         step(&mut wakes, WakeStep::Requested, &[3, 5], 9);
         step(&mut wakes, WakeStep::Succeeded, &[3, 5], 10);
-        assert!(!wakes.is_due("bob", &[5]) && wakes.failure("bob").is_none() && wakes.changed_at() == 10);
+        assert!(
+            !wakes.is_due("bob", &[5])
+                && wakes.failure("bob").is_none()
+                && wakes.changed_at() == 10
+        );
         step(&mut wakes, WakeStep::Again, &[5], 11);
         assert!(wakes.is_due("bob", &[5]) && wakes.again("bob") == Some(Stamp::from_micros(11)));
     }
 
     #[test]
     fn nothing_is_kept_of_mail_that_was_read() {
-        let (mut wakes, mut mailboxes, bob) = (Wakes::default(), Mailboxes::default(), Arc::from("bob"));
+        let (mut wakes, mut mailboxes, bob) =
+            (Wakes::default(), Mailboxes::default(), Arc::from("bob"));
         mailboxes.deliver(&bob, Stamp::from_micros(1), 5);
         step(&mut wakes, WakeStep::Requested, &[5], 6);
         step(&mut wakes, WakeStep::Failed, &[5], 7);

@@ -32,24 +32,41 @@ pub struct Converted {
 /// Converts any dialect to the canonical form. A canonical message is returned unchanged.
 pub fn spell(fields: Map<String, Value>) -> Converted {
     if fields.iter().all(|(key, value)| is_canonical(key, value)) {
-        return Converted { fields, origins: Vec::new(), problems: Vec::new() };
+        return Converted {
+            fields,
+            origins: Vec::new(),
+            problems: Vec::new(),
+        };
     }
     let word = type_word(&fields).unwrap_or_default().to_owned();
     let kind = table::value("type", &word, TYPES).map_or_else(|| word.clone(), str::to_owned);
     let corrected = table::with_right_names(&fields, &kind);
-    let mut conversion = Conversion { word, kind, corrected, ..Conversion::default() };
+    let mut conversion = Conversion {
+        word,
+        kind,
+        corrected,
+        ..Conversion::default()
+    };
     for (key, value) in fields {
         conversion.convert(key, value);
     }
     conversion.add_report();
     conversion.add_recipients();
     conversion.merge_metadata();
-    Converted { fields: conversion.fields, origins: conversion.origins, problems: conversion.problems }
+    Converted {
+        fields: conversion.fields,
+        origins: conversion.origins,
+        problems: conversion.problems,
+    }
 }
 
 /// The canonical field that a name means, for the fields that exist in messages of every type.
 pub fn field_of(name: &str) -> Option<&'static str> {
-    FIELDS.iter().find(|field| **field == name).copied().or_else(|| table::field(name))
+    FIELDS
+        .iter()
+        .find(|field| **field == name)
+        .copied()
+        .or_else(|| table::field(name))
 }
 
 /// The canonical type of a message in any dialect.
@@ -61,12 +78,18 @@ pub fn type_of(message: &Value) -> Option<&str> {
 /// The word for the type, as it was sent.
 fn type_word(fields: &Map<String, Value>) -> Option<&str> {
     let is_type = |key: &str| key == "type" || table::field(key) == Some("type");
-    fields.iter().find(|(key, value)| value.is_string() && is_type(key))?.1.as_str()
+    fields
+        .iter()
+        .find(|(key, value)| value.is_string() && is_type(key))?
+        .1
+        .as_str()
 }
 
 fn is_canonical(key: &str, value: &Value) -> bool {
     let is_spelled = |field, canonical: &[&'static str]| {
-        value.as_str().is_none_or(|word| table::value(field, word, canonical).is_none())
+        value
+            .as_str()
+            .is_none_or(|word| table::value(field, word, canonical).is_none())
     };
     match key {
         key if value.is_null() && FIELDS.contains(&key) => false,
@@ -78,12 +101,22 @@ fn is_canonical(key: &str, value: &Value) -> bool {
         "from" => !value.is_object(),
         "type" => is_spelled("type", TYPES),
         "priority" => is_spelled("priority", &PRIORITIES),
-        "status" => value.as_str().is_none_or(|word| Status::of_ack(word).is_none_or(|status| status.as_str() == word)),
+        "status" => value
+            .as_str()
+            .is_none_or(|word| Status::of_ack(word).is_none_or(|status| status.as_str() == word)),
         "in_reply_to" => !value.is_number(),
-        "attachments" => !value.as_array().is_some_and(|attachments| attachments.iter().any(has_null)),
-        "refs" => !value.as_array().is_some_and(|refs| refs.iter().any(Value::is_number)),
+        "attachments" => !value
+            .as_array()
+            .is_some_and(|attachments| attachments.iter().any(has_null)),
+        "refs" => !value
+            .as_array()
+            .is_some_and(|refs| refs.iter().any(Value::is_number)),
         key if FIELDS.contains(&key) => true,
-        _ => !ROUTERS_OWN.contains(&key) && !status_line::FIELDS.contains(&key) && !table::has_any_meaning(key),
+        _ => {
+            !ROUTERS_OWN.contains(&key)
+                && !status_line::FIELDS.contains(&key)
+                && !table::has_any_meaning(key)
+        }
     }
 }
 
@@ -120,7 +153,9 @@ impl Conversion {
         }
         match table::meaning(&key, &self.kind) {
             Some(Meaning::Field(field, reading)) => self.read(reading, field, value, place),
-            Some(Meaning::Instead(field, remark)) if !value.is_null() => self.reject_name(&key, field, remark),
+            Some(Meaning::Instead(field, remark)) if !value.is_null() => {
+                self.reject_name(&key, field, remark)
+            }
             _ => drop(self.fields.insert(key, value)),
         }
     }
@@ -133,19 +168,31 @@ impl Conversion {
             (Reading::List, value @ Value::Array(_)) => self.put(field, value, place),
             (Reading::List, value) => self.put(field, json!([value]), place),
             (Reading::Copies, value) => self.problems.extend(self.recipients.copy(value, place)),
-            (Reading::Content | Reading::Payload, Value::String(text)) => self.put("body", Value::String(text), place),
+            (Reading::Content | Reading::Payload, Value::String(text)) => {
+                self.put("body", Value::String(text), place)
+            }
             (Reading::Content, Value::Object(map)) => self.content(map, &place),
             (Reading::Content, Value::Array(blocks)) => self.blocks(blocks, place),
             (Reading::Payload, Value::Object(map)) => self.payload(map, &place),
-            (Reading::Payload, items @ Value::Array(_)) => self.metadata.push(("payload".into(), items, place)),
+            (Reading::Payload, items @ Value::Array(_)) => {
+                self.metadata.push(("payload".into(), items, place))
+            }
             (Reading::Links, links) => self.links(links, place),
             (Reading::Routing, Value::Object(map)) => self.routing(map, &place),
-            (Reading::Routing, Value::String(word)) if ROUTES.iter().any(|one| word.eq_ignore_ascii_case(one)) => {
+            (Reading::Routing, Value::String(word))
+                if ROUTES.iter().any(|one| word.eq_ignore_ascii_case(one)) =>
+            {
                 self.recipients.route = Some((word.to_ascii_lowercase(), place.clone()));
-                self.metadata.push(("routing".into(), Value::String(word), place));
+                self.metadata
+                    .push(("routing".into(), Value::String(word), place));
             }
-            (Reading::Content | Reading::Payload, _) => self.reject(place, "text, an object or a list"),
-            (Reading::Routing, _) => self.reject(place, &format!("an object, or one of {}", ROUTES.join(", "))),
+            (Reading::Content | Reading::Payload, _) => {
+                self.reject(place, "text, an object or a list")
+            }
+            (Reading::Routing, _) => self.reject(
+                place,
+                &format!("an object, or one of {}", ROUTES.join(", ")),
+            ),
         }
     }
 
@@ -161,14 +208,20 @@ impl Conversion {
             return self.origins.push((field, place));
         };
         if !is_same(field, before, &value) {
-            let first = self.origins.iter().find(|(f, _)| *f == field).map_or("", |(_, place)| place);
+            let first = self
+                .origins
+                .iter()
+                .find(|(f, _)| *f == field)
+                .map_or("", |(_, place)| place);
             self.problems.push(conflict(first, &place));
         }
     }
 
     /// The canonical form of a field's value.
     fn canonical(&mut self, field: &str, value: Value) -> Value {
-        let Some(word) = value.as_str() else { return canonical(field, value) };
+        let Some(word) = value.as_str() else {
+            return canonical(field, value);
+        };
         let known = match field {
             "type" => table::value("type", word, TYPES),
             "priority" => table::value("priority", word, &PRIORITIES),
@@ -176,7 +229,8 @@ impl Conversion {
             _ => return canonical(field, value),
         };
         if field == "type" && table::is_near_type(word) {
-            self.metadata.push(("type".into(), Value::from(word), "/type".into()));
+            self.metadata
+                .push(("type".into(), Value::from(word), "/type".into()));
         }
         known.map_or(value, Value::from)
     }
@@ -184,26 +238,40 @@ impl Conversion {
     fn content(&mut self, mut map: Map<String, Value>, place: &str) {
         self.put_texts(&mut map, &["text", "body"], place);
         if !map.is_empty() {
-            self.metadata.push(("content".to_owned(), Value::Object(map), place.to_owned()));
+            self.metadata
+                .push(("content".to_owned(), Value::Object(map), place.to_owned()));
         }
     }
 
     fn blocks(&mut self, blocks: Vec<Value>, place: String) {
-        let text = |block: &Value| block.as_str().or_else(|| block.get("text")?.as_str()).map(str::to_owned);
+        let text = |block: &Value| {
+            block
+                .as_str()
+                .or_else(|| block.get("text")?.as_str())
+                .map(str::to_owned)
+        };
         let texts: Vec<String> = blocks.iter().filter_map(text).collect();
-        let is_plain = |block: &Value| block.is_string() || block.as_object().is_some_and(is_text_block);
+        let is_plain =
+            |block: &Value| block.is_string() || block.as_object().is_some_and(is_text_block);
         if !texts.is_empty() {
             self.put("body", Value::String(texts.join("\n")), place.clone());
         }
         if !blocks.iter().all(is_plain) {
-            self.metadata.push(("content".to_owned(), Value::Array(blocks), place));
+            self.metadata
+                .push(("content".to_owned(), Value::Array(blocks), place));
         }
     }
 
     fn payload(&mut self, mut map: Map<String, Value>, place: &str) {
-        let other = ["text", "content"].into_iter().find(|field| map.get(*field).is_some_and(Value::is_string));
+        let other = ["text", "content"]
+            .into_iter()
+            .find(|field| map.get(*field).is_some_and(Value::is_string));
         if let Some(field) = other.filter(|_| !map.contains_key("body")) {
-            self.metadata.push((PAYLOAD_FIELD.to_owned(), field.into(), format!("{place}/{field}")));
+            self.metadata.push((
+                PAYLOAD_FIELD.to_owned(),
+                field.into(),
+                format!("{place}/{field}"),
+            ));
         }
         self.put_texts(&mut map, &["text", "body", "content"], place);
         for (key, value) in map {
@@ -230,12 +298,15 @@ impl Conversion {
         };
         let reference = |link: &Value| {
             let text = link.as_str().or_else(|| link.get("id")?.as_str());
-            text.filter(|text| Reference::parse(text).is_some()).map(|text| Value::from(text.to_owned()))
+            text.filter(|text| Reference::parse(text).is_some())
+                .map(|text| Value::from(text.to_owned()))
         };
         let refs: Vec<Value> = items.iter().filter_map(reference).collect();
-        let is_plain = |link: &Value| link.is_string() || link.as_object().is_some_and(|o| o.len() == 1);
+        let is_plain =
+            |link: &Value| link.is_string() || link.as_object().is_some_and(|o| o.len() == 1);
         if refs.len() < items.len() || !items.iter().all(is_plain) {
-            self.metadata.push(("links".to_owned(), links, place.clone()));
+            self.metadata
+                .push(("links".to_owned(), links, place.clone()));
         }
         if !refs.is_empty() {
             self.put("refs", Value::Array(refs), place);
@@ -250,7 +321,8 @@ impl Conversion {
             }
         }
         if !map.is_empty() {
-            self.metadata.push(("routing".to_owned(), Value::Object(map), place.to_owned()));
+            self.metadata
+                .push(("routing".to_owned(), Value::Object(map), place.to_owned()));
         }
     }
 
@@ -263,27 +335,43 @@ impl Conversion {
         let report = StatusLine::parse(&self.word, line.clone()).map(StatusLine::report);
         let report = report.unwrap_or_else(|problem| {
             self.problems.push(problem);
-            ReportMessage { metadata: line, ..ReportMessage::default() }
+            ReportMessage {
+                metadata: line,
+                ..ReportMessage::default()
+            }
         });
-        let ReportMessage { subject, body, more, metadata } = report;
+        let ReportMessage {
+            subject,
+            body,
+            more,
+            metadata,
+        } = report;
         let has_text = self.fields.contains_key("subject") || self.fields.contains_key("body");
         let texts = [("subject", subject.filter(|_| !has_text)), ("body", body)];
-        for (field, text) in texts.into_iter().filter_map(|(field, text)| Some((field, text?))) {
+        for (field, text) in texts
+            .into_iter()
+            .filter_map(|(field, text)| Some((field, text?)))
+        {
             self.put(field, Value::String(text), "/message".into());
         }
         for (field, value) in more {
             self.fields.entry(field).or_insert(value);
         }
-        self.metadata.extend(metadata.into_iter().map(|(key, value)| {
-            let place = format!("/{}", pointer_segment(&key));
-            (key, value, place)
-        }));
+        self.metadata
+            .extend(metadata.into_iter().map(|(key, value)| {
+                let place = format!("/{}", pointer_segment(&key));
+                (key, value, place)
+            }));
     }
 
     fn add_recipients(&mut self) {
         let recipients = std::mem::take(&mut self.recipients);
         let before = self.fields.get("to");
-        let body = self.fields.get("body").and_then(Value::as_str).unwrap_or_default();
+        let body = self
+            .fields
+            .get("body")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         match recipients.merge(before, body, &self.kind) {
             Ok(Some((to, place))) => {
                 self.fields.insert("to".to_owned(), to);
@@ -297,17 +385,32 @@ impl Conversion {
     }
 
     fn reject_name(&mut self, key: &str, field: &'static str, remark: &str) {
-        let what = format!("{} is not a field of a message", crate::base::text::quoted(key));
-        let remark = if remark.is_empty() { "; put data of your own in metadata" } else { remark };
+        let what = format!(
+            "{} is not a field of a message",
+            crate::base::text::quoted(key)
+        );
+        let remark = if remark.is_empty() {
+            "; put data of your own in metadata"
+        } else {
+            remark
+        };
         let joint = if remark.starts_with(';') { "" } else { "; " };
         let fix = format!("write {field} instead{joint}{remark}");
-        let problem = Problem::new("misnamed_field", what).at(format!("/{}", pointer_segment(key))).fix(fix);
-        self.problems.push(self.corrected.clone().map_or(problem.clone(), |message| problem.example(message)));
+        let problem = Problem::new("misnamed_field", what)
+            .at(format!("/{}", pointer_segment(key)))
+            .fix(fix);
+        self.problems.push(
+            self.corrected
+                .clone()
+                .map_or(problem.clone(), |message| problem.example(message)),
+        );
     }
 
     fn reject(&mut self, place: String, wanted: &str) {
-        let problem = Problem::new("wrong_type", format!("{} must be {wanted}", &place[1..])).at(place);
-        self.problems.push(problem.fix("put the text in body and the data in metadata"));
+        let problem =
+            Problem::new("wrong_type", format!("{} must be {wanted}", &place[1..])).at(place);
+        self.problems
+            .push(problem.fix("put the text in body and the data in metadata"));
     }
 
     /// Adds values without a canonical field to `metadata`. If `metadata` is not an object, the schema rejects it
@@ -316,13 +419,21 @@ impl Conversion {
         if self.metadata.is_empty() {
             return;
         }
-        let metadata = self.fields.entry("metadata").or_insert_with(|| Value::Object(Map::new()));
-        let Value::Object(metadata) = metadata else { return };
+        let metadata = self
+            .fields
+            .entry("metadata")
+            .or_insert_with(|| Value::Object(Map::new()));
+        let Value::Object(metadata) = metadata else {
+            return;
+        };
         for (key, value, place) in self.metadata.drain(..) {
             match metadata.get(&key) {
                 None => drop(metadata.insert(key, value)),
                 Some(before) if *before == value => {}
-                Some(_) => self.problems.push(conflict(&format!("/metadata/{}", pointer_segment(&key)), &place)),
+                Some(_) => self.problems.push(conflict(
+                    &format!("/metadata/{}", pointer_segment(&key)),
+                    &place,
+                )),
             }
         }
     }
@@ -330,9 +441,12 @@ impl Conversion {
 
 fn conflict(first: &str, second: &str) -> Problem {
     let [a, b] = [first, second].map(|place| place[1..].replace('/', "."));
-    Problem::new("conflicting_fields", format!("{a} and {b} have the same meaning but different values"))
-        .at(second)
-        .fix(format!("keep either {a} or {b}"))
+    Problem::new(
+        "conflicting_fields",
+        format!("{a} and {b} have the same meaning but different values"),
+    )
+    .at(second)
+    .fix(format!("keep either {a} or {b}"))
 }
 
 fn canonical(field: &str, value: Value) -> Value {
@@ -356,7 +470,9 @@ fn reference(value: Value) -> Value {
 }
 
 fn has_null(value: &Value) -> bool {
-    value.as_object().is_some_and(|fields| fields.values().any(Value::is_null))
+    value
+        .as_object()
+        .is_some_and(|fields| fields.values().any(Value::is_null))
 }
 
 fn without_nulls(mut value: Value) -> Value {
@@ -367,10 +483,15 @@ fn without_nulls(mut value: Value) -> Value {
 }
 
 fn is_same(field: &str, a: &Value, b: &Value) -> bool {
-    let bare = |value: &Value| value.as_str().map(|text| text.trim_start_matches('@').to_owned());
+    let bare = |value: &Value| {
+        value
+            .as_str()
+            .map(|text| text.trim_start_matches('@').to_owned())
+    };
     match (field, a, b) {
         ("from", a, b) => a == b || bare(a).is_some() && bare(a) == bare(b),
-        ("to", Value::Array(list), one @ Value::String(_)) | ("to", one @ Value::String(_), Value::Array(list)) => {
+        ("to", Value::Array(list), one @ Value::String(_))
+        | ("to", one @ Value::String(_), Value::Array(list)) => {
             list.as_slice() == std::slice::from_ref(one)
         }
         (_, a, b) => a == b,
@@ -378,7 +499,8 @@ fn is_same(field: &str, a: &Value, b: &Value) -> bool {
 }
 
 fn is_text_block(block: &Map<String, Value>) -> bool {
-    block.get("text").is_some_and(Value::is_string) && block.keys().all(|key| key == "text" || key == "type")
+    block.get("text").is_some_and(Value::is_string)
+        && block.keys().all(|key| key == "text" || key == "type")
 }
 
 pub(super) fn pointer_segment(key: &str) -> String {

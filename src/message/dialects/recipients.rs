@@ -30,7 +30,12 @@ impl Recipients {
             let Value::String(address) = identity(item, true) else {
                 let what = format!("{} must be an address, or a list of addresses", &place[1..]);
                 let fix = "name agents, such as [\"carol\"]";
-                return Some(Problem::new("wrong_type", what).at(place).fix(fix).example(json!(["carol"])));
+                return Some(
+                    Problem::new("wrong_type", what)
+                        .at(place)
+                        .fix(fix)
+                        .example(json!(["carol"])),
+                );
             };
             self.copies_at.get_or_insert_with(|| place.clone());
             self.copies.push(address);
@@ -47,15 +52,25 @@ impl Recipients {
     ) -> Result<Option<(Value, String)>, Box<Problem>> {
         let given = to.map(addresses).unwrap_or_default();
         self.check(&given)?;
-        let means_all = self.nobody.is_some() || self.route.as_ref().is_some_and(|(word, _)| word == "broadcast");
+        let means_all = self.nobody.is_some()
+            || self
+                .route
+                .as_ref()
+                .is_some_and(|(word, _)| word == "broadcast");
         let mut all: Vec<String> = match given.is_empty() {
             false => given,
             true if to.is_some() => return Ok(None),
-            true if means_all || !self.copies.is_empty() && goes_to_all(kind) => vec!["all".to_owned()],
+            true if means_all || !self.copies.is_empty() && goes_to_all(kind) => {
+                vec!["all".to_owned()]
+            }
             true if self.copies.is_empty() => return Ok(None),
             true => mentions(body),
         };
-        let place = self.copies_at.or(self.nobody).or(self.route.map(|(_, place)| place)).unwrap_or_default();
+        let place = self
+            .copies_at
+            .or(self.nobody)
+            .or(self.route.map(|(_, place)| place))
+            .unwrap_or_default();
         let before = all.len();
         for copy in self.copies {
             if !all.contains(&copy) {
@@ -65,33 +80,62 @@ impl Recipients {
         if to.is_some() && all.len() == before {
             return Ok(None);
         }
-        let to = if let [one] = all.as_slice() { json!(one) } else { json!(all) };
+        let to = if let [one] = all.as_slice() {
+            json!(one)
+        } else {
+            json!(all)
+        };
         Ok(Some((to, place)))
     }
 
     /// Fields that contradict each other.
     fn check(&self, given: &[String]) -> Result<(), Box<Problem>> {
-        if let (Some(place), Some((word, _))) =
-            (&self.nobody, self.route.as_ref().filter(|(word, _)| word != "broadcast"))
-        {
-            let what = format!("{} is null, which means all agents, but routing is {word}", &place[1..]);
-            let fix = format!("name the recipients in {}, or write \"routing\": \"broadcast\"", &place[1..]);
+        if let (Some(place), Some((word, _))) = (
+            &self.nobody,
+            self.route.as_ref().filter(|(word, _)| word != "broadcast"),
+        ) {
+            let what = format!(
+                "{} is null, which means all agents, but routing is {word}",
+                &place[1..]
+            );
+            let fix = format!(
+                "name the recipients in {}, or write \"routing\": \"broadcast\"",
+                &place[1..]
+            );
             return Err(contradiction(what, place, fix));
         }
-        if let (Some(place), Some(other)) = (&self.nobody, given.iter().find(|address| !is_all(address))) {
-            let what = format!("{} is null, which means all agents, but the message is also for {other}", &place[1..]);
-            return Err(contradiction(what, place, format!("omit {}, or name only all", &place[1..])));
+        if let (Some(place), Some(other)) =
+            (&self.nobody, given.iter().find(|address| !is_all(address)))
+        {
+            let what = format!(
+                "{} is null, which means all agents, but the message is also for {other}",
+                &place[1..]
+            );
+            return Err(contradiction(
+                what,
+                place,
+                format!("omit {}, or name only all", &place[1..]),
+            ));
         }
-        let Some((word, place)) = self.route.as_ref().filter(|_| !given.is_empty()) else { return Ok(()) };
+        let Some((word, place)) = self.route.as_ref().filter(|_| !given.is_empty()) else {
+            return Ok(());
+        };
         let odd = match word.as_str() {
-            "broadcast" => given.iter().find(|address| !is_all(address)).filter(|_| !given.iter().any(|a| is_all(a))),
+            "broadcast" => given
+                .iter()
+                .find(|address| !is_all(address))
+                .filter(|_| !given.iter().any(|a| is_all(a))),
             word => given.iter().find(|address| !can_be(word, address)),
         };
         match odd {
             None => Ok(()),
             Some(odd) => {
                 let what = format!("routing is {word}, but the message is for {odd}");
-                Err(contradiction(what, place, "omit routing: the recipients say how the message is routed".into()))
+                Err(contradiction(
+                    what,
+                    place,
+                    "omit routing: the recipients say how the message is routed".into(),
+                ))
             }
         }
     }
@@ -119,15 +163,35 @@ fn can_be(word: &str, address: &str) -> bool {
 
 /// The addresses in `to`. Other values are left to the schema.
 fn addresses(to: &Value) -> Vec<String> {
-    let items = to.as_array().map_or(std::slice::from_ref(to), Vec::as_slice);
-    items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    let items = to
+        .as_array()
+        .map_or(std::slice::from_ref(to), Vec::as_slice);
+    items
+        .iter()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The object of an agent is replaced by its id or its name. For a recipient, an object with only a role means the role.
 pub(super) fn identity(value: Value, is_recipient: bool) -> Value {
-    let Value::Object(agent) = &value else { return value };
-    let text = |field: &str| agent.get(field).and_then(Value::as_str).filter(|text| !text.is_empty());
-    let name = ["id", "agent_id", "name"].into_iter().find_map(text).map(str::to_owned);
-    let role = || text("role").filter(|_| is_recipient).map(|role| format!("all_{role}"));
+    let Value::Object(agent) = &value else {
+        return value;
+    };
+    let text = |field: &str| {
+        agent
+            .get(field)
+            .and_then(Value::as_str)
+            .filter(|text| !text.is_empty())
+    };
+    let name = ["id", "agent_id", "name"]
+        .into_iter()
+        .find_map(text)
+        .map(str::to_owned);
+    let role = || {
+        text("role")
+            .filter(|_| is_recipient)
+            .map(|role| format!("all_{role}"))
+    };
     name.or_else(role).map_or(value, Value::String)
 }

@@ -47,17 +47,38 @@ pub(super) struct Spelling {
 }
 
 const fn same(field: &'static str, names: &'static [&'static str]) -> Spelling {
-    Spelling { field, reading: Same, names, note: "" }
+    Spelling {
+        field,
+        reading: Same,
+        names,
+        note: "",
+    }
 }
 
-const fn read(field: &'static str, reading: Reading, names: &'static [&'static str], note: &'static str) -> Spelling {
-    Spelling { field, reading, names, note }
+const fn read(
+    field: &'static str,
+    reading: Reading,
+    names: &'static [&'static str],
+    note: &'static str,
+) -> Spelling {
+    Spelling {
+        field,
+        reading,
+        names,
+        note,
+    }
 }
 
 const SPELLINGS: &[Spelling] = &[
     same("id", &["event_id"]),
-    same("timestamp", &["t", "ts", "created_at", "created", "sent_at"]),
-    same("from", &["sender", "sender_id", "sender_name", "from_agent", "actor"]),
+    same(
+        "timestamp",
+        &["t", "ts", "created_at", "created", "sent_at"],
+    ),
+    same(
+        "from",
+        &["sender", "sender_id", "sender_name", "from_agent", "actor"],
+    ),
     read("to", Recipient, &["to_agent"], "`null` means `all`"),
     same(
         "to",
@@ -77,7 +98,12 @@ const SPELLINGS: &[Spelling] = &[
             "send_to",
         ],
     ),
-    read("to", Copies, &["cc"], "these agents are added to the others"),
+    read(
+        "to",
+        Copies,
+        &["cc"],
+        "these agents are added to the others",
+    ),
     same("type", &["event_type", "kind", "message_type", "msg_type"]),
     same("subject", &["title", "subj"]),
     read(
@@ -95,8 +121,18 @@ const SPELLINGS: &[Spelling] = &[
     ),
     same("thread_id", &["conversation_id", "conversation", "thread"]),
     same("in_reply_to", &["correlation_id", "in_response_to"]),
-    read("refs", Links, &["links"], "items that are not references stay in `metadata.links`"),
-    read("refs", List, &["ref", "reference", "references"], "one, or a list"),
+    read(
+        "refs",
+        Links,
+        &["links"],
+        "items that are not references stay in `metadata.links`",
+    ),
+    read(
+        "refs",
+        List,
+        &["ref", "reference", "references"],
+        "one, or a list",
+    ),
     read("attachments", List, &["attachment"], "one, or a list"),
     same("priority", &["importance", "urgency", "prio"]),
     same(
@@ -136,8 +172,12 @@ const VALUES: &[(&str, &[&str], &str)] = &[
 ];
 
 /// Types of other tools with the nearest type. The word itself is kept in `metadata.type`.
-const NEAR_TYPES: &[(&str, &str)] =
-    &[("review_request", "review"), ("review_response", "feedback"), ("todo", "task"), ("brainstorm", "message")];
+const NEAR_TYPES: &[(&str, &str)] = &[
+    ("review_request", "review"),
+    ("review_response", "feedback"),
+    ("todo", "task"),
+    ("brainstorm", "message"),
+];
 
 /// The valid words for `routing`. They repeat information that the recipients already give.
 pub(super) const ROUTES: [&str; 4] = ["direct", "role", "broadcast", "topic"];
@@ -158,8 +198,16 @@ pub(super) const ROUTED: &[&str] = &[
 /// Names that could mean several things: each with its correct form.
 const REJECTED: &[(&[&str], &str, &str)] = &[
     (&["bcc"], "cc", "every agent can read who got a message"),
-    (&["reply_to"], "in_reply_to", "it names the message that this one answers; an answer goes to the sender"),
-    (&["message_id", "msg_id"], "id", "or name another message in in_reply_to or refs"),
+    (
+        &["reply_to"],
+        "in_reply_to",
+        "it names the message that this one answers; an answer goes to the sender",
+    ),
+    (
+        &["message_id", "msg_id"],
+        "id",
+        "or name another message in in_reply_to or refs",
+    ),
     (&["ttl"], "expires_at", "it takes a time"),
 ];
 
@@ -182,7 +230,9 @@ const OF_TYPES: &[(&str, &[&str])] = &[
 ];
 
 /// Names that are one letter away from a field, and words of their own.
-const OTHER_WORDS: [&str; 8] = ["form", "typo", "stats", "states", "contest", "contents", "prefs", "factions"];
+const OTHER_WORDS: [&str; 8] = [
+    "form", "typo", "stats", "states", "contest", "contents", "prefs", "factions",
+];
 
 /// The meaning of a name that is not a field.
 #[derive(Clone, Copy)]
@@ -201,10 +251,24 @@ static FOLDED_FIELDS: LazyLock<Vec<(String, &'static str)>> =
 static MEANINGS: LazyLock<HashMap<String, Meaning>> = LazyLock::new(|| {
     let mut meanings = HashMap::new();
     for (names, field, remark) in REJECTED {
-        meanings.extend(names.iter().map(|name| (fold(name), Meaning::Instead(field, remark))));
+        meanings.extend(
+            names
+                .iter()
+                .map(|name| (fold(name), Meaning::Instead(field, remark))),
+        );
     }
-    for Spelling { field, reading, names, .. } in SPELLINGS {
-        meanings.extend(names.iter().map(|name| (fold(name), Meaning::Field(field, *reading))));
+    for Spelling {
+        field,
+        reading,
+        names,
+        ..
+    } in SPELLINGS
+    {
+        meanings.extend(
+            names
+                .iter()
+                .map(|name| (fold(name), Meaning::Field(field, *reading))),
+        );
     }
     meanings
 });
@@ -229,20 +293,29 @@ pub(super) fn field(name: &str) -> Option<&'static str> {
 
 fn find_meaning(name: &str, has_meaning: impl Fn(&str) -> bool) -> Option<Meaning> {
     let folded = folded(name)?;
-    known(&folded, &has_meaning).or_else(|| near(&folded, has_meaning).map(|field| Meaning::Instead(field, "")))
+    known(&folded, &has_meaning)
+        .or_else(|| near(&folded, has_meaning).map(|field| Meaning::Instead(field, "")))
 }
 
 /// The folded name. `None` for a name that is always the sender's own.
 fn folded(name: &str) -> Option<String> {
     const LONGEST: usize = 40;
-    let is_own = name.len() > LONGEST || ["x-", "x_", "_"].iter().any(|start| name.starts_with(start));
+    let is_own = name.len() > LONGEST
+        || ["x-", "x_", "_"]
+            .iter()
+            .any(|start| name.starts_with(start));
     if is_own { None } else { Some(fold(name)) }
 }
 
 /// The meaning of a name that is a field or in the table.
 fn known(folded: &str, has_meaning: impl Fn(&str) -> bool) -> Option<Meaning> {
-    let field = FOLDED_FIELDS.iter().find(|(known, _)| known == folded).filter(|(_, field)| has_meaning(field));
-    field.map(|(_, field)| Meaning::Field(field, Same)).or_else(|| MEANINGS.get(folded).copied())
+    let field = FOLDED_FIELDS
+        .iter()
+        .find(|(known, _)| known == folded)
+        .filter(|(_, field)| has_meaning(field));
+    field
+        .map(|(_, field)| Meaning::Field(field, Same))
+        .or_else(|| MEANINGS.get(folded).copied())
 }
 
 /// The message with the fields that rejected names stand for, unless it has these fields already. `None` if no name is
@@ -253,7 +326,10 @@ pub(super) fn with_right_names(fields: &Map<String, Value>, kind: &str) -> Optio
         _ => None,
     };
     let mut corrected = fields.clone();
-    let wrong: Vec<(&String, &str)> = fields.keys().filter_map(|key| Some((key, right_name(key)?))).collect();
+    let wrong: Vec<(&String, &str)> = fields
+        .keys()
+        .filter_map(|key| Some((key, right_name(key)?)))
+        .collect();
     for (key, field) in &wrong {
         let value = corrected.shift_remove(*key).unwrap_or_default();
         corrected.entry(*field).or_insert(value);
@@ -262,7 +338,10 @@ pub(super) fn with_right_names(fields: &Map<String, Value>, kind: &str) -> Optio
 }
 
 fn has_meaning(field: &str, kind: &str) -> bool {
-    OF_TYPES.iter().find(|(name, _)| *name == field).is_none_or(|(_, kinds)| kinds.contains(&kind))
+    OF_TYPES
+        .iter()
+        .find(|(name, _)| *name == field)
+        .is_none_or(|(_, kinds)| kinds.contains(&kind))
 }
 
 /// The field with a similar name: at most one other letter in a field of four to ten letters, two in a longer field.
@@ -281,12 +360,17 @@ fn near(folded: &str, has_meaning: impl Fn(&str) -> bool) -> Option<&'static str
             && strsim::osa_distance(folded, field) <= most
     };
     let mut fields = FOLDED_FIELDS.iter().filter(|(_, field)| has_meaning(field));
-    fields.find(|(known, _)| is_near(known)).map(|(_, field)| *field)
+    fields
+        .find(|(known, _)| is_near(known))
+        .map(|(_, field)| *field)
 }
 
 /// A name without letter case, `-` and `_`.
 fn fold(name: &str) -> String {
-    name.chars().filter(|c| !matches!(c, '-' | '_' | ' ')).map(|c| c.to_ascii_lowercase()).collect()
+    name.chars()
+        .filter(|c| !matches!(c, '-' | '_' | ' '))
+        .map(|c| c.to_ascii_lowercase())
+        .collect()
 }
 
 /// The canonical value, if a field's value is a word in another spelling.
@@ -300,33 +384,62 @@ pub(super) fn value(field: &str, word: &str, canonical: &[&'static str]) -> Opti
     let near = NEAR_TYPES.iter().filter(|_| field == "type");
     let known = canonical.iter().map(|value| (*value, *value));
     let words = others.flat_map(|(_, words, value)| words.iter().map(move |word| (*word, *value)));
-    words.chain(near.copied()).chain(known).find(|(word, _)| fold(word) == folded).map(|(_, value)| value)
+    words
+        .chain(near.copied())
+        .chain(known)
+        .find(|(word, _)| fold(word) == folded)
+        .map(|(_, value)| value)
 }
 
 /// Returns true if this word for a type says more than the canonical type.
 pub(super) fn is_near_type(word: &str) -> bool {
-    NEAR_TYPES.iter().any(|(other, _)| fold(other) == fold(word))
+    NEAR_TYPES
+        .iter()
+        .any(|(other, _)| fold(other) == fold(word))
 }
 
 /// The table as Markdown.
 pub fn published() -> String {
-    let code = |names: &[&str]| names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" ");
+    let code = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| format!("`{name}`"))
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
     let mut rows = vec![row(
         "a field or a name of this table in another letter case, with `-`, or without `_`: `threadId`",
         "the field",
     )];
-    for Spelling { field, names, note, .. } in SPELLINGS {
-        let field = if names.contains(field) { String::new() } else { code(&[field]) };
-        let joint = if field.is_empty() || note.is_empty() { "" } else { "; " };
+    for Spelling {
+        field, names, note, ..
+    } in SPELLINGS
+    {
+        let field = if names.contains(field) {
+            String::new()
+        } else {
+            code(&[field])
+        };
+        let joint = if field.is_empty() || note.is_empty() {
+            ""
+        } else {
+            "; "
+        };
         rows.push(row(&code(names), &format!("{field}{joint}{note}")));
     }
     let identity = "its `id`, else its `name`, else `all_` and its `role`";
-    rows.push(row("an object in place of a recipient: `{\"id\": \"bob\", …}`", identity));
+    rows.push(row(
+        "an object in place of a recipient: `{\"id\": \"bob\", …}`",
+        identity,
+    ));
     for (field, words, value) in VALUES {
         rows.push(row(&format!("{field} {}", code(words)), &code(&[value])));
     }
     for (word, status) in Status::OTHER_WORDS {
-        rows.push(row(&format!("status in an `ack` {}", code(&[word])), &code(&[status.as_str()])));
+        rows.push(row(
+            &format!("status in an `ack` {}", code(&[word])),
+            &code(&[status.as_str()]),
+        ));
     }
     for (word, value) in NEAR_TYPES {
         rows.push(row(
@@ -335,7 +448,10 @@ pub fn published() -> String {
         ));
     }
     for (names, field, remark) in REJECTED {
-        rows.push(row(&code(names), &format!("rejected: write {}; {remark}", code(&[field]))));
+        rows.push(row(
+            &code(names),
+            &format!("rejected: write {}; {remark}", code(&[field])),
+        ));
     }
     let near = format!(
         "a name one letter away from a field of four letters or more, such as `boddy`, or two from one of eleven; not a \

@@ -32,9 +32,18 @@ fn check_decision(fields: &Fields) -> Option<Problem> {
         return None;
     }
     let hint = did_you_mean(fields, &["in_reply_to"]);
-    let fix = format!("put the number or the id of the approval in in_reply_to{hint}, or omit option");
-    let problem = Problem::new("no_approval", "the decision has an option, and names no approval").at("/in_reply_to");
-    Some(problem.fix(fix).example(json!({"type": DECISION, "in_reply_to": "12", "option": option})))
+    let fix =
+        format!("put the number or the id of the approval in in_reply_to{hint}, or omit option");
+    let problem = Problem::new(
+        "no_approval",
+        "the decision has an option, and names no approval",
+    )
+    .at("/in_reply_to");
+    Some(
+        problem
+            .fix(fix)
+            .example(json!({"type": DECISION, "in_reply_to": "12", "option": option})),
+    )
 }
 
 fn check_options(options: &[String]) -> Option<Problem> {
@@ -53,14 +62,26 @@ fn check_options(options: &[String]) -> Option<Problem> {
             return problem(n, "an option is blank".into());
         }
         if lower[..n].contains(option) {
-            return problem(n, format!("the option {} looks like another option", quoted(&options[n])));
+            return problem(
+                n,
+                format!(
+                    "the option {} looks like another option",
+                    quoted(&options[n])
+                ),
+            );
         }
         let escaped = options[n].escape_default();
         if sanitize::has_hidden(&options[n]) {
-            return problem(n, format!("the option \"{escaped}\" has invisible characters"));
+            return problem(
+                n,
+                format!("the option \"{escaped}\" has invisible characters"),
+            );
         }
         if option.is_ascii() && !options[n].is_ascii() {
-            return problem(n, format!("the option \"{escaped}\" looks like {}", quoted(option)));
+            return problem(
+                n,
+                format!("the option \"{escaped}\" looks like {}", quoted(option)),
+            );
         }
     }
     None
@@ -69,15 +90,26 @@ fn check_options(options: &[String]) -> Option<Problem> {
 fn check_deadline(fields: &Fields, now: Stamp) -> Option<Problem> {
     let written = field(fields, "deadline")?.as_str()?;
     let problem = |what: String| {
-        let fix = "write a duration such as 30m, or a later time with a zone, at most a year from now";
-        Some(Problem::new("bad_deadline", what).at("/deadline").fix(fix).example(json!("30m")))
+        let fix =
+            "write a duration such as 30m, or a later time with a zone, at most a year from now";
+        Some(
+            Problem::new("bad_deadline", what)
+                .at("/deadline")
+                .fix(fix)
+                .example(json!("30m")),
+        )
     };
     match decision::deadline(written, now) {
-        None => problem(format!("deadline must be a duration or a time, not {}", quoted(written))),
-        Some(at) if at <= now => problem(format!("the deadline is in the past: it is {at}, and the time is {now}")),
-        Some(at) if at > now.after(crate::base::limits::DEADLINE_MOST) => {
-            problem(format!("the deadline is too late: it is {at}, and the time is {now}"))
-        }
+        None => problem(format!(
+            "deadline must be a duration or a time, not {}",
+            quoted(written)
+        )),
+        Some(at) if at <= now => problem(format!(
+            "the deadline is in the past: it is {at}, and the time is {now}"
+        )),
+        Some(at) if at > now.after(crate::base::limits::DEADLINE_MOST) => problem(format!(
+            "the deadline is too late: it is {at}, and the time is {now}"
+        )),
         Some(_) => None,
     }
 }
@@ -85,20 +117,41 @@ fn check_deadline(fields: &Fields, now: Stamp) -> Option<Problem> {
 fn check_outcome(fields: &Fields, options: &[String]) -> Option<Problem> {
     let word = field(fields, "on_deadline")?.as_str()?;
     if !fields.contains_key("deadline") {
-        let fix = format!("add a deadline, or omit on_deadline{}", did_you_mean(fields, &["deadline"]));
-        let problem = Problem::new("no_deadline", "on_deadline is given without a deadline").at("/deadline");
+        let fix = format!(
+            "add a deadline, or omit on_deadline{}",
+            did_you_mean(fields, &["deadline"])
+        );
+        let problem =
+            Problem::new("no_deadline", "on_deadline is given without a deadline").at("/deadline");
         return Some(problem.fix(fix).example(json!("30m")));
     }
     if decision::on_deadline(options, Some(word)).is_some() {
         return None;
     }
-    let is_first = options.first().is_some_and(|first| decision::option(options, word) == Some(first));
+    let is_first = options
+        .first()
+        .is_some_and(|first| decision::option(options, word) == Some(first));
     let what = match is_first {
-        true => format!("on_deadline cannot be the first option, {}: it would let the asker go on", quoted(word)),
-        false => format!("on_deadline must be an option, deny or escalate, not {}", quoted(word)),
+        true => format!(
+            "on_deadline cannot be the first option, {}: it would let the asker go on",
+            quoted(word)
+        ),
+        false => format!(
+            "on_deadline must be an option, deny or escalate, not {}",
+            quoted(word)
+        ),
     };
-    let others: Vec<&str> =
-        options.iter().skip(1).map(String::as_str).chain([decision::DENY, decision::ESCALATE]).collect();
+    let others: Vec<&str> = options
+        .iter()
+        .skip(1)
+        .map(String::as_str)
+        .chain([decision::DENY, decision::ESCALATE])
+        .collect();
     let fix = format!("write one of {}", others.join(", "));
-    Some(Problem::new("bad_on_deadline", what).at("/on_deadline").fix(fix).example(json!(others[0])))
+    Some(
+        Problem::new("bad_on_deadline", what)
+            .at("/on_deadline")
+            .fix(fix)
+            .example(json!(others[0])),
+    )
 }

@@ -20,9 +20,14 @@ pub(super) fn check(fields: &Fields, kind: &str, problems: &mut Vec<Problem>) {
         return;
     }
     problems.extend(check_presence(fields, kind));
-    let claims = field(fields, "claims").and_then(Value::as_array).into_iter().flatten();
+    let claims = field(fields, "claims")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten();
     for (n, claim) in claims.enumerate().take(limits::CLAIMS_IN_MESSAGE) {
-        let Some(text) = claim.as_str().filter(|text| !text.is_empty()) else { continue };
+        let Some(text) = claim.as_str().filter(|text| !text.is_empty()) else {
+            continue;
+        };
         let problem = match Subject::parse(text) {
             Ok(subject) => subject.check_explicit(text).filter(|_| kind == "claim"),
             Err(problem) => Some(*problem),
@@ -45,18 +50,28 @@ fn check_presence(fields: &Fields, kind: &str) -> Option<Problem> {
     }
     let hint = did_you_mean(fields, &["claims"]);
     let (all, example) = match kind {
-        "claim" => (String::new(), json!({"type": kind, "claims": ["src/auth/**"]})),
+        "claim" => (
+            String::new(),
+            json!({"type": kind, "claims": ["src/auth/**"]}),
+        ),
         "release" => (
             format!(", or write \"claims\": {ALL_CLAIMS:?} for everything"),
             json!({"type": kind, "claims": ALL_CLAIMS}),
         ),
         _ => (
-            format!(", or write \"claims\": {ALL_CLAIMS:?} for everything; a handoff in words has no claims"),
+            format!(
+                ", or write \"claims\": {ALL_CLAIMS:?} for everything; a handoff in words has no claims"
+            ),
             json!({"type": kind, "to": field(fields, "to"), "claims": ALL_CLAIMS}),
         ),
     };
     let fix = format!("name paths, globs, task:<name> or lane:<name> in claims{all}{hint}");
-    Some(Problem::new("no_claims", format!("the {kind} names no work")).at("/claims").fix(fix).example(example))
+    Some(
+        Problem::new("no_claims", format!("the {kind} names no work"))
+            .at("/claims")
+            .fix(fix)
+            .example(example),
+    )
 }
 
 /// An answer to an offer names the offer, so that `accept` or `decline` in another sense changes nothing.
@@ -69,7 +84,11 @@ fn check_offer(fields: &Fields, kind: &str) -> Option<Problem> {
         did_you_mean(fields, &["in_reply_to"])
     );
     let problem = Problem::new("no_offer", format!("the {kind} names no offer")).at("/in_reply_to");
-    Some(problem.fix(fix).example(json!({"type": kind, "in_reply_to": "12"})))
+    Some(
+        problem
+            .fix(fix)
+            .example(json!({"type": kind, "in_reply_to": "12"})),
+    )
 }
 
 fn check_lease(fields: &Fields) -> Option<Problem> {
@@ -79,8 +98,16 @@ fn check_lease(fields: &Fields) -> Option<Problem> {
         return None;
     }
     let (least, most) = (clock::span_text(least), clock::span_text(most));
-    let what = format!("lease must be a duration from {least} to {most}, not {}", quoted(text));
-    Some(Problem::new("bad_lease", what).at("/lease").fix("write a number and s, m, h or d").example(json!("2h")))
+    let what = format!(
+        "lease must be a duration from {least} to {most}, not {}",
+        quoted(text)
+    );
+    Some(
+        Problem::new("bad_lease", what)
+            .at("/lease")
+            .fix("write a number and s, m, h or d")
+            .example(json!("2h")),
+    )
 }
 
 fn check_recipient(fields: &Fields) -> Option<Problem> {
@@ -90,7 +117,11 @@ fn check_recipient(fields: &Fields) -> Option<Problem> {
         None => 0,
     };
     (count > 1).then(|| {
-        let what = format!("claims can be handed over to one agent only, and to has {count} addresses");
-        Problem::new("bad_handoff", what).at("/to").fix("name one agent in to").example(json!("bob"))
+        let what =
+            format!("claims can be handed over to one agent only, and to has {count} addresses");
+        Problem::new("bad_handoff", what)
+            .at("/to")
+            .fix("name one agent in to")
+            .example(json!("bob"))
     })
 }

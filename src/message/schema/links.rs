@@ -14,14 +14,29 @@ pub(super) fn check(fields: &Map<String, Value>, kind: &str) -> Option<Problem> 
     }
     let example = json!({"type": LINK, "link": "po", "action": "probe"});
     if !fields.contains_key("link") {
-        let fix = format!("put the tag of the other room in link{}", did_you_mean(fields, &["link"]));
-        return Some(Problem::new("no_link", "the message names no link").at("/link").fix(fix).example(example));
+        let fix = format!(
+            "put the tag of the other room in link{}",
+            did_you_mean(fields, &["link"])
+        );
+        return Some(
+            Problem::new("no_link", "the message names no link")
+                .at("/link")
+                .fix(fix)
+                .example(example),
+        );
     }
-    let action = field(fields, "action").and_then(Value::as_str).unwrap_or_default();
+    let action = field(fields, "action")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     if ACTIONS.contains(&action) {
         return None;
     }
     let fix = format!("set action to one of {}", ACTIONS.join(", "));
     let what = "action does not say what to do with the link";
-    Some(Problem::new("bad_action", what).at("/action").fix(fix).example(example))
+    Some(
+        Problem::new("bad_action", what)
+            .at("/action")
+            .fix(fix)
+            .example(example),
+    )
 }

@@ -31,24 +31,44 @@ pub fn check(value: Value, sender: &str, now: Stamp) -> Result<Message, Vec<Prob
 }
 
 /// As [`check`], but `from` may also be another name of the sender, such as its display name, in any letter case.
-pub fn check_as(value: Value, sender: &str, also: &[&str], now: Stamp) -> Result<Message, Vec<Problem>> {
+pub fn check_as(
+    value: Value,
+    sender: &str,
+    also: &[&str],
+    now: Stamp,
+) -> Result<Message, Vec<Problem>> {
     let fields = match value {
         Value::Object(fields) => fields,
         other => return Err(vec![not_an_object(&other)]),
     };
-    let Converted { fields, origins, mut problems } = spell(fields);
+    let Converted {
+        fields,
+        origins,
+        mut problems,
+    } = spell(fields);
     let value = Value::Object(fields);
     if !Valid::is_valid(&value) {
-        let found = Valid::iter_errors(&value).filter_map(|e| words::of_message(&e)).collect();
+        let found = Valid::iter_errors(&value)
+            .filter_map(|e| words::of_message(&e))
+            .collect();
         problems.extend(in_the_order_of(message_schema(), found));
     }
-    let Value::Object(mut fields) = value else { unreachable!("it was put in as an object above") };
-    rules::check(&fields, &rules::Sender { id: sender, also }, now, &mut problems);
+    let Value::Object(mut fields) = value else {
+        unreachable!("it was put in as an object above")
+    };
+    rules::check(
+        &fields,
+        &rules::Sender { id: sender, also },
+        now,
+        &mut problems,
+    );
     if problems.is_empty() {
         fill_in(&mut fields, sender);
         return Message::from_fields(fields).ok_or_else(|| vec![not_an_object(&Value::Null)]);
     }
-    problems.iter_mut().for_each(|problem| fit_example(problem, sender, now));
+    problems
+        .iter_mut()
+        .for_each(|problem| fit_example(problem, sender, now));
     Err(in_the_senders_words(problems, &origins))
 }
 
@@ -89,15 +109,29 @@ pub fn check_registry(value: &Value) -> Vec<Problem> {
     if ValidRegistry::is_valid(value) {
         return Vec::new();
     }
-    let problems = ValidRegistry::iter_errors(value).map(|e| words::of_registry(&e)).collect();
+    let problems = ValidRegistry::iter_errors(value)
+        .map(|e| words::of_registry(&e))
+        .collect();
     in_the_senders_words(in_the_order_of(registry_schema(), problems), &[])
 }
 
 /// The problems in the order of the schema's fields. Generated code has the order of the alphabet.
 fn in_the_order_of(schema: &str, mut problems: Vec<Problem>) -> Vec<Problem> {
-    let schema: Value = serde_json::from_str(schema).expect("the schema is compiled in, and is JSON");
-    let fields: Vec<&String> = schema["properties"].as_object().into_iter().flat_map(Map::keys).collect();
-    let field = |problem: &Problem| problem.place.split('/').nth(1).unwrap_or_default().to_owned();
+    let schema: Value =
+        serde_json::from_str(schema).expect("the schema is compiled in, and is JSON");
+    let fields: Vec<&String> = schema["properties"]
+        .as_object()
+        .into_iter()
+        .flat_map(Map::keys)
+        .collect();
+    let field = |problem: &Problem| {
+        problem
+            .place
+            .split('/')
+            .nth(1)
+            .unwrap_or_default()
+            .to_owned()
+    };
     problems.sort_by_key(|problem| fields.iter().position(|name| **name == field(problem)));
     problems
 }
@@ -134,8 +168,13 @@ fn fill_in(fields: &mut Map<String, Value>, sender: &str) {
     if !fields.contains_key("type") {
         fields.shift_insert(0, "type".to_owned(), Value::from("message"));
     }
-    let names_nobody = field(fields, "to").is_none_or(|to| to.as_array().is_some_and(Vec::is_empty));
-    if names_nobody && field(fields, "type").and_then(Value::as_str).is_some_and(goes_to_all) {
+    let names_nobody =
+        field(fields, "to").is_none_or(|to| to.as_array().is_some_and(Vec::is_empty));
+    if names_nobody
+        && field(fields, "type")
+            .and_then(Value::as_str)
+            .is_some_and(goes_to_all)
+    {
         fields.shift_remove("to");
         fields.shift_insert(0, "to".to_owned(), Value::from("all"));
     }
@@ -150,15 +189,23 @@ fn fill_in(fields: &mut Map<String, Value>, sender: &str) {
 
 /// Translates problems of canonical fields to the fields that the sender wrote. Removes repeated problems and limits
 /// their number.
-pub(crate) fn in_the_senders_words(problems: Vec<Problem>, origins: &[(&'static str, String)]) -> Vec<Problem> {
+pub(crate) fn in_the_senders_words(
+    problems: Vec<Problem>,
+    origins: &[(&'static str, String)],
+) -> Vec<Problem> {
     let mut reported: Vec<Problem> = Vec::new();
     for mut problem in problems {
-        let field = problem.place.strip_prefix('/').and_then(|p| p.split('/').next());
+        let field = problem
+            .place
+            .strip_prefix('/')
+            .and_then(|p| p.split('/').next());
         if let Some((field, origin)) = origins.iter().find(|(f, _)| Some(*f) == field) {
             problem.place = format!("{origin}{}", &problem.place[field.len() + 1..]);
         }
         if reported.len() < limits::PROBLEMS
-            && !reported.iter().any(|t| t.code == problem.code && t.place == problem.place)
+            && !reported
+                .iter()
+                .any(|t| t.code == problem.code && t.place == problem.place)
         {
             reported.push(problem);
         }
@@ -169,19 +216,34 @@ pub(crate) fn in_the_senders_words(problems: Vec<Problem>, origins: &[(&'static 
 fn not_an_object(value: &Value) -> Problem {
     if let Value::Array(items) = value {
         let fix = "write each message of the list to its own file";
-        let problem =
-            Problem::new("not_one_message", "the file contains a list, but a file must contain one message").fix(fix);
+        let problem = Problem::new(
+            "not_one_message",
+            "the file contains a list, but a file must contain one message",
+        )
+        .fix(fix);
         let first = items.iter().find(|item| item.is_object());
-        return problem.example(first.cloned().map_or_else(repair::least, repair::accepted_or_least));
+        return problem.example(
+            first
+                .cloned()
+                .map_or_else(repair::least, repair::accepted_or_least),
+        );
     }
     if let Some(message) = value.as_str().and_then(repair::object) {
-        let problem = Problem::new("not_one_message", "the file contains a message inside of a string");
+        let problem = Problem::new(
+            "not_one_message",
+            "the file contains a message inside of a string",
+        );
         let fix = "write the object itself, without quotes around it and without backslashes before its quotes";
         return problem.fix(fix).example(repair::accepted_or_least(message));
     }
-    Problem::new("not_one_message", format!("the file contains {}, not an object", words::kind_of(value)))
-        .fix("write one JSON object")
-        .example(repair::accepted_or_least(json!({"to": "bob", "body": value.as_str()})))
+    Problem::new(
+        "not_one_message",
+        format!("the file contains {}, not an object", words::kind_of(value)),
+    )
+    .fix("write one JSON object")
+    .example(repair::accepted_or_least(
+        json!({"to": "bob", "body": value.as_str()}),
+    ))
 }
 
 #[cfg(test)]
@@ -200,20 +262,46 @@ mod tests {
     }
 
     fn shown<'e>(errors: impl Iterator<Item = ValidationError<'e>>) -> BTreeSet<String> {
-        errors.map(|error| format!("{} {error} {}", error.instance_path(), error.schema_path())).collect()
+        errors
+            .map(|error| format!("{} {error} {}", error.instance_path(), error.schema_path()))
+            .collect()
     }
 
     #[test]
     fn the_generated_code_and_the_compiled_schema_agree_on_each_value_of_each_field() {
         let compiled = compile(message_schema());
         let schema: Value = serde_json::from_str(message_schema()).expect("JSON");
-        let texts =
-            ["", "a", "-a", "a b", "a\n", "a/b", "#1", "/a", "../a", "urgent", "x-a", "x-", "ack", "a/b/c", "€"];
-        let long =
-            [64, 65, 128, 129, 193, 194, 255, 256, 257, 1000, 1001, 1024, 1025].map(|n| Value::from("a".repeat(n)));
-        let times = ["2026-11-21T10:30:00Z", "2026-13-01T00:00:00Z", "2026-11-21T10:30:00"].map(Value::from);
-        let others = [json!(null), json!(true), json!(1), json!(1.5), json!([]), json!({}), json!([1]), json!([["a"]])];
-        let one: Vec<Value> = texts.map(Value::from).into_iter().chain(long).chain(times).chain(others).collect();
+        let texts = [
+            "", "a", "-a", "a b", "a\n", "a/b", "#1", "/a", "../a", "urgent", "x-a", "x-", "ack",
+            "a/b/c", "€",
+        ];
+        let long = [
+            64, 65, 128, 129, 193, 194, 255, 256, 257, 1000, 1001, 1024, 1025,
+        ]
+        .map(|n| Value::from("a".repeat(n)));
+        let times = [
+            "2026-11-21T10:30:00Z",
+            "2026-13-01T00:00:00Z",
+            "2026-11-21T10:30:00",
+        ]
+        .map(Value::from);
+        let others = [
+            json!(null),
+            json!(true),
+            json!(1),
+            json!(1.5),
+            json!([]),
+            json!({}),
+            json!([1]),
+            json!([["a"]]),
+        ];
+        let one: Vec<Value> = texts
+            .map(Value::from)
+            .into_iter()
+            .chain(long)
+            .chain(times)
+            .chain(others)
+            .collect();
         let lists = one.iter().map(|value| json!([value, "a"]));
         let fields = ["path", "sha256", "media_type", "name", "content"];
         let attached = one.iter().flat_map(|value| {
@@ -227,17 +315,27 @@ mod tests {
         let (mut valid, mut invalid) = (0, 0);
         for field in properties.keys() {
             for value in &values {
-                for mut message in
-                    [json!({}), json!({"body": "x"}), json!({"type": "ack"}), json!({"type": 1, "subject": 2})]
-                {
+                for mut message in [
+                    json!({}),
+                    json!({"body": "x"}),
+                    json!({"type": "ack"}),
+                    json!({"type": 1, "subject": 2}),
+                ] {
                     message[field] = value.clone();
                     let problems = shown(Valid::iter_errors(&message));
                     assert_eq!(problems, shown(compiled.iter_errors(&message)), "{message}");
                     assert_eq!(Valid::is_valid(&message), problems.is_empty(), "{message}");
-                    if problems.is_empty() { valid += 1 } else { invalid += 1 }
+                    if problems.is_empty() {
+                        valid += 1
+                    } else {
+                        invalid += 1
+                    }
                 }
             }
         }
-        assert!(valid > 500 && invalid > 500, "{valid} valid, {invalid} invalid");
+        assert!(
+            valid > 500 && invalid > 500,
+            "{valid} valid, {invalid} invalid"
+        );
     }
 }

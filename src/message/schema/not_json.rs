@@ -10,13 +10,24 @@ use std::str::Utf8Error;
 
 /// Problems that the first bytes show: an empty file, a byte order mark, UTF-16.
 pub(super) fn before_parsing(bytes: &[u8]) -> Option<Parsed> {
-    const MARKS: [(&[u8], &str); 3] = [(b"\xEF\xBB\xBF", "UTF-8"), (b"\xFF\xFE", "UTF-16"), (b"\xFE\xFF", "UTF-16")];
+    const MARKS: [(&[u8], &str); 3] = [
+        (b"\xEF\xBB\xBF", "UTF-8"),
+        (b"\xFF\xFE", "UTF-16"),
+        (b"\xFE\xFF", "UTF-16"),
+    ];
     if bytes.iter().all(|b| b.is_ascii_whitespace()) {
         let problem = Problem::new("empty", "the file is empty");
-        return Some(Parsed::Unfinished(problem.fix("write one JSON object into it").example(least())));
+        return Some(Parsed::Unfinished(
+            problem
+                .fix("write one JSON object into it")
+                .example(least()),
+        ));
     }
     // A byte order mark may still be incomplete.
-    if MARKS.iter().any(|(mark, _)| mark.len() > bytes.len() && mark.starts_with(bytes)) {
+    if MARKS
+        .iter()
+        .any(|(mark, _)| mark.len() > bytes.len() && mark.starts_with(bytes))
+    {
         return Some(Parsed::Unfinished(bom("UTF-8")));
     }
     if let Some((_, encoding)) = MARKS.iter().find(|(mark, _)| bytes.starts_with(mark)) {
@@ -25,13 +36,18 @@ pub(super) fn before_parsing(bytes: &[u8]) -> Option<Parsed> {
     if bytes.len() > 1 && bytes[..2].contains(&0) {
         let what = "the file is UTF-16, UTF-32 or not text: it begins with a zero byte";
         let fix = "write it as UTF-8, in Python with open(path, 'w', encoding='utf-8'), in PowerShell with -Encoding utf8NoBOM";
-        return Some(Parsed::Bad(Problem::new("invalid_utf8", what).at("line 1 column 1").fix(fix)));
+        return Some(Parsed::Bad(
+            Problem::new("invalid_utf8", what)
+                .at("line 1 column 1")
+                .fix(fix),
+        ));
     }
     None
 }
 
 fn bom(encoding: &str) -> Problem {
-    let what = format!("the file starts with a {encoding} byte order mark, which JSON does not allow");
+    let what =
+        format!("the file starts with a {encoding} byte order mark, which JSON does not allow");
     let fix = "write UTF-8 without the mark: in Python encoding='utf-8', not 'utf-8-sig' or 'utf-16'; in PowerShell \
                -Encoding utf8NoBOM, or [IO.File]::WriteAllText(path, text)";
     Problem::new("bom", what).at("line 1 column 1").fix(fix)
@@ -53,20 +69,26 @@ pub(super) fn invalid_utf8(bytes: &[u8], error: Utf8Error) -> Parsed {
 pub(super) fn rejected(rejection: Rejection, error: &serde_json::Error) -> Problem {
     let place = format!("line {} column {}", error.line(), error.column());
     let problem = match rejection {
-        Rejection::Duplicate(key) => {
-            Problem::new("duplicate_key", format!("the key {} occurs twice in one object", quoted(&key)))
-                .fix("remove one of them; the router does not choose between them")
-        }
-        Rejection::Depth => Problem::new("too_deep", format!("the JSON nests deeper than {DEPTH} levels"))
-            .fix("flatten it, or put the data in a file under context/ and attach the file"),
-        Rejection::Number(text) => {
-            Problem::new("number_out_of_range", format!("{} is too large for a double", quoted(&text)))
-                .fix("write it as a string, in quotes")
-        }
-        Rejection::Key(key) => {
-            Problem::new("reserved_key", format!("the key {} is reserved by the JSON library", quoted(&key)))
-                .fix("rename the field; its name must not begin with $serde_json::private::")
-        }
+        Rejection::Duplicate(key) => Problem::new(
+            "duplicate_key",
+            format!("the key {} occurs twice in one object", quoted(&key)),
+        )
+        .fix("remove one of them; the router does not choose between them"),
+        Rejection::Depth => Problem::new(
+            "too_deep",
+            format!("the JSON nests deeper than {DEPTH} levels"),
+        )
+        .fix("flatten it, or put the data in a file under context/ and attach the file"),
+        Rejection::Number(text) => Problem::new(
+            "number_out_of_range",
+            format!("{} is too large for a double", quoted(&text)),
+        )
+        .fix("write it as a string, in quotes"),
+        Rejection::Key(key) => Problem::new(
+            "reserved_key",
+            format!("the key {} is reserved by the JSON library", quoted(&key)),
+        )
+        .fix("rename the field; its name must not begin with $serde_json::private::"),
     };
     problem.at(place)
 }
@@ -86,7 +108,11 @@ pub(super) fn explain(text: &str, error: &serde_json::Error) -> Parsed {
         .or_else(|| by_what_stands_there(text, here))
         .unwrap_or_else(|| plain(&said));
     let place = format!("line {} column {}", error.line(), error.column());
-    Parsed::Bad(if problem.place.is_empty() { problem.at(place) } else { problem })
+    Parsed::Bad(if problem.place.is_empty() {
+        problem.at(place)
+    } else {
+        problem
+    })
 }
 
 /// Mistakes that serde_json's message identifies.
@@ -95,7 +121,10 @@ fn by_what_was_said(said: &str, here: &str, before: &str) -> Option<Problem> {
     if said("trailing characters") {
         return Some(trailing(here));
     }
-    if said("lone leading surrogate") || said("unexpected end of hex escape") || said("invalid unicode code point") {
+    if said("lone leading surrogate")
+        || said("unexpected end of hex escape")
+        || said("invalid unicode code point")
+    {
         let what = "a \\u escape contains half of a surrogate pair, which is not a character";
         let fix = "remove it from the text before it is written: in Python text.encode('utf-8', 'replace').decode(), \
                    then json.dump(…, ensure_ascii=False), which fails early on such text instead of escaping it";
@@ -108,11 +137,16 @@ fn by_what_was_said(said: &str, here: &str, before: &str) -> Option<Problem> {
         let fix = "write \\n for a newline and \\t for a tab, or let a JSON library write the file: json.dump in \
                    Python, jq -n --arg in a shell";
         return Some(
-            not_json(what, fix).at(end_of(inside)).example(json!({"to": "bob", "body": "line one\nline two"})),
+            not_json(what, fix)
+                .at(end_of(inside))
+                .example(json!({"to": "bob", "body": "line one\nline two"})),
         );
     }
     if said("trailing comma") {
-        return Some(not_json("there is a comma before a closing bracket", "remove the last comma"));
+        return Some(not_json(
+            "there is a comma before a closing bracket",
+            "remove the last comma",
+        ));
     }
     if said("invalid escape") {
         return Some(not_json(
@@ -133,30 +167,47 @@ fn trailing(here: &str) -> Problem {
         )
         .fix(fix);
     }
-    not_json("there is text after the JSON", "remove it; the file must contain one JSON object and nothing else")
+    not_json(
+        "there is text after the JSON",
+        "remove it; the file must contain one JSON object and nothing else",
+    )
 }
 
 /// Mistakes that the text at the position of the error identifies.
 fn by_what_stands_there(text: &str, here: &str) -> Option<Problem> {
     let starts = |words: &[&str]| words.iter().any(|w| here.starts_with(w));
     if starts(&["NaN", "Infinity", "-Infinity"]) {
-        let fix = "write null or omit the field; in Python, json.dump(…, allow_nan=False) reports it";
+        let fix =
+            "write null or omit the field; in Python, json.dump(…, allow_nan=False) reports it";
         return Some(
-            Problem::new("nan", "NaN and Infinity are not JSON numbers, although Python's json.dump writes them")
-                .fix(fix),
+            Problem::new(
+                "nan",
+                "NaN and Infinity are not JSON numbers, although Python's json.dump writes them",
+            )
+            .fix(fix),
         );
     }
     if starts(&["'", "True", "False", "None", "u'", "b'"]) {
         let fix = "use double quotes and true, false, null: in Python json.dumps(message), not str(message)";
         return Some(
-            not_json("this is Python syntax, not JSON: single quotes, or True, False, None", fix).example(least()),
+            not_json(
+                "this is Python syntax, not JSON: single quotes, or True, False, None",
+                fix,
+            )
+            .example(least()),
         );
     }
     if starts(&["//", "/*"]) || here.starts_with('#') && text.contains('{') {
-        return Some(not_json("JSON does not allow comments", "remove the comment"));
+        return Some(not_json(
+            "JSON does not allow comments",
+            "remove the comment",
+        ));
     }
     if here.starts_with("undefined") {
-        return Some(not_json("undefined is not JSON", "write null or omit the field"));
+        return Some(not_json(
+            "undefined is not JSON",
+            "write null or omit the field",
+        ));
     }
     if !text.trim_start().starts_with(['{', '[', '"']) {
         return Some(repair::prose(text));
@@ -172,7 +223,9 @@ fn plain(said: &str) -> Problem {
             "put a comma between the values; a double quote inside a string is written \\\""
         }
         "expected `:`" => "put a colon between the field's name and its value",
-        _ => "write the file with a JSON library: json.dump in Python, JSON.stringify in JavaScript, jq in a shell",
+        _ => {
+            "write the file with a JSON library: json.dump in Python, JSON.stringify in JavaScript, jq in a shell"
+        }
     };
     not_json(&format!("the file is not JSON: {said}"), fix)
 }
@@ -196,7 +249,11 @@ fn end_of(text: &str) -> String {
 
 /// The byte position of the error. serde_json counts columns in bytes, from 1.
 fn offset(text: &str, error: &serde_json::Error) -> usize {
-    let before: usize = text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
+    let before: usize = text
+        .split_inclusive('\n')
+        .take(error.line().saturating_sub(1))
+        .map(str::len)
+        .sum();
     let mut at = (before + error.column().saturating_sub(1)).min(text.len());
     while !text.is_char_boundary(at) {
         at -= 1;

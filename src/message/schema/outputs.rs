@@ -20,5 +20,8 @@ pub const OUTPUTS: &[(&str, &str)] = outputs! {
 /// The schema of a command's output. The words of the command can be separated by spaces or by `-`.
 pub fn output(command: &str) -> Option<&'static str> {
     let name = command.split_whitespace().collect::<Vec<_>>().join("-");
-    OUTPUTS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+    OUTPUTS
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, text)| *text)
 }

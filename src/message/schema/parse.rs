@@ -19,7 +19,11 @@ pub fn parse(bytes: &[u8]) -> Parsed {
     };
     let rejection = RefCell::new(None);
     let mut json = serde_json::Deserializer::from_str(text);
-    let value = Strict { rejection: &rejection, depth: 0 }.deserialize(&mut json);
+    let value = Strict {
+        rejection: &rejection,
+        depth: 0,
+    }
+    .deserialize(&mut json);
     match value.and_then(|value| json.end().map(|()| value)) {
         Ok(value) => Parsed::Value(value),
         Err(e) => match rejection.into_inner() {
@@ -45,7 +49,10 @@ impl Strict<'_> {
         if self.depth == DEPTH {
             return Err(self.reject(Rejection::Depth));
         }
-        Ok(Strict { rejection: self.rejection, depth: self.depth + 1 })
+        Ok(Strict {
+            rejection: self.rejection,
+            depth: self.depth + 1,
+        })
     }
 }
 
@@ -104,7 +111,9 @@ impl<'de> Visitor<'de> for Strict<'_> {
             }
             let inner = self.deeper()?;
             match map.entry(key) {
-                Entry::Occupied(twice) => return Err(self.reject(Rejection::Duplicate(twice.key().clone()))),
+                Entry::Occupied(twice) => {
+                    return Err(self.reject(Rejection::Duplicate(twice.key().clone())));
+                }
                 Entry::Vacant(free) => free.insert(entries.next_value_seed(inner)?),
             };
         }
@@ -115,8 +124,14 @@ impl<'de> Visitor<'de> for Strict<'_> {
 impl Strict<'_> {
     /// A number, or an object that looks like one. serde_json passes the text of a number as an owned string, and never
     /// does so for a value in the JSON. A test verifies this.
-    fn number<'de, A: MapAccess<'de>>(self, key: String, mut entries: A) -> Result<Value, A::Error> {
-        let Ok(text) = entries.next_value_seed(Owned) else { return Err(self.reject(Rejection::Key(key))) };
+    fn number<'de, A: MapAccess<'de>>(
+        self,
+        key: String,
+        mut entries: A,
+    ) -> Result<Value, A::Error> {
+        let Ok(text) = entries.next_value_seed(Owned) else {
+            return Err(self.reject(Rejection::Key(key)));
+        };
         let number: Number = text.parse().map_err(A::Error::custom)?;
         // A number of digits only can also be too large for a double, for example 400 digits.
         if number.as_f64().is_none() {

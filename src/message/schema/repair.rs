@@ -16,7 +16,11 @@ struct Mistake {
 
 /// Describes the whole text of a file, if it has one of the known mistakes.
 pub(super) fn describe(text: &str) -> Option<Problem> {
-    let Mistake { what, fix, corrected } = mistake(text)?;
+    let Mistake {
+        what,
+        fix,
+        corrected,
+    } = mistake(text)?;
     let message = read(corrected, MOST).map_or_else(least, accepted_or_least);
     Some(Problem::new("not_json", what).fix(fix).example(message))
 }
@@ -28,8 +32,16 @@ pub(super) fn least() -> Value {
 
 /// A message that would be accepted, or the smallest one.
 pub(super) fn accepted_or_least(message: Value) -> Value {
-    let sender = message.get("from").and_then(Value::as_str).unwrap_or("alice").to_owned();
-    if super::check(message.clone(), &sender, Stamp::now()).is_ok() { message } else { least() }
+    let sender = message
+        .get("from")
+        .and_then(Value::as_str)
+        .unwrap_or("alice")
+        .to_owned();
+    if super::check(message.clone(), &sender, Stamp::now()).is_ok() {
+        message
+    } else {
+        least()
+    }
 }
 
 /// The JSON object in a text.
@@ -48,7 +60,11 @@ fn mistake(text: &str) -> Option<Mistake> {
             "write the file without the numbers",
             without_numbers(text),
         ),
-        ("there is a Markdown fence around the JSON", "remove the ``` lines", without_fence(text)),
+        (
+            "there is a Markdown fence around the JSON",
+            "remove the ``` lines",
+            without_fence(text),
+        ),
         (
             "the quotes are typographic, as a text editor or a chat makes them",
             "write \" in place of each “ and ”",
@@ -61,19 +77,31 @@ fn mistake(text: &str) -> Option<Mistake> {
         ),
     ];
     let mut known = known.into_iter();
-    known.find_map(|(what, fix, corrected)| Some(Mistake { what, fix, corrected: corrected? }))
+    known.find_map(|(what, fix, corrected)| {
+        Some(Mistake {
+            what,
+            fix,
+            corrected: corrected?,
+        })
+    })
 }
 
 /// Describes a text without JSON. It can be the body of a message.
 pub(super) fn prose(text: &str) -> Problem {
     const MARKS: [&str; 6] = ["# ", "## ", "- ", "* ", "> ", "---"];
-    let is_markdown = text.lines().any(|line| MARKS.iter().any(|mark| line.starts_with(mark)));
+    let is_markdown = text
+        .lines()
+        .any(|line| MARKS.iter().any(|mark| line.starts_with(mark)));
     let what = match is_markdown {
         true => "the file is Markdown, not JSON",
         false => "the file is not JSON: it begins with neither { nor [",
     };
     let fix = "write one JSON object, for example with jq -n --arg body \"$text\" '{to: \"bob\", body: $body}'";
-    let message = if text.contains('{') { least() } else { json!({"to": "bob", "body": text.trim()}) };
+    let message = if text.contains('{') {
+        least()
+    } else {
+        json!({"to": "bob", "body": text.trim()})
+    };
     Problem::new("not_json", what).fix(fix).example(message)
 }
 
@@ -82,11 +110,19 @@ fn without_numbers(text: &str) -> Option<String> {
     let bare = |line: &str| {
         let rest = line.trim_start();
         let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let rest = rest[digits..].strip_prefix(['\t', '→', '|', ':']).filter(|_| digits > 0);
+        let rest = rest[digits..]
+            .strip_prefix(['\t', '→', '|', ':'])
+            .filter(|_| digits > 0);
         rest.map(str::to_owned)
     };
-    let lines: Option<Vec<String>> = text.lines().filter(|line| !line.trim().is_empty()).map(bare).collect();
-    lines.map(|lines| lines.join("\n")).filter(|text| !text.is_empty())
+    let lines: Option<Vec<String>> = text
+        .lines()
+        .filter(|line| !line.trim().is_empty())
+        .map(bare)
+        .collect();
+    lines
+        .map(|lines| lines.join("\n"))
+        .filter(|text| !text.is_empty())
 }
 
 /// The text between the first fence and the next one.
@@ -98,12 +134,22 @@ fn without_fence(text: &str) -> Option<String> {
 
 fn without_curly_quotes(text: &str) -> Option<String> {
     const DOUBLE: [char; 4] = ['“', '”', '„', '‟'];
-    let first = text.trim_start().trim_start_matches(['{', '[']).trim_start();
-    first.starts_with(DOUBLE).then(|| text.replace(DOUBLE, "\"").replace(['‘', '’'], "'"))
+    let first = text
+        .trim_start()
+        .trim_start_matches(['{', '['])
+        .trim_start();
+    first
+        .starts_with(DOUBLE)
+        .then(|| text.replace(DOUBLE, "\"").replace(['‘', '’'], "'"))
 }
 
 fn without_escapes(text: &str) -> Option<String> {
     let text = text.trim();
-    let is_escaped = text.trim_start_matches(['{', '[']).trim_start().starts_with("\\\"");
-    is_escaped.then(|| serde_json::from_str(&format!("\"{text}\"")).ok()).flatten()
+    let is_escaped = text
+        .trim_start_matches(['{', '['])
+        .trim_start()
+        .starts_with("\\\"");
+    is_escaped
+        .then(|| serde_json::from_str(&format!("\"{text}\"")).ok())
+        .flatten()
 }

@@ -21,7 +21,9 @@ pub(super) struct Sender<'a> {
 
 /// Adds all violations to `problems`. Fields of the wrong type are skipped, because the schema reports them.
 pub(super) fn check(fields: &Fields, sender: &Sender, now: Stamp, problems: &mut Vec<Problem>) {
-    let kind = field(fields, "type").map_or(Some("message"), Value::as_str).unwrap_or_default();
+    let kind = field(fields, "type")
+        .map_or(Some("message"), Value::as_str)
+        .unwrap_or_default();
     problems.extend(check_sender(fields, sender));
     problems.extend(check_expiry(fields, now));
     problems.extend(check_reserved(fields));
@@ -40,12 +42,29 @@ pub(super) fn check(fields: &Fields, sender: &Sender, now: Stamp, problems: &mut
 fn check_sender(fields: &Fields, sender: &Sender) -> Option<Problem> {
     let from = field(fields, "from")?.as_str()?;
     let bare = from.strip_prefix('@').unwrap_or(from);
-    if bare == sender.id || sender.also.iter().any(|name| name.eq_ignore_ascii_case(bare)) {
+    if bare == sender.id
+        || sender
+            .also
+            .iter()
+            .any(|name| name.eq_ignore_ascii_case(bare))
+    {
         return None;
     }
-    let what = format!("from says {}, but the file was dropped in the outbox of {}", quoted(from), sender.id);
-    let fix = format!("omit from, or write {:?}; each agent must use its own outbox", sender.id);
-    Some(Problem::new("spoofed_sender", what).at("/from").fix(fix).example(json!(sender.id)))
+    let what = format!(
+        "from says {}, but the file was dropped in the outbox of {}",
+        quoted(from),
+        sender.id
+    );
+    let fix = format!(
+        "omit from, or write {:?}; each agent must use its own outbox",
+        sender.id
+    );
+    Some(
+        Problem::new("spoofed_sender", what)
+            .at("/from")
+            .fix(fix)
+            .example(json!(sender.id)),
+    )
 }
 
 /// The code of a message that has expired before it was dropped.
@@ -54,10 +73,16 @@ pub const EXPIRED_ALREADY: &str = "expired_already";
 /// Outcomes in `metadata` prove something only if the router alone can write them.
 fn check_reserved(fields: &Fields) -> Option<Problem> {
     let metadata = field(fields, "metadata")?.as_object()?;
-    let name = ["approval", "claim"].into_iter().find(|name| metadata.contains_key(*name))?;
+    let name = ["approval", "claim"]
+        .into_iter()
+        .find(|name| metadata.contains_key(*name))?;
     let what = format!("metadata.{name} is an outcome, which only the router writes");
     let fix = "give the entry of metadata another name";
-    Some(Problem::new("reserved_field", what).at(format!("/metadata/{name}")).fix(fix))
+    Some(
+        Problem::new("reserved_field", what)
+            .at(format!("/metadata/{name}"))
+            .fix(fix),
+    )
 }
 
 fn check_expiry(fields: &Fields, now: Stamp) -> Option<Problem> {
@@ -65,23 +90,35 @@ fn check_expiry(fields: &Fields, now: Stamp) -> Option<Problem> {
     let expires = Stamp::parse(written)?;
     (expires <= now).then(|| {
         let what = format!("expires_at is in the past: it is {expires}, and the time is {now}");
-        let fix = "give a later time with a zone (without a zone it is read as UTC), or omit the field";
-        Problem::new(EXPIRED_ALREADY, what).at("/expires_at").fix(fix)
+        let fix =
+            "give a later time with a zone (without a zone it is read as UTC), or omit the field";
+        Problem::new(EXPIRED_ALREADY, what)
+            .at("/expires_at")
+            .fix(fix)
     })
 }
 
 fn check_ack(fields: &Fields, problems: &mut Vec<Problem>) {
     let example = json!({"type": "ack", "refs": ["msg_1"], "status": "actioned"});
     if field(fields, "refs").is_none_or(|refs| refs.as_array().is_some_and(Vec::is_empty)) {
-        let fix = format!("put the ids of the acknowledged messages in refs{}", did_you_mean(fields, &["refs"]));
+        let fix = format!(
+            "put the ids of the acknowledged messages in refs{}",
+            did_you_mean(fields, &["refs"])
+        );
         problems.push(
-            Problem::new("ack_without_refs", "the ack has no refs").at("/refs").fix(fix).example(example.clone()),
+            Problem::new("ack_without_refs", "the ack has no refs")
+                .at("/refs")
+                .fix(fix)
+                .example(example.clone()),
         );
     }
     let status = field(fields, "status");
     // The schema reports a status that is not text.
     if status.is_some_and(|status| !status.is_string())
-        || status.and_then(Value::as_str).and_then(Status::of_ack).is_some()
+        || status
+            .and_then(Value::as_str)
+            .and_then(Status::of_ack)
+            .is_some()
     {
         return;
     }
@@ -89,9 +126,21 @@ fn check_ack(fields: &Fields, problems: &mut Vec<Problem>) {
         Some(other) => format!("{} is not a valid status of an ack", quoted(other)),
         None => "the ack has no status".to_owned(),
     };
-    let hint = if status.is_none() { did_you_mean(fields, &["status"]) } else { String::new() };
-    let fix = format!("set status to one of {}{hint}", Status::ACKS.map(Status::as_str).join(", "));
-    problems.push(Problem::new("bad_ack_status", what).at("/status").fix(fix).example(example));
+    let hint = if status.is_none() {
+        did_you_mean(fields, &["status"])
+    } else {
+        String::new()
+    };
+    let fix = format!(
+        "set status to one of {}{hint}",
+        Status::ACKS.map(Status::as_str).join(", ")
+    );
+    problems.push(
+        Problem::new("bad_ack_status", what)
+            .at("/status")
+            .fix(fix)
+            .example(example),
+    );
 }
 
 fn check_topic(fields: &Fields, kind: &str) -> Option<Problem> {
@@ -113,25 +162,60 @@ fn check_content(fields: &Fields) -> Option<Problem> {
         // The wrong type is reported already.
         _ => true,
     };
-    if CONTENT.iter().any(|name| field(fields, name).is_some_and(says_something)) {
+    if CONTENT
+        .iter()
+        .any(|name| field(fields, name).is_some_and(says_something))
+    {
         return None;
     }
-    let what = "the message has no content: body, subject, attachments and metadata are missing or empty";
-    let fix = format!("put the text in body{}", did_you_mean(fields, &["body", "subject", "attachments", "metadata"]));
-    let is_list = |to: &&Value| to.as_array().is_some_and(|all| !all.is_empty() && all.iter().all(Value::is_string));
-    let to = field(fields, "to").filter(|to| to.is_string() || is_list(to)).cloned().unwrap_or_else(|| json!("bob"));
-    Some(Problem::new("no_content", what).fix(fix).example(json!({"to": to, "body": "hi"})))
+    let what =
+        "the message has no content: body, subject, attachments and metadata are missing or empty";
+    let fix = format!(
+        "put the text in body{}",
+        did_you_mean(fields, &["body", "subject", "attachments", "metadata"])
+    );
+    let is_list = |to: &&Value| {
+        to.as_array()
+            .is_some_and(|all| !all.is_empty() && all.iter().all(Value::is_string))
+    };
+    let to = field(fields, "to")
+        .filter(|to| to.is_string() || is_list(to))
+        .cloned()
+        .unwrap_or_else(|| json!("bob"));
+    Some(
+        Problem::new("no_content", what)
+            .fix(fix)
+            .example(json!({"to": to, "body": "hi"})),
+    )
 }
 
 fn check_recipients(fields: &Fields, kind: &str) -> Option<Problem> {
-    let body = field(fields, "body").and_then(Value::as_str).unwrap_or_default();
-    let names_nobody = field(fields, "to").is_none_or(|to| to.as_array().is_some_and(Vec::is_empty));
-    let needs_none = is_acted_on(kind) || may_go_to_channel_alone(kind) || goes_to_all(kind) || is_decision(fields);
+    let body = field(fields, "body")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let names_nobody =
+        field(fields, "to").is_none_or(|to| to.as_array().is_some_and(Vec::is_empty));
+    let needs_none = is_acted_on(kind)
+        || may_go_to_channel_alone(kind)
+        || goes_to_all(kind)
+        || is_decision(fields);
     if !names_nobody || needs_none || !mentions(body).is_empty() {
         return None;
     }
     let what = format!("the {kind} has no recipient: to is missing, and the body has no @mention");
-    let fix = format!("put an agent's id, a role such as all_engineers, or all in to{}", did_you_mean(fields, &["to"]));
-    let body = if body.trim().is_empty() { json!("hi") } else { json!(body.chars().take(200).collect::<String>()) };
-    Some(Problem::new("no_recipient", what).at("/to").fix(fix).example(json!({"to": "bob", "body": body})))
+    let fix = format!(
+        "put an agent's id, a role such as all_engineers, or all in to{}",
+        did_you_mean(fields, &["to"])
+    );
+    let body = if body.trim().is_empty() {
+        json!("hi")
+    } else {
+        json!(body.chars().take(200).collect::<String>())
+    };
+    Some(
+        Problem::new("no_recipient", what)
+            .at("/to")
+            .fix(fix)
+            .example(json!({"to": "bob", "body": body})),
+    )
 }

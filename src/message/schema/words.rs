@@ -16,9 +16,11 @@ pub(super) fn of_message(error: &ValidationError) -> Option<Problem> {
     let field = field_of(&place);
     let problem = match (field, value, error.kind()) {
         ("type", Value::String(kind), _) => wrong_kind(kind),
-        ("attachments", Value::Object(_), Kind::OneOfNotValid { .. } | Kind::OneOfMultipleValid { .. }) => {
-            attachment(error)
-        }
+        (
+            "attachments",
+            Value::Object(_),
+            Kind::OneOfNotValid { .. } | Kind::OneOfMultipleValid { .. },
+        ) => attachment(error),
         // The rules report missing content, with a better hint.
         ("", _, Kind::AnyOf { .. }) => return None,
         // `not` also fails for a value of another type; the error about the type is better.
@@ -31,11 +33,16 @@ pub(super) fn of_message(error: &ValidationError) -> Option<Problem> {
 
 /// The example of a list becomes the example of one item, if an item is wrong.
 fn of_item(problem: Problem, place: &str) -> Problem {
-    let is_item = place.rsplit('/').next().is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
+    let is_item = place
+        .rsplit('/')
+        .next()
+        .is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_digit()));
     match &problem.example {
         Some(Value::Array(items)) if is_item && !items.is_empty() => {
             let item = items[0].clone();
-            problem.fix(format!("write an item such as {item}")).example(item)
+            problem
+                .fix(format!("write an item such as {item}"))
+                .example(item)
         }
         _ => problem,
     }
@@ -53,25 +60,39 @@ pub(super) fn of_registry(error: &ValidationError) -> Problem {
     let mut problem = match error.kind() {
         Kind::Required { property } if is_of_agent => {
             let what = format!("this agent has no {}", text_of(property));
-            Problem::new("missing_field", what).fix("add it").example(json!({"id": "planner", "role": "planner"}))
+            Problem::new("missing_field", what)
+                .fix("add it")
+                .example(json!({"id": "planner", "role": "planner"}))
         }
         Kind::Required { property } => {
             place = format!("/{}", text_of(property));
             let what = format!("the registry has no {}", text_of(property));
             let fix = "write \"agents\": [] if there are none";
-            Problem::new("missing_field", what).fix(fix).example(json!({"agents": []}))
+            Problem::new("missing_field", what)
+                .fix(fix)
+                .example(json!({"agents": []}))
         }
         // Then the value is the name.
         _ if error.schema_path().to_string().contains("/propertyNames/") => {
             let alias = text_of(error.instance());
             place = format!("/aliases/{}", alias.replace('~', "~0").replace('/', "~1"));
             let (must, example) = registry_field("alias");
-            let what = format!("the name of an alias must be {must}, not {}", quoted(&alias));
-            Problem::new("bad_name", what).fix("rename it").example(example)
+            let what = format!(
+                "the name of an alias must be {must}, not {}",
+                quoted(&alias)
+            );
+            Problem::new("bad_name", what)
+                .fix("rename it")
+                .example(example)
         }
-        Kind::Enum { options } if field == "status" && value.is_string() => wrong_status(&text_of(value), options),
+        Kind::Enum { options } if field == "status" && value.is_string() => {
+            wrong_status(&text_of(value), options)
+        }
         _ if place.starts_with("/aliases/") => {
-            let expected = ("an address, or a list of addresses", json!(["planner", "cap:web-presence"]));
+            let expected = (
+                "an address, or a list of addresses",
+                json!(["planner", "cap:web-presence"]),
+            );
             of_field("an alias", value, error, expected)
         }
         _ => of_field(&field, value, error, registry_field(&field)),
@@ -88,7 +109,12 @@ pub(super) fn of_registry(error: &ValidationError) -> Problem {
 }
 
 fn wrong_status(word: &str, options: &Value) -> Problem {
-    let words: Vec<&str> = options.as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let words: Vec<&str> = options
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
     let fix = match nearest(word, words.iter().copied()).as_slice() {
         [] => format!("use one of {}", words.join(", ")),
         near => format!("did you mean {}?", near.join(", ")),
@@ -98,23 +124,39 @@ fn wrong_status(word: &str, options: &Value) -> Problem {
 
 /// The last part of a JSON pointer that is a name, not an index.
 fn field_of(place: &str) -> &str {
-    place.rsplit('/').find(|part| !part.bytes().all(|b| b.is_ascii_digit())).unwrap_or_default()
+    place
+        .rsplit('/')
+        .find(|part| !part.bytes().all(|b| b.is_ascii_digit()))
+        .unwrap_or_default()
 }
 
-fn of_field(field: &str, value: &Value, error: &ValidationError, (must, example): Expected) -> Problem {
+fn of_field(
+    field: &str,
+    value: &Value,
+    error: &ValidationError,
+    (must, example): Expected,
+) -> Problem {
     let field = if field.is_empty() { "the file" } else { field };
     let what = match error.kind() {
-        Kind::MaxLength { limit } if field != "sha256" => format!("{field} is longer than {limit} characters"),
-        Kind::MinLength { limit: 1 } | Kind::MinItems { limit: 1 } => format!("{field} is empty; it must be {must}"),
+        Kind::MaxLength { limit } if field != "sha256" => {
+            format!("{field} is longer than {limit} characters")
+        }
+        Kind::MinLength { limit: 1 } | Kind::MinItems { limit: 1 } => {
+            format!("{field} is empty; it must be {must}")
+        }
         Kind::MaxItems { limit } => format!("{field} has more than {limit} items"),
         _ => format!("{field} must be {must}, not {}", shown(value)),
     };
     let fix = match value {
-        _ if matches!(error.kind(), Kind::MaxItems { .. }) => "name fewer, or write several messages".to_owned(),
+        _ if matches!(error.kind(), Kind::MaxItems { .. }) => {
+            "name fewer, or write several messages".to_owned()
+        }
         Value::Null => format!("omit {field} if it has no value"),
         _ => format!("write {must}, such as {example}"),
     };
-    Problem::new(code(field, value, error), what).fix(fix).example(example)
+    Problem::new(code(field, value, error), what)
+        .fix(fix)
+        .example(example)
 }
 
 fn code(field: &str, value: &Value, error: &ValidationError) -> &'static str {
@@ -132,14 +174,20 @@ fn code(field: &str, value: &Value, error: &ValidationError) -> &'static str {
         "in_reply_to" | "refs" => "bad_reference",
         "path" => "bad_path",
         "claims" => "bad_claim",
-        "channel" | "topic" | "role" | "name" | "supervisor" | "capabilities" | "topics" => "bad_name",
+        "channel" | "topic" | "role" | "name" | "supervisor" | "capabilities" | "topics" => {
+            "bad_name"
+        }
         _ => "bad_value",
     }
 }
 
 fn wrong_kind(kind: &str) -> Problem {
     let near = nearest(kind, TYPES.iter().copied());
-    let hint = if near.is_empty() { String::new() } else { format!("did you mean {}? ", near.join(" or ")) };
+    let hint = if near.is_empty() {
+        String::new()
+    } else {
+        format!("did you mean {}? ", near.join(" or "))
+    };
     let fix = format!("{hint}a custom type begins with x-; the default type is message");
     let problem = Problem::new("unknown_type", format!("unknown type {}", quoted(kind))).fix(fix);
     problem.example(json!(near.first().copied().unwrap_or("message")))
@@ -147,7 +195,9 @@ fn wrong_kind(kind: &str) -> Problem {
 
 fn attachment(error: &ValidationError) -> Problem {
     let what = match error.kind() {
-        Kind::OneOfMultipleValid { .. } => "an attachment is either a path or a name with content, not both",
+        Kind::OneOfMultipleValid { .. } => {
+            "an attachment is either a path or a name with content, not both"
+        }
         _ => "an attachment needs a path, or a name and its content",
     };
     Problem::new("bad_attachment", what)
@@ -161,39 +211,68 @@ const REFERENCE: &str = "a reference: <id>, <sender>/<id>, or a number as #12 or
 
 fn message_field(field: &str) -> Expected {
     match field {
-        "id" => ("1 to 128 characters of A-Z a-z 0-9 . _ - (a letter or digit first)", json!("msg_1763721000.123456")),
+        "id" => (
+            "1 to 128 characters of A-Z a-z 0-9 . _ - (a letter or digit first)",
+            json!("msg_1763721000.123456"),
+        ),
         "timestamp" | "expires_at" => (TIME, json!("2026-11-21T10:30:00Z")),
         "from" => ("the id of the agent whose outbox this is", json!("alice")),
-        "to" => ("an address, or a list of addresses", json!(["bob", "all_engineers"])),
+        "to" => (
+            "an address, or a list of addresses",
+            json!(["bob", "all_engineers"]),
+        ),
         "type" => ("text: the name of a type", json!("message")),
         "channel" => (NAME, json!("main")),
         "topic" => (NAME, json!("auth-module")),
         "thread_id" | "project_id" => ("text of 1 to 256 characters in one line", json!("ports")),
         "in_reply_to" => (REFERENCE, json!("msg_1")),
-        "refs" => {
-            ("a list of messages, each <id>, <sender>/<id> or #12, or of other things in one line", json!(["msg_1"]))
-        }
+        "refs" => (
+            "a list of messages, each <id>, <sender>/<id> or #12, or of other things in one line",
+            json!(["msg_1"]),
+        ),
         "context" => ("an object", json!({"file": "src/main.rs", "line": 42})),
         "metadata" => ("an object", json!({"tokens": 1200})),
         "attachments" => ("a list of objects", json!([{"path": "decisions/ports.md"}])),
-        "path" => ("a relative path inside the context directory, with /, without ..", json!("decisions/ports.md")),
-        "sha256" => {
-            ("64 hexadecimal digits", json!("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"))
-        }
+        "path" => (
+            "a relative path inside the context directory, with /, without ..",
+            json!("decisions/ports.md"),
+        ),
+        "sha256" => (
+            "64 hexadecimal digits",
+            json!("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+        ),
         "media_type" => ("a media type", json!("text/markdown")),
         "name" => ("a file name without a directory", json!("notes.txt")),
-        "priority" => ("one of low, normal, high, urgent (or P0 to P3)", json!("high")),
+        "priority" => (
+            "one of low, normal, high, urgent (or P0 to P3)",
+            json!("high"),
+        ),
         "requires_response" => ("true or false", json!(true)),
-        "claims" => ("a list of paths, globs, task:<name> or lane:<name>", json!(["src/auth/**", "task:login"])),
+        "claims" => (
+            "a list of paths, globs, task:<name> or lane:<name>",
+            json!(["src/auth/**", "task:login"]),
+        ),
         "lease" => ("a duration such as 2h", json!("2h")),
         "wait" => ("true or false", json!(true)),
-        "of" => ("the id of the agent whose claims are released", json!("alice")),
+        "of" => (
+            "the id of the agent whose claims are released",
+            json!("alice"),
+        ),
         "options" => ("a list of 2 to 20 texts", json!(["yes", "no"])),
         "deadline" => ("a duration, or a time", json!("30m")),
-        "on_deadline" => ("an option other than the first, deny or escalate", json!("deny")),
+        "on_deadline" => (
+            "an option other than the first, deny or escalate",
+            json!("deny"),
+        ),
         "option" => ("one of the options", json!("yes")),
-        "digest" | "key" => ("64 hexadecimal digits in lower case", json!("5a".repeat(32))),
-        "signature" => ("text: required in an approval, otherwise a signature", json!("required")),
+        "digest" | "key" => (
+            "64 hexadecimal digits in lower case",
+            json!("5a".repeat(32)),
+        ),
+        "signature" => (
+            "text: required in an approval, otherwise a signature",
+            json!("required"),
+        ),
         "link" => ("the tag of the other room", json!("po")),
         "body" => ("text", json!("hi")),
         "subject" => ("text", json!("Port of the test server")),
@@ -204,17 +283,32 @@ fn message_field(field: &str) -> Expected {
 fn registry_field(field: &str) -> Expected {
     match field {
         "" => ("an object with the list agents", json!({"agents": []})),
-        "version" => ("1 (another version may come from a newer mailbag)", json!(1)),
+        "version" => (
+            "1 (another version may come from a newer mailbag)",
+            json!(1),
+        ),
         "agents" => ("a list of objects", json!([{"id": "planner"}])),
         "name" => ("1 to 12 ASCII letters", json!("Sintra")),
         "instance" => ("text or a whole number", json!("1")),
-        "status" => ("one of online, offline, idle, busy, retired", json!("online")),
+        "status" => (
+            "one of online, offline, idle, busy, retired",
+            json!("online"),
+        ),
         "uid" => ("a whole number from 0 to 4294967295", json!(1000)),
         "wake" => ("an object with by or argv", json!({"by": "codex"})),
-        "aliases" => ("an object that maps names to addresses", json!({"web-owner": "cap:web-presence"})),
+        "aliases" => (
+            "an object that maps names to addresses",
+            json!({"web-owner": "cap:web-presence"}),
+        ),
         "alias" => (NAME, json!("web-owner")),
-        "capabilities" => ("a list of names, each of the characters A-Z a-z 0-9 . _ -", json!(["has-telegram"])),
-        "topics" => ("a list of names, each of the characters A-Z a-z 0-9 . _ -", json!(["auth-module"])),
+        "capabilities" => (
+            "a list of names, each of the characters A-Z a-z 0-9 . _ -",
+            json!(["has-telegram"]),
+        ),
+        "topics" => (
+            "a list of names, each of the characters A-Z a-z 0-9 . _ -",
+            json!(["auth-module"]),
+        ),
         "description" => ("text", json!("Builds the web front end")),
         "role" => (NAME, json!("engineer")),
         _ => (NAME, json!("planner")),
@@ -248,11 +342,16 @@ pub(super) fn quoted(text: &str) -> String {
     if text.chars().count() <= MOST {
         return format!("{text:?}");
     }
-    format!("{:?} and so on", text.chars().take(MOST).collect::<String>())
+    format!(
+        "{:?} and so on",
+        text.chars().take(MOST).collect::<String>()
+    )
 }
 
 fn text_of(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// A hint at a field that looks like a misspelling of one of `wanted`. Such a field is valid as the sender's own, so
@@ -260,7 +359,9 @@ fn text_of(value: &Value) -> String {
 pub(super) fn did_you_mean(fields: &Map<String, Value>, wanted: &[&str]) -> String {
     let slip = |key: &String| {
         let lower = key.to_ascii_lowercase();
-        let near = |field: &&&str| strsim::osa_distance(&lower, field) <= if field.len() <= 3 { 1 } else { 2 };
+        let near = |field: &&&str| {
+            strsim::osa_distance(&lower, field) <= if field.len() <= 3 { 1 } else { 2 }
+        };
         let field = wanted.iter().find(near).copied()?;
         (field != key).then(|| format!("; did you mean {field} instead of {}?", quoted(key)))
     };

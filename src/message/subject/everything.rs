@@ -11,14 +11,23 @@ const FIRST: &str = "abcdefghijklmnopqrstuvwxyz._";
 
 /// Returns true if these subjects together cover most paths of any repository.
 pub fn cover_everything<'s>(subjects: impl IntoIterator<Item = &'s Subject>) -> bool {
-    let wide: Vec<&Subject> = subjects.into_iter().filter(|subject| subject.is_wide()).collect();
+    let wide: Vec<&Subject> = subjects
+        .into_iter()
+        .filter(|subject| subject.is_wide())
+        .collect();
     wide.iter().any(|one| {
         let repository = one.repository().flatten();
-        let covered = FIRST.chars().zip(FIRST.chars().cycle().skip(11)).filter(|(first, second)| {
-            // The names, the extension and the depth are unusual, so that a claim such as `**/*.rs` does not cover them.
-            let path = format!("{first}{second}7/{second}{first}8/{first}{second}9.{second}{first}");
-            wide.iter().any(|subject| subject.covers(repository, &path))
-        });
+        let covered =
+            FIRST
+                .chars()
+                .zip(FIRST.chars().cycle().skip(11))
+                .filter(|(first, second)| {
+                    // The names, the extension and the depth are unusual, so that a claim such as `**/*.rs` does not cover them.
+                    let path = format!(
+                        "{first}{second}7/{second}{first}8/{first}{second}9.{second}{first}"
+                    );
+                    wide.iter().any(|subject| subject.covers(repository, &path))
+                });
         covered.count() > FIRST.len() * 3 / 4
     })
 }
@@ -26,7 +35,10 @@ pub fn cover_everything<'s>(subjects: impl IntoIterator<Item = &'s Subject>) -> 
 impl Subject {
     /// Returns true if it has no name before its first wildcard, so that it covers paths with many first names.
     pub fn is_wide(&self) -> bool {
-        let path = self.text.split_once(':').map_or(self.text.as_str(), |(_, path)| path);
+        let path = self
+            .text
+            .split_once(':')
+            .map_or(self.text.as_str(), |(_, path)| path);
         let first = path.split('/').next().unwrap_or_default();
         self.repository().is_some() && (first == "." || first.contains(['*', '?', '[', '{']))
     }
@@ -37,7 +49,10 @@ impl Subject {
         if path == ALL_FILES || !cover_everything([self]) {
             return None;
         }
-        let what = format!("the claim {} covers all files of the repository", quoted(text));
+        let what = format!(
+            "the claim {} covers all files of the repository",
+            quoted(text)
+        );
         Some(Problem::new("claims_everything", what).fix(format!(
             "claim the files that you change, such as \"src/auth/**\"; to claim all files, write \"{ALL_FILES}\", and the \
              human is notified"
@@ -48,7 +63,9 @@ impl Subject {
     pub fn to_claim(&self) -> String {
         match self.repository() {
             Some(None) if cover_everything([self]) => ALL_FILES.to_owned(),
-            Some(Some(repository)) if cover_everything([self]) => format!("{repository}:{ALL_FILES}"),
+            Some(Some(repository)) if cover_everything([self]) => {
+                format!("{repository}:{ALL_FILES}")
+            }
             _ => self.to_string(),
         }
     }
@@ -82,7 +99,9 @@ mod tests {
             "web:.",
             "web:**",
         ] {
-            let problem = subject(text).check_explicit(text).unwrap_or_else(|| panic!("{text} covers all files"));
+            let problem = subject(text)
+                .check_explicit(text)
+                .unwrap_or_else(|| panic!("{text} covers all files"));
             assert_eq!(problem.code, "claims_everything", "{text}");
         }
         for text in [
@@ -111,6 +130,9 @@ mod tests {
     fn several_claims_can_cover_all_files_together() {
         let (one, two) = (subject("[a-m]*"), subject("[n-z]*"));
         assert!(!cover_everything([&one]) && cover_everything([&one, &two]));
-        assert!(!cover_everything([&subject("web:[a-m]*"), &two]), "of two repositories");
+        assert!(
+            !cover_everything([&subject("web:[a-m]*"), &two]),
+            "of two repositories"
+        );
     }
 }

@@ -51,7 +51,11 @@ pub struct Target<'p> {
 impl<'p> Target<'p> {
     /// The path; `None` is the room's own repository.
     pub fn new(repository: Option<&str>, path: &'p str) -> Target<'p> {
-        Target { repository: repository.map(str::to_lowercase), path, parts: Parts::of(path) }
+        Target {
+            repository: repository.map(str::to_lowercase),
+            path,
+            parts: Parts::of(path),
+        }
     }
 }
 
@@ -59,7 +63,10 @@ impl<'p> Target<'p> {
 enum Kind {
     Task(String),
     Lane(String),
-    Path { repository: Option<String>, patterns: Vec<Pattern> },
+    Path {
+        repository: Option<String>,
+        patterns: Vec<Pattern>,
+    },
 }
 
 impl Subject {
@@ -68,13 +75,23 @@ impl Subject {
     pub fn parse(text: &str) -> Result<Subject, Box<Problem>> {
         let wrong = |what: &str, fix: &str| Box::new(Problem::new("bad_claim", what).fix(fix));
         if text.len() > limits::SUBJECT_BYTES {
-            let what =
-                format!("{} has {} bytes; a claim has at most {}", quoted(text), text.len(), limits::SUBJECT_BYTES);
+            let what = format!(
+                "{} has {} bytes; a claim has at most {}",
+                quoted(text),
+                text.len(),
+                limits::SUBJECT_BYTES
+            );
             return Err(wrong(&what, "claim the directory above, or several parts"));
         }
         if let Some(c) = text.chars().find(|c| c.is_control() || *c == '\\') {
-            let what = format!("{} contains {c:?}, which no claim can contain", quoted(text));
-            return Err(wrong(&what, "separate directories by /, and write file names without control characters"));
+            let what = format!(
+                "{} contains {c:?}, which no claim can contain",
+                quoted(text)
+            );
+            return Err(wrong(
+                &what,
+                "separate directories by /, and write file names without control characters",
+            ));
         }
         let (prefix, rest) = match text.split_once(':') {
             Some((prefix, rest)) => (Some(prefix), rest),
@@ -98,20 +115,35 @@ impl Subject {
             }
             repository => {
                 let patterns = pattern::parse(rest).map_err(|(what, fix)| wrong(&what, fix))?;
-                Kind::Path { repository: repository.map(str::to_owned), patterns }
+                Kind::Path {
+                    repository: repository.map(str::to_owned),
+                    patterns,
+                }
             }
         };
         let text = match &kind {
             Kind::Task(name) => format!("task:{name}"),
             Kind::Lane(name) => format!("lane:{name}"),
-            Kind::Path { repository: Some(repository), .. } => format!("{repository}:{}", pattern::tidied(rest)),
-            Kind::Path { repository: None, .. } => pattern::tidied(rest),
+            Kind::Path {
+                repository: Some(repository),
+                ..
+            } => format!("{repository}:{}", pattern::tidied(rest)),
+            Kind::Path {
+                repository: None, ..
+            } => pattern::tidied(rest),
         };
-        Ok(Subject { text, kind: OnceLock::from(Some(kind)) })
+        Ok(Subject {
+            text,
+            kind: OnceLock::from(Some(kind)),
+        })
     }
 
     fn kind(&self) -> Option<&Kind> {
-        let read = || Subject::parse(&self.text).ok().and_then(|subject| subject.kind.into_inner().flatten());
+        let read = || {
+            Subject::parse(&self.text)
+                .ok()
+                .and_then(|subject| subject.kind.into_inner().flatten())
+        };
         self.kind.get_or_init(read).as_ref()
     }
 
@@ -128,8 +160,14 @@ impl Subject {
         if self.repository() != Some(None) {
             return None;
         }
-        let Some(end) = self.text.find(['*', '?', '[', '{']) else { return Some(&self.text) };
-        Some(self.text[..end].rsplit_once('/').map_or("", |(above, _)| above))
+        let Some(end) = self.text.find(['*', '?', '[', '{']) else {
+            return Some(&self.text);
+        };
+        Some(
+            self.text[..end]
+                .rsplit_once('/')
+                .map_or("", |(above, _)| above),
+        )
     }
 
     /// The end of each part of a beginning.
@@ -142,9 +180,15 @@ impl Subject {
         match self.kind() {
             Some(Kind::Task(name)) => vec![format!("task/{name}/")],
             Some(Kind::Lane(name)) => vec![format!("lane/{name}/")],
-            Some(Kind::Path { repository, patterns }) => {
+            Some(Kind::Path {
+                repository,
+                patterns,
+            }) => {
                 let repository = repository.as_deref().unwrap_or_default();
-                patterns.iter().map(|pattern| format!("path/{repository}/{}", pattern.beginning())).collect()
+                patterns
+                    .iter()
+                    .map(|pattern| format!("path/{repository}/{}", pattern.beginning()))
+                    .collect()
             }
             None => vec![format!("unknown/{}/", self.text)],
         }
@@ -153,15 +197,23 @@ impl Subject {
     /// Could one thing be covered by both?
     pub fn conflicts(&self, other: &Subject) -> bool {
         match (self.kind(), other.kind()) {
-            (Some(Kind::Task(one)), Some(Kind::Task(two))) | (Some(Kind::Lane(one)), Some(Kind::Lane(two))) => {
-                one == two
-            }
+            (Some(Kind::Task(one)), Some(Kind::Task(two)))
+            | (Some(Kind::Lane(one)), Some(Kind::Lane(two))) => one == two,
             (
-                Some(Kind::Path { repository: one, patterns }),
-                Some(Kind::Path { repository: two, patterns: others }),
+                Some(Kind::Path {
+                    repository: one,
+                    patterns,
+                }),
+                Some(Kind::Path {
+                    repository: two,
+                    patterns: others,
+                }),
             ) => {
                 let mut fuel = Fuel::full();
-                one == two && patterns.iter().any(|one| others.iter().any(|two| one.conflicts(two, &mut fuel)))
+                one == two
+                    && patterns
+                        .iter()
+                        .any(|one| others.iter().any(|two| one.conflicts(two, &mut fuel)))
             }
             _ => false,
         }
@@ -176,7 +228,10 @@ impl Subject {
     pub fn covers_target(&self, target: &Target<'_>) -> bool {
         self.may_cover(target)
             && match self.kind() {
-                Some(Kind::Path { repository, patterns }) => {
+                Some(Kind::Path {
+                    repository,
+                    patterns,
+                }) => {
                     let mut fuel = Fuel::full();
                     let covers = |pattern: &Pattern| pattern.covers(&target.parts, &mut fuel);
                     *repository == target.repository && patterns.iter().any(covers)
@@ -188,9 +243,20 @@ impl Subject {
     /// Compares the text up to the first wildcard with the beginning of the path. Other than ASCII letters have several
     /// spellings, so such a text may cover anything.
     fn may_cover(&self, target: &Target<'_>) -> bool {
-        let path = self.text.split_once(':').map_or(self.text.as_str(), |(_, path)| path);
-        let literal = path.find(['*', '?', '[', '{']).map_or(path, |end| &path[..end]).trim_end_matches('/');
-        let begins = || target.path.get(..literal.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(literal));
+        let path = self
+            .text
+            .split_once(':')
+            .map_or(self.text.as_str(), |(_, path)| path);
+        let literal = path
+            .find(['*', '?', '[', '{'])
+            .map_or(path, |end| &path[..end])
+            .trim_end_matches('/');
+        let begins = || {
+            target
+                .path
+                .get(..literal.len())
+                .is_some_and(|begin| begin.eq_ignore_ascii_case(literal))
+        };
         literal == "." || !literal.is_ascii() || !target.path.is_ascii() || begins()
     }
 
@@ -235,7 +301,11 @@ mod tests {
             ("Stra\u{df}e", "STRASSE", false),
             ("caf\u{e9}", "cafe\u{301}/menu", true),
         ] {
-            assert_eq!(subject(claim).covers(None, path), covered, "{claim} and {path}");
+            assert_eq!(
+                subject(claim).covers(None, path),
+                covered,
+                "{claim} and {path}"
+            );
         }
     }
 
@@ -254,20 +324,35 @@ mod tests {
             assert_eq!(read(&normal), subject(claim));
         }
         let damaged = read("src/[");
-        assert!(!damaged.covers(None, "src/a") && !damaged.conflicts(&subject("src")) && damaged == read("src/["));
+        assert!(
+            !damaged.covers(None, "src/a")
+                && !damaged.conflicts(&subject("src"))
+                && damaged == read("src/[")
+        );
     }
 
     #[test]
     fn patterns_made_to_be_slow_conflict_and_cost_little() {
         let slow = |last: char| subject(&format!("{}{last}", "*a".repeat(200)));
         let (one, two) = (slow('b'), slow('c'));
-        let (Some(Kind::Path { patterns, .. }), Some(Kind::Path { patterns: others, .. })) = (one.kind(), two.kind())
+        let (
+            Some(Kind::Path { patterns, .. }),
+            Some(Kind::Path {
+                patterns: others, ..
+            }),
+        ) = (one.kind(), two.kind())
         else {
             unreachable!("both are paths")
         };
         let mut fuel = Fuel::full();
-        assert!(patterns[0].conflicts(&others[0], &mut fuel) && fuel.is_empty(), "in doubt, they conflict");
-        assert!(!one.covers(None, &"a".repeat(4000)), "in doubt, nothing is covered");
+        assert!(
+            patterns[0].conflicts(&others[0], &mut fuel) && fuel.is_empty(),
+            "in doubt, they conflict"
+        );
+        assert!(
+            !one.covers(None, &"a".repeat(4000)),
+            "in doubt, nothing is covered"
+        );
     }
 
     #[test]
@@ -296,7 +381,11 @@ mod tests {
             "{a,b}{c,d}{e,f}{g,h}{i,j}{k,l}{m,n}",
         ] {
             let problem = Subject::parse(text).expect_err(text);
-            assert_eq!((problem.code.as_ref(), problem.fix.is_empty()), ("bad_claim", false), "{text}: {problem:?}");
+            assert_eq!(
+                (problem.code.as_ref(), problem.fix.is_empty()),
+                ("bad_claim", false),
+                "{text}: {problem:?}"
+            );
         }
     }
 
@@ -321,7 +410,11 @@ mod tests {
         let mut names = Vec::new();
         for length in 1..=3u32 {
             for n in 0..3usize.pow(length) {
-                names.push((0..length).map(|digit| ['a', 'b', 'c'][n / 3usize.pow(digit) % 3]).collect::<String>());
+                names.push(
+                    (0..length)
+                        .map(|digit| ['a', 'b', 'c'][n / 3usize.pow(digit) % 3])
+                        .collect::<String>(),
+                );
             }
         }
         let short: Vec<&String> = names.iter().filter(|name| name.len() < 3).collect();

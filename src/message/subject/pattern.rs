@@ -62,19 +62,35 @@ type Wrong = (String, &'static str);
 /// Reads a path or glob: one pattern for each way to choose from its alternatives.
 pub(super) fn parse(text: &str) -> Result<Vec<Pattern>, Wrong> {
     if text.is_empty() {
-        return Err(("a claim is empty".into(), "name a path, `task:<name>` or `lane:<name>`"));
+        return Err((
+            "a claim is empty".into(),
+            "name a path, `task:<name>` or `lane:<name>`",
+        ));
     }
     if text.starts_with('/') {
-        return Err(("the path of a claim is absolute".into(), "write it relative to the repository"));
+        return Err((
+            "the path of a claim is absolute".into(),
+            "write it relative to the repository",
+        ));
     }
     let choices = choices(&comparable(text))?;
-    choices.iter().map(|choice| components(choice).map(Pattern)).collect()
+    choices
+        .iter()
+        .map(|choice| components(choice).map(Pattern))
+        .collect()
 }
 
 /// The text without `./`, doubled and last slashes.
 pub(super) fn tidied(text: &str) -> String {
-    let parts: Vec<&str> = text.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
-    if parts.is_empty() { ".".into() } else { parts.join("/") }
+    let parts: Vec<&str> = text
+        .split('/')
+        .filter(|part| !matches!(*part, "" | "."))
+        .collect();
+    if parts.is_empty() {
+        ".".into()
+    } else {
+        parts.join("/")
+    }
 }
 
 /// The form in which paths are compared: lower case, with composed letters.
@@ -107,12 +123,24 @@ fn choices(text: &str) -> Result<Vec<String>, Wrong> {
             _ => {}
         }
     }
-    let end = end.ok_or_else(|| ("a claim has { without }".to_owned(), "close each { with one }"))?;
+    let end = end.ok_or_else(|| {
+        (
+            "a claim has { without }".to_owned(),
+            "close each { with one }",
+        )
+    })?;
     let mut all = Vec::new();
     for part in parts {
-        all.extend(choices(&format!("{}{part}{}", &text[..open], &text[end..]))?);
+        all.extend(choices(&format!(
+            "{}{part}{}",
+            &text[..open],
+            &text[end..]
+        ))?);
         if all.len() > limits::SUBJECT_CHOICES {
-            let what = format!("a claim has more than {} alternatives in braces", limits::SUBJECT_CHOICES);
+            let what = format!(
+                "a claim has more than {} alternatives in braces",
+                limits::SUBJECT_CHOICES
+            );
             return Err((what, "claim the directory above, or write several claims"));
         }
     }
@@ -124,9 +152,16 @@ fn components(text: &str) -> Result<Vec<Component>, Wrong> {
     for part in text.split('/') {
         match part {
             "" | "." => {}
-            ".." => return Err(("a claim leads out of its directory by ..".into(), "write the path without ..")),
+            ".." => {
+                return Err((
+                    "a claim leads out of its directory by ..".into(),
+                    "write the path without ..",
+                ));
+            }
             "**" => components.push(Component::Any),
-            _ if !part.contains(['*', '?', '[']) => components.push(Component::Name(part.to_owned())),
+            _ if !part.contains(['*', '?', '[']) => {
+                components.push(Component::Name(part.to_owned()))
+            }
             _ => components.push(Component::One(tokens(part)?)),
         }
     }
@@ -211,7 +246,12 @@ impl Pattern {
 
 /// Is there a path that the first covers and the second matches, or, where `either`, covers as well? Pairs of places in both
 /// are visited once each. `None` if the fuel does not last.
-fn meet(mut one: &[Component], mut two: &[Component], either: bool, fuel: &mut Fuel) -> Option<bool> {
+fn meet(
+    mut one: &[Component],
+    mut two: &[Component],
+    either: bool,
+    fuel: &mut Fuel,
+) -> Option<bool> {
     // Most pairs differ in one of their first names.
     while let ([Component::Name(a), rest @ ..], [Component::Name(b), others @ ..]) = (one, two) {
         if a != b {
@@ -250,7 +290,8 @@ fn overlap(one: &Component, two: &Component, fuel: &mut Fuel) -> Option<bool> {
     let letters = |name: &str| name.chars().map(Token::Letter).collect::<Vec<Token>>();
     match (one, two) {
         (Component::Name(a), Component::Name(b)) => Some(a == b),
-        (Component::Name(name), Component::One(tokens)) | (Component::One(tokens), Component::Name(name)) => {
+        (Component::Name(name), Component::One(tokens))
+        | (Component::One(tokens), Component::Name(name)) => {
             share_a_name(tokens, &letters(name), fuel)
         }
         (Component::One(a), Component::One(b)) => share_a_name(a, b, fuel),
@@ -285,16 +326,20 @@ impl Token {
     fn meets(&self, other: &Token) -> bool {
         match (self, other) {
             (Token::Letter(a), Token::Letter(b)) => a == b,
-            (Token::Letter(c), class @ Token::Class { .. }) | (class @ Token::Class { .. }, Token::Letter(c)) => {
-                class.has(*c)
-            }
+            (Token::Letter(c), class @ Token::Class { .. })
+            | (class @ Token::Class { .. }, Token::Letter(c)) => class.has(*c),
             // Two classes are taken to meet: that may report a conflict that is none, and never misses one.
             _ => true,
         }
     }
 
     fn has(&self, c: char) -> bool {
-        let Token::Class { ranges, negated } = self else { return true };
-        ranges.iter().any(|(first, last)| (*first..=*last).contains(&c)) != *negated
+        let Token::Class { ranges, negated } = self else {
+            return true;
+        };
+        ranges
+            .iter()
+            .any(|(first, last)| (*first..=*last).contains(&c))
+            != *negated
     }
 }

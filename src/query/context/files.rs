@@ -37,22 +37,35 @@ pub(super) fn of(room: &Room, settings: &Settings) -> Project {
     let path = layout::below(room.dir.path(), settings.context.as_ref());
     let mut found = Vec::new();
     let mut looks = limits::CONTEXT_LOOKS;
-    let mut directories = Dir::open(&path).map(|dir| vec![(dir, PathBuf::new())]).unwrap_or_default();
+    let mut directories = Dir::open(&path)
+        .map(|dir| vec![(dir, PathBuf::new())])
+        .unwrap_or_default();
     while let Some((dir, below)) = directories.pop() {
         let Ok(listing) = dir.list() else { continue };
         for entry in listing.flatten() {
             // A hidden file is a draft.
-            let Some(name) = entry.name.to_str().filter(|name| !name.starts_with('.')) else { continue };
+            let Some(name) = entry.name.to_str().filter(|name| !name.starts_with('.')) else {
+                continue;
+            };
             looks = looks.saturating_sub(1);
             if looks == 0 {
                 break;
             }
-            let Ok(Some(meta)) = dir.stat(name) else { continue };
+            let Ok(Some(meta)) = dir.stat(name) else {
+                continue;
+            };
             let path = layout::below(&below, name.as_ref());
             match meta.kind {
-                FileType::Directory => directories.extend(dir.sub(name).ok().map(|dir| (dir, path))),
+                FileType::Directory => {
+                    directories.extend(dir.sub(name).ok().map(|dir| (dir, path)))
+                }
                 FileType::RegularFile => {
-                    found.push(Found { dir: dir.clone(), path, size: meta.size, modified: meta.modified });
+                    found.push(Found {
+                        dir: dir.clone(),
+                        path,
+                        size: meta.size,
+                        modified: meta.modified,
+                    });
                 }
                 _ => {}
             }
@@ -60,14 +73,23 @@ pub(super) fn of(room: &Room, settings: &Settings) -> Project {
     }
     found.sort_by(|one, two| (two.modified, &one.path).cmp(&(one.modified, &two.path)));
     let total = (looks > 0).then_some(found.len());
-    let files = found.into_iter().take(limits::CONTEXT_FILES).map(Found::shown).collect();
+    let files = found
+        .into_iter()
+        .take(limits::CONTEXT_FILES)
+        .map(Found::shown)
+        .collect();
     Project { path, files, total }
 }
 
 impl Found {
     fn shown(self) -> SharedFile {
         let name = self.path.file_name().unwrap_or_default();
-        let head = self.dir.read_head(name, limits::CONTEXT_HEAD).ok().flatten().map(|(bytes, _)| bytes);
+        let head = self
+            .dir
+            .read_head(name, limits::CONTEXT_HEAD)
+            .ok()
+            .flatten()
+            .map(|(bytes, _)| bytes);
         SharedFile {
             path: text(&self.path),
             size: self.size,

@@ -76,9 +76,22 @@ pub struct Project {
 impl Context {
     /// Is there nothing to tell?
     pub fn is_empty(&self) -> bool {
-        let Session { goals, criteria, settings, lanes, decisions, claims, waiting } = &self.session;
+        let Session {
+            goals,
+            criteria,
+            settings,
+            lanes,
+            decisions,
+            claims,
+            waiting,
+        } = &self.session;
         let charter = goals.len() + criteria.len() + settings.len() + lanes.len();
-        charter + decisions.len() + claims.len() + waiting.len() + self.conversation.len() + self.project.files.len()
+        charter
+            + decisions.len()
+            + claims.len()
+            + waiting.len()
+            + self.conversation.len()
+            + self.project.files.len()
             == 0
     }
 }
@@ -87,13 +100,32 @@ impl Context {
 pub fn context(room: &Room, agent: &str) -> Result<Context> {
     let registry = room.registry()?;
     let charter = charter::readable(room).unwrap_or_default();
-    let (conversation, decisions) = threads::of(room, &Viewer::only(agent).formerly(registry.former(agent)))?;
+    let (conversation, decisions) =
+        threads::of(room, &Viewer::only(agent).formerly(registry.former(agent)))?;
     let (claims, waiting) = owned(room, agent)?;
     let lanes = lanes(&registry, &charter, agent);
-    let Charter { goals, criteria, settings, .. } = charter;
-    let session = Session { goals, criteria, settings, lanes, decisions, claims, waiting };
+    let Charter {
+        goals,
+        criteria,
+        settings,
+        ..
+    } = charter;
+    let session = Session {
+        goals,
+        criteria,
+        settings,
+        lanes,
+        decisions,
+        claims,
+        waiting,
+    };
     let project = files::of(room, &room.settings()?);
-    Ok(Context { agent: agent.to_owned(), conversation, session, project })
+    Ok(Context {
+        agent: agent.to_owned(),
+        conversation,
+        session,
+        project,
+    })
 }
 
 /// Does the agent take part in a thread that is open? Reads the end of the log.
@@ -103,8 +135,15 @@ pub fn has_open_thread(room: &Room, agent: &str) -> Result<bool> {
 
 fn owned(room: &Room, agent: &str) -> Result<(Vec<String>, Vec<Blocked>)> {
     let claims = claims::owners(room)?;
-    let owned = claims.of(agent).map(|held| held.subject.to_string()).collect();
-    let waiting = claims.waiting().iter().filter(|one| *one.agent == *agent).take(limits::CONTEXT_THREADS);
+    let owned = claims
+        .of(agent)
+        .map(|held| held.subject.to_string())
+        .collect();
+    let waiting = claims
+        .waiting()
+        .iter()
+        .filter(|one| *one.agent == *agent)
+        .take(limits::CONTEXT_THREADS);
     let waiting = waiting.map(|one| Blocked {
         subjects: one.subjects.iter().map(Subject::to_string).collect(),
         by: blocked_by(&claims, agent, &one.subjects),
@@ -116,7 +155,8 @@ fn owned(room: &Room, agent: &str) -> Result<(Vec<String>, Vec<Blocked>)> {
 fn lanes(registry: &Registry, charter: &Charter, agent: &str) -> Vec<Lane> {
     let reaches = |lane: &&Lane| {
         let address = std::slice::from_ref(&lane.address);
-        let reached = resolve::resolve(registry, "", address, false, &mut NoCandidates).unwrap_or_default();
+        let reached =
+            resolve::resolve(registry, "", address, false, &mut NoCandidates).unwrap_or_default();
         reached.iter().any(|one| &*one.agent == agent)
     };
     charter.lanes.iter().filter(reaches).cloned().collect()

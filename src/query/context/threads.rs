@@ -55,9 +55,24 @@ pub struct Said {
 /// Types that end a thread.
 const LAST: [&str; 3] = ["completed", "agent_complete", "decision"];
 /// Types that are no part of a conversation.
-const SILENT: [&str; 7] = ["ack", "subscribe", "unsubscribe", "claim", "release", "accept", "decline"];
+const SILENT: [&str; 7] = [
+    "ack",
+    "subscribe",
+    "unsubscribe",
+    "claim",
+    "release",
+    "accept",
+    "decline",
+];
 /// Addresses of groups: one message to them does not make a thread.
-const GROUPS: [Via; 6] = [Via::All, Via::Role, Via::Pattern, Via::Topic, Via::Capability, Via::Mention];
+const GROUPS: [Via; 6] = [
+    Via::All,
+    Via::Role,
+    Via::Pattern,
+    Via::Topic,
+    Via::Capability,
+    Via::Mention,
+];
 
 /// A thread while it is collected.
 #[derive(Default)]
@@ -85,8 +100,15 @@ struct Found {
 /// The open threads, those that await an answer first and then the newest first, and the newest decisions.
 pub(super) fn of(room: &Room, viewer: &Viewer) -> Result<(Vec<Thread>, Vec<Said>)> {
     let mut found = Found::default();
-    let names: Vec<String> = viewer.names().iter().map(|name| format!("\"{name}\"")).collect();
-    let mentions: Vec<memmem::Finder<'_>> = names.iter().map(|name| memmem::Finder::new(name.as_bytes())).collect();
+    let names: Vec<String> = viewer
+        .names()
+        .iter()
+        .map(|name| format!("\"{name}\""))
+        .collect();
+    let mentions: Vec<memmem::Finder<'_>> = names
+        .iter()
+        .map(|name| memmem::Finder::new(name.as_bytes()))
+        .collect();
     let from = log::before_end(&room.dir, limits::CONTEXT_LOG)?;
     for line in log::lines(&room.dir, from)? {
         let line = line?;
@@ -97,19 +119,37 @@ pub(super) fn of(room: &Room, viewer: &Viewer) -> Result<(Vec<Thread>, Vec<Said>
             found.add(record, viewer);
         }
     }
-    let Found { mut threads, closed, settled, mut decisions, .. } = found;
+    let Found {
+        mut threads,
+        closed,
+        settled,
+        mut decisions,
+        ..
+    } = found;
     let is_open = |thread: &Collected| {
-        let is_over = |past: &LoggedMessage| closed.contains(&past.seq) || LAST.contains(&&*past.kind);
-        let is_over = thread.messages.last().is_none_or(is_over) && !thread.awaits(viewer, &settled);
+        let is_over =
+            |past: &LoggedMessage| closed.contains(&past.seq) || LAST.contains(&&*past.kind);
+        let is_over =
+            thread.messages.last().is_none_or(is_over) && !thread.awaits(viewer, &settled);
         (thread.is_addressed || thread.messages.len() > 1) && !is_over
     };
     threads.retain(is_open);
-    threads
-        .sort_by_key(|thread| Reverse((thread.awaits(viewer, &settled), thread.messages.last().map(|past| past.seq))));
+    threads.sort_by_key(|thread| {
+        Reverse((
+            thread.awaits(viewer, &settled),
+            thread.messages.last().map(|past| past.seq),
+        ))
+    });
     threads.truncate(limits::CONTEXT_THREADS);
     decisions.reverse();
     decisions.truncate(limits::CONTEXT_DECISIONS);
-    Ok((threads.into_iter().map(|thread| thread.shown(viewer, &settled)).collect(), decisions))
+    Ok((
+        threads
+            .into_iter()
+            .map(|thread| thread.shown(viewer, &settled))
+            .collect(),
+        decisions,
+    ))
 }
 
 impl Found {
@@ -118,8 +158,16 @@ impl Found {
             Some(Act::Ack(receipts)) => receipts.as_slice(),
             _ => &[],
         };
-        self.closed.extend(acks.iter().filter(|one| one.status.is_closed()).flat_map(|one| one.seqs.iter().copied()));
-        for one in acks.iter().chain(&record.receipts).filter(|one| one.status.is_closed()) {
+        self.closed.extend(
+            acks.iter()
+                .filter(|one| one.status.is_closed())
+                .flat_map(|one| one.seqs.iter().copied()),
+        );
+        for one in acks
+            .iter()
+            .chain(&record.receipts)
+            .filter(|one| one.status.is_closed())
+        {
             if viewer.names().iter().any(|name| **name == *one.agent) {
                 self.settled.extend(&one.seqs);
             }
@@ -129,10 +177,15 @@ impl Found {
             self.settled.insert(seq);
         }
         let decision = Envelope::entry(&record).filter(Envelope::is_decision);
-        let is_addressed =
-            record.to.iter().any(|group| Via::parse(&group.via).is_none_or(|via| !GROUPS.contains(&via)));
-        let Some(past) = LoggedMessage::of(record) else { return };
-        if let Some(event) = decision.filter(|_| past.recipients.is_empty() || viewer.is_own(&past)) {
+        let is_addressed = record
+            .to
+            .iter()
+            .any(|group| Via::parse(&group.via).is_none_or(|via| !GROUPS.contains(&via)));
+        let Some(past) = LoggedMessage::of(record) else {
+            return;
+        };
+        if let Some(event) = decision.filter(|_| past.recipients.is_empty() || viewer.is_own(&past))
+        {
             self.decisions.push(self.decision(&event));
         }
         if !is_said(&past, viewer) {
@@ -153,7 +206,8 @@ impl Found {
         let approval = match record.decision.as_ref()? {
             Step::Ask(terms) => {
                 let name = claim::name(from, record.id.as_deref()?);
-                self.approvals.insert(name, (record.seq, terms.title.clone()));
+                self.approvals
+                    .insert(name, (record.seq, terms.title.clone()));
                 return None;
             }
             Step::Decide { approval, .. } | Step::Expire { approval, .. } => approval,
@@ -168,12 +222,22 @@ impl Found {
         let body = field("body");
         let (about, text) = match field("approval") {
             Some(approval) => {
-                let title = self.approvals.get(approval).map(|(_, title)| title.as_str());
-                (title.or(field("title")).unwrap_or(approval), Some(field("option").unwrap_or(DENIED)))
+                let title = self
+                    .approvals
+                    .get(approval)
+                    .map(|(_, title)| title.as_str());
+                (
+                    title.or(field("title")).unwrap_or(approval),
+                    Some(field("option").unwrap_or(DENIED)),
+                )
             }
             None => match &event.subject {
                 Some(subject) => (subject.as_str(), body),
-                None => (body.and_then(|body| body.lines().next()).unwrap_or_default(), None),
+                None => (
+                    body.and_then(|body| body.lines().next())
+                        .unwrap_or_default(),
+                    None,
+                ),
             },
         };
         Said {
@@ -193,19 +257,34 @@ fn wants_answer(past: &LoggedMessage) -> bool {
 }
 
 fn is_said(past: &LoggedMessage, viewer: &Viewer) -> bool {
-    viewer.is_own(past) && &*past.from != id::MAILBAG && !SILENT.contains(&&*past.kind) && !past.kind.contains('.')
+    viewer.is_own(past)
+        && &*past.from != id::MAILBAG
+        && !SILENT.contains(&&*past.kind)
+        && !past.kind.contains('.')
 }
 
 /// The position of a message's thread: that of the message that it answers, or the one with its thread id.
-fn place(past: &LoggedMessage, threads: &mut Vec<Collected>, places: &mut HashMap<String, usize>) -> usize {
+fn place(
+    past: &LoggedMessage,
+    threads: &mut Vec<Collected>,
+    places: &mut HashMap<String, usize>,
+) -> usize {
     let named = past.in_reply_to.as_deref().map(|id| bare(id).to_owned());
     let recorded = past.answers.map(|seq| seq.to_string());
-    let answered = named.into_iter().chain(recorded).find_map(|name| places.get(&name).copied());
+    let answered = named
+        .into_iter()
+        .chain(recorded)
+        .find_map(|name| places.get(&name).copied());
     let name = past.thread_id.clone().unwrap_or_else(|| past.id.clone());
-    let at = answered.or_else(|| places.get(&name).copied()).unwrap_or_else(|| {
-        threads.push(Collected { name: name.clone(), ..Collected::default() });
-        threads.len() - 1
-    });
+    let at = answered
+        .or_else(|| places.get(&name).copied())
+        .unwrap_or_else(|| {
+            threads.push(Collected {
+                name: name.clone(),
+                ..Collected::default()
+            });
+            threads.len() - 1
+        });
     places.insert(name, at);
     places.insert(past.id.clone(), at);
     places.insert(past.seq.to_string(), at);
@@ -216,7 +295,9 @@ impl Collected {
     /// Returns true if the agent owes an answer.
     fn awaits(&self, viewer: &Viewer, settled: &HashSet<u64>) -> bool {
         let is_open = |past: &LoggedMessage| wants_answer(past) && !settled.contains(&past.seq);
-        self.messages.iter().any(|past| viewer.received(past) && !viewer.sent(past) && is_open(past))
+        self.messages
+            .iter()
+            .any(|past| viewer.received(past) && !viewer.sent(past) && is_open(past))
     }
 
     fn shown(self, viewer: &Viewer, settled: &HashSet<u64>) -> Thread {
@@ -232,7 +313,9 @@ impl Collected {
 
 fn said(past: &LoggedMessage) -> Said {
     let view = View::from(past);
-    let text = view.body.filter(|_| view.subject.is_some() || view.body != view.preview);
+    let text = view
+        .body
+        .filter(|_| view.subject.is_some() || view.body != view.preview);
     Said {
         seq: past.seq,
         at: view.time(),

@@ -74,18 +74,27 @@ impl Mail {
     /// The complete message, or the problem of a file that is not mail.
     pub fn to_json(&self) -> Value {
         match &self.problem {
-            Some(problem) => json!({"file": self.file.to_string_lossy(), "problem": problem, "text": self.content}),
+            Some(problem) => {
+                json!({"file": self.file.to_string_lossy(), "problem": problem, "text": self.content})
+            }
             None => self.content.clone(),
         }
     }
 
     /// A message from the log, for a recipient whose own copy is archived or was removed.
     pub fn of_past(agent: &str, past: LoggedMessage) -> Mail {
-        let name = layout::delivered(Stamp::parse(&past.accepted_at).unwrap_or_default(), &past.from, &past.id);
+        let name = layout::delivered(
+            Stamp::parse(&past.accepted_at).unwrap_or_default(),
+            &past.from,
+            &past.id,
+        );
         let mut content = past.message;
         let to = content.insert("to".into(), agent.into());
         content.extend(to.map(|to| ("addressed_to".to_owned(), to)));
-        content.insert("delivery".into(), json!({"seq": past.seq, "accepted_at": past.accepted_at}));
+        content.insert(
+            "delivery".into(),
+            json!({"seq": past.seq, "accepted_at": past.accepted_at}),
+        );
         Mail {
             id: past.id,
             seq: Some(past.seq),
@@ -116,25 +125,40 @@ pub fn list(room: &Room, agent: &str) -> Result<Vec<Mail>> {
 }
 
 /// The unread mail of an agent whose file name passes `wanted`, oldest first. Other files are not opened.
-pub fn list_those(room: &Room, agent: &str, wanted: &mut dyn FnMut(&OsStr) -> bool) -> Result<Vec<Mail>> {
+pub fn list_those(
+    room: &Room,
+    agent: &str,
+    wanted: &mut dyn FnMut(&OsStr) -> bool,
+) -> Result<Vec<Mail>> {
     let mut names = inbox::unread(&room.dir, agent)?;
     names.retain(|name| wanted(name));
-    let Some(mut files) = Files::open(room, layout::inbox(agent))? else { return Ok(Vec::new()) };
+    let Some(mut files) = Files::open(room, layout::inbox(agent))? else {
+        return Ok(Vec::new());
+    };
     Ok(names.iter().filter_map(|name| files.load(name)).collect())
 }
 
 /// The newest unread messages of an agent, oldest first, then how many these are, and how many are unread in all. Only
 /// the head of each message is read: the body ends early, and the fields after it are missing. `since` leaves out
 /// those that were accepted before, but no file whose name has no accept time.
-pub fn newest(room: &Room, agent: &str, most: usize, since: Option<Stamp>) -> Result<(Vec<Mail>, usize, usize)> {
+pub fn newest(
+    room: &Room,
+    agent: &str,
+    most: usize,
+    since: Option<Stamp>,
+) -> Result<(Vec<Mail>, usize, usize)> {
     let (mut names, unread) = inbox::newest(&room.dir, agent, most)?;
-    names.retain(|name| since.is_none() || layout::read_delivered(name).is_none_or(|at| Some(at) >= since));
+    names.retain(|name| {
+        since.is_none() || layout::read_delivered(name).is_none_or(|at| Some(at) >= since)
+    });
     Ok((heads(room, agent, &names)?, names.len(), unread))
 }
 
 /// The heads of the unread messages with these file names. Files that no longer exist are skipped.
 pub fn heads(room: &Room, agent: &str, names: &[OsString]) -> Result<Vec<Mail>> {
-    let Some(mut files) = Files::open(room, layout::inbox(agent))? else { return Ok(Vec::new()) };
+    let Some(mut files) = Files::open(room, layout::inbox(agent))? else {
+        return Ok(Vec::new());
+    };
     Ok(names.iter().filter_map(|name| files.head(name)).collect())
 }
 
@@ -143,9 +167,14 @@ pub fn whole(room: &Room, heads: &[Mail]) -> Result<Vec<Mail>> {
     let mut mails = Vec::new();
     for heads in heads.chunk_by(|one, next| one.file.parent() == next.file.parent()) {
         let directory = heads[0].file.parent().unwrap_or(&heads[0].file);
-        let Some(mut files) = Files::open(room, directory.to_path_buf())? else { continue };
+        let Some(mut files) = Files::open(room, directory.to_path_buf())? else {
+            continue;
+        };
         for head in heads {
-            mails.extend(files.load(&head.name).map(|mail| Mail { seen: head.seen, ..mail }));
+            mails.extend(files.load(&head.name).map(|mail| Mail {
+                seen: head.seen,
+                ..mail
+            }));
         }
     }
     Ok(mails)
@@ -156,7 +185,9 @@ pub fn whole(room: &Room, heads: &[Mail]) -> Result<Vec<Mail>> {
 pub fn hold(room: &Room, agent: &str, most: usize) -> Result<Holding> {
     let mut holding = Holding::default();
     let names = inbox::unread(&room.dir, agent)?;
-    let Some(mut files) = Files::open(room, layout::inbox(agent))? else { return Ok(holding) };
+    let Some(mut files) = Files::open(room, layout::inbox(agent))? else {
+        return Ok(holding);
+    };
     for name in names {
         if holding.mails.len() >= most {
             break;
@@ -179,7 +210,10 @@ pub fn hold(room: &Room, agent: &str, most: usize) -> Result<Holding> {
 impl Holding {
     /// Mail that other processes may show too.
     pub fn of(mails: Vec<Mail>) -> Holding {
-        Holding { mails, ..Holding::default() }
+        Holding {
+            mails,
+            ..Holding::default()
+        }
     }
 }
 
@@ -200,7 +234,9 @@ pub fn seen(room: &Room, agent: &str) -> Result<Vec<Mail>> {
 
 /// The mail in one directory of an agent, oldest first.
 pub fn in_directory(room: &Room, directory: PathBuf, seen: bool) -> Result<Vec<Mail>> {
-    let Some(mut files) = Files::open(room, directory)? else { return Ok(Vec::new()) };
+    let Some(mut files) = Files::open(room, directory)? else {
+        return Ok(Vec::new());
+    };
     let mut names = Vec::new();
     for entry in files.dir.list()? {
         let entry = entry?;
@@ -226,7 +262,11 @@ impl Files<'_> {
     fn open(room: &Room, directory: PathBuf) -> Result<Option<Files<'_>>> {
         match room.dir.sub(&directory) {
             Err(e) if e.errno() == Some(libc::ENOENT) => Ok(None),
-            dir => Ok(Some(Files { dir: dir?, directory, origins: Origins::new(room) })),
+            dir => Ok(Some(Files {
+                dir: dir?,
+                directory,
+                origins: Origins::new(room),
+            })),
         }
     }
 
@@ -241,7 +281,10 @@ impl Files<'_> {
             },
             Err(_) => self.load(name)?,
         };
-        Some(Mail { content: Value::Null, ..mail })
+        Some(Mail {
+            content: Value::Null,
+            ..mail
+        })
     }
 
     /// Reads a file. `None` if it no longer exists.
@@ -263,9 +306,10 @@ impl Files<'_> {
                     Origin::Other(problem) => self.not_mail(name, problem, bytes),
                 }
             }
-            Err(e) if e.is_eof() && is_fresh(&self.dir, name) => {
-                Mail { unfinished: true, ..self.not_mail(name, "the file is incomplete".into(), bytes) }
-            }
+            Err(e) if e.is_eof() && is_fresh(&self.dir, name) => Mail {
+                unfinished: true,
+                ..self.not_mail(name, "the file is incomplete".into(), bytes)
+            },
             _ => self.not_mail(name, "the file is not a message".into(), bytes),
         }
     }
@@ -286,24 +330,47 @@ impl Files<'_> {
     /// A file that is not mail, with its text: none of its fields counts.
     fn not_mail(&self, name: &OsStr, problem: String, bytes: &[u8]) -> Mail {
         let text = Value::from(String::from_utf8_lossy(bytes));
-        Mail { problem: Some(problem), ..Mail::new(&self.directory, name, text) }
+        Mail {
+            problem: Some(problem),
+            ..Mail::new(&self.directory, name, text)
+        }
     }
 }
 
 impl Mail {
     /// Mail of an unknown sender: no agent has a name with these words.
     fn not_checked(self) -> Mail {
-        Mail { from: format!("{} (sender not checked)", self.from), ..self }
+        Mail {
+            from: format!("{} (sender not checked)", self.from),
+            ..self
+        }
     }
 
     fn new(directory: &Path, name: &OsStr, content: Value) -> Mail {
-        let text = |field: &str| content.get(field).and_then(Value::as_str).map(str::to_owned);
-        let delivery = |field: &str| content.get("delivery").and_then(|delivery| delivery.get(field));
-        let first_line = |body: String| body.lines().map(str::trim).find(|l| !l.is_empty()).map(str::to_owned);
+        let text = |field: &str| {
+            content
+                .get(field)
+                .and_then(Value::as_str)
+                .map(str::to_owned)
+        };
+        let delivery = |field: &str| {
+            content
+                .get("delivery")
+                .and_then(|delivery| delivery.get(field))
+        };
+        let first_line = |body: String| {
+            body.lines()
+                .map(str::trim)
+                .find(|l| !l.is_empty())
+                .map(str::to_owned)
+        };
         Mail {
             id: text("id").unwrap_or_default(),
             seq: delivery("seq").and_then(Value::as_u64),
-            accepted_at: delivery("accepted_at").and_then(Value::as_str).unwrap_or_default().to_owned(),
+            accepted_at: delivery("accepted_at")
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+                .to_owned(),
             from: text("from").unwrap_or_default(),
             kind: text("type").unwrap_or_else(|| "message".into()),
             priority: text("priority").unwrap_or_else(|| crate::message::DEFAULT_PRIORITY.into()),
@@ -313,10 +380,15 @@ impl Mail {
                 .as_object()
                 .and_then(|c| claim::summary_of_copy(c).or_else(|| decision::summary_of_copy(c))),
             thread_id: text("thread_id"),
-            requires_response: content.get("requires_response").and_then(Value::as_bool).unwrap_or_default(),
+            requires_response: content
+                .get("requires_response")
+                .and_then(Value::as_bool)
+                .unwrap_or_default(),
             file: directory.join(name),
             seen: false,
-            announce_after: delivery("announce_after").and_then(Value::as_str).map(str::to_owned),
+            announce_after: delivery("announce_after")
+                .and_then(Value::as_str)
+                .map(str::to_owned),
             closed: None,
             problem: None,
             unfinished: false,
@@ -327,6 +399,10 @@ impl Mail {
 }
 
 fn is_fresh(dir: &Dir, name: &OsStr) -> bool {
-    let modified = dir.stat(name).ok().flatten().map_or(0, |meta| meta.modified / 1000);
+    let modified = dir
+        .stat(name)
+        .ok()
+        .flatten()
+        .map_or(0, |meta| meta.modified / 1000);
     Stamp::from_micros(modified as i64).is_within(limits::UNCHANGED_FOR, Stamp::now())
 }

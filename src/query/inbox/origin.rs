@@ -43,7 +43,10 @@ pub(super) struct Origins<'r> {
 
 impl Origins<'_> {
     pub(super) fn new(room: &Room) -> Origins<'_> {
-        Origins { room, records: Finder::new(&room.dir) }
+        Origins {
+            room,
+            records: Finder::new(&room.dir),
+        }
     }
 
     /// Finds out who wrote this file, from its content or its beginning.
@@ -61,9 +64,15 @@ impl Origins<'_> {
     }
 
     fn is_copy(&mut self, mail: &Mail, bytes: &[u8], extent: Extent) -> Result<bool> {
-        let Some(seq) = mail.seq else { return Ok(false) };
-        let Some(line) = self.records.from_seq(seq)? else { return Ok(false) };
-        let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { return Ok(false) };
+        let Some(seq) = mail.seq else {
+            return Ok(false);
+        };
+        let Some(line) = self.records.from_seq(seq)? else {
+            return Ok(false);
+        };
+        let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else {
+            return Ok(false);
+        };
         if let Some(gap) = record.gap.as_ref().filter(|gap| gap.contains(seq)) {
             let lost = lost_message_of_copy(mail.content.clone());
             return Ok(lost.is_some_and(|lost| gap.messages.contains(&lost)));
@@ -71,14 +80,25 @@ impl Origins<'_> {
         if record.seq != seq || record.event == Event::Duplicate || !has_name(&record, mail) {
             return Ok(false);
         }
-        let Some(copies) = Copies::of(&record) else { return Ok(false) };
-        let Some(owner) = layout::inbox_owner(&mail.file) else { return Ok(false) };
+        let Some(copies) = Copies::of(&record) else {
+            return Ok(false);
+        };
+        let Some(owner) = layout::inbox_owner(&mail.file) else {
+            return Ok(false);
+        };
         let is_copy_for = |name: &str| {
             let mut recipients = record.copies().filter(|(agent, _)| ***agent == *name);
-            recipients.any(|(agent, via)| is_same(&copies.copy(agent, via), bytes, &mail.content, extent))
+            recipients
+                .any(|(agent, via)| is_same(&copies.copy(agent, via), bytes, &mail.content, extent))
         };
         // The owner of the inbox can have had another name.
-        Ok(is_copy_for(owner) || self.room.registry()?.former(owner).iter().any(|name| is_copy_for(name)))
+        Ok(is_copy_for(owner)
+            || self
+                .room
+                .registry()?
+                .former(owner)
+                .iter()
+                .any(|name| is_copy_for(name)))
     }
 }
 
@@ -97,6 +117,9 @@ fn has_name(record: &Record, mail: &Mail) -> bool {
 fn is_same(copy: &[u8], bytes: &[u8], content: &Value, extent: Extent) -> bool {
     match extent {
         Extent::Beginning => copy.starts_with(bytes),
-        Extent::Whole => copy == bytes || serde_json::from_slice::<Value>(copy).is_ok_and(|copy| copy == *content),
+        Extent::Whole => {
+            copy == bytes
+                || serde_json::from_slice::<Value>(copy).is_ok_and(|copy| copy == *content)
+        }
     }
 }

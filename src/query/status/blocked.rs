@@ -48,20 +48,39 @@ pub(crate) fn blocked(room: &Room, registry: Option<&Registry>, again: &str) -> 
     // The worklog is beside the room, and is reported also while it does not exist.
     let is_outside = |line: &Blocked| line.what.starts_with(layout::OUTSIDE);
     let lines = reported(room).filter(|line| {
-        is_lossy(line) || is_outside(line) || room.dir.stat(&line.what).map_or(true, |meta| meta.is_some())
+        is_lossy(line)
+            || is_outside(line)
+            || room
+                .dir
+                .stat(&line.what)
+                .map_or(true, |meta| meta.is_some())
     });
-    lines.map(|line| Blocked { cure: cure(room, registry, &line.what, again), ..line }).collect()
+    lines
+        .map(|line| Blocked {
+            cure: cure(room, registry, &line.what, again),
+            ..line
+        })
+        .collect()
 }
 
 /// All that the router reported.
 fn reported(room: &Room) -> impl Iterator<Item = Blocked> + use<> {
     // The router rewrites the file in place, so a read may see it half written: try again.
     let read = || -> Option<Vec<Value>> {
-        let bytes = room.dir.read(layout::WAITING, limits::REGISTRY_BYTES).ok()??;
+        let bytes = room
+            .dir
+            .read(layout::WAITING, limits::REGISTRY_BYTES)
+            .ok()??;
         serde_json::from_slice(&bytes).ok()
     };
-    let lines = std::iter::repeat_with(read).take(5).flatten().next().unwrap_or_default();
-    lines.into_iter().filter_map(|line| serde_json::from_value(line).ok())
+    let lines = std::iter::repeat_with(read)
+        .take(5)
+        .flatten()
+        .next()
+        .unwrap_or_default();
+    lines
+        .into_iter()
+        .filter_map(|line| serde_json::from_value(line).ok())
 }
 
 /// Why a dropped file is pending, as the router reported it: the file itself, the picked-up file, or its whole outbox.
@@ -75,7 +94,10 @@ pub fn reason_of(room: &Room, file: &Path) -> Option<String> {
 }
 
 fn is_claim_of(what: &Path, file: &Path) -> bool {
-    let claim = what.strip_prefix(layout::CLAIM).ok().and_then(|claim| layout::read_claim(claim.to_str()?));
+    let claim = what
+        .strip_prefix(layout::CLAIM)
+        .ok()
+        .and_then(|claim| layout::read_claim(claim.to_str()?));
     claim.is_some_and(|claim| file.file_name().is_some_and(|name| name == claim.original))
 }
 
@@ -85,13 +107,22 @@ fn cure(room: &Room, registry: Option<&Registry>, what: &str, again: &str) -> St
     if let Ok(below) = Path::new(what).strip_prefix(layout::LINKS) {
         let tag = below.iter().next().unwrap_or_default().to_string_lossy();
         // The state of the other room is blocked where it does not fit what this room sent.
-        let verb = if Path::new(what) == layout::link_state(&tag) { "rebind" } else { "test" };
+        let verb = if Path::new(what) == layout::link_state(&tag) {
+            "rebind"
+        } else {
+            "test"
+        };
         return format!("mailbag link {verb} {tag}");
     }
-    let below = Path::new(what).strip_prefix(layout::OUTBOXES).ok().filter(|below| below.components().count() == 1);
+    let below = Path::new(what)
+        .strip_prefix(layout::OUTBOXES)
+        .ok()
+        .filter(|below| below.components().count() == 1);
     let meta = below.and_then(|_| room.dir.stat(what).ok().flatten());
     match meta.filter(|meta| meta.kind == FileType::RegularFile) {
-        Some(_) => cure_beside(&room.dir, what, |name| registry.is_some_and(|known| known.agent(name).is_some())),
+        Some(_) => cure_beside(&room.dir, what, |name| {
+            registry.is_some_and(|known| known.agent(name).is_some())
+        }),
         None => again.to_owned(),
     }
 }

@@ -165,7 +165,9 @@ pub struct Glance {
 /// Computes the counters without reading the log.
 pub fn glance(room: &Room, reader: &str) -> Result<Glance> {
     let registry = room.registry().ok();
-    let open = room.settings().is_ok_and(|settings| settings.admission == Admission::Open);
+    let open = room
+        .settings()
+        .is_ok_and(|settings| settings.admission == Admission::Open);
     let (waiting, unregistered) = outboxes(room, registry.as_ref(), open)?;
     let unread = unread(room)?;
     let mut rejected = 0;
@@ -173,7 +175,10 @@ pub fn glance(room: &Room, reader: &str) -> Result<Glance> {
         rejected += explanations(room, &agent).len();
     }
     Ok(Glance {
-        router: room.holder()?.filter(|holder| holder.mode != Mode::Pass).map(|holder| holder.pid),
+        router: room
+            .holder()?
+            .filter(|holder| holder.mode != Mode::Pass)
+            .map(|holder| holder.pid),
         own_unread: unread.get(reader).copied().unwrap_or_default(),
         unread: unread.values().sum(),
         rejected,
@@ -186,46 +191,99 @@ pub fn glance(room: &Room, reader: &str) -> Result<Glance> {
 /// Computes the full status. Changes nothing.
 pub fn status(room: &Room) -> Result<Status> {
     let mut problems = Vec::new();
-    let registry = room.registry().map_err(|e| problems.push(e.to_string())).ok();
-    let settings = room.settings().map_err(|e| problems.push(e.to_string())).unwrap_or_default();
+    let registry = room
+        .registry()
+        .map_err(|e| problems.push(e.to_string()))
+        .ok();
+    let settings = room
+        .settings()
+        .map_err(|e| problems.push(e.to_string()))
+        .unwrap_or_default();
     let (router, stalled) = (room.holder()?, room.stalled()?);
-    let state = state::committed(&room.dir).map_err(|e| problems.push(e.to_string())).ok();
+    let state = state::committed(&room.dir)
+        .map_err(|e| problems.push(e.to_string()))
+        .ok();
     // A running router may just be writing the last batch. What is after the committed end is only looked at for damage.
-    let damage = router.is_none().then(|| state::replay(&room.dir).ok()).flatten().and_then(|all| all.damage);
-    problems.extend(
-        damage.map(|d| {
-            format!("the last batch of the log is incomplete: {}; the next pass moves it to quarantine", d.what)
-        }),
-    );
-    let (waiting, unregistered) = outboxes(room, registry.as_ref(), settings.admission == Admission::Open)?;
+    let damage = router
+        .is_none()
+        .then(|| state::replay(&room.dir).ok())
+        .flatten()
+        .and_then(|all| all.damage);
+    problems.extend(damage.map(|d| {
+        format!(
+            "the last batch of the log is incomplete: {}; the next pass moves it to quarantine",
+            d.what
+        )
+    }));
+    let (waiting, unregistered) = outboxes(
+        room,
+        registry.as_ref(),
+        settings.admission == Admission::Open,
+    )?;
     let agents = registry.iter().flat_map(Registry::agents);
     let calls = Calls::of(&room.dir);
     let stale = registry
         .as_ref()
         .zip(state.as_ref())
-        .map(|(registry, state)| roster::stale(registry, (state, &calls), settings.stale_after, Stamp::now()));
-    let not_agreed = registry.as_ref().map_or(Ok(Vec::new()), |registry| programs::not_agreed(room, registry));
-    let not_agreed = not_agreed.map_err(|e| problems.push(e.to_string())).unwrap_or_default();
-    let unloaded = registry.as_ref().map_or(Ok(Vec::new()), |one| unloaded::unloaded(room, one, &settings));
-    let unloaded = unloaded.map_err(|e| problems.push(e.to_string())).unwrap_or_default();
+        .map(|(registry, state)| {
+            roster::stale(
+                registry,
+                (state, &calls),
+                settings.stale_after,
+                Stamp::now(),
+            )
+        });
+    let not_agreed = registry.as_ref().map_or(Ok(Vec::new()), |registry| {
+        programs::not_agreed(room, registry)
+    });
+    let not_agreed = not_agreed
+        .map_err(|e| problems.push(e.to_string()))
+        .unwrap_or_default();
+    let unloaded = registry.as_ref().map_or(Ok(Vec::new()), |one| {
+        unloaded::unloaded(room, one, &settings)
+    });
+    let unloaded = unloaded
+        .map_err(|e| problems.push(e.to_string()))
+        .unwrap_or_default();
     let again = match &router {
         Some(holder) if holder.mode != Mode::Pass => "none needed: the router retries".to_owned(),
         _ => "mailbag run --once".to_owned(),
     };
-    let links = state.as_ref().map(|state| links::of_state(room, &settings, state)).unwrap_or_default();
+    let links = state
+        .as_ref()
+        .map(|state| links::of_state(room, &settings, state))
+        .unwrap_or_default();
     Ok(Status {
-        links: links.into_iter().filter(|link| link.waiting > 0 || link.is_down()).collect(),
+        links: links
+            .into_iter()
+            .filter(|link| link.waiting > 0 || link.is_down())
+            .collect(),
         room: room.dir.path().to_path_buf(),
         agents: agents.clone().filter(|agent| !agent.is_retired()).count(),
         unread: unread(room)?,
-        blocked: [blocked(room, registry.as_ref(), &again), strays::strays(room)?].concat(),
+        blocked: [
+            blocked(room, registry.as_ref(), &again),
+            strays::strays(room)?,
+        ]
+        .concat(),
         rejected: rejected(room)?,
-        stale: stale.unwrap_or_default().into_iter().map(|stale| stale.agent).collect(),
+        stale: stale
+            .unwrap_or_default()
+            .into_iter()
+            .map(|stale| stale.agent)
+            .collect(),
         not_agreed,
         withheld: settings.withheld,
         unloaded,
-        undelivered: state.as_ref().map(|state| undelivered(room, state, &again)).transpose()?.unwrap_or_default(),
-        claims: state.as_ref().map(|state| claims::Counts::from(&state.claims)).unwrap_or_default(),
+        undelivered: state
+            .as_ref()
+            .map(|state| undelivered(room, state, &again))
+            .transpose()?
+            .unwrap_or_default(),
+        claims: state
+            .as_ref()
+            .map(|state| claims::Counts::from(&state.claims))
+            .unwrap_or_default(),
         questions: pending::questions(state.as_ref()),
         needs_human: pending::count(room, state.as_ref(), id::HUMAN),
         counts: state.map(|state| state.counts).unwrap_or_default(),
@@ -240,28 +298,52 @@ pub fn status(room: &Room) -> Result<Status> {
 
 /// The message files in a directory, sorted by name. An unreadable directory counts as empty.
 fn files(room: &Room, directory: &Path) -> Vec<OsString> {
-    let Ok(listing) = room.dir.sub(directory).and_then(|dir| dir.list()) else { return Vec::new() };
-    let mut names: Vec<OsString> =
-        listing.flatten().map(|entry| entry.name).filter(|name| layout::is_message_file(name)).collect();
+    let Ok(listing) = room.dir.sub(directory).and_then(|dir| dir.list()) else {
+        return Vec::new();
+    };
+    let mut names: Vec<OsString> = listing
+        .flatten()
+        .map(|entry| entry.name)
+        .filter(|name| layout::is_message_file(name))
+        .collect();
     names.sort_unstable();
     names
 }
 
 /// Outboxes with files: those that the router reads (an open room registers new senders), and unregistered ones.
-fn outboxes(room: &Room, registry: Option<&Registry>, open: bool) -> Result<(Vec<Waiting>, Vec<Unregistered>)> {
+fn outboxes(
+    room: &Room,
+    registry: Option<&Registry>,
+    open: bool,
+) -> Result<(Vec<Waiting>, Vec<Unregistered>)> {
     let (mut waiting, mut unregistered) = (Vec::new(), Vec::new());
     for agent in room.directories(layout::OUTBOXES)? {
         let names = files(room, &layout::outbox(&agent));
         let Some(first) = names.first() else { continue };
-        let is_new = |registry: &Registry| open && id::is_name(&agent) && registry.find_position(&agent).is_none();
-        let is_known = |registry: &Registry| registry.agent(&agent).is_some_and(|agent| !agent.is_retired());
+        let is_new = |registry: &Registry| {
+            open && id::is_name(&agent) && registry.find_position(&agent).is_none()
+        };
+        let is_known = |registry: &Registry| {
+            registry
+                .agent(&agent)
+                .is_some_and(|agent| !agent.is_retired())
+        };
         let known = registry.is_none_or(|registry| is_known(registry) || is_new(registry));
         if known {
             let first = first.to_string_lossy().into_owned();
-            waiting.push(Waiting { agent, files: names.len(), first });
+            waiting.push(Waiting {
+                agent,
+                files: names.len(),
+                first,
+            });
         } else {
             let (why, cure) = cure(registry, &agent);
-            unregistered.push(Unregistered { agent, files: names.len(), why, cure });
+            unregistered.push(Unregistered {
+                agent,
+                files: names.len(),
+                why,
+                cure,
+            });
         }
     }
     Ok((waiting, unregistered))
@@ -270,14 +352,22 @@ fn outboxes(room: &Room, registry: Option<&Registry>, open: bool) -> Result<(Vec
 /// Why the router does not read an outbox, and the command that fixes it.
 fn cure(registry: Option<&Registry>, outbox: &str) -> (&'static str, String) {
     match registry.and_then(|registry| registry.find(outbox)) {
-        Some(agent) if &*agent.id == outbox => {
-            ("the agent is retired", format!("mailbag agent set {outbox} --status offline"))
-        }
-        Some(agent) => {
-            ("the directory has a display name, not an id", format!("mv outbox/{outbox}/*.json outbox/{}/", agent.id))
-        }
-        None if id::is_name(outbox) => ("no agent with that id is registered", format!("mailbag agent add {outbox}")),
-        None => ("the directory name is not a valid agent id", "rename the directory to an agent's id".to_owned()),
+        Some(agent) if &*agent.id == outbox => (
+            "the agent is retired",
+            format!("mailbag agent set {outbox} --status offline"),
+        ),
+        Some(agent) => (
+            "the directory has a display name, not an id",
+            format!("mv outbox/{outbox}/*.json outbox/{}/", agent.id),
+        ),
+        None if id::is_name(outbox) => (
+            "no agent with that id is registered",
+            format!("mailbag agent add {outbox}"),
+        ),
+        None => (
+            "the directory name is not a valid agent id",
+            "rename the directory to an agent's id".to_owned(),
+        ),
     }
 }
 
@@ -286,13 +376,21 @@ fn unread(room: &Room) -> Result<BTreeMap<String, usize>> {
         let count = inbox::unread(&room.dir, &agent).map_or(0, |names| names.len());
         (count > 0).then_some((agent, count))
     };
-    Ok(room.directories(layout::INBOXES)?.into_iter().filter_map(count).collect())
+    Ok(room
+        .directories(layout::INBOXES)?
+        .into_iter()
+        .filter_map(count)
+        .collect())
 }
 
 /// The names of the explanation files beside an agent's rejected files.
 fn explanations(room: &Room, agent: &str) -> Vec<String> {
-    let names = files(room, &layout::rejected(agent)).into_iter().filter_map(|name| name.into_string().ok());
-    names.filter(|name| name.ends_with(layout::EXPLAINED)).collect()
+    let names = files(room, &layout::rejected(agent))
+        .into_iter()
+        .filter_map(|name| name.into_string().ok());
+    names
+        .filter(|name| name.ends_with(layout::EXPLAINED))
+        .collect()
 }
 
 fn rejected(room: &Room) -> Result<Vec<Rejected>> {
@@ -300,9 +398,17 @@ fn rejected(room: &Room) -> Result<Vec<Rejected>> {
     for agent in room.directories(layout::REJECTED)? {
         let mut names = explanations(room, &agent);
         names.sort_by_key(|name| std::cmp::Reverse(layout::read_retired(name)));
-        let newest = names.iter().take(NEWEST).map(|name| rejection(room, &agent, name)).collect();
+        let newest = names
+            .iter()
+            .take(NEWEST)
+            .map(|name| rejection(room, &agent, name))
+            .collect();
         if !names.is_empty() {
-            all.push(Rejected { agent, files: names.len(), newest });
+            all.push(Rejected {
+                agent,
+                files: names.len(),
+                newest,
+            });
         }
     }
     Ok(all)
@@ -310,21 +416,51 @@ fn rejected(room: &Room) -> Result<Vec<Rejected>> {
 
 fn rejection(room: &Room, agent: &str, name: &str) -> Rejection {
     let file = layout::rejected(agent).join(name);
-    let bytes = room.dir.read(&file, limits::MESSAGE_BYTES_MOST).ok().flatten().unwrap_or_default();
+    let bytes = room
+        .dir
+        .read(&file, limits::MESSAGE_BYTES_MOST)
+        .ok()
+        .flatten()
+        .unwrap_or_default();
     let value: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-    let first = value.get("problems").and_then(|problems| problems.get(0)).unwrap_or(&value);
-    let text = |field: &str| first.get(field).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let first = value
+        .get("problems")
+        .and_then(|problems| problems.get(0))
+        .unwrap_or(&value);
+    let text = |field: &str| {
+        first
+            .get(field)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .to_owned()
+    };
     let seq = layout::read_retired(name).unwrap_or_default();
-    Rejection { seq, file, code: text("code"), what: text("what"), cure: format!("mailbag rejected show {seq}") }
+    Rejection {
+        seq,
+        file,
+        code: text("code"),
+        what: text("what"),
+        cure: format!("mailbag rejected show {seq}"),
+    }
 }
 
 fn undelivered(room: &Room, state: &State, again: &str) -> Result<Vec<Undelivered>> {
     let mut all = Vec::new();
     for open in state.open.values() {
         for delivery in open.deliveries() {
-            if room.dir.stat(Path::new(layout::STAGE).join(&delivery.staged))?.is_some() {
+            if room
+                .dir
+                .stat(Path::new(layout::STAGE).join(&delivery.staged))?
+                .is_some()
+            {
                 let (from, to) = (open.from.to_string(), delivery.agent.to_string());
-                all.push(Undelivered { seq: open.seq, id: open.id.clone(), from, to, cure: again.to_owned() });
+                all.push(Undelivered {
+                    seq: open.seq,
+                    id: open.id.clone(),
+                    from,
+                    to,
+                    cure: again.to_owned(),
+                });
             }
         }
     }

@@ -11,7 +11,9 @@ pub(crate) fn strays(room: &Room) -> Result<Vec<Blocked>> {
     let mut all = Vec::new();
     for agent in room.directories(layout::OUTBOXES)? {
         let names = strays_in(&room.dir, &layout::outbox(&agent));
-        let found = names.iter().filter_map(|name| stray(&room.dir, &agent, name, crate::base::limits::UNCHANGED_FOR));
+        let found = names
+            .iter()
+            .filter_map(|name| stray(&room.dir, &agent, name, crate::base::limits::UNCHANGED_FOR));
         all.extend(found.map(|stray| Blocked {
             what: stray.place,
             reason: stray.why.into(),

@@ -40,7 +40,11 @@ pub enum State {
 }
 
 /// All agents that are woken by Codex, and have no session that seems to be loaded.
-pub(super) fn unloaded(room: &Room, registry: &Registry, settings: &Settings) -> Result<Vec<Unloaded>> {
+pub(super) fn unloaded(
+    room: &Room,
+    registry: &Registry,
+    settings: &Settings,
+) -> Result<Vec<Unloaded>> {
     let all = registry.agents().iter().filter(|agent| !agent.is_retired());
     let all = all.filter_map(|agent| Some((agent, agent.wake.as_ref()?)));
     let woken: Vec<_> = all.filter(|(_, wake)| wake.by == By::Codex).collect();
@@ -50,12 +54,18 @@ pub(super) fn unloaded(room: &Room, registry: &Registry, settings: &Settings) ->
     let leases = sessions::all(room)?;
     let one = |(agent, wake): (&Agent, &Wake)| {
         let id = &*agent.id;
-        let lease = leases.iter().find(|lease| lease.agent == id && lease.client == CODEX && lease.session.is_some());
+        let lease = leases
+            .iter()
+            .find(|lease| lease.agent == id && lease.client == CODEX && lease.session.is_some());
         let (state, session, last) = match lease {
             None => (State::Unknown, None, None),
             Some(lease) if lease.is_live(&room.dir, settings.session_lease) => return None,
             Some(lease) => {
-                let state = if lease.ended || lease.is_gone(&room.dir) { State::Ended } else { State::Silent };
+                let state = if lease.ended || lease.is_gone(&room.dir) {
+                    State::Ended
+                } else {
+                    State::Silent
+                };
                 (state, lease.session.clone(), Some(lease.last.clone()))
             }
         };
@@ -63,7 +73,14 @@ pub(super) fn unloaded(room: &Room, registry: &Registry, settings: &Settings) ->
             Some(session) => format!("codex resume {session}"),
             None => format!("run `mailbag join {id}` in a session of Codex"),
         };
-        Some(Unloaded { agent: id.to_owned(), state, session, last, otherwise: wake.otherwise.clone(), cure })
+        Some(Unloaded {
+            agent: id.to_owned(),
+            state,
+            session,
+            last,
+            otherwise: wake.otherwise.clone(),
+            cure,
+        })
     };
     Ok(woken.into_iter().filter_map(one).collect())
 }

@@ -15,10 +15,19 @@ use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The whole thread of a message, or the thread with this name, limited to what the reader may see.
-pub fn thread(room: &Room, viewer: &Viewer, name: &str, last: Option<usize>) -> Result<Vec<LoggedMessage>> {
+pub fn thread(
+    room: &Room,
+    viewer: &Viewer,
+    name: &str,
+    last: Option<usize>,
+) -> Result<Vec<LoggedMessage>> {
     let mut collector = begin(room, viewer, name)?;
     while collector.grow(room)? {}
-    let mut all: Vec<LoggedMessage> = collector.members.into_values().filter(|past| viewer.see(past)).collect();
+    let mut all: Vec<LoggedMessage> = collector
+        .members
+        .into_values()
+        .filter(|past| viewer.see(past))
+        .collect();
     let first = last.map_or(0, |last| all.len().saturating_sub(last));
     Ok(all.split_off(first))
 }
@@ -34,22 +43,30 @@ pub struct Whole<'a> {
 
 /// These messages with all their fields.
 pub fn whole(messages: &[LoggedMessage]) -> impl Iterator<Item = Whole<'_>> {
-    messages.iter().map(|past| Whole { past, message: &past.message })
+    messages.iter().map(|past| Whole {
+        past,
+        message: &past.message,
+    })
 }
 
 /// Finds the thread by its name, or by any reference to one of its messages.
 fn begin(room: &Room, viewer: &Viewer, name: &str) -> Result<Collector> {
     if name.starts_with('#') {
-        return found(room, viewer, &lookup::one_of(&room.dir, viewer, name)?.name());
+        return found(
+            room,
+            viewer,
+            &lookup::one_of(&room.dir, viewer, name)?.name(),
+        );
     }
     match Collector::begin(room, viewer, name)? {
         Some(collector) => Ok(collector),
         // Neither a thread nor a complete message reference: it may be a unique prefix.
         None => match lookup::one_of(&room.dir, viewer, name) {
             Ok(past) => found(room, viewer, &past.name()),
-            Err(Error::NotFound { what, cure }) => {
-                Err(Error::NotFound { what: format!("{what}, and no thread with that name"), cure })
-            }
+            Err(Error::NotFound { what, cure }) => Err(Error::NotFound {
+                what: format!("{what}, and no thread with that name"),
+                cure,
+            }),
             Err(e) => Err(e),
         },
     }
@@ -96,26 +113,46 @@ impl Collector {
     /// Finds the requested message or thread. `None` if there is none.
     fn begin(room: &Room, viewer: &Viewer, name: &str) -> Result<Option<Collector>> {
         let seq = Reference::parse(name).and_then(|reference| reference.seq());
-        let by_seq = seq.map(|seq| by_seq(room, seq)).transpose()?.flatten().filter(|past| viewer.see(past));
+        let by_seq = seq
+            .map(|seq| by_seq(room, seq))
+            .transpose()?
+            .flatten()
+            .filter(|past| viewer.see(past));
         let mut names: BTreeSet<String> = [name.to_owned(), bare(name).to_owned()].into();
         let newest = match &by_seq {
             Some(past) => Some(past.clone()),
             None => passes::newest(room, &names, is_it(viewer, name))?,
         };
-        let Some(newest) = newest else { return Ok(None) };
+        let Some(newest) = newest else {
+            return Ok(None);
+        };
         let named = newest.in_reply_to.map(|id| bare(&id).to_owned());
-        names.extend(named.into_iter().chain(newest.answers.map(|seq| seq.to_string())));
+        names.extend(
+            named
+                .into_iter()
+                .chain(newest.answers.map(|seq| seq.to_string())),
+        );
         names.insert(newest.thread_id.unwrap_or(newest.id));
         let found = passes::search(room, names.clone())?;
         let visible = |past: &&LoggedMessage| viewer.see(past);
-        let meant: Vec<&LoggedMessage> = found.iter().filter(visible).filter(|past| is_by_id(past, name)).collect();
-        let of_thread: Vec<&LoggedMessage> = found.iter().filter(visible).filter(|past| is_in(past, name)).collect();
+        let meant: Vec<&LoggedMessage> = found
+            .iter()
+            .filter(visible)
+            .filter(|past| is_by_id(past, name))
+            .collect();
+        let of_thread: Vec<&LoggedMessage> = found
+            .iter()
+            .filter(visible)
+            .filter(|past| is_in(past, name))
+            .collect();
         let message = match (meant.as_slice(), &by_seq) {
             ([], Some(by_seq)) if of_thread.is_empty() => Some(by_seq.clone()),
             ([], Some(past)) => return Err(thread_or_seq(name, past, of_thread[0])),
             ([], None) if of_thread.is_empty() => return Ok(None),
             ([], None) => None,
-            ([one], by_seq) if by_seq.as_ref().is_none_or(|past| past.seq == one.seq) => Some((*one).clone()),
+            ([one], by_seq) if by_seq.as_ref().is_none_or(|past| past.seq == one.seq) => {
+                Some((*one).clone())
+            }
             (many, by_seq) => {
                 let many = many.iter().copied().chain(by_seq).cloned().collect();
                 return Err(Unresolved::Several(many).error(viewer, name));
@@ -154,7 +191,10 @@ impl Collector {
             self.by_id.entry(past.id.clone()).or_default().push(seq);
             self.answered.extend(past.answers);
             if let Some(reference) = &past.in_reply_to {
-                self.by_answered.entry(bare(reference).to_owned()).or_default().push(seq);
+                self.by_answered
+                    .entry(bare(reference).to_owned())
+                    .or_default()
+                    .push(seq);
             }
             self.members.insert(seq, past);
         }
@@ -166,17 +206,35 @@ impl Collector {
             return Some(seq);
         }
         let reference = past.in_reply_to.as_deref()?;
-        let by_id = self.by_id.get(bare(reference)).into_iter().flatten().copied();
-        let meant = by_id.chain(bare(reference).parse().ok()).filter(|&seq| seq < past.seq);
-        meant.filter(|seq| self.members.get(seq).is_some_and(|member| answers(&self.registry, past, member))).max()
+        let by_id = self
+            .by_id
+            .get(bare(reference))
+            .into_iter()
+            .flatten()
+            .copied();
+        let meant = by_id
+            .chain(bare(reference).parse().ok())
+            .filter(|&seq| seq < past.seq);
+        meant
+            .filter(|seq| {
+                self.members
+                    .get(seq)
+                    .is_some_and(|member| answers(&self.registry, past, member))
+            })
+            .max()
     }
 
     /// Follows replies upward among the known members, as far as possible, to find the thread's name. The first message of
     /// a thread has no thread id; its own id is the name that replies use. Returns whether it came any further.
     fn follow_up(&mut self) -> bool {
-        let Name::OfWhatIsAnsweredBy(seq) = self.name else { return false };
+        let Name::OfWhatIsAnsweredBy(seq) = self.name else {
+            return false;
+        };
         let past = &self.members[&seq];
-        let sought = past.in_reply_to.as_deref().is_none_or(|reference| self.ids.contains(bare(reference)));
+        let sought = past
+            .in_reply_to
+            .as_deref()
+            .is_none_or(|reference| self.ids.contains(bare(reference)));
         self.name = match (&past.thread_id, self.answered_by(past)) {
             (Some(thread), _) => Name::Known(thread.clone()),
             (None, Some(answered)) => Name::OfWhatIsAnsweredBy(answered),
@@ -188,11 +246,19 @@ impl Collector {
 
     /// Searches for messages that belong to the known ones. Returns whether there may be more.
     fn grow(&mut self, room: &Room) -> Result<bool> {
-        let unconnected = self.members.values().filter(|past| self.answered_by(past).is_none());
+        let unconnected = self
+            .members
+            .values()
+            .filter(|past| self.answered_by(past).is_none());
         let answered = unconnected.filter_map(|past| past.in_reply_to.as_deref().map(bare));
-        let mut names: BTreeSet<String> = answered.filter(|id| !self.ids.contains(*id)).map(str::to_owned).collect();
+        let mut names: BTreeSet<String> = answered
+            .filter(|id| !self.ids.contains(*id))
+            .map(str::to_owned)
+            .collect();
         let thread = match &self.name {
-            Name::Known(thread) => Some(thread.clone()).filter(|thread| !self.threads.contains(thread)),
+            Name::Known(thread) => {
+                Some(thread.clone()).filter(|thread| !self.threads.contains(thread))
+            }
             Name::OfWhatIsAnsweredBy(_) => None,
         };
         if names.is_empty() && thread.is_none() {
@@ -224,7 +290,8 @@ impl Collector {
     fn connect(&mut self) {
         loop {
             let found = std::mem::take(&mut self.found);
-            let (belong, rest): (Vec<LoggedMessage>, _) = found.into_iter().partition(|past| self.has(past));
+            let (belong, rest): (Vec<LoggedMessage>, _) =
+                found.into_iter().partition(|past| self.has(past));
             self.found = rest;
             if belong.is_empty() && !self.follow_up() {
                 return;
@@ -237,7 +304,10 @@ impl Collector {
         let of_thread = matches!(&self.name, Name::Known(thread) if is_in(past, thread));
         let of_thread = of_thread || self.also.as_ref().is_some_and(|thread| is_in(past, thread));
         let names = [past.id.clone(), past.seq.to_string()];
-        let mut answering = names.iter().filter_map(|name| self.by_answered.get(name)).flatten();
+        let mut answering = names
+            .iter()
+            .filter_map(|name| self.by_answered.get(name))
+            .flatten();
         of_thread
             || self.answered.contains(&past.seq)
             || self.answered_by(past).is_some()
@@ -269,17 +339,23 @@ fn by_seq(room: &Room, seq: u64) -> Result<Option<LoggedMessage>> {
 /// Whether one message answers the other. A bare id means a message that the answer's sender wrote or received.
 fn answers(registry: &Registry, answer: &LoggedMessage, to: &LoggedMessage) -> bool {
     answer.in_reply_to.as_deref().is_some_and(|reference| {
-        let fit = Reference::parse(reference).and_then(|one| one.fit(&to.from, &to.id, Some(to.seq)));
+        let fit =
+            Reference::parse(reference).and_then(|one| one.fit(&to.from, &to.id, Some(to.seq)));
         fit == Some(Fit::Whole)
             && answer.seq != to.seq
             && (reference.contains('/')
-                || Viewer::only(&answer.from).formerly(registry.former(&answer.from)).is_own(to))
+                || Viewer::only(&answer.from)
+                    .formerly(registry.former(&answer.from))
+                    .is_own(to))
     })
 }
 
 fn thread_or_seq(name: &str, by_seq: &LoggedMessage, of_thread: &LoggedMessage) -> Error {
     Error::Usage {
-        what: format!("{} is ambiguous: a thread name and a message number", quoted(name)),
+        what: format!(
+            "{} is ambiguous: a thread name and a message number",
+            quoted(name)
+        ),
         cure: format!(
             "write #{} ({}) for the message, or #{} ({}) for the thread",
             by_seq.seq,

@@ -38,20 +38,29 @@ pub(super) fn search(room: &Room, names: BTreeSet<String>) -> Result<Vec<LoggedM
         Reply(Vec<u64>, Position),
     }
     // Several messages can name one that is not in the log, as a correlation id.
-    let mut replies = Replies { names: names.iter().map(|name| hash(name)).collect(), ..Replies::default() };
+    let mut replies = Replies {
+        names: names.iter().map(|name| hash(name)).collect(),
+        ..Replies::default()
+    };
     let sieve = sieve(&names)?;
-    let sieve = sieve.map(|sieve| Ok(sieve.or(Sieve::of(&ANSWERS.map(str::to_owned))?))).transpose()?;
+    let sieve = sieve
+        .map(|sieve| Ok(sieve.or(Sieve::of(&ANSWERS.map(str::to_owned))?)))
+        .transpose()?;
     let take = move |line: Candidate<'_>| {
         if line.part == NAMES && is_named(line.bytes, &names) {
             return LoggedMessage::read(line.bytes).map(|past| Found::Named(past.into()));
         }
-        Some(answered(line.bytes)).filter(|all| !all.is_empty()).map(|all| Found::Reply(all, line.at))
+        Some(answered(line.bytes))
+            .filter(|all| !all.is_empty())
+            .map(|all| Found::Reply(all, line.at))
     };
     for block in find::scan(&room.dir, (START, None), sieve, take)? {
         for line in block?.found {
             match line {
                 Found::Named(past) => replies.add(*past),
-                Found::Reply(answered, at) if answered.iter().any(|one| replies.names.contains(one)) => {
+                Found::Reply(answered, at)
+                    if answered.iter().any(|one| replies.names.contains(one)) =>
+                {
                     replies.read(room, at)?;
                 }
                 Found::Reply(..) => {}
@@ -67,11 +76,16 @@ fn sieve(names: &BTreeSet<String>) -> Result<Option<Sieve>> {
     const ENOUGH: usize = 12;
     let texts = |name: &String| {
         let json = serde_json::to_string(name).unwrap_or_default();
-        let number = name.parse().ok().map(|number: u64| format!("{{\"seq\":{number},"));
+        let number = name
+            .parse()
+            .ok()
+            .map(|number: u64| format!("{{\"seq\":{number},"));
         let long = name.len() > ENOUGH && json.is_ascii() && !json.contains('\\');
         let text = match long {
             true => vec![json[json.len() - ENOUGH - 1..].to_owned()],
-            false => ["id", "thread_id"].map(|field| format!("\"{field}\":{json}")).into(),
+            false => ["id", "thread_id"]
+                .map(|field| format!("\"{field}\":{json}"))
+                .into(),
         };
         text.into_iter().chain(number)
     };
@@ -79,9 +93,13 @@ fn sieve(names: &BTreeSet<String>) -> Result<Option<Sieve>> {
 }
 
 fn is_named(line: &[u8], names: &BTreeSet<String>) -> bool {
-    let Ok(Fields { seq, id, message }) = serde_json::from_slice(line) else { return false };
+    let Ok(Fields { seq, id, message }) = serde_json::from_slice(line) else {
+        return false;
+    };
     let has = |text: Option<Cow<'_, str>>| text.is_some_and(|text| names.contains(&*text));
-    has(id) || names.contains(&seq.to_string()) || has(message.and_then(|message| message.thread_id))
+    has(id)
+        || names.contains(&seq.to_string())
+        || has(message.and_then(|message| message.thread_id))
 }
 
 /// The fields of a line that connect it to other messages.
@@ -162,7 +180,12 @@ pub(super) fn links(room: &Room) -> Result<Vec<Link>> {
         Some((hash(id), answered(line.bytes), line.at))
     };
     let mut all = Vec::new();
-    for block in find::scan(&room.dir, (START, None), Sieve::of(&ANSWERS.map(str::to_owned))?, take)? {
+    for block in find::scan(
+        &room.dir,
+        (START, None),
+        Sieve::of(&ANSWERS.map(str::to_owned))?,
+        take,
+    )? {
         for (id, answered, at) in block?.found {
             all.extend(answered.into_iter().map(|answers| Link { id, answers, at }));
         }
@@ -171,11 +194,19 @@ pub(super) fn links(room: &Room) -> Result<Vec<Link>> {
 }
 
 /// The messages with these ids that are replies, and all that answer them.
-pub(super) fn follow(room: &Room, links: &[Link], ids: &BTreeSet<String>) -> Result<Vec<LoggedMessage>> {
+pub(super) fn follow(
+    room: &Room,
+    links: &[Link],
+    ids: &BTreeSet<String>,
+) -> Result<Vec<LoggedMessage>> {
     let ids: HashSet<u64> = ids.iter().map(|id| hash(id)).collect();
     let mut replies = Replies::default();
     for link in links {
-        if [link.id, link.answers].iter().any(|name| ids.contains(name)) || replies.names.contains(&link.answers) {
+        if [link.id, link.answers]
+            .iter()
+            .any(|name| ids.contains(name))
+            || replies.names.contains(&link.answers)
+        {
             replies.read(room, link.at)?;
         }
     }
@@ -192,7 +223,9 @@ struct Replies {
 impl Replies {
     fn read(&mut self, room: &Room, at: Position) -> Result<()> {
         let line = log::read_one(&room.dir, at)?;
-        line.and_then(|line| LoggedMessage::read(&line.bytes)).into_iter().for_each(|past| self.add(past));
+        line.and_then(|line| LoggedMessage::read(&line.bytes))
+            .into_iter()
+            .for_each(|past| self.add(past));
         Ok(())
     }
 
@@ -200,7 +233,8 @@ impl Replies {
         if self.found.last().is_some_and(|last| last.seq == past.seq) {
             return;
         }
-        self.names.extend([hash(&past.id), hash(&past.seq.to_string())]);
+        self.names
+            .extend([hash(&past.id), hash(&past.seq.to_string())]);
         self.found.push(past);
     }
 }

@@ -28,18 +28,33 @@ pub enum Now {
 }
 
 impl Claimed {
-    pub(super) fn of(change: &Change, (from, id): (&str, &str), claims: &Claims) -> Option<Claimed> {
+    pub(super) fn of(
+        change: &Change,
+        (from, id): (&str, &str),
+        claims: &Claims,
+    ) -> Option<Claimed> {
         let name = claim::name(from, id);
         let owns = |owner: &str, subjects: &[String]| {
-            subjects.iter().all(|text| claims.of(owner).any(|held| held.subject.as_str() == text))
+            subjects
+                .iter()
+                .all(|text| claims.of(owner).any(|held| held.subject.as_str() == text))
         };
         let now = match change {
-            Change::Queue(_) if claims.waiting().iter().any(|one| one.claim == name) => Some(Now::Waiting),
-            Change::Grant(terms) | Change::Queue(terms) if owns(from, &terms.claims) => Some(Now::Owned),
-            Change::Offer { .. } if claims.offered().iter().any(|one| one.offer == name) => Some(Now::Open),
+            Change::Queue(_) if claims.waiting().iter().any(|one| one.claim == name) => {
+                Some(Now::Waiting)
+            }
+            Change::Grant(terms) | Change::Queue(terms) if owns(from, &terms.claims) => {
+                Some(Now::Owned)
+            }
+            Change::Offer { .. } if claims.offered().iter().any(|one| one.offer == name) => {
+                Some(Now::Open)
+            }
             Change::Grant(_) | Change::Queue(_) | Change::Offer { .. } => Some(Now::Ended),
             _ => None,
         };
-        Some(Claimed { what: change.summary()?, now })
+        Some(Claimed {
+            what: change.summary()?,
+            now,
+        })
     }
 }

@@ -150,8 +150,14 @@ pub struct Told {
 pub fn trace(room: &Room, asker: Option<&str>, reference: &str) -> Result<Trace> {
     let state = state::committed(&room.dir)?;
     let viewer = asker.map_or(Ok(Viewer::ALL), |asker| identity::viewer(room, asker))?;
-    let found =
-        lookup::find(&room.dir, Some(&state), &viewer, &[reference.to_owned()], &mut SearchLimiter::default())?.pop();
+    let found = lookup::find(
+        &room.dir,
+        Some(&state),
+        &viewer,
+        &[reference.to_owned()],
+        &mut SearchLimiter::default(),
+    )?
+    .pop();
     let found = found.unwrap_or(Err(Unresolved::Missing));
     let (meant, place) = found.map_err(|unclear| unclear.error(&viewer, reference))?;
     let mut tracing = Tracing::new(room, &meant, place);
@@ -176,9 +182,25 @@ struct Tracing<'a> {
 
 impl<'a> Tracing<'a> {
     fn new(room: &'a Room, meant: &'a LoggedMessage, place: Position) -> Tracing<'a> {
-        let (steps, wakes, answers, told) = (BTreeMap::new(), BTreeMap::new(), Vec::new(), Vec::new());
-        let now = meant.recipients.iter().map(|agent| (agent.clone(), agent.clone())).collect();
-        Tracing { room, meant, place, record: None, steps, wakes, now, settled: None, answers, told }
+        let (steps, wakes, answers, told) =
+            (BTreeMap::new(), BTreeMap::new(), Vec::new(), Vec::new());
+        let now = meant
+            .recipients
+            .iter()
+            .map(|agent| (agent.clone(), agent.clone()))
+            .collect();
+        Tracing {
+            room,
+            meant,
+            place,
+            record: None,
+            steps,
+            wakes,
+            now,
+            settled: None,
+            answers,
+            told,
+        }
     }
 
     /// Reads the log from the message on. Only lines that may concern it are parsed.
@@ -196,7 +218,9 @@ impl<'a> Tracing<'a> {
             if !concerns.is_match(&line.bytes) {
                 continue;
             }
-            let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { continue };
+            let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else {
+                continue;
+            };
             if record.seq == self.meant.seq {
                 self.record = Some(record);
             } else {
@@ -209,8 +233,16 @@ impl<'a> Tracing<'a> {
     fn take(&mut self, record: Record) {
         self.advance(&record.receipts, &record.at, None, None);
         self.advance_far(&record);
-        for waking in record.wakes.iter().filter(|waking| waking.seqs.contains(&self.meant.seq)) {
-            let step = WakeRecord { step: waking.step, at: record.at.clone(), why: waking.why.clone() };
+        for waking in record
+            .wakes
+            .iter()
+            .filter(|waking| waking.seqs.contains(&self.meant.seq))
+        {
+            let step = WakeRecord {
+                step: waking.step,
+                at: record.at.clone(),
+                why: waking.why.clone(),
+            };
             for agent in self.called(&waking.agent) {
                 self.wakes.entry(agent).or_default().push(step.clone());
             }
@@ -219,13 +251,23 @@ impl<'a> Tracing<'a> {
         if let Some(Change::Rename { of, to, twice }) = &record.ownership {
             self.rename(of, to, twice);
         }
-        if self.settled.is_none() && record.settled.iter().any(|(from, to)| (from..=to).contains(&&self.meant.seq)) {
+        if self.settled.is_none()
+            && record
+                .settled
+                .iter()
+                .any(|(from, to)| (from..=to).contains(&&self.meant.seq))
+        {
             self.settled = Some(record.at.clone());
         }
         match record.event {
             Event::Accepted => {
                 if let Some(Act::Ack(receipts)) = &record.act {
-                    self.advance(receipts, &record.at, record.from.as_deref(), text(&record, "body"));
+                    self.advance(
+                        receipts,
+                        &record.at,
+                        record.from.as_deref(),
+                        text(&record, "body"),
+                    );
                 } else if self.is_answered_by(&record) {
                     let from = record.from.as_deref().unwrap_or_default().to_owned();
                     let id = record.id.clone().unwrap_or_default();
@@ -233,7 +275,13 @@ impl<'a> Tracing<'a> {
                         Some(decision::Step::Decide { option, .. }) => Some(option),
                         _ => None,
                     };
-                    self.answers.push(Answer { seq: record.seq, id, from, at: record.at, option });
+                    self.answers.push(Answer {
+                        seq: record.seq,
+                        id,
+                        from,
+                        at: record.at,
+                        option,
+                    });
                 }
             }
             Event::Notice => self.add_notice(&record),
@@ -242,13 +290,25 @@ impl<'a> Tracing<'a> {
     }
 
     fn advance(&mut self, receipts: &[Receipt], at: &str, by: Option<&str>, note: Option<String>) {
-        for receipt in receipts.iter().filter(|receipt| receipt.seqs.contains(&self.meant.seq)) {
+        for receipt in receipts
+            .iter()
+            .filter(|receipt| receipt.seqs.contains(&self.meant.seq))
+        {
             for agent in self.called(&receipt.agent) {
                 let (at, by) = (Some(at.to_owned()), by.map(str::to_owned));
                 let replaced = receipt.by.map(|seq| format!("replaced by #{seq}"));
-                let note: Vec<&str> = replaced.as_deref().into_iter().chain(note.as_deref()).collect();
+                let note: Vec<&str> = replaced
+                    .as_deref()
+                    .into_iter()
+                    .chain(note.as_deref())
+                    .collect();
                 let note = (!note.is_empty()).then(|| note.join(": "));
-                let step = Step { status: receipt.status, at, by, note };
+                let step = Step {
+                    status: receipt.status,
+                    at,
+                    by,
+                    note,
+                };
                 self.steps.entry(agent).or_default().push(step);
             }
         }
@@ -256,27 +316,52 @@ impl<'a> Tracing<'a> {
 
     /// The recipients that have this name now.
     fn called(&self, agent: &Arc<str>) -> Vec<Arc<str>> {
-        self.now.iter().filter(|(_, now)| *now == agent).map(|(recipient, _)| recipient.clone()).collect()
+        self.now
+            .iter()
+            .filter(|(_, now)| *now == agent)
+            .map(|(recipient, _)| recipient.clone())
+            .collect()
     }
 
     /// What another room says about its recipients of the message.
     fn advance_far(&mut self, record: &Record) {
-        let Some(arrived) = &record.arrived else { return };
-        for receipt in arrived.receipts.iter().filter(|receipt| receipt.seqs.contains(&self.meant.seq)) {
+        let Some(arrived) = &record.arrived else {
+            return;
+        };
+        for receipt in arrived
+            .receipts
+            .iter()
+            .filter(|receipt| receipt.seqs.contains(&self.meant.seq))
+        {
             let (at, by) = (Some(record.at.clone()), Some(arrived.link.to_string()));
-            let step = Step { status: receipt.status, at, by, note: None };
-            self.steps.entry(far(&arrived.link, &receipt.agent).into()).or_default().push(step);
+            let step = Step {
+                status: receipt.status,
+                at,
+                by,
+                note: None,
+            };
+            self.steps
+                .entry(far(&arrived.link, &receipt.agent).into())
+                .or_default()
+                .push(step);
         }
     }
 
     /// The recipients in this room, and those in other rooms: each address, and each agent of which its room told.
     fn recipients(&self, record: &Record, state: &State) -> Vec<Recipient> {
-        let mut recipients: Vec<Recipient> =
-            record.recipients().map(|(agent, via)| self.recipient(record, agent, via, state)).collect();
-        let is_new =
-            |agent: &&Arc<str>| tag_of(agent).is_some() && record.recipients().all(|(known, _)| *known != **agent);
+        let mut recipients: Vec<Recipient> = record
+            .recipients()
+            .map(|(agent, via)| self.recipient(record, agent, via, state))
+            .collect();
+        let is_new = |agent: &&Arc<str>| {
+            tag_of(agent).is_some() && record.recipients().all(|(known, _)| *known != **agent)
+        };
         let heard: Vec<&Arc<str>> = self.steps.keys().filter(is_new).collect();
-        recipients.extend(heard.into_iter().map(|agent| self.recipient(record, agent, Via::Link.as_str(), state)));
+        recipients.extend(
+            heard
+                .into_iter()
+                .map(|agent| self.recipient(record, agent, Via::Link.as_str(), state)),
+        );
         recipients
     }
 
@@ -284,15 +369,20 @@ impl<'a> Tracing<'a> {
         let LoggedMessage { seq, from, id, .. } = self.meant;
         let reply = text(record, "in_reply_to");
         let reference = reply.as_deref().and_then(Reference::parse);
-        let by_name = || reference.is_some_and(|one| one.fit(from, id, Some(*seq)) == Some(Fit::Whole));
+        let by_name =
+            || reference.is_some_and(|one| one.fit(from, id, Some(*seq)) == Some(Fit::Whole));
         let is_between = record.recipients().any(|(to, _)| to == from);
         record.answers == Some(*seq) || (is_between && by_name())
     }
 
     fn add_notice(&mut self, record: &Record) {
-        let about = record.about.as_deref().and_then(|about| about.split_once(' '));
+        let about = record
+            .about
+            .as_deref()
+            .and_then(|about| about.split_once(' '));
         let Some((what, seq)) = about else { return };
-        if seq.parse() == Ok(self.meant.seq) && [EXPIRED, OVERDUE, OVERDUE_AT_LAST].contains(&what) {
+        if seq.parse() == Ok(self.meant.seq) && [EXPIRED, OVERDUE, OVERDUE_AT_LAST].contains(&what)
+        {
             let what = if what == EXPIRED { EXPIRED } else { OVERDUE };
             let told = record.recipients().map(|(agent, _)| Told {
                 agent: agent.to_string(),
@@ -315,10 +405,9 @@ impl<'a> Tracing<'a> {
             from: self.meant.from.to_string(),
             kind: text(&record, "type").unwrap_or_else(|| "message".into()),
             subject: text(&record, "subject"),
-            claim: record
-                .ownership
-                .as_ref()
-                .and_then(|change| Claimed::of(change, (&self.meant.from, &self.meant.id), &state.claims)),
+            claim: record.ownership.as_ref().and_then(|change| {
+                Claimed::of(change, (&self.meant.from, &self.meant.id), &state.claims)
+            }),
             sent: self.original(&record),
             recipients,
             accepted_at: record.at,
@@ -328,7 +417,12 @@ impl<'a> Tracing<'a> {
     }
 
     fn recipient(&self, record: &Record, agent: &str, via: &str, state: &State) -> Recipient {
-        let mut statuses = vec![Step { status: Status::Accepted, at: Some(record.at.clone()), by: None, note: None }];
+        let mut statuses = vec![Step {
+            status: Status::Accepted,
+            at: Some(record.at.clone()),
+            by: None,
+            note: None,
+        }];
         let later = self.steps.get(agent).map(Vec::as_slice).unwrap_or_default();
         statuses.extend(self.delivery(record, agent, state, !later.is_empty()));
         let next = later.iter().find_map(|step| step.at.as_deref());
@@ -342,21 +436,44 @@ impl<'a> Tracing<'a> {
             note: step.note.clone(),
         };
         statuses.extend(later.iter().map(step));
-        let status =
-            statuses.iter().map(|step| step.status).max_by_key(|status| status.rank()).unwrap_or(Status::Accepted);
+        let status = statuses
+            .iter()
+            .map(|step| step.status)
+            .max_by_key(|status| status.rank())
+            .unwrap_or(Status::Accepted);
         let wakes = self.wakes.get(agent).cloned().unwrap_or_default();
-        let now = self.now.get(agent).filter(|now| ***now != *agent).map(|now| now.to_string());
-        Recipient { agent: agent.to_owned(), now, via: via.to_owned(), status, statuses, wakes }
+        let now = self
+            .now
+            .get(agent)
+            .filter(|now| ***now != *agent)
+            .map(|now| now.to_string());
+        Recipient {
+            agent: agent.to_owned(),
+            now,
+            via: via.to_owned(),
+            status,
+            statuses,
+            wakes,
+        }
     }
 
     /// A committed copy that is no longer staged was delivered.
-    fn delivery(&self, record: &Record, agent: &str, state: &State, has_receipts: bool) -> Option<Step> {
+    fn delivery(
+        &self,
+        record: &Record,
+        agent: &str,
+        state: &State,
+        has_receipts: bool,
+    ) -> Option<Step> {
         if tag_of(agent).is_some() {
             return None;
         }
         let open = state.open.get(&record.seq);
         let now = self.now.get(agent).map_or(agent, |now| &**now);
-        let staged = open.and_then(|open| open.deliveries().find(|delivery| [agent, now].contains(&&*delivery.agent)));
+        let staged = open.and_then(|open| {
+            open.deliveries()
+                .find(|delivery| [agent, now].contains(&&*delivery.agent))
+        });
         let is_staged = match staged {
             Some(delivery) => self.look(layout::STAGE, &delivery.staged).is_some(),
             None => false,
@@ -364,17 +481,33 @@ impl<'a> Tracing<'a> {
         if is_staged && !has_receipts {
             return None;
         }
-        let came = self.look(layout::inbox(now), &self.file_name(record)).map(|meta| (meta.changed / 1000) as i64);
-        let at = came.map(|micros| Stamp::from_micros(micros).to_string()).or_else(|| self.settled.clone());
-        Some(Step { status: Status::Delivered, at, by: None, note: None })
+        let came = self
+            .look(layout::inbox(now), &self.file_name(record))
+            .map(|meta| (meta.changed / 1000) as i64);
+        let at = came
+            .map(|micros| Stamp::from_micros(micros).to_string())
+            .or_else(|| self.settled.clone());
+        Some(Step {
+            status: Status::Delivered,
+            at,
+            by: None,
+            note: None,
+        })
     }
 
     /// The marker of an announcement, which exists as long as the copy is unread.
     fn marker(&self, record: &Record, agent: &str) -> Option<Step> {
-        let marker =
-            self.look(layout::announced(self.now.get(agent).map_or(agent, |now| &**now)), &self.file_name(record));
+        let marker = self.look(
+            layout::announced(self.now.get(agent).map_or(agent, |now| &**now)),
+            &self.file_name(record),
+        );
         let at = marker.map(|meta| Stamp::from_micros((meta.modified / 1000) as i64).to_string());
-        at.map(|at| Step { status: Status::Announced, at: Some(at), by: None, note: None })
+        at.map(|at| Step {
+            status: Status::Announced,
+            at: Some(at),
+            by: None,
+            note: None,
+        })
     }
 
     fn file_name(&self, record: &Record) -> String {
@@ -383,7 +516,10 @@ impl<'a> Tracing<'a> {
 
     fn original(&self, record: &Record) -> Option<PathBuf> {
         let claim = record.claim.as_deref().and_then(layout::read_claim)?;
-        let (sent, name) = (layout::sent(claim.agent), layout::retired(record.seq, claim.original));
+        let (sent, name) = (
+            layout::sent(claim.agent),
+            layout::retired(record.seq, claim.original),
+        );
         self.look(&sent, &name).map(|_| sent.join(name))
     }
 

@@ -7,7 +7,10 @@ use super::Step;
 pub(super) fn in_order(steps: &mut [Step], next: Option<&str>) {
     let mut before = String::new();
     for at in steps.iter_mut().filter_map(|step| step.at.as_mut()) {
-        *at = next.map_or(at.as_str(), |next| at.as_str().min(next)).max(&before).to_owned();
+        *at = next
+            .map_or(at.as_str(), |next| at.as_str().min(next))
+            .max(&before)
+            .to_owned();
         before.clone_from(at);
     }
 }

@@ -8,14 +8,24 @@ impl Tracing<'_> {
     /// so its steps count for both copies.
     pub(super) fn rename(&mut self, of: &Arc<str>, to: &Arc<str>, twice: &[u64]) {
         if twice.contains(&self.meant.seq) {
-            let own = self.called(to).into_iter().find_map(|recipient| self.steps.get(&recipient)).cloned();
+            let own = self
+                .called(to)
+                .into_iter()
+                .find_map(|recipient| self.steps.get(&recipient))
+                .cloned();
             for recipient in self.called(of) {
                 let steps = self.steps.entry(recipient).or_default();
-                let new = own.iter().flatten().filter(|step| !steps.iter().any(|known| known.status == step.status));
+                let new = own
+                    .iter()
+                    .flatten()
+                    .filter(|step| !steps.iter().any(|known| known.status == step.status));
                 let new: Vec<Step> = new.cloned().collect();
                 steps.extend(new);
             }
         }
-        self.now.values_mut().filter(|now| *now == of).for_each(|now| *now = to.clone());
+        self.now
+            .values_mut()
+            .filter(|now| *now == of)
+            .for_each(|now| *now = to.clone());
     }
 }

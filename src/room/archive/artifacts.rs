@@ -40,11 +40,17 @@ pub fn artifacts(
     while let Some((dir, path)) = directories.pop() {
         for entry in dir.list()? {
             // A name that is not UTF-8 cannot come from `share`. A draft belongs to a running `share`.
-            let Ok(name) = entry?.name.into_string() else { continue };
-            let Some(meta) = dir.stat(&name)?.filter(|_| !name.starts_with('.')) else { continue };
+            let Ok(name) = entry?.name.into_string() else {
+                continue;
+            };
+            let Some(meta) = dir.stat(&name)?.filter(|_| !name.starts_with('.')) else {
+                continue;
+            };
             let below = layout::below(&path, name.as_ref());
             match meta.kind {
-                FileType::Directory => directories.extend(dir.sub(&name).ok().map(|dir| (dir, below))),
+                FileType::Directory => {
+                    directories.extend(dir.sub(&name).ok().map(|dir| (dir, below)))
+                }
                 FileType::RegularFile if is_due(&name, &meta, bound) => {
                     if let Some(found) = look(&dir, name, meta, below, is_shared)? {
                         take(found)?;
@@ -69,7 +75,12 @@ fn look(
     below: PathBuf,
     is_shared: &mut dyn FnMut(&Path, &Hash) -> Result<bool>,
 ) -> Result<Option<Result<Artifact, Left>>> {
-    let left = |why: &str| Ok(Some(Err(Left { path: below.clone(), why: why.into() })));
+    let left = |why: &str| {
+        Ok(Some(Err(Left {
+            path: below.clone(),
+            why: why.into(),
+        })))
+    };
     let file = match dir.look(&name) {
         Ok(file) => file,
         Err(e) => return left(&e.to_string()),
@@ -89,7 +100,13 @@ fn look(
         _ if !fits => left("its name is too long to append .zst"),
         (false, _) => left("permission denied to remove files from its directory"),
         (true, ReadLease::Writer) => left("another program has it open for writing"),
-        (true, _) => Ok(Some(Ok(Artifact { dir: dir.clone(), name, file, meta, below }))),
+        (true, _) => Ok(Some(Ok(Artifact {
+            dir: dir.clone(),
+            name,
+            file,
+            meta,
+            below,
+        }))),
     }
 }
 
@@ -97,7 +114,8 @@ fn look(
 /// incomplete.
 fn is_text(mut file: &File) -> std::io::Result<bool> {
     let mut beginning = Vec::new();
-    file.take(limits::ARTIFACT_BYTES).read_to_end(&mut beginning)?;
+    file.take(limits::ARTIFACT_BYTES)
+        .read_to_end(&mut beginning)?;
     file.rewind()?;
     let is_whole = match std::str::from_utf8(&beginning) {
         Ok(_) => true,
@@ -108,17 +126,33 @@ fn is_text(mut file: &File) -> std::io::Result<bool> {
 
 impl Archive {
     /// Compresses a large text file, and removes the original if it has not changed.
-    pub fn artifact(&mut self, artifact: &Artifact, progress: &mut dyn FnMut(u64)) -> Result<Packed> {
-        let Artifact { dir, name, file, meta, below } = artifact;
+    pub fn artifact(
+        &mut self,
+        artifact: &Artifact,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Packed> {
+        let Artifact {
+            dir,
+            name,
+            file,
+            meta,
+            below,
+        } = artifact;
         let compressed = layout::compressed(name);
-        let left =
-            |why: &str| Packed { left: vec![Left { path: below.clone(), why: why.into() }], ..Packed::default() };
+        let left = |why: &str| Packed {
+            left: vec![Left {
+                path: below.clone(),
+                why: why.into(),
+            }],
+            ..Packed::default()
+        };
         let weight = match dir.stat(&compressed)? {
             // A killed run compressed the file before it could remove the original, or the compressed file is a user's
             // own.
             Some(_) => {
                 let weight = hash_stream(file).doing_in("read", dir.path(), name)?;
-                if !pack::weigh_packed(dir.look(&compressed)?, &dir.at(&compressed)).is_ok_and(|there| there == weight)
+                if !pack::weigh_packed(dir.look(&compressed)?, &dir.at(&compressed))
+                    .is_ok_and(|there| there == weight)
                 {
                     return Ok(left("another file already has its name with .zst appended"));
                 }
@@ -149,18 +183,32 @@ impl Archive {
         };
         let packed_bytes = dir.stat(&compressed)?.map_or(0, |meta| meta.size);
         if !dir.remove_if_same(name, meta)? {
-            return Ok(left("it changed during compression; the next run compares both files"));
+            return Ok(left(
+                "it changed during compression; the next run compares both files",
+            ));
         }
         self.barrier.dir(dir);
         self.barrier.pass()?;
         let path = Some(below.with_file_name(compressed));
-        Ok(Packed { path, files: 1, bytes: weight.1, packed_bytes, left: Vec::new() })
+        Ok(Packed {
+            path,
+            files: 1,
+            bytes: weight.1,
+            packed_bytes,
+            left: Vec::new(),
+        })
     }
 }
 
 /// The size that a large text file would have when compressed.
 pub fn weigh_artifact(artifact: &Artifact, progress: &mut dyn FnMut(u64)) -> Result<Packed> {
     let path: &Path = &artifact.below;
-    let (scales, (_, bytes)) = pack::pack_stream(&artifact.file, (ByteCounter::default(), path), progress)?;
-    Ok(Packed { files: 1, bytes, packed_bytes: scales.0, ..Packed::default() })
+    let (scales, (_, bytes)) =
+        pack::pack_stream(&artifact.file, (ByteCounter::default(), path), progress)?;
+    Ok(Packed {
+        files: 1,
+        bytes,
+        packed_bytes: scales.0,
+        ..Packed::default()
+    })
 }

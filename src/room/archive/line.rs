@@ -58,7 +58,9 @@ impl Entry {
     /// The original path of the file.
     pub(super) fn path(&self) -> Option<PathBuf> {
         match &self.path_base64 {
-            Some(raw) => Some(std::ffi::OsString::from_vec(BASE64.decode(raw.as_bytes()).ok()?).into()),
+            Some(raw) => {
+                Some(std::ffi::OsString::from_vec(BASE64.decode(raw.as_bytes()).ok()?).into())
+            }
             None => Some(OsStr::new(&self.path).into()),
         }
     }
@@ -79,9 +81,14 @@ mod tests {
 
     #[test]
     fn a_file_comes_back_byte_for_byte() {
-        let odd = PathBuf::from(std::ffi::OsString::from_vec(b"sent/alice/7~\xff\n.json".to_vec()));
+        let odd = PathBuf::from(std::ffi::OsString::from_vec(
+            b"sent/alice/7~\xff\n.json".to_vec(),
+        ));
         for (path, bytes) in [
-            (Path::new("sent/alice/7~x.json"), "{\"body\": \"käse 🧀\u{2028}\r\n\"}".as_bytes()),
+            (
+                Path::new("sent/alice/7~x.json"),
+                "{\"body\": \"käse 🧀\u{2028}\r\n\"}".as_bytes(),
+            ),
             (&odd, b"\xfe\x00\xff".as_slice()),
             (Path::new("rejected/alice/8~empty.json"), b""),
         ] {

@@ -60,7 +60,13 @@ impl Archive {
         let lock = room.lock_archive()?;
         let barrier = Barrier::new(durability, room.dir.clone());
         let power = durability == Durability::Power;
-        let mut archive = Archive { room: room.dir.clone(), power, barrier, lock, last: Stamp::default() };
+        let mut archive = Archive {
+            room: room.dir.clone(),
+            power,
+            barrier,
+            lock,
+            last: Stamp::default(),
+        };
         archive.remove_drafts()?;
         let finished = archive.finish()?;
         Ok((archive, finished))
@@ -76,20 +82,36 @@ impl Archive {
         self.barrier.file(logs.look(&name)?, || logs.at(&name));
         self.barrier.dir(&logs);
         self.barrier.pass()?;
-        let (name, draft) = (Path::new(layout::CHECKPOINT), Path::new(layout::CHECKPOINT_DRAFT));
+        let (name, draft) = (
+            Path::new(layout::CHECKPOINT),
+            Path::new(layout::CHECKPOINT_DRAFT),
+        );
         self.room.replace_by(name, draft, &state.checkpoint())
     }
 
     /// Packs files of one kind and month, and then removes the sources that have not changed.
-    pub fn files(&mut self, kind: Kind, sources: &[&Source], progress: &mut dyn FnMut(u64)) -> Result<Packed> {
-        let Some(first) = sources.first() else { return Ok(Packed::default()) };
-        let month = self.room.make_with(layout::archive(&first.month), &mut self.barrier)?;
+    pub fn files(
+        &mut self,
+        kind: Kind,
+        sources: &[&Source],
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Packed> {
+        let Some(first) = sources.first() else {
+            return Ok(Packed::default());
+        };
+        let month = self
+            .room
+            .make_with(layout::archive(&first.month), &mut self.barrier)?;
         let name = self.name(kind, &month)?;
         let draft = Draft::new(&month, &layout::draft(&name))?;
         let path = draft.path();
-        let (draft, members) = pack::pack_files(&self.room, kind, sources, (draft, &path), progress)?;
+        let (draft, members) =
+            pack::pack_files(&self.room, kind, sources, (draft, &path), progress)?;
         if members.files.is_empty() {
-            return Ok(Packed { left: members.left, ..Packed::default() });
+            return Ok(Packed {
+                left: members.left,
+                ..Packed::default()
+            });
         }
         self.make_durable(&draft)?;
         pack::check_files(draft.look()?, &path, kind, &members)?;
@@ -115,7 +137,10 @@ impl Archive {
             };
             if !dir.remove_if_same(&member.name, &member.meta)? {
                 let why = "it changed while it was packed; the next run packs it".into();
-                packed.left.push(Left { path: layout::below(&directory, &member.name), why });
+                packed.left.push(Left {
+                    path: layout::below(&directory, &member.name),
+                    why,
+                });
             }
             self.barrier.dir(&dir);
             dirs = Some((directory, dir));
@@ -136,7 +161,12 @@ impl Archive {
     }
 
     /// Packs a complete log segment, which no longer changes, and removes it from `log/`.
-    pub fn segment(&mut self, number: u32, month: &str, progress: &mut dyn FnMut(u64)) -> Result<Packed> {
+    pub fn segment(
+        &mut self,
+        number: u32,
+        month: &str,
+        progress: &mut dyn FnMut(u64),
+    ) -> Result<Packed> {
         let logs = self.room.sub(layout::LOG)?;
         let live = layout::segment(number);
         let file = logs.look(&live)?;
@@ -152,7 +182,9 @@ impl Archive {
                 (below, weight, size)
             }
             None => {
-                let dir = self.room.make_with(layout::archive(month), &mut self.barrier)?;
+                let dir = self
+                    .room
+                    .make_with(layout::archive(month), &mut self.barrier)?;
                 let name = layout::archived_segment(number);
                 let draft = Draft::new(&dir, &layout::draft(&name))?;
                 let path = draft.path();
@@ -170,11 +202,20 @@ impl Archive {
         };
         let left = match logs.remove_if_same(&live, &meta)? {
             true => Vec::new(),
-            false => vec![Left { path: layout::live_segment(number), why: "it changed while it was packed".into() }],
+            false => vec![Left {
+                path: layout::live_segment(number),
+                why: "it changed while it was packed".into(),
+            }],
         };
         self.barrier.dir(&logs);
         self.barrier.pass()?;
-        Ok(Packed { path: Some(below), files: 1, bytes: weight.1, packed_bytes, left })
+        Ok(Packed {
+            path: Some(below),
+            files: 1,
+            bytes: weight.1,
+            packed_bytes,
+            left,
+        })
     }
 
     fn make_name_durable(&mut self, below: &Path) -> Result<()> {
@@ -187,7 +228,9 @@ impl Archive {
     /// Checks that the archived segment has the same content as the segment in `log/`.
     fn compare(&self, below: &Path, weight: (Hash, u64), live: &Path) -> Result<()> {
         let (directory, name) = layout::split(below).unwrap_or((Path::new(""), below.as_os_str()));
-        if pack::weigh_packed(self.room.sub(directory)?.look(name)?, &self.room.at(below))? == weight {
+        if pack::weigh_packed(self.room.sub(directory)?.look(name)?, &self.room.at(below))?
+            == weight
+        {
             return Ok(());
         }
         Err(Error::State {
@@ -200,7 +243,11 @@ impl Archive {
     }
 
     fn make_durable(&self, draft: &Draft) -> Result<()> {
-        if self.power && failpoint::on(Failpoint::ArchiveSync) { draft.sync() } else { Ok(()) }
+        if self.power && failpoint::on(Failpoint::ArchiveSync) {
+            draft.sync()
+        } else {
+            Ok(())
+        }
     }
 
     /// Durably notes the pack whose sources will be removed next. A partial note names no pack, and then no source was
@@ -212,15 +259,21 @@ impl Archive {
         if !failpoint::on(Failpoint::ArchiveNote) {
             return Ok(());
         }
-        self.lock.rewind().and_then(|()| self.lock.write_all(text.as_bytes())).doing("write", &path)?;
-        self.barrier.file(self.lock.try_clone().doing("open", &path)?, || path);
+        self.lock
+            .rewind()
+            .and_then(|()| self.lock.write_all(text.as_bytes()))
+            .doing("write", &path)?;
+        self.barrier
+            .file(self.lock.try_clone().doing("open", &path)?, || path);
         // If a power cut moves an original back to the picked-up files, recovery would retire it again.
         self.barrier.dir(&self.room.sub(layout::CLAIM)?);
         self.barrier.pass()
     }
 
     fn forget(&mut self) -> Result<()> {
-        self.lock.set_len(0).doing_in("write", self.room.path(), layout::ARCHIVE_LOCK)
+        self.lock
+            .set_len(0)
+            .doing_in("write", self.room.path(), layout::ARCHIVE_LOCK)
     }
 
     fn remove_drafts(&mut self) -> Result<()> {
@@ -230,8 +283,12 @@ impl Archive {
             archive => archive?,
         };
         for entry in archive.list()? {
-            let Ok(month) = entry?.name.into_string() else { continue };
-            let Ok(dir) = archive.sub(&month) else { continue };
+            let Ok(month) = entry?.name.into_string() else {
+                continue;
+            };
+            let Ok(dir) = archive.sub(&month) else {
+                continue;
+            };
             for entry in dir.list()? {
                 let name = entry?.name;
                 if name.to_str().is_some_and(layout::is_draft) {
@@ -249,7 +306,10 @@ impl Archive {
     fn finish(&mut self) -> Result<u64> {
         let mut text = Vec::new();
         let path = self.room.at(layout::ARCHIVE_LOCK);
-        self.lock.rewind().and_then(|()| (&*self.lock).take(1024).read_to_end(&mut text)).doing("read", &path)?;
+        self.lock
+            .rewind()
+            .and_then(|()| (&*self.lock).take(1024).read_to_end(&mut text))
+            .doing("read", &path)?;
         let text = String::from_utf8_lossy(&text);
         let mut removed = 0;
         if let Some((month, name)) = text.strip_suffix('\n').and_then(layout::read_pack)
@@ -258,10 +318,14 @@ impl Archive {
             self.make_name_durable(&layout::archived(month, name))?;
             let room = self.room.clone();
             let barrier = &mut self.barrier;
-            pack::each_entry(pack, &room.at(layout::archived(month, name)), &mut |entry| {
-                removed += u64::from(remove_packed(&room, entry, barrier)?);
-                Ok(())
-            })?;
+            pack::each_entry(
+                pack,
+                &room.at(layout::archived(month, name)),
+                &mut |entry| {
+                    removed += u64::from(remove_packed(&room, entry, barrier)?);
+                    Ok(())
+                },
+            )?;
             self.barrier.pass()?;
         }
         if !text.is_empty() {
@@ -280,15 +344,23 @@ impl Archive {
 
 /// Removes the source of an entry, if it still has the same content.
 fn remove_packed(room: &Dir, entry: line::Entry, barrier: &mut Barrier) -> Result<bool> {
-    let Some(path) = entry.path() else { return Ok(false) };
+    let Some(path) = entry.path() else {
+        return Ok(false);
+    };
     let split = layout::split(&path).filter(|(directory, _)| Kind::of(directory).is_some());
-    let Some((directory, name)) = split else { return Ok(false) };
-    let Some(bytes) = entry.into_bytes() else { return Ok(false) };
+    let Some((directory, name)) = split else {
+        return Ok(false);
+    };
+    let Some(bytes) = entry.into_bytes() else {
+        return Ok(false);
+    };
     let dir = match room.sub(directory) {
         Ok(dir) => dir,
         Err(_) => return Ok(false),
     };
-    let Some(meta) = dir.stat(name)? else { return Ok(false) };
+    let Some(meta) = dir.stat(name)? else {
+        return Ok(false);
+    };
     if meta.kind != FileType::RegularFile || meta.size != bytes.len() as u64 {
         return Ok(false);
     }
@@ -301,16 +373,42 @@ fn remove_packed(room: &Dir, entry: line::Entry, barrier: &mut Barrier) -> Resul
 }
 
 /// The size that a pack of these files would have.
-pub fn weigh_files(room: &Dir, kind: Kind, sources: &[&Source], progress: &mut dyn FnMut(u64)) -> Result<Packed> {
+pub fn weigh_files(
+    room: &Dir,
+    kind: Kind,
+    sources: &[&Source],
+    progress: &mut dyn FnMut(u64),
+) -> Result<Packed> {
     let path = room.at(layout::ARCHIVE);
-    let (scales, members) = pack::pack_files(room, kind, sources, (ByteCounter::default(), &path), progress)?;
+    let (scales, members) = pack::pack_files(
+        room,
+        kind,
+        sources,
+        (ByteCounter::default(), &path),
+        progress,
+    )?;
     let files = members.files.len() as u64;
-    Ok(Packed { path: None, files, bytes: members.bytes, packed_bytes: scales.0, left: members.left })
+    Ok(Packed {
+        path: None,
+        files,
+        bytes: members.bytes,
+        packed_bytes: scales.0,
+        left: members.left,
+    })
 }
 
 /// The size that a segment would have in the archive.
 pub fn weigh_segment(room: &Dir, number: u32, progress: &mut dyn FnMut(u64)) -> Result<Packed> {
     let file = room.sub(layout::LOG)?.look(layout::segment(number))?;
-    let (scales, (_, bytes)) = pack::pack_stream(&file, (ByteCounter::default(), &room.at(layout::ARCHIVE)), progress)?;
-    Ok(Packed { files: 1, bytes, packed_bytes: scales.0, ..Packed::default() })
+    let (scales, (_, bytes)) = pack::pack_stream(
+        &file,
+        (ByteCounter::default(), &room.at(layout::ARCHIVE)),
+        progress,
+    )?;
+    Ok(Packed {
+        files: 1,
+        bytes,
+        packed_bytes: scales.0,
+        ..Packed::default()
+    })
 }

@@ -70,7 +70,10 @@ pub(super) fn pack_files<W: Write>(
             None => match room.sub(&directory) {
                 Ok(dir) => dir,
                 Err(e) => {
-                    members.left.push(Left { path: layout::below(&directory, &source.name), why: e.to_string() });
+                    members.left.push(Left {
+                        path: layout::below(&directory, &source.name),
+                        why: e.to_string(),
+                    });
                     continue;
                 }
             },
@@ -80,12 +83,24 @@ pub(super) fn pack_files<W: Write>(
                 let digest = hash(&bytes);
                 members.bytes += meta.size;
                 progress(meta.size);
-                let entry = Entry::new(&layout::below(&directory, &source.name), stamp(meta.modified), bytes);
+                let entry = Entry::new(
+                    &layout::below(&directory, &source.name),
+                    stamp(meta.modified),
+                    bytes,
+                );
                 packer.write_all(&entry.line()).doing("write", path)?;
-                members.files.push(Member { agent: source.agent.clone(), name: source.name.clone(), meta, digest });
+                members.files.push(Member {
+                    agent: source.agent.clone(),
+                    name: source.name.clone(),
+                    meta,
+                    digest,
+                });
             }
             Ok(None) => {}
-            Err(why) => members.left.push(Left { path: layout::below(&directory, &source.name), why }),
+            Err(why) => members.left.push(Left {
+                path: layout::below(&directory, &source.name),
+                why,
+            }),
         }
         open = Some((source.agent.clone(), dir));
     }
@@ -104,14 +119,20 @@ fn read(dir: &Dir, source: &Source) -> Result<Option<(Meta, Vec<u8>)>, String> {
         return Err("it is not a regular file".into());
     }
     if meta.size > limits::PACK_FILE_BYTES {
-        return Err(format!("it has {} bytes, more than a pack allows for one file", meta.size));
+        return Err(format!(
+            "it has {} bytes, more than a pack allows for one file",
+            meta.size
+        ));
     }
     let busy = || "a program is writing it; the next run packs it".to_owned();
     if lease(&file) == ReadLease::Writer {
         return Err(busy());
     }
     let mut bytes = Vec::with_capacity(meta.size as usize + 1);
-    (&file).take(meta.size + 1).read_to_end(&mut bytes).map_err(|e| e.to_string())?;
+    (&file)
+        .take(meta.size + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|e| e.to_string())?;
     if look()? != meta || bytes.len() as u64 != meta.size {
         return Err(busy());
     }
@@ -119,14 +140,30 @@ fn read(dir: &Dir, source: &Source) -> Result<Option<(Meta, Vec<u8>)>, String> {
 }
 
 /// Reads a pack back, and compares each line with its source.
-pub(super) fn check_files(pack: impl Read, path: &Path, kind: Kind, members: &Members) -> Result<()> {
+pub(super) fn check_files(
+    pack: impl Read,
+    path: &Path,
+    kind: Kind,
+    members: &Members,
+) -> Result<()> {
     let mut wanted = members.files.iter();
     each_entry(pack, path, &mut |entry| {
-        let member = wanted.next().ok_or_else(|| wrong(path, "it has too many lines"))?;
+        let member = wanted
+            .next()
+            .ok_or_else(|| wrong(path, "it has too many lines"))?;
         let there = layout::below(&kind.directory(&member.agent), &member.name);
         let is_it = entry.path().as_ref() == Some(&there)
-            && entry.into_bytes().is_some_and(|bytes| hash(&bytes) == member.digest);
-        if is_it { Ok(()) } else { Err(wrong(path, &format!("its content differs from {}", there.display()))) }
+            && entry
+                .into_bytes()
+                .is_some_and(|bytes| hash(&bytes) == member.digest);
+        if is_it {
+            Ok(())
+        } else {
+            Err(wrong(
+                path,
+                &format!("its content differs from {}", there.display()),
+            ))
+        }
     })?;
     match wanted.next() {
         None => Ok(()),
@@ -135,14 +172,24 @@ pub(super) fn check_files(pack: impl Read, path: &Path, kind: Kind, members: &Me
 }
 
 /// Reads every line of a pack.
-pub(super) fn each_entry(pack: impl Read, path: &Path, take: &mut dyn FnMut(Entry) -> Result<()>) -> Result<()> {
+pub(super) fn each_entry(
+    pack: impl Read,
+    path: &Path,
+    take: &mut dyn FnMut(Entry) -> Result<()>,
+) -> Result<()> {
     let mut lines = BufReader::with_capacity(PIECE, zstd::Decoder::new(pack).doing("read", path)?);
     let mut line = Vec::new();
     // A JSON escape needs six bytes for one.
     let most = limits::PACK_FILE_BYTES * 6 + 4096;
     loop {
         line.clear();
-        if lines.by_ref().take(most).read_until(b'\n', &mut line).map_err(|e| wrong(path, &e.to_string()))? == 0 {
+        if lines
+            .by_ref()
+            .take(most)
+            .read_until(b'\n', &mut line)
+            .map_err(|e| wrong(path, &e.to_string()))?
+            == 0
+        {
             return Ok(());
         }
         take(Entry::read(&line).map_err(|e| wrong(path, &e))?)?;
@@ -174,5 +221,10 @@ pub(super) fn weigh_packed(pack: impl Read, path: &Path) -> Result<(Hash, u64)> 
 pub(super) fn wrong(path: &Path, what: &str) -> Error {
     let cure =
         "move it to another place and run `mailbag archive` again; no source of an incomplete pack was removed".into();
-    Error::State { path: path.to_path_buf(), line: None, what: format!("is damaged: {what}"), cure }
+    Error::State {
+        path: path.to_path_buf(),
+        line: None,
+        what: format!("is damaged: {what}"),
+        cure,
+    }
 }

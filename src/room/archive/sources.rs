@@ -47,8 +47,15 @@ impl Kind {
 
     /// The kind of the files in a directory. `None` if files in it are never archived.
     pub(super) fn of(directory: &Path) -> Option<Kind> {
-        let names: Vec<&str> = directory.iter().map(|name| name.to_str()).collect::<Option<_>>()?;
-        Kind::ALL.into_iter().find(|kind| names.get(1).is_some_and(|agent| kind.directory(agent) == directory))
+        let names: Vec<&str> = directory
+            .iter()
+            .map(|name| name.to_str())
+            .collect::<Option<_>>()?;
+        Kind::ALL.into_iter().find(|kind| {
+            names
+                .get(1)
+                .is_some_and(|agent| kind.directory(agent) == directory)
+        })
     }
 
     /// The parent directory of the agents' directories of this kind.
@@ -67,7 +74,9 @@ impl Kind {
             Kind::Seen | Kind::Expired => layout::read_delivered(name),
             Kind::Sent | Kind::Rejected => None,
         };
-        let age = accepted.unwrap_or(stamp(meta.modified)).min(stamp(meta.changed));
+        let age = accepted
+            .unwrap_or(stamp(meta.modified))
+            .min(stamp(meta.changed));
         age.max(Stamp::default())
     }
 }
@@ -105,7 +114,9 @@ pub fn each(
     bound: Stamp,
     take: &mut dyn FnMut(Result<Source, Left>) -> Result<()>,
 ) -> Result<()> {
-    let Some(parent) = open(room, kind.parent().as_ref())? else { return Ok(()) };
+    let Some(parent) = open(room, kind.parent().as_ref())? else {
+        return Ok(());
+    };
     let mut agents: Vec<String> = parent
         .list()?
         .filter_map(|entry| entry.map(|entry| entry.name.into_string().ok()).transpose())
@@ -118,34 +129,60 @@ pub fn each(
             // There is no such directory, or there is a file in its place.
             Err(e) if matches!(e.errno(), Some(libc::ENOENT | libc::ENOTDIR)) => continue,
             Err(e) => {
-                take(Err(Left { path, why: e.to_string() }))?;
+                take(Err(Left {
+                    path,
+                    why: e.to_string(),
+                }))?;
                 continue;
             }
         };
         if !dir.is_writable() {
             // If the source could not be removed, every run would pack it again.
-            take(Err(Left { path, why: "permission denied to remove files from it".into() }))?;
+            take(Err(Left {
+                path,
+                why: "permission denied to remove files from it".into(),
+            }))?;
             continue;
         }
-        let owners = if kind == Kind::Rejected { Some(owners(room, &agent)?) } else { None };
+        let owners = if kind == Kind::Rejected {
+            Some(owners(room, &agent)?)
+        } else {
+            None
+        };
         let agent: Arc<str> = agent.into();
         for entry in dir.list()? {
             let name = entry?.name;
             if !layout::is_message_file(&name) {
                 continue;
             }
-            let Some(meta) = dir.stat(&name)? else { continue };
+            let Some(meta) = dir.stat(&name)? else {
+                continue;
+            };
             let age = kind.age(&name, &meta);
             if age > bound {
                 continue;
             }
             take(match meta.kind {
                 // If the rejected file is a hard link to another user's file, it is not packed.
-                FileType::RegularFile if owners.as_ref().is_some_and(|owners| !owners.contains(&meta.uid)) => {
-                    Err(Left { path: layout::below(&path, &name), why: "it belongs to another user".into() })
+                FileType::RegularFile
+                    if owners
+                        .as_ref()
+                        .is_some_and(|owners| !owners.contains(&meta.uid)) =>
+                {
+                    Err(Left {
+                        path: layout::below(&path, &name),
+                        why: "it belongs to another user".into(),
+                    })
                 }
-                FileType::RegularFile => Ok(Source { agent: agent.clone(), name, month: age.month() }),
-                _ => Err(Left { path: layout::below(&path, &name), why: "it is not a regular file".into() }),
+                FileType::RegularFile => Ok(Source {
+                    agent: agent.clone(),
+                    name,
+                    month: age.month(),
+                }),
+                _ => Err(Left {
+                    path: layout::below(&path, &name),
+                    why: "it is not a regular file".into(),
+                }),
             })?;
         }
     }
@@ -176,7 +213,16 @@ mod tests {
         let of = |path: &str| Kind::of(Path::new(path));
         assert_eq!(of("sent/alice"), Some(Kind::Sent));
         assert_eq!(of("inbox/alice/seen"), Some(Kind::Seen));
-        for path in ["inbox/alice", "outbox/alice", "log", "", "sent", "sent/a/b", "inbox/alice/taken", "/sent/alice"] {
+        for path in [
+            "inbox/alice",
+            "outbox/alice",
+            "log",
+            "",
+            "sent",
+            "sent/a/b",
+            "inbox/alice/taken",
+            "/sent/alice",
+        ] {
             assert_eq!(of(path), None, "{path}");
         }
     }

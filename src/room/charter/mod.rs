@@ -83,8 +83,12 @@ impl Charter {
 impl CharterFile {
     /// Reads the file. Only a file that cannot be read now, but perhaps later, is an error.
     pub fn read(room: &Dir) -> Result<CharterFile> {
-        let Some(meta) = room.stat(layout::CHARTER)? else { return Ok(CharterFile::Missing) };
-        let wrong = |code: &str, what: String, fix: &str| CharterFile::Unreadable(Problem::new(code, what).fix(fix));
+        let Some(meta) = room.stat(layout::CHARTER)? else {
+            return Ok(CharterFile::Missing);
+        };
+        let wrong = |code: &str, what: String, fix: &str| {
+            CharterFile::Unreadable(Problem::new(code, what).fix(fix))
+        };
         let kind = match meta.kind {
             FileType::RegularFile => None,
             FileType::Symlink => Some(("symlink", "a symbolic link")),
@@ -97,15 +101,26 @@ impl CharterFile {
             return Ok(wrong(code, format!("{} is {kind}", layout::CHARTER), fix));
         }
         if meta.size > limits::CHARTER_BYTES {
-            let what = format!("{} has {} bytes; the limit is {}", layout::CHARTER, meta.size, limits::CHARTER_BYTES);
-            return Ok(wrong("too_large", what, "keep what is long in context/, and name it in the charter"));
+            let what = format!(
+                "{} has {} bytes; the limit is {}",
+                layout::CHARTER,
+                meta.size,
+                limits::CHARTER_BYTES
+            );
+            return Ok(wrong(
+                "too_large",
+                what,
+                "keep what is long in context/, and name it in the charter",
+            ));
         }
         let bytes = room.read(layout::CHARTER, limits::CHARTER_BYTES)?;
         Ok(match bytes.map(String::from_utf8) {
             None => CharterFile::Missing,
             Some(Ok(text)) => CharterFile::Text(text),
             Some(Err(e)) => {
-                let line = 1 + memchr::memchr_iter(b'\n', &e.as_bytes()[..e.utf8_error().valid_up_to()]).count();
+                let line =
+                    1 + memchr::memchr_iter(b'\n', &e.as_bytes()[..e.utf8_error().valid_up_to()])
+                        .count();
                 let what = format!("{} is not UTF-8 in line {line}", layout::CHARTER);
                 wrong("invalid_utf8", what, "save it as UTF-8")
             }

@@ -18,7 +18,8 @@ const SECTIONS: [(&str, Section); 7] = [
     ("settings", Section::Settings),
 ];
 
-const LANE_FORM: &str = "write `- name: owner, owner (path, path)`, as in `- web: alice, bob (src/web/**)`";
+const LANE_FORM: &str =
+    "write `- name: owner, owner (path, path)`, as in `- web: alice, bob (src/web/**)`";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Section {
@@ -46,13 +47,26 @@ struct Reader {
 }
 
 pub(super) fn charter(text: &str) -> Charter {
-    let mut reader = Reader { charter: Charter::default(), section: Section::Other, level: 0, item: None };
+    let mut reader = Reader {
+        charter: Charter::default(),
+        section: Section::Other,
+        level: 0,
+        item: None,
+    };
     let (mut comment, mut fence) = (None, None);
-    for (n, line) in text.strip_prefix('\u{feff}').unwrap_or(text).lines().enumerate() {
+    for (n, line) in text
+        .strip_prefix('\u{feff}')
+        .unwrap_or(text)
+        .lines()
+        .enumerate()
+    {
         let number = n + 1;
         let line = outside_comments(line, number, &mut comment);
         let trimmed = line.trim();
-        if let Some(mark) = ["```", "~~~"].into_iter().find(|mark| trimmed.starts_with(mark)) {
+        if let Some(mark) = ["```", "~~~"]
+            .into_iter()
+            .find(|mark| trimmed.starts_with(mark))
+        {
             match fence {
                 None => fence = Some((mark, number)),
                 Some((open, _)) if open == mark => fence = None,
@@ -77,7 +91,11 @@ pub(super) fn charter(text: &str) -> Charter {
 }
 
 fn line_of(problem: &Problem) -> usize {
-    problem.place.strip_prefix("line ").and_then(|line| line.parse().ok()).unwrap_or_default()
+    problem
+        .place
+        .strip_prefix("line ")
+        .and_then(|line| line.parse().ok())
+        .unwrap_or_default()
 }
 
 /// The line without comments, which can continue over lines. `comment` is the line in which an open comment began.
@@ -85,7 +103,9 @@ fn outside_comments(line: &str, number: usize, comment: &mut Option<usize>) -> S
     let (mut kept, mut rest) = (String::new(), line);
     loop {
         let mark = if comment.is_some() { "-->" } else { "<!--" };
-        let Some((before, after)) = rest.split_once(mark) else { break };
+        let Some((before, after)) = rest.split_once(mark) else {
+            break;
+        };
         match comment.take() {
             Some(_) => {}
             None => {
@@ -104,7 +124,8 @@ fn outside_comments(line: &str, number: usize, comment: &mut Option<usize>) -> S
 impl Reader {
     fn line(&mut self, line: &str, is_indented: bool, number: usize) {
         let level = line.bytes().take_while(|byte| *byte == b'#').count();
-        let is_heading = (1..=6).contains(&level) && line[level..].chars().next().is_none_or(char::is_whitespace);
+        let is_heading = (1..=6).contains(&level)
+            && line[level..].chars().next().is_none_or(char::is_whitespace);
         if is_heading {
             self.end_item();
             return self.heading(
@@ -117,7 +138,11 @@ impl Reader {
             _ if line.is_empty() => self.end_item(),
             (Some(text), _) => {
                 self.end_item();
-                self.item = Some(Item { line: number, text: text.to_owned(), is_listed: true });
+                self.item = Some(Item {
+                    line: number,
+                    text: text.to_owned(),
+                    is_listed: true,
+                });
             }
             (None, Some(item)) if is_indented || !item.is_listed => {
                 item.text.push(' ');
@@ -125,7 +150,11 @@ impl Reader {
             }
             (None, _) => {
                 self.end_item();
-                self.item = Some(Item { line: number, text: line.to_owned(), is_listed: false });
+                self.item = Some(Item {
+                    line: number,
+                    text: line.to_owned(),
+                    is_listed: false,
+                });
             }
         }
     }
@@ -140,13 +169,24 @@ impl Reader {
             let alike = (level > 1).then(|| nearest(&title, SECTIONS.map(|(name, _)| name)));
             if let Some([near, ..]) = alike.as_deref() {
                 let fix = format!("did you mean {near}? Otherwise choose another heading");
-                self.problem(number, format!("the section {} is not known", quoted(&title)), &fix);
+                self.problem(
+                    number,
+                    format!("the section {} is not known", quoted(&title)),
+                    &fix,
+                );
             }
         }
     }
 
     fn end_item(&mut self) {
-        let Some(Item { line, text, is_listed }) = self.item.take() else { return };
+        let Some(Item {
+            line,
+            text,
+            is_listed,
+        }) = self.item.take()
+        else {
+            return;
+        };
         match self.section {
             Section::Other => {}
             Section::Goals => self.charter.goals.push(text),
@@ -160,29 +200,54 @@ impl Reader {
 
     fn lane(&mut self, line: usize, text: &str) {
         let plain = text.replace(['*', '`'], "");
-        let after_word = plain.get(..LANE.len()).filter(|word| word.eq_ignore_ascii_case(LANE)).map(str::len);
+        let after_word = plain
+            .get(..LANE.len())
+            .filter(|word| word.eq_ignore_ascii_case(LANE))
+            .map(str::len);
         let Some((name, rest)) = plain[after_word.unwrap_or_default()..].split_once(':') else {
             return self.problem(line, format!("{} names no owner", quoted(text)), LANE_FORM);
         };
         let name = name.trim();
         if !id::is_name(name) || address::reserved(name).is_some() {
             let fix = "use letters, digits, `.`, `_` and `-`, and no word that is an address already, such as `all`";
-            return self.problem(line, format!("{} cannot be the name of a lane", quoted(name)), fix);
+            return self.problem(
+                line,
+                format!("{} cannot be the name of a lane", quoted(name)),
+                fix,
+            );
         }
-        if let Some(first) = self.charter.lanes.iter().find(|lane| lane.name.eq_ignore_ascii_case(name)) {
+        if let Some(first) = self
+            .charter
+            .lanes
+            .iter()
+            .find(|lane| lane.name.eq_ignore_ascii_case(name))
+        {
             let what = format!("the lane {name} is in line {} already", first.line);
             return self.problem(line, what, "write all its owners in one line");
         }
         // A glob of a path has stars, which the name has lost with its emphasis.
-        let paths = text.split_once('(').and_then(|(_, rest)| rest.rsplit_once(')')).map_or("", |(paths, _)| paths);
+        let paths = text
+            .split_once('(')
+            .and_then(|(_, rest)| rest.rsplit_once(')'))
+            .map_or("", |(paths, _)| paths);
         let owners = match rest.split_once('(') {
-            Some((before, inside)) => [before, inside.rsplit_once(')').map_or("", |(_, after)| after)].join(" "),
+            Some((before, inside)) => [
+                before,
+                inside.rsplit_once(')').map_or("", |(_, after)| after),
+            ]
+            .join(" "),
             None => rest.to_owned(),
         };
         let owners = self.owners(line, name, &owners);
         let paths = self.paths(line, paths);
         let address = format!("{LANE}{name}");
-        self.charter.lanes.push(Lane { name: name.to_owned(), owners, paths, line, address });
+        self.charter.lanes.push(Lane {
+            name: name.to_owned(),
+            owners,
+            paths,
+            line,
+            address,
+        });
     }
 
     fn owners(&mut self, line: usize, lane: &str, text: &str) -> Vec<String> {
@@ -193,7 +258,11 @@ impl Reader {
             match Address::parse(word) {
                 Ok(_) if owners.iter().any(|owner| owner == word) => {}
                 Ok(_) => owners.push(word.to_owned()),
-                Err(problem) => self.problem(line, problem.what, "name agents, aliases or roles, with commas between"),
+                Err(problem) => self.problem(
+                    line,
+                    problem.what,
+                    "name agents, aliases or roles, with commas between",
+                ),
             }
         }
         if owners.is_empty() {
@@ -205,10 +274,18 @@ impl Reader {
     fn paths(&mut self, line: usize, text: &str) -> Vec<String> {
         let (mut paths, mut depth) = (Vec::new(), 0_usize);
         let is_between = |c: char| {
-            depth = if c == '{' { depth + 1 } else { depth.saturating_sub(usize::from(c == '}')) };
+            depth = if c == '{' {
+                depth + 1
+            } else {
+                depth.saturating_sub(usize::from(c == '}'))
+            };
             depth == 0 && matches!(c, ',' | ';')
         };
-        for path in text.split(is_between).map(|path| path.trim().trim_matches('`')).filter(|path| !path.is_empty()) {
+        for path in text
+            .split(is_between)
+            .map(|path| path.trim().trim_matches('`'))
+            .filter(|path| !path.is_empty())
+        {
             match Subject::parse(path) {
                 Ok(subject) => paths.push(subject.to_string()),
                 Err(problem) => self.problem(line, problem.what.clone(), &problem.fix),
@@ -218,16 +295,28 @@ impl Reader {
     }
 
     fn setting(&mut self, line: usize, text: &str) {
-        match text.split_once(':').map(|(name, value)| (name.trim(), value.trim())) {
+        match text
+            .split_once(':')
+            .map(|(name, value)| (name.trim(), value.trim()))
+        {
             Some((name, value)) if !name.is_empty() && !value.is_empty() => {
-                self.charter.settings.push(Agreed { name: name.to_owned(), value: value.to_owned() });
+                self.charter.settings.push(Agreed {
+                    name: name.to_owned(),
+                    value: value.to_owned(),
+                });
             }
-            _ => self.problem(line, format!("{} has no name and value", quoted(text)), "write `- name: value`"),
+            _ => self.problem(
+                line,
+                format!("{} has no name and value", quoted(text)),
+                "write `- name: value`",
+            ),
         }
     }
 
     fn problem(&mut self, line: usize, what: String, fix: &str) {
-        let problem = Problem::new("bad_charter", what).at(format!("line {line}")).fix(fix);
+        let problem = Problem::new("bad_charter", what)
+            .at(format!("line {line}"))
+            .fix(fix);
         self.charter.problems.push(problem);
     }
 }
@@ -239,8 +328,16 @@ fn listed(line: &str) -> Option<&str> {
         0 => line.strip_prefix(['-', '*', '+']),
         _ => line[digits..].strip_prefix(['.', ')']),
     };
-    let text = mark.filter(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))?.trim();
-    Some(["[ ]", "[x]", "[X]"].into_iter().find_map(|mark| text.strip_prefix(mark)).unwrap_or(text).trim())
+    let text = mark
+        .filter(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))?
+        .trim();
+    Some(
+        ["[ ]", "[x]", "[X]"]
+            .into_iter()
+            .find_map(|mark| text.strip_prefix(mark))
+            .unwrap_or(text)
+            .trim(),
+    )
 }
 
 #[cfg(test)]
@@ -259,13 +356,26 @@ mod tests {
         assert_eq!(charter.problems, []);
         assert_eq!(charter.goals, ["Ship the login page", "Keep it small"]);
         assert_eq!(charter.criteria, ["All tests pass."]);
-        assert_eq!(charter.settings, [Agreed { name: "branch".into(), value: "main".into() }]);
+        assert_eq!(
+            charter.settings,
+            [Agreed {
+                name: "branch".into(),
+                value: "main".into()
+            }]
+        );
         let lanes: Vec<(&str, String, String)> = charter
             .lanes
             .iter()
-            .map(|lane| (lane.address.as_str(), lane.owners.join(" "), lane.paths.join(" ")))
+            .map(|lane| {
+                (
+                    lane.address.as_str(),
+                    lane.owners.join(" "),
+                    lane.paths.join(" "),
+                )
+            })
             .collect();
-        let lane = |address, owners: &str, paths: &str| (address, owners.to_owned(), paths.to_owned());
+        let lane =
+            |address, owners: &str, paths: &str| (address, owners.to_owned(), paths.to_owned());
         assert_eq!(
             lanes,
             [
@@ -283,7 +393,11 @@ mod tests {
             ("## Lanes\n- web:\n", 2, "has no owner"),
             ("## Lanes\n- all: bob\n", 2, "cannot be the name"),
             ("## Lanes\n- a b: bob\n", 2, "cannot be the name"),
-            ("## Lanes\n- web: bob\n- WEB: carol\n", 3, "in line 2 already"),
+            (
+                "## Lanes\n- web: bob\n- WEB: carol\n",
+                3,
+                "in line 2 already",
+            ),
             ("## Lanes\n- web: b!b\n", 2, "not a valid address"),
             ("## Lanes\n- web: bob (../x)\n", 2, ".."),
             ("## Settings\n- branch\n", 2, "no name and value"),
@@ -292,13 +406,19 @@ mod tests {
             ("## Goals\n```\n- y\n", 2, "the code block does not end"),
         ] {
             let charter = charter(text);
-            let problem = charter.problems.first().unwrap_or_else(|| panic!("no problem in {text:?}: {charter:?}"));
+            let problem = charter
+                .problems
+                .first()
+                .unwrap_or_else(|| panic!("no problem in {text:?}: {charter:?}"));
             assert_eq!(
                 (problem.code.as_str(), problem.place.clone()),
                 ("bad_charter", format!("line {line}")),
                 "{text:?}"
             );
-            assert!(problem.what.contains(word) && !problem.fix.is_empty(), "{text:?}: {problem}");
+            assert!(
+                problem.what.contains(word) && !problem.fix.is_empty(),
+                "{text:?}: {problem}"
+            );
         }
     }
 

@@ -38,7 +38,8 @@ pub fn deliver(
         match stage.rename(&delivery.staged, &to, &*delivery.name, "deliver to") {
             Ok(()) => {}
             // If the copy is no longer staged, it was delivered before. Otherwise the target directory is missing.
-            Err(e) if e.errno() == Some(libc::ENOENT) && stage.stat(&delivery.staged)?.is_none() => {}
+            Err(e)
+                if e.errno() == Some(libc::ENOENT) && stage.stat(&delivery.staged)?.is_none() => {}
             Err(e) if e.errno() == Some(libc::EEXIST) => failed.push((delivery, e)),
             Err(e) => {
                 failed.extend(fail_rest(e, std::iter::once(delivery).chain(rest)));
@@ -57,8 +58,13 @@ pub fn deliver(
 fn fail_rest(e: Error, deliveries: impl Iterator<Item = Delivery>) -> Vec<(Delivery, Error)> {
     let what = e.to_string();
     let mut first = Some(e);
-    let again = || Error::Busy { what: what.clone(), cure: "the mail is kept and retried".into() };
-    deliveries.map(|delivery| (delivery, first.take().unwrap_or_else(again))).collect()
+    let again = || Error::Busy {
+        what: what.clone(),
+        cure: "the mail is kept and retried".into(),
+    };
+    deliveries
+        .map(|delivery| (delivery, first.take().unwrap_or_else(again)))
+        .collect()
 }
 
 /// The names of an agent's unread mail, oldest first, like `ls inbox/<agent>/*.json`.
@@ -80,7 +86,11 @@ pub fn newest(room: &Dir, agent: &str, most: usize) -> Result<(Vec<OsString>, us
             continue;
         }
         count += 1;
-        if newest.len() == most && newest.peek().is_some_and(|Reverse(oldest)| entry.name <= *oldest) {
+        if newest.len() == most
+            && newest
+                .peek()
+                .is_some_and(|Reverse(oldest)| entry.name <= *oldest)
+        {
             continue;
         }
         newest.push(Reverse(entry.name));
@@ -96,12 +106,21 @@ pub fn newest(room: &Dir, agent: &str, most: usize) -> Result<(Vec<OsString>, us
 /// Moves a read message to `seen/`. If it no longer exists, another process moved it.
 pub fn mark_seen(room: &Dir, agent: &str, name: &OsStr) -> Result<bool> {
     let seen = room.make_loose(layout::seen(agent))?;
-    move_file(&room.sub(layout::inbox(agent))?, name, &seen, "mark as seen")
+    move_file(
+        &room.sub(layout::inbox(agent))?,
+        name,
+        &seen,
+        "mark as seen",
+    )
 }
 
 /// Moves read messages to `seen/`. A message that cannot be moved does not stop the others; the error is returned at
 /// the end.
-pub fn mark_all_seen<'n>(room: &Dir, agent: &str, names: impl Iterator<Item = &'n OsStr>) -> Result<()> {
+pub fn mark_all_seen<'n>(
+    room: &Dir,
+    agent: &str,
+    names: impl Iterator<Item = &'n OsStr>,
+) -> Result<()> {
     let moved: Vec<Result<bool>> = names.map(|name| mark_seen(room, agent, name)).collect();
     moved.into_iter().try_for_each(|moved| moved.map(drop))
 }
@@ -121,7 +140,9 @@ fn move_file(from: &Dir, name: &OsStr, to: &Dir, verb: &'static str) -> Result<b
     let mut new = name.to_owned();
     for n in 2.. {
         match from.rename(name, to, &new, verb) {
-            Err(e) if e.errno() == Some(libc::ENOENT) && from.stat(name)?.is_none() => return Ok(false),
+            Err(e) if e.errno() == Some(libc::ENOENT) && from.stat(name)?.is_none() => {
+                return Ok(false);
+            }
             Err(e) if e.errno() == Some(libc::EEXIST) && n <= limits::FURTHER_NAMES => {
                 if is_same(from, name, to, &new) {
                     return from.remove(name).map(|()| true);
@@ -136,7 +157,11 @@ fn move_file(from: &Dir, name: &OsStr, to: &Dir, verb: &'static str) -> Result<b
 
 // Files that cannot be read do not count as equal.
 fn is_same(one: &Dir, name: &OsStr, other: &Dir, new: &OsStr) -> bool {
-    let bytes = |dir: &Dir, name: &OsStr| dir.read(name, limits::MESSAGE_BYTES_MOST * 2).ok().flatten();
+    let bytes = |dir: &Dir, name: &OsStr| {
+        dir.read(name, limits::MESSAGE_BYTES_MOST * 2)
+            .ok()
+            .flatten()
+    };
     bytes(one, name).is_some_and(|bytes_of_one| bytes(other, new) == Some(bytes_of_one))
 }
 
@@ -162,7 +187,8 @@ pub fn hold(room: &Dir, agent: &str, name: &OsStr) -> Result<Option<Held>> {
         Ok(()) => {}
     }
     // Another process may have moved the file after it was opened.
-    let is_there = inbox.stat(name)?.map(|meta| meta.inode) == file_meta(&file).ok().map(|meta| meta.inode);
+    let is_there =
+        inbox.stat(name)?.map(|meta| meta.inode) == file_meta(&file).ok().map(|meta| meta.inode);
     Ok(is_there.then_some(Held { _lock: Some(file) }))
 }
 
@@ -187,7 +213,10 @@ pub fn announced_at(room: &Dir, agent: &str) -> Result<BTreeSet<Stamp>> {
         markers => markers?,
     };
     let names = markers.list()?.collect::<Result<Vec<_>>>()?;
-    Ok(names.iter().filter_map(|entry| layout::read_delivered(&entry.name)).collect())
+    Ok(names
+        .iter()
+        .filter_map(|entry| layout::read_delivered(&entry.name))
+        .collect())
 }
 
 /// Removes the markers of the messages with these accept times, so that they are announced again.
@@ -197,9 +226,11 @@ pub fn forget_announced(room: &Dir, agent: &str, at: &BTreeSet<Stamp>) -> Result
         markers => markers?,
     };
     let names = markers.list()?.collect::<Result<Vec<_>>>()?;
-    let ours =
-        names.iter().filter(|entry| layout::read_delivered(&entry.name).is_some_and(|there| at.contains(&there)));
-    ours.map(|entry| markers.remove(&entry.name)).fold(Ok(()), Result::and)
+    let ours = names.iter().filter(|entry| {
+        layout::read_delivered(&entry.name).is_some_and(|there| at.contains(&there))
+    });
+    ours.map(|entry| markers.remove(&entry.name))
+        .fold(Ok(()), Result::and)
 }
 
 /// Was the message announced to the agent, or is it being announced?
@@ -224,7 +255,11 @@ pub fn announced(room: &Dir, agent: &str, names: &[OsString]) -> Result<HashSet<
         found.extend(asked.get(&entry?.name).map(|name| (*name).clone()));
     }
     if found.len() < names.len() && entries.next().is_some() {
-        for name in names.iter().filter(|name| !found.contains(*name)).collect::<Vec<_>>() {
+        for name in names
+            .iter()
+            .filter(|name| !found.contains(*name))
+            .collect::<Vec<_>>()
+        {
             found.extend(markers.stat(name)?.map(|_| name.clone()));
         }
     }
@@ -234,17 +269,36 @@ pub fn announced(room: &Dir, agent: &str, names: &[OsString]) -> Result<HashSet<
 /// The name of the copy with this accept time in an inbox, if it exists.
 pub fn find(room: &Dir, agent: &str, at: Stamp) -> Result<Option<OsString>> {
     let names = unread(room, agent)?;
-    Ok(names.into_iter().find(|name| layout::read_delivered(name) == Some(at)))
+    Ok(names
+        .into_iter()
+        .find(|name| layout::read_delivered(name) == Some(at)))
 }
 
 /// Moves an unread message to `expired/`. If it no longer exists, its reader took it. Durable at the next barrier.
 pub fn expire(room: &Dir, agent: &str, name: &OsStr, barrier: &mut Barrier) -> Result<()> {
-    put(room, (agent, name), &layout::expired(agent), "move to expired", barrier)
+    put(
+        room,
+        (agent, name),
+        &layout::expired(agent),
+        "move to expired",
+        barrier,
+    )
 }
 
 /// Moves an unread message to `seen/` for a reader who cannot. Durable at the next barrier.
-pub fn mark_seen_by_router(room: &Dir, agent: &str, name: &OsStr, barrier: &mut Barrier) -> Result<()> {
-    put(room, (agent, name), &layout::seen(agent), "mark as seen", barrier)
+pub fn mark_seen_by_router(
+    room: &Dir,
+    agent: &str,
+    name: &OsStr,
+    barrier: &mut Barrier,
+) -> Result<()> {
+    put(
+        room,
+        (agent, name),
+        &layout::seen(agent),
+        "mark as seen",
+        barrier,
+    )
 }
 
 fn put(

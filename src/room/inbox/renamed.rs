@@ -12,7 +12,10 @@ use std::ffi::OsString;
 /// moves are durable at the next barrier.
 pub fn pass_on(room: &Dir, renamed: &Renamed, until: Stamp, barrier: &mut Barrier) -> Result<()> {
     let Renamed { of, to, .. } = renamed;
-    for (from, into) in [(layout::inbox(of), layout::inbox(to)), (layout::taken(of), layout::taken(to))] {
+    for (from, into) in [
+        (layout::inbox(of), layout::inbox(to)),
+        (layout::taken(of), layout::taken(to)),
+    ] {
         let is_inbox = from == layout::inbox(of);
         let from = match room.sub(&from) {
             Err(e) if [Some(libc::ENOENT), Some(libc::ENOTDIR)].contains(&e.errno()) => continue,
@@ -22,13 +25,23 @@ pub fn pass_on(room: &Dir, renamed: &Renamed, until: Stamp, barrier: &mut Barrie
         if names.is_empty() {
             continue;
         }
-        let (into, aside) = (room.make_with(&into, barrier)?, room.make_loose(layout::seen(of))?);
+        let (into, aside) = (
+            room.make_with(&into, barrier)?,
+            room.make_loose(layout::seen(of))?,
+        );
         for (at, name) in names {
             // A process that shows the message marks it as read, and then it is not to be shown again.
-            let held = if is_inbox { hold(room, of, &name)? } else { None };
+            let held = if is_inbox {
+                hold(room, of, &name)?
+            } else {
+                None
+            };
             if is_inbox && held.is_none() && from.stat(&name)?.is_some() {
                 let what = format!("{} is being read", from.at(&name).display());
-                return Err(Error::Busy { what, cure: "it is moved shortly".into() });
+                return Err(Error::Busy {
+                    what,
+                    cure: "it is moved shortly".into(),
+                });
             }
             if renamed.twice.contains(&at.micros()) {
                 move_file(&from, &name, &aside, "move aside")?;
@@ -57,7 +70,11 @@ fn until_then(dir: &Dir, until: Stamp) -> Result<Vec<(Stamp, OsString)>> {
     let mut names = Vec::new();
     for entry in dir.list()? {
         let name = entry?.name;
-        names.extend(layout::read_delivered(&name).filter(|at| *at <= until).map(|at| (at, name)));
+        names.extend(
+            layout::read_delivered(&name)
+                .filter(|at| *at <= until)
+                .map(|at| (at, name)),
+        );
     }
     names.sort_unstable();
     Ok(names)

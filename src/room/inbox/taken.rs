@@ -50,7 +50,13 @@ impl TakenMail {
         let taken = room.make_loose(layout::taken(agent))?;
         let lock = taken.lock_within(layout::TAKEN_LOCK, limits::EDIT_WAIT)?;
         let inbox = room.sub(layout::inbox(agent))?;
-        Ok(TakenMail { room: room.clone(), agent: agent.to_owned(), inbox, taken, _lock: lock })
+        Ok(TakenMail {
+            room: room.clone(),
+            agent: agent.to_owned(),
+            inbox,
+            taken,
+            _lock: lock,
+        })
     }
 
     /// The names of taken messages, oldest first.
@@ -68,19 +74,31 @@ impl TakenMail {
 
     /// The last lease of a message. `None` without a readable lease file, for example if the message was moved by hand.
     pub fn lease(&self, name: &OsStr) -> Option<MessageLease> {
-        let bytes = self.taken.read(layout::lease(name)?, limits::LEASE_BYTES).ok()??;
+        let bytes = self
+            .taken
+            .read(layout::lease(name)?, limits::LEASE_BYTES)
+            .ok()??;
         serde_json::from_slice(&bytes).ok()
     }
 
     /// The end of a taken message's lease. Without a lease file, the lease ends a fixed time after the move.
     pub fn until(&self, name: &OsStr) -> Result<Option<Stamp>> {
-        if let Some(until) = self.lease(name).and_then(|lease| Stamp::parse(&lease.until)) {
+        if let Some(until) = self
+            .lease(name)
+            .and_then(|lease| Stamp::parse(&lease.until))
+        {
             return Ok(Some(until));
         }
-        let Some(meta) = self.taken.stat(name)? else { return Ok(None) };
+        let Some(meta) = self.taken.stat(name)? else {
+            return Ok(None);
+        };
         let moved = Stamp::from_micros(i64::try_from(meta.changed / 1000).unwrap_or_default());
         // A time ahead of the clock says nothing.
-        Ok(Some(if moved.is_within(Duration::MAX, Stamp::now()) { moved.after(limits::LEASE) } else { Stamp::now() }))
+        Ok(Some(if moved.is_within(Duration::MAX, Stamp::now()) {
+            moved.after(limits::LEASE)
+        } else {
+            Stamp::now()
+        }))
     }
 
     /// Leases a message of the inbox. `false` if it no longer exists, or if a taken message has the same name.
@@ -96,7 +114,8 @@ impl TakenMail {
                     None => self.forget(name)?,
                 }
                 // The same message was leased before, so it is not leased again.
-                if e.errno() == Some(libc::EEXIST) && is_same(&self.inbox, name, &self.taken, name) {
+                if e.errno() == Some(libc::EEXIST) && is_same(&self.inbox, name, &self.taken, name)
+                {
                     self.inbox.remove(name)?;
                 }
                 Ok(false)
@@ -128,7 +147,9 @@ impl TakenMail {
     /// Removes leases of messages that are neither in `taken/` nor in the inbox.
     pub fn tidy(&self) -> Result<()> {
         for entry in self.taken.list()? {
-            let Some(message) = layout::leased(&entry?.name) else { continue };
+            let Some(message) = layout::leased(&entry?.name) else {
+                continue;
+            };
             if self.taken.stat(&message)?.is_none() && self.inbox.stat(&message)?.is_none() {
                 self.forget(&message)?;
             }
@@ -138,7 +159,9 @@ impl TakenMail {
 
     // Not durable: after a power cut, a message without a lease file has the default lease.
     fn write(&self, name: &OsStr, lease: &MessageLease) -> Result<()> {
-        let Some(file) = layout::lease(name) else { return Ok(()) };
+        let Some(file) = layout::lease(name) else {
+            return Ok(());
+        };
         self.taken.remove(&file)?;
         self.taken.create(&file, &text(lease)).map(drop)
     }

@@ -19,33 +19,52 @@ pub fn go_on(claims: &Dir, claim: &str, terms: &Terms, behind: u32) -> Result<Lo
         return Ok(ready(Err(problem), meta));
     }
     if disk::lease(&file) == ReadLease::Writer {
-        return Ok(Look::Later("a program still has it open for writing", Some(limits::OPEN_MOST)));
+        return Ok(Look::Later(
+            "a program still has it open for writing",
+            Some(limits::OPEN_MOST),
+        ));
     }
     if meta.size > terms.most {
         return Ok(ready(Err(too_large(meta.size, terms.most)), meta));
     }
     let bytes = read_whole(&mut file, meta.size as usize).doing_in("read", claims.path(), claim)?;
-    let left = lines(numbered(&bytes).filter(|(_, number)| *number > behind).collect());
+    let left = lines(
+        numbered(&bytes)
+            .filter(|(_, number)| *number > behind)
+            .collect(),
+    );
     let content = match left.is_empty() {
         true => Content::One(Err(changed(behind))),
         false => Content::Lines(left),
     };
-    Ok(Look::Ready(Box::new(Ready { content, bytes: meta.size, meta: None })))
+    Ok(Look::Ready(Box::new(Ready {
+        content,
+        bytes: meta.size,
+        meta: None,
+    })))
 }
 
 fn look_at_unopenable(e: Error) -> Result<Look> {
     match e.errno() {
         Some(libc::ENOENT) => Ok(Look::Gone),
         Some(libc::ELOOP | libc::ENXIO | libc::EOPNOTSUPP | libc::EACCES | libc::EPERM) => {
-            let problem = Problem::new("unreadable", format!("the rest of the file cannot be read: {e}"));
+            let problem = Problem::new(
+                "unreadable",
+                format!("the rest of the file cannot be read: {e}"),
+            );
             let content = Content::One(Err(problem.fix("drop the missing lines again")));
-            Ok(Look::Ready(Box::new(Ready { content, bytes: 0, meta: None })))
+            Ok(Look::Ready(Box::new(Ready {
+                content,
+                bytes: 0,
+                meta: None,
+            })))
         }
         _ => Err(e),
     }
 }
 
 fn changed(behind: u32) -> Problem {
-    let what = format!("the file was changed while it was routed: there is nothing after line {behind}");
+    let what =
+        format!("the file was changed while it was routed: there is nothing after line {behind}");
     Problem::new("truncated", what).fix("drop the missing lines again, in a new file")
 }

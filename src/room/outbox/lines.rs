@@ -31,7 +31,10 @@ pub fn read(bytes: &[u8]) -> Whole {
         match schema::parse(bytes) {
             Parsed::Value(_) => {
                 let text = bytes.trim_ascii().to_vec();
-                return Whole::Yes(Content::Lines(vec![Line { number: said[0].1, text }]));
+                return Whole::Yes(Content::Lines(vec![Line {
+                    number: said[0].1,
+                    text,
+                }]));
             }
             Parsed::Unfinished(_) => return Whole::NotYet(Content::Lines(lines(said))),
             Parsed::Bad(_) => {}
@@ -39,9 +42,14 @@ pub fn read(bytes: &[u8]) -> Whole {
     }
     // The last line may be incomplete if it has no line break.
     let last = said[said.len() - 1].0;
-    let ends_too_early = !last.ends_with(b"\n") && matches!(schema::parse(last), Parsed::Unfinished(_));
+    let ends_too_early =
+        !last.ends_with(b"\n") && matches!(schema::parse(last), Parsed::Unfinished(_));
     let lines = Content::Lines(lines(said));
-    if ends_too_early { Whole::NotYet(lines) } else { Whole::Yes(lines) }
+    if ends_too_early {
+        Whole::NotYet(lines)
+    } else {
+        Whole::Yes(lines)
+    }
 }
 
 /// Every line that is not blank, with its number.
@@ -61,11 +69,20 @@ pub(super) fn one(bytes: &[u8]) -> Whole {
 
 /// Each line by itself.
 pub(super) fn lines(said: Vec<(&[u8], u32)>) -> Vec<Line> {
-    said.into_iter().map(|(bytes, number)| Line { number, text: bytes.trim_ascii().to_vec() }).collect()
+    said.into_iter()
+        .map(|(bytes, number)| Line {
+            number,
+            text: bytes.trim_ascii().to_vec(),
+        })
+        .collect()
 }
 
 fn too_many(lines: usize) -> Problem {
-    let what = format!("the file has {lines} lines; {} can have {}", "a file with one message per line", limits::LINES);
+    let what = format!(
+        "the file has {lines} lines; {} can have {}",
+        "a file with one message per line",
+        limits::LINES
+    );
     Problem::new("too_many_lines", what).fix("split it into several files, and drop them again")
 }
 
@@ -78,27 +95,47 @@ mod tests {
             Whole::Yes(content) => (true, content),
             Whole::NotYet(content) => (false, content),
         };
-        let Content::Lines(lines) = content else { return (whole, Vec::new()) };
-        (whole, lines.iter().map(|line| (line.number, Result::from(line).is_ok())).collect())
+        let Content::Lines(lines) = content else {
+            return (whole, Vec::new());
+        };
+        (
+            whole,
+            lines
+                .iter()
+                .map(|line| (line.number, Result::from(line).is_ok()))
+                .collect(),
+        )
     }
 
     #[test]
     fn blank_lines_are_passed_over_and_the_others_keep_their_numbers() {
-        assert_eq!(numbers("\n{}\n \r\n{\"a\":1}\r\nno\n"), (true, vec![(2, true), (4, true), (5, false)]));
+        assert_eq!(
+            numbers("\n{}\n \r\n{\"a\":1}\r\nno\n"),
+            (true, vec![(2, true), (4, true), (5, false)])
+        );
     }
 
     #[test]
     fn a_last_line_without_an_end_may_go_on_unless_it_is_whole() {
         assert_eq!(numbers("{}\n{\"a\":"), (false, vec![(1, true), (2, false)]));
         assert_eq!(numbers("{}\n{\"a\":1}"), (true, vec![(1, true), (2, true)]));
-        assert_eq!(numbers("{}\n{\"a\":\n"), (true, vec![(1, true), (2, false)]));
+        assert_eq!(
+            numbers("{}\n{\"a\":\n"),
+            (true, vec![(1, true), (2, false)])
+        );
         assert_eq!(numbers(" \n"), (false, vec![]));
     }
 
     #[test]
     fn one_message_over_several_lines_is_one_message() {
-        assert_eq!(numbers("{\n  \"to\": \"bob\"\n}\n"), (true, vec![(1, true)]));
+        assert_eq!(
+            numbers("{\n  \"to\": \"bob\"\n}\n"),
+            (true, vec![(1, true)])
+        );
         assert!(!numbers("{\n  \"to\": ").0);
-        assert_eq!(numbers("{\"a\":1\n{}\n"), (true, vec![(1, false), (2, true)]));
+        assert_eq!(
+            numbers("{\"a\":1\n{}\n"),
+            (true, vec![(1, false), (2, true)])
+        );
     }
 }

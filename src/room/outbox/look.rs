@@ -24,32 +24,49 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
     }
     if meta.links > 1 {
         if let Some(wait) = patience.wait(dir, name, &meta).filter(|_| !terms.claimed) {
-            return Ok(Look::Later("it has a second name (a hard link)", Some(wait)));
+            return Ok(Look::Later(
+                "it has a second name (a hard link)",
+                Some(wait),
+            ));
         }
         if terms.outbox_uid.is_some_and(|uid| uid != meta.uid) {
             let problem = Problem::new(
                 "hard_link",
                 "the file has a second name (a hard link), and its owner is not the owner of the outbox",
             );
-            return Ok(ready(Err(problem.fix("write a new file, or remove the second name")), meta));
+            return Ok(ready(
+                Err(problem.fix("write a new file, or remove the second name")),
+                meta,
+            ));
         }
     }
     let lease = disk::lease(&file);
     if lease == ReadLease::Writer {
         let wait = patience.wait_for_writer(dir, name, &meta);
-        return Ok(Look::Later("a program still has it open for writing", Some(wait)));
+        return Ok(Look::Later(
+            "a program still has it open for writing",
+            Some(wait),
+        ));
     }
     if meta.size > terms.most {
         return Ok(ready(Err(too_large(meta.size, terms.most)), meta));
     }
     let bytes = read_whole(&mut file, meta.size as usize).doing_in("read", dir.path(), name)?;
     if bytes.len() as u64 != meta.size {
-        return Ok(Look::Later("it is being written", Some(limits::UNCHANGED_FOR)));
+        return Ok(Look::Later(
+            "it is being written",
+            Some(limits::UNCHANGED_FOR),
+        ));
     }
     let has_lines = layout::is_lines_file(name);
-    let whole = if has_lines { lines::read(&bytes) } else { lines::one(&bytes) };
+    let whole = if has_lines {
+        lines::read(&bytes)
+    } else {
+        lines::one(&bytes)
+    };
     // After any line the file looks complete. Only its writer knows, and here the system does not report writers.
-    let may_grow = has_lines && lease == ReadLease::Unknown && !terms.claimed && patience.can_wait();
+    let may_grow =
+        has_lines && lease == ReadLease::Unknown && !terms.claimed && patience.can_wait();
     let content = match whole {
         Whole::Yes(content) if !may_grow => content,
         Whole::Yes(content) => match patience.wait(dir, name, &meta) {
@@ -64,7 +81,11 @@ pub fn look(dir: &Dir, name: &OsStr, terms: &Terms, patience: &mut Patience) -> 
         },
     };
     patience.forget(dir, name);
-    Ok(Look::Ready(Box::new(Ready { content, bytes: meta.size, meta: Some(meta) })))
+    Ok(Look::Ready(Box::new(Ready {
+        content,
+        bytes: meta.size,
+        meta: Some(meta),
+    })))
 }
 
 /// Reads a file of known size, and one byte more, so that growth shows in the length. A short read of a regular file
@@ -85,34 +106,62 @@ pub(super) fn read_whole(file: &mut File, size: usize) -> std::io::Result<Vec<u8
 }
 
 pub(super) fn ready(content: Result<Value, Problem>, meta: Meta) -> Look {
-    Look::Ready(Box::new(Ready { content: Content::One(content), bytes: meta.size, meta: Some(meta) }))
+    Look::Ready(Box::new(Ready {
+        content: Content::One(content),
+        bytes: meta.size,
+        meta: Some(meta),
+    }))
 }
 
-fn look_at_unopenable(dir: &Dir, name: &OsStr, e: crate::base::error::Error, patience: &mut Patience) -> Result<Look> {
+fn look_at_unopenable(
+    dir: &Dir,
+    name: &OsStr,
+    e: crate::base::error::Error,
+    patience: &mut Patience,
+) -> Result<Look> {
     let reject = |code, what: &str, fix: &str| {
         let content = Content::One(Err(Problem::new(code, what).fix(fix)));
-        Ok(Look::Ready(Box::new(Ready { content, bytes: 0, meta: None })))
+        Ok(Look::Ready(Box::new(Ready {
+            content,
+            bytes: 0,
+            meta: None,
+        })))
     };
     match e.errno() {
         Some(libc::ENOENT) => Ok(Look::Gone),
-        Some(libc::ELOOP) => reject("symlink", "the file is a symbolic link", "write a regular file"),
-        Some(libc::ENXIO | libc::EOPNOTSUPP) => {
-            reject("not_a_file", "it is not a regular file", "write a regular file")
-        }
+        Some(libc::ELOOP) => reject(
+            "symlink",
+            "the file is a symbolic link",
+            "write a regular file",
+        ),
+        Some(libc::ENXIO | libc::EOPNOTSUPP) => reject(
+            "not_a_file",
+            "it is not a regular file",
+            "write a regular file",
+        ),
         Some(libc::EACCES | libc::EPERM) => {
-            let Some(meta) = dir.stat(name)? else { return Ok(Look::Gone) };
+            let Some(meta) = dir.stat(name)? else {
+                return Ok(Look::Gone);
+            };
             match patience.wait(dir, name, &meta) {
-                Some(wait) => Ok(Look::Later("it cannot be read (permission denied)", Some(wait))),
-                None => {
-                    reject("unreadable", "the router has no permission to read the file", "make it readable: chmod a+r")
-                }
+                Some(wait) => Ok(Look::Later(
+                    "it cannot be read (permission denied)",
+                    Some(wait),
+                )),
+                None => reject(
+                    "unreadable",
+                    "the router has no permission to read the file",
+                    "make it readable: chmod a+r",
+                ),
             }
         }
         // A device without a driver cannot be opened, with various errors.
         _ => match dir.stat(name) {
-            Ok(Some(meta)) if meta.kind != FileType::RegularFile => {
-                reject("not_a_file", "it is not a regular file", "write a regular file")
-            }
+            Ok(Some(meta)) if meta.kind != FileType::RegularFile => reject(
+                "not_a_file",
+                "it is not a regular file",
+                "write a regular file",
+            ),
             _ => Err(e),
         },
     }
@@ -128,8 +177,14 @@ pub(super) fn unfit(meta: &Meta, terms: &Terms) -> Option<Problem> {
         return Some(Problem::new("not_a_file", what).fix("write a regular file"));
     }
     let owner = terms.owner.filter(|&uid| uid != meta.uid)?;
-    let what = format!("the file belongs to user {}, but this agent's files must belong to user {owner}", meta.uid);
-    Some(Problem::new("wrong_owner", what).fix("write it as that user, or change `uid` in registry.json"))
+    let what = format!(
+        "the file belongs to user {}, but this agent's files must belong to user {owner}",
+        meta.uid
+    );
+    Some(
+        Problem::new("wrong_owner", what)
+            .fix("write it as that user, or change `uid` in registry.json"),
+    )
 }
 
 pub(super) fn too_large(size: u64, most: u64) -> Problem {

@@ -74,11 +74,20 @@ impl Outboxes {
 
     /// Forgets an outbox, except an unfinished picked-up file.
     pub fn forget(&mut self, agent: &str) {
-        let Some(mut outbox) = self.boxes.remove(agent) else { return };
+        let Some(mut outbox) = self.boxes.remove(agent) else {
+            return;
+        };
         outbox.names.leave_place(&mut self.places);
         if outbox.begun.is_some() {
             let Outbox { begun, in_line, .. } = outbox;
-            self.boxes.insert(agent.into(), Outbox { begun, in_line, ..Outbox::default() });
+            self.boxes.insert(
+                agent.into(),
+                Outbox {
+                    begun,
+                    in_line,
+                    ..Outbox::default()
+                },
+            );
         } else {
             self.turns.retain(|waiting| &**waiting != agent);
         }
@@ -173,19 +182,31 @@ impl Outboxes {
     pub fn take_requests(&mut self) -> Vec<(Arc<str>, OsString)> {
         let mut requests = Vec::new();
         for (agent, outbox) in &mut self.boxes {
-            requests.extend(outbox.names.take_requests().into_iter().map(|name| (agent.clone(), name)));
+            requests.extend(
+                outbox
+                    .names
+                    .take_requests()
+                    .into_iter()
+                    .map(|name| (agent.clone(), name)),
+            );
         }
         requests
     }
 
     /// The outboxes that contain names the router never takes.
     pub fn with_strays(&self) -> impl Iterator<Item = &Arc<str>> {
-        self.boxes.iter().filter(|(_, outbox)| !outbox.names.strays().is_empty()).map(|(agent, _)| agent)
+        self.boxes
+            .iter()
+            .filter(|(_, outbox)| !outbox.names.strays().is_empty())
+            .map(|(agent, _)| agent)
     }
 
     /// Those names in this outbox.
     pub fn strays(&self, agent: &str) -> Vec<OsString> {
-        self.boxes.get(agent).map(|outbox| outbox.names.strays().to_vec()).unwrap_or_default()
+        self.boxes
+            .get(agent)
+            .map(|outbox| outbox.names.strays().to_vec())
+            .unwrap_or_default()
     }
 
     fn line_up(turns: &mut VecDeque<Arc<str>>, outbox: &mut Outbox, agent: &Arc<str>) {

@@ -59,13 +59,19 @@ struct Open {
 
 impl Open {
     fn new(dir: &Dir, until: Option<OsString>) -> Result<Open> {
-        Ok(Open { listing: dir.list()?, until, found: BinaryHeap::new(), has_more: false })
+        Ok(Open {
+            listing: dir.list()?,
+            until,
+            found: BinaryHeap::new(),
+            has_more: false,
+        })
     }
 
     /// The second reading, behind a first one that has found something.
     fn again(&self, dir: &Dir) -> Result<Option<Open>> {
         let last = self.found.peek().filter(|_| self.until.is_none());
-        last.map(|last| Open::new(dir, Some(last.clone()))).transpose()
+        last.map(|last| Open::new(dir, Some(last.clone())))
+            .transpose()
     }
 }
 
@@ -105,7 +111,9 @@ impl Names {
         let mut read = 0;
         loop {
             let Some(entry) = open.listing.next() else {
-                let Some(second) = open.again(dir)? else { break };
+                let Some(second) = open.again(dir)? else {
+                    break;
+                };
                 open = second;
                 continue;
             };
@@ -140,7 +148,10 @@ impl Names {
 
     /// Returns names. They come first again.
     pub(super) fn put_back(&mut self, names: Vec<OsString>) {
-        names.into_iter().rev().for_each(|name| self.queued.push_front(name));
+        names
+            .into_iter()
+            .rev()
+            .for_each(|name| self.queued.push_front(name));
     }
 
     /// Keeps no more than each outbox may have.

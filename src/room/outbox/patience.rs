@@ -23,7 +23,11 @@ impl Patience {
     /// For a continuous router, `None`: it uses the monotonic clock. For a single pass, the time of the file system's
     /// clock: the change time of a newly written file.
     pub fn new(now: Option<i128>) -> Patience {
-        Patience { stood: HashMap::new(), open: HashMap::new(), now }
+        Patience {
+            stood: HashMap::new(),
+            open: HashMap::new(),
+            now,
+        }
     }
 
     /// The time of the file system's clock, for a single pass.
@@ -43,8 +47,11 @@ impl Patience {
                 // It was written before the clock was set back.
                 return None;
             }
-            let stood = u64::try_from(now - meta.changed).map_or(Duration::ZERO, Duration::from_nanos);
-            return limits::UNCHANGED_FOR.checked_sub(stood).filter(|wait| !wait.is_zero());
+            let stood =
+                u64::try_from(now - meta.changed).map_or(Duration::ZERO, Duration::from_nanos);
+            return limits::UNCHANGED_FOR
+                .checked_sub(stood)
+                .filter(|wait| !wait.is_zero());
         }
         limits::UNCHANGED_FOR
             .checked_sub(unchanged_for(&mut self.stood, dir, name, meta))
@@ -58,7 +65,10 @@ impl Patience {
     }
 
     pub(super) fn forget(&mut self, dir: &Dir, name: &OsStr) {
-        for known in [&mut self.stood, &mut self.open].into_iter().filter(|known| !known.is_empty()) {
+        for known in [&mut self.stood, &mut self.open]
+            .into_iter()
+            .filter(|known| !known.is_empty())
+        {
             known.remove(&dir.at(name));
         }
     }
@@ -72,7 +82,9 @@ impl Patience {
 }
 
 fn unchanged_for(known: &mut Unchanged, dir: &Dir, name: &OsStr, meta: &Meta) -> Duration {
-    let (last, since) = known.entry(dir.at(name)).or_insert_with(|| (*meta, Instant::now()));
+    let (last, since) = known
+        .entry(dir.at(name))
+        .or_insert_with(|| (*meta, Instant::now()));
     if last != meta {
         (*last, *since) = (*meta, Instant::now());
     }
@@ -89,10 +101,15 @@ mod tests {
     fn a_file_that_was_just_closed_is_looked_at_again_at_once_and_one_that_stays_open_ever_later() {
         let place = tempfile::tempdir().expect("a directory");
         let mut file = std::fs::File::create(place.path().join("x.json")).expect("a file");
-        let (dir, name) = (Dir::open(place.path()).expect("a directory"), OsStr::new("x.json"));
+        let (dir, name) = (
+            Dir::open(place.path()).expect("a directory"),
+            OsStr::new("x.json"),
+        );
         let mut patience = Patience::new(None);
         let mut wait = |file: &std::fs::File, opened: Duration| {
-            let since = Instant::now().checked_sub(opened).expect("an uptime of seconds");
+            let since = Instant::now()
+                .checked_sub(opened)
+                .expect("an uptime of seconds");
             patience.open.values_mut().for_each(|(_, at)| *at = since);
             patience.wait_for_writer(&dir, name, &file_meta(file).expect("its metadata"))
         };
@@ -101,6 +118,10 @@ mod tests {
         assert!((500..1000).contains(&later.as_millis()), "{later:?}");
         assert_eq!(wait(&file, Duration::from_secs(9)), limits::OPEN_MOST);
         file.write_all(b"{}").expect("a file");
-        assert_eq!(wait(&file, Duration::from_secs(9)), limits::OPEN_FIRST, "what it wrote since may be all of it");
+        assert_eq!(
+            wait(&file, Duration::from_secs(9)),
+            limits::OPEN_FIRST,
+            "what it wrote since may be all of it"
+        );
     }
 }

@@ -21,8 +21,16 @@ impl PassRequest {
         if let Some(outbox) = ask_in(room, id::HUMAN, &name) {
             return Some(PassRequest { outbox, name });
         }
-        let names = room.sub(layout::OUTBOXES).ok()?.list().ok()?.flatten().map(|entry| entry.name);
-        let outbox = names.filter_map(|agent| ask_in(room, agent.to_str()?, &name)).next()?;
+        let names = room
+            .sub(layout::OUTBOXES)
+            .ok()?
+            .list()
+            .ok()?
+            .flatten()
+            .map(|entry| entry.name);
+        let outbox = names
+            .filter_map(|agent| ask_in(room, agent.to_str()?, &name))
+            .next()?;
         Some(PassRequest { outbox, name })
     }
 

@@ -37,19 +37,40 @@ pub fn stray(room: &Dir, agent: &str, name: &OsStr, age: Duration) -> Option<Str
     let (outbox, name) = (outbox.display().to_string(), name.to_string_lossy());
     let place = format!("{outbox}/{name}");
     let (why, cure) = if meta.kind == FileType::Directory {
-        ("directories in an outbox are ignored", format!("mv {place}/*.json {outbox}/"))
+        (
+            "directories in an outbox are ignored",
+            format!("mv {place}/*.json {outbox}/"),
+        )
     } else {
         let cure = format!("mv {place} {outbox}/{}", renamed(&name));
-        ("its name does not end in .json or .ndjson (lower case)", cure)
+        (
+            "its name does not end in .json or .ndjson (lower case)",
+            cure,
+        )
     };
     // A name with characters that are special in a shell is left for a person to type.
-    let is_plain = place.chars().all(|c| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c));
-    Some(Stray { cure: if is_plain { cure } else { format!("ls -la {outbox}") }, place, since, why })
+    let is_plain = place
+        .chars()
+        .all(|c| c.is_ascii_alphanumeric() || "/._-+:@%=,".contains(c));
+    Some(Stray {
+        cure: if is_plain {
+            cure
+        } else {
+            format!("ls -la {outbox}")
+        },
+        place,
+        since,
+        why,
+    })
 }
 
 fn renamed(name: &str) -> String {
     let (stem, end) = name.rsplit_once('.').unwrap_or((name, ""));
-    let end = if end.eq_ignore_ascii_case("ndjson") || end.eq_ignore_ascii_case("jsonl") { "ndjson" } else { "json" };
+    let end = if end.eq_ignore_ascii_case("ndjson") || end.eq_ignore_ascii_case("jsonl") {
+        "ndjson"
+    } else {
+        "json"
+    };
     format!("{stem}.{end}")
 }
 
@@ -57,8 +78,13 @@ fn renamed(name: &str) -> String {
 /// agent is registered.
 pub fn cure_beside(room: &Dir, place: &str, is_agent: impl Fn(&str) -> bool) -> String {
     let read = || {
-        let message: Value = serde_json::from_slice(&room.read(place, limits::MESSAGE_BYTES).ok()??).ok()?;
-        let from = message.get("from")?.as_str()?.trim_start_matches('@').to_owned();
+        let message: Value =
+            serde_json::from_slice(&room.read(place, limits::MESSAGE_BYTES).ok()??).ok()?;
+        let from = message
+            .get("from")?
+            .as_str()?
+            .trim_start_matches('@')
+            .to_owned();
         is_agent(&from).then_some(from)
     };
     match read() {
@@ -69,9 +95,14 @@ pub fn cure_beside(room: &Dir, place: &str, is_agent: impl Fn(&str) -> bool) -> 
 
 /// Some of the names in this directory that the router may never take.
 pub fn strays_in(room: &Dir, directory: &Path) -> Vec<OsString> {
-    let Ok(listing) = room.sub(directory).and_then(|dir| dir.list()) else { return Vec::new() };
+    let Ok(listing) = room.sub(directory).and_then(|dir| dir.list()) else {
+        return Vec::new();
+    };
     let names = listing.flatten().map(|entry| entry.name);
-    names.filter(|name| !layout::is_message_file(name)).take(limits::STRAYS).collect()
+    names
+        .filter(|name| !layout::is_message_file(name))
+        .take(limits::STRAYS)
+        .collect()
 }
 
 #[cfg(test)]
@@ -81,6 +112,9 @@ mod tests {
     #[test]
     fn a_name_is_mended_by_its_end_alone() {
         let mended = ["a.txt", "b.JSON", "c.NDJSON", "d.jsonl", "e"].map(renamed);
-        assert_eq!(mended, ["a.json", "b.json", "c.ndjson", "d.ndjson", "e.json"]);
+        assert_eq!(
+            mended,
+            ["a.json", "b.json", "c.ndjson", "d.ndjson", "e.json"]
+        );
     }
 }

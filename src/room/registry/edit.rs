@@ -19,10 +19,17 @@ impl Registry {
     /// Changes fields of an agent. `null` removes a field. The id cannot change, because the agent's mail depends on
     /// it.
     pub fn set(&self, id: &str, changes: &Map<String, Value>) -> Result<Registry, Vec<Problem>> {
-        if changes.get("id").is_some_and(|new| new.as_str() != Some(id)) {
-            let problem =
-                Problem::new("fixed_id", format!("the id of {id} cannot be changed, because its mail depends on it"));
-            return Err(vec![problem.at("/id").fix("add a new agent and retire this one")]);
+        if changes
+            .get("id")
+            .is_some_and(|new| new.as_str() != Some(id))
+        {
+            let problem = Problem::new(
+                "fixed_id",
+                format!("the id of {id} cannot be changed, because its mail depends on it"),
+            );
+            return Err(vec![
+                problem.at("/id").fix("add a new agent and retire this one"),
+            ]);
         }
         self.changed(id, |fields| {
             for (key, value) in changes {
@@ -37,7 +44,10 @@ impl Registry {
     /// Retires an agent. It keeps its name, but cannot receive messages.
     pub fn retire(&self, id: &str) -> Result<Registry, Vec<Problem>> {
         self.not_human(id, "retire")?;
-        self.set(id, &Map::from_iter([("status".to_owned(), json!("retired"))]))
+        self.set(
+            id,
+            &Map::from_iter([("status".to_owned(), json!("retired"))]),
+        )
     }
 
     /// Removes an agent.
@@ -52,13 +62,17 @@ impl Registry {
         self.not_human(id, "be renamed")?;
         let topics = self.known(id)?.topics.clone();
         let registry = self.remove(id)?.aliased(id, to)?;
-        topics.iter().try_fold(registry, |registry, topic| registry.subscribe(to, topic))
+        topics
+            .iter()
+            .try_fold(registry, |registry, topic| registry.subscribe(to, topic))
     }
 
     /// Makes a name an alias of an agent.
     pub fn aliased(&self, name: &str, to: &str) -> Result<Registry, Vec<Problem>> {
         let mut document = self.document.clone();
-        let aliases = document.entry("aliases").or_insert_with(|| Value::Object(Map::new()));
+        let aliases = document
+            .entry("aliases")
+            .or_insert_with(|| Value::Object(Map::new()));
         if let Value::Object(aliases) = aliases {
             aliases.insert(name.to_owned(), to.into());
         }
@@ -82,20 +96,30 @@ impl Registry {
             return Ok(self.clone());
         }
         topics.retain(|t| !t.eq_ignore_ascii_case(topic));
-        let left = if topics.is_empty() { Value::Null } else { json!(topics) };
+        let left = if topics.is_empty() {
+            Value::Null
+        } else {
+            json!(topics)
+        };
         self.set(id, &Map::from_iter([("topics".to_owned(), left)]))
     }
 
     /// The first display name of the pool that is not used in this registry.
     pub fn next_free_name<'a>(&self, pool: &'a [String]) -> Option<&'a str> {
-        pool.iter().map(String::as_str).find(|name| self.by_lower_case(name).is_none())
+        pool.iter()
+            .map(String::as_str)
+            .find(|name| self.by_lower_case(name).is_none())
     }
 
     /// The agent entry for a new outbox in an open room. An id of the form `agent_<role>_<n>_…` gives the role and the
     /// instance.
     pub fn admit(id: &str) -> Agent {
         let mut agent = Agent::new(id);
-        let parts: Vec<&str> = id.strip_prefix("agent_").unwrap_or_default().split('_').collect();
+        let parts: Vec<&str> = id
+            .strip_prefix("agent_")
+            .unwrap_or_default()
+            .split('_')
+            .collect();
         let is_number = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
         if let Some(n) = parts.iter().skip(1).position(is_number).map(|n| n + 1) {
             let role = parts[..n].join("_");
@@ -107,7 +131,11 @@ impl Registry {
         agent
     }
 
-    fn changed(&self, id: &str, change: impl FnOnce(&mut Map<String, Value>)) -> Result<Registry, Vec<Problem>> {
+    fn changed(
+        &self,
+        id: &str,
+        change: impl FnOnce(&mut Map<String, Value>),
+    ) -> Result<Registry, Vec<Problem>> {
         self.known(id)?;
         self.edited(|entries| {
             // The human can be missing in the file.
@@ -130,7 +158,10 @@ impl Registry {
 
     fn known(&self, id: &str) -> Result<&Agent, Vec<Problem>> {
         self.agent(id).ok_or_else(|| {
-            let what = format!("no agent has the id {}", crate::message::address::quoted(id));
+            let what = format!(
+                "no agent has the id {}",
+                crate::message::address::quoted(id)
+            );
             vec![Problem::new("unknown_agent", what).fix(self.did_you_mean(id))]
         })
     }
@@ -139,7 +170,10 @@ impl Registry {
         if id != id::HUMAN {
             return Ok(());
         }
-        let problem = Problem::new("reserved_name", format!("the human is always registered and cannot {verb}"));
+        let problem = Problem::new(
+            "reserved_name",
+            format!("the human is always registered and cannot {verb}"),
+        );
         Err(vec![problem.fix("leave it unchanged")])
     }
 }

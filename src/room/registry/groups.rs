@@ -16,18 +16,30 @@ struct Group {
 impl Groups {
     /// The members of a group, in the order of the registry. `None` if no agent names the group.
     pub(super) fn members(&self, name: &str) -> Option<&[u32]> {
-        let group = self.0.get(name).or_else(|| self.0.get(&name.to_ascii_lowercase()))?;
+        let group = self
+            .0
+            .get(name)
+            .or_else(|| self.0.get(&name.to_ascii_lowercase()))?;
         Some(&group.members)
     }
 
     /// The members of a group that can be extended. A new group is empty.
     pub(super) fn group(&mut self, name: &str) -> &mut Vec<u32> {
-        let new = || Group { name: name.to_owned(), members: Vec::new() };
-        &mut self.0.entry(name.to_ascii_lowercase()).or_insert_with(new).members
+        let new = || Group {
+            name: name.to_owned(),
+            members: Vec::new(),
+        };
+        &mut self
+            .0
+            .entry(name.to_ascii_lowercase())
+            .or_insert_with(new)
+            .members
     }
 
     /// All groups: name and members.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, &[u32])> {
-        self.0.values().map(|group| (group.name.as_str(), group.members.as_slice()))
+        self.0
+            .values()
+            .map(|group| (group.name.as_str(), group.members.as_slice()))
     }
 }

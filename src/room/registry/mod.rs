@@ -125,11 +125,20 @@ impl Registry {
 
     /// A registry that contains only the human.
     pub fn empty() -> Registry {
-        let document = Map::from_iter([("version".into(), json!(1)), ("agents".into(), json!([{"id": id::HUMAN}]))]);
+        let document = Map::from_iter([
+            ("version".into(), json!(1)),
+            ("agents".into(), json!([{"id": id::HUMAN}])),
+        ]);
         let human = Agent::new(id::HUMAN);
         let mut index = Index::default();
         index.ids.insert(human.id.clone(), 0);
-        index.by_lower_case.insert(id::HUMAN.into(), Holder::Agent { at: 0, is_name: false });
+        index.by_lower_case.insert(
+            id::HUMAN.into(),
+            Holder::Agent {
+                at: 0,
+                is_name: false,
+            },
+        );
         Registry {
             document,
             agents: vec![human],
@@ -182,7 +191,10 @@ impl Registry {
 
     /// The tag of a room to which there is a link, by the tag in any letter case.
     pub fn link(&self, tag: &str) -> Option<&str> {
-        self.links.keys().find(|link| link.eq_ignore_ascii_case(tag)).map(String::as_str)
+        self.links
+            .keys()
+            .find(|link| link.eq_ignore_ascii_case(tag))
+            .map(String::as_str)
     }
 
     /// The lanes of the charter.
@@ -192,12 +204,18 @@ impl Registry {
 
     /// The lane with this name in any letter case.
     pub fn lane(&self, name: &str) -> Option<&Lane> {
-        self.lanes.iter().find(|lane| lane.name.eq_ignore_ascii_case(name))
+        self.lanes
+            .iter()
+            .find(|lane| lane.name.eq_ignore_ascii_case(name))
     }
 
     /// The roles, each with the number of its agents that are not retired.
     pub fn roles(&self) -> BTreeMap<&str, usize> {
-        self.index.roles.iter().map(|(role, members)| (role, members.len())).collect()
+        self.index
+            .roles
+            .iter()
+            .map(|(role, members)| (role, members.len()))
+            .collect()
     }
 
     /// The text of the file, formatted, with order and unknown fields kept.
@@ -247,9 +265,13 @@ impl Registry {
     pub fn did_you_mean(&self, word: &str) -> String {
         // Comparing names is slow, and lengths that differ by more cannot match.
         let far = word.len() / 3 + 1;
-        let close = |name: &&str| name.len().abs_diff(word.len()) <= far || name.contains(word) || word.contains(*name);
+        let close = |name: &&str| {
+            name.len().abs_diff(word.len()) <= far || name.contains(word) || word.contains(*name)
+        };
         let living = self.agents.iter().filter(|a| !a.is_retired());
-        let names = living.flat_map(|a| [Some(&*a.id), a.name.as_deref()]).flatten();
+        let names = living
+            .flat_map(|a| [Some(&*a.id), a.name.as_deref()])
+            .flatten();
         let aliases = self.aliases.iter().map(|(alias, _)| alias.as_str());
         let lanes = self.lanes.iter().map(|lane| lane.address.as_str());
         match nearest(word, names.chain(aliases).chain(lanes).filter(close)).as_slice() {
@@ -276,7 +298,9 @@ impl Registry {
                 return Some(agent);
             }
             let (_, addresses) = &self.aliases[*self.index.aliases.get(name)? as usize];
-            let [address] = addresses.as_slice() else { return None };
+            let [address] = addresses.as_slice() else {
+                return None;
+            };
             name = address.strip_prefix('@').unwrap_or(address);
         }
         None
@@ -285,19 +309,26 @@ impl Registry {
     /// The names in place of which an alias means this agent: it may have had them before.
     pub fn former(&self, id: &str) -> Vec<String> {
         let names = self.aliases.iter().map(|(alias, _)| alias);
-        names.filter(|alias| self.now(alias).is_some_and(|agent| *agent.id == *id)).cloned().collect()
+        names
+            .filter(|alias| self.now(alias).is_some_and(|agent| *agent.id == *id))
+            .cloned()
+            .collect()
     }
 
     /// By id or display name in any letter case.
     pub(crate) fn find_position(&self, word: &str) -> Option<u32> {
-        self.position(word).or_else(|| match self.by_lower_case(word) {
-            Some(Holder::Agent { at, .. }) => Some(at),
-            _ => None,
-        })
+        self.position(word)
+            .or_else(|| match self.by_lower_case(word) {
+                Some(Holder::Agent { at, .. }) => Some(at),
+                _ => None,
+            })
     }
 
     fn by_lower_case(&self, word: &str) -> Option<Holder> {
-        self.index.by_lower_case.get(&word.to_ascii_lowercase()).copied()
+        self.index
+            .by_lower_case
+            .get(&word.to_ascii_lowercase())
+            .copied()
     }
 }
 
@@ -328,7 +359,9 @@ impl Agent {
 
     /// Does the router start a program to wake it?
     pub fn is_woken_by_a_program(&self) -> bool {
-        self.wake.as_ref().is_some_and(|wake| !wake.programs().is_empty())
+        self.wake
+            .as_ref()
+            .is_some_and(|wake| !wake.programs().is_empty())
     }
 
     /// Was it registered for a session that has ended? Mail to its name reaches it, and mail to groups does not.
@@ -351,17 +384,38 @@ impl Agent {
             ("description", self.description.as_deref()),
         ];
         let mut fields = Map::new();
-        fields.extend(texts.into_iter().filter_map(|(k, v)| Some((k.to_owned(), json!(v?)))));
-        let lists = [("capabilities", &self.capabilities), ("topics", &self.topics)];
-        fields.extend(lists.into_iter().filter(|(_, l)| !l.is_empty()).map(|(k, l)| (k.to_owned(), json!(l))));
+        fields.extend(
+            texts
+                .into_iter()
+                .filter_map(|(k, v)| Some((k.to_owned(), json!(v?)))),
+        );
+        let lists = [
+            ("capabilities", &self.capabilities),
+            ("topics", &self.topics),
+        ];
+        fields.extend(
+            lists
+                .into_iter()
+                .filter(|(_, l)| !l.is_empty())
+                .map(|(k, l)| (k.to_owned(), json!(l))),
+        );
         let more = [
-            ("status", (self.status != Status::Unknown).then(|| json!(self.status.as_str()))),
+            (
+                "status",
+                (self.status != Status::Unknown).then(|| json!(self.status.as_str())),
+            ),
             ("uid", self.uid.map(|uid| json!(uid))),
             ("supervisor", self.supervisor.as_ref().map(|s| json!(s))),
             ("wake", self.wake.as_ref().map(|wake| json!(wake.document))),
-            ("session", self.session.as_ref().map(|session| json!(session))),
+            (
+                "session",
+                self.session.as_ref().map(|session| json!(session)),
+            ),
         ];
-        fields.extend(more.into_iter().filter_map(|(k, v)| Some((k.to_owned(), v?))));
+        fields.extend(
+            more.into_iter()
+                .filter_map(|(k, v)| Some((k.to_owned(), v?))),
+        );
         fields.extend(self.rest.clone());
         Value::Object(fields)
     }
@@ -375,7 +429,13 @@ impl Serialize for Agent {
 
 impl Status {
     /// Every status that the registry accepts.
-    pub const ALL: [Status; 5] = [Status::Online, Status::Idle, Status::Busy, Status::Offline, Status::Retired];
+    pub const ALL: [Status; 5] = [
+        Status::Online,
+        Status::Idle,
+        Status::Busy,
+        Status::Offline,
+        Status::Retired,
+    ];
 
     /// The word in the file. `unknown` stands for an absent status.
     pub fn as_str(self) -> &'static str {

@@ -1,6 +1,9 @@
 //! Reading and checking a registry.
 
-#![allow(clippy::result_large_err, reason = "a problem is built for rejected input only")]
+#![allow(
+    clippy::result_large_err,
+    reason = "a problem is built for rejected input only"
+)]
 
 use super::twice::{DUPLICATE_KEY, NoKeyTwice};
 use super::{Agent, Holder, Index, Registry, Status, Wake};
@@ -17,11 +20,17 @@ use std::sync::Arc;
 pub(super) fn document(bytes: &[u8]) -> Result<Map<String, Value>, Vec<Problem>> {
     if bytes.trim_ascii().is_empty() {
         let fix = r#"write {"version": 1, "agents": []} or restore the file from a backup"#;
-        return Err(vec![Problem::new("not_json", "registry.json is empty").fix(fix)]);
+        return Err(vec![
+            Problem::new("not_json", "registry.json is empty").fix(fix),
+        ]);
     }
     if bytes.starts_with(b"\xef\xbb\xbf") {
         let what = "registry.json begins with a byte order mark";
-        return Err(vec![Problem::new("not_json", what).at("line 1 column 1").fix("save it as UTF-8 without one")]);
+        return Err(vec![
+            Problem::new("not_json", what)
+                .at("line 1 column 1")
+                .fix("save it as UTF-8 without one"),
+        ]);
     }
     serde_json::from_slice::<NoKeyTwice>(bytes).map_err(|e| vec![not_json(&e)])?;
     let value: Value = serde_json::from_slice(bytes).map_err(|e| vec![not_json(&e)])?;
@@ -33,8 +42,12 @@ pub(super) fn document(bytes: &[u8]) -> Result<Map<String, Value>, Vec<Problem>>
 
 /// Builds the registry from a document.
 pub(super) fn registry(document: Map<String, Value>) -> Result<Registry, Vec<Problem>> {
-    let mut reader =
-        Reader { fits: document.get("version").is_none_or(|v| v.as_u64() == Some(1)), problems: Vec::new() };
+    let mut reader = Reader {
+        fits: document
+            .get("version")
+            .is_none_or(|v| v.as_u64() == Some(1)),
+        problems: Vec::new(),
+    };
     let mut agents = reader.agents(&document);
     let aliases = reader.aliases(&document);
     if !agents.iter().any(Agent::is_human) {
@@ -46,7 +59,14 @@ pub(super) fn registry(document: Map<String, Value>) -> Result<Registry, Vec<Pro
     let index = reader.index(&agents, &aliases);
     reader.problems.truncate(limits::PROBLEMS);
     if reader.problems.is_empty() {
-        Ok(Registry { document, agents, aliases, lanes: Arc::default(), links: Arc::default(), index })
+        Ok(Registry {
+            document,
+            agents,
+            aliases,
+            lanes: Arc::default(),
+            links: Arc::default(),
+            index,
+        })
     } else {
         Err(reader.problems)
     }
@@ -57,9 +77,16 @@ pub(super) fn registry(document: Map<String, Value>) -> Result<Registry, Vec<Pro
 fn misfits(document: Map<String, Value>) -> Vec<Problem> {
     let problems = schema::check_registry(&Value::Object(document));
     let unnamed = || {
-        vec![Problem::new("wrong_type", "registry.json does not fit its schema").fix("see `mailbag schema registry`")]
+        vec![
+            Problem::new("wrong_type", "registry.json does not fit its schema")
+                .fix("see `mailbag schema registry`"),
+        ]
     };
-    if problems.is_empty() { unnamed() } else { problems }
+    if problems.is_empty() {
+        unnamed()
+    } else {
+        problems
+    }
 }
 
 /// Reads a document: whether it fits the schema, and what is wrong that the schema cannot say.
@@ -70,8 +97,14 @@ struct Reader {
 
 impl Reader {
     fn agents(&mut self, document: &Map<String, Value>) -> Vec<Agent> {
-        let entries = self.fitting(document.get("agents").and_then(Value::as_array)).into_iter().flatten();
-        entries.enumerate().map(|(n, entry)| self.agent(&format!("/agents/{n}"), entry)).collect()
+        let entries = self
+            .fitting(document.get("agents").and_then(Value::as_array))
+            .into_iter()
+            .flatten();
+        entries
+            .enumerate()
+            .map(|(n, entry)| self.agent(&format!("/agents/{n}"), entry))
+            .collect()
     }
 
     fn agent(&mut self, place: &str, entry: &Value) -> Agent {
@@ -81,17 +114,25 @@ impl Reader {
                 "id" => agent.id = self.name(value).into(),
                 "role" => agent.role = Some(self.name(value)),
                 "name" => agent.name = Some(self.text(value, is_display_name)),
-                "instance" if value.is_i64() || value.is_u64() => agent.instance = Some(value.to_string()),
+                "instance" if value.is_i64() || value.is_u64() => {
+                    agent.instance = Some(value.to_string())
+                }
                 "instance" => agent.instance = Some(self.text(value, |_| true)),
                 "description" => agent.description = Some(self.text(value, |_| true)),
                 "capabilities" => agent.capabilities = self.names(value),
                 "topics" => agent.topics = self.names(value),
-                "status" => agent.status = self.fitting(value.as_str().and_then(Status::parse)).unwrap_or_default(),
+                "status" => {
+                    agent.status = self
+                        .fitting(value.as_str().and_then(Status::parse))
+                        .unwrap_or_default()
+                }
                 "uid" => agent.uid = self.uid(place, value),
                 "supervisor" => agent.supervisor = Some(self.name(value)),
                 "wake" => agent.wake = self.wake(place, value),
                 "session" => {
-                    agent.session = Some(self.text(value, |text| (1..=limits::SESSION_KEY).contains(&text.len())))
+                    agent.session = Some(self.text(value, |text| {
+                        (1..=limits::SESSION_KEY).contains(&text.len())
+                    }))
                 }
                 _ => drop(agent.rest.insert(key.clone(), value.clone())),
             }
@@ -99,22 +140,34 @@ impl Reader {
         self.fits &= !agent.id.is_empty();
         if agent.is_human() && agent.is_retired() {
             let what = "the human is always registered and cannot retire";
-            self.problems
-                .push(Problem::new("reserved_name", what).at(format!("{place}/status")).fix("remove its status"));
+            self.problems.push(
+                Problem::new("reserved_name", what)
+                    .at(format!("{place}/status"))
+                    .fix("remove its status"),
+            );
         }
         agent
     }
 
     fn aliases(&mut self, document: &Map<String, Value>) -> Vec<(String, Vec<String>)> {
-        let Some(aliases) = document.get("aliases") else { return Vec::new() };
+        let Some(aliases) = document.get("aliases") else {
+            return Vec::new();
+        };
         let entries = self.fitting(aliases.as_object()).into_iter().flatten();
-        entries.map(|(alias, target)| (alias.clone(), self.addresses(alias, target))).collect()
+        entries
+            .map(|(alias, target)| (alias.clone(), self.addresses(alias, target)))
+            .collect()
     }
 
     fn addresses(&mut self, alias: &str, target: &Value) -> Vec<String> {
-        let targets = target.as_array().map_or(std::slice::from_ref(target), Vec::as_slice);
+        let targets = target
+            .as_array()
+            .map_or(std::slice::from_ref(target), Vec::as_slice);
         self.fits &= id::is_name(alias) && !targets.is_empty();
-        let texts: Vec<String> = targets.iter().map(|target| self.text(target, |text| !text.is_empty())).collect();
+        let texts: Vec<String> = targets
+            .iter()
+            .map(|target| self.text(target, |text| !text.is_empty()))
+            .collect();
         for problem in texts.iter().filter_map(|text| Address::parse(text).err()) {
             self.problems.push(problem.at(format!("/aliases/{alias}")));
         }
@@ -131,7 +184,9 @@ impl Reader {
     }
 
     fn text(&mut self, value: &Value, fits: fn(&str) -> bool) -> String {
-        self.fitting(value.as_str().filter(|text| fits(text))).unwrap_or_default().to_owned()
+        self.fitting(value.as_str().filter(|text| fits(text)))
+            .unwrap_or_default()
+            .to_owned()
     }
 
     fn fitting<T>(&mut self, read: Option<T>) -> Option<T> {
@@ -145,7 +200,11 @@ impl Reader {
         if uid.is_none() {
             let what = "uid is not a user number";
             let fix = "write a whole number from 0 to 4294967295, such as 1000";
-            self.problems.push(Problem::new("wrong_type", what).at(format!("{place}/uid")).fix(fix));
+            self.problems.push(
+                Problem::new("wrong_type", what)
+                    .at(format!("{place}/uid"))
+                    .fix(fix),
+            );
         }
         uid
     }
@@ -155,7 +214,11 @@ impl Reader {
         if let Err(wanted) = &read {
             let what = "this is not a valid way to wake an agent";
             let fix = format!("give {wanted}");
-            self.problems.push(Problem::new("bad_wake", what).at(format!("{place}/wake")).fix(fix));
+            self.problems.push(
+                Problem::new("bad_wake", what)
+                    .at(format!("{place}/wake"))
+                    .fix(fix),
+            );
         }
         read.ok()
     }
@@ -165,15 +228,33 @@ impl Reader {
         let mut index = Index::default();
         for (n, agent) in agents.iter().enumerate() {
             let at = position(n);
-            self.claim(&mut index, agents, aliases, &agent.id, Holder::Agent { at, is_name: false });
+            self.claim(
+                &mut index,
+                agents,
+                aliases,
+                &agent.id,
+                Holder::Agent { at, is_name: false },
+            );
             if let Some(name) = &agent.name {
-                self.claim(&mut index, agents, aliases, name, Holder::Agent { at, is_name: true });
+                self.claim(
+                    &mut index,
+                    agents,
+                    aliases,
+                    name,
+                    Holder::Agent { at, is_name: true },
+                );
             }
             index.ids.insert(agent.id.clone(), at);
             index.groups(agent, at);
         }
         for (n, (alias, _)) in aliases.iter().enumerate() {
-            self.claim(&mut index, agents, aliases, alias, Holder::Alias(position(n)));
+            self.claim(
+                &mut index,
+                agents,
+                aliases,
+                alias,
+                Holder::Alias(position(n)),
+            );
             index.aliases.insert(alias.clone(), position(n));
         }
         index
@@ -191,19 +272,32 @@ impl Reader {
         let of_human = matches!(holder, Holder::Agent { at, .. } if agents[at as usize].is_human());
         if let Some(word) = address::reserved(name).filter(|_| !(of_human && name == id::HUMAN)) {
             let what = format!("{} uses the reserved word `{word}`", holder.entry(name));
-            self.problems.push(Problem::new("reserved_name", what).at(holder.place(name)).fix("use another name"));
+            self.problems.push(
+                Problem::new("reserved_name", what)
+                    .at(holder.place(name))
+                    .fix("use another name"),
+            );
             return;
         }
         match index.by_lower_case.entry(name.to_ascii_lowercase()) {
             Entry::Vacant(free) => drop(free.insert(holder)),
             // An agent's display name may equal its own id in any letter case.
-            Entry::Occupied(mut taken) if taken.get().is_name_of(holder) => drop(taken.insert(holder)),
+            Entry::Occupied(mut taken) if taken.get().is_name_of(holder) => {
+                taken.insert(holder);
+            }
             Entry::Occupied(taken) => {
                 let first = *taken.get();
                 let theirs = first.entry(first.written(agents, aliases));
-                let what = format!("{theirs} and {} have the same name (letter case is ignored)", holder.entry(name));
+                let what = format!(
+                    "{theirs} and {} have the same name (letter case is ignored)",
+                    holder.entry(name)
+                );
                 let fix = "rename one of them; some file systems ignore letter case";
-                self.problems.push(Problem::new("collision", what).at(holder.place(name)).fix(fix));
+                self.problems.push(
+                    Problem::new("collision", what)
+                        .at(holder.place(name))
+                        .fix(fix),
+                );
             }
         }
     }
@@ -222,7 +316,10 @@ impl Index {
         if let Some(role) = agent.role.as_ref().filter(|_| !agent.is_human()) {
             join(self.roles.group(role));
         }
-        agent.capabilities.iter().for_each(|c| join(self.capabilities.group(c)));
+        agent
+            .capabilities
+            .iter()
+            .for_each(|c| join(self.capabilities.group(c)));
         agent.topics.iter().for_each(|t| join(self.topics.group(t)));
     }
 }
@@ -246,7 +343,9 @@ impl Holder {
 
     fn place(self, name: &str) -> String {
         match self {
-            Holder::Agent { at, is_name } => format!("/agents/{at}/{}", if is_name { "name" } else { "id" }),
+            Holder::Agent { at, is_name } => {
+                format!("/agents/{at}/{}", if is_name { "name" } else { "id" })
+            }
             Holder::Alias(_) => format!("/aliases/{name}"),
         }
     }
@@ -255,7 +354,11 @@ impl Holder {
         match self {
             Holder::Agent { at, is_name } => {
                 let agent = &agents[at as usize];
-                agent.name.as_deref().filter(|_| is_name).unwrap_or(&agent.id)
+                agent
+                    .name
+                    .as_deref()
+                    .filter(|_| is_name)
+                    .unwrap_or(&agent.id)
             }
             Holder::Alias(at) => &aliases[at as usize].0,
         }
@@ -275,8 +378,14 @@ fn not_json(error: &serde_json::Error) -> Problem {
         return problem.at(place).fix("keep one of them");
     }
     let (what, fix) = match error.classify() {
-        Category::Eof => ("registry.json is incomplete".to_owned(), "complete it, or restore it from a backup"),
-        _ => (format!("registry.json is not JSON here: {said}"), "correct it, or restore it from a backup"),
+        Category::Eof => (
+            "registry.json is incomplete".to_owned(),
+            "complete it, or restore it from a backup",
+        ),
+        _ => (
+            format!("registry.json is not JSON here: {said}"),
+            "correct it, or restore it from a backup",
+        ),
     };
     Problem::new("not_json", what).at(place).fix(fix)
 }

@@ -63,8 +63,13 @@ impl By {
 impl Wake {
     /// Reads the object, or returns a description of the expected form.
     pub fn read(value: &Value) -> Result<Wake, String> {
-        let Value::Object(document) = value else { return Err("an object such as {\"by\": \"codex\"}".into()) };
-        let by = match (document.get("by").map(|by| by.as_str()), document.get("argv")) {
+        let Value::Object(document) = value else {
+            return Err("an object such as {\"by\": \"codex\"}".into());
+        };
+        let by = match (
+            document.get("by").map(|by| by.as_str()),
+            document.get("argv"),
+        ) {
             (Some(Some("claude")), None) => By::Claude,
             (Some(Some("codex")), None) => By::Codex,
             (Some(Some("nobody")) | None, None) => By::Nobody,
@@ -72,13 +77,22 @@ impl Wake {
             (Some(_), None) => return Err(format!("\"by\" as one of {}", By::WORDS.join(", "))),
             (Some(_), Some(_)) => return Err("either \"by\" or \"argv\"".into()),
         };
-        let otherwise = document.get("else").map(|argv| words("else", argv)).transpose()?;
+        let otherwise = document
+            .get("else")
+            .map(|argv| words("else", argv))
+            .transpose()?;
         if otherwise.is_some() && by != By::Codex {
             return Err("\"else\" only beside {\"by\": \"codex\"}".into());
         }
         let every = span(document, "every", limits::WAKE_EVERY)?;
         let within = span(document, "within", limits::WAKE_WITHIN)?;
-        Ok(Wake { by, otherwise, every, within: within.min(limits::WAKE_WITHIN_MOST), document: document.clone() })
+        Ok(Wake {
+            by,
+            otherwise,
+            every,
+            within: within.min(limits::WAKE_WITHIN_MOST),
+            document: document.clone(),
+        })
     }
 
     /// The programs that the router starts.
@@ -88,14 +102,23 @@ impl Wake {
             By::Command(argv) => Some(Program(Value::from(argv.clone()))),
             By::Claude | By::Nobody => None,
         };
-        first.into_iter().chain(self.otherwise.iter().map(|argv| Program(Value::from(argv.clone())))).collect()
+        first
+            .into_iter()
+            .chain(
+                self.otherwise
+                    .iter()
+                    .map(|argv| Program(Value::from(argv.clone()))),
+            )
+            .collect()
     }
 
     /// Reads command-line input: one of [`By::WORDS`], an object, or an array with a program and its arguments.
     pub fn parse(text: &str) -> Result<Wake, String> {
         let word = || Value::Object(Map::from_iter([("by".to_owned(), Value::from(text))]));
         let value = match serde_json::from_str::<Value>(text) {
-            Ok(argv @ Value::Array(_)) => Value::Object(Map::from_iter([("argv".to_owned(), argv)])),
+            Ok(argv @ Value::Array(_)) => {
+                Value::Object(Map::from_iter([("argv".to_owned(), argv)]))
+            }
             Ok(value) => value,
             Err(_) => word(),
         };
@@ -104,8 +127,12 @@ impl Wake {
 }
 
 fn words(key: &str, argv: &Value) -> Result<Vec<String>, String> {
-    let words: Option<Vec<String>> =
-        argv.as_array().and_then(|words| words.iter().map(|word| word.as_str().map(str::to_owned)).collect());
+    let words: Option<Vec<String>> = argv.as_array().and_then(|words| {
+        words
+            .iter()
+            .map(|word| word.as_str().map(str::to_owned))
+            .collect()
+    });
     words.filter(|words| words.first().is_some_and(|program| !program.is_empty())).ok_or_else(|| {
         format!("\"{key}\" as an array of a program and its arguments, such as [\"notify-send\", \"{{text}}\"]")
     })

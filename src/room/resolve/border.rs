@@ -1,7 +1,10 @@
 //! The addresses that mail from another room may have. Each is checked where it is expanded, so it makes no difference which
 //! name, alias or lane leads to it.
 
-#![allow(clippy::result_large_err, reason = "a problem is built for rejected input only")]
+#![allow(
+    clippy::result_large_err,
+    reason = "a problem is built for rejected input only"
+)]
 
 use crate::base::error::Problem;
 use crate::message::address::quoted;
@@ -21,7 +24,10 @@ struct Crossing<'a> {
 
 impl<'a> Border<'a> {
     pub(super) fn around(registry: &'a Registry, from: Option<&'a str>) -> Border<'a> {
-        let crossing = |tag| Crossing { tag, accept: registry.links().get(tag).map_or(&[][..], Vec::as_slice) };
+        let crossing = |tag| Crossing {
+            tag,
+            accept: registry.links().get(tag).map_or(&[][..], Vec::as_slice),
+        };
         Border(from.and_then(tag_of).map(crossing))
     }
 
@@ -32,18 +38,33 @@ impl<'a> Border<'a> {
 
     /// Fails if this room takes no mail for this kind of address from the other room.
     pub(super) fn admit(&self, kind: Accept, address: &str) -> Result<(), Problem> {
-        let Some(Crossing { tag, accept }) = &self.0 else { return Ok(()) };
+        let Some(Crossing { tag, accept }) = &self.0 else {
+            return Ok(());
+        };
         if accept.contains(&kind) {
             return Ok(());
         }
-        let what = format!("this room takes no mail for {} from the room {tag}", quoted(address));
-        let fix = format!("write to an agent by name or role; here, a person can add {:?} to `accept`", kind.as_str());
+        let what = format!(
+            "this room takes no mail for {} from the room {tag}",
+            quoted(address)
+        );
+        let fix = format!(
+            "write to an agent by name or role; here, a person can add {:?} to `accept`",
+            kind.as_str()
+        );
         Err(Problem::new("not_accepted", what).at("/to").fix(fix))
     }
 
     /// As [`Border::admit`], for an agent by its id.
     pub(super) fn admit_agent(&self, id: &str) -> Result<(), Problem> {
-        self.admit(if id == HUMAN { Accept::Human } else { Accept::Agents }, id)
+        self.admit(
+            if id == HUMAN {
+                Accept::Human
+            } else {
+                Accept::Agents
+            },
+            id,
+        )
     }
 }
 
@@ -71,7 +92,11 @@ mod tests {
         }
         fn owners(&self, subject: &Subject) -> Vec<Arc<str>> {
             let is_of_human = subject.to_string() == "src/human";
-            vec![if is_of_human { HUMAN.into() } else { "bob".into() }]
+            vec![if is_of_human {
+                HUMAN.into()
+            } else {
+                "bob".into()
+            }]
         }
         fn taken(&mut self, _: &str) {}
     }
@@ -88,7 +113,10 @@ mod tests {
         let lanes = Charter::parse(CHARTER).lanes;
         assert_eq!(lanes.len(), 3, "{lanes:?}");
         let links = BTreeMap::from([("fit".to_owned(), accept.to_vec())]);
-        Registry::parse(REGISTRY).expect("a registry").with_lanes(lanes.into()).with_links(Arc::new(links))
+        Registry::parse(REGISTRY)
+            .expect("a registry")
+            .with_lanes(lanes.into())
+            .with_links(Arc::new(links))
     }
 
     /// Every form of address, and the kinds that a link must accept for it.
@@ -125,20 +153,45 @@ mod tests {
     ];
 
     #[test]
-    fn an_address_from_another_room_reaches_only_what_the_link_accepts_in_whatever_form_it_is_written() {
+    fn an_address_from_another_room_reaches_only_what_the_link_accepts_in_whatever_form_it_is_written()
+     {
         // P208
-        let kinds = [Accept::Agents, Accept::Roles, Accept::All, Accept::Topics, Accept::Human];
+        let kinds = [
+            Accept::Agents,
+            Accept::Roles,
+            Accept::All,
+            Accept::Topics,
+            Accept::Human,
+        ];
         for subset in 0..1_u32 << kinds.len() {
-            let accept: Vec<Accept> = (0..kinds.len()).filter(|n| subset & (1 << n) != 0).map(|n| kinds[n]).collect();
+            let accept: Vec<Accept> = (0..kinds.len())
+                .filter(|n| subset & (1 << n) != 0)
+                .map(|n| kinds[n])
+                .collect();
             let registry = room(&accept);
             for (address, needs) in FORMS {
                 let to = [address.to_owned()];
-                assert!(resolve(&registry, "alice", &to, false, &mut Owned).is_ok(), "mail of this room to {address}");
+                assert!(
+                    resolve(&registry, "alice", &to, false, &mut Owned).is_ok(),
+                    "mail of this room to {address}"
+                );
                 let reached = resolve(&registry, "fit:alice", &to, false, &mut Owned);
                 let is_accepted = needs.iter().all(|kind| accept.contains(kind));
-                assert_eq!(reached.is_ok(), is_accepted, "{address} with {accept:?}: {reached:?}");
-                let codes: BTreeSet<_> = reached.err().into_iter().flatten().map(|problem| problem.code).collect();
-                assert!(codes.iter().all(|code| code == "not_accepted"), "{address} with {accept:?}: {codes:?}");
+                assert_eq!(
+                    reached.is_ok(),
+                    is_accepted,
+                    "{address} with {accept:?}: {reached:?}"
+                );
+                let codes: BTreeSet<_> = reached
+                    .err()
+                    .into_iter()
+                    .flatten()
+                    .map(|problem| problem.code)
+                    .collect();
+                assert!(
+                    codes.iter().all(|code| code == "not_accepted"),
+                    "{address} with {accept:?}: {codes:?}"
+                );
             }
         }
     }
@@ -146,7 +199,25 @@ mod tests {
     #[test]
     fn without_the_link_in_the_settings_no_mail_of_that_room_reaches_anybody() {
         let registry = room(&[Accept::Agents]);
-        assert!(resolve(&registry, "other:alice", &["bob".to_owned()], false, &mut Owned).is_err());
-        assert!(resolve(&registry, "fit:alice", &["bob".to_owned()], false, &mut Owned).is_ok());
+        assert!(
+            resolve(
+                &registry,
+                "other:alice",
+                &["bob".to_owned()],
+                false,
+                &mut Owned
+            )
+            .is_err()
+        );
+        assert!(
+            resolve(
+                &registry,
+                "fit:alice",
+                &["bob".to_owned()],
+                false,
+                &mut Owned
+            )
+            .is_ok()
+        );
     }
 }

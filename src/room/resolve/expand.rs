@@ -1,6 +1,9 @@
 //! Resolving one address to agents, with an explanation if no agent matches.
 
-#![allow(clippy::result_large_err, reason = "a problem is built for rejected input only")]
+#![allow(
+    clippy::result_large_err,
+    reason = "a problem is built for rejected input only"
+)]
 
 use super::border::Border;
 use super::{Availability, Via};
@@ -70,7 +73,9 @@ impl<'a, 's> Expansion<'a, 's> {
 
     /// The agents that a mention reaches. An unknown name reaches no agent.
     pub(super) fn mention(&mut self, text: &str, each: Each<'_>) -> Result<(), Vec<Problem>> {
-        let Some(address) = self.mentioned(text) else { return Ok(()) };
+        let Some(address) = self.mentioned(text) else {
+            return Ok(());
+        };
         self.path.clear();
         self.done.clear();
         self.expand(&address, each)
@@ -83,15 +88,15 @@ impl<'a, 's> Expansion<'a, 's> {
         let trimmed = |text: &'t str| text.trim_end_matches(|c: char| !c.is_ascii_alphanumeric());
         // Without a link of this tag, the colon is the writer's.
         let near = bare.split_once(':').map_or(bare, |(near, _)| near);
-        [bare, trimmed(bare), near, trimmed(near)].into_iter().find_map(|handle| {
-            match Address::parse(&format!("@{handle}")).ok()? {
+        [bare, trimmed(bare), near, trimmed(near)]
+            .into_iter()
+            .find_map(|handle| match Address::parse(&format!("@{handle}")).ok()? {
                 Address::At(word) => match self.registry.find_position(&word) {
                     Some(at) => Some(Address::At(self.registry.at(at).id.to_string())),
                     None => Some(Address::At(word)).filter(|address| self.knows(address)),
                 },
                 address => Some(address).filter(|address| self.knows(address)),
-            }
-        })
+            })
     }
 
     fn knows(&self, address: &Address) -> bool {
@@ -101,7 +106,9 @@ impl<'a, 's> Expansion<'a, 's> {
             Address::Role(role) | Address::Any(role) => role_named(self.registry, role).is_some(),
             Address::At(word) => {
                 let registry = self.registry;
-                registry.alias(word).is_some() || role_named(registry, word).is_some() || registry.lane(word).is_some()
+                registry.alias(word).is_some()
+                    || role_named(registry, word).is_some()
+                    || registry.lane(word).is_some()
             }
             _ => false,
         }
@@ -162,11 +169,18 @@ impl<'a, 's> Expansion<'a, 's> {
         let rank = |at: &&u32| {
             let id = &self.registry.at(**at).id;
             let there = Reverse((self.standing.online(id), self.standing.was_seen(id)));
-            (there, self.standing.unread(id), self.standing.last_active(id), **at)
+            (
+                there,
+                self.standing.unread(id),
+                self.standing.last_active(id),
+                **at,
+            )
         };
         let Some(chosen) = others.min_by_key(rank) else {
             let what = format!("{address} reaches no agent: you are the only agent with this role");
-            return Err(Problem::new("empty_role", what).fix("name another agent, or do the work yourself"));
+            return Err(
+                Problem::new("empty_role", what).fix("name another agent, or do the work yourself")
+            );
         };
         each(Reach::Here(*chosen), Via::Any);
         Ok(())
@@ -174,13 +188,21 @@ impl<'a, 's> Expansion<'a, 's> {
 
     /// Id, display name, alias, with `@` also role, and last a lane of the charter: whoever may edit the charter must not
     /// take the mail of a name in the registry.
-    fn word(&mut self, address: &Address, word: &str, with_at: bool, each: Each<'_>) -> Result<(), Vec<Problem>> {
+    fn word(
+        &mut self,
+        address: &Address,
+        word: &str,
+        with_at: bool,
+        each: Each<'_>,
+    ) -> Result<(), Vec<Problem>> {
         if let Some(at) = self.registry.find_position(word) {
             let agent = self.registry.at(at);
             if agent.is_retired() {
                 return Err(vec![self.retired(agent)]);
             }
-            self.border.admit_agent(&agent.id).map_err(|problem| vec![problem])?;
+            self.border
+                .admit_agent(&agent.id)
+                .map_err(|problem| vec![problem])?;
             each(Reach::Here(at), Via::Direct);
             return Ok(());
         }
@@ -191,7 +213,10 @@ impl<'a, 's> Expansion<'a, 's> {
         if with_at && role_named(registry, word).is_some() {
             return self.role(address, word, each).map_err(|p| vec![p]);
         }
-        match registry.lane(word).filter(|_| role_named(registry, word).is_none()) {
+        match registry
+            .lane(word)
+            .filter(|_| role_named(registry, word).is_none())
+        {
             Some(lane) => self.lane(&lane.name, each),
             None => Err(vec![self.unknown(address, word)]),
         }
@@ -199,24 +224,38 @@ impl<'a, 's> Expansion<'a, 's> {
 
     fn lane(&mut self, name: &str, each: Each<'_>) -> Result<(), Vec<Problem>> {
         let registry = self.registry;
-        self.border.admit(Accept::Topics, &format!("lane:{name}")).map_err(|problem| vec![problem])?;
+        self.border
+            .admit(Accept::Topics, &format!("lane:{name}"))
+            .map_err(|problem| vec![problem])?;
         let Some(lane) = registry.lane(name) else {
-            let names: Vec<&str> = registry.lanes().iter().map(|lane| lane.name.as_str()).collect();
+            let names: Vec<&str> = registry
+                .lanes()
+                .iter()
+                .map(|lane| lane.name.as_str())
+                .collect();
             let fix = best_first(name, names.into_iter(), "lane:").unwrap_or_else(|| {
-                "name an agent, or add the lane to charter.md: `mailbag charter` shows it".to_owned()
+                "name an agent, or add the lane to charter.md: `mailbag charter` shows it"
+                    .to_owned()
             });
             let what = format!("the charter has no lane {}", quoted(name));
             return Err(vec![Problem::new("unknown_recipient", what).fix(fix)]);
         };
         if lane.owners.is_empty() {
             let problem = Problem::new("no_owner", format!("the lane {} has no owner", lane.name));
-            return Err(vec![problem.fix("name an agent, or add owners to the lane in charter.md")]);
+            return Err(vec![
+                problem.fix("name an agent, or add owners to the lane in charter.md"),
+            ]);
         }
         self.targets(&lane.address, &lane.owners, each)
     }
 
     /// The agents behind an alias, or behind a lane by its address.
-    fn targets(&mut self, alias: &'a str, targets: &'a [String], each: Each<'_>) -> Result<(), Vec<Problem>> {
+    fn targets(
+        &mut self,
+        alias: &'a str,
+        targets: &'a [String],
+        each: Each<'_>,
+    ) -> Result<(), Vec<Problem>> {
         if let Some(start) = self.path.iter().position(|a| *a == alias) {
             let path = [&self.path[start..], &[alias]].concat().join(" → ");
             let what = format!("the alias {alias} refers to itself: {path}");
@@ -230,15 +269,20 @@ impl<'a, 's> Expansion<'a, 's> {
         let mut problems = Vec::new();
         for target in targets {
             let result = match Address::parse(target) {
-                Ok(address) => self
-                    .expand(&address, &mut |reach, via| each(reach, if via == Via::Link { via } else { Via::Alias })),
+                Ok(address) => self.expand(&address, &mut |reach, via| {
+                    each(reach, if via == Via::Link { via } else { Via::Alias })
+                }),
                 Err(problem) => Err(vec![problem]),
             };
             problems.extend(result.err().into_iter().flatten().map(|p| behind(alias, p)));
         }
         self.path.pop();
         self.done.push(alias);
-        if problems.is_empty() { Ok(()) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(())
+        } else {
+            Err(problems)
+        }
     }
 
     fn glob(&mut self, pattern: &str, each: Each<'_>) -> Result<(), Problem> {
@@ -246,13 +290,16 @@ impl<'a, 's> Expansion<'a, 's> {
         self.globs += 1;
         if self.globs > GLOBS {
             let what = format!("one message has more than {GLOBS} patterns");
-            return Err(Problem::new("too_many_addresses", what).fix("use fewer patterns, or a role or topic"));
+            return Err(Problem::new("too_many_addresses", what)
+                .fix("use fewer patterns, or a role or topic"));
         }
         let compiled = address::compiled(pattern)?;
         let mut found = false;
         for at in self.registry.everybody() {
             let agent = self.registry.at(*at);
-            let hit = ids_of(agent).chain(agent.name.as_deref()).any(|name| compiled.is_match(name));
+            let hit = ids_of(agent)
+                .chain(agent.name.as_deref())
+                .any(|name| compiled.is_match(name));
             found |= hit;
             if hit && Some(*at) != self.sender {
                 each(Reach::Here(*at), Via::Pattern);
@@ -261,39 +308,61 @@ impl<'a, 's> Expansion<'a, 's> {
         if found {
             return Ok(());
         }
-        let what = format!("the pattern {} matches no id or display name", quoted(pattern));
+        let what = format!(
+            "the pattern {} matches no id or display name",
+            quoted(pattern)
+        );
         let literal = pattern.trim_matches(|c: char| !c.is_ascii_alphanumeric());
         Err(Problem::new("empty_pattern", what).fix(self.registry.did_you_mean(literal)))
     }
 
-    fn capability(&self, address: &Address, capability: &str, each: Each<'_>) -> Result<(), Problem> {
+    fn capability(
+        &self,
+        address: &Address,
+        capability: &str,
+        each: Each<'_>,
+    ) -> Result<(), Problem> {
         self.border.admit(Accept::Topics, &address.to_string())?;
         let members = self.registry.with_capability(capability);
         if let Some(members) = members.filter(|m| !m.is_empty()) {
             return self.group(members, Via::Capability, each);
         }
         let what = match members {
-            Some(_) => format!("{address} reaches no agent: only retired agents or the human have this capability"),
+            Some(_) => format!(
+                "{address} reaches no agent: only retired agents or the human have this capability"
+            ),
             None => format!("no agent has the capability {}", quoted(capability)),
         };
-        let there =
-            self.registry.capabilities().filter(|c| self.registry.with_capability(c).is_some_and(|m| !m.is_empty()));
-        let fix =
-            best_first(capability, there, "cap:").unwrap_or_else(|| "name an agent; no agent has a capability".into());
+        let there = self.registry.capabilities().filter(|c| {
+            self.registry
+                .with_capability(c)
+                .is_some_and(|m| !m.is_empty())
+        });
+        let fix = best_first(capability, there, "cap:")
+            .unwrap_or_else(|| "name an agent; no agent has a capability".into());
         Err(Problem::new("empty_capability", what).fix(fix))
     }
 
     fn owner(&self, text: &str, each: Each<'_>) -> Result<(), Problem> {
-        self.border.admit(Accept::Topics, &format!("owner:{text}"))?;
-        let Ok(subject) = Subject::parse(text) else { return Ok(()) };
+        self.border
+            .admit(Accept::Topics, &format!("owner:{text}"))?;
+        let Ok(subject) = Subject::parse(text) else {
+            return Ok(());
+        };
         let owners = self.standing.owners(&subject);
-        let owners: Vec<u32> = owners.iter().filter_map(|owner| self.registry.position(owner)).collect();
+        let owners: Vec<u32> = owners
+            .iter()
+            .filter_map(|owner| self.registry.position(owner))
+            .collect();
         if owners.is_empty() {
             let fix = "name an agent or a role; `mailbag claims` lists who owns what";
             return Err(Problem::new("no_owner", format!("no agent owns {text}")).fix(fix));
         }
         // The human can own a claim, and is in no other group.
-        for at in owners.iter().filter(|at| *self.registry.at(**at).id == *HUMAN) {
+        for at in owners
+            .iter()
+            .filter(|at| *self.registry.at(**at).id == *HUMAN)
+        {
             self.border.admit_agent(&self.registry.at(*at).id)?;
         }
         self.group(&owners, Via::Owner, each)
@@ -301,9 +370,14 @@ impl<'a, 's> Expansion<'a, 's> {
 
     fn retired(&self, agent: &Agent) -> Problem {
         let what = format!("{} is retired and cannot receive messages", agent.id);
-        let alike = agent.role.as_ref().filter(|r| self.registry.with_role(r).is_some_and(|m| !m.is_empty()));
+        let alike = agent
+            .role
+            .as_ref()
+            .filter(|r| self.registry.with_role(r).is_some_and(|m| !m.is_empty()));
         let fix = match alike {
-            Some(role) => format!("write to any_{role}, or run `mailbag agent list` to list the agents"),
+            Some(role) => {
+                format!("write to any_{role}, or run `mailbag agent list` to list the agents")
+            }
             None => "run `mailbag agent list` to list the agents".to_owned(),
         };
         Problem::new("retired_recipient", what).fix(fix)
@@ -312,12 +386,23 @@ impl<'a, 's> Expansion<'a, 's> {
     fn empty_role(&self, address: &Address, role: &str, known: bool) -> Problem {
         let what = match known {
             true => format!("{address} reaches no agent: all agents with this role are retired"),
-            false => format!("{address} reaches no agent: no agent has the role {}", quoted(role)),
+            false => format!(
+                "{address} reaches no agent: no agent has the role {}",
+                quoted(role)
+            ),
         };
         let roles = self.registry.roles();
-        let there = roles.iter().filter(|(_, count)| **count > 0).map(|(role, _)| *role);
-        let prefix = if matches!(address, Address::Any(_)) { "any_" } else { "all_" };
-        let fix = best_first(role, there, prefix).unwrap_or_else(|| "write to `all`; no agent has a role".into());
+        let there = roles
+            .iter()
+            .filter(|(_, count)| **count > 0)
+            .map(|(role, _)| *role);
+        let prefix = if matches!(address, Address::Any(_)) {
+            "any_"
+        } else {
+            "all_"
+        };
+        let fix = best_first(role, there, prefix)
+            .unwrap_or_else(|| "write to `all`; no agent has a role".into());
         Problem::new("empty_role", what).fix(fix)
     }
 
@@ -341,9 +426,14 @@ impl<'a, 's> Expansion<'a, 's> {
     }
 
     fn remote(&self, tag: &str, who: &str, each: Each<'_>) -> Result<(), Problem> {
-        let Some(tag) = self.registry.link(tag) else { return Err(self.no_link(tag, who)) };
+        let Some(tag) = self.registry.link(tag) else {
+            return Err(self.no_link(tag, who));
+        };
         if self.border.is_crossed() {
-            let what = format!("{} is in a third room, and mail that came by a link is not passed on", far(tag, who));
+            let what = format!(
+                "{} is in a third room, and mail that came by a link is not passed on",
+                far(tag, who)
+            );
             return Err(Problem::new("not_passed_on", what).fix("write to an agent of this room"));
         }
         each(Reach::There { tag, who }, Via::Link);
@@ -351,45 +441,79 @@ impl<'a, 's> Expansion<'a, 's> {
     }
 
     fn no_link(&self, tag: &str, who: &str) -> Problem {
-        let what = format!("there is no link to the room {tag}, so {} cannot be reached", quoted(&far(tag, who)));
+        let what = format!(
+            "there is no link to the room {tag}, so {} cannot be reached",
+            quoted(&far(tag, who))
+        );
         let near = nearest(tag, self.registry.links().keys().map(String::as_str));
         let fix = match (self.registry.find(who), near.as_slice()) {
             (_, [near, ..]) => format!("did you mean {}?", far(near, who)),
             (Some(agent), _) => format!("write {} if you mean the agent of this room", agent.id),
-            _ => "add the link with `mailbag link add`; `mailbag link list` shows the links".to_owned(),
+            _ => "add the link with `mailbag link add`; `mailbag link list` shows the links"
+                .to_owned(),
         };
         Problem::new("no_link", what).fix(fix)
     }
 }
 
 /// The role with this name, or with this name without a plural s.
-pub(super) fn role_named<'r, 't>(registry: &'r Registry, role: &'t str) -> Option<(&'t str, &'r [u32])> {
+pub(super) fn role_named<'r, 't>(
+    registry: &'r Registry,
+    role: &'t str,
+) -> Option<(&'t str, &'r [u32])> {
     let singular = role.strip_suffix('s');
-    [Some(role), singular].into_iter().flatten().find_map(|role| Some((role, registry.with_role(role)?)))
+    [Some(role), singular]
+        .into_iter()
+        .flatten()
+        .find_map(|role| Some((role, registry.with_role(role)?)))
 }
 
 /// The id, and the id without the prefix `agent_`.
 fn ids_of(agent: &Agent) -> impl Iterator<Item = &str> {
-    [Some(&*agent.id), agent.id.strip_prefix("agent_")].into_iter().flatten()
+    [Some(&*agent.id), agent.id.strip_prefix("agent_")]
+        .into_iter()
+        .flatten()
 }
 
 /// A hint such as "use all_engineer, all_writer" with existing names, the most similar first.
-pub(super) fn best_first<'c>(word: &str, there: impl Iterator<Item = &'c str>, prefix: &str) -> Option<String> {
+pub(super) fn best_first<'c>(
+    word: &str,
+    there: impl Iterator<Item = &'c str>,
+    prefix: &str,
+) -> Option<String> {
     const MOST: usize = 10;
     let there: Vec<&str> = there.collect();
     let near = nearest(word, there.iter().copied());
     let rest = there.iter().copied().filter(|c| !near.contains(c));
-    let listed: Vec<String> = near.iter().copied().chain(rest).take(MOST).map(|c| format!("{prefix}{c}")).collect();
+    let listed: Vec<String> = near
+        .iter()
+        .copied()
+        .chain(rest)
+        .take(MOST)
+        .map(|c| format!("{prefix}{c}"))
+        .collect();
     let more = there.len().saturating_sub(MOST);
-    let and_more = if more > 0 { format!(" or {more} more") } else { String::new() };
-    let verb = if near.is_empty() { "there is" } else { "did you mean" };
+    let and_more = if more > 0 {
+        format!(" or {more} more")
+    } else {
+        String::new()
+    };
+    let verb = if near.is_empty() {
+        "there is"
+    } else {
+        "did you mean"
+    };
     let mark = if near.is_empty() { "" } else { "?" };
     (!listed.is_empty()).then(|| format!("{verb} {}{and_more}{mark}", listed.join(", ")))
 }
 
 fn behind(alias: &str, mut problem: Problem) -> Problem {
     if problem.code != "alias_cycle" {
-        let kind = if alias.contains(':') { "address" } else { "alias" };
+        let kind = if alias.contains(':') {
+            "address"
+        } else {
+            "alias"
+        };
         problem.what = format!("the {kind} {alias} has an invalid target: {}", problem.what);
     }
     problem

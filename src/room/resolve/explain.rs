@@ -65,24 +65,44 @@ pub fn explain(
             let rule = rule(registry, text);
             let others = others(registry, sender, text, &reached, standing);
             // If an alias fails, none of its agents receives the message.
-            let reaches = if problems.is_empty() { reached.list } else { Vec::new() };
-            Explained { address: text.clone(), rule, reaches, others, problems }
+            let reaches = if problems.is_empty() {
+                reached.list
+            } else {
+                Vec::new()
+            };
+            Explained {
+                address: text.clone(),
+                rule,
+                reaches,
+                others,
+                problems,
+            }
         })
         .collect();
     let refused = explained.iter().any(|e| !e.problems.is_empty());
     let recipients = if refused { Vec::new() } else { all.list };
-    Explanation { from: from.map(String::from), addresses: explained, recipients }
+    Explanation {
+        from: from.map(String::from),
+        addresses: explained,
+        recipients,
+    }
 }
 
 fn rule(registry: &Registry, text: &str) -> String {
     match Address::parse(text) {
         Err(_) => "not a valid address".to_owned(),
         Ok(Address::All) => "all agents except the sender and the human".to_owned(),
-        Ok(Address::Role(role)) => format!("all agents with the role {}", role_text(registry, &role)),
+        Ok(Address::Role(role)) => {
+            format!("all agents with the role {}", role_text(registry, &role))
+        }
         Ok(Address::Any(role)) => format!("one agent with the role {}", role_text(registry, &role)),
-        Ok(Address::Glob(_)) => "all agents whose id or display name matches the pattern".to_owned(),
+        Ok(Address::Glob(_)) => {
+            "all agents whose id or display name matches the pattern".to_owned()
+        }
         Ok(Address::Topic(topic)) => format!("the subscribers of {topic}"),
-        Ok(Address::Capability(capability)) => format!("all agents with the capability {capability}"),
+        Ok(Address::Capability(capability)) => {
+            format!("all agents with the capability {capability}")
+        }
         Ok(Address::Owner(subject)) => format!("the agents that own {subject}"),
         Ok(Address::Lane(lane)) => lane_rule(registry, &lane),
         Ok(Address::Remote { tag, .. }) => format!("a recipient in the room {tag}"),
@@ -94,11 +114,21 @@ fn rule(registry: &Registry, text: &str) -> String {
 fn word_rule(registry: &Registry, word: &str, with_at: bool) -> String {
     let role = role_named(registry, word);
     let named = match (registry.find(word), registry.alias(word)) {
-        (Some(agent), _) => {
-            Some(format!("the agent with this {}", if &*agent.id == word { "id" } else { "display name" }))
-        }
-        (None, Some((alias, targets))) => Some(format!("the alias {alias}, which stands for {}", targets.join(", "))),
-        (None, None) => role.filter(|_| with_at).map(|(role, _)| format!("all agents with the role {role}")),
+        (Some(agent), _) => Some(format!(
+            "the agent with this {}",
+            if &*agent.id == word {
+                "id"
+            } else {
+                "display name"
+            }
+        )),
+        (None, Some((alias, targets))) => Some(format!(
+            "the alias {alias}, which stands for {}",
+            targets.join(", ")
+        )),
+        (None, None) => role
+            .filter(|_| with_at)
+            .map(|(role, _)| format!("all agents with the role {role}")),
     };
     match (named, registry.lane(word)) {
         (Some(named), Some(lane)) => format!("{named}; the lane of this name is {}", lane.address),
@@ -110,7 +140,11 @@ fn word_rule(registry: &Registry, word: &str, with_at: bool) -> String {
 
 fn lane_rule(registry: &Registry, name: &str) -> String {
     match registry.lane(name) {
-        Some(lane) => format!("the owners of the lane {} in the charter: {}", lane.name, lane.owners.join(", ")),
+        Some(lane) => format!(
+            "the owners of the lane {} in the charter: {}",
+            lane.name,
+            lane.owners.join(", ")
+        ),
         None => "an unknown lane".to_owned(),
     }
 }
@@ -126,7 +160,9 @@ fn others(
     reached: &Reached<'_>,
     standing: &dyn Availability,
 ) -> Vec<Other> {
-    let Ok(address) = Address::parse(text) else { return Vec::new() };
+    let Ok(address) = Address::parse(text) else {
+        return Vec::new();
+    };
     let asked = match &address {
         // `@engineers` is a role only if no agent and no alias has this name.
         Address::At(word) if registry.find(word).is_none() && registry.alias(word).is_none() => {
@@ -135,10 +171,21 @@ fn others(
         other => other.clone(),
     };
     let is_sender = |at: usize| sender == u32::try_from(at).ok();
-    let left = registry.agents().iter().enumerate().filter(|(at, _)| reached.place(*at as u32).is_none());
+    let left = registry
+        .agents()
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| reached.place(*at as u32).is_none());
     left.map(|(at, agent)| Other {
         agent: agent.id.to_string(),
-        why: why_not(registry, &asked, agent, is_sender(at), &reached.list, standing),
+        why: why_not(
+            registry,
+            &asked,
+            agent,
+            is_sender(at),
+            &reached.list,
+            standing,
+        ),
     })
     .collect()
 }
@@ -151,7 +198,8 @@ fn why_not(
     reached: &[Recipient],
     standing: &dyn Availability,
 ) -> String {
-    let lacks = |of: &str, name: &str, has: bool| (!has).then(|| format!("does not have the {of} {name}"));
+    let lacks =
+        |of: &str, name: &str, has: bool| (!has).then(|| format!("does not have the {of} {name}"));
     let not_in_it = match address {
         Address::All => None,
         Address::Role(role) | Address::Any(role) => {
@@ -165,7 +213,9 @@ fn why_not(
         }
         Address::Glob(_) => None,
         Address::Word(_) | Address::At(_) | Address::Lane(_) if agent.is_retired() => None,
-        Address::Word(_) | Address::At(_) | Address::Lane(_) => Some("is not named by it".to_owned()),
+        Address::Word(_) | Address::At(_) | Address::Lane(_) => {
+            Some("is not named by it".to_owned())
+        }
         Address::Owner(subject) if !is_sender => Some(format!("owns nothing of {subject}")),
         Address::Owner(_) => None,
         Address::Remote { .. } => Some("is in this room".to_owned()),
@@ -184,7 +234,9 @@ fn why_not(
 
 /// Why `any_…` chose another agent.
 fn passed_over(agent: &Agent, reached: &[Recipient], standing: &dyn Availability) -> String {
-    let Some(chosen) = reached.first() else { return "is not chosen".to_owned() };
+    let Some(chosen) = reached.first() else {
+        return "is not chosen".to_owned();
+    };
     let (mine, theirs) = (&*agent.id, &*chosen.agent);
     if standing.online(mine) != standing.online(theirs) {
         return format!("is not online, and {theirs} is");
@@ -193,7 +245,11 @@ fn passed_over(agent: &Agent, reached: &[Recipient], standing: &dyn Availability
         return format!("was not active within the last hour, and {theirs} was");
     }
     if standing.unread(mine) != standing.unread(theirs) {
-        return format!("has {} unread, and {theirs} has {}", standing.unread(mine), standing.unread(theirs));
+        return format!(
+            "has {} unread, and {theirs} has {}",
+            standing.unread(mine),
+            standing.unread(theirs)
+        );
     }
     if standing.last_active(mine) != standing.last_active(theirs) {
         return format!("was active later than {theirs}");

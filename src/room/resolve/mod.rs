@@ -176,9 +176,14 @@ fn resolve_all(
     standing: &mut dyn Availability,
 ) -> Result<Resolved, Vec<Problem>> {
     if addresses.len() > ADDRESSES {
-        let what = format!("too many addresses: {}; the limit is {ADDRESSES}", addresses.len());
+        let what = format!(
+            "too many addresses: {}; the limit is {ADDRESSES}",
+            addresses.len()
+        );
         let fix = "write to a role, a topic or `all` instead";
-        return Err(vec![Problem::new("too_many_addresses", what).at("/to").fix(fix)]);
+        return Err(vec![
+            Problem::new("too_many_addresses", what).at("/to").fix(fix),
+        ]);
     }
     let (mut problems, mut unreached) = (Vec::new(), Vec::new());
     let mut reached = Reached::new(registry);
@@ -186,20 +191,34 @@ fn resolve_all(
     for (n, text) in addresses.iter().enumerate() {
         reached.calls = 0;
         // An id needs no parsing, because no reserved word or other form of address can be an id.
-        let id = registry.position(text).filter(|at| !registry.at(*at).is_retired());
+        let id = registry
+            .position(text)
+            .filter(|at| !registry.at(*at).is_retired());
         let result = match id {
-            Some(at) => expansion.border.admit_agent(&registry.at(at).id).map_err(|problem| vec![problem]).map(|()| {
-                reached.add(Reach::Here(at), if mention { Via::Mention } else { Via::Direct });
+            Some(at) => expansion
+                .border
+                .admit_agent(&registry.at(at).id)
+                .map_err(|problem| vec![problem])
+                .map(|()| {
+                    reached.add(
+                        Reach::Here(at),
+                        if mention { Via::Mention } else { Via::Direct },
+                    );
+                }),
+            None if mention => expansion.mention(text, &mut |reach, via| {
+                reached.add(reach, if via == Via::Link { via } else { Via::Mention })
             }),
-            None if mention => expansion
-                .mention(text, &mut |reach, via| reached.add(reach, if via == Via::Link { via } else { Via::Mention })),
             None => expansion.address(text, &mut |reach, via| reached.add(reach, via)),
         };
         let place = || place(n, addresses.len(), mention);
         match result {
             Err(found) => problems.extend(found.into_iter().map(|p| p.at(place()))),
             Ok(()) if reached.calls == 0 && unreached.len() < limits::PROBLEMS => {
-                unreached.extend(expansion.explain_unreached(text, mention).map(|p| p.at(place())));
+                unreached.extend(
+                    expansion
+                        .explain_unreached(text, mention)
+                        .map(|p| p.at(place())),
+                );
             }
             Ok(()) => {}
         }
@@ -211,8 +230,15 @@ fn resolve_all(
     if !problems.is_empty() {
         return Err(problems);
     }
-    reached.list.iter().filter(|r| r.via != Via::Link).for_each(|r| standing.taken(&r.agent));
-    Ok(Resolved { recipients: reached.list, unreached })
+    reached
+        .list
+        .iter()
+        .filter(|r| r.via != Via::Link)
+        .for_each(|r| standing.taken(&r.agent));
+    Ok(Resolved {
+        recipients: reached.list,
+        unreached,
+    })
 }
 
 /// `/to` for a single address, because the caller does not know whether it was in an array.
@@ -240,7 +266,12 @@ const NOWHERE: u32 = u32::MAX;
 
 impl<'a> Reached<'a> {
     fn new(registry: &'a Registry) -> Reached<'a> {
-        Reached { registry, list: Vec::new(), places: Vec::new(), calls: 0 }
+        Reached {
+            registry,
+            list: Vec::new(),
+            places: Vec::new(),
+            calls: 0,
+        }
     }
 
     fn add(&mut self, reach: Reach<'_>, via: Via) {
@@ -264,7 +295,10 @@ impl<'a> Reached<'a> {
                 if let Some(place) = self.places.get_mut(at as usize) {
                     *place = self.list.len() as u32;
                 }
-                self.list.push(Recipient { agent: self.registry.at(at).id.clone(), via });
+                self.list.push(Recipient {
+                    agent: self.registry.at(at).id.clone(),
+                    via,
+                });
                 if self.list.len() >= SHORT && self.places.is_empty() {
                     self.tabulate();
                 }
@@ -277,7 +311,10 @@ impl<'a> Reached<'a> {
             let id = &self.registry.at(at).id;
             return self.list.iter().position(|r| Arc::ptr_eq(&r.agent, id));
         }
-        self.places.get(at as usize).filter(|p| **p != NOWHERE).map(|p| *p as usize)
+        self.places
+            .get(at as usize)
+            .filter(|p| **p != NOWHERE)
+            .map(|p| *p as usize)
     }
 
     fn tabulate(&mut self) {

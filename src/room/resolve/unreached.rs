@@ -1,6 +1,9 @@
 //! Addresses that reach no agent although they are valid: why, and the name that may be meant.
 
-#![allow(clippy::result_large_err, reason = "a problem is built for rejected input only")]
+#![allow(
+    clippy::result_large_err,
+    reason = "a problem is built for rejected input only"
+)]
 
 use super::expand::{Expansion, best_first, role_named};
 use super::{Availability, Resolved, resolve_all};
@@ -28,9 +31,19 @@ pub fn resolve_message(
     let needs_none = may_go_to_channel_alone(kind);
     let mut resolved = resolve_all(registry, sender, message.addresses(), by_mention, standing)?;
     if resolved.recipients.is_empty() && by_mention && !needs_none {
-        let problem = Problem::new("no_recipient", "no agent that the body mentions is registered").at("/body");
-        let near = resolved.unreached.first().map(|problem| format!("{}; or ", problem.fix)).unwrap_or_default();
-        return Err(vec![problem.fix(format!("{near}name the recipients in `to`; `mailbag agent list` shows them"))]);
+        let problem = Problem::new(
+            "no_recipient",
+            "no agent that the body mentions is registered",
+        )
+        .at("/body");
+        let near = resolved
+            .unreached
+            .first()
+            .map(|problem| format!("{}; or ", problem.fix))
+            .unwrap_or_default();
+        return Err(vec![problem.fix(format!(
+            "{near}name the recipients in `to`; `mailbag agent list` shows them"
+        ))]);
     }
     if needs_none && by_mention {
         // A name in the text of a report need not be an address.
@@ -46,7 +59,9 @@ impl Expansion<'_, '_> {
     /// resembles no name.
     pub(super) fn explain_unreached(&self, text: &str, mention: bool) -> Option<Problem> {
         if !mention {
-            return Address::parse(text).ok().map(|address| self.why_unreached(&address));
+            return Address::parse(text)
+                .ok()
+                .map(|address| self.why_unreached(&address));
         }
         match self.mentioned(text) {
             Some(address) => Some(self.why_unreached(&address)),
@@ -56,7 +71,10 @@ impl Expansion<'_, '_> {
 
     fn why_unreached(&self, address: &Address) -> Problem {
         let only_you = |what: &str| {
-            let problem = Problem::new(ONLY_SENDER, format!("{address} reaches no other agent: {what}"));
+            let problem = Problem::new(
+                ONLY_SENDER,
+                format!("{address} reaches no other agent: {what}"),
+            );
             problem.fix("name another agent; `mailbag agent list` lists the agents")
         };
         match address {
@@ -71,7 +89,11 @@ impl Expansion<'_, '_> {
             Address::Owner(_) => only_you("you own it"),
             Address::At(word) | Address::Word(word) => match self.registry.alias(word) {
                 Some((alias, targets)) => no_target(alias, targets),
-                None => match self.registry.lane(word).filter(|_| role_named(self.registry, word).is_none()) {
+                None => match self
+                    .registry
+                    .lane(word)
+                    .filter(|_| role_named(self.registry, word).is_none())
+                {
                     Some(lane) => no_target(&lane.address, &lane.owners),
                     None => only_you("you are the only agent with this role"),
                 },
@@ -87,15 +109,25 @@ impl Expansion<'_, '_> {
 
     fn no_subscriber(&self, topic: &str) -> Problem {
         let registry = self.registry;
-        if registry.with_topic(topic).iter().any(|at| Some(*at) == self.sender) {
-            let problem = Problem::new(ONLY_SENDER, format!("you are the only subscriber of #{topic}"));
-            return problem.fix(format!("another agent subscribes with `mailbag topic subscribe {topic} --as NAME`"));
+        if registry
+            .with_topic(topic)
+            .iter()
+            .any(|at| Some(*at) == self.sender)
+        {
+            let problem = Problem::new(
+                ONLY_SENDER,
+                format!("you are the only subscriber of #{topic}"),
+            );
+            return problem.fix(format!(
+                "another agent subscribes with `mailbag topic subscribe {topic} --as NAME`"
+            ));
         }
-        let others =
-            registry.agents().iter().enumerate().filter(|(at, agent)| {
-                !agent.is_retired() && !agent.is_human() && self.sender != u32::try_from(*at).ok()
-            });
-        let topics: BTreeSet<&str> = others.flat_map(|(_, agent)| agent.topics.iter().map(String::as_str)).collect();
+        let others = registry.agents().iter().enumerate().filter(|(at, agent)| {
+            !agent.is_retired() && !agent.is_human() && self.sender != u32::try_from(*at).ok()
+        });
+        let topics: BTreeSet<&str> = others
+            .flat_map(|(_, agent)| agent.topics.iter().map(String::as_str))
+            .collect();
         let fix = if let Some(agent) = registry.find(topic) {
             format!("write {} for this agent", agent.id)
         } else if let Some((role, _)) = role_named(registry, topic) {
@@ -116,12 +148,19 @@ impl Expansion<'_, '_> {
             Some(role) => format!("did you mean @{role}?"),
             None => self.registry.did_you_mean(handle),
         };
-        let what = format!("no agent is called {}, so this mention reaches no agent", quoted(&format!("@{handle}")));
-        fix.starts_with("did you mean").then(|| Problem::new("unknown_mention", what).fix(fix))
+        let what = format!(
+            "no agent is called {}, so this mention reaches no agent",
+            quoted(&format!("@{handle}"))
+        );
+        fix.starts_with("did you mean")
+            .then(|| Problem::new("unknown_mention", what).fix(fix))
     }
 }
 
 fn no_target(alias: &str, targets: &[String]) -> Problem {
-    let what = format!("{alias} stands for {}, which reaches no agent but you", targets.join(", "));
+    let what = format!(
+        "{alias} stands for {}, which reaches no agent but you",
+        targets.join(", ")
+    );
     Problem::new("no_target", what).fix("name an agent; `mailbag agent list` lists the agents")
 }

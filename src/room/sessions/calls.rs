@@ -29,28 +29,44 @@ pub struct Calls {
 impl Calls {
     /// Reads the sessions of a room.
     pub fn of(room: &Dir) -> Calls {
-        Calls { room: room.clone(), sessions: room.sub(layout::SESSIONS).ok(), held: OnceCell::new() }
+        Calls {
+            room: room.clone(),
+            sessions: room.sub(layout::SESSIONS).ok(),
+            held: OnceCell::new(),
+        }
     }
 
     /// The last call of the session that speaks for this agent.
     pub fn last(&self, agent: &str) -> Option<Stamp> {
-        read(self.sessions.as_ref()?, agent).filter(|lease| !lease.ended)?.last()
+        read(self.sessions.as_ref()?, agent)
+            .filter(|lease| !lease.ended)?
+            .last()
     }
 
     /// The last call of the session that speaks for this agent, without those of its background waiter.
     pub fn active(&self, agent: &str) -> Option<Stamp> {
-        read(self.sessions.as_ref()?, agent).filter(|lease| !lease.ended)?.active()
+        read(self.sessions.as_ref()?, agent)
+            .filter(|lease| !lease.ended)?
+            .active()
     }
 
     /// Does a session speak for this agent that is not known to have ended?
     pub fn is_alive(&self, agent: &str) -> bool {
-        let lease = self.sessions.as_ref().and_then(|sessions| read(sessions, agent)).filter(|lease| !lease.ended);
-        lease.is_some_and(|lease| !lease.is_gone(&self.room) && holds::was_left(&self.room, &lease).is_none())
+        let lease = self
+            .sessions
+            .as_ref()
+            .and_then(|sessions| read(sessions, agent))
+            .filter(|lease| !lease.ended);
+        lease.is_some_and(|lease| {
+            !lease.is_gone(&self.room) && holds::was_left(&self.room, &lease).is_none()
+        })
     }
 
     /// Does a session speak for this agent, or did one until it ended?
     pub fn has_session(&self, agent: &str) -> bool {
-        self.sessions.as_ref().is_some_and(|sessions| read(sessions, agent).is_some())
+        self.sessions
+            .as_ref()
+            .is_some_and(|sessions| read(sessions, agent).is_some())
     }
 
     /// Does the session of this agent run? `seen` is the agent's last activity.
@@ -58,10 +74,15 @@ impl Calls {
         if self.held().contains(agent) {
             return Run::Running;
         }
-        let Some(lease) = self.sessions.as_ref().and_then(|sessions| read(sessions, agent)) else {
+        let Some(lease) = self
+            .sessions
+            .as_ref()
+            .and_then(|sessions| read(sessions, agent))
+        else {
             return Run::Unknown;
         };
-        let is_last = Stamp::parse(&lease.last).is_some_and(|last| seen <= last.after(limits::CALL_TO_RECORD));
+        let is_last = Stamp::parse(&lease.last)
+            .is_some_and(|last| seen <= last.after(limits::CALL_TO_RECORD));
         let left = || holds::was_left(&self.room, &lease);
         match lease.ended {
             _ if !is_last => Run::Unknown,

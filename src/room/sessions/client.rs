@@ -33,7 +33,10 @@ pub struct KnownClient {
 impl KnownClient {
     /// The variables that it sets for its commands, each with the client's name.
     pub fn variables(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        self.session.iter().chain(self.marks).map(|variable| (*variable, self.name))
+        self.session
+            .iter()
+            .chain(self.marks)
+            .map(|variable| (*variable, self.name))
     }
 
     /// Returns true for the name of a program or a package of the client.
@@ -54,7 +57,11 @@ pub const KNOWN: [KnownClient; 7] = [
     KnownClient {
         name: CODEX,
         session: Some("CODEX_SESSION_ID"),
-        marks: &["CODEX_THREAD_ID", "CODEX_SANDBOX", "CODEX_SANDBOX_NETWORK_DISABLED"],
+        marks: &[
+            "CODEX_THREAD_ID",
+            "CODEX_SANDBOX",
+            "CODEX_SANDBOX_NETWORK_DISABLED",
+        ],
         programs: &["codex"],
         packages: &["codex"],
     },
@@ -103,12 +110,16 @@ const IN_COPILOT: &str = "COPILOT_CLI";
 
 /// The variables that contain a session's id, each with its client.
 pub fn session_variables() -> impl Iterator<Item = (&'static str, &'static str)> {
-    KNOWN.iter().filter_map(|client| Some((client.session?, client.name)))
+    KNOWN
+        .iter()
+        .filter_map(|client| Some((client.session?, client.name)))
 }
 
 /// Processes between a client and its commands.
-pub(in crate::room) const SHELLS: [&str; 12] =
-    ["sh", "bash", "dash", "zsh", "fish", "ksh", "busybox", "env", "timeout", "nice", "setsid", "mailbag"];
+pub(in crate::room) const SHELLS: [&str; 12] = [
+    "sh", "bash", "dash", "zsh", "fish", "ksh", "busybox", "env", "timeout", "nice", "setsid",
+    "mailbag",
+];
 
 /// A calling session.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,17 +139,35 @@ impl Caller {
     pub fn here(client: &str, session: Option<String>) -> Result<Caller> {
         if let Some(id) = session.as_deref().filter(|id| !is_session(id)) {
             return Err(Error::Usage {
-                what: format!("{} is not a valid session id", crate::message::address::quoted(id)),
-                cure: format!("use letters, digits and . _ - : with at most {} characters", limits::SESSION_ID),
+                what: format!(
+                    "{} is not a valid session id",
+                    crate::message::address::quoted(id)
+                ),
+                cure: format!(
+                    "use letters, digits and . _ - : with at most {} characters",
+                    limits::SESSION_ID
+                ),
             });
         }
         let above = client_above();
         let directory = machine::directory();
-        if client == CODEX || session.is_none() && above.as_ref().is_some_and(|(_, name)| name == CODEX) {
+        if client == CODEX
+            || session.is_none() && above.as_ref().is_some_and(|(_, name)| name == CODEX)
+        {
             // All sessions of Codex share one process, which its shell cannot see.
-            return Ok(Caller { client: CODEX.to_owned(), session, process: None, directory });
+            return Ok(Caller {
+                client: CODEX.to_owned(),
+                session,
+                process: None,
+                directory,
+            });
         }
-        Ok(Caller { client: client.to_owned(), session, process: above.map(|(process, _)| process), directory })
+        Ok(Caller {
+            client: client.to_owned(),
+            session,
+            process: above.map(|(process, _)| process),
+            directory,
+        })
     }
 
     /// The session whose client started this program as a server. Such a server can outlive its first session, because
@@ -146,7 +175,10 @@ impl Caller {
     pub fn of_server() -> Result<Caller> {
         let caller = Caller::from_environment().map_or_else(|| Caller::here("mcp", None), Ok)?;
         match client_above() {
-            Some((_, name)) if name == CLAUDE || caller.client == QWEN => Ok(Caller { session: None, ..caller }),
+            Some((_, name)) if name == CLAUDE || caller.client == QWEN => Ok(Caller {
+                session: None,
+                ..caller
+            }),
             _ => Ok(caller),
         }
     }
@@ -159,7 +191,11 @@ impl Caller {
     /// A text that identifies the session.
     pub fn key(&self) -> String {
         let process = || self.process.map(|process| process.pid.to_string());
-        format!("{}:{}", self.client, self.session.clone().or_else(process).unwrap_or_default())
+        format!(
+            "{}:{}",
+            self.client,
+            self.session.clone().or_else(process).unwrap_or_default()
+        )
     }
 
     /// Can this session be distinguished from others?
@@ -173,7 +209,9 @@ impl Caller {
         match session_variables().find_map(|(name, client)| Some((value(name)?, client))) {
             Some((id, client)) => Caller::here(client, Some(id)).ok(),
             None if std::env::var_os(IN_GEMINI).is_some() => Caller::here(GEMINI, None).ok(),
-            None if client_above().is_some_and(|(_, name)| name == KIMI_PROCESS) => Caller::here(KIMI, None).ok(),
+            None if client_above().is_some_and(|(_, name)| name == KIMI_PROCESS) => {
+                Caller::here(KIMI, None).ok()
+            }
             None => None,
         }
     }
@@ -188,7 +226,9 @@ pub fn is_run_by_another(client: &str, session: Option<&str>) -> bool {
 
 /// The nearest parent process that is not a shell.
 fn client_above() -> Option<(Process, String)> {
-    machine::ancestors(limits::ANCESTORS).into_iter().find(|(_, name)| !SHELLS.contains(&name.as_str()))
+    machine::ancestors(limits::ANCESTORS)
+        .into_iter()
+        .find(|(_, name)| !SHELLS.contains(&name.as_str()))
 }
 
 fn is_session(id: &str) -> bool {

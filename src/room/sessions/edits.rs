@@ -13,12 +13,18 @@ type Edits = BTreeMap<String, BTreeMap<String, i64>>;
 /// that agent. `None` if edits cannot be noted.
 pub fn note_edits(room: &Room, agent: &str, files: &[String]) -> Option<Vec<(String, String)>> {
     let dir = room.dir.make(layout::SESSIONS).ok()?;
-    let _lock = dir.lock_within(layout::EDITS_LOCK, limits::TOLD_WAIT).ok()?;
+    let _lock = dir
+        .lock_within(layout::EDITS_LOCK, limits::TOLD_WAIT)
+        .ok()?;
     let read = dir.read(layout::EDITS, limits::LEASE_BYTES).ok()?;
-    let mut edits: Edits = read.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+    let mut edits: Edits = read
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .unwrap_or_default();
     let now = Stamp::now().micros();
     let window = now - limits::SAME_FILE.as_micros() as i64..=now;
-    edits.values_mut().for_each(|agents| agents.retain(|_, at| window.contains(at)));
+    edits
+        .values_mut()
+        .for_each(|agents| agents.retain(|_, at| window.contains(at)));
     edits.retain(|_, agents| !agents.is_empty());
     let mut met = Vec::new();
     for file in files.iter().take(limits::TOLD_ENTRIES) {
@@ -30,6 +36,7 @@ pub fn note_edits(room: &Room, agent: &str, files: &[String]) -> Option<Vec<(Str
     if edits.len() > limits::TOLD_ENTRIES {
         edits.retain(|file, _| files.contains(file));
     }
-    dir.show(layout::EDITS, &serde_json::to_vec(&edits).ok()?).ok()?;
+    dir.show(layout::EDITS, &serde_json::to_vec(&edits).ok()?)
+        .ok()?;
     Some(met)
 }

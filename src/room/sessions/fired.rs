@@ -28,11 +28,25 @@ pub struct Fired {
 }
 
 /// Notes a run of a hook. No decision depends on it: a kill or a concurrent hook can lose it.
-pub fn note(room: &Room, client: &str, event: &str, agent: Option<&str>, trouble: Option<String>) -> Result<()> {
+pub fn note(
+    room: &Room,
+    client: &str,
+    event: &str,
+    agent: Option<&str>,
+    trouble: Option<String>,
+) -> Result<()> {
     let (client_name, at) = (client.to_owned(), Stamp::now().to_string());
-    let fired = Fired { client: client_name, event: event.to_owned(), at, agent: agent.map(Into::into), trouble };
+    let fired = Fired {
+        client: client_name,
+        event: event.to_owned(),
+        at,
+        agent: agent.map(Into::into),
+        trouble,
+    };
     let text = serde_json::to_vec(&fired).expect("it is plain data");
-    room.dir.make(layout::FIRED)?.show(layout::fired(client, event), &text)
+    room.dir
+        .make(layout::FIRED)?
+        .show(layout::fired(client, event), &text)
 }
 
 /// The last run of every hook, by client and event.

@@ -41,7 +41,11 @@ impl Named {
 
 impl From<&Caller> for Named {
     fn from(caller: &Caller) -> Named {
-        Named { client: caller.client.clone(), session: caller.session.clone(), process: caller.process }
+        Named {
+            client: caller.client.clone(),
+            session: caller.session.clone(),
+            process: caller.process,
+        }
     }
 }
 
@@ -84,16 +88,33 @@ impl Hold {
     fn new(room: &Room, agent: &str, session: &Named, lasting: bool) -> Result<Hold> {
         let name = layout::hold(agent, &id::mint());
         let (dir, lock) = Hold::lock(room, &name, agent, (session, lasting))?;
-        Ok(Hold { dir, name, agent: agent.to_owned(), session: session.clone(), lasting, is_left: false, lock })
+        Ok(Hold {
+            dir,
+            name,
+            agent: agent.to_owned(),
+            session: session.clone(),
+            lasting,
+            is_left: false,
+            lock,
+        })
     }
 
-    fn lock(room: &Room, name: &str, agent: &str, (session, lasting): (&Named, bool)) -> Result<(Dir, LockFile)> {
+    fn lock(
+        room: &Room,
+        name: &str,
+        agent: &str,
+        (session, lasting): (&Named, bool),
+    ) -> Result<(Dir, LockFile)> {
         // While the session files are locked, no other process removes an unlocked hold file.
         let _held = Held::open(room)?;
         let dir = room.dir.make(layout::HOLDS)?;
         tidy(&room.dir, agent);
         let lock = dir.lock_within(name, limits::SESSIONS_WAIT)?;
-        let content = Content { session: session.clone(), lasting, ended: None };
+        let content = Content {
+            session: session.clone(),
+            lasting,
+            ended: None,
+        };
         let text = serde_json::to_vec(&content).expect("it is plain data");
         // On a full disk the session cannot be recorded, and the hold has no effect.
         let _ = lock.write_all_at(&text, 0);
@@ -114,23 +135,42 @@ impl Hold {
 
     /// Holds the agent of the session that runs this program, if it has one. A failure is ignored.
     pub fn of_this_session(room: &Room) -> Option<Hold> {
-        let lease = super::agent_of(room, &Caller::from_environment()?).ok()?.filter(|lease| !lease.ended)?;
-        Hold::take(room, &lease.agent, &lease.named()).inspect_err(|e| tracing::debug!("{e}")).ok()
+        let lease = super::agent_of(room, &Caller::from_environment()?)
+            .ok()?
+            .filter(|lease| !lease.ended)?;
+        Hold::take(room, &lease.agent, &lease.named())
+            .inspect_err(|e| tracing::debug!("{e}"))
+            .ok()
     }
 
     /// Holds an agent for a process that waits or watches, so that the agent counts as present. A failure is ignored.
     pub fn of_waiting(room: &Room, agent: &str) -> Option<Hold> {
-        let no_session = Named { client: COMMAND.into(), session: None, process: None };
-        let take = || Hold::take(room, agent, &no_session).inspect_err(|e| tracing::debug!("{e}")).ok();
+        let no_session = Named {
+            client: COMMAND.into(),
+            session: None,
+            process: None,
+        };
+        let take = || {
+            Hold::take(room, agent, &no_session)
+                .inspect_err(|e| tracing::debug!("{e}"))
+                .ok()
+        };
         Hold::of_this_session(room).or_else(take)
     }
 
     /// Records that the session ended at this time. The file stays as a sign of it when the lock is given up. A failure is
     /// ignored.
     pub fn leave(&mut self, at: Stamp) {
-        let content = Content { session: self.session.clone(), lasting: true, ended: Some(at.to_string()) };
+        let content = Content {
+            session: self.session.clone(),
+            lasting: true,
+            ended: Some(at.to_string()),
+        };
         let text = serde_json::to_vec(&content).expect("it is plain data");
-        let left = self.lock.write_all_at(&text, 0).and_then(|()| self.lock.set_len(text.len() as u64));
+        let left = self
+            .lock
+            .write_all_at(&text, 0)
+            .and_then(|()| self.lock.set_len(text.len() as u64));
         left.unwrap_or_else(|e| tracing::debug!("{e}"));
         self.is_left = true;
     }
@@ -169,18 +209,22 @@ pub fn is_waiting(room: &Dir, lease: &Lease) -> bool {
 /// the session end, if it could.
 pub(super) fn was_left(room: &Dir, lease: &Lease) -> Option<Option<Stamp>> {
     let left = of_lease(room, lease, true).filter(|(_, is_locked)| !is_locked);
-    left.map(|(content, _)| content.ended.as_deref().and_then(Stamp::parse)).max()
+    left.map(|(content, _)| content.ended.as_deref().and_then(Stamp::parse))
+        .max()
 }
 
 /// The holds of this lease's session, and whether each is locked: of processes that run as long as the session, or of others.
 fn of_lease(room: &Dir, lease: &Lease, lasting: bool) -> impl Iterator<Item = (Content, bool)> {
     let (dir, session) = (room.sub(layout::HOLDS).ok(), lease.named());
     let names = dir.as_ref().map(names).unwrap_or_default();
-    let ours: Vec<String> = names.into_iter().filter(|name| layout::read_hold(name) == Some(&lease.agent)).collect();
+    let ours: Vec<String> = names
+        .into_iter()
+        .filter(|name| layout::read_hold(name) == Some(&lease.agent))
+        .collect();
     ours.into_iter().filter_map(move |name| {
         let dir = dir.as_ref()?;
-        let content =
-            content(dir, &name).filter(|content| content.lasting == lasting && content.session.is(&session))?;
+        let content = content(dir, &name)
+            .filter(|content| content.lasting == lasting && content.session.is(&session))?;
         Some((content, whose(dir, &name).is_some()))
     })
 }
@@ -192,7 +236,9 @@ pub(super) fn is_there(room: &Dir, agent: &str, name: &str) -> bool {
 
 /// Removes the files of ended processes. Only while the session files are locked.
 pub(super) fn tidy(room: &Dir, agent: &str) {
-    let Ok(dir) = room.sub(layout::HOLDS) else { return };
+    let Ok(dir) = room.sub(layout::HOLDS) else {
+        return;
+    };
     for (name, _) in each(room, agent).filter(|(_, held)| held.is_none()) {
         let _ = dir.remove(name);
     }
@@ -200,7 +246,9 @@ pub(super) fn tidy(room: &Dir, agent: &str) {
 
 /// The agents with a hold.
 pub(super) fn held_agents(room: &Dir) -> BTreeSet<String> {
-    let Ok(dir) = room.sub(layout::HOLDS) else { return BTreeSet::new() };
+    let Ok(dir) = room.sub(layout::HOLDS) else {
+        return BTreeSet::new();
+    };
     let mut held = BTreeSet::new();
     for name in names(&dir) {
         if let Some(agent) = layout::read_hold(&name).filter(|agent| !held.contains(*agent))
@@ -216,7 +264,10 @@ pub(super) fn held_agents(room: &Dir) -> BTreeSet<String> {
 fn each(room: &Dir, agent: &str) -> impl Iterator<Item = (String, Option<Named>)> {
     let dir = room.sub(layout::HOLDS).ok();
     let names = dir.as_ref().map(names).unwrap_or_default();
-    let ours: Vec<String> = names.into_iter().filter(|name| layout::read_hold(name) == Some(agent)).collect();
+    let ours: Vec<String> = names
+        .into_iter()
+        .filter(|name| layout::read_hold(name) == Some(agent))
+        .collect();
     ours.into_iter().map(move |name| {
         let held = dir.as_ref().and_then(|dir| whose(dir, &name));
         (name, held)
@@ -224,7 +275,12 @@ fn each(room: &Dir, agent: &str) -> impl Iterator<Item = (String, Option<Named>)
 }
 
 fn names(dir: &Dir) -> Vec<String> {
-    dir.list().into_iter().flatten().flatten().filter_map(|entry| entry.name.into_string().ok()).collect()
+    dir.list()
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| entry.name.into_string().ok())
+        .collect()
 }
 
 fn whose(dir: &Dir, name: &str) -> Option<Named> {
@@ -232,7 +288,11 @@ fn whose(dir: &Dir, name: &str) -> Option<Named> {
     if !is_locked(&file) {
         return None;
     }
-    let unknown = Named { client: String::new(), session: None, process: None };
+    let unknown = Named {
+        client: String::new(),
+        session: None,
+        process: None,
+    };
     Some(content(dir, name).map_or(unknown, |content| content.session))
 }
 

@@ -33,14 +33,26 @@ pub struct Loss {
 impl std::fmt::Display for Loss {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let Loss { agent, holder, at } = self;
-        write!(f, "this session is no longer {agent}: {holder} took it over at {}", to_the_second(at))
+        write!(
+            f,
+            "this session is no longer {agent}: {holder} took it over at {}",
+            to_the_second(at)
+        )
     }
 }
 
 /// The sessions to notify when another session than this lease's gets the agent. The most recent loss comes last.
 pub(super) fn after(lease: &Lease, now: &str) -> Vec<Lost> {
-    let mut lost: Vec<Lost> = lease.lost.iter().filter(|lost| !lost.by.is(&lease.named())).cloned().collect();
-    lost.push(Lost { by: lease.named(), at: now.to_owned() });
+    let mut lost: Vec<Lost> = lease
+        .lost
+        .iter()
+        .filter(|lost| !lost.by.is(&lease.named()))
+        .cloned()
+        .collect();
+    lost.push(Lost {
+        by: lease.named(),
+        at: now.to_owned(),
+    });
     let first = lost.len().saturating_sub(limits::LOST);
     lost.split_off(first)
 }
@@ -48,10 +60,21 @@ pub(super) fn after(lease: &Lease, now: &str) -> Vec<Lost> {
 /// The agent that a session lost without being notified, if the session has no other agent.
 pub fn loss(room: &Room, caller: &Caller) -> Result<Option<Loss>> {
     let (leases, caller) = (all(room)?, Named::from(caller));
-    let lost = |lease: &Lease| lease.lost.iter().find(|lost| lost.by.is(&caller)).map(|lost| lost.at.clone());
+    let lost = |lease: &Lease| {
+        lease
+            .lost
+            .iter()
+            .find(|lost| lost.by.is(&caller))
+            .map(|lost| lost.at.clone())
+    };
     let losses = leases.iter().filter(|lease| !lease.named().is(&caller));
-    let losses =
-        losses.filter_map(|lease| Some(Loss { agent: lease.agent.clone(), holder: lease.holder(), at: lost(lease)? }));
+    let losses = losses.filter_map(|lease| {
+        Some(Loss {
+            agent: lease.agent.clone(),
+            holder: lease.holder(),
+            at: lost(lease)?,
+        })
+    });
     Ok(losses.max_by_key(|loss| Stamp::parse(&loss.at)))
 }
 
@@ -59,7 +82,9 @@ pub fn loss(room: &Room, caller: &Caller) -> Result<Option<Loss>> {
 pub fn notified_of_loss(room: &Room, caller: &Caller, agent: &str) -> Result<()> {
     let held = Held::open(room)?;
     let caller = Named::from(caller);
-    let Some(mut lease) = super::read(&held.dir, agent) else { return Ok(()) };
+    let Some(mut lease) = super::read(&held.dir, agent) else {
+        return Ok(());
+    };
     lease.lost.retain(|lost| !lost.by.is(&caller));
     held.write(&lease)
 }

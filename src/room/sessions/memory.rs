@@ -24,10 +24,16 @@ impl SessionLock {
     /// The lock of this session. `None` if its client does not hold one now.
     pub(super) fn of(client: &str, session: Option<&str>) -> Option<SessionLock> {
         let session = session.filter(|_| client == CODEX)?;
-        let home = std::env::var_os("CODEX_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
+        let home = std::env::var_os("CODEX_HOME")
+            .filter(|home| !home.is_empty())
+            .map(PathBuf::from);
         let home = home.or_else(|| Some(layout::of_client(&std::env::home_dir()?, ".codex")))?;
         let (directory, file) = (layout::of_client(&home, LOCKS), format!("{session}.lock"));
-        let lock = SessionLock { directory, file, namespace: machine::namespace() };
+        let lock = SessionLock {
+            directory,
+            file,
+            namespace: machine::namespace(),
+        };
         (lock.is_held() == Some(true)).then_some(lock)
     }
 

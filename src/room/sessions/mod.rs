@@ -15,7 +15,9 @@ mod told;
 
 pub use calls::{Calls, Run};
 pub(in crate::room) use client::SHELLS;
-pub use client::{CODEX, Caller, IN_GEMINI, KNOWN, KnownClient, is_run_by_another, session_variables};
+pub use client::{
+    CODEX, Caller, IN_GEMINI, KNOWN, KnownClient, is_run_by_another, session_variables,
+};
 pub use edits::note_edits;
 pub use fired::{Fired, WAKE, fired, note};
 pub use holds::{Hold, Named, is_held, is_waiting, is_watched};
@@ -125,7 +127,11 @@ pub enum Takeover {
 impl Lease {
     /// Its session.
     pub fn named(&self) -> Named {
-        Named { client: self.client.clone(), session: self.session.clone(), process: self.process }
+        Named {
+            client: self.client.clone(),
+            session: self.session.clone(),
+            process: self.process,
+        }
     }
 
     /// Does this session hold the lease?
@@ -136,7 +142,8 @@ impl Lease {
     /// Is its session alive? Either it called within `lease`, or a process holds a lock for it; and it is not known to
     /// have ended. For a command, only the lock counts.
     pub fn is_live(&self, room: &Dir, lease: Duration) -> bool {
-        let called = || Stamp::parse(&self.last).is_some_and(|last| last.is_within(lease, Stamp::now()));
+        let called =
+            || Stamp::parse(&self.last).is_some_and(|last| last.is_within(lease, Stamp::now()));
         !self.ended && !self.is_gone(room) && (called() || is_held(room, self))
     }
 
@@ -145,8 +152,14 @@ impl Lease {
         if self.client == EXEC {
             return !is_held(room, self);
         }
-        let is_unloaded = || self.lock.as_ref().is_some_and(|lock| lock.is_held() == Some(false));
-        self.process.is_some_and(|process| process.lives() == Some(false)) || is_unloaded()
+        let is_unloaded = || {
+            self.lock
+                .as_ref()
+                .is_some_and(|lock| lock.is_held() == Some(false))
+        };
+        self.process
+            .is_some_and(|process| process.lives() == Some(false))
+            || is_unloaded()
     }
 
     /// Returns true if the end of its session can be seen, even if the session is killed.
@@ -168,7 +181,11 @@ impl Lease {
     /// servers without the environment, the parent processes do.
     fn is_around_us(&self, room: &Dir) -> bool {
         let told = || holds::is_there(room, &self.agent, &std::env::var(HOLD).unwrap_or_default());
-        let above = || machine::ancestors(limits::ANCESTORS).into_iter().any(|(above, _)| self.process == Some(above));
+        let above = || {
+            machine::ancestors(limits::ANCESTORS)
+                .into_iter()
+                .any(|(above, _)| self.process == Some(above))
+        };
         self.client == EXEC && (told() || above())
     }
 
@@ -184,8 +201,15 @@ impl Lease {
 
     /// A description of the holder.
     pub fn holder(&self) -> String {
-        let session = self.session.as_deref().map(|id| format!(" session {}", shortened(id))).unwrap_or_default();
-        let process = self.process.map(|process| format!(" (process {})", process.pid)).unwrap_or_default();
+        let session = self
+            .session
+            .as_deref()
+            .map(|id| format!(" session {}", shortened(id)))
+            .unwrap_or_default();
+        let process = self
+            .process
+            .map(|process| format!(" (process {})", process.pid))
+            .unwrap_or_default();
         format!("{}{session}{process}", self.client)
     }
 }
@@ -231,7 +255,10 @@ pub fn all(room: &Room) -> Result<Vec<Lease>> {
         Err(e) => Err(e),
         Ok(dir) => {
             let names = dir.list()?.collect::<Result<Vec<_>>>()?;
-            Ok(names.iter().filter_map(|entry| read(&dir, layout::read_session(&entry.name)?)).collect())
+            Ok(names
+                .iter()
+                .filter_map(|entry| read(&dir, layout::read_session(&entry.name)?))
+                .collect())
         }
     }
 }
@@ -257,18 +284,32 @@ pub fn agent_of(room: &Room, caller: &Caller) -> Result<Option<Lease>> {
 
 /// The lease of the previous session in the same process: a client that clears its context starts a new session.
 pub fn before(room: &Room, caller: &Caller) -> Result<Option<Lease>> {
-    let same = |lease: &Lease| !lease.ended && lease.process.is_some() && lease.process == caller.process;
-    Ok(all(room)?.into_iter().filter(same).max_by(|a, b| a.last.cmp(&b.last)))
+    let same =
+        |lease: &Lease| !lease.ended && lease.process.is_some() && lease.process == caller.process;
+    Ok(all(room)?
+        .into_iter()
+        .filter(same)
+        .max_by(|a, b| a.last.cmp(&b.last)))
 }
 
 fn read(dir: &Dir, agent: &str) -> Option<Lease> {
-    let bytes = dir.read(layout::session(agent), limits::SESSION_BYTES).ok()??;
-    serde_json::from_slice::<Lease>(&bytes).ok().filter(|lease| lease.agent == agent)
+    let bytes = dir
+        .read(layout::session(agent), limits::SESSION_BYTES)
+        .ok()??;
+    serde_json::from_slice::<Lease>(&bytes)
+        .ok()
+        .filter(|lease| lease.agent == agent)
 }
 
 /// Binds an agent to a session, or renews the lease, for a call named `event`. If another live session holds the agent,
 /// the error names it. The session gives up any other agent.
-pub fn bind(room: &Room, agent: &str, caller: &Caller, claim: Takeover, event: &str) -> Result<Lease> {
+pub fn bind(
+    room: &Room,
+    agent: &str,
+    caller: &Caller,
+    claim: Takeover,
+    event: &str,
+) -> Result<Lease> {
     if !caller.is_known() {
         return Err(Error::Usage {
             what: "this session cannot be distinguished from another one".into(),
@@ -279,9 +320,17 @@ pub fn bind(room: &Room, agent: &str, caller: &Caller, claim: Takeover, event: &
     let held = Held::open(room)?;
     let before = read(&held.dir, agent);
     let now = Stamp::now().to_string();
-    if let Some(host) = before.as_ref().filter(|lease| !lease.is_of(caller) && lease.is_around_us(&room.dir)) {
+    if let Some(host) = before
+        .as_ref()
+        .filter(|lease| !lease.is_of(caller) && lease.is_around_us(&room.dir))
+    {
         // The agent stays with the `mailbag exec` around the command, whatever client the command is.
-        let lease = Lease { last: now, event: event.to_owned(), idle_since: None, ..host.clone() };
+        let lease = Lease {
+            last: now,
+            event: event.to_owned(),
+            idle_since: None,
+            ..host.clone()
+        };
         held.write(&lease)?;
         return Ok(lease);
     }
@@ -289,13 +338,16 @@ pub fn bind(room: &Room, agent: &str, caller: &Caller, claim: Takeover, event: &
     let other = before.as_ref().filter(|_| !ours);
     let successor = claim == Takeover::Successor
         && other.is_some_and(|other| other.process.is_some() && other.process == caller.process);
-    if let Some(other) =
-        other.filter(|other| claim != Takeover::Force && !successor && other.is_live(&room.dir, within))
+    if let Some(other) = other
+        .filter(|other| claim != Takeover::Force && !successor && other.is_live(&room.dir, within))
     {
         return Err(taken(other));
     }
     if !ours {
-        for lease in all(room)?.iter().filter(|lease| lease.agent != agent && lease.is_of(caller)) {
+        for lease in all(room)?
+            .iter()
+            .filter(|lease| lease.agent != agent && lease.is_of(caller))
+        {
             held.dir.remove(layout::session(&lease.agent))?;
         }
         holds::tidy(&room.dir, agent);
@@ -310,7 +362,10 @@ pub fn bind(room: &Room, agent: &str, caller: &Caller, claim: Takeover, event: &
     let ours = before.as_ref().filter(|_| ours);
     let lease = Lease {
         agent: agent.to_owned(),
-        client: ours.filter(|_| caller.session.is_none()).map_or(&caller.client, |lease| &lease.client).clone(),
+        client: ours
+            .filter(|_| caller.session.is_none())
+            .map_or(&caller.client, |lease| &lease.client)
+            .clone(),
         session: caller.session.clone().or_else(|| ours?.session.clone()),
         process: process(ours, caller, event),
         lock: lock(ours, caller, event),
@@ -321,12 +376,16 @@ pub fn bind(room: &Room, agent: &str, caller: &Caller, claim: Takeover, event: &
         idle_since: ours
             .filter(|_| event == IDLE)
             .map(|lease| lease.idle_since.as_ref().unwrap_or(&lease.last).clone()),
-        interrupted: event == INTERRUPT || event == IDLE && ours.is_some_and(|lease| lease.interrupted),
+        interrupted: event == INTERRUPT
+            || event == IDLE && ours.is_some_and(|lease| lease.interrupted),
         // The budget belongs to the agent, whichever session speaks for it.
         told: before.as_ref().map(|lease| lease.told).unwrap_or_default(),
         joined: event == JOIN || kept.is_some_and(|lease| lease.joined),
         ended: false,
-        lost: lost.into_iter().filter(|lost| !lost.by.is(&named)).collect(),
+        lost: lost
+            .into_iter()
+            .filter(|lost| !lost.by.is(&named))
+            .collect(),
     };
     held.write(&lease)?;
     Ok(lease)
@@ -337,7 +396,11 @@ pub fn bind(room: &Room, agent: &str, caller: &Caller, claim: Takeover, event: &
 fn process(ours: Option<&Lease>, caller: &Caller, event: &str) -> Option<Process> {
     let known = ours.and_then(|lease| lease.process);
     match (caller.process, known) {
-        (Some(new), Some(old)) if [JOIN, COMMAND].contains(&event) && new.namespace != old.namespace => Some(old),
+        (Some(new), Some(old))
+            if [JOIN, COMMAND].contains(&event) && new.namespace != old.namespace =>
+        {
+            Some(old)
+        }
         (Some(_), Some(old)) if event != START && old.lives() == Some(true) => Some(old),
         (new, old) => new.or(old),
     }
@@ -353,7 +416,11 @@ fn lock(ours: Option<&Lease>, caller: &Caller, event: &str) -> Option<SessionLoc
 /// A command can run in any directory; a hook and a join run where the session works.
 fn directory(ours: Option<&Lease>, caller: &Caller, event: &str) -> Option<PathBuf> {
     let known = ours.and_then(|lease| lease.directory.clone());
-    if event == COMMAND && known.is_some() { known } else { caller.directory.clone().or(known) }
+    if event == COMMAND && known.is_some() {
+        known
+    } else {
+        caller.directory.clone().or(known)
+    }
 }
 
 /// Records the lines that were shown to an agent.
@@ -370,7 +437,10 @@ pub fn record_shown(room: &Room, agent: &str, told: ShownLines) -> Result<()> {
 pub fn end(room: &Room, caller: &Caller) -> Result<()> {
     let held = Held::open(room)?;
     for lease in all(room)?.into_iter().filter(|lease| lease.is_of(caller)) {
-        held.write(&Lease { ended: true, ..lease })?;
+        held.write(&Lease {
+            ended: true,
+            ..lease
+        })?;
     }
     Ok(())
 }
@@ -387,7 +457,11 @@ pub fn release(room: &Room, caller: &Caller) -> Result<()> {
 fn taken(lease: &Lease) -> Error {
     let agent = &lease.agent;
     Error::Busy {
-        what: format!("{agent} is held by {}, which last called at {}", lease.holder(), lease.last),
+        what: format!(
+            "{agent} is held by {}, which last called at {}",
+            lease.holder(),
+            lease.last
+        ),
         cure: format!(
             "end that session, use another name, or take the agent over with `mailbag join {agent} --take-over` and \
              this session's id"

@@ -18,18 +18,22 @@ pub fn first_time_within(room: &Room, session: &str, what: &str, within: Duratio
     let dir = room.dir.make(layout::SESSIONS).ok()?;
     let _lock = dir.lock_within(layout::TOLD_LOCK, limits::TOLD_WAIT).ok()?;
     let read = dir.read(layout::TOLD, limits::LEASE_BYTES).ok()?;
-    let mut told: BTreeMap<String, i64> =
-        read.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
+    let mut told: BTreeMap<String, i64> = read
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .unwrap_or_default();
     let now = Stamp::now();
     told.retain(|_, at| Stamp::from_micros(*at).is_within(limits::TOLD, now));
     if told.len() >= limits::TOLD_ENTRIES {
         told.clear();
     }
     let key = format!("{session} {what}");
-    let is_first = told.get(&key).is_none_or(|at| !Stamp::from_micros(*at).is_within(within, now));
+    let is_first = told
+        .get(&key)
+        .is_none_or(|at| !Stamp::from_micros(*at).is_within(within, now));
     if is_first {
         told.insert(key, now.micros());
-        dir.show(layout::TOLD, &serde_json::to_vec(&told).ok()?).ok()?;
+        dir.show(layout::TOLD, &serde_json::to_vec(&told).ok()?)
+            .ok()?;
     }
     Some(is_first)
 }

@@ -66,17 +66,27 @@ mod tests {
         let guarded = ["attach_from", "context", "worklog_path"];
         for key in KEYS {
             let is_guarded = guarded.contains(&key.key);
-            assert_ne!(is_guarded, HARMLESS.contains(&key.key), "{}: decide whether it leads out of the room", key.key);
+            assert_ne!(
+                is_guarded,
+                HARMLESS.contains(&key.key),
+                "{}: decide whether it leads out of the room",
+                key.key
+            );
         }
         assert_eq!(guarded.len() + HARMLESS.len(), KEYS.len());
     }
 
     #[test]
     fn a_value_that_leads_out_is_reset() {
-        let text = "attach_from = [\"/etc\"]\ncontext = \"a/../../b\"\nworklog_path = \"a/README.md\"\n";
+        let text =
+            "attach_from = [\"/etc\"]\ncontext = \"a/../../b\"\nworklog_path = \"a/README.md\"\n";
         let mut settings = Settings::parse(text).expect("settings");
         settings.withhold(|_| false);
-        let keys: Vec<&str> = settings.withheld.iter().map(|one| one.key.as_str()).collect();
+        let keys: Vec<&str> = settings
+            .withheld
+            .iter()
+            .map(|one| one.key.as_str())
+            .collect();
         assert_eq!(keys, ["context", "attach_from", "worklog_path"]);
         assert!(KEYS.iter().all(|key| !leads_out(key.key, &settings)));
     }

@@ -14,8 +14,10 @@ use toml::de::DeValue;
 
 /// The smallest limit that still allows a message.
 const MESSAGE_BYTES_LEAST: u64 = 1 << 10;
-const _: () =
-    assert!(MESSAGE_BYTES_LEAST <= limits::MESSAGE_BYTES && limits::MESSAGE_BYTES <= limits::MESSAGE_BYTES_MOST);
+const _: () = assert!(
+    MESSAGE_BYTES_LEAST <= limits::MESSAGE_BYTES
+        && limits::MESSAGE_BYTES <= limits::MESSAGE_BYTES_MOST
+);
 
 /// The definition of a key.
 pub(super) struct Key {
@@ -32,9 +34,16 @@ pub(super) const KEYS: &[Key] = &[
         key: "tag",
         doc: "name of this room in addresses from other rooms, as in `po:Sintra`",
         read: |value, settings| {
-            let prefixes = address::PREFIXES.map(|prefix| format!("`{prefix}`")).join(", ");
-            let wanted = || format!("a name of letters, digits, . _ -, not reserved, and none of {prefixes}");
-            let tag = value.as_str().filter(|tag| links::is_tag(tag)).ok_or_else(wanted)?;
+            let prefixes = address::PREFIXES
+                .map(|prefix| format!("`{prefix}`"))
+                .join(", ");
+            let wanted = || {
+                format!("a name of letters, digits, . _ -, not reserved, and none of {prefixes}")
+            };
+            let tag = value
+                .as_str()
+                .filter(|tag| links::is_tag(tag))
+                .ok_or_else(wanted)?;
             settings.tag = Some(tag.to_owned());
             Ok(())
         },
@@ -44,7 +53,10 @@ pub(super) const KEYS: &[Key] = &[
         key: "durability",
         doc: "events that an accepted message survives: `power` (kill and power cut) or `process` (kill)",
         read: |value, settings| {
-            let words = [("power", Durability::Power), ("process", Durability::Process)];
+            let words = [
+                ("power", Durability::Power),
+                ("process", Durability::Process),
+            ];
             settings.durability = one_of(value, &words)?;
             Ok(())
         },
@@ -54,7 +66,10 @@ pub(super) const KEYS: &[Key] = &[
         key: "admission",
         doc: "who may send: `registered` agents only, or `open` (a new outbox registers its agent)",
         read: |value, settings| {
-            let words = [("registered", Admission::Registered), ("open", Admission::Open)];
+            let words = [
+                ("registered", Admission::Registered),
+                ("open", Admission::Open),
+            ];
             settings.admission = one_of(value, &words)?;
             Ok(())
         },
@@ -64,8 +79,10 @@ pub(super) const KEYS: &[Key] = &[
         key: "context",
         doc: "directory of shared files: an absolute path, or a path relative to the room",
         read: |value, settings| {
-            let path =
-                value.as_str().filter(|p| is_context(p)).ok_or("a path, not one of the room's own directories")?;
+            let path = value
+                .as_str()
+                .filter(|p| is_context(p))
+                .ok_or("a path, not one of the room's own directories")?;
             settings.context = path.to_owned();
             Ok(())
         },
@@ -78,14 +95,25 @@ pub(super) const KEYS: &[Key] = &[
         read: |value, settings| {
             let one = |item: &toml::Spanned<DeValue<'_>>| {
                 let path = item.get_ref().as_str()?;
-                (path.starts_with('/') && path != "/" && !path.contains('\0')).then(|| path.to_owned())
+                (path.starts_with('/') && path != "/" && !path.contains('\0'))
+                    .then(|| path.to_owned())
             };
-            let all: Option<Vec<String>> = value.as_array().and_then(|items| items.iter().map(one).collect());
+            let all: Option<Vec<String>> = value
+                .as_array()
+                .and_then(|items| items.iter().map(one).collect());
             settings.attach_from = all.ok_or("an array of absolute paths, none of them \"/\"")?;
             Ok(())
         },
         show: |settings| {
-            format!("[{}]", settings.attach_from.iter().map(|path| shown(path)).collect::<Vec<_>>().join(", "))
+            format!(
+                "[{}]",
+                settings
+                    .attach_from
+                    .iter()
+                    .map(|path| shown(path))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )
         },
     },
     Key {
@@ -94,7 +122,13 @@ pub(super) const KEYS: &[Key] = &[
         read: |value, settings| {
             let allowed = MESSAGE_BYTES_LEAST..=limits::MESSAGE_BYTES_MOST;
             let given = integer(value).filter(|n| allowed.contains(n));
-            let wanted = || format!("a whole number of bytes from {} to {}", allowed.start(), allowed.end());
+            let wanted = || {
+                format!(
+                    "a whole number of bytes from {} to {}",
+                    allowed.start(),
+                    allowed.end()
+                )
+            };
             settings.message_bytes = given.ok_or_else(wanted)?;
             Ok(())
         },
@@ -113,20 +147,33 @@ pub(super) const KEYS: &[Key] = &[
             })?;
             Ok(())
         },
-        show: |settings| format!("[{}]", settings.names.iter().map(|n| shown(n)).collect::<Vec<_>>().join(", ")),
+        show: |settings| {
+            format!(
+                "[{}]",
+                settings
+                    .names
+                    .iter()
+                    .map(|n| shown(n))
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )
+        },
     },
     Key {
         key: "answer_within",
         doc: "time limit for the answer to a question or an urgent message; then the supervisor is notified, and after \
               the same time the human: a duration, or a table of priorities; \"0\" for never",
         read: |value, settings| {
-            let wanted = "a duration such as \"30m\", or a table such as { urgent = \"5m\", low = \"0\" }";
+            let wanted =
+                "a duration such as \"30m\", or a table such as { urgent = \"5m\", low = \"0\" }";
             settings.answer_within = answer_within(value).ok_or(wanted)?;
             Ok(())
         },
         show: |settings| {
             let each = message::PRIORITIES.iter().zip(settings.answer_within.0);
-            let each = each.map(|(priority, within)| format!("{priority} = {}", shown(&clock::span_text(within))));
+            let each = each.map(|(priority, within)| {
+                format!("{priority} = {}", shown(&clock::span_text(within)))
+            });
             format!("{{ {} }}", each.collect::<Vec<_>>().join(", "))
         },
     },
@@ -175,7 +222,10 @@ pub(super) const KEYS: &[Key] = &[
         key: "permission_within",
         doc: "time for the human's decision on a permission request of a client, from 1s to 10m; then the client asks by itself",
         read: |value, settings| {
-            let given = value.as_str().and_then(clock::span).filter(|span| limits::PERMISSION_WITHIN.contains(span));
+            let given = value
+                .as_str()
+                .and_then(clock::span)
+                .filter(|span| limits::PERMISSION_WITHIN.contains(span));
             settings.permission_within = given.ok_or("a duration from \"1s\" to \"10m\"")?;
             Ok(())
         },
@@ -185,8 +235,15 @@ pub(super) const KEYS: &[Key] = &[
         key: "announce_budget",
         doc: "lines about new mail that hooks show per agent and `announce_window`; the rest becomes a digest",
         read: |value, settings| {
-            let given = integer(value).and_then(|n| u32::try_from(n).ok()).filter(|n| *n <= limits::BUDGET_MOST);
-            let wanted = || format!("a whole number from 0 (digests only) to {}", limits::BUDGET_MOST);
+            let given = integer(value)
+                .and_then(|n| u32::try_from(n).ok())
+                .filter(|n| *n <= limits::BUDGET_MOST);
+            let wanted = || {
+                format!(
+                    "a whole number from 0 (digests only) to {}",
+                    limits::BUDGET_MOST
+                )
+            };
             settings.announce_budget = given.ok_or_else(wanted)?;
             Ok(())
         },
@@ -197,7 +254,10 @@ pub(super) const KEYS: &[Key] = &[
         doc: "lease of a claim after the owner's last activity, unless the claim asks for another one, from 1m to 7d",
         read: |value, settings| {
             let allowed = limits::CLAIM_LEASE_LEAST..=limits::CLAIM_LEASE_MOST;
-            let given = value.as_str().and_then(clock::span).filter(|span| allowed.contains(span));
+            let given = value
+                .as_str()
+                .and_then(clock::span)
+                .filter(|span| allowed.contains(span));
             settings.claim_lease = given.ok_or("a duration from 1m to 7d, such as \"4h\"")?;
             Ok(())
         },
@@ -213,7 +273,14 @@ pub(super) const KEYS: &[Key] = &[
         key: "guard",
         doc: "edits and commits of files that another agent has claimed: `deny` (they stop), `warn` or `off`",
         read: |value, settings| {
-            settings.guard = one_of(value, &[("off", Guard::Off), ("warn", Guard::Warn), ("deny", Guard::Deny)])?;
+            settings.guard = one_of(
+                value,
+                &[
+                    ("off", Guard::Off),
+                    ("warn", Guard::Warn),
+                    ("deny", Guard::Deny),
+                ],
+            )?;
             Ok(())
         },
         show: |settings| word(&settings.guard),
@@ -250,7 +317,11 @@ pub(super) const KEYS: &[Key] = &[
         doc: "path of the worklog, relative to the room's parent directory",
         read: |value, settings| {
             let wanted = "a relative path that ends in \".md\", without .. and without names that begin with a dot";
-            settings.worklog_path = value.as_str().filter(|path| is_worklog(path)).ok_or(wanted)?.to_owned();
+            settings.worklog_path = value
+                .as_str()
+                .filter(|path| is_worklog(path))
+                .ok_or(wanted)?
+                .to_owned();
             Ok(())
         },
         show: |settings| shown(&settings.worklog_path),
@@ -263,7 +334,13 @@ pub(super) const KEYS: &[Key] = &[
             settings.escalation = Some(Escalation::read(value).ok_or(escalation::WANTED)?);
             Ok(())
         },
-        show: |settings| settings.escalation.as_ref().map(Escalation::show).unwrap_or_default(),
+        show: |settings| {
+            settings
+                .escalation
+                .as_ref()
+                .map(Escalation::show)
+                .unwrap_or_default()
+        },
     },
     Key {
         key: "links",
@@ -291,8 +368,16 @@ pub(super) const KEYS: &[Key] = &[
         doc: "longest context of a session, in tokens of four bytes",
         read: |value, settings| {
             let allowed = limits::CONTEXT_LEAST..=limits::CONTEXT_HOOK_MOST;
-            let given = integer(value).and_then(|n| usize::try_from(n).ok()).filter(|n| allowed.contains(n));
-            let wanted = || format!("a whole number of tokens from {} to {}", allowed.start(), allowed.end());
+            let given = integer(value)
+                .and_then(|n| usize::try_from(n).ok())
+                .filter(|n| allowed.contains(n));
+            let wanted = || {
+                format!(
+                    "a whole number of tokens from {} to {}",
+                    allowed.start(),
+                    allowed.end()
+                )
+            };
             settings.context_budget = given.ok_or_else(wanted)?;
             Ok(())
         },
@@ -312,10 +397,17 @@ pub(super) const KEYS: &[Key] = &[
         doc: "role of sessions without a name, unless `--role` or MAILBAG_ROLE gives another",
         read: |value, settings| {
             let role = value.as_str().filter(|role| id::is_name(role));
-            settings.session_role = Some(role.ok_or("a name of letters, digits, . _ -")?.to_owned());
+            settings.session_role =
+                Some(role.ok_or("a name of letters, digits, . _ -")?.to_owned());
             Ok(())
         },
-        show: |settings| settings.session_role.as_deref().map(shown).unwrap_or_default(),
+        show: |settings| {
+            settings
+                .session_role
+                .as_deref()
+                .map(shown)
+                .unwrap_or_default()
+        },
     },
 ];
 
@@ -336,33 +428,59 @@ fn answer_within(value: &DeValue<'_>) -> Option<AnswerWithin> {
     }
     let mut within = AnswerWithin::default();
     for (priority, value) in value.as_table()? {
-        let at = message::PRIORITIES.iter().position(|known| *known == priority.get_ref())?;
+        let at = message::PRIORITIES
+            .iter()
+            .position(|known| *known == priority.get_ref())?;
         within.0[at] = span(value.get_ref())?;
     }
     Some(within)
 }
 
 fn one_of<T: Copy>(value: &DeValue<'_>, words: &[(&str, T)]) -> Result<T, String> {
-    let found = value.as_str().and_then(|v| words.iter().find(|(w, _)| *w == v));
-    let wanted = || words.iter().map(|(w, _)| format!("\"{w}\"")).collect::<Vec<_>>().join(" or ");
+    let found = value
+        .as_str()
+        .and_then(|v| words.iter().find(|(w, _)| *w == v));
+    let wanted = || {
+        words
+            .iter()
+            .map(|(w, _)| format!("\"{w}\""))
+            .collect::<Vec<_>>()
+            .join(" or ")
+    };
     found.map(|(_, t)| *t).ok_or_else(wanted)
 }
 
 fn budget(value: &DeValue<'_>) -> Result<u32, String> {
-    let given = integer(value).and_then(|n| u32::try_from(n).ok()).filter(|n| *n <= limits::BUDGET_MOST);
-    given.ok_or_else(|| format!("a whole number from 0 (no limit) to {}", limits::BUDGET_MOST))
+    let given = integer(value)
+        .and_then(|n| u32::try_from(n).ok())
+        .filter(|n| *n <= limits::BUDGET_MOST);
+    given.ok_or_else(|| {
+        format!(
+            "a whole number from 0 (no limit) to {}",
+            limits::BUDGET_MOST
+        )
+    })
 }
 
 fn window(value: &DeValue<'_>) -> Result<Duration, String> {
     let allowed = limits::BUDGET_WINDOW_LEAST..=limits::BUDGET_WINDOW_MOST;
-    let given = value.as_str().and_then(clock::span).filter(|span| allowed.contains(span));
+    let given = value
+        .as_str()
+        .and_then(clock::span)
+        .filter(|span| allowed.contains(span));
     given.ok_or_else(|| "a duration from 1s to 24h, such as \"60s\", \"10m\" or \"1h\"".to_owned())
 }
 
 fn is_context(path: &str) -> bool {
-    const OWN: [&str; 10] =
-        ["inbox", "outbox", "sent", "rejected", "channels", "log", "archive", "sessions", "spool", "queue"];
-    let first = path.trim_start_matches("./").split('/').next().unwrap_or_default();
+    const OWN: [&str; 10] = [
+        "inbox", "outbox", "sent", "rejected", "channels", "log", "archive", "sessions", "spool",
+        "queue",
+    ];
+    let first = path
+        .trim_start_matches("./")
+        .split('/')
+        .next()
+        .unwrap_or_default();
     !path.is_empty() && !path.contains('\0') && !matches!(path, "." | "./") && !OWN.contains(&first)
 }
 

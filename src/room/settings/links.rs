@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use toml::de::DeValue;
 
 /// A description of a valid value.
-pub(super) const WANTED: &str = "a table of links such as { po = { address = \"../po/.mailbag\" } }";
+pub(super) const WANTED: &str =
+    "a table of links such as { po = { address = \"../po/.mailbag\" } }";
 
 /// A link, as the settings describe it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -76,12 +77,19 @@ pub type LinkTags = BTreeMap<String, Vec<Accept>>;
 const DEFAULT: [Accept; 2] = [Accept::Agents, Accept::Roles];
 
 impl Carrier {
-    const WORDS: [(&'static str, Carrier); 4] =
-        [("dir", Carrier::Dir), ("ssh", Carrier::Ssh), ("nats", Carrier::Nats), ("none", Carrier::None)];
+    const WORDS: [(&'static str, Carrier); 4] = [
+        ("dir", Carrier::Dir),
+        ("ssh", Carrier::Ssh),
+        ("nats", Carrier::Nats),
+        ("none", Carrier::None),
+    ];
 
     /// The carrier with this name.
     pub fn parse(word: &str) -> Option<Carrier> {
-        Carrier::WORDS.into_iter().find(|(known, _)| *known == word).map(|(_, carrier)| carrier)
+        Carrier::WORDS
+            .into_iter()
+            .find(|(known, _)| *known == word)
+            .map(|(_, carrier)| carrier)
     }
 
     /// Does it connect to other machines?
@@ -91,7 +99,10 @@ impl Carrier {
 
     /// Its name.
     pub fn as_str(self) -> &'static str {
-        Carrier::WORDS.into_iter().find(|(_, carrier)| *carrier == self).map_or("", |(word, _)| word)
+        Carrier::WORDS
+            .into_iter()
+            .find(|(_, carrier)| *carrier == self)
+            .map_or("", |(word, _)| word)
     }
 }
 
@@ -106,19 +117,29 @@ impl Accept {
 
     /// The kind with this name.
     pub fn parse(word: &str) -> Option<Accept> {
-        Accept::WORDS.into_iter().find(|(known, _)| *known == word).map(|(_, accept)| accept)
+        Accept::WORDS
+            .into_iter()
+            .find(|(known, _)| *known == word)
+            .map(|(_, accept)| accept)
     }
 
     /// Its name.
     pub fn as_str(self) -> &'static str {
-        Accept::WORDS.into_iter().find(|(_, accept)| *accept == self).map_or("", |(word, _)| word)
+        Accept::WORDS
+            .into_iter()
+            .find(|(_, accept)| *accept == self)
+            .map_or("", |(word, _)| word)
     }
 }
 
 impl LinkSettings {
     /// A link with the default of what is accepted.
     pub fn new(carrier: Carrier, address: &str) -> LinkSettings {
-        let (address, accept, nats) = (address.to_owned(), DEFAULT.to_vec(), NatsSettings::default());
+        let (address, accept, nats) = (
+            address.to_owned(),
+            DEFAULT.to_vec(),
+            NatsSettings::default(),
+        );
         LinkSettings {
             carrier,
             address,
@@ -133,27 +154,44 @@ impl LinkSettings {
 
     /// The link as an inline table of TOML.
     pub fn show(&self) -> String {
-        let accept: Vec<String> = self.accept.iter().map(|accept| shown(accept.as_str())).collect();
+        let accept: Vec<String> = self
+            .accept
+            .iter()
+            .map(|accept| shown(accept.as_str()))
+            .collect();
         let (carrier, accept) = (shown(self.carrier.as_str()), accept.join(", "));
         let address = Some(&self.address).filter(|address| !address.is_empty());
-        let NatsSettings { credentials, ca, replicas } = &self.nats;
+        let NatsSettings {
+            credentials,
+            ca,
+            replicas,
+        } = &self.nats;
         let texts = [
             ("address", address),
             ("as", self.known_as.as_ref()),
             ("credentials", credentials.as_ref()),
             ("ca", ca.as_ref()),
         ];
-        let texts = texts.into_iter().filter_map(|(key, text)| Some(format!(", {key} = {}", shown(text?))));
+        let texts = texts
+            .into_iter()
+            .filter_map(|(key, text)| Some(format!(", {key} = {}", shown(text?))));
         let replicas = replicas.map(|n| format!(", replicas = {n}"));
         let more: String = texts.chain(replicas).collect();
-        let budgets: String = self.budgets().map(|(key, most)| format!(", {key} = {most}")).collect();
+        let budgets: String = self
+            .budgets()
+            .map(|(key, most)| format!(", {key} = {most}"))
+            .collect();
         format!("{{ carrier = {carrier}{more}, accept = [{accept}]{budgets} }}")
     }
 
     /// The budgets of its own, with their keys.
     pub fn budgets(&self) -> impl Iterator<Item = (&'static str, u32)> {
-        let both = [("sender_budget", self.sender_budget), ("copies_budget", self.copies_budget)];
-        both.into_iter().filter_map(|(key, most)| Some((key, most?)))
+        let both = [
+            ("sender_budget", self.sender_budget),
+            ("copies_budget", self.copies_budget),
+        ];
+        both.into_iter()
+            .filter_map(|(key, most)| Some((key, most?)))
     }
 
     fn read(value: &DeValue<'_>) -> Option<LinkSettings> {
@@ -162,10 +200,15 @@ impl LinkSettings {
             let value = value.get_ref();
             match key.get_ref().as_ref() {
                 "carrier" => read.carrier = Carrier::parse(value.as_str()?)?,
-                "address" => read.address = value.as_str().filter(|text| is_address(text))?.to_owned(),
+                "address" => {
+                    read.address = value.as_str().filter(|text| is_address(text))?.to_owned()
+                }
                 "as" => read.known_as = Some(value.as_str().filter(|tag| is_tag(tag))?.to_owned()),
                 "accept" => {
-                    let words = value.as_array()?.iter().map(|word| Accept::parse(word.get_ref().as_str()?));
+                    let words = value
+                        .as_array()?
+                        .iter()
+                        .map(|word| Accept::parse(word.get_ref().as_str()?));
                     read.accept = words.collect::<Option<_>>()?;
                 }
                 "sender_budget" => read.sender_budget = Some(budget(value)?),
@@ -185,7 +228,9 @@ impl LinkSettings {
 }
 
 fn budget(value: &DeValue<'_>) -> Option<u32> {
-    integer(value).and_then(|n| u32::try_from(n).ok()).filter(|n| *n <= limits::BUDGET_MOST)
+    integer(value)
+        .and_then(|n| u32::try_from(n).ok())
+        .filter(|n| *n <= limits::BUDGET_MOST)
 }
 
 /// Can a room have this tag?
@@ -204,13 +249,23 @@ pub(super) fn read(value: &DeValue<'_>) -> Option<BTreeMap<String, LinkSettings>
     for (tag, link) in value.as_table()? {
         let tag = tag.get_ref().as_ref();
         let is_twice = links.keys().any(|known| known.eq_ignore_ascii_case(tag));
-        links.insert(Some(tag).filter(|tag| is_tag(tag) && !is_twice)?.to_owned(), LinkSettings::read(link.get_ref())?);
+        links.insert(
+            Some(tag).filter(|tag| is_tag(tag) && !is_twice)?.to_owned(),
+            LinkSettings::read(link.get_ref())?,
+        );
     }
     Some(links)
 }
 
 /// The value as TOML.
 pub(super) fn show(links: &BTreeMap<String, LinkSettings>) -> String {
-    let links: Vec<String> = links.iter().map(|(tag, link)| format!("{} = {}", shown(tag), link.show())).collect();
-    if links.is_empty() { String::new() } else { format!("{{ {} }}", links.join(", ")) }
+    let links: Vec<String> = links
+        .iter()
+        .map(|(tag, link)| format!("{} = {}", shown(tag), link.show()))
+        .collect();
+    if links.is_empty() {
+        String::new()
+    } else {
+        format!("{{ {} }}", links.join(", "))
+    }
 }

@@ -30,10 +30,10 @@ use toml::de::DeTable;
 
 /// The display names that `agent add --name auto` assigns, in this order.
 const NAMES: [&str; 40] = [
-    "Sintra", "Porto", "Evora", "Tavira", "Lagos", "Braga", "Tomar", "Obidos", "Aveiro", "Nazare", "Siena", "Lucca",
-    "Parma", "Turin", "Genoa", "Trento", "Como", "Ravello", "Bled", "Piran", "Zadar", "Split", "Kotor", "Ohrid",
-    "Delft", "Leiden", "Ghent", "Bruges", "Namur", "Malmo", "Visby", "Bergen", "Oslo", "Turku", "Tartu", "Riga",
-    "Gdansk", "Krakow", "Brno", "Graz",
+    "Sintra", "Porto", "Evora", "Tavira", "Lagos", "Braga", "Tomar", "Obidos", "Aveiro", "Nazare",
+    "Siena", "Lucca", "Parma", "Turin", "Genoa", "Trento", "Como", "Ravello", "Bled", "Piran",
+    "Zadar", "Split", "Kotor", "Ohrid", "Delft", "Leiden", "Ghent", "Bruges", "Namur", "Malmo",
+    "Visby", "Bergen", "Oslo", "Turku", "Tartu", "Riga", "Gdansk", "Krakow", "Brno", "Graz",
 ];
 
 /// The agents that may send.
@@ -78,7 +78,9 @@ pub struct AnswerWithin([Duration; 4]);
 impl AnswerWithin {
     /// The limit for this priority. `None` for no limit.
     pub fn of(&self, priority: &str) -> Option<Duration> {
-        let at = message::PRIORITIES.iter().position(|known| *known == priority)?;
+        let at = message::PRIORITIES
+            .iter()
+            .position(|known| *known == priority)?;
         Some(self.0[at]).filter(|within| !within.is_zero())
     }
 }
@@ -192,16 +194,27 @@ impl Settings {
             };
             match (key.read)(value.get_ref(), &mut settings) {
                 Ok(()) => settings.given.push(key.key),
-                Err(wanted) => problems.push(wrong(key.key, &wanted, &settings_default(key)).at(place)),
+                Err(wanted) => {
+                    problems.push(wrong(key.key, &wanted, &settings_default(key)).at(place))
+                }
             }
         }
         problems.truncate(limits::PROBLEMS);
-        if problems.is_empty() { Ok(settings) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(settings)
+        } else {
+            Err(problems)
+        }
     }
 
     /// The tags of the links, each with the kinds of addresses that mail from there may have.
     pub fn link_tags(&self) -> Arc<LinkTags> {
-        Arc::new(self.links.iter().map(|(tag, link)| (tag.clone(), link.accept.clone())).collect())
+        Arc::new(
+            self.links
+                .iter()
+                .map(|(tag, link)| (tag.clone(), link.accept.clone()))
+                .collect(),
+        )
     }
 
     /// Returns true if `context` names a directory outside of the room.
@@ -214,8 +227,14 @@ impl Settings {
     /// machine, unless the person has agreed to exactly this value.
     pub(super) fn withhold(&mut self, is_agreed: impl Fn(&GuardedSetting) -> bool) {
         for key in KEYS {
-            let setting = GuardedSetting { key: key.key.to_owned(), value: (key.show)(self) };
-            if self.given.contains(&key.key) && guards::leads_out(key.key, self) && !is_agreed(&setting) {
+            let setting = GuardedSetting {
+                key: key.key.to_owned(),
+                value: (key.show)(self),
+            };
+            if self.given.contains(&key.key)
+                && guards::leads_out(key.key, self)
+                && !is_agreed(&setting)
+            {
                 self.withheld.push(setting);
             }
         }
@@ -223,7 +242,10 @@ impl Settings {
             guards::reset(&setting.key, self);
         }
         for (tag, link) in &mut self.links {
-            let setting = GuardedSetting { key: link_key(tag), value: link.show() };
+            let setting = GuardedSetting {
+                key: link_key(tag),
+                value: link.show(),
+            };
             // A link to another machine has consent of its own, because the router does not connect.
             if link.carrier == Carrier::Dir && !is_agreed(&setting) {
                 link.is_withheld = true;
@@ -239,8 +261,21 @@ impl Settings {
 
     /// Every setting with its current value and the source of the value.
     pub fn listing(&self) -> Vec<Setting> {
-        let source = |key| if self.given.contains(&key) { "settings.toml" } else { "default" };
-        KEYS.iter().map(|k| Setting { key: k.key, value: (k.show)(self), source: source(k.key), doc: k.doc }).collect()
+        let source = |key| {
+            if self.given.contains(&key) {
+                "settings.toml"
+            } else {
+                "default"
+            }
+        };
+        KEYS.iter()
+            .map(|k| Setting {
+                key: k.key,
+                value: (k.show)(self),
+                source: source(k.key),
+                doc: k.doc,
+            })
+            .collect()
     }
 }
 
@@ -288,12 +323,21 @@ pub(crate) fn link_key(tag: &str) -> String {
 }
 
 fn line(text: &str, offset: usize) -> String {
-    format!("line {}", 1 + text.bytes().take(offset).filter(|b| *b == b'\n').count())
+    format!(
+        "line {}",
+        1 + text.bytes().take(offset).filter(|b| *b == b'\n').count()
+    )
 }
 
 fn not_toml(text: &str, error: &toml::de::Error) -> Problem {
-    let place = error.span().map(|s| line(text, s.start)).unwrap_or_default();
-    let what = format!("settings.toml is not TOML here: {}", error.message().lines().next().unwrap_or_default());
+    let place = error
+        .span()
+        .map(|s| line(text, s.start))
+        .unwrap_or_default();
+    let what = format!(
+        "settings.toml is not TOML here: {}",
+        error.message().lines().next().unwrap_or_default()
+    );
     Problem::new("not_toml", what)
         .at(place)
         .fix("write `key = value`, with strings in quotes; `mailbag settings` lists the keys")
@@ -302,16 +346,32 @@ fn not_toml(text: &str, error: &toml::de::Error) -> Problem {
 fn unknown(key: &str) -> Problem {
     let near = nearest(key, KEYS.iter().map(|k| k.key));
     let fix = match near.as_slice() {
-        [] => format!("use one of {}", KEYS.iter().map(|k| k.key).collect::<Vec<_>>().join(", ")),
+        [] => format!(
+            "use one of {}",
+            KEYS.iter().map(|k| k.key).collect::<Vec<_>>().join(", ")
+        ),
         near => format!("did you mean {}?", near.join(", ")),
     };
-    Problem::new("unknown_setting", format!("unknown setting {}", quoted(key))).fix(fix)
+    Problem::new(
+        "unknown_setting",
+        format!("unknown setting {}", quoted(key)),
+    )
+    .fix(fix)
 }
 
 fn wrong(key: &str, wanted: &str, default: &str) -> Problem {
-    let or_default = if default.is_empty() { String::new() } else { format!(", such as the default {default}") };
-    let cut = if or_default.len() > 100 { "" } else { or_default.as_str() };
-    Problem::new("bad_setting", format!("{key} has an invalid value")).fix(format!("give {wanted}{cut}"))
+    let or_default = if default.is_empty() {
+        String::new()
+    } else {
+        format!(", such as the default {default}")
+    };
+    let cut = if or_default.len() > 100 {
+        ""
+    } else {
+        or_default.as_str()
+    };
+    Problem::new("bad_setting", format!("{key} has an invalid value"))
+        .fix(format!("give {wanted}{cut}"))
 }
 
 fn settings_default(key: &Key) -> String {

@@ -26,7 +26,12 @@ pub struct NatsSettings {
 impl NatsSettings {
     /// Reads a key of a link. `None` if it is another one, or if the value is not valid.
     pub(super) fn read(&mut self, key: &str, value: &DeValue<'_>) -> Option<()> {
-        let file = || value.as_str().filter(|path| is_file(path)).map(str::to_owned);
+        let file = || {
+            value
+                .as_str()
+                .filter(|path| is_file(path))
+                .map(str::to_owned)
+        };
         match key {
             "credentials" => self.credentials = Some(file()?),
             "ca" => self.ca = Some(file()?),
@@ -38,7 +43,9 @@ impl NatsSettings {
 }
 
 fn replicas(n: u64) -> Option<u8> {
-    u8::try_from(n).ok().filter(|n| (1..=REPLICAS_MOST).contains(n))
+    u8::try_from(n)
+        .ok()
+        .filter(|n| (1..=REPLICAS_MOST).contains(n))
 }
 
 // A path that depends on no working directory.
@@ -58,9 +65,13 @@ pub struct NatsAddress {
 impl NatsAddress {
     /// Reads servers with commas between them. No name or password is in them: settings are in repositories.
     pub fn parse(text: &str) -> Option<NatsAddress> {
-        let servers: Vec<String> = text.split(',').map(|server| server.trim_matches(' ').to_owned()).collect();
+        let servers: Vec<String> = text
+            .split(',')
+            .map(|server| server.trim_matches(' ').to_owned())
+            .collect();
         let tls = servers.iter().any(|server| server.starts_with(TLS));
-        let is_valid = servers.len() <= SERVERS_MOST && servers.iter().all(|server| is_server(server));
+        let is_valid =
+            servers.len() <= SERVERS_MOST && servers.iter().all(|server| is_server(server));
         is_valid.then_some(NatsAddress { servers, tls })
     }
 }
@@ -78,15 +89,21 @@ pub fn token(tag: &str) -> String {
 }
 
 fn is_server(text: &str) -> bool {
-    let Some(place) = text.strip_prefix("nats://").or_else(|| text.strip_prefix(TLS)) else { return false };
+    let Some(place) = text
+        .strip_prefix("nats://")
+        .or_else(|| text.strip_prefix(TLS))
+    else {
+        return false;
+    };
     let (host, port) = match place.strip_prefix('[').map(|rest| rest.split_once(']')) {
         Some(Some((host, port))) if host.parse::<std::net::Ipv6Addr>().is_ok() => ("six", port),
         Some(_) => return false,
         None => place.split_at(place.find(':').unwrap_or(place.len())),
     };
     let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-".contains(c);
-    let is_port =
-        |port: &str| port.chars().all(|c| c.is_ascii_digit()) && port.parse::<u16>().is_ok_and(|port| port > 0);
+    let is_port = |port: &str| {
+        port.chars().all(|c| c.is_ascii_digit()) && port.parse::<u16>().is_ok_and(|port| port > 0)
+    };
     let is_host = !host.is_empty() && !host.starts_with(['-', '.']) && host.chars().all(is_plain);
     is_host && (port.is_empty() || port.strip_prefix(':').is_some_and(is_port))
 }
@@ -100,9 +117,19 @@ mod tests {
         let parse = |text| NatsAddress::parse(text).unwrap_or_else(|| panic!("{text}"));
         assert_eq!(parse("nats://127.0.0.1").servers, ["nats://127.0.0.1"]);
         let three = parse("tls://a.example:4222, tls://b.example:4222,tls://[::1]:4223");
-        assert_eq!(three.servers, ["tls://a.example:4222", "tls://b.example:4222", "tls://[::1]:4223"]);
+        assert_eq!(
+            three.servers,
+            [
+                "tls://a.example:4222",
+                "tls://b.example:4222",
+                "tls://[::1]:4223"
+            ]
+        );
         assert!(three.tls && !parse("nats://a").tls);
-        assert!(parse("nats://a,tls://b").tls, "one that wants TLS is not given away by another one");
+        assert!(
+            parse("nats://a,tls://b").tls,
+            "one that wants TLS is not given away by another one"
+        );
     }
 
     #[test]

@@ -18,10 +18,15 @@ impl SshAddress {
             let fits = |c: char| c.is_ascii_alphanumeric() || more.contains(c);
             !text.is_empty() && !text.starts_with('-') && text.chars().all(fits)
         };
-        let (user, name) = host.split_once('@').map_or((None, host), |(user, name)| (Some(user), name));
+        let (user, name) = host
+            .split_once('@')
+            .map_or((None, host), |(user, name)| (Some(user), name));
         let is_host = user.is_none_or(|user| is_plain(user, "._-")) && is_plain(name, "._-");
         let is_path = path.starts_with('/') && path.len() <= PATH_MOST && is_plain(path, "/._-+@,");
-        (is_host && is_path).then(|| SshAddress { host: host.to_owned(), path: path.to_owned() })
+        (is_host && is_path).then(|| SshAddress {
+            host: host.to_owned(),
+            path: path.to_owned(),
+        })
     }
 }
 
@@ -35,9 +40,20 @@ mod tests {
     fn an_address_names_a_host_and_an_absolute_path() {
         for (text, host, path) in [
             ("po:/srv/po/.mailbag", "po", "/srv/po/.mailbag"),
-            ("ann@po.example:/home/ann/po+1/.mailbag", "ann@po.example", "/home/ann/po+1/.mailbag"),
+            (
+                "ann@po.example:/home/ann/po+1/.mailbag",
+                "ann@po.example",
+                "/home/ann/po+1/.mailbag",
+            ),
         ] {
-            assert_eq!(SshAddress::parse(text), Some(SshAddress { host: host.into(), path: path.into() }), "{text}");
+            assert_eq!(
+                SshAddress::parse(text),
+                Some(SshAddress {
+                    host: host.into(),
+                    path: path.into()
+                }),
+                "{text}"
+            );
         }
     }
 

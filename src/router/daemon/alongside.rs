@@ -27,9 +27,14 @@ pub fn alongside(room: &Room) -> Result<Option<Alongside>> {
     let notice = watch(room, &Options::default());
     let (router, there) = (notice.caller(), room.clone());
     let live = move || note_failed_sync(&there.dir, route(&there, lock, notice));
-    let thread = std::thread::Builder::new().name("router".into()).spawn(live);
+    let thread = std::thread::Builder::new()
+        .name("router".into())
+        .spawn(live);
     let thread = thread.doing("start a router for", room.dir.path())?;
-    Ok(Some(Alongside { router, thread: Some(thread) }))
+    Ok(Some(Alongside {
+        router,
+        thread: Some(thread),
+    }))
 }
 
 /// Like [`super::run`], but without signals.
@@ -52,7 +57,10 @@ impl Alongside {
         match self.thread.take()?.join() {
             Ok(Ok(_)) => None,
             Ok(Err(e)) => Some(e),
-            Err(_) => Some(Error::Busy { what: "the router of this process broke".into(), cure: "report it".into() }),
+            Err(_) => Some(Error::Busy {
+                what: "the router of this process broke".into(),
+                cure: "report it".into(),
+            }),
         }
     }
 }

@@ -26,7 +26,10 @@ pub(super) struct Known {
 impl Known {
     /// Nothing is watched any more.
     pub(super) fn gone() -> Known {
-        Known { parent: Some(0), ..Known::default() }
+        Known {
+            parent: Some(0),
+            ..Known::default()
+        }
     }
 
     /// Makes the missing directories of registered agents, then finds and watches all outboxes, also those of
@@ -58,7 +61,10 @@ impl Known {
                 router.intake.outboxes().scan(agent);
             }
         }
-        let gone = self.outboxes.keys().filter(|agent| !there.contains_key(*agent));
+        let gone = self
+            .outboxes
+            .keys()
+            .filter(|agent| !there.contains_key(*agent));
         gone.for_each(|agent| router.intake.outboxes().forget(agent));
         self.outboxes = there;
         if notice.has_events() {
@@ -73,9 +79,17 @@ impl Known {
         let inboxes = router.config.dir().make(layout::INBOXES)?;
         for entry in inboxes.list()? {
             let Entry { name, inode, .. } = entry?;
-            let Some(agent) = name.to_str().filter(|name| id::is_name(name)) else { continue };
+            let Some(agent) = name.to_str().filter(|name| id::is_name(name)) else {
+                continue;
+            };
             let agent = registered(router.config.registry(), &inboxes, agent, inode);
-            let taken = router.config.dir().stat(layout::taken(&agent)).ok().flatten().map(|taken| taken.inode);
+            let taken = router
+                .config
+                .dir()
+                .stat(layout::taken(&agent))
+                .ok()
+                .flatten()
+                .map(|taken| taken.inode);
             there.insert(agent, (inode, taken));
         }
         for (agent, &(inode, taken)) in &there {
@@ -85,7 +99,9 @@ impl Known {
                 self.watched(router, place, notice.inbox(agent));
             }
             let place = layout::taken(agent);
-            if taken.is_some() && (known.and_then(|known| known.1) != taken || self.unwatched.contains(&place)) {
+            if taken.is_some()
+                && (known.and_then(|known| known.1) != taken || self.unwatched.contains(&place))
+            {
                 self.watched(router, place, notice.taken(agent));
             }
         }
@@ -120,11 +136,20 @@ fn outboxes(dir: &Dir, router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
         let name = entry.name.to_string_lossy();
         let place = layout::outbox(&name).display().to_string();
         if entry.kind == FileType::RegularFile {
-            router.pending.not_ready(&place, "it is beside the outboxes: move it into outbox/<agent>/", None);
+            router.pending.not_ready(
+                &place,
+                "it is beside the outboxes: move it into outbox/<agent>/",
+                None,
+            );
         } else if id::is_name(&name) {
-            outboxes.insert(registered(router.config.registry(), dir, &name, entry.inode), entry.inode);
+            outboxes.insert(
+                registered(router.config.registry(), dir, &name, entry.inode),
+                entry.inode,
+            );
         } else if !name.starts_with('.') {
-            router.pending.not_ready(&place, "no agent can have this name", None);
+            router
+                .pending
+                .not_ready(&place, "no agent can have this name", None);
         }
     }
     Ok(outboxes)
@@ -133,8 +158,12 @@ fn outboxes(dir: &Dir, router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
 /// The agent of a directory. A file system that ignores letter case may show the directory of a registered agent in other
 /// letters, because a program made it so.
 fn registered(registry: &Registry, dir: &Dir, name: &str, inode: u64) -> Arc<str> {
-    let agent = registry.find_position(name).and_then(|at| registry.agents().get(at as usize));
-    let Some(Agent { id, .. }) = agent.filter(|agent| agent.id.eq_ignore_ascii_case(name)) else { return name.into() };
+    let agent = registry
+        .find_position(name)
+        .and_then(|at| registry.agents().get(at as usize));
+    let Some(Agent { id, .. }) = agent.filter(|agent| agent.id.eq_ignore_ascii_case(name)) else {
+        return name.into();
+    };
     match dir.stat(&**id) {
         Ok(Some(meta)) if meta.inode == inode => id.clone(),
         _ => name.into(),
@@ -154,9 +183,16 @@ fn links(router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
 
 /// Makes the directories of new agents, with one barrier for all.
 fn make_for<'a>(router: &mut Router, agents: impl Iterator<Item = &'a str>) -> Result<()> {
-    let mut barrier = Barrier::new(router.config.settings().durability, router.config.dir().clone());
+    let mut barrier = Barrier::new(
+        router.config.settings().durability,
+        router.config.dir().clone(),
+    );
     for agent in agents {
-        let uid = router.config.registry().agent(agent).and_then(|agent| agent.uid);
+        let uid = router
+            .config
+            .registry()
+            .agent(agent)
+            .and_then(|agent| agent.uid);
         for directory in [layout::outbox(agent), layout::inbox(agent)] {
             let place = directory.display().to_string();
             match router.config.room().make_box(&directory, uid, &mut barrier) {
@@ -176,17 +212,30 @@ fn admit(router: &mut Router, there: &BTreeMap<Arc<str>, u64>) -> Result<()> {
     }
     let held = router.config.room().try_lock_registry()?;
     // The reload reports an invalid registry; no agent is admitted meanwhile.
-    let Ok(mut registry) = router.config.room().registry() else { return Ok(()) };
-    let new: Vec<_> = there.keys().filter(|agent| registry.agent(agent).is_none()).cloned().collect();
+    let Ok(mut registry) = router.config.room().registry() else {
+        return Ok(());
+    };
+    let new: Vec<_> = there
+        .keys()
+        .filter(|agent| registry.agent(agent).is_none())
+        .cloned()
+        .collect();
     for agent in new {
         match registry.add(Registry::admit(&agent)) {
             Ok(with) => registry = with,
             Err(problems) => tracing::warn!("can't admit {agent}: {}", Error::Rejected(problems)),
         }
     }
-    router.config.dir().replace(layout::REGISTRY, registry.to_json().as_bytes())?;
+    router
+        .config
+        .dir()
+        .replace(layout::REGISTRY, registry.to_json().as_bytes())?;
     drop(held);
-    let registered: Vec<Arc<str>> = registry.agents().iter().map(|agent| agent.id.clone()).collect();
+    let registered: Vec<Arc<str>> = registry
+        .agents()
+        .iter()
+        .map(|agent| agent.id.clone())
+        .collect();
     router.config.set_registry(registry);
     make_for(router, registered.iter().map(|agent| &**agent))
 }
@@ -196,18 +245,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_that_is_shown_in_other_letters_is_that_of_the_agent() -> Result<(), Box<dyn std::error::Error>> {
+    fn a_directory_that_is_shown_in_other_letters_is_that_of_the_agent()
+    -> Result<(), Box<dyn std::error::Error>> {
         let there = tempfile::tempdir()?;
         let dir = Dir::open(there.path())?;
-        let registry = Registry::parse(br#"{"agents": [{"id": "bob"}, {"id": "carol"}]}"#).expect("it is valid");
+        let registry = Registry::parse(br#"{"agents": [{"id": "bob"}, {"id": "carol"}]}"#)
+            .expect("it is valid");
         // A second name of one inode, as on a file system that ignores letter case.
         std::fs::write(there.path().join("Bob"), "")?;
         std::fs::hard_link(there.path().join("Bob"), there.path().join("bob"))?;
         std::fs::write(there.path().join("Carol"), "")?;
-        let find =
-            |name: &str| Ok::<_, Error>(registered(&registry, &dir, name, dir.stat(name)?.map_or(0, |one| one.inode)));
+        let find = |name: &str| {
+            Ok::<_, Error>(registered(
+                &registry,
+                &dir,
+                name,
+                dir.stat(name)?.map_or(0, |one| one.inode),
+            ))
+        };
         assert_eq!(
-            [&*find("Bob")?, &*find("bob")?, &*find("Carol")?, &*find("dave")?],
+            [
+                &*find("Bob")?,
+                &*find("bob")?,
+                &*find("Carol")?,
+                &*find("dave")?
+            ],
             ["bob", "bob", "Carol", "dave"]
         );
         Ok(())

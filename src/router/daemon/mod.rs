@@ -50,21 +50,41 @@ pub struct Ready {
 
 /// Routes until a signal ends the router, or once. If another router runs, one pass is left to it.
 pub fn run(room: &Room, options: &Options, onlooker: &mut dyn Onlooker) -> Result<Passed> {
-    let lock = match if options.once { room.lock(Mode::Pass, limits::LOCK_WAIT) } else { room.lock_to_run() }? {
+    let lock = match if options.once {
+        room.lock(Mode::Pass, limits::LOCK_WAIT)
+    } else {
+        room.lock_to_run()
+    }? {
         Locking::Ours(lock) => lock,
         Locking::Closed(e) => return Err(e),
         Locking::Theirs(holder) if options.once => return Ok(Passed::RouterRuns(holder)),
         Locking::Theirs(holder) => {
             room.check_progress()?;
-            let what = format!("a router runs in {} already, as process {}", room.dir.path().display(), holder.pid);
-            return Err(Error::Busy { what, cure: "one is enough; it does the work".into() });
+            let what = format!(
+                "a router runs in {} already, as process {}",
+                room.dir.path().display(),
+                holder.pid
+            );
+            return Err(Error::Busy {
+                what,
+                cure: "one is enough; it does the work".into(),
+            });
         }
     };
     note_failed_sync(&room.dir, run_with(room, lock, options, onlooker)).map(Passed::Routed)
 }
 
-fn run_with(room: &Room, lock: Lock, options: &Options, onlooker: &mut dyn Onlooker) -> Result<Tally> {
-    let now = if options.once { Some(file_system_time(room)?) } else { None };
+fn run_with(
+    room: &Room,
+    lock: Lock,
+    options: &Options,
+    onlooker: &mut dyn Onlooker,
+) -> Result<Tally> {
+    let now = if options.once {
+        Some(file_system_time(room)?)
+    } else {
+        None
+    };
     let router = recover(room.clone(), lock, Patience::new(now))?;
     let notice = watch(room, options);
     if !options.once {
@@ -83,9 +103,17 @@ fn run_with(room: &Room, lock: Lock, options: &Options, onlooker: &mut dyn Onloo
 /// What the router waits for, with file events where they work and are wanted.
 fn watch(room: &Room, options: &Options) -> Notice {
     let events = !options.poll && !options.once && crate::disk::events_work(&room.dir);
-    let watched = if events { Notice::watch(&room.dir) } else { Ok(Notice::silent()) };
+    let watched = if events {
+        Notice::watch(&room.dir)
+    } else {
+        Ok(Notice::silent())
+    };
     watched.unwrap_or_else(|e| {
-        let e = if matches!(e, Error::Busy { .. }) { e } else { crate::router::watcher::too_many(&e) };
+        let e = if matches!(e, Error::Busy { .. }) {
+            e
+        } else {
+            crate::router::watcher::too_many(&e)
+        };
         tracing::warn!("{e}");
         Notice::silent()
     })
@@ -133,7 +161,13 @@ impl Life {
             };
             onlooker.ready(&ready, self.notice.caller());
             // Mail may have come while no router ran.
-            let agents = self.router.config.registry().agents().iter().filter(|agent| agent.is_woken_by_a_program());
+            let agents = self
+                .router
+                .config
+                .registry()
+                .agents()
+                .iter()
+                .filter(|agent| agent.is_woken_by_a_program());
             agents.for_each(|agent| self.router.progress.wake(&agent.id));
         }
         loop {
@@ -180,13 +214,26 @@ impl Life {
 
     /// Tells who has mail and whose wake is in the log, and takes what is to be recorded.
     fn keep_company(&mut self, onlooker: &mut dyn Onlooker) {
-        let Router { config, journal, wakes, progress, .. } = &mut self.router;
+        let Router {
+            config,
+            journal,
+            wakes,
+            progress,
+            ..
+        } = &mut self.router;
         for agent in wakes.take_again() {
-            if config.registry().agent(&agent).is_some_and(|agent| agent.is_woken_by_a_program()) {
+            if config
+                .registry()
+                .agent(&agent)
+                .is_some_and(|agent| agent.is_woken_by_a_program())
+            {
                 progress.wake(&agent);
             }
         }
-        onlooker.take_wakes().into_iter().for_each(|waking| wakes.note(journal.state(), waking));
+        onlooker
+            .take_wakes()
+            .into_iter()
+            .for_each(|waking| wakes.note(journal.state(), waking));
         let answers = wakes.take_answers();
         if !answers.is_empty() {
             onlooker.answered(answers);
@@ -229,10 +276,14 @@ impl Life {
 
     fn wake(&mut self, wake: Wake) -> bool {
         match wake {
-            Wake::Hint(Hint::File(agent, name)) => self.router.intake.outboxes().hint(&agent.into(), name),
+            Wake::Hint(Hint::File(agent, name)) => {
+                self.router.intake.outboxes().hint(&agent.into(), name)
+            }
             Wake::Hint(Hint::Request(agent, name)) => self.requests.note(agent.into(), name),
             Wake::Hint(Hint::Outbox(_) | Hint::Outboxes | Hint::Inboxes) => self.stale = true,
-            Wake::Hint(Hint::OutboxGone(agent)) => self.stale |= self.known.outboxes.remove(&*agent).is_some(),
+            Wake::Hint(Hint::OutboxGone(agent)) => {
+                self.stale |= self.known.outboxes.remove(&*agent).is_some()
+            }
             Wake::Hint(Hint::OutboxesGone) => (self.stale, self.known) = (true, Known::gone()),
             Wake::Hint(Hint::Registry) | Wake::Reload => self.edited = true,
             Wake::Hint(Hint::Left(agent, name)) => self.router.left(&agent, &name),
@@ -249,7 +300,10 @@ impl Life {
         let receipts = self.router.receipts.due();
         let wakes = self.router.wakes.due();
         let links = self.router.links.due();
-        let deadline = self.router.until_deadline().map(|wait| Instant::now() + wait.min(limits::SWEEP_TRUSTED));
+        let deadline = self
+            .router
+            .until_deadline()
+            .map(|wait| Instant::now() + wait.min(limits::SWEEP_TRUSTED));
         let projections = self.router.projections.next_due();
         let pending = self.router.pending.next_due();
         let requests = (!self.notice.has_events()).then(|| Instant::now() + limits::LOCK_LOOK);
@@ -268,7 +322,9 @@ impl Life {
         .into_iter()
         .flatten()
         .min();
-        next.map_or(limits::SWEEP_TRUSTED, |next| next.saturating_duration_since(Instant::now()))
+        next.map_or(limits::SWEEP_TRUSTED, |next| {
+            next.saturating_duration_since(Instant::now())
+        })
     }
 
     fn tend(&mut self) -> Result<()> {
@@ -292,7 +348,12 @@ impl Life {
         }
         self.router.keep_deadlines();
         let is_due = |due: Option<Instant>| due.is_some_and(|due| due <= Instant::now());
-        let Router { receipts, wakes, links, .. } = &self.router;
+        let Router {
+            receipts,
+            wakes,
+            links,
+            ..
+        } = &self.router;
         if is_due(receipts.due()) || is_due(wakes.due()) || is_due(links.due()) {
             self.router.settle()?;
         }
@@ -315,7 +376,9 @@ impl Life {
             self.router.pending.clear(layout::OUTBOXES);
             return Ok(());
         };
-        self.router.pending.failed(layout::OUTBOXES, temporary(e)?.to_string());
+        self.router
+            .pending
+            .failed(layout::OUTBOXES, temporary(e)?.to_string());
         self.stale = true;
         // Not earlier, whatever failed: a look that fails immediately must not be repeated immediately.
         self.next_sweep = Instant::now() + limits::RELOAD;
@@ -337,18 +400,29 @@ impl Life {
         // Also while mail keeps coming, so that a start after a kill reads little of the log.
         self.router.save_checkpoint()?;
         self.router.write_pending();
-        self.next_sweep =
-            Instant::now() + if self.notice.can_be_trusted() { limits::SWEEP_TRUSTED } else { limits::SWEEP_UNTRUSTED };
+        self.next_sweep = Instant::now()
+            + if self.notice.can_be_trusted() {
+                limits::SWEEP_TRUSTED
+            } else {
+                limits::SWEEP_UNTRUSTED
+            };
         Ok(())
     }
 
     fn reload(&mut self) -> Result<()> {
-        self.next_reload =
-            Instant::now() + if self.notice.can_be_trusted() { limits::SWEEP_TRUSTED } else { limits::RELOAD };
+        self.next_reload = Instant::now()
+            + if self.notice.can_be_trusted() {
+                limits::SWEEP_TRUSTED
+            } else {
+                limits::RELOAD
+            };
         if self.router.reload() {
             self.router.keep_projections();
             self.known.look(&mut self.router, &mut self.notice)?;
-            self.known.outboxes.keys().for_each(|agent| self.router.intake.outboxes().scan(agent));
+            self.known
+                .outboxes
+                .keys()
+                .for_each(|agent| self.router.intake.outboxes().scan(agent));
         }
         Ok(())
     }
@@ -372,13 +446,19 @@ fn look_for_stale(router: &mut Router) -> Result<()> {
     while !router.is_idle() {
         router.route()?;
     }
-    if router.wakes.is_empty() { Ok(()) } else { router.settle() }
+    if router.wakes.is_empty() {
+        Ok(())
+    } else {
+        router.settle()
+    }
 }
 
 fn sweep(router: &mut Router, known: &Known) {
     for agent in known.outboxes.keys() {
         if let Err(e) = router.intake.outboxes().sweep(router.config.dir(), agent) {
-            router.pending.failed(&layout::outbox(agent).display().to_string(), e.to_string());
+            router
+                .pending
+                .failed(&layout::outbox(agent).display().to_string(), e.to_string());
         }
     }
 }

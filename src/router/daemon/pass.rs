@@ -59,7 +59,11 @@ fn go_there(room: &Room, brought: &BTreeSet<PathBuf>) {
     }
 }
 
-fn pass_with(room: &Room, lock: Lock, recovered: impl FnOnce() -> Result<()>) -> Result<(Tally, BTreeSet<PathBuf>)> {
+fn pass_with(
+    room: &Room,
+    lock: Lock,
+    recovered: impl FnOnce() -> Result<()>,
+) -> Result<(Tally, BTreeSet<PathBuf>)> {
     let patience = Patience::new(Some(file_system_time(room)?));
     let mut router = recover(room.clone(), lock, patience)?;
     recovered()?;

@@ -25,7 +25,12 @@ impl Requests {
     /// Returns true if there may be a request. Without events, only a look at all outboxes finds the files that were dropped
     /// before the request.
     pub(super) fn may_have_come(&mut self, router: &Router) -> bool {
-        let outbox = router.config.dir().stat(layout::outbox(id::HUMAN)).ok().flatten();
+        let outbox = router
+            .config
+            .dir()
+            .stat(layout::outbox(id::HUMAN))
+            .ok()
+            .flatten();
         let changed = outbox.map(|outbox| outbox.changed);
         std::mem::replace(&mut self.changed, changed) != changed || !self.noted.is_empty()
     }
@@ -37,7 +42,8 @@ impl Requests {
         if self.noted.is_empty() {
             return Ok(());
         }
-        if router.progress.must_settle() || !router.receipts.is_empty() || !router.links.is_empty() {
+        if router.progress.must_settle() || !router.receipts.is_empty() || !router.links.is_empty()
+        {
             router.settle()?;
         }
         router.write_pending();

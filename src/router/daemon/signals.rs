@@ -9,17 +9,30 @@ use std::path::PathBuf;
 /// SIGHUP reloads. SIGINT and SIGTERM end the router cleanly; a second one ends it immediately. SIGHUP and SIGINT stay
 /// ignored if they were.
 pub(super) fn listen(router: Caller) -> Result<()> {
-    let cannot = |source| Error::Io { verb: "listen for signals in", path: PathBuf::from("this process"), source };
+    let cannot = |source| Error::Io {
+        verb: "listen for signals in",
+        path: PathBuf::from("this process"),
+        source,
+    };
     let mut signals =
-        signal_hook::iterator::Signals::new(machine::heard(&[SIGHUP, SIGINT, SIGTERM])).map_err(cannot)?;
+        signal_hook::iterator::Signals::new(machine::heard(&[SIGHUP, SIGINT, SIGTERM]))
+            .map_err(cannot)?;
     let listen = move || {
         let mut asked = false;
         for signal in signals.forever() {
             if signal != SIGHUP && std::mem::replace(&mut asked, true) {
                 std::process::exit(128 + signal);
             }
-            router.call(if signal == SIGHUP { Wake::Reload } else { Wake::End });
+            router.call(if signal == SIGHUP {
+                Wake::Reload
+            } else {
+                Wake::End
+            });
         }
     };
-    std::thread::Builder::new().name("signals".into()).spawn(listen).map(drop).map_err(cannot)
+    std::thread::Builder::new()
+        .name("signals".into())
+        .spawn(listen)
+        .map(drop)
+        .map_err(cannot)
 }

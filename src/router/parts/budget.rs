@@ -67,14 +67,26 @@ impl Pace {
 
     /// How long until `cost` may be spent. A cost above a whole budget waits for a whole budget.
     fn wait(self, spent: Option<Spent>, now: Instant, cost: u32) -> Option<Duration> {
-        let owed = spent.map_or(Duration::ZERO, |spent| spent.0.saturating_duration_since(now));
+        let owed = spent.map_or(Duration::ZERO, |spent| {
+            spent.0.saturating_duration_since(now)
+        });
         let after = owed + self.window / self.most * cost.min(self.most);
-        after.checked_sub(self.window).filter(|wait| !wait.is_zero())
+        after
+            .checked_sub(self.window)
+            .filter(|wait| !wait.is_zero())
     }
 
     fn delay(self, wait: Duration, what: &str) -> Delay {
-        let reason = format!("over its budget of {} {what} {}", self.most, per(self.window));
-        Delay { reason, wait, all: true }
+        let reason = format!(
+            "over its budget of {} {what} {}",
+            self.most,
+            per(self.window)
+        );
+        Delay {
+            reason,
+            wait,
+            all: true,
+        }
     }
 
     fn spend(self, spent: Option<Spent>, now: Instant, cost: u32) -> Spent {
@@ -85,8 +97,14 @@ impl Pace {
 /// The budgets of a sender, in messages and copies. All senders in another room share those of its link.
 fn budgets(settings: &Settings, agent: &str) -> (u32, u32) {
     let link = layout::link_of(agent).and_then(|tag| settings.links.get(tag));
-    let messages = link.and_then(|link| link.sender_budget).unwrap_or(settings.sender_budget);
-    (messages, link.and_then(|link| link.copies_budget).unwrap_or(settings.copies_budget))
+    let messages = link
+        .and_then(|link| link.sender_budget)
+        .unwrap_or(settings.sender_budget);
+    (
+        messages,
+        link.and_then(|link| link.copies_budget)
+            .unwrap_or(settings.copies_budget),
+    )
 }
 
 /// `a minute`, `in 10s`
@@ -131,12 +149,17 @@ impl Hops {
         if self.spent.len() >= limits::HOPS {
             self.spent.clear();
         }
-        let longest = self.spent.entry(self.hasher.hash_one(name)).or_insert(spent);
+        let longest = self
+            .spent
+            .entry(self.hasher.hash_one(name))
+            .or_insert(spent);
         longest.0 = longest.0.max(spent.0);
     }
 
     fn taken(&self, claim: &str) -> Option<(Spent, Option<String>)> {
-        self.taken.get(claim).map(|hop| (hop.spent, hop.thread.clone()))
+        self.taken
+            .get(claim)
+            .map(|hop| (hop.spent, hop.thread.clone()))
     }
 
     /// What the chain before a message with these links has spent.
@@ -166,7 +189,9 @@ impl Links {
         if !fields.keys().any(|name| names_link(name)) {
             return None;
         }
-        let canonical = fields.keys().all(|name| FIELDS.contains(&name.as_str()) || !names_link(name));
+        let canonical = fields
+            .keys()
+            .all(|name| FIELDS.contains(&name.as_str()) || !names_link(name));
         let spelled: Map<String, Value>;
         let fields = match canonical {
             true => fields,
@@ -180,14 +205,20 @@ impl Links {
             Value::Number(seq) => Some(seq.to_string()),
             _ => None,
         };
-        let links = Links { answers: text("in_reply_to"), thread: text("thread_id") };
+        let links = Links {
+            answers: text("in_reply_to"),
+            thread: text("thread_id"),
+        };
         (links.answers.is_some() || links.thread.is_some()).then_some(links)
     }
 }
 
 /// Returns true if a field can name an earlier message or a thread.
 fn names_link(name: &str) -> bool {
-    matches!(dialects::field_of(name), Some("in_reply_to" | "thread_id" | "routing"))
+    matches!(
+        dialects::field_of(name),
+        Some("in_reply_to" | "thread_id" | "routing")
+    )
 }
 
 impl Budgets {
@@ -209,8 +240,14 @@ impl Budgets {
 
     /// What this sender has spent.
     pub(crate) fn bill(&self, agent: &Arc<str>) -> Bill {
-        let Budgets { messages, copies, .. } = self;
-        Bill { messages: messages.get(agent).copied(), copies: copies.get(agent).copied(), hop: None }
+        let Budgets {
+            messages, copies, ..
+        } = self;
+        Bill {
+            messages: messages.get(agent).copied(),
+            copies: copies.get(agent).copied(),
+            hop: None,
+        }
     }
 
     /// Adds a message to the bill, or says how long the message has to wait. Nothing is spent before [`Budgets::pay`].
@@ -228,16 +265,23 @@ impl Budgets {
         let (now, copies) = (Instant::now(), u32::try_from(copies).unwrap_or(u32::MAX));
         let (messages_most, copies_most) = budgets(settings, agent);
         let of_messages = Pace::of(messages_most, settings.budget_window);
-        if let Some((pace, wait)) = of_messages.and_then(|pace| Some((pace, pace.wait(bill.messages, now, 1)?))) {
+        if let Some((pace, wait)) =
+            of_messages.and_then(|pace| Some((pace, pace.wait(bill.messages, now, 1)?)))
+        {
             return Err(pace.delay(wait, "messages"));
         }
         let of_copies = Pace::of(copies_most, settings.budget_window);
-        if let Some((pace, wait)) = of_copies.and_then(|pace| Some((pace, pace.wait(bill.copies, now, copies)?))) {
+        if let Some((pace, wait)) =
+            of_copies.and_then(|pace| Some((pace, pace.wait(bill.copies, now, copies)?)))
+        {
             return Err(pace.delay(wait, "copies"));
         }
         if let Some(pace) = Pace::of(settings.loop_hops, settings.budget_window)
             && let Some(hop) = self.hop(pace, agent, content, now)?
-            && bill.hop.as_ref().is_none_or(|longest| hop.spent.0 > longest.spent.0)
+            && bill
+                .hop
+                .as_ref()
+                .is_none_or(|longest| hop.spent.0 > longest.spent.0)
         {
             bill.hop = Some(hop);
         }
@@ -254,18 +298,35 @@ impl Budgets {
         content: &Result<Value, Problem>,
         now: Instant,
     ) -> Result<Option<Hop>, Delay> {
-        let Some(links) = content.as_ref().ok().and_then(Links::of) else { return Ok(None) };
+        let Some(links) = content.as_ref().ok().and_then(Links::of) else {
+            return Ok(None);
+        };
         let before = self.hops.before(agent, &links);
         if let Some(wait) = pace.wait(before, now, 1) {
-            let reason = format!("its conversation exceeded the reply rate of {} {}", pace.most, per(pace.window));
-            return Err(Delay { reason, wait, all: false });
+            let reason = format!(
+                "its conversation exceeded the reply rate of {} {}",
+                pace.most,
+                per(pace.window)
+            );
+            return Err(Delay {
+                reason,
+                wait,
+                all: false,
+            });
         }
-        Ok(Some(Hop { spent: pace.spend(before, now, 1), thread: links.thread }))
+        Ok(Some(Hop {
+            spent: pace.spend(before, now, 1),
+            thread: links.thread,
+        }))
     }
 
     /// Records what a picked up claim has spent.
     pub(crate) fn pay(&mut self, agent: &Arc<str>, claim: &str, bill: Bill) {
-        let Budgets { messages, copies, hops } = self;
+        let Budgets {
+            messages,
+            copies,
+            hops,
+        } = self;
         for (account, spent) in [(messages, bill.messages), (copies, bill.copies)] {
             match (account.get_mut(agent), spent) {
                 (Some(known), Some(spent)) => *known = spent,
@@ -282,12 +343,23 @@ impl Budgets {
     }
 
     /// Returns what was paid for messages that were not sent.
-    pub(crate) fn refund(&mut self, settings: &Settings, agent: &Arc<str>, (messages, copies): (usize, usize)) {
-        let Budgets { messages: of_messages, copies: of_copies, .. } = self;
+    pub(crate) fn refund(
+        &mut self,
+        settings: &Settings,
+        agent: &Arc<str>,
+        (messages, copies): (usize, usize),
+    ) {
+        let Budgets {
+            messages: of_messages,
+            copies: of_copies,
+            ..
+        } = self;
         let most = budgets(settings, agent);
         let parts = [(of_messages, most.0, messages), (of_copies, most.1, copies)];
         for (account, most, cost) in parts {
-            if let Some((pace, spent)) = Pace::of(most, settings.budget_window).zip(account.get_mut(agent)) {
+            if let Some((pace, spent)) =
+                Pace::of(most, settings.budget_window).zip(account.get_mut(agent))
+            {
                 let back = pace.window / pace.most * u32::try_from(cost).unwrap_or(u32::MAX);
                 spent.0 = spent.0.checked_sub(back).unwrap_or(spent.0);
             }
@@ -302,7 +374,10 @@ impl Budgets {
             return;
         }
         for open in seqs.iter().filter_map(|seq| state.open.get(seq)) {
-            let Some((spent, thread)) = open.claim.as_ref().and_then(|claim| hops.taken(claim)) else { continue };
+            let Some((spent, thread)) = open.claim.as_ref().and_then(|claim| hops.taken(claim))
+            else {
+                continue;
+            };
             hops.note(&Name::Id(&open.id), spent);
             hops.note(&Name::Seq(open.seq), spent);
             let Some(thread) = thread else { continue };
@@ -311,16 +386,28 @@ impl Budgets {
             }
         }
         for open in seqs.iter().filter_map(|seq| state.open.get(seq)) {
-            open.claim.iter().for_each(|claim| drop(hops.taken.remove(claim)));
+            open.claim
+                .iter()
+                .for_each(|claim| drop(hops.taken.remove(claim)));
         }
     }
 
     /// Forgets what was spent if the budgets changed: it is counted in parts of a budget.
     pub(crate) fn forget_if_changed(&mut self, before: &Settings, now: &Settings) {
         let of_links = |of: &Settings| -> Vec<(String, (u32, u32))> {
-            of.links.keys().map(|tag| (tag.clone(), budgets(of, &layout::link_id(tag)))).collect()
+            of.links
+                .keys()
+                .map(|tag| (tag.clone(), budgets(of, &layout::link_id(tag))))
+                .collect()
         };
-        let all = |of: &Settings| (of.sender_budget, of.copies_budget, of.budget_window, of_links(of));
+        let all = |of: &Settings| {
+            (
+                of.sender_budget,
+                of.copies_budget,
+                of.budget_window,
+                of_links(of),
+            )
+        };
         if all(before) != all(now) {
             self.messages.clear();
             self.copies.clear();
@@ -332,7 +419,10 @@ impl Budgets {
 mod tests {
     use super::*;
 
-    const MINUTE: Pace = Pace { most: 60, window: Duration::from_secs(60) };
+    const MINUTE: Pace = Pace {
+        most: 60,
+        window: Duration::from_secs(60),
+    };
 
     /// How many of cost `cost` may be spent at `now`, one after the other.
     fn at_once(pace: Pace, spent: &mut Option<Spent>, now: Instant, cost: u32) -> usize {
@@ -350,9 +440,16 @@ mod tests {
         assert_eq!(at_once(MINUTE, &mut spent, start, 1), 60);
         assert_eq!(MINUTE.wait(spent, start, 1), Some(Duration::from_secs(1)));
         for second in 1..10 {
-            assert_eq!(at_once(MINUTE, &mut spent, start + Duration::from_secs(second), 1), 1, "second {second}");
+            assert_eq!(
+                at_once(MINUTE, &mut spent, start + Duration::from_secs(second), 1),
+                1,
+                "second {second}"
+            );
         }
-        assert_eq!(at_once(MINUTE, &mut spent, start + Duration::from_secs(1000), 1), 60);
+        assert_eq!(
+            at_once(MINUTE, &mut spent, start + Duration::from_secs(1000), 1),
+            60
+        );
     }
 
     #[test]
@@ -360,14 +457,20 @@ mod tests {
         let (start, mut spent) = (Instant::now(), None);
         assert_eq!(at_once(MINUTE, &mut spent, start, 600), 1);
         assert_eq!(MINUTE.wait(spent, start, 1), Some(Duration::from_secs(541)));
-        assert_eq!(MINUTE.wait(spent, start, 600), Some(Duration::from_secs(600)));
+        assert_eq!(
+            MINUTE.wait(spent, start, 600),
+            Some(Duration::from_secs(600))
+        );
     }
 
     #[test]
     fn fifty_answers_to_one_question_are_short_ways_and_an_answer_to_an_answer_is_a_longer_one() {
         let (now, mut hops) = (Instant::now(), Hops::default());
         let hop = |hops: &Hops, answers: &str| {
-            let links = Links { answers: Some(answers.into()), thread: Some("t".into()) };
+            let links = Links {
+                answers: Some(answers.into()),
+                thread: Some("t".into()),
+            };
             MINUTE.spend(hops.before("bob", &links), now, 1)
         };
         for n in 0..50 {
@@ -375,7 +478,10 @@ mod tests {
             hops.note(&Name::Id(&format!("answer {n}")), spent);
         }
         assert_eq!(hop(&hops, "question"), Spent(now + Duration::from_secs(1)));
-        assert_eq!(hop(&hops, "alice/answer 7"), Spent(now + Duration::from_secs(2)));
+        assert_eq!(
+            hop(&hops, "alice/answer 7"),
+            Spent(now + Duration::from_secs(2))
+        );
     }
 
     #[test]
@@ -383,6 +489,9 @@ mod tests {
         let (spent, mut hops) = (Spent(Instant::now()), Hops::default());
         (0..3 * limits::HOPS as u64).for_each(|seq| hops.note(&Name::Seq(seq), spent));
         assert!(hops.spent.len() <= limits::HOPS);
-        assert!(hops.find(&Name::Seq(3 * limits::HOPS as u64 - 1)).is_some(), "the newest is remembered");
+        assert!(
+            hops.find(&Name::Seq(3 * limits::HOPS as u64 - 1)).is_some(),
+            "the newest is remembered"
+        );
     }
 }

@@ -29,7 +29,11 @@ pub(crate) struct CharterWatch {
 impl CharterWatch {
     /// For a continuous router, `None`. For a single pass, the time of the file system's clock.
     pub(crate) fn new(now: Option<i128>) -> CharterWatch {
-        CharterWatch { now, seen: None, is_told: false }
+        CharterWatch {
+            now,
+            seen: None,
+            is_told: false,
+        }
     }
 
     /// Looks at the file. A version that has not changed for a moment, and that the log does not have, is queued as a
@@ -46,7 +50,14 @@ impl CharterWatch {
             if is_new {
                 (self.seen, self.is_told) = (Some((meta, Instant::now())), false);
             }
-            Ok((is_new, if self.is_told { None } else { Some(CharterFile::read(room)?) }))
+            Ok((
+                is_new,
+                if self.is_told {
+                    None
+                } else {
+                    Some(CharterFile::read(room)?)
+                },
+            ))
         });
         let (is_new, file) = match looked {
             Ok((is_new, Some(file))) => (is_new, file),
@@ -77,7 +88,13 @@ impl CharterWatch {
         }
     }
 
-    fn record(&mut self, file: &CharterFile, state: &State, pending: &mut Pending, notices: &mut Notices) {
+    fn record(
+        &mut self,
+        file: &CharterFile,
+        state: &State,
+        pending: &mut Pending,
+        notices: &mut Notices,
+    ) {
         let (changes, last) = state.charter().unwrap_or((0, MISSING));
         let version = file.version();
         if version == last {
@@ -86,7 +103,11 @@ impl CharterWatch {
         }
         if let Some(wait) = self.wait() {
             if self.now.is_none() {
-                pending.not_ready(layout::CHARTER, "it was changed, and may still be written", Some(wait));
+                pending.not_ready(
+                    layout::CHARTER,
+                    "it was changed, and may still be written",
+                    Some(wait),
+                );
             }
             return;
         }
@@ -98,18 +119,25 @@ impl CharterWatch {
 
     /// How long until the file has not changed for a moment. When a file was removed is not known to a single pass.
     fn wait(&self) -> Option<Duration> {
-        let Some((meta, since)) = &self.seen else { return Some(limits::UNCHANGED_FOR) };
+        let Some((meta, since)) = &self.seen else {
+            return Some(limits::UNCHANGED_FOR);
+        };
         let unchanged = match (self.now, meta) {
-            (Some(now), Some(meta)) => u64::try_from(now - meta.changed).map_or(Duration::ZERO, Duration::from_nanos),
+            (Some(now), Some(meta)) => {
+                u64::try_from(now - meta.changed).map_or(Duration::ZERO, Duration::from_nanos)
+            }
             (Some(_), None) => limits::UNCHANGED_FOR,
             (None, _) => since.elapsed(),
         };
-        limits::UNCHANGED_FOR.checked_sub(unchanged).filter(|wait| !wait.is_zero())
+        limits::UNCHANGED_FOR
+            .checked_sub(unchanged)
+            .filter(|wait| !wait.is_zero())
     }
 }
 
 fn is_being_written(room: &Dir) -> bool {
-    room.look(layout::CHARTER).is_ok_and(|file| lease(&file) == ReadLease::Writer)
+    room.look(layout::CHARTER)
+        .is_ok_and(|file| lease(&file) == ReadLease::Writer)
 }
 
 /// The subject and the body of the notice. The words of the file are on lines of their own, because anybody may have
@@ -122,12 +150,17 @@ fn told(file: &CharterFile, last: &str, version: &str) -> (String, String) {
             return (format!("{name} was removed"), body);
         }
         CharterFile::Unreadable(problem) => {
-            let body = format!("{problem}. The last lanes stay in force until the router starts again.");
+            let body =
+                format!("{problem}. The last lanes stay in force until the router starts again.");
             return (format!("{name} can't be read"), body);
         }
         CharterFile::Text(text) => Charter::parse(text),
     };
-    let verb = if last == MISSING { "written" } else { "changed" };
+    let verb = if last == MISSING {
+        "written"
+    } else {
+        "changed"
+    };
     let mut body = format!(
         "{name} was {verb}. It has {} and {}. Its SHA-256 is {version}.",
         count_of(charter.goals.len(), "goal"),
@@ -138,15 +171,24 @@ fn told(file: &CharterFile, last: &str, version: &str) -> (String, String) {
             return;
         }
         body.push_str(&format!("\n\n{title}:"));
-        lines.iter().take(limits::PROBLEMS).for_each(|line| body.push_str(&format!("\n- {}", brief(line, LINE))));
+        lines
+            .iter()
+            .take(limits::PROBLEMS)
+            .for_each(|line| body.push_str(&format!("\n- {}", brief(line, LINE))));
         let more = lines.len().saturating_sub(limits::PROBLEMS);
         if more > 0 {
             body.push_str(&format!("\n- {more} more"));
         }
     };
-    let lanes = charter.lanes.iter().map(|lane| format!("{} reaches {}", lane.address, lane.owners.join(", ")));
+    let lanes = charter
+        .lanes
+        .iter()
+        .map(|lane| format!("{} reaches {}", lane.address, lane.owners.join(", ")));
     list("Lanes", lanes.collect());
-    list("Problems", charter.problems.iter().map(ToString::to_string).collect());
+    list(
+        "Problems",
+        charter.problems.iter().map(ToString::to_string).collect(),
+    );
     body.push_str("\n\nEvery agent can edit the file. `mailbag charter` shows it.");
     (format!("{name} was {verb}"), body)
 }

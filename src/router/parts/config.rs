@@ -36,7 +36,14 @@ impl Config {
     pub(crate) fn new(room: Room, now: Option<i128>) -> Result<Config> {
         let (settings, registry) = (room.settings()?, Arc::new(room.registry()?));
         let charter = CharterWatch::new(now);
-        Ok(Config { room, registry, settings, read: Versions::default(), charter, invalid: BTreeMap::new() })
+        Ok(Config {
+            room,
+            registry,
+            settings,
+            read: Versions::default(),
+            charter,
+            invalid: BTreeMap::new(),
+        })
     }
 
     /// The room.
@@ -71,7 +78,12 @@ impl Config {
     }
 
     /// Looks at the charter: a change of its lanes takes effect, and is queued to be recorded.
-    pub(crate) fn look_at_charter(&mut self, state: &State, pending: &mut Pending, notices: &mut Notices) {
+    pub(crate) fn look_at_charter(
+        &mut self,
+        state: &State,
+        pending: &mut Pending,
+        notices: &mut Notices,
+    ) {
         if let Some(lanes) = self.charter.look(&self.room.dir, state, pending, notices)
             && *lanes != **self.registry.lanes()
         {
@@ -81,10 +93,20 @@ impl Config {
 
     /// Reads both files if they changed. A valid change takes effect; an invalid file leaves the last valid version in
     /// force, and the human is told. `true` if a change took effect.
-    pub(crate) fn reload(&mut self, state: &State, pending: &mut Pending, notices: &mut Notices) -> bool {
+    pub(crate) fn reload(
+        &mut self,
+        state: &State,
+        pending: &mut Pending,
+        notices: &mut Notices,
+    ) -> bool {
         let stat = |name| self.room.dir.stat(name).ok().flatten();
-        let files = [stat(layout::REGISTRY), stat(layout::SETTINGS), consent::version()];
-        let versions = Versions(files.map(|meta| meta.map(|meta| (meta.inode, meta.size, meta.changed))));
+        let files = [
+            stat(layout::REGISTRY),
+            stat(layout::SETTINGS),
+            consent::version(),
+        ];
+        let versions =
+            Versions(files.map(|meta| meta.map(|meta| (meta.inode, meta.size, meta.changed))));
         if versions == self.read {
             return false;
         }
@@ -95,7 +117,9 @@ impl Config {
             Ok(registry) => {
                 changed |= registry.to_json() != self.registry.to_json();
                 if let Err(e) = self.room.give_to_owners(&registry) {
-                    tracing::warn!("{e}; agents with a user of their own cannot reach their directories");
+                    tracing::warn!(
+                        "{e}; agents with a user of their own cannot reach their directories"
+                    );
                 }
                 self.set_registry(registry);
                 self.is_valid(layout::REGISTRY, pending);
@@ -132,8 +156,15 @@ impl Config {
             self.read = Versions::default();
             return pending.failed(name, e.to_string());
         }
-        pending.not_ready(name, &format!("{e}; the last valid version stays in use"), Some(limits::UNCHANGED_FOR));
-        let (versions, since) = self.invalid.entry(name).or_insert_with(|| (Versions::default(), Instant::now()));
+        pending.not_ready(
+            name,
+            &format!("{e}; the last valid version stays in use"),
+            Some(limits::UNCHANGED_FOR),
+        );
+        let (versions, since) = self
+            .invalid
+            .entry(name)
+            .or_insert_with(|| (Versions::default(), Instant::now()));
         if *versions != self.read {
             (*versions, *since) = (self.read.clone(), Instant::now());
         }

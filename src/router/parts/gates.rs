@@ -47,7 +47,9 @@ impl Gates {
         let now = Stamp::now();
         let left = |gate: Gate<'_>| match self.due.get(&gate.seq) {
             Some(due) => due.next.saturating_duration_since(Instant::now()),
-            None => Duration::from_micros(gate.deadline.micros().saturating_sub(now.micros()).max(0) as u64),
+            None => Duration::from_micros(
+                gate.deadline.micros().saturating_sub(now.micros()).max(0) as u64,
+            ),
         };
         gates(state, config).map(left).min()
     }
@@ -55,12 +57,20 @@ impl Gates {
     /// Queues the outboxes of those who can decide what is due.
     pub(crate) fn keep(&mut self, state: &State, config: &Config, intake: &mut Intake) {
         let now = Stamp::now();
-        let due: Vec<Gate<'_>> = gates(state, config).filter(|gate| gate.deadline <= now).collect();
-        self.due.retain(|seq, _| due.iter().any(|gate| gate.seq == *seq));
+        let due: Vec<Gate<'_>> = gates(state, config)
+            .filter(|gate| gate.deadline <= now)
+            .collect();
+        self.due
+            .retain(|seq, _| due.iter().any(|gate| gate.seq == *seq));
         for gate in due {
             self.due.entry(gate.seq).or_insert_with(|| {
-                gate.to.iter().for_each(|agent| intake.outboxes().scan(agent));
-                Due { since: Instant::now(), next: Instant::now() }
+                gate.to
+                    .iter()
+                    .for_each(|agent| intake.outboxes().scan(agent));
+                Due {
+                    since: Instant::now(),
+                    next: Instant::now(),
+                }
             });
         }
     }
@@ -73,7 +83,9 @@ impl Gates {
         intake: &Intake,
         pending: &Pending,
     ) -> bool {
-        let Some(due) = self.due.get(&seq).filter(|due| due.next <= Instant::now()) else { return false };
+        let Some(due) = self.due.get(&seq).filter(|due| due.next <= Instant::now()) else {
+            return false;
+        };
         let has_failed = to.iter().any(|agent| pending.has_mail_of(agent));
         let grace = deadline.map(|at| Stamp::from_micros(at).after(limits::DEADLINE_GRACE));
         let is_read = due.since.elapsed() >= limits::DEADLINE_GRACE || !intake.has_mail_of(to);
@@ -84,14 +96,20 @@ impl Gates {
     pub(crate) fn looked(&mut self, intake: &Intake) {
         if intake.is_idle() {
             let next = Instant::now() + limits::RETRY_FIRST;
-            self.due.values_mut().for_each(|due| due.next = due.next.max(next));
+            self.due
+                .values_mut()
+                .for_each(|due| due.next = due.next.max(next));
         }
     }
 }
 
 /// Is the human the only one left to ask? So it is when everybody who could decide was retired or removed.
 pub(crate) fn is_left_to_human(one: &Approval, registry: &Registry) -> bool {
-    let gets_mail = |agent: &str| registry.agent(agent).is_some_and(|agent| !agent.is_retired());
+    let gets_mail = |agent: &str| {
+        registry
+            .agent(agent)
+            .is_some_and(|agent| !agent.is_retired())
+    };
     let can_ask = *one.from != *id::HUMAN && gets_mail(id::HUMAN);
     can_ask && !one.to.iter().any(|agent| gets_mail(agent))
 }
@@ -100,12 +118,22 @@ fn gates<'a>(state: &'a State, config: &'a Config) -> impl Iterator<Item = Gate<
     let gate = |one: &'a Approval| {
         let at_once = is_left_to_human(one, config.registry()).then_some(one.since);
         let deadline = at_once.or(one.terms.deadline)?;
-        Some(Gate { seq: one.seq, deadline: Stamp::from_micros(deadline), to: &one.to })
+        Some(Gate {
+            seq: one.seq,
+            deadline: Stamp::from_micros(deadline),
+            to: &one.to,
+        })
     };
     let approvals = state.approvals.open().iter().filter_map(gate);
     let disputes = state.disputes.iter().filter_map(|one| {
-        let deadline = one.due.or_else(|| is_argued_out(one, config).then_some(one.since))?;
-        Some(Gate { seq: one.seq, deadline: Stamp::from_micros(deadline), to: &one.asked })
+        let deadline = one
+            .due
+            .or_else(|| is_argued_out(one, config).then_some(one.since))?;
+        Some(Gate {
+            seq: one.seq,
+            deadline: Stamp::from_micros(deadline),
+            to: &one.asked,
+        })
     });
     approvals.chain(disputes)
 }

@@ -65,23 +65,31 @@ impl Intake {
 
     /// Is there a claim that waits for no other one?
     pub(crate) fn has_claims(&self) -> bool {
-        self.claims.iter().any(|(_, claim)| !self.waits_for_lines(claim))
+        self.claims
+            .iter()
+            .any(|(_, claim)| !self.waits_for_lines(claim))
     }
 
     /// Does this claim wait for the last line of a file that its sender dropped before it?
     pub(crate) fn waits_for_lines(&self, claim: &str) -> bool {
         let agent = layout::read_claim(claim).map(|one| one.agent);
-        agent.and_then(|agent| self.outboxes.begun(agent)).is_some_and(|begun| begun != claim)
+        agent
+            .and_then(|agent| self.outboxes.begun(agent))
+            .is_some_and(|begun| begun != claim)
     }
 
     /// Is there anything of one of these senders to pick up?
     pub(crate) fn has_mail_of(&self, agents: &[Arc<str>]) -> bool {
-        agents.iter().any(|agent| self.outboxes.is_in_line(agent) || self.has_claims_of(agent))
+        agents
+            .iter()
+            .any(|agent| self.outboxes.is_in_line(agent) || self.has_claims_of(agent))
     }
 
     /// Are claims of this sender queued?
     pub(crate) fn has_claims_of(&self, agent: &str) -> bool {
-        self.claims.iter().any(|(_, claim)| layout::read_claim(claim).is_some_and(|one| one.agent == agent))
+        self.claims
+            .iter()
+            .any(|(_, claim)| layout::read_claim(claim).is_some_and(|one| one.agent == agent))
     }
 
     /// The queue of outboxes.
@@ -97,12 +105,15 @@ impl Intake {
     /// Queues claims that have no record yet.
     pub(crate) fn queue_claims(&mut self, claims: impl IntoIterator<Item = String>) {
         let number = |claim: &String| layout::read_claim(claim).map_or(u64::MAX, |one| one.number);
-        self.claims.extend(claims.into_iter().map(|claim| (number(&claim), claim)));
+        self.claims
+            .extend(claims.into_iter().map(|claim| (number(&claim), claim)));
     }
 
     /// All queued claims, in their order.
     pub(crate) fn take_claims(&mut self) -> impl Iterator<Item = String> + use<> {
-        std::mem::take(&mut self.claims).into_iter().map(|(_, claim)| claim)
+        std::mem::take(&mut self.claims)
+            .into_iter()
+            .map(|(_, claim)| claim)
     }
 
     /// The name of a new claim. Each number is used once, also when a file of this name is in the way.
@@ -132,7 +143,13 @@ impl Intake {
     }
 
     /// The part of a file that goes into this batch.
-    pub(crate) fn cut(&self, config: &Config, agent: &Arc<str>, pieces: Vec<Piece>, of: (&Batch, usize)) -> Cut {
+    pub(crate) fn cut(
+        &self,
+        config: &Config,
+        agent: &Arc<str>,
+        pieces: Vec<Piece>,
+        of: (&Batch, usize),
+    ) -> Cut {
         share::cut(config, &self.budgets, agent, pieces, of)
     }
 
@@ -143,7 +160,11 @@ impl Intake {
 
     /// Some lines of this claim are in the batch.
     pub(crate) fn sliced(&mut self, agent: &Arc<str>, claim: &str, delay: Option<Delay>) {
-        self.sliced.push(Sliced { agent: agent.clone(), claim: claim.to_owned(), delay });
+        self.sliced.push(Sliced {
+            agent: agent.clone(),
+            claim: claim.to_owned(),
+            delay,
+        });
     }
 
     /// The batch is picked up.
@@ -153,11 +174,21 @@ impl Intake {
 
     /// Lines of a file were left to a later batch: their sender has not spent anything for them.
     pub(crate) fn leave(&mut self, late: Vec<Late>, settings: &Settings, state: &State) {
-        for Late { agent, claim, lines, copies, begun } in late {
+        for Late {
+            agent,
+            claim,
+            lines,
+            copies,
+            begun,
+        } in late
+        {
             self.budgets.refund(settings, &agent, (lines, copies));
             self.copies = self.copies.saturating_sub(copies);
             // The next line is due now, whatever delays later ones.
-            let of_file = self.sliced.iter_mut().filter(|sliced| sliced.claim == claim);
+            let of_file = self
+                .sliced
+                .iter_mut()
+                .filter(|sliced| sliced.claim == claim);
             of_file.for_each(|sliced| sliced.delay = None);
             if !begun && state.resume_after(&claim).is_none() {
                 self.sliced.retain(|sliced| sliced.claim != claim);
@@ -168,9 +199,20 @@ impl Intake {
 
     /// The batch is committed, or has failed: the senders of files of lines are queued again, with the rest of the file or
     /// with what follows the file.
-    pub(crate) fn committed(&mut self, seqs: &[u64], state: &State, room: &Dir, pending: &mut Pending) {
+    pub(crate) fn committed(
+        &mut self,
+        seqs: &[u64],
+        state: &State,
+        room: &Dir,
+        pending: &mut Pending,
+    ) {
         self.budgets.remember_hops(seqs, state);
-        for Sliced { agent, claim, delay } in std::mem::take(&mut self.sliced) {
+        for Sliced {
+            agent,
+            claim,
+            delay,
+        } in std::mem::take(&mut self.sliced)
+        {
             let place = format!("{}/{claim}", layout::CLAIM);
             let goes_on = state.resume_after(&claim).is_some();
             if let Some(delay) = delay.filter(|_| goes_on) {

@@ -62,13 +62,28 @@ pub(crate) struct Lines {
 impl Lines {
     fn tip(&self) -> Option<Tip> {
         let &(at, length, hash) = self.places.last()?;
-        Some(Tip { at, end: Position { offset: at.offset + length, ..at }, seq: self.last, hash })
+        Some(Tip {
+            at,
+            end: Position {
+                offset: at.offset + length,
+                ..at
+            },
+            seq: self.last,
+            hash,
+        })
     }
 }
 
 impl Journal {
     pub(crate) fn new(lock: Lock, log: Log, state: State) -> Journal {
-        Journal { lock, log, state, room_id: None, checkpointed: None, tally: Tally::default() }
+        Journal {
+            lock,
+            log,
+            state,
+            room_id: None,
+            checkpointed: None,
+            tally: Tally::default(),
+        }
     }
 
     /// Notes that the router makes progress.
@@ -118,7 +133,10 @@ impl Journal {
     }
 
     /// The lines of a batch, each with the hash of the line before.
-    pub(crate) fn lines<'r>(&mut self, records: impl ExactSizeIterator<Item = &'r mut Record>) -> Result<Lines> {
+    pub(crate) fn lines<'r>(
+        &mut self,
+        records: impl ExactSizeIterator<Item = &'r mut Record>,
+    ) -> Result<Lines> {
         let (end, count, batch) = (self.log.end()?, records.len() as u32, self.state.batch + 1);
         let (mut bytes, mut prev) = (Vec::with_capacity(records.len() * 1024), self.state.prev);
         let (mut places, mut last) = (Vec::with_capacity(records.len()), self.state.seq);
@@ -126,12 +144,19 @@ impl Journal {
             (record.batch, record.prev, record.count) = (batch, prev, (n == 0).then_some(count));
             let line = record.line();
             prev = hash(&line);
-            let at = Position { offset: end.offset + bytes.len() as u64, ..end };
+            let at = Position {
+                offset: end.offset + bytes.len() as u64,
+                ..end
+            };
             places.push((at, line.len() as u64, prev));
             bytes.extend(line);
             last = record.seq;
         }
-        Ok(Lines { bytes, places, last })
+        Ok(Lines {
+            bytes,
+            places,
+            last,
+        })
     }
 
     /// Appends the lines of a batch. Nothing has happened before [`Journal::commit`].
@@ -141,11 +166,18 @@ impl Journal {
 
     /// Makes what was appended count: durably, if `durable`.
     pub(crate) fn commit(&mut self, lines: &Lines, durable: bool) -> Result<()> {
-        self.log.commit(lines.tip().unwrap_or(self.state.tip()), durable)
+        self.log
+            .commit(lines.tip().unwrap_or(self.state.tip()), durable)
     }
 
     /// Takes a committed record into the state: the nth of these lines, with its message as it was checked.
-    pub(crate) fn apply(&mut self, record: Record, at: Stamp, message: Option<&Message>, (lines, n): (&Lines, usize)) {
+    pub(crate) fn apply(
+        &mut self,
+        record: Record,
+        at: Stamp,
+        message: Option<&Message>,
+        (lines, n): (&Lines, usize),
+    ) {
         match record.event {
             Event::Accepted => {
                 self.tally.accepted += 1;
@@ -171,7 +203,9 @@ impl Journal {
             Some(at) if at.segment == end.segment => end.offset - at.offset,
             _ => end.offset,
         };
-        let is_another_segment = self.checkpointed.is_some_and(|at| at.segment != end.segment);
+        let is_another_segment = self
+            .checkpointed
+            .is_some_and(|at| at.segment != end.segment);
         if grown >= limits::CHECKPOINT_BYTES || is_another_segment {
             let forgotten = self.state.forget_archived_ids(room);
             match forgotten.and_then(|()| self.state.save(room)) {

@@ -20,7 +20,9 @@ impl Leases {
 
     /// How long until the next review is due.
     pub(crate) fn until_next(&self, state: &State) -> Option<Duration> {
-        let next = self.next.map_or(Duration::ZERO, |next| next.saturating_duration_since(Instant::now()));
+        let next = self.next.map_or(Duration::ZERO, |next| {
+            next.saturating_duration_since(Instant::now())
+        });
         (!state.claims.is_empty()).then_some(next)
     }
 
@@ -28,7 +30,8 @@ impl Leases {
     /// zero, because what is due may fail.
     pub(crate) fn reviewed(&mut self, next: Option<Stamp>) {
         let left = next.map_or(i64::MAX, |next| next.micros() - Stamp::now().micros());
-        let wait = Duration::from_micros(left.max(0) as u64).clamp(limits::RETRY_FIRST, limits::CLAIM_CHECK);
+        let wait = Duration::from_micros(left.max(0) as u64)
+            .clamp(limits::RETRY_FIRST, limits::CLAIM_CHECK);
         self.next = Some(Instant::now() + wait);
     }
 }

@@ -32,7 +32,9 @@ impl Links {
 
     /// Was this version of a room's state read?
     pub(crate) fn is_known(&self, tag: &str, (meta, stream): (&Meta, &Option<Arc<str>>)) -> bool {
-        self.read.get(tag).is_some_and(|(read, compared)| read == meta && compared == stream)
+        self.read
+            .get(tag)
+            .is_some_and(|(read, compared)| read == meta && compared == stream)
     }
 
     /// This version of a room's state was read.

@@ -54,19 +54,48 @@ impl Notices {
     }
 
     /// Tells the human, unless the log has it already.
-    pub(crate) fn tell_human(&mut self, state: &State, about: String, subject: String, body: String) {
+    pub(crate) fn tell_human(
+        &mut self,
+        state: &State,
+        about: String,
+        subject: String,
+        body: String,
+    ) {
         self.tell(state, id::HUMAN.into(), about, subject, body);
     }
 
     /// Tells an agent, unless the log has it already.
-    pub(crate) fn tell(&mut self, state: &State, to: Arc<str>, about: String, subject: String, body: String) {
-        self.add(state, Notice { about, to, kind: "alert", subject, body, more: Map::new() });
+    pub(crate) fn tell(
+        &mut self,
+        state: &State,
+        to: Arc<str>,
+        about: String,
+        subject: String,
+        body: String,
+    ) {
+        self.add(
+            state,
+            Notice {
+                about,
+                to,
+                kind: "alert",
+                subject,
+                body,
+                more: Map::new(),
+            },
+        );
     }
 
     /// Queues a notice, unless the log or the queue has it already.
     pub(crate) fn add(&mut self, state: &State, notice: Notice) {
         let is_new = !state.notices.contains(&notice.about);
-        if is_new && !self.queued.iter().chain(&self.held).any(|other| other.is_same(&notice)) {
+        if is_new
+            && !self
+                .queued
+                .iter()
+                .chain(&self.held)
+                .any(|other| other.is_same(&notice))
+        {
             self.queued.push(notice);
         }
     }
@@ -81,7 +110,9 @@ impl Notices {
     /// The log has this record.
     pub(crate) fn committed(&mut self, record: &Record) {
         let Some(about) = &record.about else { return };
-        self.held.retain(|one| one.about != *about || record.recipients().all(|(agent, _)| *agent != one.to));
+        self.held.retain(|one| {
+            one.about != *about || record.recipients().all(|(agent, _)| *agent != one.to)
+        });
     }
 
     /// Returns true if the notice was in a batch that is not committed.

@@ -43,7 +43,8 @@ impl Pending {
     /// most once a minute, however often the item is added and cleared.
     pub(crate) fn failed(&mut self, what: &str, reason: String) {
         let failures = self.items.get(what).map_or(0, |item| item.failures);
-        let wait = (limits::RETRY_FIRST * 2u32.saturating_pow(failures.min(16))).min(limits::RETRY_MOST);
+        let wait =
+            (limits::RETRY_FIRST * 2u32.saturating_pow(failures.min(16))).min(limits::RETRY_MOST);
         if failures == 0 {
             self.log(what, &reason);
         }
@@ -62,26 +63,55 @@ impl Pending {
         };
         match left_out {
             0 => tracing::warn!(what, "pending: {reason}"),
-            n => tracing::warn!(what, "pending: {reason} ({n} more times since the last entry)"),
+            n => tracing::warn!(
+                what,
+                "pending: {reason} ({n} more times since the last entry)"
+            ),
         }
         if self.logged.len() >= limits::WARNINGS {
-            self.logged.retain(|_, logged| now - logged.at < limits::WARN_AGAIN);
+            self.logged
+                .retain(|_, logged| now - logged.at < limits::WARN_AGAIN);
         }
-        self.logged.insert(what.to_owned(), Logged { at: now, left_out: 0 });
+        self.logged.insert(
+            what.to_owned(),
+            Logged {
+                at: now,
+                left_out: 0,
+            },
+        );
     }
 
     /// Adds an item that is not ready. The router looks again after this delay, or only when an event comes.
     pub(crate) fn not_ready(&mut self, what: &str, reason: &str, wait: Option<Duration>) {
-        self.put(what, reason.to_owned(), wait.map(|wait| Instant::now() + wait), 0);
+        self.put(
+            what,
+            reason.to_owned(),
+            wait.map(|wait| Instant::now() + wait),
+            0,
+        );
     }
 
     /// Adds an item that the router delays on purpose. It counts as pending since the first delay for this reason.
     pub(crate) fn delayed(&mut self, what: &str, reason: &str, wait: Duration) {
         // Rounded up: a look before the due time would only delay the item again.
-        let seconds = Stamp::now().micros().saturating_add(wait.as_micros() as i64 + 999_999) / 1_000_000;
-        let next = Stamp::from_micros(seconds * 1_000_000).date_time().format("%H:%M:%S");
-        let since = self.items.get(what).filter(|item| item.reason.starts_with(reason)).map(|item| item.since);
-        self.put(what, format!("{reason}; next at {next} UTC"), Some(Instant::now() + wait), 0);
+        let seconds = Stamp::now()
+            .micros()
+            .saturating_add(wait.as_micros() as i64 + 999_999)
+            / 1_000_000;
+        let next = Stamp::from_micros(seconds * 1_000_000)
+            .date_time()
+            .format("%H:%M:%S");
+        let since = self
+            .items
+            .get(what)
+            .filter(|item| item.reason.starts_with(reason))
+            .map(|item| item.since);
+        self.put(
+            what,
+            format!("{reason}; next at {next} UTC"),
+            Some(Instant::now() + wait),
+            0,
+        );
         if let (Some(since), Some(item)) = (since, self.items.get_mut(what)) {
             item.since = since;
         }
@@ -95,7 +125,15 @@ impl Pending {
                 Stamp::now()
             }
         };
-        self.items.insert(what.to_owned(), Item { reason, since, due, failures });
+        self.items.insert(
+            what.to_owned(),
+            Item {
+                reason,
+                since,
+                due,
+                failures,
+            },
+        );
     }
 
     /// Does mail of this sender fail, or is it delayed?
@@ -132,7 +170,10 @@ impl Pending {
     /// The items that are due now. Each is returned only once until it fails again.
     pub(crate) fn take_due(&mut self) -> Vec<String> {
         let now = Instant::now();
-        let due = self.items.iter_mut().filter(|(_, item)| item.due.is_some_and(|due| due <= now));
+        let due = self
+            .items
+            .iter_mut()
+            .filter(|(_, item)| item.due.is_some_and(|due| due <= now));
         due.map(|(what, item)| {
             item.due = None;
             what.clone()
@@ -180,11 +221,17 @@ impl Pending {
     /// Writes the list for `status`, if it changed. A failed write stops nothing: the list is only for people.
     pub(crate) fn write(&mut self, room: &Dir) {
         self.hold(room);
-        let Some(board) = self.board.as_ref().filter(|_| self.changed) else { return };
+        let Some(board) = self.board.as_ref().filter(|_| self.changed) else {
+            return;
+        };
         let mut lines: Vec<Line<'_>> = self
             .items
             .iter()
-            .map(|(what, item)| Line { what, reason: &item.reason, since: item.since.to_string() })
+            .map(|(what, item)| Line {
+                what,
+                reason: &item.reason,
+                since: item.since.to_string(),
+            })
             .collect();
         while let Err(e) = board.update(&list(&lines)) {
             // A full disk cannot take more than the space that the file has already.

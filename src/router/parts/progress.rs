@@ -56,7 +56,8 @@ impl Progress {
 
     /// The log has these ranges as settled.
     pub(crate) fn settled(&mut self, ranges: &[(u64, u64)]) {
-        self.done.retain(|seq| !ranges.iter().any(|(from, to)| (from..=to).contains(&seq)));
+        self.done
+            .retain(|seq| !ranges.iter().any(|(from, to)| (from..=to).contains(&seq)));
     }
 
     /// A message was applied to the registry.

@@ -56,7 +56,14 @@ impl Receipts {
     }
 
     /// Finds out which status a copy reached that left its inbox, and notes it.
-    pub(crate) fn classify(&mut self, room: &Dir, state: &State, agent: &Arc<str>, seq: u64, name: &OsStr) {
+    pub(crate) fn classify(
+        &mut self,
+        room: &Dir,
+        state: &State,
+        agent: &Arc<str>,
+        seq: u64,
+        name: &OsStr,
+    ) {
         let is_in = |directory: PathBuf| {
             let dir = room.sub(directory).ok()?;
             dir.stat(name).ok().flatten()
@@ -67,9 +74,11 @@ impl Receipts {
         }
         let status = match is_in(layout::expired(agent)) {
             None => Status::Seen,
-            Some(_) => {
-                state.mailboxes.status(agent, seq).filter(|status| status.is_closed()).unwrap_or(Status::Expired)
-            }
+            Some(_) => state
+                .mailboxes
+                .status(agent, seq)
+                .filter(|status| status.is_closed())
+                .unwrap_or(Status::Expired),
         };
         if is_in(layout::announced(agent)).is_some() {
             self.note(agent, seq, Status::Announced);
@@ -85,7 +94,11 @@ impl Receipts {
 
     fn note(&mut self, agent: &Arc<str>, seq: u64, status: Status) {
         if status == Status::Announced || self.copies.insert((agent.clone(), seq)) {
-            self.observed.entry((agent.clone(), status as u8)).or_insert_with(|| (status, Vec::new())).1.push(seq);
+            self.observed
+                .entry((agent.clone(), status as u8))
+                .or_insert_with(|| (status, Vec::new()))
+                .1
+                .push(seq);
             self.since.get_or_insert_with(Instant::now);
         }
     }
@@ -98,7 +111,12 @@ impl Receipts {
             for place in [layout::inbox(&agent), layout::taken(&agent)] {
                 room.sub(place).iter().for_each(|dir| storage.sync(dir));
             }
-            receipts.push(Receipt { status, agent, seqs, by: None });
+            receipts.push(Receipt {
+                status,
+                agent,
+                seqs,
+                by: None,
+            });
         }
         self.since = None;
         receipts
@@ -106,7 +124,13 @@ impl Receipts {
 
     /// The record could not be committed: the receipts are for the next batch.
     pub(crate) fn unstage(&mut self, receipts: Vec<Receipt>) {
-        for Receipt { status, agent, seqs, .. } in receipts {
+        for Receipt {
+            status,
+            agent,
+            seqs,
+            ..
+        } in receipts
+        {
             self.observed.insert((agent, status as u8), (status, seqs));
             self.since = Some(Instant::now());
         }
@@ -116,7 +140,9 @@ impl Receipts {
     pub(crate) fn committed(&mut self, room: &Dir) {
         self.copies.clear();
         for (agent, name) in std::mem::take(&mut self.markers) {
-            let removed = room.sub(layout::announced(&agent)).and_then(|dir| dir.remove(name));
+            let removed = room
+                .sub(layout::announced(&agent))
+                .and_then(|dir| dir.remove(name));
             removed.unwrap_or_else(|e| tracing::debug!("{e}; the archive takes it"));
         }
     }

@@ -24,7 +24,8 @@ impl Renames {
 
     /// Is there anything to record now?
     pub(crate) fn is_due(&self, state: &State, registry: &Registry) -> bool {
-        self.not_before.is_none_or(|at| at <= Instant::now()) && due(state, registry).next().is_some()
+        self.not_before.is_none_or(|at| at <= Instant::now())
+            && due(state, registry).next().is_some()
     }
 
     /// How long until there is something to record.
@@ -35,7 +36,11 @@ impl Renames {
 
     /// What is to be recorded in the next batch.
     pub(crate) fn take(&mut self, state: &State, registry: &Registry) -> Vec<Rename> {
-        let taken: Vec<Rename> = if self.is_due(state, registry) { due(state, registry).collect() } else { Vec::new() };
+        let taken: Vec<Rename> = if self.is_due(state, registry) {
+            due(state, registry).collect()
+        } else {
+            Vec::new()
+        };
         if !taken.is_empty() {
             self.not_before = Some(Instant::now() + limits::RETRY_FIRST);
         }
@@ -44,9 +49,14 @@ impl Renames {
 }
 
 fn due<'a>(state: &'a State, registry: &'a Registry) -> impl Iterator<Item = Rename> {
-    let known = registry.aliases().iter().filter(|(alias, _)| state.knows(alias));
+    let known = registry
+        .aliases()
+        .iter()
+        .filter(|(alias, _)| state.knows(alias));
     known.filter_map(|(alias, _)| {
-        let agent = registry.now(alias).filter(|agent| *agent.id != **alias && !agent.is_retired())?;
+        let agent = registry
+            .now(alias)
+            .filter(|agent| *agent.id != **alias && !agent.is_retired())?;
         Some((alias.as_str().into(), agent.id.clone()))
     })
 }

@@ -24,7 +24,10 @@ pub(crate) struct Share {
 
 impl Default for Share {
     fn default() -> Share {
-        Share { most: failpoint::batch_copies().unwrap_or(limits::BATCH_COPIES_FIRST), large: false }
+        Share {
+            most: failpoint::batch_copies().unwrap_or(limits::BATCH_COPIES_FIRST),
+            large: false,
+        }
     }
 }
 
@@ -125,7 +128,10 @@ impl Piece {
 
     /// The rest of a file after this line, where the rest is one message.
     pub(crate) fn rest(behind: u32, content: Result<Value, Problem>) -> Piece {
-        let line = Line { number: behind + 1, text: Vec::new() };
+        let line = Line {
+            number: behind + 1,
+            text: Vec::new(),
+        };
         match content {
             Ok(_) => Piece::Line(line),
             Err(problem) => Piece::Wrong(line, problem),
@@ -181,7 +187,13 @@ pub(super) fn cut(
     (batch, slice): (&Batch, usize),
 ) -> Cut {
     let mut bill = budgets.bill(agent);
-    let mut cut = Cut { lines: Vec::new(), copies: 0, bytes: 0, bill: None, stop: None };
+    let mut cut = Cut {
+        lines: Vec::new(),
+        copies: 0,
+        bytes: 0,
+        bill: None,
+        stop: None,
+    };
     for piece in pieces {
         let (line, bytes) = piece.read();
         let copies = count_copies(config.registry(), agent, &line.1);
@@ -212,7 +224,9 @@ pub(super) fn cut(
 /// How many copies a message makes. The check counts them again; a rejection makes one, the bounce.
 fn count_copies(registry: &Registry, agent: &str, content: &Result<Value, Problem>) -> usize {
     let Ok(content) = content else { return 1 };
-    count_named(registry, content).unwrap_or_else(|| count_resolved(registry, agent, content)).max(1)
+    count_named(registry, content)
+        .unwrap_or_else(|| count_resolved(registry, agent, content))
+        .max(1)
 }
 
 // Most messages name their recipients by their ids, and need no look at anything else.
@@ -225,10 +239,19 @@ fn count_named(registry: &Registry, content: &Value) -> Option<usize> {
 }
 
 fn count_resolved(registry: &Registry, agent: &str, content: &Value) -> usize {
-    let name = registry.agent(agent).and_then(|agent| agent.name.as_deref());
+    let name = registry
+        .agent(agent)
+        .and_then(|agent| agent.name.as_deref());
     let checked = schema::check_as(content.clone(), agent, name.as_slice(), Stamp::now()).ok();
     let recipients = checked.and_then(|message| {
-        resolve::resolve(registry, agent, message.addresses(), message.by_mention(), &mut Unranked).ok()
+        resolve::resolve(
+            registry,
+            agent,
+            message.addresses(),
+            message.by_mention(),
+            &mut Unranked,
+        )
+        .ok()
     });
     recipients.map_or(1, |recipients| recipients.len())
 }
@@ -258,7 +281,10 @@ mod tests {
 
     #[test]
     fn a_slow_disk_has_small_batches_and_a_fast_one_large_ones() {
-        let mut share = Share { most: 2048, large: false };
+        let mut share = Share {
+            most: 2048,
+            large: false,
+        };
         share.measured(2048, Duration::from_secs(2));
         assert_eq!(share.most, 1024, "by half at a time");
         (0..20).for_each(|_| share.measured(share.most, Duration::from_secs(60)));
@@ -266,12 +292,19 @@ mod tests {
         (0..20).for_each(|_| share.measured(share.most, Duration::from_millis(1)));
         assert_eq!(share.most, limits::BATCH_COPIES);
         share.measured(10, Duration::from_secs(60));
-        assert_eq!(share.most, limits::BATCH_COPIES, "a small batch says nothing");
+        assert_eq!(
+            share.most,
+            limits::BATCH_COPIES,
+            "a small batch says nothing"
+        );
     }
 
     #[test]
     fn a_message_that_is_larger_than_a_batch_goes_alone_and_every_other_time() {
-        let mut share = Share { most: 1000, large: false };
+        let mut share = Share {
+            most: 1000,
+            large: false,
+        };
         let batch = Batch::new(&share);
         assert!(batch.fits(10_000) && batch.fits(1000));
         share.measured(10_000, Duration::from_secs(1));

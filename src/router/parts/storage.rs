@@ -18,7 +18,11 @@ pub(crate) struct Storage {
 
 impl Storage {
     pub(crate) fn new(room: &Dir, spool: Spool, durability: Durability) -> Storage {
-        Storage { room: room.clone(), spool, barrier: Barrier::new(durability, room.clone()) }
+        Storage {
+            room: room.clone(),
+            spool,
+            barrier: Barrier::new(durability, room.clone()),
+        }
     }
 
     /// The durability of the room changed: nothing is known to be durable.
@@ -63,7 +67,13 @@ impl Storage {
         to: (Place, &Arc<str>),
         deliveries: Vec<Delivery>,
     ) -> Result<Vec<(Delivery, Error)>> {
-        inbox::deliver(&self.room, &self.spool.stage, (to.0, to.1), deliveries, &mut self.barrier)
+        inbox::deliver(
+            &self.room,
+            &self.spool.stage,
+            (to.0, to.1),
+            deliveries,
+            &mut self.barrier,
+        )
     }
 
     /// Moves an unread copy to `expired/`.

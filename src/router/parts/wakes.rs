@@ -36,7 +36,9 @@ impl Wakes {
     /// twice, whatever was killed since.
     pub(crate) fn note(&mut self, state: &State, mut waking: Waking) {
         // What stands in a copy could be from anybody.
-        waking.seqs.retain(|seq| waking.step != WakeStep::Requested || state.mailboxes.is_unread(&waking.agent, *seq));
+        waking.seqs.retain(|seq| {
+            waking.step != WakeStep::Requested || state.mailboxes.is_unread(&waking.agent, *seq)
+        });
         let wait = match waking.step {
             WakeStep::Requested if !state.wakes.is_due(&waking.agent, &waking.seqs) => {
                 self.answers.insert(waking.agent, false);
@@ -54,7 +56,9 @@ impl Wakes {
 
     /// Is such a step of this agent noted?
     pub(crate) fn has(&self, step: WakeStep, agent: &str) -> bool {
-        self.noted.iter().any(|waking| waking.step == step && &*waking.agent == agent)
+        self.noted
+            .iter()
+            .any(|waking| waking.step == step && &*waking.agent == agent)
     }
 
     /// The steps for a record of the next batch.
@@ -74,13 +78,22 @@ impl Wakes {
     /// The log has these steps: what was requested may start, and what is announced again loses its markers. A kill before
     /// that costs a wake, and never causes a second one.
     pub(crate) fn committed(&mut self, wakes: &[Waking], state: &State, room: &Dir) {
-        for Waking { step, agent, seqs, .. } in wakes {
+        for Waking {
+            step, agent, seqs, ..
+        } in wakes
+        {
             match step {
                 WakeStep::Requested => drop(self.answers.insert(agent.clone(), true)),
                 WakeStep::Again => {
-                    let at = state.mailboxes.unread(agent).filter(|(_, seq)| seqs.binary_search(seq).is_ok());
-                    let forgotten = inbox::forget_announced(room, agent, &at.map(|(at, _)| at).collect());
-                    forgotten.unwrap_or_else(|e| tracing::warn!("cannot announce mail to {agent} again: {e}"));
+                    let at = state
+                        .mailboxes
+                        .unread(agent)
+                        .filter(|(_, seq)| seqs.binary_search(seq).is_ok());
+                    let forgotten =
+                        inbox::forget_announced(room, agent, &at.map(|(at, _)| at).collect());
+                    forgotten.unwrap_or_else(|e| {
+                        tracing::warn!("cannot announce mail to {agent} again: {e}")
+                    });
                     self.again.push(agent.clone());
                 }
                 _ => {}

@@ -52,7 +52,13 @@ pub(super) struct Behind<C: Content> {
 
 impl<C: Content> Default for Behind<C> {
     fn default() -> Behind<C> {
-        Behind { upto: None, known: false, left: None, due: None, next: None }
+        Behind {
+            upto: None,
+            known: false,
+            left: None,
+            due: None,
+            next: None,
+        }
     }
 }
 
@@ -98,22 +104,36 @@ impl<C: Content> Behind<C> {
         if !std::mem::replace(&mut self.known, true) {
             self.upto = C::written(view);
         }
-        self.upto.as_ref().is_some_and(|upto| C::is_current(upto, view))
+        self.upto
+            .as_ref()
+            .is_some_and(|upto| C::is_current(upto, view))
     }
 
     /// Keeps text of others in the file, so that the file can be overwritten. Returns false if it has to stay until the
     /// human is notified.
-    fn release(&self, there: Option<Meta>, view: &View<'_>, report: &mut Report<'_>) -> Result<bool> {
+    fn release(
+        &self,
+        there: Option<Meta>,
+        view: &View<'_>,
+        report: &mut Report<'_>,
+    ) -> Result<bool> {
         let room = view.config.dir();
         let is_regular = there.is_some_and(|there| there.kind == FileType::RegularFile);
         if !is_regular || self.left == there {
             return Ok(true);
         }
-        let bytes = room.read(C::NAME, limits::CLAIMS_BYTES)?.unwrap_or_default();
+        let bytes = room
+            .read(C::NAME, limits::CLAIMS_BYTES)?
+            .unwrap_or_default();
         if is_checked_json(&bytes) {
             return Ok(true);
         }
-        let made = MadeFile { dir: room, name: C::NAME.as_ref(), shown: C::NAME, advice: C::ADVICE };
+        let made = MadeFile {
+            dir: room,
+            name: C::NAME.as_ref(),
+            shown: C::NAME,
+            advice: C::ADVICE,
+        };
         made.keep_aside(&digest(&bytes), view.state, report)
     }
 
@@ -123,7 +143,11 @@ impl<C: Content> Behind<C> {
             if !self.release(there, view, report)? {
                 return Ok(None);
             }
-            let text = SharedText { head: &check_json(C::text(view)), rest: None, is_durable: false };
+            let text = SharedText {
+                head: &check_json(C::text(view)),
+                rest: None,
+                is_durable: false,
+            };
             room.put_shared(C::NAME.as_ref(), text, there.as_ref())
         });
         match shown {

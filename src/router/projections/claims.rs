@@ -34,7 +34,11 @@ impl Content for Owners {
 
     fn is_current(upto: &Upto, view: &View<'_>) -> bool {
         let end = view.state.end;
-        let grown = if upto.end.segment == end.segment { end.offset - upto.end.offset } else { u64::MAX };
+        let grown = if upto.end.segment == end.segment {
+            end.offset - upto.end.offset
+        } else {
+            u64::MAX
+        };
         view.state.claims.changed_at() <= upto.seq && grown < limits::CLAIMS_BEHIND
     }
 

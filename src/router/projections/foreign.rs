@@ -29,7 +29,12 @@ pub(super) struct MadeFile<'a> {
 impl MadeFile<'_> {
     /// Moves the file with this content aside. Returns false if the human has not been notified yet: then the file stays
     /// where it is until the notice is recorded, so that no kill can separate the two.
-    pub(super) fn keep_aside(&self, digest: &str, state: &State, report: &mut Report<'_>) -> Result<bool> {
+    pub(super) fn keep_aside(
+        &self,
+        digest: &str,
+        state: &State,
+        report: &mut Report<'_>,
+    ) -> Result<bool> {
         let about = format!("foreign:{}:{digest}", self.shown);
         let kept = layout::kept_aside(self.name, digest);
         if state.notices.contains(&about) {
@@ -40,7 +45,10 @@ impl MadeFile<'_> {
             (format!("another program or person wrote to {shown}"), "")
         } else {
             let why = " It may show records that the log has lost.";
-            (format!("{shown} has entries that the log does not have"), why)
+            (
+                format!("{shown} has entries that the log does not have"),
+                why,
+            )
         };
         let body = format!(
             "Only the router writes {shown}, and shows there what the log of the room says.{why} The file is kept beside it as {}, \
@@ -54,7 +62,11 @@ impl MadeFile<'_> {
 
     fn move_aside(&self, kept: &OsStr) -> Result<()> {
         for n in 1..=NAMES {
-            let name = if n == 1 { kept.to_owned() } else { layout::further(kept, n) };
+            let name = if n == 1 {
+                kept.to_owned()
+            } else {
+                layout::further(kept, n)
+            };
             match self.dir.rename(self.name, self.dir, &name, "keep") {
                 Err(e) if e.errno() == Some(libc::EEXIST) => {}
                 done => return done,
@@ -81,7 +93,10 @@ pub(super) fn check_json(mut text: Vec<u8>) -> Vec<u8> {
 /// Returns true if the file is blank or has a hole, as a power cut can leave it. No text has four zero bytes in a row, not even
 /// in UTF-32.
 pub(super) fn is_torn(bytes: &[u8]) -> bool {
-    bytes.iter().all(|byte| *byte == 0 || byte.is_ascii_whitespace()) || memchr::memmem::find(bytes, &[0; 4]).is_some()
+    bytes
+        .iter()
+        .all(|byte| *byte == 0 || byte.is_ascii_whitespace())
+        || memchr::memmem::find(bytes, &[0; 4]).is_some()
 }
 
 /// Returns true if this is what [`check_json`] returned, or if it is torn.
@@ -90,5 +105,6 @@ pub(super) fn is_checked_json(text: &[u8]) -> bool {
         return true;
     }
     let mark = b",\n  \"check\": \"";
-    memchr::memmem::rfind(text, mark).is_some_and(|at| check_json([&text[..at], b"\n}\n"].concat()) == text)
+    memchr::memmem::rfind(text, mark)
+        .is_some_and(|at| check_json([&text[..at], b"\n}\n"].concat()) == text)
 }

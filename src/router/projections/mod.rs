@@ -98,7 +98,12 @@ impl Projections {
             Box::new(worklog::Worklog::default()),
             Box::new(mailbox::Mailbox::default()),
         ];
-        Projections { all, places: BTreeSet::new(), is_stale: false, brought: BTreeSet::new() }
+        Projections {
+            all,
+            places: BTreeSet::new(),
+            is_stale: false,
+            brought: BTreeSet::new(),
+        }
     }
 
     /// Shows a committed batch; with an empty one, what is due.
@@ -108,9 +113,22 @@ impl Projections {
         view: &View<'_>,
         (pending, notices): (&mut Pending, &mut Notices),
     ) {
-        let Projections { places, is_stale, brought, .. } = self;
-        let mut report = Report { pending, notices, places, is_stale, brought };
-        self.all.iter_mut().for_each(|projection| projection.apply(batch, view, &mut report));
+        let Projections {
+            places,
+            is_stale,
+            brought,
+            ..
+        } = self;
+        let mut report = Report {
+            pending,
+            notices,
+            places,
+            is_stale,
+            brought,
+        };
+        self.all
+            .iter_mut()
+            .for_each(|projection| projection.apply(batch, view, &mut report));
     }
 
     /// Makes all files what the log says.
@@ -120,15 +138,43 @@ impl Projections {
         view: &View<'_>,
         (pending, notices): (&mut Pending, &mut Notices),
     ) -> Result<()> {
-        let Projections { places, is_stale, brought, .. } = self;
-        let mut report = Report { pending, notices, places, is_stale, brought };
-        self.all.iter_mut().try_for_each(|projection| projection.reconcile(cause, view, &mut report))
+        let Projections {
+            places,
+            is_stale,
+            brought,
+            ..
+        } = self;
+        let mut report = Report {
+            pending,
+            notices,
+            places,
+            is_stale,
+            brought,
+        };
+        self.all
+            .iter_mut()
+            .try_for_each(|projection| projection.reconcile(cause, view, &mut report))
     }
 
     /// Takes what agents wrote into files of projections.
-    pub(super) fn collect(&mut self, view: &View<'_>, (pending, notices): (&mut Pending, &mut Notices)) {
-        let Projections { places, is_stale, brought, .. } = self;
-        let mut report = Report { pending, notices, places, is_stale, brought };
+    pub(super) fn collect(
+        &mut self,
+        view: &View<'_>,
+        (pending, notices): (&mut Pending, &mut Notices),
+    ) {
+        let Projections {
+            places,
+            is_stale,
+            brought,
+            ..
+        } = self;
+        let mut report = Report {
+            pending,
+            notices,
+            places,
+            is_stale,
+            brought,
+        };
         for projection in &mut self.all {
             projection.collect(view, &mut report);
         }
@@ -136,7 +182,10 @@ impl Projections {
 
     /// When [`Projections::apply`] has to be called again.
     pub(super) fn next_due(&self) -> Option<Instant> {
-        self.all.iter().filter_map(|projection| projection.next_due()).min()
+        self.all
+            .iter()
+            .filter_map(|projection| projection.next_due())
+            .min()
     }
 
     /// Has a projection seen since the last call that an agent may be stale?

@@ -87,15 +87,25 @@ pub fn items(state: &State, calls: &Calls, agent: &str) -> Vec<Item> {
     let mine = everything(state).filter(|(of, _)| of.iter().any(|one| &**one == agent));
     let mut items: Vec<Item> = mine.map(|(_, item)| item).collect();
     let now = Stamp::now();
-    items.iter_mut().for_each(|item| item.inactive = is_inactive(&item.from, (state, calls), now));
+    items
+        .iter_mut()
+        .for_each(|item| item.inactive = is_inactive(&item.from, (state, calls), now));
     items.sort_by(|a, b| a.order().cmp(&b.order()));
     items
 }
 
 /// Everything that needs somebody, each with those whom it needs.
 fn everything(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> {
-    let offers = state.claims.offered().iter().map(|one| (Cow::Owned(vec![one.to.clone()]), offer(one)));
-    let waiting = state.claims.waiting().iter().flat_map(|one| waiting(&state.claims, one));
+    let offers = state
+        .claims
+        .offered()
+        .iter()
+        .map(|one| (Cow::Owned(vec![one.to.clone()]), offer(one)));
+    let waiting = state
+        .claims
+        .waiting()
+        .iter()
+        .flat_map(|one| waiting(&state.claims, one));
     approvals(state)
         .chain(messages(state))
         .chain(offers)
@@ -111,14 +121,35 @@ fn is_inactive(from: &str, signs: (&State, &Calls), now: Stamp) -> bool {
 impl Item {
     /// What makes it this item. An answer to an item with another key is an answer to something else.
     pub fn key(&self) -> Key<'_> {
-        let Item { kind, seq, message, from, owned, .. } = self;
-        let owned = owned.as_ref().map(|owned| (owned.subject.as_str(), &*owned.owner));
-        Key { kind, seq: *seq, message, from, owned }
+        let Item {
+            kind,
+            seq,
+            message,
+            from,
+            owned,
+            ..
+        } = self;
+        let owned = owned
+            .as_ref()
+            .map(|owned| (owned.subject.as_str(), &*owned.owner));
+        Key {
+            kind,
+            seq: *seq,
+            message,
+            from,
+            owned,
+        }
     }
 
     /// What comes first in the list.
     fn order(&self) -> (bool, Option<&str>, bool, &str, u64) {
-        (self.deadline.is_none(), self.deadline.as_deref(), !self.blocked, &self.since, self.seq)
+        (
+            self.deadline.is_none(),
+            self.deadline.as_deref(),
+            !self.blocked,
+            &self.since,
+            self.seq,
+        )
     }
 
     fn new(kind: &'static str, seq: u64, message: String, from: &str, since: i64) -> Item {
@@ -145,16 +176,30 @@ fn approvals(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)>
     state.approvals.open().iter().map(|open| {
         let of = match open.dismissed.is_empty() {
             true => Cow::Borrowed(&open.to[..]),
-            false => open.to.iter().filter(|one| !open.dismissed.contains(one)).cloned().collect(),
+            false => open
+                .to
+                .iter()
+                .filter(|one| !open.dismissed.contains(one))
+                .cloned()
+                .collect(),
         };
         let item = Item {
             title: open.terms.title.clone(),
-            deadline: open.terms.deadline.map(|at| Stamp::from_micros(at).to_string()),
+            deadline: open
+                .terms
+                .deadline
+                .map(|at| Stamp::from_micros(at).to_string()),
             options: open.terms.options.clone(),
             digest: Some(open.digest.clone()),
             blocked: true,
             command: format!("mailbag decide {} OPTION", open.seq),
-            ..Item::new("approval", open.seq, open.approval.clone(), &open.from, open.since)
+            ..Item::new(
+                "approval",
+                open.seq,
+                open.approval.clone(),
+                &open.from,
+                open.since,
+            )
         };
         (of, item)
     })
@@ -162,7 +207,15 @@ fn approvals(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)>
 
 fn messages(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> {
     state.items.iter().map(|item| {
-        let items::Item { seq, kind, from, id, since, title, .. } = item;
+        let items::Item {
+            seq,
+            kind,
+            from,
+            id,
+            since,
+            title,
+            ..
+        } = item;
         let (word, command) = match kind {
             Kind::Question => ("question", format!("mailbag reply {seq}")),
             Kind::Escalation => ("escalation", format!("mailbag read {seq}")),
@@ -170,7 +223,15 @@ fn messages(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> 
         };
         let (title, blocked) = (title.clone(), *kind == Kind::Question);
         let message = claim::name(from, id);
-        (Cow::Borrowed(&item.of[..]), Item { title, blocked, command, ..Item::new(word, *seq, message, from, *since) })
+        (
+            Cow::Borrowed(&item.of[..]),
+            Item {
+                title,
+                blocked,
+                command,
+                ..Item::new(word, *seq, message, from, *since)
+            },
+        )
     })
 }
 
@@ -179,7 +240,11 @@ fn failed_wakes(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Ite
     state.wakes.failures().map(|(agent, failed)| {
         let title = format!("{agent} was not woken: {}", failed.why);
         let command = format!("mailbag agent show {agent}");
-        let item = Item { title, command, ..Item::new("wake", failed.seq, String::new(), agent, failed.at) };
+        let item = Item {
+            title,
+            command,
+            ..Item::new("wake", failed.seq, String::new(), agent, failed.at)
+        };
         (Cow::Owned(vec![Arc::from(id::HUMAN)]), item)
     })
 }
@@ -195,40 +260,86 @@ fn late(state: &State) -> impl Iterator<Item = (&Arc<str>, &state::Waiting, usiz
 
 fn late_links(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> {
     late(state).map(|(tag, first, count)| {
-        let title = format!("{} for the room {tag} not confirmed there", count_of(count, "item"));
+        let title = format!(
+            "{} for the room {tag} not confirmed there",
+            count_of(count, "item")
+        );
         let command = format!("mailbag link status {tag}");
-        let item = Item { title, command, ..Item::new("link", 0, String::new(), id::MAILBAG, first.at) };
+        let item = Item {
+            title,
+            command,
+            ..Item::new("link", 0, String::new(), id::MAILBAG, first.at)
+        };
         (Cow::Owned(vec![Arc::from(id::HUMAN)]), item)
     })
 }
 
 fn offer(one: &Offered) -> Item {
-    let Offered { offer, from, subjects, seq, since, .. } = one;
+    let Offered {
+        offer,
+        from,
+        subjects,
+        seq,
+        since,
+        ..
+    } = one;
     let command = format!("mailbag accept {seq}");
-    Item { title: listed(subjects), command, ..Item::new("offer", *seq, offer.clone(), from, *since) }
+    Item {
+        title: listed(subjects),
+        command,
+        ..Item::new("offer", *seq, offer.clone(), from, *since)
+    }
 }
 
 // An agent waits for what another one owns, who can release it. The human can release everything.
 fn waiting<'a>(claims: &'a Claims, one: &'a Waiting) -> Vec<(Cow<'a, [Arc<str>]>, Item)> {
-    let Waiting { claim, agent: from, subjects, seq, since, .. } = one;
+    let Waiting {
+        claim,
+        agent: from,
+        subjects,
+        seq,
+        since,
+        ..
+    } = one;
     let mut owned: Vec<(&Arc<str>, &Subject)> = Vec::new();
-    for held in subjects.iter().flat_map(|subject| claims.conflicting(subject)).filter(|held| held.owner != *from) {
+    for held in subjects
+        .iter()
+        .flat_map(|subject| claims.conflicting(subject))
+        .filter(|held| held.owner != *from)
+    {
         if !owned.iter().any(|(owner, _)| **owner == held.owner) {
             owned.push((&held.owner, &held.subject));
         }
     }
     let item = |owner: &str, held: &Subject, command: String| {
         let title = format!("waits for {}, owned by {owner}", listed(subjects));
-        let owned = Some(Owned { subject: held.clone(), owner: owner.to_owned() });
-        Item { title, command, owned, blocked: true, ..Item::new("claim", *seq, claim.clone(), from, *since) }
+        let owned = Some(Owned {
+            subject: held.clone(),
+            owner: owner.to_owned(),
+        });
+        Item {
+            title,
+            command,
+            owned,
+            blocked: true,
+            ..Item::new("claim", *seq, claim.clone(), from, *since)
+        }
     };
     let owners = owned.iter().map(|(owner, held)| {
-        (Cow::Owned(vec![(*owner).clone()]), item(owner, held, format!("mailbag release {held}")))
+        (
+            Cow::Owned(vec![(*owner).clone()]),
+            item(owner, held, format!("mailbag release {held}")),
+        )
     });
-    let human =
-        owned.first().filter(|_| !owned.iter().any(|(owner, _)| &***owner == id::HUMAN)).map(|(owner, held)| {
+    let human = owned
+        .first()
+        .filter(|_| !owned.iter().any(|(owner, _)| &***owner == id::HUMAN))
+        .map(|(owner, held)| {
             let command = format!("mailbag release {held} --of {owner}");
-            (Cow::Owned(vec![Arc::from(id::HUMAN)]), item(owner, held, command))
+            (
+                Cow::Owned(vec![Arc::from(id::HUMAN)]),
+                item(owner, held, command),
+            )
         });
     owners.chain(human).collect()
 }
@@ -266,24 +377,39 @@ fn late_tags(view: &View<'_>) -> Vec<Arc<str>> {
 
 impl behind::Content for Items {
     const NAME: &'static str = layout::PENDING;
-    const ADVICE: &'static str = "To act on an item, use the command that `mailbag pending` shows for it.";
+    const ADVICE: &'static str =
+        "To act on an item, use the command that `mailbag pending` shows for it.";
     type Upto = Upto;
 
     fn changed_at(view: &View<'_>) -> u64 {
         let state = view.state;
-        let changes = [state.items.changed_at(), state.approvals.changed_at(), state.claims.changed_at()];
+        let changes = [
+            state.items.changed_at(),
+            state.approvals.changed_at(),
+            state.claims.changed_at(),
+        ];
         // With links there is a file, since a link can become late without a record.
         let has_links = u64::from(!state.links.is_empty());
-        changes.into_iter().fold(state.wakes.changed_at().max(has_links), u64::max)
+        changes
+            .into_iter()
+            .fold(state.wakes.changed_at().max(has_links), u64::max)
     }
 
     fn written(view: &View<'_>) -> Option<Upto> {
         // Which links were late is not read back: the first look at one that is writes the file again.
-        written(view).filter(|upto| *upto <= view.state.seq).map(|seq| Upto { seq, late: Vec::new() })
+        written(view)
+            .filter(|upto| *upto <= view.state.seq)
+            .map(|seq| Upto {
+                seq,
+                late: Vec::new(),
+            })
     }
 
     fn upto(view: &View<'_>) -> Upto {
-        Upto { seq: view.state.seq, late: late_tags(view) }
+        Upto {
+            seq: view.state.seq,
+            late: late_tags(view),
+        }
     }
 
     fn is_current(upto: &Upto, view: &View<'_>) -> bool {
@@ -305,8 +431,14 @@ fn written(view: &View<'_>) -> Option<u64> {
     struct Written {
         seq: u64,
     }
-    let bytes = view.config.dir().read(layout::PENDING, limits::CLAIMS_BYTES).ok()??;
-    serde_json::from_slice(&bytes).ok().map(|Written { seq }| seq)
+    let bytes = view
+        .config
+        .dir()
+        .read(layout::PENDING, limits::CLAIMS_BYTES)
+        .ok()??;
+    serde_json::from_slice(&bytes)
+        .ok()
+        .map(|Written { seq }| seq)
 }
 
 fn text(view: &View<'_>) -> Vec<u8> {
@@ -315,10 +447,16 @@ fn text(view: &View<'_>) -> Vec<u8> {
     for (of, mut item) in everything(state) {
         item.inactive = is_inactive(&item.from, (state, &calls), now);
         let item = Rc::new(item);
-        of.iter().for_each(|agent| pending.entry(agent.clone()).or_default().push(item.clone()));
+        of.iter()
+            .for_each(|agent| pending.entry(agent.clone()).or_default().push(item.clone()));
     }
     let more = shorten(&mut pending);
-    let content = Content { seq: state.seq, at: state.at.to_string(), pending, more };
+    let content = Content {
+        seq: state.seq,
+        at: state.at.to_string(),
+        pending,
+        more,
+    };
     let mut text = serde_json::to_vec_pretty(&content).expect("it has only text keys");
     text.push(b'\n');
     text
@@ -331,7 +469,9 @@ fn shorten(pending: &mut BTreeMap<Arc<str>, Vec<Rc<Item>>>) -> BTreeMap<Arc<str>
     let mut agents: Vec<Arc<str>> = pending.keys().cloned().collect();
     agents.sort_by_key(|agent| &**agent != id::HUMAN);
     for agent in agents {
-        let Some(items) = pending.get_mut(&agent) else { continue };
+        let Some(items) = pending.get_mut(&agent) else {
+            continue;
+        };
         items.sort_by(|a, b| a.order().cmp(&b.order()));
         let kept = items.len().min(limits::PENDING_OF_AGENT).min(left);
         left -= kept;

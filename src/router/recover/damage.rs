@@ -13,7 +13,9 @@ pub(super) fn reject_missing_claims(room: &Dir, damage: &Damage) -> Result<()> {
     let claims = room.sub(layout::CLAIM)?;
     for line in log::read(room, damage.from)? {
         let line = line?;
-        let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { continue };
+        let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else {
+            continue;
+        };
         let Some(claim) = record.claim else { continue };
         if claims.stat(&claim)?.is_none() {
             return Err(Error::State {
@@ -37,9 +39,19 @@ pub(super) fn set_aside(room: &Dir, damage: &Damage) -> Result<()> {
     for line in log::read(room, damage.from)? {
         tail.extend(line?.bytes);
     }
-    let name = format!("log-{}-{}-{}", damage.from.segment, damage.from.offset, crate::message::id::mint());
+    let name = format!(
+        "log-{}-{}-{}",
+        damage.from.segment,
+        damage.from.offset,
+        crate::message::id::mint()
+    );
     // A kill before the cut leaves the log as it is: the next recovery does the same again.
     quarantine.replace_by(Path::new(&name), Path::new(layout::QUARANTINE_DRAFT), &tail)?;
-    tracing::warn!("{}; set aside {} bytes of the log as {}", damage.what, tail.len(), quarantine.at(&name).display());
+    tracing::warn!(
+        "{}; set aside {} bytes of the log as {}",
+        damage.what,
+        tail.len(),
+        quarantine.at(&name).display()
+    );
     log::cut(room, damage.from)
 }

@@ -39,7 +39,11 @@ impl fmt::Display for Witness {
 
 impl Witness {
     fn of_tip(file: &str, tip: &Tip) -> Witness {
-        Witness { file: file.into(), seq: tip.seq, hash: Some(tip.hash) }
+        Witness {
+            file: file.into(),
+            seq: tip.seq,
+            hash: Some(tip.hash),
+        }
     }
 
     /// Returns true if the log has lost the record that the file shows, and no gap names it.
@@ -75,12 +79,20 @@ pub fn against(room: &Dir, replayed: &Replayed) -> Result<Vec<Witness>> {
     {
         found.push(Witness::of_tip(layout::COMMITTED, tip));
     }
-    if let Some(tip) = replayed.other_checkpoint().filter(|tip| state.gaps.of(tip.seq).is_none()) {
+    if let Some(tip) = replayed
+        .other_checkpoint()
+        .filter(|tip| state.gaps.of(tip.seq).is_none())
+    {
         found.push(Witness::of_tip(layout::CHECKPOINT, &tip));
     }
-    let is_sealed = replayed.damage.is_none() && noted.map_or(Ok(false), |noted| noted.is_sealed(room))?;
+    let is_sealed =
+        replayed.damage.is_none() && noted.map_or(Ok(false), |noted| noted.is_sealed(room))?;
     if !found.is_empty() || !is_sealed {
-        found.extend(in_files(room, state.at)?.into_iter().filter(|witness| witness.is_later_than(state)));
+        found.extend(
+            in_files(room, state.at)?
+                .into_iter()
+                .filter(|witness| witness.is_later_than(state)),
+        );
     }
     Ok(found)
 }
@@ -95,7 +107,11 @@ pub fn check(room: &Dir, replayed: &Replayed) -> Result<()> {
         return Ok(());
     }
     let found = against(room, replayed)?;
-    if found.is_empty() { Ok(()) } else { Err(rejected(room, replayed, &found)) }
+    if found.is_empty() {
+        Ok(())
+    } else {
+        Err(rejected(room, replayed, &found))
+    }
 }
 
 fn rejected(room: &Dir, replayed: &Replayed, found: &[Witness]) -> Error {
@@ -124,7 +140,11 @@ fn rejected(room: &Dir, replayed: &Replayed, found: &[Witness]) -> Error {
 pub fn describe(found: &[Witness], last: u64) -> String {
     let words = found.iter().map(|witness| match witness.seq > last {
         true => witness.to_string(),
-        false => format!("{} shows another record {}", witness.file.display(), witness.seq),
+        false => format!(
+            "{} shows another record {}",
+            witness.file.display(),
+            witness.seq
+        ),
     });
     words.collect::<Vec<_>>().join(", ")
 }
@@ -132,10 +152,15 @@ pub fn describe(found: &[Witness], last: u64) -> String {
 /// The newest originals in `sent/` and `rejected/`, and the newest copy that was accepted after this time.
 fn in_files(room: &Dir, after: Stamp) -> Result<Vec<Witness>> {
     let mut found = Vec::new();
-    for (parent, of) in [(layout::SENT, layout::sent as fn(&str) -> PathBuf), (layout::REJECTED, layout::rejected)] {
+    for (parent, of) in [
+        (layout::SENT, layout::sent as fn(&str) -> PathBuf),
+        (layout::REJECTED, layout::rejected),
+    ] {
         let mut newest: Option<Witness> = None;
         for agent in agents(room, parent)? {
-            each_retired(room, &of(&agent), &mut |seq, path| keep_later(&mut newest, seq, path));
+            each_retired(room, &of(&agent), &mut |seq, path| {
+                keep_later(&mut newest, seq, path)
+            });
         }
         found.extend(newest);
     }
@@ -159,7 +184,11 @@ fn in_files(room: &Dir, after: Stamp) -> Result<Vec<Witness>> {
 
 fn keep_later(newest: &mut Option<Witness>, seq: u64, file: PathBuf) {
     if newest.as_ref().is_none_or(|newest| seq > newest.seq) {
-        *newest = Some(Witness { file, seq, hash: None });
+        *newest = Some(Witness {
+            file,
+            seq,
+            hash: None,
+        });
     }
 }
 
@@ -167,7 +196,11 @@ fn keep_later(newest: &mut Option<Witness>, seq: u64, file: PathBuf) {
 pub(super) fn each_retired(room: &Dir, place: &Path, each: &mut dyn FnMut(u64, PathBuf)) {
     for name in names(room, place) {
         // Another program may have made a file with a number that no router reaches.
-        if let Some(seq) = name.to_str().and_then(layout::read_retired).filter(|seq| *seq <= limits::SEQ_MOST) {
+        if let Some(seq) = name
+            .to_str()
+            .and_then(layout::read_retired)
+            .filter(|seq| *seq <= limits::SEQ_MOST)
+        {
             each(seq, layout::below(place, &name));
         }
     }
@@ -175,7 +208,12 @@ pub(super) fn each_retired(room: &Dir, place: &Path, each: &mut dyn FnMut(u64, P
 
 /// The directories of an agent's copies.
 pub(super) fn inboxes(agent: &str) -> [PathBuf; 4] {
-    [layout::inbox(agent), layout::seen(agent), layout::taken(agent), layout::expired(agent)]
+    [
+        layout::inbox(agent),
+        layout::seen(agent),
+        layout::taken(agent),
+        layout::expired(agent),
+    ]
 }
 
 /// The names of the copies in a directory that were accepted after this time, in the order of acceptance.
@@ -183,11 +221,17 @@ pub(super) fn copies_after(room: &Dir, place: &Path, after: Stamp) -> Vec<String
     let mut names = names(room, place);
     names.retain(|name| layout::read_delivered(name).is_some_and(|at| at > after));
     names.sort_unstable();
-    names.into_iter().filter_map(|name| name.into_string().ok()).collect()
+    names
+        .into_iter()
+        .filter_map(|name| name.into_string().ok())
+        .collect()
 }
 
 fn number_of_copy(room: &Dir, path: &Path) -> Option<u64> {
-    read_copy(room, path)?.pointer("/delivery/seq")?.as_u64().filter(|seq| *seq <= limits::SEQ_MOST)
+    read_copy(room, path)?
+        .pointer("/delivery/seq")?
+        .as_u64()
+        .filter(|seq| *seq <= limits::SEQ_MOST)
 }
 
 /// A copy. `None` for a file of another user than the router's: an agent that puts such a file into its inbox must not
@@ -205,7 +249,9 @@ pub(super) fn agents(room: &Dir, parent: &str) -> Result<Vec<String>> {
         Err(e) if e.errno() == Some(libc::ENOENT) => Ok(Vec::new()),
         Err(e) => Err(e),
         Ok(parent) => {
-            let names = parent.list()?.map(|entry| entry.map(|entry| entry.name.into_string().ok()));
+            let names = parent
+                .list()?
+                .map(|entry| entry.map(|entry| entry.name.into_string().ok()));
             names.filter_map(Result::transpose).collect()
         }
     }
@@ -214,7 +260,11 @@ pub(super) fn agents(room: &Dir, parent: &str) -> Result<Vec<String>> {
 /// The names in an agent's directory. An error there must not stop the router, so a directory that cannot be read is no
 /// evidence.
 fn names(room: &Dir, place: &Path) -> Vec<OsString> {
-    let listed = room.sub(place).and_then(|dir| dir.list()?.map(|entry| entry.map(|entry| entry.name)).collect());
+    let listed = room.sub(place).and_then(|dir| {
+        dir.list()?
+            .map(|entry| entry.map(|entry| entry.name))
+            .collect()
+    });
     listed.unwrap_or_else(|e: Error| {
         if e.errno() != Some(libc::ENOENT) {
             tracing::warn!("{e}; the log is not compared with the files there");

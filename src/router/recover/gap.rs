@@ -43,31 +43,57 @@ pub fn find_loss(room: &Room) -> Result<Option<Loss>> {
 fn loss(room: &Room, replayed: &Replayed) -> Result<Option<Loss>> {
     let state = &replayed.state;
     let mut evidence = evidence::against(&room.dir, replayed)?;
-    if let Some(damage) =
-        replayed.damage.as_ref().filter(|damage| damage::reject_missing_claims(&room.dir, damage).is_err())
+    if let Some(damage) = replayed
+        .damage
+        .as_ref()
+        .filter(|damage| damage::reject_missing_claims(&room.dir, damage).is_err())
     {
         evidence.push(damaged_record(&room.dir, state, damage)?);
     }
     let numbers = || evidence.iter().map(|witness| witness.seq);
-    let (Some(first), Some(last)) = (numbers().min(), numbers().max()) else { return Ok(None) };
+    let (Some(first), Some(last)) = (numbers().min(), numbers().max()) else {
+        return Ok(None);
+    };
     // The evidence need not show each record after the end of the log.
     let from = first.min(state.seq + 1);
     // The first record of a log names its room. It can be written again.
     let from = from.max(2);
-    let after = if from > state.seq { state.at } else { Stamp::default() };
+    let after = if from > state.seq {
+        state.at
+    } else {
+        Stamp::default()
+    };
     let known = lost::messages(&room.dir, &room.registry()?, (from, after))?;
-    let to = known.iter().map(|lost| lost.seq).chain([last, state.seq, from]).max().unwrap_or(last);
-    Ok(Some(Loss { last: state.seq, from, to, evidence, messages: known.len(), known }))
+    let to = known
+        .iter()
+        .map(|lost| lost.seq)
+        .chain([last, state.seq, from])
+        .max()
+        .unwrap_or(last);
+    Ok(Some(Loss {
+        last: state.seq,
+        from,
+        to,
+        evidence,
+        messages: known.len(),
+        known,
+    }))
 }
 
 /// The last record that can be read in a damaged batch.
 fn damaged_record(room: &Dir, state: &State, damage: &Damage) -> Result<Witness> {
     let mut seq = state.seq + 1;
     for line in log::read(room, damage.from)? {
-        let read = log::find::head(&line?.bytes).map(|head| head.seq).filter(|seq| *seq <= limits::SEQ_MOST);
+        let read = log::find::head(&line?.bytes)
+            .map(|head| head.seq)
+            .filter(|seq| *seq <= limits::SEQ_MOST);
         seq = seq.max(read.unwrap_or_default());
     }
-    Ok(Witness { file: layout::live_segment(damage.from.segment), seq, hash: None })
+    Ok(Witness {
+        file: layout::live_segment(damage.from.segment),
+        seq,
+        hash: None,
+    })
 }
 
 /// Writes a record that the lost records are given up. Returns `None` if nothing is lost. After a kill, either nothing or
@@ -76,8 +102,15 @@ pub fn accept_gap(room: &Room, lock: Lock) -> Result<Option<Loss>> {
     let _turn = Turn::new(&room.dir, lock.patience())?;
     let (settings, spool) = (room.settings()?, Spool::open(&room.dir)?);
     let replayed = replay(room)?;
-    let Some(loss) = loss(room, &replayed)? else { return Ok(None) };
-    let Replayed { state, damage, last, .. } = replayed;
+    let Some(loss) = loss(room, &replayed)? else {
+        return Ok(None);
+    };
+    let Replayed {
+        state,
+        damage,
+        last,
+        ..
+    } = replayed;
     if settings.durability == Durability::Power {
         make_durable(room, &spool, &state, last)?;
     }
@@ -103,24 +136,50 @@ pub fn accept_gap(room: &Room, lock: Lock) -> Result<Option<Loss>> {
 
 /// The records of a gap: one, or several if the room has very many of the lost messages.
 fn records(state: &State, room: Option<String>, loss: &Loss) -> Vec<Record> {
-    let Loss { from, to, evidence, known, .. } = loss;
+    let Loss {
+        from,
+        to,
+        evidence,
+        known,
+        ..
+    } = loss;
     let mut at = state.at;
     let mut stamped = |seq, event| {
         at = at.next();
-        Record { seq, at: at.to_string(), ..Record::new(event) }
+        Record {
+            seq,
+            at: at.to_string(),
+            ..Record::new(event)
+        }
     };
     let mut records = Vec::new();
     if state.seq == 0 {
-        records.push(Record { room, ..stamped(1, Event::Room) });
+        records.push(Record {
+            room,
+            ..stamped(1, Event::Room)
+        });
     }
     let parts = known.len().div_ceil(limits::GAP_MESSAGES).max(1);
     let mut parts_of = known.chunks(limits::GAP_MESSAGES);
     for (n, seq) in (0..parts).zip(to + 1..) {
         let messages = parts_of.next().unwrap_or_default().to_vec();
-        let evidence = if n == 0 { evidence.iter().map(ToString::to_string).collect() } else { Vec::new() };
-        let gap = Gap { from: *from, to: *to, evidence, messages };
+        let evidence = if n == 0 {
+            evidence.iter().map(ToString::to_string).collect()
+        } else {
+            Vec::new()
+        };
+        let gap = Gap {
+            from: *from,
+            to: *to,
+            evidence,
+            messages,
+        };
         let record = stamped(seq, Event::Gap);
-        records.push(Record { from: Some(id::HUMAN.into()), gap: Some(Box::new(gap)), ..record });
+        records.push(Record {
+            from: Some(id::HUMAN.into()),
+            gap: Some(Box::new(gap)),
+            ..record
+        });
     }
     records
 }

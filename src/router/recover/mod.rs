@@ -37,7 +37,13 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
     let spool = Spool::open(&room.dir)?;
     let replayed = replay(&room)?;
     check_end(&room.dir, &replayed)?;
-    let Replayed { state, damage, read, last, .. } = replayed;
+    let Replayed {
+        state,
+        damage,
+        read,
+        last,
+        ..
+    } = replayed;
     if settings.durability == Durability::Power {
         make_durable(&room, &spool, &state, last)?;
     }
@@ -51,9 +57,14 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
         twice::finish_moves_of_recipients(&room.dir, &state)?;
     }
     // The syncs of a checkpoint would hide that the barrier is missing.
-    if damage.is_none() && failpoint::on(Failpoint::RecoveryBarrier) && is_worth_a_checkpoint(&room, read)? {
+    if damage.is_none()
+        && failpoint::on(Failpoint::RecoveryBarrier)
+        && is_worth_a_checkpoint(&room, read)?
+    {
         // The checkpoint is a cache: if it cannot be written, the next start reads as much again.
-        state.save(&room.dir).or_else(|e| crate::router::temporary(e).map(|e| tracing::warn!("{e}")))?;
+        state
+            .save(&room.dir)
+            .or_else(|e| crate::router::temporary(e).map(|e| tracing::warn!("{e}")))?;
     }
     let log = Log::open(&room.dir, state.tip())?;
     let mut router = Router::new(room, (lock, turn), log, spool, state, patience)?;
@@ -64,8 +75,16 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
 
 /// Reads the log, unless the room is one that must not be touched.
 fn replay(room: &Room) -> Result<Replayed> {
-    if let Some(there) = room.dir.stat(layout::LOG)?.filter(|there| !there.is_directory()) {
-        let what = if there.kind == FileType::Symlink { "a symbolic link" } else { "not a directory" };
+    if let Some(there) = room
+        .dir
+        .stat(layout::LOG)?
+        .filter(|there| !there.is_directory())
+    {
+        let what = if there.kind == FileType::Symlink {
+            "a symbolic link"
+        } else {
+            "not a directory"
+        };
         return Err(Error::State {
             path: room.dir.at(layout::LOG),
             line: None,
@@ -82,14 +101,24 @@ fn replay(room: &Room) -> Result<Replayed> {
 /// committed.
 pub fn check_end(room: &Dir, replayed: &Replayed) -> Result<()> {
     evidence::check(room, replayed)?;
-    replayed.damage.as_ref().map_or(Ok(()), |damage| damage::reject_missing_claims(room, damage))
+    replayed
+        .damage
+        .as_ref()
+        .map_or(Ok(()), |damage| damage::reject_missing_claims(room, damage))
 }
 
 /// Would the next start save more than a new checkpoint costs? Commands that make a pass read the log from the checkpoint
 /// on, each time. What is written stays in proportion to the log.
 fn is_worth_a_checkpoint(room: &Room, read: u64) -> Result<bool> {
-    let size = room.dir.stat(layout::CHECKPOINT)?.map_or(0, |meta| meta.size);
-    Ok(read > size.clamp(limits::CHECKPOINT_BYTES / 512, limits::CHECKPOINT_BYTES / 16))
+    let size = room
+        .dir
+        .stat(layout::CHECKPOINT)?
+        .map_or(0, |meta| meta.size);
+    Ok(read
+        > size.clamp(
+            limits::CHECKPOINT_BYTES / 512,
+            limits::CHECKPOINT_BYTES / 16,
+        ))
 }
 
 /// A copied room is routed, because nothing shows whether its original is routed too; but with a warning.
@@ -98,7 +127,10 @@ fn look_at_place(room: &Room) -> Result<()> {
         None => room.note_place(),
         Some(copied) => {
             let place = room.dir.path().display();
-            tracing::warn!("{}; to keep it as a room of its own: `mailbag init --adopt {place}`", copied.describe());
+            tracing::warn!(
+                "{}; to keep it as a room of its own: `mailbag init --adopt {place}`",
+                copied.describe()
+            );
             Ok(())
         }
     }
@@ -108,7 +140,9 @@ fn look_at_place(room: &Room) -> Result<()> {
 /// writes the log's last batch again. The conversations are too large for that.
 pub fn note_failed_sync<T>(room: &Dir, done: Result<T>) -> Result<T> {
     if matches!(done, Err(Error::Sync { .. }))
-        && let Err(e) = room.sub(layout::SPOOL).and_then(|spool| spool.remove(layout::BOOT))
+        && let Err(e) = room
+            .sub(layout::SPOOL)
+            .and_then(|spool| spool.remove(layout::BOOT))
     {
         tracing::debug!("{e}; a conversation may show a hole until the next boot");
     }
@@ -192,11 +226,18 @@ fn refuse_a_strange_room(room: &Room, state: &State) -> Result<()> {
         });
     }
     // A new file of that name would hide the archived segment.
-    if state.seq > 0 && room.dir.stat(layout::live_segment(state.end.segment))?.is_none() {
+    if state.seq > 0
+        && room
+            .dir
+            .stat(layout::live_segment(state.end.segment))?
+            .is_none()
+    {
         return Err(Error::Moved {
             what: format!(
                 "the log's newest segment, {}, is gone",
-                room.dir.at(layout::live_segment(state.end.segment)).display()
+                room.dir
+                    .at(layout::live_segment(state.end.segment))
+                    .display()
             ),
             cure: "put it back; the archive alone is not the log; nothing was changed".into(),
         });
@@ -207,18 +248,31 @@ fn refuse_a_strange_room(room: &Room, state: &State) -> Result<()> {
 /// A staged file without an open record was never committed. It is removed if its claim exists or it had none, and
 /// quarantined otherwise.
 fn clear_stage(spool: &Spool, state: &State) -> Result<()> {
-    let claims: HashSet<u64> =
-        spool.claimed()?.iter().filter_map(|name| layout::read_claim(name)).map(|claim| claim.number).collect();
-    let awaited: HashSet<String> =
-        state.open.values().flat_map(|open| open.deliveries()).map(|delivery| delivery.staged).collect();
+    let claims: HashSet<u64> = spool
+        .claimed()?
+        .iter()
+        .filter_map(|name| layout::read_claim(name))
+        .map(|claim| claim.number)
+        .collect();
+    let awaited: HashSet<String> = state
+        .open
+        .values()
+        .flat_map(|open| open.deliveries())
+        .map(|delivery| delivery.staged)
+        .collect();
     for name in spool.staged()? {
         if awaited.contains(&name) {
             continue;
         }
         match layout::read_staged(&name) {
-            Some((_, claim)) if claim == 0 || claims.contains(&claim) => spool.stage.remove(&name)?,
+            Some((_, claim)) if claim == 0 || claims.contains(&claim) => {
+                spool.stage.remove(&name)?
+            }
             _ => {
-                tracing::warn!(name, "a staged file that no record explains was set aside in spool/quarantine");
+                tracing::warn!(
+                    name,
+                    "a staged file that no record explains was set aside in spool/quarantine"
+                );
                 spool.quarantine(&name)?;
             }
         }
@@ -245,9 +299,14 @@ impl Router {
     /// Delivers and retires what was committed, and queues the claims without a record.
     fn take_up(&mut self) -> Result<()> {
         let state = self.journal.state();
-        let recorded: HashSet<&str> = state.open.values().filter_map(|open| open.claim.as_deref()).collect();
+        let recorded: HashSet<&str> = state
+            .open
+            .values()
+            .filter_map(|open| open.claim.as_deref())
+            .collect();
         for name in self.storage.claimed()? {
-            self.intake.number_is_used(layout::read_claim(&name).map_or(0, |claim| claim.number));
+            self.intake
+                .number_is_used(layout::read_claim(&name).map_or(0, |claim| claim.number));
             if !recorded.contains(name.as_str()) || state.resume_after(&name).is_some() {
                 self.intake.queue_claims([name]);
             }
@@ -276,7 +335,9 @@ pub fn file_system_time(room: &Room) -> Result<i128> {
     let name = format!(".clock.{}", std::process::id());
     dir.remove(&name)?;
     let made = dir.create(&name, b"")?;
-    let time = crate::disk::file_meta(&made).doing_in("look at", dir.path(), &name)?.changed;
+    let time = crate::disk::file_meta(&made)
+        .doing_in("look at", dir.path(), &name)?
+        .changed;
     dir.remove(&name)?;
     Ok(time)
 }

@@ -18,10 +18,21 @@ type Twice = HashMap<u64, (String, Meta)>;
 /// second name elsewhere is no delivery: a copy of the room by hard links makes such names.
 pub(super) fn finish(room: &Dir, spool: &Spool, state: &State) -> Result<()> {
     let mut by_inbox: BTreeMap<PathBuf, Twice> = BTreeMap::new();
-    let copies = state.open.values().flat_map(|open| open.deliveries()).filter(|copy| copy.place == Place::Inbox);
+    let copies = state
+        .open
+        .values()
+        .flat_map(|open| open.deliveries())
+        .filter(|copy| copy.place == Place::Inbox);
     for copy in copies.filter(|_| failpoint::on(Failpoint::SecondName)) {
-        if let Some(meta) = spool.stage.stat(&copy.staged)?.filter(|meta| meta.links > 1) {
-            by_inbox.entry(copy.place.of(&copy.agent)).or_default().insert(meta.inode, (copy.staged, meta));
+        if let Some(meta) = spool
+            .stage
+            .stat(&copy.staged)?
+            .filter(|meta| meta.links > 1)
+        {
+            by_inbox
+                .entry(copy.place.of(&copy.agent))
+                .or_default()
+                .insert(meta.inode, (copy.staged, meta));
         }
     }
     for (inbox, twice) in by_inbox {
@@ -32,14 +43,18 @@ pub(super) fn finish(room: &Dir, spool: &Spool, state: &State) -> Result<()> {
         for former in [layout::inbox(&renamed.of), layout::taken(&renamed.of)] {
             let former = match room.sub(former) {
                 // What cannot be read is not moved from either.
-                Err(e) if e.class() == Class::Temporary || e.errno() == Some(libc::ENOENT) => continue,
+                Err(e) if e.class() == Class::Temporary || e.errno() == Some(libc::ENOENT) => {
+                    continue;
+                }
                 former => former?,
             };
             let mut twice = Twice::new();
             for entry in former.list()? {
                 let name = entry?.name;
                 if let Some(meta) = former.stat(&name)?.filter(|meta| meta.links > 1)
-                    && let Some(name) = name.to_str().filter(|_| failpoint::on(Failpoint::SecondName))
+                    && let Some(name) = name
+                        .to_str()
+                        .filter(|_| failpoint::on(Failpoint::SecondName))
                 {
                     twice.insert(meta.inode, (name.to_owned(), meta));
                 }
@@ -53,10 +68,16 @@ pub(super) fn finish(room: &Dir, spool: &Spool, state: &State) -> Result<()> {
 /// Removes an unread copy from its inbox if the same file is in a directory below the inbox. A power cut leaves such copies on
 /// a file system that logs each synced directory separately, if a recipient moved the copy and synced only the new directory.
 pub(super) fn finish_moves_of_recipients(room: &Dir, state: &State) -> Result<()> {
-    for agent in state.mailboxes.with_unread().filter(|_| failpoint::on(Failpoint::SecondName)) {
+    for agent in state
+        .mailboxes
+        .with_unread()
+        .filter(|_| failpoint::on(Failpoint::SecondName))
+    {
         match finish_moves(room, &layout::inbox(agent)) {
             Err(e) if e.errno() == Some(libc::ENOENT) => {}
-            Err(e) if e.class() == Class::Temporary => tracing::warn!("{e}; mail there may be shown once more"),
+            Err(e) if e.class() == Class::Temporary => {
+                tracing::warn!("{e}; mail there may be shown once more")
+            }
             done => done?,
         }
     }
@@ -89,7 +110,10 @@ fn look(room: &Dir, inbox: &Path, mut twice: Twice, stage: &Dir) -> Result<()> {
     if twice.is_empty() {
         return Ok(());
     }
-    match room.sub(inbox).and_then(|dir| look_below(&dir, &mut twice, stage, limits::INBOX_DEPTH)) {
+    match room
+        .sub(inbox)
+        .and_then(|dir| look_below(&dir, &mut twice, stage, limits::INBOX_DEPTH))
+    {
         Err(e) if e.errno() == Some(libc::ENOENT) => Ok(()),
         Err(e) if e.class() == Class::Temporary => {
             tracing::warn!("{e}; mail there may be delivered once more");
@@ -104,11 +128,15 @@ fn look_below(dir: &Dir, twice: &mut Twice, stage: &Dir, depth: usize) -> Result
         let entry = entry?;
         if entry.kind == FileType::Directory {
             match dir.sub(&entry.name) {
-                Ok(below) if depth > 0 && !twice.is_empty() => look_below(&below, twice, stage, depth - 1)?,
+                Ok(below) if depth > 0 && !twice.is_empty() => {
+                    look_below(&below, twice, stage, depth - 1)?
+                }
                 _ => {}
             }
         } else if let Some((staged, meta)) = twice.get(&entry.inode)
-            && dir.stat(&entry.name)?.is_some_and(|other| other.is_same_file(meta))
+            && dir
+                .stat(&entry.name)?
+                .is_some_and(|other| other.is_same_file(meta))
         {
             stage.remove(staged)?;
             twice.remove(&entry.inode);

@@ -28,38 +28,59 @@ pub fn judge(
     claimed: &mut Claimed,
     pace: &mut SearchLimiter,
 ) -> Result<std::result::Result<Vec<Receipt>, Vec<Problem>>> {
-    let status = ack.text("status").and_then(Status::of_ack).unwrap_or(Status::Acknowledged);
+    let status = ack
+        .text("status")
+        .and_then(Status::of_ack)
+        .unwrap_or(Status::Acknowledged);
     let (mut receipts, mut problems): (Vec<Receipt>, Vec<Problem>) = (Vec::new(), Vec::new());
     let references: Vec<String> = ack.references().map(str::to_owned).collect();
     let viewer = Viewer::only(agent).formerly(registry.former(agent));
     let found = lookup::find(room, Some(state), &viewer, &references, pace)?;
-    let by = match replacement(ack, status).map(|by| lookup::find(room, Some(state), &viewer, &[by.to_owned()], pace)) {
+    let by = match replacement(ack, status)
+        .map(|by| lookup::find(room, Some(state), &viewer, &[by.to_owned()], pace))
+    {
         Some(found) => replaced_by(found?.pop(), &viewer, ack, &mut problems),
         None => None,
     };
     for (n, (reference, meant)) in references.iter().zip(found).enumerate() {
-        let is_dismissed = failed_wakes(state, agent, status, reference).next().is_some();
+        let is_dismissed = failed_wakes(state, agent, status, reference)
+            .next()
+            .is_some();
         let advanced = match meant {
             Ok((meant, _)) => {
                 let of = (agent, &viewer);
-                may_advance((state, registry), of, &meant, status, claimed).map(|agents| (meant.seq, agents))
+                may_advance((state, registry), of, &meant, status, claimed)
+                    .map(|agents| (meant.seq, agents))
             }
             Err(unclear) => Err(unclear.problem(&viewer, reference).into()),
         };
         match advanced {
             Err(_) if is_dismissed => {}
-            Ok((seq, agents)) => agents.into_iter().for_each(|agent| add(&mut receipts, status, by, agent, seq)),
+            Ok((seq, agents)) => agents
+                .into_iter()
+                .for_each(|agent| add(&mut receipts, status, by, agent, seq)),
             Err(problem) => problems.push(problem.at(format!("/refs/{n}"))),
         }
     }
     problems.truncate(limits::PROBLEMS);
-    Ok(if problems.is_empty() { Ok(receipts) } else { Err(problems) })
+    Ok(if problems.is_empty() {
+        Ok(receipts)
+    } else {
+        Err(problems)
+    })
 }
 
 /// The agents whose failed wakes this message of an agent dismisses, if it is such an ack.
 pub(super) fn dismissed(state: &State, agent: &str, message: &Message) -> Vec<Arc<str>> {
-    let status = message.text("status").and_then(Status::of_ack).filter(|_| message.kind() == "ack");
-    let of = |reference| status.into_iter().flat_map(move |status| failed_wakes(state, agent, status, reference));
+    let status = message
+        .text("status")
+        .and_then(Status::of_ack)
+        .filter(|_| message.kind() == "ack");
+    let of = |reference| {
+        status
+            .into_iter()
+            .flat_map(move |status| failed_wakes(state, agent, status, reference))
+    };
     let all: BTreeSet<Arc<str>> = message.references().flat_map(of).cloned().collect();
     all.into_iter().collect()
 }
@@ -73,7 +94,9 @@ pub fn failed_wakes<'a>(
     reference: &str,
 ) -> impl Iterator<Item = &'a Arc<str>> + use<'a> {
     let is_theirs = agent == id::HUMAN && status == Status::Abandoned;
-    let seq = Reference::parse(reference).and_then(|reference| reference.seq()).filter(|_| is_theirs);
+    let seq = Reference::parse(reference)
+        .and_then(|reference| reference.seq())
+        .filter(|_| is_theirs);
     seq.into_iter().flat_map(|seq| state.wakes.failed_for(seq))
 }
 
@@ -86,28 +109,59 @@ fn may_advance(
     claimed: &mut Claimed,
 ) -> std::result::Result<Vec<Arc<str>>, Box<Problem>> {
     let name = meant.name();
-    let may_as_sender = viewer.sent(meant) && matches!(status, Status::Withdrawn | Status::Superseded);
+    let may_as_sender =
+        viewer.sent(meant) && matches!(status, Status::Withdrawn | Status::Superseded);
     if !viewer.received(meant) && !may_as_sender {
-        let what = format!("{agent} sent {name}, and only who got it can say {}", status.as_str());
-        return Err(Problem::new("not_a_recipient", what).fix("a sender can say `withdrawn` or `superseded`").into());
+        let what = format!(
+            "{agent} sent {name}, and only who got it can say {}",
+            status.as_str()
+        );
+        return Err(Problem::new("not_a_recipient", what)
+            .fix("a sender can say `withdrawn` or `superseded`")
+            .into());
     }
     let current = |of: &Arc<str>| {
         let now = claimed.get(&(of.clone(), meant.seq)).copied();
-        now.or_else(|| state.mailboxes.status(of, meant.seq)).unwrap_or(Status::Delivered)
+        now.or_else(|| state.mailboxes.status(of, meant.seq))
+            .unwrap_or(Status::Delivered)
     };
     // A recipient that was renamed has its copy under its present name.
-    let now = |agent: &Arc<str>| registry.now(agent).map_or_else(|| agent.clone(), |agent| agent.id.clone());
-    let all = || meant.recipients.iter().map(now).collect::<BTreeSet<_>>().into_iter().collect();
-    let of: Vec<Arc<str>> = if may_as_sender { all() } else { vec![agent.clone()] };
+    let now = |agent: &Arc<str>| {
+        registry
+            .now(agent)
+            .map_or_else(|| agent.clone(), |agent| agent.id.clone())
+    };
+    let all = || {
+        meant
+            .recipients
+            .iter()
+            .map(now)
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect()
+    };
+    let of: Vec<Arc<str>> = if may_as_sender {
+        all()
+    } else {
+        vec![agent.clone()]
+    };
     if status == Status::Seen {
         // It moves a copy and takes no status back: a copy can be acknowledged before it is seen.
         return Ok(of);
     }
-    let (may, not): (Vec<Arc<str>>, Vec<Arc<str>>) = of.into_iter().partition(|of| status.may_follow(current(of)));
+    let (may, not): (Vec<Arc<str>>, Vec<Arc<str>>) = of
+        .into_iter()
+        .partition(|of| status.may_follow(current(of)));
     // A sender withdraws the copies that are still open, although others are closed already.
     if let Some(of) = not.first().filter(|_| may.is_empty()) {
-        let what = format!("{name} is {} already, and {} is a step back", current(of).as_str(), status.as_str());
-        return Err(Problem::new("step_back", what).fix("send a new message about it").into());
+        let what = format!(
+            "{name} is {} already, and {} is a step back",
+            current(of).as_str(),
+            status.as_str()
+        );
+        return Err(Problem::new("step_back", what)
+            .fix("send a new message about it")
+            .into());
     }
     claimed.extend(may.iter().map(|of| ((of.clone(), meant.seq), status)));
     Ok(may)
@@ -130,7 +184,11 @@ fn replaced_by(
         Ok((meant, _)) => Some(meant.seq),
         Err(unclear) => {
             let reference = replacement(ack, Status::Superseded).unwrap_or_default();
-            problems.push(unclear.problem(viewer, reference).at(format!("/metadata/{SUPERSEDED_BY}")));
+            problems.push(
+                unclear
+                    .problem(viewer, reference)
+                    .at(format!("/metadata/{SUPERSEDED_BY}")),
+            );
             None
         }
     }
@@ -140,6 +198,11 @@ fn add(receipts: &mut Vec<Receipt>, status: Status, by: Option<u64>, agent: Arc<
     match receipts.iter_mut().find(|receipt| receipt.agent == agent) {
         Some(receipt) if receipt.seqs.contains(&seq) => {}
         Some(receipt) => receipt.seqs.push(seq),
-        None => receipts.push(Receipt { status, agent, seqs: vec![seq], by }),
+        None => receipts.push(Receipt {
+            status,
+            agent,
+            seqs: vec![seq],
+            by,
+        }),
     }
 }

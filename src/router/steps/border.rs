@@ -9,46 +9,89 @@ use crate::message::{Message, TypeSenders, senders_of_type};
 use serde_json::Value;
 
 /// The recipients, if this sender may send a message of this type to them.
-pub(super) fn check(from: &str, message: &Message, to: Vec<Group>) -> Result<Vec<Group>, Vec<Problem>> {
+pub(super) fn check(
+    from: &str,
+    message: &Message,
+    to: Vec<Group>,
+) -> Result<Vec<Group>, Vec<Problem>> {
     let problems = match tag_of(from) {
         Some(_) => check_arrived(message),
-        None => check_sender(from, message).into_iter().chain(check_leaving(message, &to)).collect(),
+        None => check_sender(from, message)
+            .into_iter()
+            .chain(check_leaving(message, &to))
+            .collect(),
     };
-    if problems.is_empty() { Ok(to) } else { Err(problems) }
+    if problems.is_empty() {
+        Ok(to)
+    } else {
+        Err(problems)
+    }
 }
 
 fn check_sender(from: &str, message: &Message) -> Option<Problem> {
     if senders_of_type(message.kind()) != TypeSenders::Human || from == HUMAN {
         return None;
     }
-    let what = format!("only the human can send messages of the type {}", message.kind());
-    Some(Problem::new("not_yours", what).at("/type").fix("ask the human: a question, to human"))
+    let what = format!(
+        "only the human can send messages of the type {}",
+        message.kind()
+    );
+    Some(
+        Problem::new("not_yours", what)
+            .at("/type")
+            .fix("ask the human: a question, to human"),
+    )
 }
 
 fn check_leaving(message: &Message, to: &[Group]) -> Option<Problem> {
-    let far = to.iter().flat_map(|group| &group.agents).find(|agent| tag_of(agent).is_some())?;
+    let far = to
+        .iter()
+        .flat_map(|group| &group.agents)
+        .find(|agent| tag_of(agent).is_some())?;
     let why = reason_to_stay(message)?;
-    let problem = Problem::new("stays_in_room", format!("this message cannot go to {far}: {why}"));
-    Some(problem.at("/to").fix("send a message of another type, with what the other room needs in its body"))
+    let problem = Problem::new(
+        "stays_in_room",
+        format!("this message cannot go to {far}: {why}"),
+    );
+    Some(
+        problem
+            .at("/to")
+            .fix("send a message of another type, with what the other room needs in its body"),
+    )
 }
 
 fn check_arrived(message: &Message) -> Vec<Problem> {
     let mut problems = Vec::new();
     if let Some(why) = reason_to_stay(message) {
-        problems.push(Problem::new("stays_in_room", format!("this message cannot come from another room: {why}")));
+        problems.push(Problem::new(
+            "stays_in_room",
+            format!("this message cannot come from another room: {why}"),
+        ));
     }
     if message.by_mention() || message.addresses().is_empty() {
         // A name in its body is a name of the room that sent it.
-        problems.push(Problem::new("no_recipient", "a message from another room names its recipients in `to`"));
+        problems.push(Problem::new(
+            "no_recipient",
+            "a message from another room names its recipients in `to`",
+        ));
     }
-    let attached = message.fields().get("attachments").and_then(Value::as_array);
-    if attached.into_iter().flatten().any(|attachment| attachment.get("path").is_some()) {
+    let attached = message
+        .fields()
+        .get("attachments")
+        .and_then(Value::as_array);
+    if attached
+        .into_iter()
+        .flatten()
+        .any(|attachment| attachment.get("path").is_some())
+    {
         let what = "it attaches a file by a path, which is in its own room";
         problems.push(Problem::new("stays_in_room", what).at("/attachments"));
     }
     let is_wrong = |attachment: &Value| {
         let text = |field: &str| attachment.get(field).and_then(Value::as_str);
-        text("sha256").zip(text("content")).is_some_and(|(digest, content)| !is_hash_of(digest, content.as_bytes()))
+        text("sha256")
+            .zip(text("content"))
+            .is_some_and(|(digest, content)| !is_hash_of(digest, content.as_bytes()))
     };
     if attached.into_iter().flatten().any(is_wrong) {
         let what = "the text of an attachment is not the one of its sha256";

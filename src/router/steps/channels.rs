@@ -13,11 +13,20 @@ impl NewChannels {
     /// Rejects a new channel if only letter case distinguishes its name from another channel's name.
     pub(super) fn check(&mut self, state: &State, message: &Message) -> Result<(), Vec<Problem>> {
         let channel = message.channel();
-        if message.is_for_router() || channel == DEFAULT_CHANNEL || state.channels.contains_key(channel) {
+        if message.is_for_router()
+            || channel == DEFAULT_CHANNEL
+            || state.channels.contains_key(channel)
+        {
             return Ok(());
         }
-        let known = state.channels.keys().map(|known| &**known).chain(self.0.iter().map(String::as_str));
-        let same = known.chain([DEFAULT_CHANNEL]).find(|known| known.eq_ignore_ascii_case(channel));
+        let known = state
+            .channels
+            .keys()
+            .map(|known| &**known)
+            .chain(self.0.iter().map(String::as_str));
+        let same = known
+            .chain([DEFAULT_CHANNEL])
+            .find(|known| known.eq_ignore_ascii_case(channel));
         match same {
             Some(same) if same != channel => {
                 let what = format!(
@@ -26,7 +35,9 @@ impl NewChannels {
                     sanitize::line(channel)
                 );
                 Err(vec![
-                    Problem::new("channel_case", what).at("/channel").fix(format!("write {}", sanitize::line(same))),
+                    Problem::new("channel_case", what)
+                        .at("/channel")
+                        .fix(format!("write {}", sanitize::line(same))),
                 ])
             }
             Some(_) => Ok(()),

@@ -21,7 +21,13 @@ pub(in crate::router) struct Checked(Vec<Letter<Verdict>>);
 /// Checks dialect, schema and rules. Finds all problems of a message, not only the first.
 pub(in crate::router) fn check(config: &Config, letters: Letters) -> Checked {
     let now = Stamp::now();
-    Checked(letters.into_inner().into_iter().map(|letter| check_one(letter, config, now)).collect())
+    Checked(
+        letters
+            .into_inner()
+            .into_iter()
+            .map(|letter| check_one(letter, config, now))
+            .collect(),
+    )
 }
 
 impl Checked {
@@ -36,20 +42,38 @@ fn check_one(letter: Letter<Read>, config: &Config, now: Stamp) -> Letter<Verdic
     let value = match content {
         Ok(Value::Null) if letter.arrival.is_some() => return letter.with(Ok(None)),
         Ok(value) => value,
-        Err(problem) => return letter.with(Err(Rejection { problems: vec![problem], id: None, ack: false })),
+        Err(problem) => {
+            return letter.with(Err(Rejection {
+                problems: vec![problem],
+                id: None,
+                ack: false,
+            }));
+        }
     };
-    let id = value.get("id").and_then(Value::as_str).filter(|id| id::is_message_id(id)).map(str::to_owned);
+    let id = value
+        .get("id")
+        .and_then(Value::as_str)
+        .filter(|id| id::is_message_id(id))
+        .map(str::to_owned);
     let ack = dialects::type_of(&value) == Some("ack");
-    let name = registry.agent(&letter.agent).and_then(|agent| agent.name.as_deref());
+    let name = registry
+        .agent(&letter.agent)
+        .and_then(|agent| agent.name.as_deref());
     // Kept for a rejection, which names wrong recipients together with all other problems.
     let recipients = recipients(&value);
-    let expiring = ["expires_at", "routing"].iter().any(|field| value.get(field).is_some()).then(|| value.clone());
+    let expiring = ["expires_at", "routing"]
+        .iter()
+        .any(|field| value.get(field).is_some())
+        .then(|| value.clone());
     let mut checked = schema::check_as(value, &letter.agent, name.as_slice(), now);
     // Urgent mail that expired while no router ran is accepted, so that it is escalated like other mail that expires.
     if let Err(problems) = &checked
-        && problems.iter().all(|problem| problem.code == EXPIRED_ALREADY)
+        && problems
+            .iter()
+            .all(|problem| problem.code == EXPIRED_ALREADY)
         && let Some((value, dropped)) = expiring.zip(dropped_at(config, letter.claim.as_deref()))
-        && let Ok(message) = schema::check_as(value, &letter.agent, name.as_slice(), dropped.min(now))
+        && let Ok(message) =
+            schema::check_as(value, &letter.agent, name.as_slice(), dropped.min(now))
         && message.priority() == URGENT
     {
         checked = Ok(message);
@@ -77,17 +101,31 @@ pub(super) fn dropped_at(config: &Config, claim: Option<&str>) -> Option<Stamp> 
 /// The fields of a message that name its recipients, in any dialect.
 fn recipients(message: &Value) -> Map<String, Value> {
     let fields = message.as_object().into_iter().flatten();
-    let given = fields.filter(|(name, _)| matches!(dialects::field_of(name), Some("to" | "routing")));
-    given.map(|(name, value)| (name.clone(), value.clone())).collect()
+    let given =
+        fields.filter(|(name, _)| matches!(dialects::field_of(name), Some("to" | "routing")));
+    given
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect()
 }
 
-fn wrong_recipients(registry: &Registry, agent: &str, recipients: Map<String, Value>) -> Vec<Problem> {
-    let Converted { fields, origins, .. } = dialects::spell(recipients);
+fn wrong_recipients(
+    registry: &Registry,
+    agent: &str,
+    recipients: Map<String, Value>,
+) -> Vec<Problem> {
+    let Converted {
+        fields, origins, ..
+    } = dialects::spell(recipients);
     let addresses = match fields.get("to") {
         Some(Value::String(one)) => vec![one.clone()],
-        Some(Value::Array(many)) => many.iter().filter_map(|one| one.as_str().map(str::to_owned)).collect(),
+        Some(Value::Array(many)) => many
+            .iter()
+            .filter_map(|one| one.as_str().map(str::to_owned))
+            .collect(),
         _ => Vec::new(),
     };
-    let problems = resolve::resolve(registry, agent, &addresses, false, &mut Unranked).err().unwrap_or_default();
+    let problems = resolve::resolve(registry, agent, &addresses, false, &mut Unranked)
+        .err()
+        .unwrap_or_default();
     schema::in_the_senders_words(problems, &origins)
 }

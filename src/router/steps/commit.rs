@@ -35,9 +35,18 @@ pub(in crate::router) struct Commit<'a> {
 impl Committed {
     /// Those of these records that the state has as open: after a kill, or to try a delivery again. Projections show them
     /// already, or find them in the log.
-    pub(in crate::router) fn again(state: &State, seqs: impl IntoIterator<Item = u64>) -> Committed {
-        let seqs = seqs.into_iter().filter(|seq| state.open.contains_key(seq)).collect();
-        Committed { seqs, accepted: Vec::new() }
+    pub(in crate::router) fn again(
+        state: &State,
+        seqs: impl IntoIterator<Item = u64>,
+    ) -> Committed {
+        let seqs = seqs
+            .into_iter()
+            .filter(|seq| state.open.contains_key(seq))
+            .collect();
+        Committed {
+            seqs,
+            accepted: Vec::new(),
+        }
     }
 
     /// The numbers of the records.
@@ -56,7 +65,10 @@ impl Commit<'_> {
     /// S3 → S4: committed = +log
     pub(in crate::router) fn run(mut self, staged: Staged) -> Result<Committed> {
         let mut entries = staged.into_entries();
-        let mut committed = Committed { seqs: Vec::with_capacity(entries.len()), accepted: Vec::new() };
+        let mut committed = Committed {
+            seqs: Vec::with_capacity(entries.len()),
+            accepted: Vec::new(),
+        };
         if entries.is_empty() {
             return Ok(committed);
         }
@@ -69,9 +81,19 @@ impl Commit<'_> {
             return self.unstage(entries, temporary(e)?);
         }
         self.journal.commit(&lines, self.config.is_durable())?;
-        for (n, Entry { mut record, at, message, .. }) in entries.into_iter().enumerate() {
+        for (
+            n,
+            Entry {
+                mut record,
+                at,
+                message,
+                ..
+            },
+        ) in entries.into_iter().enumerate()
+        {
             if let Some(claim) = &record.claim {
-                self.pending.clear(format_args!("{}/{claim}", layout::CLAIM));
+                self.pending
+                    .clear(format_args!("{}/{claim}", layout::CLAIM));
             }
             if let Some(about) = &record.about {
                 self.pending.clear(Notice::item(about));
@@ -91,39 +113,62 @@ impl Commit<'_> {
             }
             let wakes = record.wakes.clone();
             let (seq, time) = (record.seq, std::mem::take(&mut record.at));
-            self.journal.apply(record, at, message.as_deref(), (&lines, n));
-            self.wakes.committed(&wakes, self.journal.state(), self.config.dir());
-            committed.accepted.extend(message.map(|message| Accepted { seq, at: time, message }));
+            self.journal
+                .apply(record, at, message.as_deref(), (&lines, n));
+            self.wakes
+                .committed(&wakes, self.journal.state(), self.config.dir());
+            committed.accepted.extend(message.map(|message| Accepted {
+                seq,
+                at: time,
+                message,
+            }));
         }
         Ok(committed)
     }
 
     fn prepare(&mut self, entries: &mut [Entry]) -> Result<Lines> {
         let room = self.journal.check_room(self.config.room())?;
-        let first = entries.first_mut().filter(|entry| entry.record.event == Event::Room);
-        first.into_iter().for_each(|entry| entry.record.room.clone_from(&room));
+        let first = entries
+            .first_mut()
+            .filter(|entry| entry.record.event == Event::Room);
+        first
+            .into_iter()
+            .for_each(|entry| entry.record.room.clone_from(&room));
         // What the barrier of this batch settles, what was seen to leave inboxes, and the steps of wakes are part of the
         // first record, so that messages have consecutive numbers.
-        if let Some(first) = entries.iter_mut().find(|entry| entry.record.event != Event::Room) {
+        if let Some(first) = entries
+            .iter_mut()
+            .find(|entry| entry.record.event != Event::Room)
+        {
             first.record.settled = self.progress.to_settle();
             first.record.receipts = self.receipts.stage(self.config.dir(), self.storage);
             first.record.wakes = self.wakes.stage();
             first.record.acked = self.links.stage();
         }
         numbering::number(self.config.dir(), self.journal.state(), entries)?;
-        self.journal.lines(entries.iter_mut().map(|entry| &mut entry.record))
+        self.journal
+            .lines(entries.iter_mut().map(|entry| &mut entry.record))
     }
 
     // Nothing was committed: the copies go, the messages are pending as claims.
     fn unstage(self, entries: Vec<Entry>, e: Error) -> Result<Committed> {
         for Entry { record, staged, .. } in entries {
             self.storage.unstage(&staged);
-            record.claim.iter().for_each(|claim| put_back(self.pending, claim, &e));
-            record.about.iter().for_each(|about| self.pending.failed(&Notice::item(about), e.to_string()));
+            record
+                .claim
+                .iter()
+                .for_each(|claim| put_back(self.pending, claim, &e));
+            record
+                .about
+                .iter()
+                .for_each(|about| self.pending.failed(&Notice::item(about), e.to_string()));
             self.receipts.unstage(record.receipts);
             self.wakes.unstage(record.wakes);
             self.links.unstage(record.acked);
         }
-        Ok(Committed { seqs: Vec::new(), accepted: Vec::new() })
+        Ok(Committed {
+            seqs: Vec::new(),
+            accepted: Vec::new(),
+        })
     }
 }

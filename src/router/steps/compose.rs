@@ -30,11 +30,24 @@ pub(super) fn act(message: &Message) -> Option<Act> {
 }
 
 /// A message that the router itself writes.
-pub(super) fn own(kind: &str, to: &[Arc<str>], subject: &str, body: &str, more: Map<String, Value>) -> Message {
+pub(super) fn own(
+    kind: &str,
+    to: &[Arc<str>],
+    subject: &str,
+    body: &str,
+    more: Map<String, Value>,
+) -> Message {
     let mut fields = Map::new();
     fields.insert("id".into(), id::mint().into());
     fields.insert("from".into(), id::MAILBAG.into());
-    fields.insert("to".into(), if let [one] = to { json!(one) } else { json!(to) });
+    fields.insert(
+        "to".into(),
+        if let [one] = to {
+            json!(one)
+        } else {
+            json!(to)
+        },
+    );
     fields.insert("type".into(), kind.into());
     fields.insert("subject".into(), subject.into());
     fields.insert("body".into(), body.into());
@@ -48,11 +61,15 @@ pub(super) fn bounce(
     original: &str,
     source: Option<&Source>,
     kept: &str,
-    Rejection { problems, id: sent, .. }: &Rejection,
+    Rejection {
+        problems, id: sent, ..
+    }: &Rejection,
 ) -> Message {
     // A file's name is its sender's to choose, and this is mail in the router's name.
     let (name, place) = (sanitize::line(original), sanitize::line(kept));
-    let what = source.map_or(name.to_string(), |source| format!("Line {} of {name}", source.line));
+    let what = source.map_or(name.to_string(), |source| {
+        format!("Line {} of {name}", source.line)
+    });
     let mut body = format!("{what} was not delivered to anyone:\n");
     for problem in problems {
         body += &format!("- {problem}\n");
@@ -60,27 +77,56 @@ pub(super) fn bounce(
             body += &format!("  for example: {example}\n");
         }
     }
-    let kind = if source.is_some() { "line is kept in" } else { "file is kept as" };
+    let kind = if source.is_some() {
+        "line is kept in"
+    } else {
+        "file is kept as"
+    };
     body += &format!("The {kind} {place}; mend it and drop it again under any name.");
     let mut more = Map::new();
     if let Some(id) = sent {
         more.insert("in_reply_to".into(), id.as_str().into());
     }
     let mut metadata = json!({"file": original, "rejected": kept, "problems": problems});
-    source.iter().for_each(|source| metadata["line"] = source.line.into());
+    source
+        .iter()
+        .for_each(|source| metadata["line"] = source.line.into());
     more.insert("metadata".into(), metadata);
-    own("error", &[agent.into()], &format!("refused: {}", codes(problems)), &body, more)
+    own(
+        "error",
+        &[agent.into()],
+        &format!("refused: {}", codes(problems)),
+        &body,
+        more,
+    )
 }
 
 /// As [`bounce`], to the sender of a message that came from another room.
-pub(super) fn far_bounce(sender: &Arc<str>, here: &str, Rejection { problems, id: sent, .. }: &Rejection) -> Message {
-    let what = sent.as_deref().map_or_else(|| "A message".to_owned(), |id| format!("The message {id}"));
+pub(super) fn far_bounce(
+    sender: &Arc<str>,
+    here: &str,
+    Rejection {
+        problems, id: sent, ..
+    }: &Rejection,
+) -> Message {
+    let what = sent
+        .as_deref()
+        .map_or_else(|| "A message".to_owned(), |id| format!("The message {id}"));
     let mut body = format!("{what} was not delivered to anyone in {here}:\n");
-    problems.iter().for_each(|problem| body += &format!("- {problem}\n"));
+    problems
+        .iter()
+        .for_each(|problem| body += &format!("- {problem}\n"));
     let mut more = Map::new();
-    sent.iter().for_each(|id| drop(more.insert("in_reply_to".into(), id.as_str().into())));
+    sent.iter()
+        .for_each(|id| drop(more.insert("in_reply_to".into(), id.as_str().into())));
     more.insert("metadata".into(), json!({"problems": problems}));
-    own("error", std::slice::from_ref(sender), &format!("refused: {}", codes(problems)), &body, more)
+    own(
+        "error",
+        std::slice::from_ref(sender),
+        &format!("refused: {}", codes(problems)),
+        &body,
+        more,
+    )
 }
 
 /// The `.error.json` beside a rejected file, or in the place of a rejected line.
@@ -102,13 +148,17 @@ pub(super) fn explanation(
         "problems": problems,
     });
     if let Some(Source { line, text, .. }) = source {
-        (explained["line"], explained["text"]) = ((*line).into(), String::from_utf8_lossy(text).into());
+        (explained["line"], explained["text"]) =
+            ((*line).into(), String::from_utf8_lossy(text).into());
     }
     (pretty(&explained) + "\n").into_bytes()
 }
 
 fn codes(problems: &[Problem]) -> String {
-    let mut codes: Vec<String> = problems.iter().map(|problem| problem.code.replace('_', " ")).collect();
+    let mut codes: Vec<String> = problems
+        .iter()
+        .map(|problem| problem.code.replace('_', " "))
+        .collect();
     codes.dedup();
     codes.join(", ")
 }

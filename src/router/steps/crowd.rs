@@ -23,7 +23,12 @@ pub(super) struct Crowd<'a> {
 
 impl<'a> Crowd<'a> {
     pub(super) fn new(config: &'a Config, state: &'a State) -> Crowd<'a> {
-        Crowd { config, state, taken: HashMap::new(), owners: Owners::new(config, state) }
+        Crowd {
+            config,
+            state,
+            taken: HashMap::new(),
+            owners: Owners::new(config, state),
+        }
     }
 }
 
@@ -33,7 +38,10 @@ impl Availability for Crowd<'_> {
     }
 
     fn online(&self, agent: &str) -> bool {
-        self.config.registry().agent(agent).is_some_and(|agent| agent.status != Status::Offline)
+        self.config
+            .registry()
+            .agent(agent)
+            .is_some_and(|agent| agent.status != Status::Offline)
     }
 
     fn was_seen(&self, agent: &str) -> bool {
@@ -46,7 +54,11 @@ impl Availability for Crowd<'_> {
     }
 
     fn owners(&self, subject: &Subject) -> Vec<Arc<str>> {
-        self.owners.claims().conflicting(subject).map(|held| held.owner.clone()).collect()
+        self.owners
+            .claims()
+            .conflicting(subject)
+            .map(|held| held.owner.clone())
+            .collect()
     }
 
     fn taken(&mut self, agent: &str) {

@@ -46,7 +46,11 @@ type Checked<T> = std::result::Result<T, Box<Problem>>;
 
 impl<'a> Decisions<'a> {
     pub(super) fn new(config: &'a Config, state: &'a State) -> Decisions<'a> {
-        Decisions { config, approvals: Cow::Borrowed(&state.approvals), notices: Vec::new() }
+        Decisions {
+            config,
+            approvals: Cow::Borrowed(&state.approvals),
+            notices: Vec::new(),
+        }
     }
 
     /// Judges a message about approvals, whose other recipients are resolved, and adds those that follow from it. An error
@@ -67,27 +71,49 @@ impl<'a> Decisions<'a> {
             Err(problem) => return Ok(Err(vec![*problem])),
         };
         self.apply(message, &step, to);
-        Ok(Ok(Effect { fact: Fact::Decision(step), outcome }))
+        Ok(Ok(Effect {
+            fact: Fact::Decision(step),
+            outcome,
+        }))
     }
 
     /// A `decision` without `option` that names an open approval which its sender can decide: it would decide nothing,
     /// although its sender thinks so.
     pub(super) fn check_option(&self, agent: &Arc<str>, message: &Message) -> Checked<()> {
-        let reference = message.text("in_reply_to").filter(|_| message.kind() == DECISION).unwrap_or_default();
-        let Chosen::One(open) = self.approvals.find(reference) else { return Ok(()) };
+        let reference = message
+            .text("in_reply_to")
+            .filter(|_| message.kind() == DECISION)
+            .unwrap_or_default();
+        let Chosen::One(open) = self.approvals.find(reference) else {
+            return Ok(());
+        };
         if open.from == *agent || !open.to.contains(agent) {
             return Ok(());
         }
         let options = &open.terms.options;
-        let problem = Problem::new("bad_option", format!("the decision on {} has no option", open.approval));
-        let fix = format!("write one of {} in option, or use another type, such as answer", options.join(", "));
+        let problem = Problem::new(
+            "bad_option",
+            format!("the decision on {} has no option", open.approval),
+        );
+        let fix = format!(
+            "write one of {} in option, or use another type, such as answer",
+            options.join(", ")
+        );
         wrong(problem.at("/option").fix(fix).example(json!(options[0])))
     }
 
     /// Closes the approvals that an accepted ack of their asker withdraws.
     pub(super) fn withdraw(&mut self, from: &Arc<str>, id: &str, receipts: &[Receipt]) {
         if !self.approvals.withdrawn(receipts, from).is_empty() {
-            self.approvals.to_mut().withdraw(receipts, Source { seq: 0, at: Stamp::now(), from, id });
+            self.approvals.to_mut().withdraw(
+                receipts,
+                Source {
+                    seq: 0,
+                    at: Stamp::now(),
+                    from,
+                    id,
+                },
+            );
         }
     }
 
@@ -96,76 +122,152 @@ impl<'a> Decisions<'a> {
     pub(super) fn expire(&mut self, is_ready: impl Fn(&Approval) -> bool) -> Vec<Letter<Ruling>> {
         let (now, registry) = (Stamp::now(), self.config.registry());
         let is_due = |one: &&Approval| one.is_due(now) || is_left_to_human(one, registry);
-        let due: Vec<Approval> =
-            self.approvals.open().iter().filter(is_due).filter(|one| is_ready(one)).cloned().collect();
-        due.iter().map(|one| if one.is_due(now) { self.close(one) } else { self.leave_to_human(one) }).collect()
+        let due: Vec<Approval> = self
+            .approvals
+            .open()
+            .iter()
+            .filter(is_due)
+            .filter(|one| is_ready(one))
+            .cloned()
+            .collect();
+        due.iter()
+            .map(|one| {
+                if one.is_due(now) {
+                    self.close(one)
+                } else {
+                    self.leave_to_human(one)
+                }
+            })
+            .collect()
     }
 
     fn ask(&self, agent: &Arc<str>, message: &Message, to: &[Group]) -> Checked<(Step, Value)> {
-        if !to.iter().flat_map(|group| &group.agents).any(|other| other != agent) {
-            let problem = Problem::new("no_decider", "the approval reaches nobody but its sender").at("/to");
+        if !to
+            .iter()
+            .flat_map(|group| &group.agents)
+            .any(|other| other != agent)
+        {
+            let problem =
+                Problem::new("no_decider", "the approval reaches nobody but its sender").at("/to");
             return wrong(problem.fix("name somebody else in to, such as human"));
         }
-        let own = self.approvals.open().iter().filter(|open| open.from == *agent).count();
+        let own = self
+            .approvals
+            .open()
+            .iter()
+            .filter(|open| open.from == *agent)
+            .count();
         if own >= limits::APPROVALS_OF_ASKER {
             let what = format!("{agent} has {own} open approvals, and no more are allowed");
             return wrong(
-                Problem::new("too_many_approvals", what).fix("wait for their decisions, or give them deadlines"),
+                Problem::new("too_many_approvals", what)
+                    .fix("wait for their decisions, or give them deadlines"),
             );
         }
         let options = decision::options(message.fields());
-        let deadline = message.text("deadline").and_then(|text| decision::deadline(text, Stamp::now()));
+        let deadline = message
+            .text("deadline")
+            .and_then(|text| decision::deadline(text, Stamp::now()));
         // The check has rejected everything else.
-        let on_deadline = decision::on_deadline(&options, message.text("on_deadline")).unwrap_or(OnDeadline::Deny);
+        let on_deadline = decision::on_deadline(&options, message.text("on_deadline"))
+            .unwrap_or(OnDeadline::Deny);
         let signed = message.text("signature").is_some();
-        let mut outcome = json!({"status": "open", "options": options, "digest": hex(&message.digest())});
+        let mut outcome =
+            json!({"status": "open", "options": options, "digest": hex(&message.digest())});
         if let Some(deadline) = deadline {
             outcome["deadline"] = deadline.to_string().into();
             outcome["on_deadline"] = on_deadline.as_str().into();
         }
         let (title, deadline) = (parties::title(message), deadline.map(Stamp::micros));
         Ok((
-            Step::Ask(Terms { title, options, deadline, on_deadline, signed, tell: Vec::new(), thread: None }),
+            Step::Ask(Terms {
+                title,
+                options,
+                deadline,
+                on_deadline,
+                signed,
+                tell: Vec::new(),
+                thread: None,
+            }),
             outcome,
         ))
     }
 
     fn decide(&self, dropped: &Dropped<'_>, to: &mut Vec<Group>) -> Result<Checked<(Step, Value)>> {
         let Dropped { agent, message, at } = dropped;
-        let (reference, word) =
-            (message.text("in_reply_to").unwrap_or_default(), message.text("option").unwrap_or_default());
+        let (reference, word) = (
+            message.text("in_reply_to").unwrap_or_default(),
+            message.text("option").unwrap_or_default(),
+        );
         let open = match self.open(reference, agent) {
             Ok(open) => open,
             Err(problem) => return Ok(Err(problem)),
         };
         if open.from == **agent || !open.to.contains(agent) {
-            let problem = Problem::new("not_asked", format!("{agent} was not asked to decide {}", open.approval));
-            return Ok(wrong(problem.at("/in_reply_to").fix(format!("only {} can decide it", listed(&open.to)))));
+            let problem = Problem::new(
+                "not_asked",
+                format!("{agent} was not asked to decide {}", open.approval),
+            );
+            return Ok(wrong(
+                problem
+                    .at("/in_reply_to")
+                    .fix(format!("only {} can decide it", listed(&open.to))),
+            ));
         }
         let Some(option) = decision::option(&open.terms.options, word) else {
-            let what = format!("{} is not an option of {}", sanitize::quote(word, limits::OPTION), open.approval);
-            let problem = Problem::new("bad_option", what).at("/option").example(json!(open.terms.options[0]));
-            return Ok(wrong(problem.fix(format!("write one of {}", open.terms.options.join(", ")))));
+            let what = format!(
+                "{} is not an option of {}",
+                sanitize::quote(word, limits::OPTION),
+                open.approval
+            );
+            let problem = Problem::new("bad_option", what)
+                .at("/option")
+                .example(json!(open.terms.options[0]));
+            return Ok(wrong(
+                problem.fix(format!("write one of {}", open.terms.options.join(", "))),
+            ));
         };
-        if message.text("digest").is_some_and(|digest| digest != open.digest) {
-            let what =
-                format!("the digest is not the digest of {}, so the decision is about another text", open.approval);
-            let fix = format!("read the approval again and decide on it: `mailbag decide {}`", open.approval);
-            return Ok(wrong(Problem::new("other_text", what).at("/digest").fix(fix)));
+        if message
+            .text("digest")
+            .is_some_and(|digest| digest != open.digest)
+        {
+            let what = format!(
+                "the digest is not the digest of {}, so the decision is about another text",
+                open.approval
+            );
+            let fix = format!(
+                "read the approval again and decide on it: `mailbag decide {}`",
+                open.approval
+            );
+            return Ok(wrong(
+                Problem::new("other_text", what).at("/digest").fix(fix),
+            ));
         }
         if let Some(deadline) = is_late(open, *at) {
             let what = format!("the deadline of {} was {}", open.approval, shown(deadline));
-            let fix = format!("nothing was changed; the outcome is {}", open.terms.on_deadline.as_str());
-            return Ok(wrong(Problem::new("late_decision", what).at("/in_reply_to").fix(fix)));
+            let fix = format!(
+                "nothing was changed; the outcome is {}",
+                open.terms.on_deadline.as_str()
+            );
+            return Ok(wrong(
+                Problem::new("late_decision", what)
+                    .at("/in_reply_to")
+                    .fix(fix),
+            ));
         }
         if open.terms.signed
             && let Err(problem) = self.check_signature(open, option, message.text("signature"))?
         {
             return Ok(Err(problem));
         }
-        let outcome = json!({"status": "decided", "approval": open.approval, "option": option, "by": agent});
+        let outcome =
+            json!({"status": "decided", "approval": open.approval, "option": option, "by": agent});
         let (approval, title) = (open.approval.clone(), open.terms.title.clone());
-        let step = Step::Decide { approval, option: option.clone(), title };
+        let step = Step::Decide {
+            approval,
+            option: option.clone(),
+            title,
+        };
         for told in everybody(open).filter(|told| *told != *agent) {
             parties::add(self.config, to, Via::Decision, told);
         }
@@ -173,55 +275,113 @@ impl<'a> Decisions<'a> {
     }
 
     fn open(&self, reference: &str, agent: &str) -> Checked<&Approval> {
-        let problem = |code: &str, what: String, fix: &str| Problem::new(code, what).at("/in_reply_to").fix(fix);
+        let problem = |code: &str, what: String, fix: &str| {
+            Problem::new(code, what).at("/in_reply_to").fix(fix)
+        };
         match self.approvals.find(reference) {
             Chosen::One(open) => Ok(open),
             Chosen::Several(_) => {
                 let fix = "write <sender>/<id>, or the number, in in_reply_to";
-                wrong(problem("no_approval", format!("{reference} names more than one open approval"), fix))
+                wrong(problem(
+                    "no_approval",
+                    format!("{reference} names more than one open approval"),
+                    fix,
+                ))
             }
             Chosen::None => match self.approvals.find_decided(reference) {
                 Chosen::One(decided) => {
-                    let Decided { approval, by, at, .. } = decided;
-                    let by = by
-                        .as_deref()
-                        .map_or("its deadline".into(), |by| if by == agent { "you".into() } else { Cow::Borrowed(by) });
+                    let Decided {
+                        approval, by, at, ..
+                    } = decided;
+                    let by = by.as_deref().map_or("its deadline".into(), |by| {
+                        if by == agent {
+                            "you".into()
+                        } else {
+                            Cow::Borrowed(by)
+                        }
+                    });
                     let (outcome, at) = (decided.word(), shown(Stamp::from_micros(*at)));
-                    let what = format!("{approval} was decided already: {outcome}, by {by} at {at}");
-                    wrong(problem("decided_already", what, "nothing was changed; the first decision counts"))
+                    let what =
+                        format!("{approval} was decided already: {outcome}, by {by} at {at}");
+                    wrong(problem(
+                        "decided_already",
+                        what,
+                        "nothing was changed; the first decision counts",
+                    ))
                 }
                 _ => {
-                    let fix =
-                        "`mailbag pending` lists open approvals; without option the message is not a decision on one";
-                    wrong(problem("no_approval", format!("there is no open approval {reference}"), fix))
+                    let fix = "`mailbag pending` lists open approvals; without option the message is not a decision on one";
+                    wrong(problem(
+                        "no_approval",
+                        format!("there is no open approval {reference}"),
+                        fix,
+                    ))
                 }
             },
         }
     }
 
     /// Verifies against the key that is pinned in the log, never against a key in the router's own home directory.
-    fn check_signature(&self, open: &Approval, option: &str, given: Option<&str>) -> Result<Checked<()>> {
-        let fix = format!("run `mailbag decide {} {option}` in a terminal", open.approval);
-        let problem =
-            |code: &str, what: String, fix: &str| Ok(wrong(Problem::new(code, what).at("/signature").fix(fix)));
+    fn check_signature(
+        &self,
+        open: &Approval,
+        option: &str,
+        given: Option<&str>,
+    ) -> Result<Checked<()>> {
+        let fix = format!(
+            "run `mailbag decide {} {option}` in a terminal",
+            open.approval
+        );
+        let problem = |code: &str, what: String, fix: &str| {
+            Ok(wrong(Problem::new(code, what).at("/signature").fix(fix)))
+        };
         let Some(place) = signature::place(self.config.room())? else {
             let what = "this room is a copy, so no signature counts in it".to_owned();
-            return problem("copied_room", what, "run `mailbag init --adopt`, then decide again in a terminal");
+            return problem(
+                "copied_room",
+                what,
+                "run `mailbag init --adopt`, then decide again in a terminal",
+            );
         };
         let Some(pin) = self.approvals.pin(Some(&place)) else {
-            let what = format!("no decision key is pinned in this room, so nothing can decide {}", open.approval);
-            return problem("no_pinned_key", what, &format!("{fix}: it pins the key of the person"));
+            let what = format!(
+                "no decision key is pinned in this room, so nothing can decide {}",
+                open.approval
+            );
+            return problem(
+                "no_pinned_key",
+                what,
+                &format!("{fix}: it pins the key of the person"),
+            );
         };
         let Some(given) = given else {
-            let what = format!("a decision on {} needs the signature of the person", open.approval);
+            let what = format!(
+                "a decision on {} needs the signature of the person",
+                open.approval
+            );
             return problem("not_signed", what, &fix);
         };
-        let Approval { approval, seq, digest, .. } = open;
-        let signed = Signed::Decision { place: &place, approval, seq: *seq, digest, option };
+        let Approval {
+            approval,
+            seq,
+            digest,
+            ..
+        } = open;
+        let signed = Signed::Decision {
+            place: &place,
+            approval,
+            seq: *seq,
+            digest,
+            option,
+        };
         if signed.is_signed_by(&pin.key, given) {
             return Ok(Ok(()));
         }
-        problem("not_signed", format!("the signature of the decision on {approval} is not valid"), &fix)
+        problem(
+            "not_signed",
+            format!("the signature of the decision on {approval} is not valid"),
+            &fix,
+        )
     }
 
     /// Pins the decision key. It must be the key in the home directory of the person, because each process of the user can
@@ -229,38 +389,82 @@ impl<'a> Decisions<'a> {
     fn pin(&mut self, message: &Message) -> Result<Checked<(Step, Value)>> {
         let text = |name| message.text(name).unwrap_or_default();
         let (key, given) = (text("key"), text("signature"));
-        let problem = |code: &str, what: &str, fix: &str| Ok(wrong(Problem::new(code, what).at("/key").fix(fix)));
+        let problem = |code: &str, what: &str, fix: &str| {
+            Ok(wrong(Problem::new(code, what).at("/key").fix(fix)))
+        };
         let Some(place) = signature::place(self.config.room())? else {
-            return problem("copied_room", "this room is a copy", "run `mailbag init --adopt` first");
+            return problem(
+                "copied_room",
+                "this room is a copy",
+                "run `mailbag init --adopt` first",
+            );
         };
         if !(Signed::Pin { place: &place, key }).is_signed_by(key, given) {
-            return problem("not_signed", "the pin is not signed with its key", PIN_AGAIN);
+            return problem(
+                "not_signed",
+                "the pin is not signed with its key",
+                PIN_AGAIN,
+            );
         }
-        let own = DecisionKey::of_person(self.config.room()).ok().flatten().ok_or_else(|| Error::Busy {
-            what: "this router cannot read the decision key of the person, so it cannot pin it".into(),
-            cure: "run `mailbag run` as the person, outside of containers and sandboxes".into(),
-        })?;
+        let own = DecisionKey::of_person(self.config.room())
+            .ok()
+            .flatten()
+            .ok_or_else(|| Error::Busy {
+                what: "this router cannot read the decision key of the person, so it cannot pin it"
+                    .into(),
+                cure: "run `mailbag run` as the person, outside of containers and sandboxes".into(),
+            })?;
         if own.public() != key {
-            return problem("not_own_key", "the key is not the decision key in the person's home directory", PIN_AGAIN);
+            return problem(
+                "not_own_key",
+                "the key is not the decision key in the person's home directory",
+                PIN_AGAIN,
+            );
         }
-        let unsigned = self.approvals.pin(Some(&place)).is_some_and(|pin| pin.key != key);
+        let unsigned = self
+            .approvals
+            .pin(Some(&place))
+            .is_some_and(|pin| pin.key != key);
         if unsigned {
             self.notices.push(self.key_replaced(key, message.id()));
         }
         let outcome = json!({"status": "pinned", "key": key});
-        Ok(Ok((Step::Pin { key: key.to_owned(), place, unsigned }, outcome)))
+        Ok(Ok((
+            Step::Pin {
+                key: key.to_owned(),
+                place,
+                unsigned,
+            },
+            outcome,
+        )))
     }
 
     fn key_replaced(&self, key: &str, id: &str) -> Letter<Ruling> {
-        let agents = self.config.registry().agents().iter().map(|agent| agent.id.clone());
+        let agents = self
+            .config
+            .registry()
+            .agents()
+            .iter()
+            .map(|agent| agent.id.clone());
         let to = parties::registered(self.config, agents);
         let body = format!(
             "The human's decision key was replaced by {}. The earlier key did not sign this. If the human did not run `mailbag \
              trust --decision-key`, another program of the same user did it, and signed decisions from now on prove nothing.",
             signature::short(key)
         );
-        let message = compose::own("alert", &to, "the decision key was replaced", &body, Map::new());
-        Letter::own(Ruling::Notice { about: format!("decision-key {id}"), message: Box::new(message), to, fact: None })
+        let message = compose::own(
+            "alert",
+            &to,
+            "the decision key was replaced",
+            &body,
+            Map::new(),
+        );
+        Letter::own(Ruling::Notice {
+            about: format!("decision-key {id}"),
+            message: Box::new(message),
+            to,
+            fact: None,
+        })
     }
 
     fn close(&mut self, one: &Approval) -> Letter<Ruling> {
@@ -272,29 +476,47 @@ impl<'a> Decisions<'a> {
             OnDeadline::Option(option) => Some(option.clone()),
         };
         let word = option.as_deref().unwrap_or(decision::DENIED);
-        let status = if option.is_some() { "decided" } else { decision::DENIED };
+        let status = if option.is_some() {
+            "decided"
+        } else {
+            decision::DENIED
+        };
         let mut more = Map::new();
         more.insert("in_reply_to".into(), one.approval.clone().into());
-        option.iter().for_each(|option| drop(more.insert("option".into(), option.clone().into())));
+        option
+            .iter()
+            .for_each(|option| drop(more.insert("option".into(), option.clone().into())));
         let about = json!({"status": status, "approval": one.approval, "option": option, "by": Value::Null});
         more.insert("metadata".into(), json!({"approval": about}));
         let to = parties::registered(self.config, everybody(one).cloned());
-        let body =
-            format!("Nobody decided {title} of {} before its deadline, {passed}. The outcome is {word}.", one.from);
-        let (subject, about) =
-            (format!("decided by the deadline: {word}"), format!("approval-expired {}", one.approval));
-        let step = Step::Expire { approval: one.approval.clone(), option };
+        let body = format!(
+            "Nobody decided {title} of {} before its deadline, {passed}. The outcome is {word}.",
+            one.from
+        );
+        let (subject, about) = (
+            format!("decided by the deadline: {word}"),
+            format!("approval-expired {}", one.approval),
+        );
+        let step = Step::Expire {
+            approval: one.approval.clone(),
+            option,
+        };
         self.notice((about, DECISION), to, (subject, body), more, step)
     }
 
     // First the supervisors of those who have not decided, and after the same time again, the human.
     fn escalate(&mut self, one: &Approval, passed: &str) -> Letter<Ruling> {
         let is_new = |agent: &Arc<str>| {
-            !one.to.contains(agent) && *agent != one.from && parties::is_registered(self.config, agent)
+            !one.to.contains(agent)
+                && *agent != one.from
+                && parties::is_registered(self.config, agent)
         };
         let registry = self.config.registry();
-        let supervisor =
-            |agent: &Arc<str>| registry.find(registry.agent(agent)?.supervisor.as_deref()?).map(|s| s.id.clone());
+        let supervisor = |agent: &Arc<str>| {
+            registry
+                .find(registry.agent(agent)?.supervisor.as_deref()?)
+                .map(|s| s.id.clone())
+        };
         let mut to: Vec<Arc<str>> = Vec::new();
         for agent in one.to.iter().filter_map(supervisor).filter(is_new) {
             to.extend((!to.contains(&agent)).then_some(agent));
@@ -306,22 +528,34 @@ impl<'a> Decisions<'a> {
         let period = one.terms.deadline.unwrap_or_default() - one.since;
         let again = (one.escalated + 1) as i64;
         let deadline = (!human_can && !to.is_empty()).then(|| one.since + period * (again + 1));
-        let why = format!("{} did not decide before the deadline, {passed}", listed(&one.to));
+        let why = format!(
+            "{} did not decide before the deadline, {passed}",
+            listed(&one.to)
+        );
         self.pass_on(one, (to, deadline), &why)
     }
 
     fn leave_to_human(&mut self, one: &Approval) -> Letter<Ruling> {
-        let why = format!("nobody else can decide it, since {} can get no mail", listed(&one.to));
+        let why = format!(
+            "nobody else can decide it, since {} can get no mail",
+            listed(&one.to)
+        );
         self.pass_on(one, (vec![id::HUMAN.into()], one.terms.deadline), &why)
     }
 
     /// Lets further agents decide, until this deadline.
-    fn pass_on(&mut self, one: &Approval, (to, deadline): (Vec<Arc<str>>, Option<i64>), why: &str) -> Letter<Ruling> {
+    fn pass_on(
+        &mut self,
+        one: &Approval,
+        (to, deadline): (Vec<Arc<str>>, Option<i64>),
+        why: &str,
+    ) -> Letter<Ruling> {
         let title = sanitize::quote(&one.terms.title, limits::TITLE);
         let mut more = Map::new();
         more.insert("in_reply_to".into(), one.approval.clone().into());
         more.insert("priority".into(), "high".into());
-        let about = json!({"status": "escalated", "approval": one.approval, "options": one.terms.options});
+        let about =
+            json!({"status": "escalated", "approval": one.approval, "options": one.terms.options});
         more.insert("metadata".into(), json!({"approval": about}));
         let body = format!(
             "{} asks {title}, and {why}. You can decide it: {}. `mailbag decide {} OPTION`, or a message of type decision \
@@ -330,10 +564,24 @@ impl<'a> Decisions<'a> {
             one.terms.options.join(", "),
             one.approval
         );
-        let told = if to.is_empty() { parties::registered(self.config, one.to.iter().cloned()) } else { to.clone() };
+        let told = if to.is_empty() {
+            parties::registered(self.config, one.to.iter().cloned())
+        } else {
+            to.clone()
+        };
         let about = format!("approval-escalated {} {}", one.approval, one.escalated);
-        let step = Step::Escalate { approval: one.approval.clone(), to, deadline };
-        self.notice((about, "escalation"), told, (format!("undecided: {title}"), body), more, step)
+        let step = Step::Escalate {
+            approval: one.approval.clone(),
+            to,
+            deadline,
+        };
+        self.notice(
+            (about, "escalation"),
+            told,
+            (format!("undecided: {title}"), body),
+            more,
+            step,
+        )
     }
 
     fn notice(
@@ -347,14 +595,26 @@ impl<'a> Decisions<'a> {
         let message = compose::own(kind, &to, &subject, &body, more);
         self.apply(&message, &step, &[]);
         let fact = Some(Box::new(Fact::Decision(step)));
-        let content = Ruling::Notice { about, message: Box::new(message), to, fact };
+        let content = Ruling::Notice {
+            about,
+            message: Box::new(message),
+            to,
+            fact,
+        };
         Letter::own(content)
     }
 
     fn apply(&mut self, message: &Message, step: &Step, to: &[Group]) {
         let (from, id) = (&message.from().into(), message.id());
-        let source = Source { seq: 0, at: Stamp::now(), from, id };
-        self.approvals.to_mut().apply(step, source, to, Some(&message.digest()));
+        let source = Source {
+            seq: 0,
+            at: Stamp::now(),
+            from,
+            id,
+        };
+        self.approvals
+            .to_mut()
+            .apply(step, source, to, Some(&message.digest()));
     }
 }
 
@@ -364,14 +624,18 @@ fn wrong<T>(problem: Problem) -> Checked<T> {
 
 /// Everybody who gets the decision.
 fn everybody(one: &Approval) -> impl Iterator<Item = &Arc<str>> {
-    std::iter::once(&one.from).chain(&one.to).chain(&one.terms.tell)
+    std::iter::once(&one.from)
+        .chain(&one.to)
+        .chain(&one.terms.tell)
 }
 
 /// The deadline, if this decision was dropped after it. The file's own time counts if the approval was there by then, so
 /// that a decision that waited for a router is not late. An approval that escalates is never too late to decide.
 fn is_late(open: &Approval, dropped: Option<Stamp>) -> Option<Stamp> {
     let deadline = Stamp::from_micros(open.terms.deadline?);
-    let at = dropped.filter(|at| at.micros() >= open.since).unwrap_or_else(Stamp::now);
+    let at = dropped
+        .filter(|at| at.micros() >= open.since)
+        .unwrap_or_else(Stamp::now);
     (open.terms.on_deadline != OnDeadline::Escalate && at > deadline).then_some(deadline)
 }
 

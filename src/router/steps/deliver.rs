@@ -49,7 +49,12 @@ pub(in crate::router) fn deliver(
     let nothing_stuck = !progress.has_stuck();
     for ((place, agent), copies) in by_directory(state, &seqs) {
         let what = place.of(&agent);
-        if place == Place::Inbox && config.registry().agent(&agent).is_some_and(Agent::is_woken_by_a_program) {
+        if place == Place::Inbox
+            && config
+                .registry()
+                .agent(&agent)
+                .is_some_and(Agent::is_woken_by_a_program)
+        {
             progress.wake(&agent);
         }
         let stuck = storage.deliver((place, &agent), copies)?;
@@ -61,16 +66,26 @@ pub(in crate::router) fn deliver(
         let seq = |staged: &str| layout::read_staged(staged).map_or(0, |(seq, _)| seq);
         failed.extend(stuck.iter().map(|(copy, _)| seq(&copy.staged)));
     }
-    let delivered = seqs.into_iter().filter(|seq| !failed.contains(seq)).collect();
+    let delivered = seqs
+        .into_iter()
+        .filter(|seq| !failed.contains(seq))
+        .collect();
     failed.into_iter().for_each(|seq| progress.failed(seq));
-    Ok(Delivered { seqs: delivered, accepted })
+    Ok(Delivered {
+        seqs: delivered,
+        accepted,
+    })
 }
 
 // Each directory is opened once a batch, in the order in which the batch first reaches it.
 fn by_directory(state: &State, seqs: &[u64]) -> Vec<(Directory, Vec<Delivery>)> {
     let mut groups: Vec<(Directory, Vec<Delivery>)> = Vec::new();
     let mut places: HashMap<Directory, usize> = HashMap::new();
-    for copy in seqs.iter().filter_map(|seq| state.open.get(seq)).flat_map(|open| open.deliveries()) {
+    for copy in seqs
+        .iter()
+        .filter_map(|seq| state.open.get(seq))
+        .flat_map(|open| open.deliveries())
+    {
         let key = (copy.place, copy.agent.clone());
         let place = *places.entry(key.clone()).or_insert_with(|| {
             groups.push((key, Vec::new()));

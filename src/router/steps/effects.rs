@@ -53,7 +53,9 @@ pub(in crate::router) fn effects(
             pending.clear(&what);
         }
         match open.and_then(|open| Some((&open.from, open.act.as_ref()?))) {
-            Some((_, Act::Ack(acked))) if acked.iter().any(|receipt| receipt.status.leaves_inbox()) => {
+            Some((_, Act::Ack(acked)))
+                if acked.iter().any(|receipt| receipt.status.leaves_inbox()) =>
+            {
                 if let Err(e) = take_out(config, storage, state, receipts, acked) {
                     pending.failed(INBOX, e.to_string());
                     progress.failed(seq);
@@ -81,10 +83,16 @@ pub(in crate::router) fn effects(
 
 /// Moves the unread mail of an agent that has another name now. A copy that is still staged comes first.
 fn pass_on(storage: &mut Storage, state: &State, (seq, renamed): (u64, &Renamed)) -> Result<()> {
-    let earlier = state.open.range(..seq).flat_map(|(_, open)| open.deliveries());
+    let earlier = state
+        .open
+        .range(..seq)
+        .flat_map(|(_, open)| open.deliveries());
     for copy in earlier.filter(|copy| copy.place == Place::Inbox && copy.agent == renamed.of) {
         if storage.is_staged(&copy)? {
-            return Err(Error::Busy { what: format!("{} is not delivered yet", copy.name), cure: WAIT.into() });
+            return Err(Error::Busy {
+                what: format!("{} is not delivered yet", copy.name),
+                cure: WAIT.into(),
+            });
         }
     }
     let until = state.open.get(&seq).map_or(0, |open| open.at);
@@ -99,8 +107,18 @@ fn take_out(
     receipts: &mut Receipts,
     acked: &[Receipt],
 ) -> Result<()> {
-    for Receipt { status, agent, seqs, .. } in acked.iter().filter(|receipt| receipt.status.leaves_inbox()) {
-        for (at, seq) in state.mailboxes.unread(agent).filter(|(_, seq)| seqs.contains(seq)) {
+    for Receipt {
+        status,
+        agent,
+        seqs,
+        ..
+    } in acked.iter().filter(|receipt| receipt.status.leaves_inbox())
+    {
+        for (at, seq) in state
+            .mailboxes
+            .unread(agent)
+            .filter(|(_, seq)| seqs.contains(seq))
+        {
             if let Some(name) = inbox::find(config.dir(), agent, at)? {
                 match status {
                     Status::Seen => storage.mark_seen(agent, &name)?,
@@ -114,7 +132,11 @@ fn take_out(
 }
 
 // One write for all subscriptions of a batch.
-fn subscribe(config: &mut Config, progress: &mut Progress, acts: &[(u64, &Arc<str>, &Act)]) -> Result<()> {
+fn subscribe(
+    config: &mut Config,
+    progress: &mut Progress,
+    acts: &[(u64, &Arc<str>, &Act)],
+) -> Result<()> {
     let _held = config.room().try_lock_registry()?;
     let mut registry = config.room().registry()?;
     let before = registry.to_json();

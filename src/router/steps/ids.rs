@@ -23,15 +23,20 @@ pub(super) enum Met {
 
 impl Ids {
     pub(super) fn meet(&self, letter: &Letter<()>, id: &str, digest: &Hash) -> Met {
-        match (self.0.get(&(letter.agent.clone(), id.to_owned())), &letter.source) {
+        match (
+            self.0.get(&(letter.agent.clone(), id.to_owned())),
+            &letter.source,
+        ) {
             (None, _) | (Some(None), Some(_)) => Met::New,
             (Some(_), None) => Met::Before,
-            (Some(Some(first)), Some(_)) if first == digest => {
-                Met::Ruled(Ruling::Again { id: id.to_owned(), digest: *digest })
-            }
+            (Some(Some(first)), Some(_)) if first == digest => Met::Ruled(Ruling::Again {
+                id: id.to_owned(),
+                digest: *digest,
+            }),
             (Some(Some(_)), Some(_)) => {
-                let what =
-                    format!("the id {id:?} was used before, by a message that came with this one, with other content");
+                let what = format!(
+                    "the id {id:?} was used before, by a message that came with this one, with other content"
+                );
                 Met::Ruled(reused(what, id))
             }
         }
@@ -40,11 +45,18 @@ impl Ids {
     /// Remembers what became of a message.
     pub(super) fn ruled(&mut self, letter: &Letter<()>, ruling: &Ruling) {
         let (id, accepted) = match ruling {
-            Ruling::Accept { message, digest, .. } => (message.id(), Some(*digest)),
-            Ruling::Duplicate { id, .. } | Ruling::Reject(Rejection { id: Some(id), .. }) => (id.as_str(), None),
+            Ruling::Accept {
+                message, digest, ..
+            } => (message.id(), Some(*digest)),
+            Ruling::Duplicate { id, .. } | Ruling::Reject(Rejection { id: Some(id), .. }) => {
+                (id.as_str(), None)
+            }
             _ => return,
         };
-        let known = self.0.entry((letter.agent.clone(), id.to_owned())).or_default();
+        let known = self
+            .0
+            .entry((letter.agent.clone(), id.to_owned()))
+            .or_default();
         *known = known.or(accepted);
     }
 }
@@ -53,14 +65,26 @@ impl Ids {
 pub(super) fn judge_lost(lost: &LostMessage, digest: &Hash) -> Ruling {
     let LostMessage { seq, id, .. } = lost;
     if lost.digest == *digest {
-        return Ruling::Duplicate { of: *seq, id: id.clone(), digest: *digest };
+        return Ruling::Duplicate {
+            of: *seq,
+            id: id.clone(),
+            digest: *digest,
+        };
     }
-    let what = format!("the id {id:?} was used before, by the delivered message {seq}, with other content");
+    let what = format!(
+        "the id {id:?} was used before, by the delivered message {seq}, with other content"
+    );
     reused(what, id)
 }
 
 /// Rejects a message whose id was used before for other content.
 pub(super) fn reused(what: String, id: &str) -> Ruling {
-    let problem = Problem::new("id_reused", what).at("/id").fix("give each message its own id, or leave it out");
-    Ruling::Reject(Rejection { problems: vec![problem], id: Some(id.to_owned()), ack: false })
+    let problem = Problem::new("id_reused", what)
+        .at("/id")
+        .fix("give each message its own id, or leave it out");
+    Ruling::Reject(Rejection {
+        problems: vec![problem],
+        id: Some(id.to_owned()),
+        ack: false,
+    })
 }

@@ -94,7 +94,12 @@ pub(super) enum Ruling {
     /// Send these items again, too many for the record of the change.
     SendAgain(Vec<Again>),
     /// Send it as a notice of the router's own.
-    Notice { about: String, message: Box<Message>, to: Vec<Arc<str>>, fact: Option<Box<Fact>> },
+    Notice {
+        about: String,
+        message: Box<Message>,
+        to: Vec<Arc<str>>,
+        fact: Option<Box<Fact>>,
+    },
 }
 
 /// What a message about claims or approvals amounts to.
@@ -149,7 +154,16 @@ impl Letter<Ruling> {
     /// A message of the router's own.
     pub(super) fn own(content: Ruling) -> Letter<Ruling> {
         let (original, agent) = (String::new(), id::MAILBAG.into());
-        Letter { claim: None, agent, original, source: None, arrival: None, retries: None, follows: None, content }
+        Letter {
+            claim: None,
+            agent,
+            original,
+            source: None,
+            arrival: None,
+            retries: None,
+            follows: None,
+            content,
+        }
     }
 
     /// The letter as one that follows from this message.
@@ -168,13 +182,52 @@ impl Letter<Ruling> {
 impl<T> Letter<T> {
     /// The letter without its content, and the content.
     pub(super) fn split(self) -> (Letter<()>, T) {
-        let Letter { claim, agent, original, source, arrival, retries, follows, content } = self;
-        (Letter { claim, agent, original, source, arrival, retries, follows, content: () }, content)
+        let Letter {
+            claim,
+            agent,
+            original,
+            source,
+            arrival,
+            retries,
+            follows,
+            content,
+        } = self;
+        (
+            Letter {
+                claim,
+                agent,
+                original,
+                source,
+                arrival,
+                retries,
+                follows,
+                content: (),
+            },
+            content,
+        )
     }
 
     /// The letter with this content.
     pub(super) fn with<U>(self, content: U) -> Letter<U> {
-        let Letter { claim, agent, original, source, arrival, retries, follows, .. } = self;
-        Letter { claim, agent, original, source, arrival, retries, follows, content }
+        let Letter {
+            claim,
+            agent,
+            original,
+            source,
+            arrival,
+            retries,
+            follows,
+            ..
+        } = self;
+        Letter {
+            claim,
+            agent,
+            original,
+            source,
+            arrival,
+            retries,
+            follows,
+            content,
+        }
     }
 }

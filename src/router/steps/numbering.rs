@@ -30,9 +30,22 @@ struct Streams<'a> {
 
 /// Numbers the items of a batch, in the order of its records.
 pub(super) fn number(room: &Dir, state: &State, entries: &mut [stage::Entry]) -> Result<()> {
-    let mut streams = Streams { state, at: HashMap::new(), came: BTreeMap::new() };
+    let mut streams = Streams {
+        state,
+        at: HashMap::new(),
+        came: BTreeMap::new(),
+    };
     let mut receipts = streams.receipts_of(entries);
-    for (stage::Entry { record, message, again, .. }, receipts) in entries.iter_mut().zip(&mut receipts) {
+    for (
+        stage::Entry {
+            record,
+            message,
+            again,
+            ..
+        },
+        receipts,
+    ) in entries.iter_mut().zip(&mut receipts)
+    {
         if let Some(LinkChange::Rebound { link } | LinkChange::Removed { link }) = &record.link {
             streams.begin(link);
         }
@@ -42,10 +55,20 @@ pub(super) fn number(room: &Dir, state: &State, entries: &mut [stage::Entry]) ->
         if tags.is_empty() {
             continue;
         }
-        let parsed = if message.is_none() { link::fields_of(record) } else { None };
-        let fields = message.as_ref().map(|message| message.fields()).or(parsed.as_ref());
+        let parsed = if message.is_none() {
+            link::fields_of(record)
+        } else {
+            None
+        };
+        let fields = message
+            .as_ref()
+            .map(|message| message.fields())
+            .or(parsed.as_ref());
         for tag in tags {
-            let mut parts = in_parts(receipts.remove(&tag).unwrap_or_default(), failpoint::receipts_of_item());
+            let mut parts = in_parts(
+                receipts.remove(&tag).unwrap_or_default(),
+                failpoint::receipts_of_item(),
+            );
             let last = parts.pop().unwrap_or_default();
             for part in parts {
                 let alone = streams.carry(tag.clone(), part, |carried| {
@@ -63,21 +86,32 @@ pub(super) fn number(room: &Dir, state: &State, entries: &mut [stage::Entry]) ->
 
 /// The links by which a record has something to send, besides receipts.
 fn sent_to(record: &Record) -> impl Iterator<Item = Arc<str>> {
-    let tags = link::tags(record).into_iter().filter(|_| record.event != Event::Duplicate);
+    let tags = link::tags(record)
+        .into_iter()
+        .filter(|_| record.event != Event::Duplicate);
     tags.chain(probed(record))
 }
 
 /// Receipts for several items, so that none is too large for a carrier. The last part is for the item of the message.
 fn in_parts(receipts: Vec<FarReceipt>, most: usize) -> Vec<Vec<FarReceipt>> {
     let (mut parts, mut part, mut count) = (Vec::new(), Vec::new(), 0);
-    for FarReceipt { status, agent, seqs } in receipts {
+    for FarReceipt {
+        status,
+        agent,
+        seqs,
+    } in receipts
+    {
         for seqs in seqs.chunks(most) {
             count += seqs.len();
             if count > most {
                 parts.push(std::mem::take(&mut part));
                 count = seqs.len();
             }
-            part.push(FarReceipt { status, agent: agent.clone(), seqs: seqs.to_vec() });
+            part.push(FarReceipt {
+                status,
+                agent: agent.clone(),
+                seqs: seqs.to_vec(),
+            });
         }
     }
     parts.push(part);
@@ -94,12 +128,19 @@ fn probed(record: &Record) -> Option<Arc<str>> {
 impl Streams<'_> {
     /// A new stream.
     fn begin(&mut self, link: &Arc<str>) {
-        self.at.insert(link.clone(), (id::mint().into(), 0, link::FIRST));
+        self.at
+            .insert(link.clone(), (id::mint().into(), 0, link::FIRST));
     }
 
     fn send_again(&mut self, room: &Dir, again: &[Again]) -> Result<Vec<Carried>> {
         let mut carried = Vec::with_capacity(again.len());
-        for Again { link, place, receipts, alone } in again {
+        for Again {
+            link,
+            place,
+            receipts,
+            alone,
+        } in again
+        {
             let Some(record) = log::read_record(room, *place)? else {
                 tracing::warn!(
                     "link {link}: an item is not sent again, because its record is not in the archive any more"
@@ -123,10 +164,13 @@ impl Streams<'_> {
         digest: impl FnOnce(&mut Carried) -> Hash,
     ) -> Carried {
         let state = self.state;
-        let (stream, n, prev) = self.at.remove(&tag).unwrap_or_else(|| match state.links.out(&tag) {
-            Some(out) => (out.stream.clone(), out.n, out.digest),
-            None => (id::mint().into(), 0, link::FIRST),
-        });
+        let (stream, n, prev) =
+            self.at
+                .remove(&tag)
+                .unwrap_or_else(|| match state.links.out(&tag) {
+                    Some(out) => (out.stream.clone(), out.n, out.digest),
+                    None => (id::mint().into(), 0, link::FIRST),
+                });
         let mut carried = Carried {
             link: tag.clone(),
             stream,
@@ -138,17 +182,26 @@ impl Streams<'_> {
             again: None,
         };
         carried.digest = digest(&mut carried);
-        self.at.insert(tag, (carried.stream.clone(), carried.n, carried.digest));
+        self.at
+            .insert(tag, (carried.stream.clone(), carried.n, carried.digest));
         carried
     }
 
     /// What each record of a batch tells other rooms about their messages. So that not each message costs an item, the last
     /// record with an item for a room tells what all records before it have to tell.
     fn receipts_of(&mut self, entries: &[stage::Entry]) -> Vec<Told> {
-        let mut told: Vec<Told> = entries.iter().map(|entry| self.receipts(&entry.record)).collect();
+        let mut told: Vec<Told> = entries
+            .iter()
+            .map(|entry| self.receipts(&entry.record))
+            .collect();
         let mut last: BTreeMap<Arc<str>, usize> = BTreeMap::new();
         for (at, (entry, told)) in entries.iter().zip(&told).enumerate() {
-            last.extend(told.keys().cloned().chain(sent_to(&entry.record)).map(|tag| (tag, at)));
+            last.extend(
+                told.keys()
+                    .cloned()
+                    .chain(sent_to(&entry.record))
+                    .map(|tag| (tag, at)),
+            );
         }
         for (tag, last) in last {
             let (mut held, mut count) = (BTreeMap::<(u8, Arc<str>), FarReceipt>::new(), 0);
@@ -161,7 +214,10 @@ impl Streams<'_> {
                     }
                 }
                 if count >= limits::RECEIPTS_TOGETHER || at == last && count > 0 {
-                    told.insert(tag.clone(), std::mem::take(&mut held).into_values().collect());
+                    told.insert(
+                        tag.clone(),
+                        std::mem::take(&mut held).into_values().collect(),
+                    );
                     count = 0;
                 }
             }
@@ -172,26 +228,43 @@ impl Streams<'_> {
     /// What this record tells other rooms about their messages.
     fn receipts(&mut self, record: &Record) -> Told {
         let mut told = Told::new();
-        if let Some(arrived) = record.arrived.as_ref().filter(|_| record.event == Event::Accepted) {
-            self.came.insert(record.seq, (arrived.link.clone(), arrived.seq));
+        if let Some(arrived) = record
+            .arrived
+            .as_ref()
+            .filter(|_| record.event == Event::Accepted)
+        {
+            self.came
+                .insert(record.seq, (arrived.link.clone(), arrived.seq));
             let accepted = record.copies().map(|(agent, _)| FarReceipt {
                 status: Status::Accepted,
                 agent: agent.clone(),
                 seqs: vec![arrived.seq],
             });
-            told.entry(arrived.link.clone()).or_default().extend(accepted);
+            told.entry(arrived.link.clone())
+                .or_default()
+                .extend(accepted);
         }
         let acked = match &record.act {
             Some(Act::Ack(receipts)) => receipts.as_slice(),
             _ => &[],
         };
-        for Receipt { status, agent, seqs, .. } in record.receipts.iter().chain(acked) {
+        for Receipt {
+            status,
+            agent,
+            seqs,
+            ..
+        } in record.receipts.iter().chain(acked)
+        {
             let mut by_link: BTreeMap<Arc<str>, Vec<u64>> = BTreeMap::new();
             for (tag, origin) in seqs.iter().filter_map(|seq| self.origin(*seq)) {
                 by_link.entry(tag).or_default().push(origin);
             }
             for (tag, seqs) in by_link {
-                told.entry(tag).or_default().push(FarReceipt { status: *status, agent: agent.clone(), seqs });
+                told.entry(tag).or_default().push(FarReceipt {
+                    status: *status,
+                    agent: agent.clone(),
+                    seqs,
+                });
             }
         }
         told
@@ -218,9 +291,14 @@ mod tests {
             seqs: seqs.collect(),
         };
         let all = vec![receipt("a", 0..2), receipt("b", 0..21), receipt("c", 0..1)];
-        let count = |part: &Vec<FarReceipt>| part.iter().map(|receipt| receipt.seqs.len()).sum::<usize>();
+        let count =
+            |part: &Vec<FarReceipt>| part.iter().map(|receipt| receipt.seqs.len()).sum::<usize>();
         let parts = in_parts(all, 10);
         assert_eq!(parts.iter().map(count).collect::<Vec<_>>(), [2, 10, 10, 2]);
-        assert_eq!(in_parts(Vec::new(), 10), [Vec::new()], "an item without receipts");
+        assert_eq!(
+            in_parts(Vec::new(), 10),
+            [Vec::new()],
+            "an item without receipts"
+        );
     }
 }

@@ -36,7 +36,11 @@ pub(super) struct Owners<'a> {
 
 impl<'a> Owners<'a> {
     pub(super) fn new(config: &'a Config, state: &'a State) -> Owners<'a> {
-        Owners { config, state, claims: Cow::Borrowed(&state.claims) }
+        Owners {
+            config,
+            state,
+            claims: Cow::Borrowed(&state.claims),
+        }
     }
 
     /// The claims with the changes of this batch so far.
@@ -60,13 +64,23 @@ impl<'a> Owners<'a> {
         let change = self.claims.judge(agent, ask)?;
         let outcome = self.outcome(agent, &change, to);
         self.apply(agent, message.id(), &change);
-        Ok(Effect { fact: Fact::Ownership(change), outcome })
+        Ok(Effect {
+            fact: Fact::Ownership(change),
+            outcome,
+        })
     }
 
     /// Grants waiting claims: a notice for each.
     pub(super) fn grant(&mut self) -> Vec<Letter<Ruling>> {
         let mut granted = Vec::new();
-        while let Some(Waiting { claim, agent, subjects, lease, .. }) = self.claims.grantable().cloned() {
+        while let Some(Waiting {
+            claim,
+            agent,
+            subjects,
+            lease,
+            ..
+        }) = self.claims.grantable().cloned()
+        {
             let what = list(&subjects);
             let body = format!(
                 "You own {what} now. The claim lives for {} after your last activity. `mailbag release` ends it.",
@@ -81,37 +95,77 @@ impl<'a> Owners<'a> {
     }
 
     /// An agent has another name now. Claims of both that wait for each other, over others or not, would wait for ever.
-    pub(super) fn rename(&mut self, of: &Arc<str>, to: &Arc<str>, twice: Vec<u64>) -> Vec<Letter<Ruling>> {
+    pub(super) fn rename(
+        &mut self,
+        of: &Arc<str>,
+        to: &Arc<str>,
+        twice: Vec<u64>,
+    ) -> Vec<Letter<Ruling>> {
         let own = |one: &&Waiting| one.agent == *of || one.agent == *to;
         let waiting: Vec<Waiting> = self.claims.waiting().iter().filter(own).cloned().collect();
         let about = format!("renamed {of} {to}");
         let subject = format!("{of} is {to} now");
-        let body = format!("{to} has the unread mail and the claims of {of}, and {of} is an alias of {to}.");
+        let body = format!(
+            "{to} has the unread mail and the claims of {of}, and {of} is an alias of {to}."
+        );
         let letter = notice(about, Vec::new(), subject, body, Map::new());
-        let mut letters = Vec::from_iter(self.with(letter, Change::Rename { of: of.clone(), to: to.clone(), twice }));
+        let mut letters = Vec::from_iter(self.with(
+            letter,
+            Change::Rename {
+                of: of.clone(),
+                to: to.clone(),
+                twice,
+            },
+        ));
         let mut newest = waiting.into_iter().rev();
         while self.claims.has_circle() {
             let Some(one) = newest.next() else { break };
             let why = format!("{of} is {to} now, and would wait for itself.");
-            letters.extend(self.stop_waiting(Waiting { agent: to.clone(), ..one }, &why));
+            letters.extend(self.stop_waiting(
+                Waiting {
+                    agent: to.clone(),
+                    ..one
+                },
+                &why,
+            ));
         }
         letters
     }
 
     /// Reviews the leases. `active` are the senders of the present batch. Gives the notices, with the changes that they
     /// make, and when the next review is due.
-    pub(super) fn review(&mut self, active: &HashSet<Arc<str>>) -> (Vec<Letter<Ruling>>, Option<Stamp>) {
+    pub(super) fn review(
+        &mut self,
+        active: &HashSet<Arc<str>>,
+    ) -> (Vec<Letter<Ruling>>, Option<Stamp>) {
         let calls = Calls::of(self.config.dir());
-        let (last_seen, active) = (|agent: &str| self.state.last_seen(agent), |agent: &str| active.contains(agent));
-        let signs = Signs { last_seen: &last_seen, calls: &calls, active: &active };
+        let (last_seen, active) = (
+            |agent: &str| self.state.last_seen(agent),
+            |agent: &str| active.contains(agent),
+        );
+        let signs = Signs {
+            last_seen: &last_seen,
+            calls: &calls,
+            active: &active,
+        };
         let now = Stamp::now();
-        let Review { lapsed, skipped, ended, warned, void, next } =
-            leases::review(&self.claims, self.config.registry(), &signs, now);
+        let Review {
+            lapsed,
+            skipped,
+            ended,
+            warned,
+            void,
+            next,
+        } = leases::review(&self.claims, self.config.registry(), &signs, now);
         let mut letters = Vec::new();
         letters.extend(lapsed.into_iter().filter_map(|one| self.lapse(one)));
         letters.extend(skipped.into_iter().filter_map(|one| self.skip(one)));
         letters.extend(void.into_iter().filter_map(|one| self.void(one)));
-        letters.extend(ended.into_iter().filter_map(|(owner, until)| self.cut(owner, until)));
+        letters.extend(
+            ended
+                .into_iter()
+                .filter_map(|(owner, until)| self.cut(owner, until)),
+        );
         letters.extend(warned.into_iter().filter_map(|one| self.warn(one)));
         letters.extend(self.grant());
         (letters, next)
@@ -119,24 +173,61 @@ impl<'a> Owners<'a> {
 
     fn ask(&self, agent: &Arc<str>, message: &Message, to: &[Group]) -> Result<Ask, Vec<Problem>> {
         // The check has parsed each of them.
-        let subjects: Vec<Subject> = message.claims().filter_map(|text| Subject::parse(text).ok()).collect();
+        let subjects: Vec<Subject> = message
+            .claims()
+            .filter_map(|text| Subject::parse(text).ok())
+            .collect();
         match message.kind() {
             "claim" => {
-                let lease = message.text("lease").and_then(clock::span).unwrap_or(self.config.settings().claim_lease);
-                let wait = message.fields().get("wait").and_then(Value::as_bool).unwrap_or_default();
-                Ok(Ask::Claim { subjects, lease: lease.as_secs(), why: purpose(message), wait })
+                let lease = message
+                    .text("lease")
+                    .and_then(clock::span)
+                    .unwrap_or(self.config.settings().claim_lease);
+                let wait = message
+                    .fields()
+                    .get("wait")
+                    .and_then(Value::as_bool)
+                    .unwrap_or_default();
+                Ok(Ask::Claim {
+                    subjects,
+                    lease: lease.as_secs(),
+                    why: purpose(message),
+                    wait,
+                })
             }
-            "release" => Ok(Ask::Release { of: self.released(agent, message)?, subjects }),
-            "accept" => self.claims.find_offer(agent, Answer::Accept, message.text("in_reply_to")).map(Ask::Accept),
-            "decline" => self.claims.find_offer(agent, Answer::Decline, message.text("in_reply_to")).map(Ask::Decline),
+            "release" => Ok(Ask::Release {
+                of: self.released(agent, message)?,
+                subjects,
+            }),
+            "accept" => self
+                .claims
+                .find_offer(agent, Answer::Accept, message.text("in_reply_to"))
+                .map(Ask::Accept),
+            "decline" => self
+                .claims
+                .find_offer(agent, Answer::Decline, message.text("in_reply_to"))
+                .map(Ask::Decline),
             _ => {
                 let mut recipients = to.iter().flat_map(|group| &group.agents);
                 match (recipients.next(), recipients.next()) {
-                    (Some(one), None) => Ok(Ask::Offer { to: one.clone(), subjects }),
+                    (Some(one), None) => Ok(Ask::Offer {
+                        to: one.clone(),
+                        subjects,
+                    }),
                     (_, other) => {
-                        let found = if other.is_some() { "more than one agent" } else { "no other agent" };
-                        let what = format!("claims can be handed over to one agent, and to reaches {found}");
-                        Err(vec![Problem::new("bad_handoff", what).at("/to").fix("name one agent in to")])
+                        let found = if other.is_some() {
+                            "more than one agent"
+                        } else {
+                            "no other agent"
+                        };
+                        let what = format!(
+                            "claims can be handed over to one agent, and to reaches {found}"
+                        );
+                        Err(vec![
+                            Problem::new("bad_handoff", what)
+                                .at("/to")
+                                .fix("name one agent in to"),
+                        ])
                     }
                 }
             }
@@ -145,15 +236,28 @@ impl<'a> Owners<'a> {
 
     /// Whose claims a release is about.
     fn released(&self, agent: &Arc<str>, message: &Message) -> Result<Arc<str>, Vec<Problem>> {
-        let Some(word) = message.text("of") else { return Ok(agent.clone()) };
+        let Some(word) = message.text("of") else {
+            return Ok(agent.clone());
+        };
         let registry = self.config.registry();
         // An owner that is no longer registered can be named by its id.
-        let owner = self.claims.held().iter().map(|held| &held.owner).find(|owner| &***owner == word);
-        let Some(of) = registry.find(word).map(|found| found.id.clone()).or_else(|| owner.cloned()) else {
+        let owner = self
+            .claims
+            .held()
+            .iter()
+            .map(|held| &held.owner)
+            .find(|owner| &***owner == word);
+        let Some(of) = registry
+            .find(word)
+            .map(|found| found.id.clone())
+            .or_else(|| owner.cloned())
+        else {
             let problem = Problem::new("unknown_agent", format!("unknown agent {word:?}"));
             return Err(vec![problem.at("/of").fix(registry.did_you_mean(word))]);
         };
-        let is_steward = registry.agent(agent).is_some_and(|agent| agent.capabilities.iter().any(|c| c == STEWARD));
+        let is_steward = registry
+            .agent(agent)
+            .is_some_and(|agent| agent.capabilities.iter().any(|c| c == STEWARD));
         match of == *agent || &**agent == id::HUMAN || is_steward {
             true => Ok(of),
             false => {
@@ -176,9 +280,17 @@ impl<'a> Owners<'a> {
             Change::Queue(terms) => {
                 parties::add(self.config, to, Via::Claim, agent);
                 self.notify_human(agent, &terms.claims, to);
-                let subjects: Vec<Subject> = terms.claims.iter().filter_map(|text| Subject::parse(text).ok()).collect();
+                let subjects: Vec<Subject> = terms
+                    .claims
+                    .iter()
+                    .filter_map(|text| Subject::parse(text).ok())
+                    .collect();
                 let before = self.claims.waiting().len();
-                let behind: Vec<_> = self.claims.in_the_way(agent, &subjects, before).take(limits::PROBLEMS).collect();
+                let behind: Vec<_> = self
+                    .claims
+                    .in_the_way(agent, &subjects, before)
+                    .take(limits::PROBLEMS)
+                    .collect();
                 json!({"status": "waiting", "claims": terms.claims, "behind": behind})
             }
             Change::Release { of, claims, .. } => {
@@ -196,7 +308,11 @@ impl<'a> Owners<'a> {
                     return Value::Null;
                 };
                 let is_accepted = matches!(change, Change::Accept { .. });
-                let other = if one.from == *agent { &one.to } else { &one.from };
+                let other = if one.from == *agent {
+                    &one.to
+                } else {
+                    &one.from
+                };
                 parties::add(self.config, to, Via::Claim, other);
                 if is_accepted {
                     parties::add(self.config, to, Via::Claim, agent);
@@ -204,13 +320,19 @@ impl<'a> Owners<'a> {
                 let status = if is_accepted { "granted" } else { "declined" };
                 json!({"status": status, "claims": one.subjects, "offer": offer})
             }
-            Change::Dequeue { .. } | Change::Skip { .. } | Change::Rename { .. } | Change::Cut { .. } => Value::Null,
+            Change::Dequeue { .. }
+            | Change::Skip { .. }
+            | Change::Rename { .. }
+            | Change::Cut { .. } => Value::Null,
         }
     }
 
     /// Adds the human as a recipient when the claims of an agent begin to cover all files of a repository.
     fn notify_human(&self, agent: &Arc<str>, claims: &[String], to: &mut Vec<Group>) {
-        let claims: Vec<Subject> = claims.iter().filter_map(|text| Subject::parse(text).ok()).collect();
+        let claims: Vec<Subject> = claims
+            .iter()
+            .filter_map(|text| Subject::parse(text).ok())
+            .collect();
         if !claims.iter().any(Subject::is_wide) {
             return;
         }
@@ -221,71 +343,158 @@ impl<'a> Owners<'a> {
         }
     }
 
-    fn lapse(&mut self, Lapsed { owner, held, reason }: Lapsed) -> Option<Letter<Ruling>> {
+    fn lapse(
+        &mut self,
+        Lapsed {
+            owner,
+            held,
+            reason,
+        }: Lapsed,
+    ) -> Option<Letter<Ruling>> {
         let subjects: Vec<Subject> = held.iter().map(|held| held.subject.clone()).collect();
         let why = match reason {
             Reason::Silent(since) => format!("{owner} showed no activity since {}.", shown(since)),
-            Reason::Ended(at) => format!("The session of {owner} ended at {}, and {owner} did not return.", shown(at)),
+            Reason::Ended(at) => format!(
+                "The session of {owner} ended at {}, and {owner} did not return.",
+                shown(at)
+            ),
             Reason::Retired => format!("{owner} is retired, or no longer registered."),
         };
         let waiting = self.claims.waiting().iter();
-        let waiting = waiting.filter(|one| one.subjects.iter().any(|own| subjects.iter().any(|s| own.conflicts(s))));
+        let waiting = waiting.filter(|one| {
+            one.subjects
+                .iter()
+                .any(|own| subjects.iter().any(|s| own.conflicts(s)))
+        });
         let mut to: Vec<Arc<str>> = vec![owner.clone(), id::HUMAN.into()];
         to.extend(waiting.map(|one| one.agent.clone()));
         let what = list(&subjects);
         let body = format!("{what} is free again, and was owned by {owner}. {why}");
         let mut more = Map::new();
-        more.insert("metadata".into(), json!({"claim": {"status": "lapsed", "of": owner, "claims": subjects}}));
+        more.insert(
+            "metadata".into(),
+            json!({"claim": {"status": "lapsed", "of": owner, "claims": subjects}}),
+        );
         let about = format!("claims-lapsed {owner} {}", held.first()?.seq);
-        let letter = notice(about, parties::registered(self.config, to), format!("lapsed: {what}"), body, more);
+        let letter = notice(
+            about,
+            parties::registered(self.config, to),
+            format!("lapsed: {what}"),
+            body,
+            more,
+        );
         let claims = subjects.iter().map(Subject::to_string).collect();
-        self.with(letter, Change::Release { of: owner, claims, waiting: Vec::new() })
+        self.with(
+            letter,
+            Change::Release {
+                of: owner,
+                claims,
+                waiting: Vec::new(),
+            },
+        )
     }
 
     fn skip(&mut self, one: Waiting) -> Option<Letter<Ruling>> {
         let span = clock::span_text(limits::CLAIM_WAITER);
-        self.stop_waiting(one, &format!("You showed no activity for {span}. Claim it again if you still need it."))
+        self.stop_waiting(
+            one,
+            &format!("You showed no activity for {span}. Claim it again if you still need it."),
+        )
     }
 
     fn stop_waiting(&mut self, one: Waiting, why: &str) -> Option<Letter<Ruling>> {
-        let Waiting { claim, agent, subjects, .. } = one;
+        let Waiting {
+            claim,
+            agent,
+            subjects,
+            ..
+        } = one;
         let what = list(&subjects);
         let body = format!("Your claim of {what} no longer waits. {why}");
         let more = more(&claim, json!({"status": "skipped", "claims": subjects}));
         let to = parties::registered(self.config, vec![agent]);
-        let letter = notice(format!("claim-skipped {claim}"), to, format!("no longer waiting: {what}"), body, more);
+        let letter = notice(
+            format!("claim-skipped {claim}"),
+            to,
+            format!("no longer waiting: {what}"),
+            body,
+            more,
+        );
         self.with(letter, Change::Skip { claim })
     }
 
-    fn void(&mut self, Offered { offer, from, to, subjects, .. }: Offered) -> Option<Letter<Ruling>> {
+    fn void(
+        &mut self,
+        Offered {
+            offer,
+            from,
+            to,
+            subjects,
+            ..
+        }: Offered,
+    ) -> Option<Letter<Ruling>> {
         let what = list(&subjects);
-        let body = format!("Your offer of {what} is void: {to} is retired, or no longer registered. You still own it.");
+        let body = format!(
+            "Your offer of {what} is void: {to} is retired, or no longer registered. You still own it."
+        );
         let more = more(&offer, json!({"status": "declined", "claims": subjects}));
         let recipients = parties::registered(self.config, vec![from]);
-        let letter = notice(format!("offer-void {offer}"), recipients, format!("not handed over: {what}"), body, more);
+        let letter = notice(
+            format!("offer-void {offer}"),
+            recipients,
+            format!("not handed over: {what}"),
+            body,
+            more,
+        );
         self.with(letter, Change::Decline { offer })
     }
 
     fn cut(&mut self, owner: Arc<str>, until: Stamp) -> Option<Letter<Ruling>> {
-        let subjects: Vec<Subject> = self.claims.of(&owner).map(|held| held.subject.clone()).collect();
+        let subjects: Vec<Subject> = self
+            .claims
+            .of(&owner)
+            .map(|held| held.subject.clone())
+            .collect();
         let what = list(&subjects);
         let end = shown(until);
-        let body = format!("Your session has ended. You own {what} until {end}, and longer if you return before.");
+        let body = format!(
+            "Your session has ended. You own {what} until {end}, and longer if you return before."
+        );
         let mut more = Map::new();
         let until_text = until.to_string();
-        more.insert("metadata".into(), json!({"claim": {"status": "ending", "claims": subjects, "until": until_text}}));
+        more.insert(
+            "metadata".into(),
+            json!({"claim": {"status": "ending", "claims": subjects, "until": until_text}}),
+        );
         let to = parties::registered(self.config, vec![owner.clone()]);
         let about = format!("claims-ending {owner} {until}");
         let letter = notice(about, to, format!("your claims lapse at {end}"), body, more);
-        self.with(letter, Change::Cut { of: owner, until: until.micros() })
+        self.with(
+            letter,
+            Change::Cut {
+                of: owner,
+                until: until.micros(),
+            },
+        )
     }
 
-    fn warn(&self, Warned { owner, since, lapses }: Warned) -> Option<Letter<Ruling>> {
+    fn warn(
+        &self,
+        Warned {
+            owner,
+            since,
+            lapses,
+        }: Warned,
+    ) -> Option<Letter<Ruling>> {
         let about = format!("claims-warned {owner} {}", since.micros());
         if self.state.notices.contains(&about) {
             return None;
         }
-        let subjects: Vec<Subject> = self.claims.of(&owner).map(|held| held.subject.clone()).collect();
+        let subjects: Vec<Subject> = self
+            .claims
+            .of(&owner)
+            .map(|held| held.subject.clone())
+            .collect();
         let end = shown(lapses);
         let body = format!(
             "You showed no activity since {}. At {end} you lose {}. Any message, command or hook keeps it; \
@@ -293,7 +502,13 @@ impl<'a> Owners<'a> {
             shown(since),
             list(&subjects)
         );
-        Some(notice(about, vec![owner], format!("your claims lapse at {end}"), body, Map::new()))
+        Some(notice(
+            about,
+            vec![owner],
+            format!("your claims lapse at {end}"),
+            body,
+            Map::new(),
+        ))
     }
 
     fn with(&mut self, mut letter: Letter<Ruling>, new: Change) -> Option<Letter<Ruling>> {
@@ -305,7 +520,15 @@ impl<'a> Owners<'a> {
     }
 
     fn apply(&mut self, from: &Arc<str>, id: &str, change: &Change) {
-        self.claims.to_mut().apply(change, Source { seq: 0, at: Stamp::now(), from, id });
+        self.claims.to_mut().apply(
+            change,
+            Source {
+                seq: 0,
+                at: Stamp::now(),
+                from,
+                id,
+            },
+        );
     }
 }
 
@@ -315,7 +538,13 @@ fn shown(at: Stamp) -> String {
 
 /// The purpose of a claim: its subject, or the first line of its body.
 fn purpose(message: &Message) -> Option<String> {
-    let line = |field| message.text(field)?.lines().map(str::trim).find(|line| !line.is_empty());
+    let line = |field| {
+        message
+            .text(field)?
+            .lines()
+            .map(str::trim)
+            .find(|line| !line.is_empty())
+    };
     let text = line("subject").or_else(|| line("body"))?;
     Some(text.chars().take(limits::REPORT_TEXT).collect())
 }
@@ -331,8 +560,19 @@ fn more(claim: &str, about: Value) -> Map<String, Value> {
     more
 }
 
-fn notice(about: String, to: Vec<Arc<str>>, subject: String, body: String, more: Map<String, Value>) -> Letter<Ruling> {
+fn notice(
+    about: String,
+    to: Vec<Arc<str>>,
+    subject: String,
+    body: String,
+    more: Map<String, Value>,
+) -> Letter<Ruling> {
     let message = compose::own("notification", &to, &subject, &body, more);
-    let content = Ruling::Notice { about, message: Box::new(message), to, fact: None };
+    let content = Ruling::Notice {
+        about,
+        message: Box::new(message),
+        to,
+        fact: None,
+    };
     Letter::own(content)
 }

@@ -14,12 +14,18 @@ pub(super) fn add(config: &Config, to: &mut Vec<Group>, via: Via, agent: &Arc<st
     }
     match to.iter_mut().find(|group| group.via == via.as_str()) {
         Some(group) => group.agents.push(agent.clone()),
-        None => to.push(Group { via: via.as_str().into(), agents: vec![agent.clone()] }),
+        None => to.push(Group {
+            via: via.as_str().into(),
+            agents: vec![agent.clone()],
+        }),
     }
 }
 
 /// Those of these agents that can get mail, each once.
-pub(super) fn registered(config: &Config, agents: impl IntoIterator<Item = Arc<str>>) -> Vec<Arc<str>> {
+pub(super) fn registered(
+    config: &Config,
+    agents: impl IntoIterator<Item = Arc<str>>,
+) -> Vec<Arc<str>> {
     let mut to: Vec<Arc<str>> = Vec::new();
     for agent in agents {
         if !to.contains(&agent) && is_registered(config, &agent) {
@@ -31,11 +37,25 @@ pub(super) fn registered(config: &Config, agents: impl IntoIterator<Item = Arc<s
 
 /// Can this agent get mail?
 pub(super) fn is_registered(config: &Config, agent: &str) -> bool {
-    config.registry().agent(agent).is_some_and(|agent| !agent.is_retired())
+    config
+        .registry()
+        .agent(agent)
+        .is_some_and(|agent| !agent.is_retired())
 }
 
 /// What a message is about, in one line: its subject, or the first line of its body.
 pub(super) fn title(message: &Message) -> String {
-    let line = |field| message.text(field)?.lines().map(str::trim).find(|line| !line.is_empty());
-    sanitize::brief(line("subject").or_else(|| line("body")).unwrap_or(message.id()), limits::TITLE)
+    let line = |field| {
+        message
+            .text(field)?
+            .lines()
+            .map(str::trim)
+            .find(|line| !line.is_empty())
+    };
+    sanitize::brief(
+        line("subject")
+            .or_else(|| line("body"))
+            .unwrap_or(message.id()),
+        limits::TITLE,
+    )
 }

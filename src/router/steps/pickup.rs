@@ -7,7 +7,9 @@ use crate::base::limits;
 use crate::disk::{Meta, layout};
 use crate::log::state::State;
 use crate::room::outbox::{self, Content, Files, Line, Look, Ready, SenderTurn, Terms};
-use crate::router::parts::{Batch, Config, Cut, Delay, Intake, Links, Notices, Pending, Piece, Stop, Storage};
+use crate::router::parts::{
+    Batch, Config, Cut, Delay, Intake, Links, Notices, Pending, Piece, Stop, Storage,
+};
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -47,7 +49,10 @@ pub(super) struct Filling {
 impl Filling {
     /// Where the stream from another room is, with what was taken.
     pub(super) fn place_of(&self, state: &State, tag: &str) -> Place {
-        self.places.get(tag).cloned().unwrap_or_else(|| Place::of(state, tag))
+        self.places
+            .get(tag)
+            .cloned()
+            .unwrap_or_else(|| Place::of(state, tag))
     }
 
     /// An item was taken.
@@ -78,7 +83,11 @@ impl Pickup<'_> {
     /// Takes what is ready out of the outboxes, each sender a slice in its turn, until the batch is full. Claims that a
     /// kill or a temporary failure left without a record come first.
     pub(in crate::router) fn run(mut self) -> PickedUp {
-        let mut filling = Filling { batch: self.intake.new_batch(), taken: Vec::new(), places: HashMap::new() };
+        let mut filling = Filling {
+            batch: self.intake.new_batch(),
+            taken: Vec::new(),
+            places: HashMap::new(),
+        };
         loop {
             self.take_claims(&mut filling);
             self.take_turns(&mut filling);
@@ -101,8 +110,12 @@ impl Pickup<'_> {
     fn take_claims(&mut self, filling: &mut Filling) {
         let mut waiting: HashSet<String> = HashSet::new();
         for claim in self.intake.take_claims() {
-            let agent = layout::read_claim(&claim).map_or("", |one| one.agent).to_owned();
-            let waits = filling.batch.is_full() || waiting.contains(&agent) || self.intake.waits_for_lines(&claim);
+            let agent = layout::read_claim(&claim)
+                .map_or("", |one| one.agent)
+                .to_owned();
+            let waits = filling.batch.is_full()
+                || waiting.contains(&agent)
+                || self.intake.waits_for_lines(&claim);
             if waits {
                 self.intake.queue_claims([claim]);
             } else if self.take_claim(claim, filling) {
@@ -113,7 +126,9 @@ impl Pickup<'_> {
 
     fn take_turns(&mut self, filling: &mut Filling) {
         while !filling.batch.is_full() {
-            let Some((agent, turn)) = self.intake.outboxes().next_turn(self.config.dir()) else { break };
+            let Some((agent, turn)) = self.intake.outboxes().next_turn(self.config.dir()) else {
+                break;
+            };
             let place = || layout::outbox(&agent).display().to_string();
             match turn {
                 Ok(SenderTurn::Files(files)) if self.intake.has_claims_of(&agent) => {
@@ -136,25 +151,41 @@ impl Pickup<'_> {
 
     fn take_files(&mut self, agent: &Arc<str>, files: Files, filling: &mut Filling) {
         let outbox = layout::outbox(agent);
-        let Some(known) = self.config.registry().agent(agent).filter(|known| !known.is_retired()) else {
+        let Some(known) = self
+            .config
+            .registry()
+            .agent(agent)
+            .filter(|known| !known.is_retired())
+        else {
             self.pending.clear(outbox.display());
             return self.turn_away(agent, &files);
         };
         let most = self.config.settings().message_bytes;
-        let terms = Terms { most, outbox_uid: Some(files.uid), claimed: false, owner: known.uid };
+        let terms = Terms {
+            most,
+            outbox_uid: Some(files.uid),
+            claimed: false,
+            owner: known.uid,
+        };
         let (slice, mut copies) = (filling.batch.slice(self.intake.outboxes().in_line()), 0);
         for (n, name) in files.names.iter().enumerate() {
             if filling.batch.is_full() || copies >= slice {
-                self.intake.outboxes().give_back(agent, files.names[n..].to_vec());
+                self.intake
+                    .outboxes()
+                    .give_back(agent, files.names[n..].to_vec());
                 break;
             }
             let place = layout::below(&outbox, name);
             let step = match self.intake.spent(self.config.settings(), agent) {
                 Some(delay) => Ok(Step::Rest(Stop::Delay(delay))),
-                None => self
-                    .intake
-                    .look(&files.dir, name, &terms)
-                    .and_then(|look| self.step((agent, name, &place), &files, look, (filling, slice - copies))),
+                None => self.intake.look(&files.dir, name, &terms).and_then(|look| {
+                    self.step(
+                        (agent, name, &place),
+                        &files,
+                        look,
+                        (filling, slice - copies),
+                    )
+                }),
             };
             match step {
                 Ok(Step::Took(of_it)) => {
@@ -163,18 +194,24 @@ impl Pickup<'_> {
                 }
                 Ok(Step::Began) => {
                     self.pending.clear(place.display());
-                    self.intake.outboxes().rest(agent, files.names[n + 1..].to_vec());
+                    self.intake
+                        .outboxes()
+                        .rest(agent, files.names[n + 1..].to_vec());
                     break;
                 }
                 Ok(Step::Next) => {}
                 Ok(Step::Rest(stop)) => {
-                    self.intake.outboxes().rest(agent, files.names[n..].to_vec());
+                    self.intake
+                        .outboxes()
+                        .rest(agent, files.names[n..].to_vec());
                     return match stop {
                         Stop::Delay(delay) => self.hold_back(&outbox.display().to_string(), &delay),
                         Stop::Full => filling.batch.later.push(agent.clone()),
                     };
                 }
-                Err(e) => self.pending.failed(&place.display().to_string(), e.to_string()),
+                Err(e) => self
+                    .pending
+                    .failed(&place.display().to_string(), e.to_string()),
             }
         }
         self.pending.clear(outbox.display());
@@ -187,10 +224,15 @@ impl Pickup<'_> {
         look: Look,
         (filling, slice): (&mut Filling, usize),
     ) -> Result<Step> {
-        let Ready { content, bytes, meta } = match look {
+        let Ready {
+            content,
+            bytes,
+            meta,
+        } = match look {
             Look::Ready(ready) => *ready,
             Look::Later(reason, wait) => {
-                self.pending.not_ready(&place.display().to_string(), reason, wait);
+                self.pending
+                    .not_ready(&place.display().to_string(), reason, wait);
                 return Ok(Step::Next);
             }
             Look::Gone => {
@@ -198,7 +240,12 @@ impl Pickup<'_> {
                 return Ok(Step::Next);
             }
         };
-        let cut = self.intake.cut(self.config, agent, Piece::of(content, bytes), (&filling.batch, slice));
+        let cut = self.intake.cut(
+            self.config,
+            agent,
+            Piece::of(content, bytes),
+            (&filling.batch, slice),
+        );
         match cut.stop {
             Some(Stop::Delay(delay)) if cut.lines.is_empty() && !delay.all => {
                 self.hold_back(&place.display().to_string(), &delay);
@@ -228,12 +275,23 @@ impl Pickup<'_> {
         meta: Option<Meta>,
         filling: &mut Filling,
     ) -> bool {
-        let Cut { lines, copies, bytes, bill, stop } = cut;
-        bill.into_iter().for_each(|bill| self.intake.pay(agent, &claim, bill));
+        let Cut {
+            lines,
+            copies,
+            bytes,
+            bill,
+            stop,
+        } = cut;
+        bill.into_iter()
+            .for_each(|bill| self.intake.pay(agent, &claim, bill));
         let (last, more) = (lines.len().saturating_sub(1), stop.is_some());
         let letter = |(n, (line, content)): (usize, (Option<Line>, Read))| {
             let more = more && n == last;
-            let source = line.map(|Line { number, text }| Source { line: number, text, more });
+            let source = line.map(|Line { number, text }| Source {
+                line: number,
+                text,
+                more,
+            });
             Letter {
                 claim: Some(claim.clone()),
                 agent: agent.clone(),
@@ -247,19 +305,36 @@ impl Pickup<'_> {
         };
         let letters: Vec<Letter<Read>> = lines.into_iter().enumerate().map(letter).collect();
         if letters.iter().any(|letter| letter.source.is_some()) {
-            let delay = stop.and_then(|stop| if let Stop::Delay(delay) = stop { Some(delay) } else { None });
+            let delay = stop.and_then(|stop| {
+                if let Stop::Delay(delay) = stop {
+                    Some(delay)
+                } else {
+                    None
+                }
+            });
             self.intake.sliced(agent, &claim, delay);
         }
         filling.batch.add(letters.len(), copies, bytes);
-        filling.taken.push(Taken { claim, letters, meta });
+        filling.taken.push(Taken {
+            claim,
+            letters,
+            meta,
+        });
         more
     }
 
     /// Takes the next lines of a file whose first lines are routed.
     fn go_on(&mut self, agent: &Arc<str>, claim: &str, filling: &mut Filling) {
         let place = format!("{}/{claim}", layout::CLAIM);
-        let Some(behind) = self.state.resume_after(claim) else { return self.end_file(agent) };
-        match outbox::go_on(self.storage.claims(), claim, &self.terms_of_claim(agent), behind) {
+        let Some(behind) = self.state.resume_after(claim) else {
+            return self.end_file(agent);
+        };
+        match outbox::go_on(
+            self.storage.claims(),
+            claim,
+            &self.terms_of_claim(agent),
+            behind,
+        ) {
             Ok(Look::Ready(ready)) => {
                 let pieces = match ready.content {
                     // A problem of the file is a problem of its next line: the lines before are routed.
@@ -267,11 +342,23 @@ impl Pickup<'_> {
                     lines => Piece::of(lines, ready.bytes),
                 };
                 let slice = filling.batch.slice(self.intake.outboxes().in_line());
-                let cut = self.intake.cut(self.config, agent, pieces, (&filling.batch, slice));
+                let cut = self
+                    .intake
+                    .cut(self.config, agent, pieces, (&filling.batch, slice));
                 match cut.stop {
-                    Some(Stop::Delay(delay)) if cut.lines.is_empty() => self.hold_back(&place, &delay),
-                    Some(Stop::Full) if cut.lines.is_empty() => filling.batch.later.push(agent.clone()),
-                    _ => drop(self.take((agent, original(claim)), claim.to_owned(), cut, None, filling)),
+                    Some(Stop::Delay(delay)) if cut.lines.is_empty() => {
+                        self.hold_back(&place, &delay)
+                    }
+                    Some(Stop::Full) if cut.lines.is_empty() => {
+                        filling.batch.later.push(agent.clone())
+                    }
+                    _ => drop(self.take(
+                        (agent, original(claim)),
+                        claim.to_owned(),
+                        cut,
+                        None,
+                        filling,
+                    )),
                 }
             }
             Ok(Look::Later(reason, wait)) => self.pending.not_ready(&place, reason, wait),
@@ -298,9 +385,14 @@ impl Pickup<'_> {
             true => format!("mailbag agent set {agent} --status offline"),
             false => format!("mailbag agent add {agent}"),
         };
-        let what = if retired { "is retired" } else { "is not registered" };
+        let what = if retired {
+            "is retired"
+        } else {
+            "is not registered"
+        };
         let place = layout::outbox(agent).display().to_string();
-        self.pending.not_ready(&place, &format!("{agent} {what}: {mend}"), None);
+        self.pending
+            .not_ready(&place, &format!("{agent} {what}: {mend}"), None);
         self.notices.tell_human(
             self.state,
             format!("outbox:{agent}"),
@@ -312,7 +404,8 @@ impl Pickup<'_> {
     /// Takes a claim that has no record; `true` if the claims behind it wait, because it or some of its lines stay in the queue.
     fn take_claim(&mut self, claim: String, filling: &mut Filling) -> bool {
         let place = format!("{}/{claim}", layout::CLAIM);
-        let Some(agent) = layout::read_claim(&claim).map(|name| Arc::<str>::from(name.agent)) else {
+        let Some(agent) = layout::read_claim(&claim).map(|name| Arc::<str>::from(name.agent))
+        else {
             tracing::warn!(claim, "is no claim's name; left alone");
             return false;
         };
@@ -327,10 +420,16 @@ impl Pickup<'_> {
             return true;
         }
         let terms = self.terms_of_claim(&agent);
-        match self.intake.look(self.storage.claims(), OsStr::new(&claim), &terms) {
-            Ok(Look::Ready(ready)) => return self.take_ready_claim((&agent, claim, &place), *ready, filling),
+        match self
+            .intake
+            .look(self.storage.claims(), OsStr::new(&claim), &terms)
+        {
+            Ok(Look::Ready(ready)) => {
+                return self.take_ready_claim((&agent, claim, &place), *ready, filling);
+            }
             Ok(Look::Later(reason, wait)) => {
-                self.pending.not_ready(&place, reason, wait.or(Some(limits::UNCHANGED_FOR)));
+                self.pending
+                    .not_ready(&place, reason, wait.or(Some(limits::UNCHANGED_FOR)));
             }
             Ok(Look::Gone) => self.pending.clear(&place),
             Err(e) => self.pending.failed(&place, e.to_string()),
@@ -346,7 +445,12 @@ impl Pickup<'_> {
     ) -> bool {
         // A file of one message was paid for when it was picked up.
         let paid = matches!(content, Content::One(_));
-        let mut cut = self.intake.cut(self.config, agent, Piece::of(content, bytes), (&filling.batch, usize::MAX));
+        let mut cut = self.intake.cut(
+            self.config,
+            agent,
+            Piece::of(content, bytes),
+            (&filling.batch, usize::MAX),
+        );
         cut.bill = cut.bill.filter(|_| !paid);
         match cut.stop {
             Some(Stop::Delay(delay)) if cut.lines.is_empty() => self.hold_back(place, &delay),
@@ -361,9 +465,24 @@ impl Pickup<'_> {
 
     // The file may have replaced another just before the pickup, so no earlier look at it counts.
     fn terms_of_claim(&self, agent: &str) -> Terms {
-        let owner = self.config.registry().agent(agent).and_then(|agent| agent.uid);
-        let outbox_uid = self.config.dir().stat(layout::outbox(agent)).ok().flatten().map(|outbox| outbox.uid);
-        Terms { most: self.config.settings().message_bytes, outbox_uid, claimed: true, owner }
+        let owner = self
+            .config
+            .registry()
+            .agent(agent)
+            .and_then(|agent| agent.uid);
+        let outbox_uid = self
+            .config
+            .dir()
+            .stat(layout::outbox(agent))
+            .ok()
+            .flatten()
+            .map(|outbox| outbox.uid);
+        Terms {
+            most: self.config.settings().message_bytes,
+            outbox_uid,
+            claimed: true,
+            owner,
+        }
     }
 
     fn hold_back(&mut self, what: &str, delay: &Delay) {

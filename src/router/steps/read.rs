@@ -11,9 +11,18 @@ pub(in crate::router) struct Letters(Vec<Letter<Read>>);
 
 /// If another file took the name between the look and the pickup, or the file changed, the claim is read again in the
 /// next batch.
-pub(in crate::router) fn read(intake: &mut Intake, storage: &Storage, picked_up: PickedUp) -> Letters {
+pub(in crate::router) fn read(
+    intake: &mut Intake,
+    storage: &Storage,
+    picked_up: PickedUp,
+) -> Letters {
     let mut read = Vec::new();
-    for Taken { claim, letters, meta } in picked_up.into_files() {
+    for Taken {
+        claim,
+        letters,
+        meta,
+    } in picked_up.into_files()
+    {
         if meta.is_none_or(|meta| is_same(storage, &claim, &meta)) || is_no_file(&letters) {
             read.extend(letters);
         } else {
@@ -32,12 +41,25 @@ impl Letters {
 fn is_same(storage: &Storage, claim: &str, meta: &Meta) -> bool {
     let there = storage.claims().stat(claim).ok().flatten();
     there.is_some_and(|there| {
-        (there.inode, there.device, there.size, there.modified) == (meta.inode, meta.device, meta.size, meta.modified)
+        (there.inode, there.device, there.size, there.modified)
+            == (meta.inode, meta.device, meta.size, meta.modified)
     })
 }
 
 // Reading it again would not help.
 fn is_no_file(letters: &[Letter<Read>]) -> bool {
-    let [Letter { source: None, content: Err(problem), .. }] = letters else { return false };
-    matches!(problem.code.as_str(), "symlink" | "not_a_file" | "unreadable")
+    let [
+        Letter {
+            source: None,
+            content: Err(problem),
+            ..
+        },
+    ] = letters
+    else {
+        return false;
+    };
+    matches!(
+        problem.code.as_str(),
+        "symlink" | "not_a_file" | "unreadable"
+    )
 }

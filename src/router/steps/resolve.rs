@@ -45,7 +45,10 @@ pub(in crate::router) fn resolve(
 ) -> Result<Addressed> {
     let letters = checked.into_inner();
     let crowd = Crowd::new(config, state);
-    let (decisions, disputes) = (Decisions::new(config, state), Disagreements::new(config, state));
+    let (decisions, disputes) = (
+        Decisions::new(config, state),
+        Disagreements::new(config, state),
+    );
     let mut judge = Judge {
         config,
         state,
@@ -64,7 +67,10 @@ pub(in crate::router) fn resolve(
     let (mut failed, mut ids, mut granted) = (Vec::new(), Ids::default(), Vec::new());
     for letter in letters {
         // The records of a file's lines are consecutive.
-        if ruled.last().is_some_and(|last: &Letter<Ruling>| last.claim != letter.claim) {
+        if ruled
+            .last()
+            .is_some_and(|last: &Letter<Ruling>| last.claim != letter.claim)
+        {
             ruled.append(&mut granted);
         }
         let (mut letter, verdict) = letter.split();
@@ -90,17 +96,27 @@ pub(in crate::router) fn resolve(
         intake.queue_claims(Some(claim));
     }
     for (claim, e) in failed {
-        claim.iter().for_each(|claim| pending.failed(&format!("{}/{claim}", layout::CLAIM), e.to_string()));
+        claim
+            .iter()
+            .for_each(|claim| pending.failed(&format!("{}/{claim}", layout::CLAIM), e.to_string()));
     }
     if judge.crowd.owners.has_changed() {
         leases.reviewed(Some(Stamp::now()));
     }
     if gates.is_due(state, config) {
-        let is_ready = |gate: (u64, Option<i64>, &[Arc<str>])| gates.is_ready(gate, intake, pending);
-        ruled
-            .extend(judge.decisions.expire(|one| is_ready((one.seq, one.terms.deadline.or(Some(one.since)), &one.to))));
+        let is_ready =
+            |gate: (u64, Option<i64>, &[Arc<str>])| gates.is_ready(gate, intake, pending);
+        ruled.extend(
+            judge
+                .decisions
+                .expire(|one| is_ready((one.seq, one.terms.deadline.or(Some(one.since)), &one.to))),
+        );
         ruled.extend(judge.disputes.pass_on(&mut judge.crowd));
-        ruled.extend(judge.disputes.ask_human(|one| is_ready((one.seq, one.due, &one.asked))));
+        ruled.extend(
+            judge
+                .disputes
+                .ask_human(|one| is_ready((one.seq, one.due, &one.asked))),
+        );
         gates.looked(intake);
     }
     ruled.extend(notices.take().into_iter().map(rule_notice));
@@ -108,7 +124,11 @@ pub(in crate::router) fn resolve(
 }
 
 /// The batch in which agents get another name. The claims that can be granted then are granted with it.
-pub(in crate::router) fn rename(config: &Config, state: &State, renames: &[Rename]) -> Result<Addressed> {
+pub(in crate::router) fn rename(
+    config: &Config,
+    state: &State,
+    renames: &[Rename],
+) -> Result<Addressed> {
     let mut owners = Owners::new(config, state);
     let mut letters = Vec::new();
     for (of, to) in renames {
@@ -123,9 +143,16 @@ pub(in crate::router) fn rename(config: &Config, state: &State, renames: &[Renam
 fn received_twice(room: &Dir, state: &State, of: &str, to: &str) -> Result<Vec<u64>> {
     let mut twice = Vec::new();
     for (_, seq) in state.mailboxes.unread(of) {
-        let Some(line) = find::by_seq(room, seq)? else { continue };
-        let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { continue };
-        if record.copies().any(|(agent, _)| **state.holder(agent) == *to) {
+        let Some(line) = find::by_seq(room, seq)? else {
+            continue;
+        };
+        let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else {
+            continue;
+        };
+        if record
+            .copies()
+            .any(|(agent, _)| **state.holder(agent) == *to)
+        {
             twice.push(seq);
         }
     }
@@ -134,20 +161,34 @@ fn received_twice(room: &Dir, state: &State, of: &str, to: &str) -> Result<Vec<u
 
 /// Takes out the lines of files that failed. If one of them changes the ownership of work, the later changes were judged
 /// after it, and go, too: gives their files, which are tried again.
-fn put_back(ruled: &mut Vec<Letter<Ruling>>, failed: &[(Option<String>, Error)]) -> HashSet<String> {
-    let has_failed = |letter: &Letter<Ruling>| failed.iter().any(|(claim, _)| letter.claim == *claim);
+fn put_back(
+    ruled: &mut Vec<Letter<Ruling>>,
+    failed: &[(Option<String>, Error)],
+) -> HashSet<String> {
+    let has_failed =
+        |letter: &Letter<Ruling>| failed.iter().any(|(claim, _)| letter.claim == *claim);
     let changes = Letter::is_in_order;
-    let first = ruled.iter().position(|letter| has_failed(letter) && changes(letter));
+    let first = ruled
+        .iter()
+        .position(|letter| has_failed(letter) && changes(letter));
     let later = &ruled[first.unwrap_or(ruled.len())..];
-    let again: HashSet<String> =
-        later.iter().filter(|letter| changes(letter)).filter_map(|l| l.claim.clone()).collect();
-    let again: HashSet<String> =
-        again.into_iter().filter(|c| failed.iter().all(|(f, _)| f.as_ref() != Some(c))).collect();
+    let again: HashSet<String> = later
+        .iter()
+        .filter(|letter| changes(letter))
+        .filter_map(|l| l.claim.clone())
+        .collect();
+    let again: HashSet<String> = again
+        .into_iter()
+        .filter(|c| failed.iter().all(|(f, _)| f.as_ref() != Some(c)))
+        .collect();
     let mut n = 0;
     ruled.retain(|letter| {
         let is_later = first.is_some_and(|first| n >= first);
         n += 1;
-        let is_again = letter.claim.as_ref().is_some_and(|claim| again.contains(claim));
+        let is_again = letter
+            .claim
+            .as_ref()
+            .is_some_and(|claim| again.contains(claim));
         let goes = has_failed(letter) || is_again || is_later && changes(letter);
         !goes
     });
@@ -163,7 +204,12 @@ impl Addressed {
 fn rule_notice(notice: Notice) -> Letter<Ruling> {
     let to = vec![notice.to];
     let message = compose::own(notice.kind, &to, &notice.subject, &notice.body, notice.more);
-    let content = Ruling::Notice { about: notice.about, message: Box::new(message), to, fact: None };
+    let content = Ruling::Notice {
+        about: notice.about,
+        message: Box::new(message),
+        to,
+        fact: None,
+    };
     Letter::own(content)
 }
 
@@ -192,8 +238,16 @@ struct Judge<'a> {
 impl Judge<'_> {
     /// Reviews the leases of claims, if that is due or a message of the batch depends on it: their notices come first.
     fn review(&mut self, leases: &mut Leases, letters: &[Letter<Verdict>]) -> Vec<Letter<Ruling>> {
-        let messages =
-            || letters.iter().filter_map(|letter| letter.content.as_ref().ok()?.as_ref().map(|(message, _)| message));
+        let messages = || {
+            letters.iter().filter_map(|letter| {
+                letter
+                    .content
+                    .as_ref()
+                    .ok()?
+                    .as_ref()
+                    .map(|(message, _)| message)
+            })
+        };
         if !leases.is_due(self.state) && !messages().any(|message| message.is_about_claims()) {
             return Vec::new();
         }
@@ -231,7 +285,8 @@ impl Judge<'_> {
         };
         let unreached = std::mem::take(&mut self.unreached);
         if let Ruling::Accept { message, to, .. } = &ruling {
-            self.notices.extend(unreached::notice(letter, message, to, &unreached));
+            self.notices
+                .extend(unreached::notice(letter, message, to, &unreached));
         }
         ids.ruled(letter, &ruling);
         self.retries.ruled(letter, &ruling);
@@ -245,8 +300,12 @@ impl Judge<'_> {
             return Ok(None);
         }
         for place in self.state.ids.places(agent, id) {
-            let Some(line) = log::read_live(self.config.dir(), place)? else { continue };
-            let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else { continue };
+            let Some(line) = log::read_live(self.config.dir(), place)? else {
+                continue;
+            };
+            let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else {
+                continue;
+            };
             if let Some(lost) = record.gap.as_ref().and_then(|gap| gap.message(agent, id)) {
                 return Ok(Some(ids::judge_lost(lost, digest)));
             }
@@ -254,7 +313,11 @@ impl Judge<'_> {
                 && record.from.as_deref() == Some(agent)
                 && record.id.as_deref() == Some(id);
             if is_it && record.digest == Some(*digest) {
-                return Ok(Some(Ruling::Duplicate { of: record.seq, id: id.to_owned(), digest: *digest }));
+                return Ok(Some(Ruling::Duplicate {
+                    of: record.seq,
+                    id: id.to_owned(),
+                    digest: *digest,
+                }));
             }
             if is_it {
                 let what = format!(
@@ -277,11 +340,19 @@ impl Judge<'_> {
     ) -> Result<Ruling> {
         let agent = &letter.agent;
         let ack = message.kind() == "ack";
-        let reject = |problems| Ruling::Reject(Rejection { problems, id: Some(message.id().to_owned()), ack });
+        let reject = |problems| {
+            Ruling::Reject(Rejection {
+                problems,
+                id: Some(message.id().to_owned()),
+                ack,
+            })
+        };
         if let Err(problems) = self.channels.check(self.state, &message) {
             return Ok(reject(problems));
         }
-        let to = self.address(agent, &message).and_then(|to| border::check(agent, &message, to));
+        let to = self
+            .address(agent, &message)
+            .and_then(|to| border::check(agent, &message, to));
         let mut to = match to {
             Ok(to) => to,
             Err(problems) => return Ok(reject(problems)),
@@ -294,7 +365,14 @@ impl Judge<'_> {
             false => compose::act(&message),
             true => {
                 let (room, known) = (self.config.dir(), (self.state, &**self.config.registry()));
-                match ack::judge(room, known, agent, &message, &mut self.acks, intake.searches())? {
+                match ack::judge(
+                    room,
+                    known,
+                    agent,
+                    &message,
+                    &mut self.acks,
+                    intake.searches(),
+                )? {
                     Ok(receipts) => {
                         self.decisions.withdraw(agent, message.id(), &receipts);
                         Some(Act::Ack(receipts))
@@ -304,31 +382,54 @@ impl Judge<'_> {
             }
         };
         let effect = if message.kind() == LINK {
-            Some(link_changes::judge(self.config, self.state, &message)?.map(|changed| {
-                self.notices.extend(changed.notices.into_iter().map(|notice| notice.following(letter)));
-                changed.effect
-            }))
+            Some(
+                link_changes::judge(self.config, self.state, &message)?.map(|changed| {
+                    self.notices.extend(
+                        changed
+                            .notices
+                            .into_iter()
+                            .map(|notice| notice.following(letter)),
+                    );
+                    changed.effect
+                }),
+            )
         } else if message.is_about_claims() {
             Some(self.crowd.owners.judge(agent, &message, &mut to))
         } else if message.is_about_approvals() {
             let at = dropped_at(self.config, letter.claim.as_deref());
-            let judged = self.decisions.judge(&Dropped { agent, message: &message, at }, &mut to)?;
+            let judged = self.decisions.judge(
+                &Dropped {
+                    agent,
+                    message: &message,
+                    at,
+                },
+                &mut to,
+            )?;
             self.notices.append(&mut self.decisions.notices);
             Some(judged)
         } else if let Err(problem) = self.decisions.check_option(agent, &message) {
             Some(Err(vec![*problem]))
         } else {
-            self.waiting.judge(self.config, self.state, &message, &mut to);
+            self.waiting
+                .judge(self.config, self.state, &message, &mut to);
             self.disputes.judge(agent, &message, &mut to).map(Ok)
         };
         match effect.transpose() {
-            Ok(effect) => Ok(Ruling::Accept { message, digest, to, enclosed, act, effect: effect.map(Box::new) }),
+            Ok(effect) => Ok(Ruling::Accept {
+                message,
+                digest,
+                to,
+                enclosed,
+                act,
+                effect: effect.map(Box::new),
+            }),
             Err(problems) => Ok(reject(problems)),
         }
     }
 
     fn address(&mut self, agent: &str, message: &Message) -> Result<Vec<Group>, Vec<Problem>> {
-        let resolved = resolve::resolve_message(self.config.registry(), agent, message, &mut self.crowd)?;
+        let resolved =
+            resolve::resolve_message(self.config.registry(), agent, message, &mut self.crowd)?;
         self.unreached = resolved.unreached;
         Ok(groups(resolved.recipients))
     }
@@ -337,9 +438,16 @@ impl Judge<'_> {
 fn groups(recipients: Vec<Recipient>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for Recipient { agent, via } in recipients {
-        match groups.iter_mut().rev().find(|group| group.via == via.as_str()) {
+        match groups
+            .iter_mut()
+            .rev()
+            .find(|group| group.via == via.as_str())
+        {
             Some(group) => group.agents.push(agent),
-            None => groups.push(Group { via: via.as_str().into(), agents: vec![agent] }),
+            None => groups.push(Group {
+                via: via.as_str().into(),
+                agents: vec![agent],
+            }),
         }
     }
     groups

@@ -18,7 +18,11 @@ pub(in crate::router) fn retire(
     let (seqs, mut kept) = (effected.into_seqs(), Kept::default());
     for open in seqs.iter().filter_map(|seq| state.open.get(seq)) {
         // The claim of a file of lines goes with its last line.
-        if open.claim.as_ref().is_some_and(|claim| state.resume_after(claim).is_some()) {
+        if open
+            .claim
+            .as_ref()
+            .is_some_and(|claim| state.resume_after(claim).is_some())
+        {
             progress.done(open.seq);
             continue;
         }
@@ -29,7 +33,9 @@ pub(in crate::router) fn retire(
             continue;
         }
         // The directory of originals belongs to their sender, and so does a failure there.
-        let place = open.retires_to(rejected).map_or_else(String::new, |(place, _)| place.display().to_string());
+        let place = open
+            .retires_to(rejected)
+            .map_or_else(String::new, |(place, _)| place.display().to_string());
         match retired {
             Ok(()) => {
                 progress.done(open.seq);

@@ -24,13 +24,19 @@ pub(super) struct Retries<'a> {
 
 impl<'a> Retries<'a> {
     pub(super) fn new(config: &'a Config, state: &'a State) -> Retries<'a> {
-        Retries { config, state, accepted: HashSet::new() }
+        Retries {
+            config,
+            state,
+            accepted: HashSet::new(),
+        }
     }
 
     /// The number of the rejection, if this message is a retry: the first rejection, if there were several. A sender can
     /// choose any file name, so the log must have the rejection.
     pub(super) fn find(&self, letter: &Letter<()>) -> Result<Option<u64>> {
-        let Some(seq) = letter.claim.as_deref().and_then(layout::retry_of_claim) else { return Ok(None) };
+        let Some(seq) = letter.claim.as_deref().and_then(layout::retry_of_claim) else {
+            return Ok(None);
+        };
         if !failpoint::on(Failpoint::RetryCheck) {
             return Ok(None);
         }
@@ -38,9 +44,12 @@ impl<'a> Retries<'a> {
         let record = line.and_then(|line| serde_json::from_slice::<Record>(&line.bytes).ok());
         let is_own = |record: &Record| {
             let claim = record.claim.as_deref().and_then(layout::read_claim);
-            record.event == Event::Rejected && claim.is_some_and(|claim| claim.agent == &*letter.agent)
+            record.event == Event::Rejected
+                && claim.is_some_and(|claim| claim.agent == &*letter.agent)
         };
-        Ok(record.filter(is_own).map(|record| record.retries.unwrap_or(seq)))
+        Ok(record
+            .filter(is_own)
+            .map(|record| record.retries.unwrap_or(seq)))
     }
 
     /// Rules on a retry if another retry of the rejection was accepted: `Some(None)` if it waits for the next batch. Returns
@@ -51,7 +60,9 @@ impl<'a> Retries<'a> {
         message: &Message,
         digest: &Hash,
     ) -> Result<Option<Option<Ruling>>> {
-        let Some(rejection) = letter.retries else { return Ok(None) };
+        let Some(rejection) = letter.retries else {
+            return Ok(None);
+        };
         let line = letter.source.as_ref().map(|source| source.line);
         if self.accepted.contains(&(rejection, line)) {
             // A line cannot wait without the other lines of its file.
@@ -59,16 +70,33 @@ impl<'a> Retries<'a> {
             return Ok(Some(again));
         }
         for place in self.state.ids.retries(&letter.agent, rejection, line) {
-            let Some(found) = log::read_live(self.config.dir(), place)? else { continue };
-            let Ok(record) = serde_json::from_slice::<Record>(&found.bytes) else { continue };
-            let key = (record.event, record.from.as_ref(), record.retries, record.line);
+            let Some(found) = log::read_live(self.config.dir(), place)? else {
+                continue;
+            };
+            let Ok(record) = serde_json::from_slice::<Record>(&found.bytes) else {
+                continue;
+            };
+            let key = (
+                record.event,
+                record.from.as_ref(),
+                record.retries,
+                record.line,
+            );
             if key != (Event::Accepted, Some(&letter.agent), letter.retries, line) {
                 continue;
             }
             let ruling = if has_same_content(&record, message) {
-                Ruling::Duplicate { of: record.seq, id: message.id().to_owned(), digest: *digest }
+                Ruling::Duplicate {
+                    of: record.seq,
+                    id: message.id().to_owned(),
+                    digest: *digest,
+                }
             } else {
-                reject(rejection, &format!("and accepted as #{}", record.seq), message)
+                reject(
+                    rejection,
+                    &format!("and accepted as #{}", record.seq),
+                    message,
+                )
             };
             return Ok(Some(Some(ruling)));
         }
@@ -78,14 +106,17 @@ impl<'a> Retries<'a> {
     /// Remembers an accepted retry.
     pub(super) fn ruled(&mut self, letter: &Letter<()>, ruling: &Ruling) {
         if let (Some(rejection), Ruling::Accept { .. }) = (letter.retries, ruling) {
-            self.accepted.insert((rejection, letter.source.as_ref().map(|source| source.line)));
+            self.accepted
+                .insert((rejection, letter.source.as_ref().map(|source| source.line)));
         }
     }
 }
 
 /// Returns true if the messages differ at most in their ids: the router adds a missing id, each time another one.
 fn has_same_content(record: &Record, message: &Message) -> bool {
-    let Some(mut before) = fields_of(record) else { return false };
+    let Some(mut before) = fields_of(record) else {
+        return false;
+    };
     let mut now = message.fields().clone();
     before.remove("id");
     now.remove("id");
@@ -93,8 +124,11 @@ fn has_same_content(record: &Record, message: &Message) -> bool {
 }
 
 fn reject(rejection: u64, accepted: &str, message: &Message) -> Ruling {
-    let what = format!("the rejected message #{rejection} was sent again before, with other content, {accepted}");
-    let problem = Problem::new("retried", what).fix("to send this message as well, drop it as a new file");
+    let what = format!(
+        "the rejected message #{rejection} was sent again before, with other content, {accepted}"
+    );
+    let problem =
+        Problem::new("retried", what).fix("to send this message as well, drop it as a new file");
     Ruling::Reject(Rejection {
         problems: vec![problem],
         id: Some(message.id().to_owned()),

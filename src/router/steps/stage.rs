@@ -67,15 +67,22 @@ impl Stage<'_> {
         let letters = addressed.into_inner();
         let mut late = Vec::new();
         if letters.is_empty() {
-            return Staged { entries: Vec::new(), late };
+            return Staged {
+                entries: Vec::new(),
+                late,
+            };
         }
         let begun = Instant::now();
         // A sender's files stay in order, so only the last one can wait, and changes of facts were judged in order.
-        let last: HashMap<_, _> = letters.iter().map(|letter| (letter.agent.clone(), letter.claim.clone())).collect();
+        let last: HashMap<_, _> = letters
+            .iter()
+            .map(|letter| (letter.agent.clone(), letter.claim.clone()))
+            .collect();
         let owning = letters.iter().filter(|letter| letter.is_in_order());
         let owning: HashSet<_> = owning.map(|letter| letter.claim.clone()).collect();
-        let may_wait =
-            |letter: &Letter<_>| last.get(&letter.agent) == Some(&letter.claim) && !owning.contains(&letter.claim);
+        let may_wait = |letter: &Letter<_>| {
+            last.get(&letter.agent) == Some(&letter.claim) && !owning.contains(&letter.claim)
+        };
         // A record of its own settles a change of the registry: programs of earlier releases read `settled` only there, and
         // would make the change again.
         let room = (self.state.seq == 0).then_some(Event::Room);
@@ -84,11 +91,18 @@ impl Stage<'_> {
         let (mut left, mut readers) = (Left::default(), Readers::default());
         let mut facts = Ok(());
         for mut letter in letters {
-            if left.has(&letter) || !has_cause(&letter, entries.iter().rev().map(|entry| &entry.record)) {
+            if left.has(&letter)
+                || !has_cause(&letter, entries.iter().rev().map(|entry| &entry.record))
+            {
                 continue;
             }
             let is_late = begun.elapsed() >= failpoint::stage_time() && has_message(&entries);
-            if leave(&letter, is_late && may_wait(&letter), &mut entries, &mut late) {
+            if leave(
+                &letter,
+                is_late && may_wait(&letter),
+                &mut entries,
+                &mut late,
+            ) {
                 continue;
             }
             // Each was judged after those before it.
@@ -97,10 +111,15 @@ impl Stage<'_> {
                 continue;
             }
             let changes = letter.is_in_order();
-            let (seq, at) = entries.last().map_or((self.state.seq, self.state.at), |last| (last.record.seq, last.at));
+            let (seq, at) = entries
+                .last()
+                .map_or((self.state.seq, self.state.at), |last| {
+                    (last.record.seq, last.at)
+                });
             let whole = Whole::of(&letter);
             let staged = find_first(&mut letter, &entries);
-            let staged = staged.and_then(|()| self.stage_one(letter, seq + 1, at.next(), &mut readers));
+            let staged =
+                staged.and_then(|()| self.stage_one(letter, seq + 1, at.next(), &mut readers));
             match staged {
                 Ok(entry) => entries.push(entry),
                 Err(e) => {
@@ -116,8 +135,15 @@ impl Stage<'_> {
 
     /// A batch without messages, for what is settled and for receipts.
     pub(in crate::router) fn settle(self) -> Staged {
-        let event = if self.progress.has_open_changes() { Event::Settled } else { Event::Receipts };
-        Staged { entries: self.numbered([event]), late: Vec::new() }
+        let event = if self.progress.has_open_changes() {
+            Event::Settled
+        } else {
+            Event::Receipts
+        };
+        Staged {
+            entries: self.numbered([event]),
+            late: Vec::new(),
+        }
     }
 
     /// Records without a message.
@@ -126,15 +152,33 @@ impl Stage<'_> {
         let entry = |event| {
             (seq, at) = (seq + 1, at.next());
             let record = self.state.begin_record(event, seq, at);
-            Entry { record, at, message: None, staged: Vec::new(), again: Vec::new() }
+            Entry {
+                record,
+                at,
+                message: None,
+                staged: Vec::new(),
+                again: Vec::new(),
+            }
         };
         events.into_iter().map(entry).collect()
     }
 
-    fn stage_one(&mut self, letter: Letter<Ruling>, seq: u64, at: Stamp, readers: &mut Readers) -> Result<Entry> {
+    fn stage_one(
+        &mut self,
+        letter: Letter<Ruling>,
+        seq: u64,
+        at: Stamp,
+        readers: &mut Readers,
+    ) -> Result<Entry> {
         let (mut letter, ruling) = letter.split();
         let record = self.state.begin_record(Event::Accepted, seq, at);
-        let mut entry = Entry { record, at, message: None, staged: Vec::new(), again: Vec::new() };
+        let mut entry = Entry {
+            record,
+            at,
+            message: None,
+            staged: Vec::new(),
+            again: Vec::new(),
+        };
         let record = &mut entry.record;
         record.line = letter.source.as_ref().map(|source| source.line);
         record.retries = letter.retries;
@@ -158,7 +202,14 @@ impl Stage<'_> {
                 entry.again = again;
                 Ok(())
             }
-            Ruling::Accept { message, digest, to, enclosed, act, effect } => {
+            Ruling::Accept {
+                message,
+                digest,
+                to,
+                enclosed,
+                act,
+                effect,
+            } => {
                 (record.to, record.enclosed, record.act) = (to, enclosed, act);
                 record.dismissed = ack::dismissed(self.state, &letter.agent, &message);
                 self.set_times(record, &message, record.time(at));
@@ -171,7 +222,12 @@ impl Stage<'_> {
                 entry.message = Some(message);
                 self.stage_copies(&mut entry, &copies, readers)
             }
-            Ruling::Notice { about, message, to, fact } => {
+            Ruling::Notice {
+                about,
+                message,
+                to,
+                fact,
+            } => {
                 (record.event, record.about) = (Event::Notice, Some(about));
                 if let Some(fact) = fact {
                     entry.again = put_fact(record, *fact);
@@ -182,7 +238,9 @@ impl Stage<'_> {
                 let copies = Copies::new(record, &message);
                 self.stage_copies(&mut entry, &copies, readers)
             }
-            Ruling::Reject(rejection) => self.stage_rejection(&mut entry, &letter, rejection, readers),
+            Ruling::Reject(rejection) => {
+                self.stage_rejection(&mut entry, &letter, rejection, readers)
+            }
         };
         if let Err(e) = written {
             self.storage.unstage(&entry.staged);
@@ -198,7 +256,10 @@ impl Stage<'_> {
             return;
         }
         if self.config.settings().loop_hops > 0 {
-            let delay = self.state.loops.delay(message.from(), &record.to, &Head::of(message), time);
+            let delay =
+                self.state
+                    .loops
+                    .delay(message.from(), &record.to, &Head::of(message), time);
             record.announce_after = delay.map(|at| at.to_string());
         }
         let expires = message.text("expires_at").and_then(Stamp::parse);
@@ -219,8 +280,13 @@ impl Stage<'_> {
 
     /// Returns true for a sender of another room that may not write to the human here.
     fn is_kept_from_human(&self, from: &str) -> bool {
-        let accept =
-            |tag| self.config.registry().links().get(tag).is_some_and(|accept| accept.contains(&Accept::Human));
+        let accept = |tag| {
+            self.config
+                .registry()
+                .links()
+                .get(tag)
+                .is_some_and(|accept| accept.contains(&Accept::Human))
+        };
         id::tag_of(from).is_some_and(|tag| !accept(tag))
     }
 
@@ -236,26 +302,53 @@ impl Stage<'_> {
             self.reject_item(entry, &to, &letter.agent, rejection);
             return Ok(());
         }
-        let Letter { agent, original, source, .. } = letter;
+        let Letter {
+            agent,
+            original,
+            source,
+            ..
+        } = letter;
         let record = &mut entry.record;
         record.event = Event::Rejected;
         let claimed = record.claim.as_deref().and_then(layout::read_claim);
-        let (number, name) = claimed.map_or((0, &**original), |claim| (claim.number, claim.original));
+        let (number, name) =
+            claimed.map_or((0, &**original), |claim| (claim.number, claim.original));
         let kept = match &source {
             Some(source) => layout::refused_line(agent, record.seq, name, source.line),
             None => layout::rejected(agent).join(layout::retired(record.seq, name)),
         };
         let source: Option<&Source> = source.as_ref();
-        let bounce = compose::bounce(agent, original, source, &kept.display().to_string(), &rejection);
-        let explanation = compose::explanation(agent, original, source, record.seq, entry.at, &rejection.problems);
+        let bounce = compose::bounce(
+            agent,
+            original,
+            source,
+            &kept.display().to_string(),
+            &rejection,
+        );
+        let explanation = compose::explanation(
+            agent,
+            original,
+            source,
+            record.seq,
+            entry.at,
+            &rejection.problems,
+        );
         let staged = layout::staged_explanation(record.seq, number);
         compose::put(record, &bounce, bounce.digest());
         self.storage.stage(&staged, &explanation, None)?;
         entry.staged.push(staged);
         let copies = Copies::new(record, &bounce);
         record.problems = rejection.problems;
-        let known = self.config.registry().agent(agent).is_some_and(|agent| !agent.is_retired());
-        record.to = if known && !rejection.ack { from_router(vec![agent.clone()]) } else { Vec::new() };
+        let known = self
+            .config
+            .registry()
+            .agent(agent)
+            .is_some_and(|agent| !agent.is_retired());
+        record.to = if known && !rejection.ack {
+            from_router(vec![agent.clone()])
+        } else {
+            Vec::new()
+        };
         self.stage_copies(entry, &copies, readers)
     }
 
@@ -263,22 +356,46 @@ impl Stage<'_> {
     fn reject_item(&self, entry: &mut Entry, tag: &str, sender: &Arc<str>, rejection: Rejection) {
         let record = &mut entry.record;
         record.event = Event::Rejected;
-        let here = self.config.settings().tag.clone().unwrap_or_else(|| "the other room".into());
+        let here = self
+            .config
+            .settings()
+            .tag
+            .clone()
+            .unwrap_or_else(|| "the other room".into());
         let bounce = compose::far_bounce(sender, &here, &rejection);
         compose::put(record, &bounce, bounce.digest());
         let is_answered = **sender != *id::far(tag, id::MAILBAG) && !rejection.ack;
-        let agents = if is_answered { vec![sender.clone()] } else { Vec::new() };
+        let agents = if is_answered {
+            vec![sender.clone()]
+        } else {
+            Vec::new()
+        };
         record.to = of_link(agents);
         record.to.retain(|group| !group.agents.is_empty());
         record.problems = rejection.problems;
     }
 
-    fn stage_copies(&mut self, entry: &mut Entry, copies: &Copies, readers: &mut Readers) -> Result<()> {
-        let claim = entry.record.claim.as_deref().and_then(layout::read_claim).map_or(0, |claim| claim.number);
+    fn stage_copies(
+        &mut self,
+        entry: &mut Entry,
+        copies: &Copies,
+        readers: &mut Readers,
+    ) -> Result<()> {
+        let claim = entry
+            .record
+            .claim
+            .as_deref()
+            .and_then(layout::read_claim)
+            .map_or(0, |claim| claim.number);
         for (agent, via) in entry.record.copies() {
             let staged = layout::staged(entry.record.seq, claim, agent);
-            let reader = self.config.registry().agent(agent).and_then(|agent| readers.of(self.config.room(), agent));
-            self.storage.stage(&staged, &copies.copy(agent, via), reader)?;
+            let reader = self
+                .config
+                .registry()
+                .agent(agent)
+                .and_then(|agent| readers.of(self.config.room(), agent));
+            self.storage
+                .stage(&staged, &copies.copy(agent, via), reader)?;
             entry.staged.push(staged);
         }
         Ok(())
@@ -287,7 +404,13 @@ impl Stage<'_> {
     /// A letter cannot be staged: what was staged of the same whole is removed, with what follows it, and all of it waits
     /// together. A message of the router's own stays due: the state, or the queue of notices, has its cause. `true` if one
     /// of them changes facts.
-    fn leave_out(&mut self, whole: &Whole, e: &Error, entries: &mut Vec<Entry>, left: &mut Left) -> bool {
+    fn leave_out(
+        &mut self,
+        whole: &Whole,
+        e: &Error,
+        entries: &mut Vec<Entry>,
+        left: &mut Left,
+    ) -> bool {
         if let Some(claim) = &whole.claim {
             put_back(self.pending, claim, e);
             left.claims.insert(claim.clone());
@@ -298,9 +421,13 @@ impl Stage<'_> {
         }
         let first = entries.iter().position(|entry| whole.has(&entry.record));
         let gone = entries.split_off(first.unwrap_or(entries.len()));
-        gone.iter().for_each(|entry| self.storage.unstage(&entry.staged));
+        gone.iter()
+            .for_each(|entry| self.storage.unstage(&entry.staged));
         let is_in_order = |record: &Record| {
-            record.ownership.is_some() || record.decision.is_some() || record.arrived.is_some() || record.link.is_some()
+            record.ownership.is_some()
+                || record.decision.is_some()
+                || record.arrived.is_some()
+                || record.link.is_some()
         };
         gone.iter().any(|entry| is_in_order(&entry.record))
     }
@@ -323,10 +450,21 @@ fn has_message(entries: &[Entry]) -> bool {
 }
 
 /// Leaves a line to a later batch, if it is late or if an earlier line of its file is left. `false` if it stays.
-fn leave(letter: &Letter<Ruling>, is_late: bool, entries: &mut [Entry], late: &mut Vec<Late>) -> bool {
-    let Some(claim) = letter.claim.as_deref().filter(|_| letter.source.is_some()) else { return false };
+fn leave(
+    letter: &Letter<Ruling>,
+    is_late: bool,
+    entries: &mut [Entry],
+    late: &mut Vec<Late>,
+) -> bool {
+    let Some(claim) = letter.claim.as_deref().filter(|_| letter.source.is_some()) else {
+        return false;
+    };
     let copies = match &letter.content {
-        Ruling::Accept { to, .. } => to.iter().map(|group| group.agents.len()).sum::<usize>().max(1),
+        Ruling::Accept { to, .. } => to
+            .iter()
+            .map(|group| group.agents.len())
+            .sum::<usize>()
+            .max(1),
         _ => 1,
     };
     if let Some(late) = late.iter_mut().find(|late| late.claim == claim) {
@@ -334,9 +472,18 @@ fn leave(letter: &Letter<Ruling>, is_late: bool, entries: &mut [Entry], late: &m
         return true;
     }
     if is_late {
-        let before = entries.iter_mut().rev().find(|entry| entry.record.claim.as_deref() == Some(claim));
+        let before = entries
+            .iter_mut()
+            .rev()
+            .find(|entry| entry.record.claim.as_deref() == Some(claim));
         let begun = before.map(|before| before.record.more = true).is_some();
-        late.push(Late { agent: letter.agent.clone(), claim: claim.to_owned(), lines: 1, copies, begun });
+        late.push(Late {
+            agent: letter.agent.clone(),
+            claim: claim.to_owned(),
+            lines: 1,
+            copies,
+            begun,
+        });
     }
     is_late
 }
@@ -348,25 +495,48 @@ pub(super) fn put_back(pending: &mut Pending, claim: &str, e: &Error) {
 
 /// Makes a line that repeats an earlier line of the batch a duplicate of the earlier line's record.
 fn find_first(letter: &mut Letter<Ruling>, entries: &[Entry]) -> Result<()> {
-    let Ruling::Again { id, digest } = &letter.content else { return Ok(()) };
+    let Ruling::Again { id, digest } = &letter.content else {
+        return Ok(());
+    };
     let is_it = |entry: &&Entry| {
         let record = &entry.record;
-        record.event == Event::Accepted && record.from.as_ref() == Some(&letter.agent) && record.id.as_ref() == Some(id)
+        record.event == Event::Accepted
+            && record.from.as_ref() == Some(&letter.agent)
+            && record.id.as_ref() == Some(id)
     };
-    let of = entries.iter().rev().find(is_it).ok_or_else(not_found)?.record.seq;
-    letter.content = Ruling::Duplicate { of, id: id.clone(), digest: *digest };
+    let of = entries
+        .iter()
+        .rev()
+        .find(is_it)
+        .ok_or_else(not_found)?
+        .record
+        .seq;
+    letter.content = Ruling::Duplicate {
+        of,
+        id: id.clone(),
+        digest: *digest,
+    };
     Ok(())
 }
 
 /// The earlier message could not be staged, so the later one waits for the next batch as well.
 fn not_found() -> Error {
-    Error::Busy { what: "an earlier message with the same id waits".into(), cure: "it is tried again".into() }
+    Error::Busy {
+        what: "an earlier message with the same id waits".into(),
+        cure: "it is tried again".into(),
+    }
 }
 
 fn of_link(agents: Vec<Arc<str>>) -> Vec<Group> {
-    vec![Group { via: Via::Link.as_str().into(), agents }]
+    vec![Group {
+        via: Via::Link.as_str().into(),
+        agents,
+    }]
 }
 
 fn from_router(agents: Vec<Arc<str>>) -> Vec<Group> {
-    vec![Group { via: Via::Router.as_str().into(), agents }]
+    vec![Group {
+        via: Via::Router.as_str().into(),
+        agents,
+    }]
 }

@@ -17,23 +17,43 @@ pub(super) fn notice(
     unreached: &[Problem],
 ) -> Option<Letter<Ruling>> {
     // A notice of another room's router is not answered.
-    let is_of_router = id::tag_of(&letter.agent).is_some_and(|tag| *letter.agent == *id::far(tag, id::MAILBAG));
+    let is_of_router =
+        id::tag_of(&letter.agent).is_some_and(|tag| *letter.agent == *id::far(tag, id::MAILBAG));
     if unreached.is_empty() || is_of_router {
         return None;
     }
     let title = title(message);
     let (subject, mut body) = if to.iter().all(|group| group.agents.is_empty()) {
-        (format!("no agent received “{title}”"), format!("No agent received your message {}:\n", message.id()))
+        (
+            format!("no agent received “{title}”"),
+            format!("No agent received your message {}:\n", message.id()),
+        )
     } else {
-        let body = format!("Your message {} was delivered, but not to each of its addresses:\n", message.id());
-        (format!("not every address of “{title}” reached an agent"), body)
+        let body = format!(
+            "Your message {} was delivered, but not to each of its addresses:\n",
+            message.id()
+        );
+        (
+            format!("not every address of “{title}” reached an agent"),
+            body,
+        )
     };
-    unreached.iter().for_each(|problem| body += &format!("- {problem}\n"));
+    unreached
+        .iter()
+        .for_each(|problem| body += &format!("- {problem}\n"));
     let mut more = Map::new();
     more.insert("in_reply_to".into(), message.id().into());
     more.insert("metadata".into(), json!({"problems": unreached}));
     let to = vec![letter.agent.clone()];
     let notice = Box::new(compose::own("alert", &to, &subject, body.trim_end(), more));
     let about = unreached_subject(&letter.agent, message.id());
-    Some(Letter::own(Ruling::Notice { about, message: notice, to, fact: None }).following(letter))
+    Some(
+        Letter::own(Ruling::Notice {
+            about,
+            message: notice,
+            to,
+            fact: None,
+        })
+        .following(letter),
+    )
 }

@@ -19,15 +19,31 @@ pub(super) struct Waiting {
 impl Waiting {
     /// Notes the report of an accepted message, if it is one. A report of completion without `to` also reaches the agents
     /// that wait for its sender.
-    pub(super) fn judge(&mut self, config: &Config, state: &State, message: &Message, to: &mut Vec<Group>) {
-        let Some(report) = WorkReport::of_message(message, Stamp::now()) else { return };
+    pub(super) fn judge(
+        &mut self,
+        config: &Config,
+        state: &State,
+        message: &Message,
+        to: &mut Vec<Group>,
+    ) {
+        let Some(report) = WorkReport::of_message(message, Stamp::now()) else {
+            return;
+        };
         let agents = config.registry().agents();
-        let Some(sender) = agents.iter().find(|agent| *agent.id == *message.from()) else { return };
+        let Some(sender) = agents.iter().find(|agent| *agent.id == *message.from()) else {
+            return;
+        };
         if report.is_completed() && !message.has_recipients() {
             for agent in agents.iter().filter(|agent| agent.id != sender.id) {
-                let doing = self.batch.get(&agent.id).or_else(|| state.activity.doing(&agent.id));
+                let doing = self
+                    .batch
+                    .get(&agent.id)
+                    .or_else(|| state.activity.doing(&agent.id));
                 let waits = doing.into_iter().flat_map(|doing| &doing.waiting_for);
-                if waits.filter_map(|name| config.registry().find(name)).any(|one| one.id == sender.id) {
+                if waits
+                    .filter_map(|name| config.registry().find(name))
+                    .any(|one| one.id == sender.id)
+                {
                     parties::add(config, to, Via::Waiting, &agent.id);
                 }
             }

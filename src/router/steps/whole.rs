@@ -21,26 +21,43 @@ pub(super) struct Whole {
 
 impl Whole {
     pub(super) fn of(letter: &Letter<Ruling>) -> Whole {
-        let claim = letter.claim.as_ref().or(letter.follows.as_ref().map(|cause| &cause.claim)).cloned();
-        Whole { claim, about: letter.content.about().map(str::to_owned) }
+        let claim = letter
+            .claim
+            .as_ref()
+            .or(letter.follows.as_ref().map(|cause| &cause.claim))
+            .cloned();
+        Whole {
+            claim,
+            about: letter.content.about().map(str::to_owned),
+        }
     }
 
     pub(super) fn has(&self, record: &Record) -> bool {
-        self.claim.is_some() && record.claim == self.claim || self.about.is_some() && record.about == self.about
+        self.claim.is_some() && record.claim == self.claim
+            || self.about.is_some() && record.about == self.about
     }
 }
 
 impl Left {
     pub(super) fn has(&self, letter: &Letter<Ruling>) -> bool {
-        let claim = letter.claim.as_ref().or(letter.follows.as_ref().map(|cause| &cause.claim));
+        let claim = letter
+            .claim
+            .as_ref()
+            .or(letter.follows.as_ref().map(|cause| &cause.claim));
         claim.is_some_and(|claim| self.claims.contains(claim))
-            || letter.content.about().is_some_and(|about| self.own.contains(about))
+            || letter
+                .content
+                .about()
+                .is_some_and(|about| self.own.contains(about))
     }
 }
 
 /// Returns false for a message of the router's own if its cause is not in this batch. It follows
 /// again when that message is judged again.
-pub(super) fn has_cause<'r>(letter: &Letter<Ruling>, mut batch: impl Iterator<Item = &'r Record>) -> bool {
+pub(super) fn has_cause<'r>(
+    letter: &Letter<Ruling>,
+    mut batch: impl Iterator<Item = &'r Record>,
+) -> bool {
     letter.follows.as_ref().is_none_or(|cause| {
         batch.any(|record| record.claim.as_ref() == Some(&cause.claim) && record.line == cause.line)
     })

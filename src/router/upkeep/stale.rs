@@ -25,16 +25,31 @@ impl Look<'_> {
     /// Wakes each stale agent with a session once, and tells the human if that did not help. Both happen once until the
     /// agent is seen again.
     pub(in crate::router) fn run(mut self) {
-        let (calls, stale_after) = (Calls::of(self.config.dir()), self.config.settings().stale_after);
+        let (calls, stale_after) = (
+            Calls::of(self.config.dir()),
+            self.config.settings().stale_after,
+        );
         let now = Stamp::now();
-        for stale in stale(self.config.registry(), (self.state, &calls), stale_after, now) {
+        for stale in stale(
+            self.config.registry(),
+            (self.state, &calls),
+            stale_after,
+            now,
+        ) {
             let agent = &stale.agent.id;
             // What it took a moment ago may not be in the log yet.
-            if **agent == *id::HUMAN || self.receipts.is_of(agent) || self.wakes.has(WakeStep::Again, agent) {
+            if **agent == *id::HUMAN
+                || self.receipts.is_of(agent)
+                || self.wakes.has(WakeStep::Again, agent)
+            {
                 continue;
             }
             let is_alive = stale.agent.unread > 0 && calls.is_alive(agent);
-            if !is_alive || self.has_waited(&stale, stale_after, now).unwrap_or_else(|| !self.wake_again(agent)) {
+            if !is_alive
+                || self
+                    .has_waited(&stale, stale_after, now)
+                    .unwrap_or_else(|| !self.wake_again(agent))
+            {
                 self.tell_human(&stale);
             }
         }
@@ -43,8 +58,12 @@ impl Look<'_> {
     /// Was the agent woken again without effect? `None` if it was not woken again since it was last active.
     fn has_waited(&self, stale: &Stale, stale_after: Duration, now: Stamp) -> Option<bool> {
         let wakes = &self.state.wakes;
-        let again = wakes.again(&stale.agent.id).filter(|at| Some(*at) > stale.active)?;
-        let has_failed = wakes.failure(&stale.agent.id).is_some_and(|failed| failed.at > again.micros());
+        let again = wakes
+            .again(&stale.agent.id)
+            .filter(|at| Some(*at) > stale.active)?;
+        let has_failed = wakes
+            .failure(&stale.agent.id)
+            .is_some_and(|failed| failed.at > again.micros());
         Some(has_failed || again.after(limits::WAKE_AGAIN.min(stale_after)) <= now)
     }
 
@@ -53,23 +72,39 @@ impl Look<'_> {
     fn wake_again(&mut self, agent: &Arc<str>) -> bool {
         let announced = inbox::announced_at(self.config.dir(), agent).unwrap_or_default();
         let unread = self.state.mailboxes.unread(agent).rev();
-        let told = unread.filter(|(at, seq)| announced.contains(at) || self.state.wakes.was_tried(agent, *seq));
+        let told = unread
+            .filter(|(at, seq)| announced.contains(at) || self.state.wakes.was_tried(agent, *seq));
         let mut mail: Vec<(Stamp, u64)> = told.take(limits::WAKE_MESSAGES).collect();
         mail.reverse();
         if mail.is_empty() {
             return false;
         }
         // The markers go, so the log keeps that the mail was announced.
-        self.receipts.announced(agent, mail.iter().filter(|(at, _)| announced.contains(at)).map(|(_, seq)| *seq));
+        self.receipts.announced(
+            agent,
+            mail.iter()
+                .filter(|(at, _)| announced.contains(at))
+                .map(|(_, seq)| *seq),
+        );
         let seqs = mail.into_iter().map(|(_, seq)| seq).collect();
-        self.wakes.note(self.state, Waking { step: WakeStep::Again, agent: agent.clone(), seqs, why: None });
+        self.wakes.note(
+            self.state,
+            Waking {
+                step: WakeStep::Again,
+                agent: agent.clone(),
+                seqs,
+                why: None,
+            },
+        );
         true
     }
 
     fn tell_human(&mut self, stale: &Stale) {
         let present = &stale.agent;
         let mail = match (present.unread, &present.oldest_unread) {
-            (0, _) | (_, None) => "no unread mail, and the registry says that it is online".to_owned(),
+            (0, _) | (_, None) => {
+                "no unread mail, and the registry says that it is online".to_owned()
+            }
             (1, Some(since)) => format!("1 unread message, since {since}"),
             (many, Some(since)) => format!("{many} unread messages, the oldest since {since}"),
         };
@@ -79,10 +114,21 @@ impl Look<'_> {
             None => "It was never seen.".to_owned(),
         };
         let id = &present.id;
-        let again = self.state.wakes.again(id).filter(|at| Some(*at) > stale.active);
-        let failed = self.state.wakes.failure(id).map(|failed| format!(" The last wake failed: {}.", failed.why));
+        let again = self
+            .state
+            .wakes
+            .again(id)
+            .filter(|at| Some(*at) > stale.active);
+        let failed = self
+            .state
+            .wakes
+            .failure(id)
+            .map(|failed| format!(" The last wake failed: {}.", failed.why));
         let woken = match again {
-            Some(at) => format!(" It was woken once more at {at}.{}", failed.unwrap_or_default()),
+            Some(at) => format!(
+                " It was woken once more at {at}.{}",
+                failed.unwrap_or_default()
+            ),
             None => failed.unwrap_or_default(),
         };
         let body = format!(
@@ -90,6 +136,11 @@ impl Look<'_> {
              If it is away on purpose:\n\n    mailbag agent set {id} --status offline"
         );
         let about = format!("stale:{id}:{}", active.as_deref().unwrap_or("never"));
-        self.notices.tell_human(self.state, about, format!("{id} is stale: it has {mail}"), body);
+        self.notices.tell_human(
+            self.state,
+            about,
+            format!("{id} is stale: it has {mail}"),
+            body,
+        );
     }
 }

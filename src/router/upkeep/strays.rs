@@ -8,18 +8,33 @@ use crate::router::parts::{Config, Intake, Notices};
 use std::sync::Arc;
 
 /// Tells agents of files in their outboxes that are no mail, once such a file has been there for a while.
-pub(in crate::router) fn tell_of_strays(config: &Config, intake: &mut Intake, state: &State, notices: &mut Notices) {
+pub(in crate::router) fn tell_of_strays(
+    config: &Config,
+    intake: &mut Intake,
+    state: &State,
+    notices: &mut Notices,
+) {
     let outboxes = intake.outboxes();
     let agents: Vec<Arc<str>> = outboxes.with_strays().cloned().collect();
     for agent in agents {
-        if config.registry().agent(&agent).is_none_or(|known| known.is_retired()) {
+        if config
+            .registry()
+            .agent(&agent)
+            .is_none_or(|known| known.is_retired())
+        {
             continue;
         }
         let outbox = format!("stray:{}/", layout::outbox(&agent).display());
         // Bounded, because the state remembers each name that was told.
-        let mut told = state.notices.range(outbox.clone()..).take_while(|about| about.starts_with(&outbox)).count();
+        let mut told = state
+            .notices
+            .range(outbox.clone()..)
+            .take_while(|about| about.starts_with(&outbox))
+            .count();
         for name in outboxes.strays(&agent) {
-            let Some(stray) = stray(config.dir(), &agent, &name, failpoint::stray()) else { continue };
+            let Some(stray) = stray(config.dir(), &agent, &name, failpoint::stray()) else {
+                continue;
+            };
             let about = format!("stray:{}", stray.place);
             if told >= limits::STRAYS || state.notices.contains(&about) {
                 continue;

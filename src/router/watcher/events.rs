@@ -22,7 +22,11 @@ const KINDS: EventKindMask = EventKindMask::CREATE
     .union(EventKindMask::MODIFY_META)
     .union(WRITTEN);
 /// Other systems than Linux report only a change of content, and not when a file is closed.
-const WRITTEN: EventKindMask = if HAS_CLOSE { EventKindMask::ACCESS_CLOSE } else { EventKindMask::MODIFY_DATA };
+const WRITTEN: EventKindMask = if HAS_CLOSE {
+    EventKindMask::ACCESS_CLOSE
+} else {
+    EventKindMask::MODIFY_DATA
+};
 const HAS_CLOSE: bool = cfg!(target_os = "linux");
 
 /// A message of the watcher's thread to the router.
@@ -48,7 +52,10 @@ pub(super) struct Events {
 impl Events {
     pub(super) fn new(room: &Dir, sender: &Sender<Signal>) -> Result<Events> {
         // An absolute path stays valid when the router's working directory changes.
-        let root = room.path().canonicalize().unwrap_or_else(|_| room.path().to_path_buf());
+        let root = room
+            .path()
+            .canonicalize()
+            .unwrap_or_else(|_| room.path().to_path_buf());
         let (places, sender) = (Arc::new(Places::default()), sender.clone());
         let known = places.clone();
         let handler = move |event: notify::Result<Event>| {
@@ -57,14 +64,23 @@ impl Events {
                 let _ = sender.send(signal);
             }
         };
-        Ok(Events { room: room.clone(), watcher: start(&root, KINDS, handler)?, places, root })
+        Ok(Events {
+            room: room.clone(),
+            watcher: start(&root, KINDS, handler)?,
+            places,
+            root,
+        })
     }
 
     pub(super) fn add(&mut self, place: &Place) -> Result<()> {
         let path = self.root.join(place.below());
         // A directory that was removed and made again has a new inode, which the old watch does not cover.
         let _ = self.watcher.unwatch(&path);
-        self.places.0.lock().unwrap_or_else(PoisonError::into_inner).insert(path.clone(), place.clone());
+        self.places
+            .0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .insert(path.clone(), place.clone());
         match add(&mut self.watcher, &path) {
             Err(e) if e.errno() == Some(libc::ENOENT) => self.explain_missing(place),
             added => added,
@@ -100,15 +116,25 @@ impl Places {
                 went.extend(&event.paths);
                 came.extend(&event.paths);
             }
-            EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => went.extend(&event.paths),
-            EventKind::Access(AccessKind::Close(AccessMode::Write)) | EventKind::Create(_) | EventKind::Modify(_) => {
+            EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => {
+                went.extend(&event.paths)
+            }
+            EventKind::Access(AccessKind::Close(AccessMode::Write))
+            | EventKind::Create(_)
+            | EventKind::Modify(_) => {
                 came.extend(&event.paths);
             }
             _ => {}
         }
         let is_open = HAS_CLOSE && event.kind == EventKind::Create(CreateKind::File);
-        let went = went.into_iter().filter_map(|path| self.hint(path, Place::went)).map(Wake::Hint).map(Signal::Wake);
-        let came = came.into_iter().filter_map(|path| self.hint(path, Place::came));
+        let went = went
+            .into_iter()
+            .filter_map(|path| self.hint(path, Place::went))
+            .map(Wake::Hint)
+            .map(Signal::Wake);
+        let came = came
+            .into_iter()
+            .filter_map(|path| self.hint(path, Place::came));
         let came = came.filter_map(|hint| match hint {
             Hint::File(..) if is_open => Some(Signal::NewFile(hint)),
             // Another event follows when the file is closed.
@@ -132,9 +158,14 @@ mod tests {
 
     fn places() -> Places {
         let agents = ["bob".into(), "old".into(), layout::link_id("po")];
-        let all = agents.iter().flat_map(|agent| [Place::Outbox(agent.clone()), Place::Inbox(agent.clone())]);
+        let all = agents
+            .iter()
+            .flat_map(|agent| [Place::Outbox(agent.clone()), Place::Inbox(agent.clone())]);
         let all = all.chain([Place::Room, Place::Outboxes, Place::Inboxes]);
-        Places(Mutex::new(all.map(|place| (Path::new("/room").join(place.below()), place)).collect()))
+        Places(Mutex::new(
+            all.map(|place| (Path::new("/room").join(place.below()), place))
+                .collect(),
+        ))
     }
 
     fn hints(kind: EventKind, path: &str) -> Vec<Hint> {
@@ -151,12 +182,35 @@ mod tests {
         let file = vec![Hint::File("bob".into(), "x.json".into())];
         let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
         assert_eq!(hints(closed, "/room/outbox/bob/x.json"), file);
-        assert_eq!(hints(EventKind::Modify(ModifyKind::Name(RenameMode::To)), "/room/outbox/bob/x.json"), file);
-        assert_eq!(hints(EventKind::Create(CreateKind::File), "/room/outbox/bob/x.json"), file);
-        assert_eq!(hints(EventKind::Access(AccessKind::Open(AccessMode::Any)), "/room/outbox/bob/x.json"), []);
-        assert!(!KINDS.intersects(EventKindMask::ACCESS_OPEN | EventKindMask::ACCESS_CLOSE_NOWRITE));
+        assert_eq!(
+            hints(
+                EventKind::Modify(ModifyKind::Name(RenameMode::To)),
+                "/room/outbox/bob/x.json"
+            ),
+            file
+        );
+        assert_eq!(
+            hints(
+                EventKind::Create(CreateKind::File),
+                "/room/outbox/bob/x.json"
+            ),
+            file
+        );
+        assert_eq!(
+            hints(
+                EventKind::Access(AccessKind::Open(AccessMode::Any)),
+                "/room/outbox/bob/x.json"
+            ),
+            []
+        );
+        assert!(
+            !KINDS.intersects(EventKindMask::ACCESS_OPEN | EventKindMask::ACCESS_CLOSE_NOWRITE)
+        );
         assert_eq!(hints(closed, "/room/outbox/bob/.x.json.tmp"), []);
-        let item = vec![Hint::File(layout::link_id("po"), "000000000001.json".into())];
+        let item = vec![Hint::File(
+            layout::link_id("po"),
+            "000000000001.json".into(),
+        )];
         let renamed = EventKind::Modify(ModifyKind::Name(RenameMode::To));
         assert_eq!(hints(renamed, "/room/links/po/in/000000000001.json"), item);
     }
@@ -164,26 +218,56 @@ mod tests {
     #[test]
     fn a_file_that_leaves_an_inbox_is_a_hint_and_one_that_comes_is_not() {
         let left = vec![Hint::Left("bob".into(), "x.json".into())];
-        assert_eq!(hints(EventKind::Remove(RemoveKind::File), "/room/inbox/bob/x.json"), left);
-        assert_eq!(hints(EventKind::Modify(ModifyKind::Name(RenameMode::From)), "/room/inbox/bob/x.json"), left);
-        assert_eq!(hints(EventKind::Modify(ModifyKind::Name(RenameMode::To)), "/room/inbox/bob/x.json"), []);
+        assert_eq!(
+            hints(
+                EventKind::Remove(RemoveKind::File),
+                "/room/inbox/bob/x.json"
+            ),
+            left
+        );
+        assert_eq!(
+            hints(
+                EventKind::Modify(ModifyKind::Name(RenameMode::From)),
+                "/room/inbox/bob/x.json"
+            ),
+            left
+        );
+        assert_eq!(
+            hints(
+                EventKind::Modify(ModifyKind::Name(RenameMode::To)),
+                "/room/inbox/bob/x.json"
+            ),
+            []
+        );
     }
 
     #[test]
     fn an_overflow_without_a_path_means_look_everywhere() {
         let overflow = Event::new(EventKind::Other).set_flag(Flag::Rescan);
-        assert_eq!(places().read(Ok(overflow)), [Signal::Wake(Wake::Hint(Hint::Everything))]);
+        assert_eq!(
+            places().read(Ok(overflow)),
+            [Signal::Wake(Wake::Hint(Hint::Everything))]
+        );
     }
 
     #[test]
     fn the_registry_and_new_outboxes_are_told_apart() {
         let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
         assert_eq!(hints(closed, "/room/registry.json"), [Hint::Registry]);
-        assert_eq!(hints(EventKind::Create(CreateKind::Folder), "/room/outbox/new"), [Hint::Outbox("new".into())]);
+        assert_eq!(
+            hints(EventKind::Create(CreateKind::Folder), "/room/outbox/new"),
+            [Hint::Outbox("new".into())]
+        );
         let removed = EventKind::Remove(RemoveKind::Folder);
-        assert_eq!(hints(removed, "/room/outbox/old"), [Hint::OutboxGone("old".into())]);
+        assert_eq!(
+            hints(removed, "/room/outbox/old"),
+            [Hint::OutboxGone("old".into())]
+        );
         assert_eq!(hints(removed, "/room/outbox"), [Hint::OutboxesGone]);
         assert_eq!(hints(removed, "/room/outbox/old/x.json"), []);
-        assert_eq!(hints(EventKind::Create(CreateKind::File), "/room/roster.json"), []);
+        assert_eq!(
+            hints(EventKind::Create(CreateKind::File), "/room/roster.json"),
+            []
+        );
     }
 }

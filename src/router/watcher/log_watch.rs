@@ -19,8 +19,16 @@ impl LogWatch {
         let spool = room.make(layout::SPOOL)?.path().to_path_buf();
         let (log, note) = (path.clone(), room.at(layout::COMMITTED));
         let handler = move |event: notify::Result<Event>| {
-            let is_of_log = |event: &Event| event.paths.iter().any(|path| path.starts_with(&log) || *path == note);
-            if event.as_ref().map_or(true, |event| event.need_rescan() || is_of_log(event)) {
+            let is_of_log = |event: &Event| {
+                event
+                    .paths
+                    .iter()
+                    .any(|path| path.starts_with(&log) || *path == note)
+            };
+            if event
+                .as_ref()
+                .map_or(true, |event| event.need_rescan() || is_of_log(event))
+            {
                 told();
             }
         };

@@ -14,7 +14,10 @@ pub use reader::InboxWatch;
 use crate::base::error::{Error, Result};
 use crate::disk::{Dir, layout};
 use events::{Events, Signal};
-use notify::{Config, EventHandler, EventKindMask, RecommendedWatcher, RecursiveMode, WatchPathConfig, Watcher as _};
+use notify::{
+    Config, EventHandler, EventKindMask, RecommendedWatcher, RecursiveMode, WatchPathConfig,
+    Watcher as _,
+};
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -94,14 +97,20 @@ impl Place {
     /// The hint of a new name in this directory.
     fn came(&self, name: &OsStr) -> Option<Hint> {
         match self {
-            Place::Room if [layout::REGISTRY, layout::SETTINGS, layout::CHARTER].iter().any(|file| name == *file) => {
+            Place::Room
+                if [layout::REGISTRY, layout::SETTINGS, layout::CHARTER]
+                    .iter()
+                    .any(|file| name == *file) =>
+            {
                 Some(Hint::Registry)
             }
             Place::Room if name == layout::OUTBOXES => Some(Hint::Outboxes),
             Place::Outboxes => Some(Hint::Outbox(name.to_str()?.to_owned())),
             Place::Inboxes => Some(Hint::Inboxes),
             Place::Inbox(_) if name == layout::TAKEN => Some(Hint::Inboxes),
-            Place::Outbox(agent) if layout::is_message_file(name) => Some(Hint::File(agent.clone(), name.to_owned())),
+            Place::Outbox(agent) if layout::is_message_file(name) => {
+                Some(Hint::File(agent.clone(), name.to_owned()))
+            }
             Place::Outbox(agent) if layout::is_pass_request(name) => {
                 Some(Hint::Request(agent.clone(), name.to_owned()))
             }
@@ -150,7 +159,13 @@ impl Notice {
     /// Without file events: only calls wake.
     pub fn silent() -> Notice {
         let (sender, signals) = channel();
-        Notice { sender, signals, new_files: VecDeque::new(), events: None, failed: false }
+        Notice {
+            sender,
+            signals,
+            new_files: VecDeque::new(),
+            events: None,
+            failed: false,
+        }
     }
 
     /// Starts to watch the room itself and its directories of outboxes and inboxes.
@@ -203,7 +218,9 @@ impl Notice {
             // Reported before; the router looks at all directories in any case.
             return Ok(());
         }
-        let Some(events) = &mut self.events else { return Ok(()) };
+        let Some(events) = &mut self.events else {
+            return Ok(());
+        };
         match events.add(place) {
             Err(e @ Error::Busy { .. }) => {
                 self.failed = true;
@@ -224,7 +241,9 @@ impl Notice {
         let mut woken = Vec::new();
         loop {
             let until = self.new_files.front().map_or(end, |(due, _)| end.min(*due));
-            let first = self.signals.recv_timeout(until.saturating_duration_since(Instant::now()));
+            let first = self
+                .signals
+                .recv_timeout(until.saturating_duration_since(Instant::now()));
             let mut next = first.ok();
             while let Some(signal) = next {
                 self.take(signal, &mut woken);
@@ -242,13 +261,19 @@ impl Notice {
 
     fn take(&mut self, signal: Signal, woken: &mut Vec<Wake>) {
         match signal {
-            Signal::NewFile(hint) => self.new_files.push_back((Instant::now() + WRITTEN_WITHIN, hint)),
+            Signal::NewFile(hint) => self
+                .new_files
+                .push_back((Instant::now() + WRITTEN_WITHIN, hint)),
             Signal::Wake(wake) => {
                 if let Wake::Hint(hint) = &wake {
                     // A pass includes the files that were dropped before its request.
                     let is_request = matches!(hint, Hint::Request(..));
                     self.new_files.retain(|(_, new)| new != hint);
-                    let dropped = if is_request { std::mem::take(&mut self.new_files) } else { VecDeque::new() };
+                    let dropped = if is_request {
+                        std::mem::take(&mut self.new_files)
+                    } else {
+                        VecDeque::new()
+                    };
                     woken.extend(dropped.into_iter().map(|(_, hint)| Wake::Hint(hint)));
                 }
                 woken.push(wake);
@@ -258,7 +283,11 @@ impl Notice {
 }
 
 /// Starts a watcher for events of these kinds. It watches nothing yet.
-fn start(path: &Path, kinds: EventKindMask, handler: impl EventHandler) -> Result<RecommendedWatcher> {
+fn start(
+    path: &Path,
+    kinds: EventKindMask,
+    handler: impl EventHandler,
+) -> Result<RecommendedWatcher> {
     let config = Config::default().with_event_kinds(kinds);
     RecommendedWatcher::new(handler, config).map_err(|e| cannot(path, e))
 }
@@ -266,7 +295,9 @@ fn start(path: &Path, kinds: EventKindMask, handler: impl EventHandler) -> Resul
 /// Watches one directory, and not the target of a link in its place.
 fn add(watcher: &mut RecommendedWatcher, path: &Path) -> Result<()> {
     let config = WatchPathConfig::new(RecursiveMode::NonRecursive).with_dereference_symlinks(false);
-    watcher.watch_with(path, config).map_err(|e| cannot(path, e))
+    watcher
+        .watch_with(path, config)
+        .map_err(|e| cannot(path, e))
 }
 
 /// Why `notify` can't watch a path.
@@ -277,20 +308,34 @@ fn cannot(path: &Path, e: notify::Error) -> Error {
         notify::ErrorKind::MaxFilesWatch => std::io::Error::from_raw_os_error(libc::ENOSPC),
         kind => std::io::Error::other(format!("{kind:?}")),
     };
-    Error::Io { verb: "watch", path: path.to_path_buf(), source }
+    Error::Io {
+        verb: "watch",
+        path: path.to_path_buf(),
+        source,
+    }
 }
 
 fn is_at_the_limit(e: &Error) -> bool {
-    matches!(e.errno(), None | Some(libc::ENOSPC | libc::EMFILE | libc::ENFILE | libc::ENOMEM))
+    matches!(
+        e.errno(),
+        None | Some(libc::ENOSPC | libc::EMFILE | libc::ENFILE | libc::ENOMEM)
+    )
 }
 
 /// The system has no more watches for this user, or no watcher at all: says which limit to raise.
 pub fn too_many(e: &Error) -> Error {
     let raise = match e.errno() {
-        Some(libc::EMFILE) => "; raise fs.inotify.max_user_instances with sysctl, and start the router again",
-        Some(libc::ENOSPC) | None => "; raise fs.inotify.max_user_watches with sysctl, and start the router again",
+        Some(libc::EMFILE) => {
+            "; raise fs.inotify.max_user_instances with sysctl, and start the router again"
+        }
+        Some(libc::ENOSPC) | None => {
+            "; raise fs.inotify.max_user_watches with sysctl, and start the router again"
+        }
         _ => "",
     };
     let what = format!("file events don't reach the whole room: {e}");
-    Error::Busy { what, cure: format!("looking every two seconds instead{raise}") }
+    Error::Busy {
+        what,
+        cure: format!("looking every two seconds instead{raise}"),
+    }
 }

@@ -36,7 +36,14 @@ impl InboxWatch {
 
     fn at(room: &Dir, inbox: PathBuf) -> Result<InboxWatch> {
         let (wakes, events) = channel();
-        let mut watch = InboxWatch { room: room.clone(), inbox, inode: 0, watcher: None, events, wakes };
+        let mut watch = InboxWatch {
+            room: room.clone(),
+            inbox,
+            inode: 0,
+            watcher: None,
+            events,
+            wakes,
+        };
         watch.renew()?;
         Ok(watch)
     }
@@ -52,7 +59,11 @@ impl InboxWatch {
 
     /// Waits at most this long, and at most two seconds. `true` if a file may have appeared.
     pub fn wait(&mut self, at_most: Duration) -> bool {
-        if self.events.recv_timeout(at_most.min(limits::SWEEP_UNTRUSTED)).is_ok() {
+        if self
+            .events
+            .recv_timeout(at_most.min(limits::SWEEP_UNTRUSTED))
+            .is_ok()
+        {
             while self.events.try_recv().is_ok() {}
             return true;
         }
@@ -69,7 +80,10 @@ impl InboxWatch {
         self.inode = inode;
         self.watcher = None;
         if crate::disk::events_work(&dir) {
-            self.watcher = self.watch(dir.path()).map_err(|e| tracing::warn!("{e}; looking instead")).ok();
+            self.watcher = self
+                .watch(dir.path())
+                .map_err(|e| tracing::warn!("{e}; looking instead"))
+                .ok();
         }
         Ok(true)
     }
@@ -94,5 +108,9 @@ const KINDS: EventKindMask = EventKindMask::CREATE
     .union(EventKindMask::ACCESS_CLOSE);
 
 fn may_bring_mail(event: &Event) -> bool {
-    event.need_rescan() || !matches!(event.kind, EventKind::Modify(ModifyKind::Name(RenameMode::From)))
+    event.need_rescan()
+        || !matches!(
+            event.kind,
+            EventKind::Modify(ModifyKind::Name(RenameMode::From))
+        )
 }

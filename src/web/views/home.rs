@@ -14,7 +14,10 @@ use maud::{Markup, html};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-pub(in crate::web) async fn show(State(app): State<Arc<App>>, Query(asked): Query<timeline::Asked>) -> Response {
+pub(in crate::web) async fn show(
+    State(app): State<Arc<App>>,
+    Query(asked): Query<timeline::Asked>,
+) -> Response {
     respond(&app, move |app| {
         let is_filtered = asked.choice() != Choice::default();
         let content = html! {
@@ -24,7 +27,11 @@ pub(in crate::web) async fn show(State(app): State<Arc<App>>, Query(asked): Quer
             }
             (timeline::section(app, &asked)?)
         };
-        Ok(Page { title: "Room".into(), place: "/", content })
+        Ok(Page {
+            title: "Room".into(),
+            place: "/",
+            content,
+        })
     })
     .await
 }
@@ -34,7 +41,10 @@ pub(in crate::web) async fn needs_part(State(app): State<Arc<App>>) -> Response 
 }
 
 pub(in crate::web) async fn agents_part(State(app): State<Arc<App>>) -> Response {
-    super::part(&app, |app| Ok(agents_section(&app.everybody()?, &app.waits()?))).await
+    super::part(&app, |app| {
+        Ok(agents_section(&app.everybody()?, &app.waits()?))
+    })
+    .await
 }
 
 fn needs_section(list: &List) -> Markup {
@@ -53,7 +63,12 @@ fn needs_section(list: &List) -> Markup {
 
 fn agents_section(everybody: &Everybody, waits: &BTreeMap<Arc<str>, Vec<Wait>>) -> Markup {
     // The person who looks is no news to itself.
-    let present: Vec<&Present> = everybody.roster.agents.iter().filter(|agent| &*agent.id != id::HUMAN).collect();
+    let present: Vec<&Present> = everybody
+        .roster
+        .agents
+        .iter()
+        .filter(|agent| &*agent.id != id::HUMAN)
+        .collect();
     html! {
         section #agents data-live="/part/agents" aria-labelledby="agents-title" {
             h2 #agents-title { "Agents" span .count { (present.len()) } }

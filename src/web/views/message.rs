@@ -12,11 +12,18 @@ use axum::response::Response;
 use maud::{Markup, html};
 use std::sync::Arc;
 
-pub(in crate::web) async fn show(State(app): State<Arc<App>>, Path(word): Path<String>) -> Response {
+pub(in crate::web) async fn show(
+    State(app): State<Arc<App>>,
+    Path(word): Path<String>,
+) -> Response {
     respond_about(&app, &word, |app, found| {
         let past = message(&app.room, found)?;
         let trace = trace(&app.room, None, &format!("#{found}")).ok();
-        Ok(Page { title: format!("Message #{found}"), place: "", content: content(&past, trace.as_ref())? })
+        Ok(Page {
+            title: format!("Message #{found}"),
+            place: "",
+            content: content(&past, trace.as_ref())?,
+        })
     })
     .await
 }

@@ -51,7 +51,10 @@ const MENU: [(&str, &str); 7] = [
 ];
 
 /// Makes a page in a thread of its own, and frames it.
-pub(super) async fn respond(app: &Arc<App>, make: impl FnOnce(&App) -> Result<Page> + Send + 'static) -> Response {
+pub(super) async fn respond(
+    app: &Arc<App>,
+    make: impl FnOnce(&App) -> Result<Page> + Send + 'static,
+) -> Response {
     let made = run(app, move |app| {
         let page = make(app)?;
         Ok((counts(app), page))
@@ -63,7 +66,10 @@ pub(super) async fn respond(app: &Arc<App>, make: impl FnOnce(&App) -> Result<Pa
 }
 
 /// A part of a page, for the script.
-pub(super) async fn part(app: &Arc<App>, make: impl FnOnce(&App) -> Result<Markup> + Send + 'static) -> Response {
+pub(super) async fn part(
+    app: &Arc<App>,
+    make: impl FnOnce(&App) -> Result<Markup> + Send + 'static,
+) -> Response {
     match run(app, make).await {
         Ok(part) => typed(HTML, part.into_string()),
         Err(failure) => failure.json(),
@@ -81,7 +87,11 @@ pub(super) fn failed(app: &App, failure: &Failure) -> Response {
             p { a href="/" { "Back to the room" } }
         }
     };
-    let page = Page { title: "Error".into(), place: "", content };
+    let page = Page {
+        title: "Error".into(),
+        place: "",
+        content,
+    };
     let mut response = framed(app, &page, html! {});
     *response.status_mut() = failure.status;
     response
@@ -150,14 +160,19 @@ fn head(title: &str) -> Markup {
 
 /// What is wrong in the room, in one line, if anything is.
 fn counts(app: &App) -> Markup {
-    let Ok(glance) = status::glance(&app.room, id::HUMAN) else { return html! { p #counts hidden {} } };
+    let Ok(glance) = status::glance(&app.room, id::HUMAN) else {
+        return html! { p #counts hidden {} };
+    };
     let facts = [
         (glance.own_unread, "unread", "/?agent=human"),
         (glance.waiting, "pending", "/health"),
         (glance.blocked, "blocked", "/health"),
         (glance.rejected, "rejected", "/rejected"),
     ];
-    let shown = facts.iter().filter(|(count, ..)| *count > 0).collect::<Vec<_>>();
+    let shown = facts
+        .iter()
+        .filter(|(count, ..)| *count > 0)
+        .collect::<Vec<_>>();
     html! {
         p #counts data-live="/part/counts" hidden[shown.is_empty()] {
             @for (count, word, place) in shown { a href=(place) { b { (count) } " " (word) } }
@@ -176,8 +191,15 @@ fn room_name(app: &App) -> String {
         return tag;
     }
     let path = app.room.dir.path();
-    let directory = if path.ends_with(crate::disk::layout::ROOM) { path.parent().unwrap_or(path) } else { path };
-    directory.file_name().map_or_else(|| directory.display().to_string(), |name| name.to_string_lossy().into_owned())
+    let directory = if path.ends_with(crate::disk::layout::ROOM) {
+        path.parent().unwrap_or(path)
+    } else {
+        path
+    };
+    directory.file_name().map_or_else(
+        || directory.display().to_string(),
+        |name| name.to_string_lossy().into_owned(),
+    )
 }
 
 /// As [`respond`], for an address with a record number in it.
@@ -210,9 +232,15 @@ pub(super) fn block(text: &str) -> Cow<'_, str> {
 
 /// A time, relative; the exact one on hover.
 pub(super) fn time(at: &str) -> Markup {
-    let Some(stamp) = Stamp::parse(at) else { return html! { span { (text(at)) } } };
+    let Some(stamp) = Stamp::parse(at) else {
+        return html! { span { (text(at)) } };
+    };
     let micros = Stamp::now().micros() - stamp.micros();
-    let words = if micros < 0 { format!("in {}", rough(-micros)) } else { format!("{} ago", rough(micros)) };
+    let words = if micros < 0 {
+        format!("in {}", rough(-micros))
+    } else {
+        format!("{} ago", rough(micros))
+    };
     html! { time datetime=(at) title=(to_the_second(at)) { (words) } }
 }
 
@@ -243,5 +271,13 @@ pub(super) fn nothing(what: &str, next: &str) -> Markup {
 /// Text for the query of an address.
 pub(super) fn encoded(text: &str) -> String {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.~:".contains(byte);
-    text.bytes().map(|byte| if plain(&byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") }).collect()
+    text.bytes()
+        .map(|byte| {
+            if plain(&byte) {
+                char::from(byte).to_string()
+            } else {
+                format!("%{byte:02X}")
+            }
+        })
+        .collect()
 }

@@ -28,19 +28,25 @@ pub(super) fn item(item: &Item) -> Markup {
 
 /// The complete text of an approval. A decision is bound to it.
 fn displayed(item: &Item) -> Option<&str> {
-    item.text.as_deref().filter(|text| text.len() <= limits::PAGE_SOURCE)
+    item.text
+        .as_deref()
+        .filter(|text| text.len() <= limits::PAGE_SOURCE)
 }
 
 fn source(item: &Item) -> Markup {
     match (displayed(item), item.kind) {
         (Some(text), _) => html! { pre .source { (text) } },
-        (None, "approval") => html! { p .problem { "The complete text cannot be shown here. Decide in a terminal." } },
+        (None, "approval") => {
+            html! { p .problem { "The complete text cannot be shown here. Decide in a terminal." } }
+        }
         _ => html! {},
     }
 }
 
 fn form(item: &Item) -> Markup {
-    let Some(answers) = answers(item) else { return command(item) };
+    let Some(answers) = answers(item) else {
+        return command(item);
+    };
     html! {
         form method="post" action="/answer" .act {
             input type="hidden" name="kind" value=(item.kind);

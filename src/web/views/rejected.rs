@@ -37,10 +37,17 @@ pub(in crate::web) async fn list(State(app): State<Arc<App>>) -> Response {
     .await
 }
 
-pub(in crate::web) async fn show(State(app): State<Arc<App>>, Path(word): Path<String>) -> Response {
+pub(in crate::web) async fn show(
+    State(app): State<Arc<App>>,
+    Path(word): Path<String>,
+) -> Response {
     respond_about(&app, &word, |app, found| {
         let shown = rejected::show(&app.room, &format!("#{found}"))?;
-        Ok(Page { title: format!("Rejected #{found}"), place: "/rejected", content: content(&shown)? })
+        Ok(Page {
+            title: format!("Rejected #{found}"),
+            place: "/rejected",
+            content: content(&shown)?,
+        })
     })
     .await
 }

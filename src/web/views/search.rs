@@ -20,17 +20,31 @@ pub(in crate::web) struct Asked {
     q: String,
 }
 
-pub(in crate::web) async fn show(State(app): State<Arc<App>>, Query(asked): Query<Asked>) -> Response {
+pub(in crate::web) async fn show(
+    State(app): State<Arc<App>>,
+    Query(asked): Query<Asked>,
+) -> Response {
     respond(&app, move |app| {
-        let found = if asked.q.is_empty() { Vec::new() } else { found(app, &asked.q)? };
-        Ok(Page { title: "Search".into(), place: "", content: content(&asked.q, &found) })
+        let found = if asked.q.is_empty() {
+            Vec::new()
+        } else {
+            found(app, &asked.q)?
+        };
+        Ok(Page {
+            title: "Search".into(),
+            place: "",
+            content: content(&asked.q, &found),
+        })
     })
     .await
 }
 
 /// The newest messages that match, in log order. Letter case does not count.
 fn found(app: &App, words: &str) -> Result<Vec<Hit>> {
-    let (pattern, filter) = (Pattern::new(words, true, None)?, Filter::new(&app.room, Criteria::default())?);
+    let (pattern, filter) = (
+        Pattern::new(words, true, None)?,
+        Filter::new(&app.room, Criteria::default())?,
+    );
     newest(&app.room, pattern, filter, limits::PAGE_FOUND)
 }
 

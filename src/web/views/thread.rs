@@ -11,15 +11,24 @@ use axum::response::Response;
 use maud::{Markup, html};
 use std::sync::Arc;
 
-pub(in crate::web) async fn show(State(app): State<Arc<App>>, Path(word): Path<String>) -> Response {
+pub(in crate::web) async fn show(
+    State(app): State<Arc<App>>,
+    Path(word): Path<String>,
+) -> Response {
     respond_about(&app, &word, page).await
 }
 
 fn page(app: &App, found: u64) -> Result<Page> {
     let viewer = identity::viewer(&app.room, id::HUMAN)?;
     let messages = thread::thread(&app.room, &viewer, &format!("#{found}"), None)?;
-    let subject = messages.iter().find_map(|past| past.subject.as_deref()).unwrap_or("Thread");
-    let last = messages.iter().rev().find(|past| &*past.from != id::MAILBAG);
+    let subject = messages
+        .iter()
+        .find_map(|past| past.subject.as_deref())
+        .unwrap_or("Thread");
+    let last = messages
+        .iter()
+        .rev()
+        .find(|past| &*past.from != id::MAILBAG);
     let content = html! {
         section .conversation {
             h1 { (text(subject)) }
@@ -27,7 +36,11 @@ fn page(app: &App, found: u64) -> Result<Page> {
             @if let Some(last) = last { (message::reply(last.seq)) }
         }
     };
-    Ok(Page { title: format!("Thread of #{found}"), place: "", content })
+    Ok(Page {
+        title: format!("Thread of #{found}"),
+        place: "",
+        content,
+    })
 }
 
 fn entry(past: &LoggedMessage, is_meant: bool) -> Markup {

@@ -30,20 +30,34 @@ pub(in crate::web) struct Asked {
 impl Asked {
     pub(super) fn choice(&self) -> Choice {
         let given = |word: &Option<String>| word.clone().filter(|word| !word.is_empty());
-        Choice { agent: given(&self.agent), kind: given(&self.r#type), channel: given(&self.channel) }
+        Choice {
+            agent: given(&self.agent),
+            kind: given(&self.r#type),
+            channel: given(&self.channel),
+        }
     }
 
     /// The filters as the query of an address.
     fn query(&self) -> String {
-        let Choice { agent, kind, channel } = self.choice();
+        let Choice {
+            agent,
+            kind,
+            channel,
+        } = self.choice();
         let pairs = [("agent", agent), ("type", kind), ("channel", channel)];
-        let pairs = pairs.into_iter().filter_map(|(name, word)| Some(format!("{name}={}", encoded(&word?))));
+        let pairs = pairs
+            .into_iter()
+            .filter_map(|(name, word)| Some(format!("{name}={}", encoded(&word?))));
         pairs.collect::<Vec<_>>().join("&")
     }
 
     fn older(&self, before: u64) -> String {
         let query = self.query();
-        if query.is_empty() { format!("?before={before}") } else { format!("?{query}&before={before}") }
+        if query.is_empty() {
+            format!("?before={before}")
+        } else {
+            format!("?{query}&before={before}")
+        }
     }
 }
 
@@ -89,7 +103,10 @@ fn filters(choice: &Choice) -> Markup {
 }
 
 /// Entries for the script: those behind `after`, or those in front of `before`.
-pub(in crate::web) async fn part(State(app): State<Arc<App>>, Query(asked): Query<Asked>) -> Response {
+pub(in crate::web) async fn part(
+    State(app): State<Arc<App>>,
+    Query(asked): Query<Asked>,
+) -> Response {
     let made = run(&app, move |app| {
         let choice = asked.choice();
         let page = match asked.after {
@@ -100,9 +117,12 @@ pub(in crate::web) async fn part(State(app): State<Arc<App>>, Query(asked): Quer
         let (rows, older) = (rows.into_string(), older(&asked, page.before).into_string());
         // With older ones behind `after`, the rows do not follow those that the browser has.
         let skipped = asked.after.is_some() && page.before.is_some();
-        Ok(serde_json::json!({"rows": rows, "older": older, "newest": page.newest, "skipped": skipped}))
+        Ok(
+            serde_json::json!({"rows": rows, "older": older, "newest": page.newest, "skipped": skipped}),
+        )
     });
-    made.await.map_or_else(|failure| failure.json(), |json| json_text(json.to_string()))
+    made.await
+        .map_or_else(|failure| failure.json(), |json| json_text(json.to_string()))
 }
 
 /// One entry.

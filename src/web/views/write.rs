@@ -33,7 +33,10 @@ pub(in crate::web) struct Letter {
 /// Types that a person writes.
 const KINDS: [&str; 5] = ["message", "question", "task", "status", "broadcast"];
 
-pub(in crate::web) async fn show(State(app): State<Arc<App>>, Query(letter): Query<Letter>) -> Response {
+pub(in crate::web) async fn show(
+    State(app): State<Arc<App>>,
+    Query(letter): Query<Letter>,
+) -> Response {
     respond(&app, move |app| page(app, &letter)).await
 }
 
@@ -67,21 +70,36 @@ fn page(app: &App, letter: &Letter) -> Result<Page> {
             }
         }
     };
-    Ok(Page { title: "Write".into(), place: "/write", content })
+    Ok(Page {
+        title: "Write".into(),
+        place: "/write",
+        content,
+    })
 }
 
 /// Who a message reaches, for the script.
-pub(in crate::web) async fn reaches_part(State(app): State<Arc<App>>, Query(letter): Query<Letter>) -> Response {
+pub(in crate::web) async fn reaches_part(
+    State(app): State<Arc<App>>,
+    Query(letter): Query<Letter>,
+) -> Response {
     super::part(&app, move |app| reaches(&app.room, &letter.to)).await
 }
 
 fn reaches(room: &Room, to: &str) -> Result<Markup> {
-    let addresses: Vec<String> = to.split([' ', ',']).filter(|word| !word.is_empty()).map(str::to_owned).collect();
+    let addresses: Vec<String> = to
+        .split([' ', ','])
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect();
     if addresses.is_empty() {
         return Ok(html! { "Several addresses have blanks between them." });
     }
     let explained = explain(room, Some(id::HUMAN), &addresses)?;
-    let mut problems = explained.addresses.iter().flat_map(|one| &one.problems).peekable();
+    let mut problems = explained
+        .addresses
+        .iter()
+        .flat_map(|one| &one.problems)
+        .peekable();
     Ok(html! {
         @if problems.peek().is_some() {
             @for problem in problems { span .problem { (text(&problem.to_string())) } " " }
@@ -99,8 +117,18 @@ fn addresses(room: &Room) -> Result<Vec<String>> {
     let there = registry.agents().iter().filter(|agent| !agent.is_retired());
     let mut all: Vec<String> = there.map(|agent| agent.id.to_string()).collect();
     all.push("all".into());
-    all.extend(registry.roles().keys().flat_map(|role| [format!("all_{role}"), format!("any_{role}")]));
-    all.extend(registry.lanes().iter().map(|lane| format!("lane:{}", lane.name)));
+    all.extend(
+        registry
+            .roles()
+            .keys()
+            .flat_map(|role| [format!("all_{role}"), format!("any_{role}")]),
+    );
+    all.extend(
+        registry
+            .lanes()
+            .iter()
+            .map(|lane| format!("lane:{}", lane.name)),
+    );
     all.extend(remote(room)?.into_iter().map(|one| one.id));
     Ok(all)
 }

@@ -9,27 +9,45 @@ use serde_json::json;
 #[test]
 fn mail_and_its_answer_cross_over_a_server() {
     // P211 P212
-    let Some(cluster) = Cluster::start(1, "") else { return };
+    let Some(cluster) = Cluster::start(1, "") else {
+        return;
+    };
     let rooms = Rooms::new(&cluster);
     let carriers = rooms.run();
-    carriers.iter().for_each(|carrier| carrier.says("connected to nats://127.0.0.1:"));
+    carriers
+        .iter()
+        .for_each(|carrier| carrier.says("connected to nats://127.0.0.1:"));
     drop_mail(&rooms.fit, "alice", "po:sintra", "which port?");
-    wait("it arrives", || rooms.po.bodies("sintra") == ["which port?"]);
+    wait("it arrives", || {
+        rooms.po.bodies("sintra") == ["which port?"]
+    });
     drop_mail(&rooms.po, "sintra", "fit:alice", "8080");
     wait("the answer comes", || rooms.fit.bodies("alice") == ["8080"]);
     let tested = rooms.fit.ok(&["link", "test", "po"]);
-    assert!(tested.contains("recorded there, and confirmed here") && !tested.contains("not within"), "{tested}");
+    assert!(
+        tested.contains("recorded there, and confirmed here") && !tested.contains("not within"),
+        "{tested}"
+    );
     rooms.settled();
-    wait("nothing is left in the rooms", || rooms.fit.names("links/po/out") == ["state.json"]);
+    wait("nothing is left in the rooms", || {
+        rooms.fit.names("links/po/out") == ["state.json"]
+    });
     wait("nothing is left on the servers", || {
         let count = |stream| {
-            let info = cluster.talk(json!({})).ask(&format!("$JS.API.STREAM.INFO.{stream}"), "");
-            serde_json::from_str::<serde_json::Value>(&info).expect("JSON")["state"]["messages"] == 0
+            let info = cluster
+                .talk(json!({}))
+                .ask(&format!("$JS.API.STREAM.INFO.{stream}"), "");
+            serde_json::from_str::<serde_json::Value>(&info).expect("JSON")["state"]["messages"]
+                == 0
         };
         count("mailbag_fit") && count("mailbag_po")
     });
     for carrier in carriers {
-        assert!(!carrier.log().contains("not connected"), "{}", carrier.log());
+        assert!(
+            !carrier.log().contains("not connected"),
+            "{}",
+            carrier.log()
+        );
         assert_eq!(carrier.end(), 0);
     }
 }
@@ -37,22 +55,32 @@ fn mail_and_its_answer_cross_over_a_server() {
 #[test]
 fn the_servers_keep_mail_for_a_room_that_is_away_also_from_one_that_has_gone() {
     // P212
-    let Some((mut cluster, rooms, fit)) = with_one_connected(|rooms| &rooms.fit) else { return };
+    let Some((mut cluster, rooms, fit)) = with_one_connected(|rooms| &rooms.fit) else {
+        return;
+    };
     for n in 0..3 {
         drop_mail(&rooms.fit, "alice", "po:sintra", &n.to_string());
     }
     let mut talk = cluster.talk(json!({}));
-    wait("the servers have it", || talk.ask("$JS.API.STREAM.INFO.mailbag_po", "").contains("\"messages\":4"));
+    wait("the servers have it", || {
+        talk.ask("$JS.API.STREAM.INFO.mailbag_po", "")
+            .contains("\"messages\":4")
+    });
     fit.end();
     cluster.kill(0);
     let (store, before) = (cluster.store(0), rooms.fit.path().join("before"));
     copy_all(&store, &before);
     cluster.revive(0);
     let po = run(&rooms.po);
-    wait("it arrives without its sender", || rooms.po.bodies("sintra") == ["0", "1", "2"]);
+    wait("it arrives without its sender", || {
+        rooms.po.bodies("sintra") == ["0", "1", "2"]
+    });
     assert_eq!(state(&rooms.fit, "po")["out"]["acked"], 0);
     let mut talk = cluster.talk(json!({}));
-    wait("it says so to the servers", || talk.ask("$JS.API.STREAM.INFO.mailbag_po", "").contains("\"messages\":0"));
+    wait("it says so to the servers", || {
+        talk.ask("$JS.API.STREAM.INFO.mailbag_po", "")
+            .contains("\"messages\":0")
+    });
     po.end();
     // The confirmation has waited for the sender.
     once(&rooms.fit).ok(&["link run"]);
@@ -65,15 +93,22 @@ fn the_servers_keep_mail_for_a_room_that_is_away_also_from_one_that_has_gone() {
     drop_mail(&rooms.fit, "alice", "po:sintra", "3");
     drop_mail(&rooms.po, "sintra", "fit:alice", "4");
     let _carriers = rooms.run();
-    wait("mail goes on", || rooms.po.bodies("sintra") == ["0", "1", "2", "3"] && rooms.fit.bodies("alice") == ["4"]);
+    wait("mail goes on", || {
+        rooms.po.bodies("sintra") == ["0", "1", "2", "3"] && rooms.fit.bodies("alice") == ["4"]
+    });
     rooms.settled();
-    assert!(rooms.fit.inbox("human").is_empty() && rooms.po.inbox("human").is_empty(), "no link has stopped");
+    assert!(
+        rooms.fit.inbox("human").is_empty() && rooms.po.inbox("human").is_empty(),
+        "no link has stopped"
+    );
 }
 
 #[test]
 fn an_item_that_is_larger_than_a_message_of_the_servers_comes_in_parts() {
     // P214
-    let Some(cluster) = Cluster::start(1, "max_payload: 100000") else { return };
+    let Some(cluster) = Cluster::start(1, "max_payload: 100000") else {
+        return;
+    };
     let rooms = Rooms::new(&cluster);
     let _carriers = rooms.run();
     let large = "0123456789".repeat(300_000);
@@ -87,32 +122,45 @@ fn an_item_that_is_larger_than_a_message_of_the_servers_comes_in_parts() {
 #[test]
 fn a_stream_that_was_deleted_loses_nothing() {
     // P212
-    let Some((cluster, rooms, fit)) = with_one_connected(|rooms| &rooms.fit) else { return };
+    let Some((cluster, rooms, fit)) = with_one_connected(|rooms| &rooms.fit) else {
+        return;
+    };
     let delete = |stream: &str| {
-        let answer = cluster.talk(json!({})).ask(&format!("$JS.API.STREAM.DELETE.{stream}"), "");
+        let answer = cluster
+            .talk(json!({}))
+            .ask(&format!("$JS.API.STREAM.DELETE.{stream}"), "");
         assert!(answer.contains("\"success\":true"), "{answer}");
     };
     for n in 0..3 {
         drop_mail(&rooms.fit, "alice", "po:sintra", &n.to_string());
     }
     let mut talk = cluster.talk(json!({}));
-    wait("the servers have it", || talk.ask("$JS.API.STREAM.INFO.mailbag_po", "").contains("\"messages\":4"));
+    wait("the servers have it", || {
+        talk.ask("$JS.API.STREAM.INFO.mailbag_po", "")
+            .contains("\"messages\":4")
+    });
     delete("mailbag_po");
     // The other room's carrier begins, and this one sends again what is not confirmed.
     let po = run(&rooms.po);
-    wait("it arrives", || rooms.po.bodies("sintra") == ["0", "1", "2"]);
+    wait("it arrives", || {
+        rooms.po.bodies("sintra") == ["0", "1", "2"]
+    });
     rooms.settled();
     delete("mailbag_po");
     delete("mailbag_fit");
     drop_mail(&rooms.fit, "alice", "po:sintra", "3");
     drop_mail(&rooms.po, "sintra", "fit:alice", "4");
-    wait("mail goes on", || rooms.po.bodies("sintra").len() == 4 && rooms.fit.bodies("alice") == ["4"]);
+    wait("mail goes on", || {
+        rooms.po.bodies("sintra").len() == 4 && rooms.fit.bodies("alice") == ["4"]
+    });
     assert!(fit.log().contains("not connected") && po.log().contains("not connected"));
 }
 
 #[test]
 fn a_link_that_is_begun_anew_goes_on() {
-    let Some(cluster) = Cluster::start(1, "") else { return };
+    let Some(cluster) = Cluster::start(1, "") else {
+        return;
+    };
     let rooms = Rooms::new(&cluster);
     let _carriers = rooms.run();
     for n in 0..3 {
@@ -124,23 +172,32 @@ fn a_link_that_is_begun_anew_goes_on() {
     rooms.po.ok(&["link", "rebind", "fit", "--yes"]);
     drop_mail(&rooms.fit, "alice", "po:sintra", "3");
     drop_mail(&rooms.po, "sintra", "fit:alice", "4");
-    wait("mail goes on", || rooms.po.bodies("sintra").len() == 4 && rooms.fit.bodies("alice") == ["4"]);
+    wait("mail goes on", || {
+        rooms.po.bodies("sintra").len() == 4 && rooms.fit.bodies("alice") == ["4"]
+    });
 }
 
 #[test]
 fn servers_that_cannot_be_reached_are_told_of() {
-    let Some(mut cluster) = Cluster::start(1, "") else { return };
+    let Some(mut cluster) = Cluster::start(1, "") else {
+        return;
+    };
     let rooms = Rooms::new(&cluster);
     cluster.kill(0);
     rooms.fit.send("alice", "po:sintra", "hello");
     let told = once(&rooms.fit).fails(75, &["link run"]);
-    assert!(told.contains("cannot connect to nats://127.0.0.1:") && told.contains("refused"), "{told}");
+    assert!(
+        told.contains("cannot connect to nats://127.0.0.1:") && told.contains("refused"),
+        "{told}"
+    );
     assert_eq!(rooms.fit.read("links/po/carrier.json")["state"], "waiting");
 }
 
 #[test]
 fn more_replicas_than_servers_are_told_of() {
-    let Some(cluster) = Cluster::start(1, "") else { return };
+    let Some(cluster) = Cluster::start(1, "") else {
+        return;
+    };
     let rooms = Rooms::untrusted(&cluster.address(), "");
     for world in [&rooms.fit, &rooms.po] {
         let settings = std::fs::read_to_string(world.room("settings.toml")).expect("settings");
@@ -149,13 +206,18 @@ fn more_replicas_than_servers_are_told_of() {
     rooms.trust();
     rooms.fit.send("alice", "po:sintra", "hello");
     let told = once(&rooms.fit).fails(75, &["link run"]);
-    assert!(told.contains("cannot make the stream mailbag_fit") && told.contains("replicas"), "{told}");
+    assert!(
+        told.contains("cannot make the stream mailbag_fit") && told.contains("replicas"),
+        "{told}"
+    );
 }
 
 #[test]
 fn a_room_that_leads_to_itself_is_told_of() {
     // P213
-    let Some(cluster) = Cluster::start(1, "") else { return };
+    let Some(cluster) = Cluster::start(1, "") else {
+        return;
+    };
     let rooms = Rooms::untrusted(&cluster.address(), "as = \"po\"\n");
     rooms.trust();
     rooms.fit.send("alice", "po:sintra", "hello");

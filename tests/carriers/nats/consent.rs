@@ -38,7 +38,9 @@ pub(super) fn give(world: &World, key: &str, content: &str) {
 #[test]
 fn a_room_says_who_it_is_and_the_servers_let_it_do_only_what_it_needs() {
     // P211
-    let Some(cluster) = Cluster::start(1, USERS) else { return };
+    let Some(cluster) = Cluster::start(1, USERS) else {
+        return;
+    };
     let rooms = Rooms::untrusted(&cluster.address(), "");
     rooms.trust();
     let told = once(&rooms.fit).fails(75, &["link run"]);
@@ -57,7 +59,10 @@ fn a_room_says_who_it_is_and_the_servers_let_it_do_only_what_it_needs() {
     give(&rooms.po, "credentials", "fit:fit-secret\n");
     rooms.po.ok(&["trust", "--yes"]);
     let told = once(&rooms.po).fails(75, &["link run"]);
-    assert!(told.to_lowercase().contains("permissions violation"), "{told}");
+    assert!(
+        told.to_lowercase().contains("permissions violation"),
+        "{told}"
+    );
     give(&rooms.po, "credentials", "two\nlines\n");
     rooms.po.ok(&["trust", "--yes"]);
     let told = once(&rooms.po).fails(75, &["link run"]);
@@ -72,9 +77,16 @@ fn consent_holds_for_exactly_these_servers_files_and_their_content() {
     give(&rooms.fit, "credentials", "fit:secret");
     give(&rooms.fit, "ca", "none");
     let told = once(&rooms.fit).fails(1, &["link run"]);
-    assert!(told.contains("not agreed") && told.contains("mailbag trust"), "{told}");
+    assert!(
+        told.contains("not agreed") && told.contains("mailbag trust"),
+        "{told}"
+    );
     let shown = rooms.fit.ok(&["trust", "--yes"]);
-    for part in ["po by nats at nats://127.0.0.1:1, as fit", "credentials.file (sha256 ", "ca.file (sha256 "] {
+    for part in [
+        "po by nats at nats://127.0.0.1:1, as fit",
+        "credentials.file (sha256 ",
+        "ca.file (sha256 ",
+    ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
     let agreed = || {
@@ -83,11 +95,20 @@ fn consent_holds_for_exactly_these_servers_files_and_their_content() {
     };
     assert!(agreed(), "it fails only later");
     let settings = fs::read_to_string(rooms.fit.room("settings.toml")).expect("settings");
-    for (from, to) in [("127.0.0.1:1", "127.0.0.1:2"), ("ca.file", "other.file"), ("tag = \"fit\"", "tag = \"gym\"")] {
-        rooms.fit.write("settings.toml", settings.replacen(from, to, 1));
+    for (from, to) in [
+        ("127.0.0.1:1", "127.0.0.1:2"),
+        ("ca.file", "other.file"),
+        ("tag = \"fit\"", "tag = \"gym\""),
+    ] {
+        rooms
+            .fit
+            .write("settings.toml", settings.replacen(from, to, 1));
         assert!(!agreed(), "{from} {to}");
     }
-    rooms.fit.write("settings.toml", settings.replace("replicas = 1", "replicas = 3"));
+    rooms.fit.write(
+        "settings.toml",
+        settings.replace("replicas = 1", "replicas = 3"),
+    );
     assert!(agreed(), "that decides on no peer");
     rooms.fit.write("settings.toml", &settings);
     for key in ["credentials", "ca"] {
@@ -116,11 +137,20 @@ fn an_address_names_servers_and_nothing_else() {
         "address = \"nats://a\"\nreplicas = 0",
         "address = \"nats://a\"\nreplicas = 6",
     ] {
-        rooms.fit.write("settings.toml", format!("tag = \"fit\"\n[links.po]\ncarrier = \"nats\"\n{line}\n"));
-        assert!(rooms.fit.fails(1, &["settings"]).contains("links"), "{line}");
+        rooms.fit.write(
+            "settings.toml",
+            format!("tag = \"fit\"\n[links.po]\ncarrier = \"nats\"\n{line}\n"),
+        );
+        assert!(
+            rooms.fit.fails(1, &["settings"]).contains("links"),
+            "{line}"
+        );
         assert_ne!(once(&rooms.fit).code, 0, "{line}");
     }
-    rooms.fit.write("settings.toml", "tag = \"fit\"\n[links.po]\ncarrier = \"none\"\nreplicas = 1\n");
+    rooms.fit.write(
+        "settings.toml",
+        "tag = \"fit\"\n[links.po]\ncarrier = \"none\"\nreplicas = 1\n",
+    );
     rooms.fit.fails(1, &["settings"]);
 }
 
@@ -129,28 +159,91 @@ fn a_link_over_nats_is_added_with_its_files_and_that_is_consent() {
     let rooms = Rooms::untrusted("nats://127.0.0.1:1", "");
     rooms.fit.write("settings.toml", "tag = \"fit\"\n");
     fs::write(rooms.fit.path().join("fit.creds"), "fit:secret").expect("a file");
-    let add = ["link", "add", "po", "nats://127.0.0.1:1,nats://127.0.0.1:2", "--carrier", "nats"];
+    let add = [
+        "link",
+        "add",
+        "po",
+        "nats://127.0.0.1:1,nats://127.0.0.1:2",
+        "--carrier",
+        "nats",
+    ];
     let with = [&add[..], &["--credentials", "fit.creds", "--replicas", "1"]].concat();
     rooms.fit.ok(&with);
     let settings = fs::read_to_string(rooms.fit.room("settings.toml")).expect("settings");
     let file = rooms.fit.path().join("fit.creds").display().to_string();
-    for part in ["carrier = \"nats\"", "nats://127.0.0.1:1,nats://127.0.0.1:2", &file, "replicas = 1"] {
+    for part in [
+        "carrier = \"nats\"",
+        "nats://127.0.0.1:1,nats://127.0.0.1:2",
+        &file,
+        "replicas = 1",
+    ] {
         assert!(settings.contains(part), "{part}: {settings}");
     }
     assert!(rooms.fit.ok(&["trust"]).contains(": trusted"));
     fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("its permissions");
-    assert!(rooms.fit.run(&["doctor"]).out.contains("other users can read the credentials of the link po"));
+    assert!(
+        rooms
+            .fit
+            .run(&["doctor"])
+            .out
+            .contains("other users can read the credentials of the link po")
+    );
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("its permissions");
     assert!(!rooms.fit.run(&["doctor"]).out.contains("credentials"));
     fs::rename(&file, rooms.fit.path().join("away")).expect("it was there");
-    assert!(rooms.fit.run(&["doctor"]).out.contains("the link po needs the file"));
+    assert!(
+        rooms
+            .fit
+            .run(&["doctor"])
+            .out
+            .contains("the link po needs the file")
+    );
     fs::rename(rooms.fit.path().join("away"), &file).expect("it was there");
-    assert!(rooms.fit.ok(&add).contains("unchanged"), "what was set stays");
-    let other = rooms.fit.ok(&["link", "add", "gym", "nats://127.0.0.1:1,nats://127.0.0.1:2", "--carrier", "nats"]);
-    assert!(other.contains("added"), "the same servers serve many rooms: {other}");
-    rooms.fit.fails(2, &["link", "add", "so", "so.example:/x", "--carrier", "ssh", "--replicas", "1"]);
-    rooms.fit.fails(2, &["link", "add", "so", "so.example", "--carrier", "nats"]);
-    rooms.fit.fails(2, &["link", "add", "so", "nats://so", "--carrier", "nats", "--replicas", "9"]);
+    assert!(
+        rooms.fit.ok(&add).contains("unchanged"),
+        "what was set stays"
+    );
+    let other = rooms.fit.ok(&[
+        "link",
+        "add",
+        "gym",
+        "nats://127.0.0.1:1,nats://127.0.0.1:2",
+        "--carrier",
+        "nats",
+    ]);
+    assert!(
+        other.contains("added"),
+        "the same servers serve many rooms: {other}"
+    );
+    rooms.fit.fails(
+        2,
+        &[
+            "link",
+            "add",
+            "so",
+            "so.example:/x",
+            "--carrier",
+            "ssh",
+            "--replicas",
+            "1",
+        ],
+    );
+    rooms
+        .fit
+        .fails(2, &["link", "add", "so", "so.example", "--carrier", "nats"]);
+    rooms.fit.fails(
+        2,
+        &[
+            "link",
+            "add",
+            "so",
+            "nats://so",
+            "--carrier",
+            "nats",
+            "--replicas",
+            "9",
+        ],
+    );
 }
 
 #[test]
@@ -159,40 +252,78 @@ fn a_server_is_who_its_certificate_says_or_nothing_is_said_to_it() {
     let dir = tempfile::tempdir().expect("a directory");
     let at = |name: &str| dir.path().join(name).display().to_string();
     let openssl = |words: &str| {
-        let words: Vec<String> = words.split(' ').map(|word| word.replace('@', &at(""))).collect();
-        Command::new("openssl").args(words).current_dir(dir.path()).output().is_ok_and(|output| output.status.success())
+        let words: Vec<String> = words
+            .split(' ')
+            .map(|word| word.replace('@', &at("")))
+            .collect();
+        Command::new("openssl")
+            .args(words)
+            .current_dir(dir.path())
+            .output()
+            .is_ok_and(|output| output.status.success())
     };
     fs::write(at("names"), "subjectAltName=IP:127.0.0.1\n").expect("a file");
     let key = "-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes";
-    let made = ["ca", "other"]
-        .iter()
-        .all(|ca| openssl(&format!("req -x509 {key} -keyout @{ca}.key -out @{ca}.pem -days 2 -subj /CN={ca}")));
+    let made = ["ca", "other"].iter().all(|ca| {
+        openssl(&format!(
+            "req -x509 {key} -keyout @{ca}.key -out @{ca}.pem -days 2 -subj /CN={ca}"
+        ))
+    });
     let made = made
-        && openssl(&format!("req {key} -keyout @server.key -out @server.csr -subj /CN=server"))
+        && openssl(&format!(
+            "req {key} -keyout @server.key -out @server.csr -subj /CN=server"
+        ))
         && openssl(
             "x509 -req -in @server.csr -CA @ca.pem -CAkey @ca.key -CAcreateserial -out @server.pem -days 2 -extfile @names",
         );
     if !made {
         return skip("there is no openssl");
     }
-    let tls = format!("tls {{ cert_file: \"{}\", key_file: \"{}\" }}", at("server.pem"), at("server.key"));
-    let Some(cluster) = Cluster::start(1, &tls) else { return };
+    let tls = format!(
+        "tls {{ cert_file: \"{}\", key_file: \"{}\" }}",
+        at("server.pem"),
+        at("server.key")
+    );
+    let Some(cluster) = Cluster::start(1, &tls) else {
+        return;
+    };
     let rooms = Rooms::untrusted(&cluster.address().replace("nats://", "tls://"), "");
     rooms.trust();
     rooms.fit.send("alice", "po:sintra", "hello");
-    assert!(once(&rooms.fit).fails(75, &["link run"]).contains("certificate"), "the system does not know this one");
-    give(&rooms.fit, "ca", &fs::read_to_string(at("other.pem")).expect("a file"));
+    assert!(
+        once(&rooms.fit)
+            .fails(75, &["link run"])
+            .contains("certificate"),
+        "the system does not know this one"
+    );
+    give(
+        &rooms.fit,
+        "ca",
+        &fs::read_to_string(at("other.pem")).expect("a file"),
+    );
     rooms.trust();
-    assert!(once(&rooms.fit).fails(75, &["link run"]).contains("certificate"), "nor does this authority");
+    assert!(
+        once(&rooms.fit)
+            .fails(75, &["link run"])
+            .contains("certificate"),
+        "nor does this authority"
+    );
     let ca = fs::read_to_string(at("ca.pem")).expect("a file");
-    [&rooms.fit, &rooms.po].iter().for_each(|world| give(world, "ca", &ca));
+    [&rooms.fit, &rooms.po]
+        .iter()
+        .for_each(|world| give(world, "ca", &ca));
     rooms.trust();
     let _carriers = rooms.run();
     wait("it arrives", || rooms.po.bodies("sintra") == ["hello"]);
     // With certificates, a server without TLS is not spoken to.
-    let Some(plain) = Cluster::start(1, "") else { return };
+    let Some(plain) = Cluster::start(1, "") else {
+        return;
+    };
     let settings = fs::read_to_string(rooms.fit.room("settings.toml")).expect("settings");
-    rooms.fit.write("settings.toml", settings.replace(&cluster.address().replace("nats", "tls"), &plain.address()));
+    rooms.fit.write(
+        "settings.toml",
+        settings.replace(&cluster.address().replace("nats", "tls"), &plain.address()),
+    );
     rooms.fit.ok(&["trust", "--yes"]);
     once(&rooms.fit).fails(75, &["link run"]);
 }

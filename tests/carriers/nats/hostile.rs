@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 
 /// What a carrier says of its room.
 fn said(count: u64, state: Value) -> Vec<u8> {
-    json!({"hello": {"version": 1, "room": "far"}, "session": "s", "count": count, "state": state}).to_string().into()
+    json!({"hello": {"version": 1, "room": "far"}, "session": "s", "count": count, "state": state})
+        .to_string()
+        .into()
 }
 
 fn frame(item: &Value) -> Vec<u8> {
@@ -17,7 +19,9 @@ fn frame(item: &Value) -> Vec<u8> {
 #[test]
 fn what_does_not_fit_is_dropped_and_the_mail_of_the_other_room_still_comes() {
     // P213 P214
-    let Some((cluster, rooms, po)) = with_one_connected(|rooms| &rooms.po) else { return };
+    let Some((cluster, rooms, po)) = with_one_connected(|rooms| &rooms.po) else {
+        return;
+    };
     let mut evil = cluster.talk(json!({}));
     let good = items(&["one", "two", "three"]);
     let mut climbs = good[0].clone();
@@ -30,12 +34,21 @@ fn what_does_not_fit_is_dropped_and_the_mail_of_the_other_room_still_comes() {
         ("state", &b"\0\xff"[..]),
         ("state", b"{}"),
         ("state", &b"[".repeat(50_000)),
-        ("state", &said(1, json!({"room": "r".repeat(100_000), "in": null, "out": null}))),
+        (
+            "state",
+            &said(
+                1,
+                json!({"room": "r".repeat(100_000), "in": null, "out": null}),
+            ),
+        ),
         ("again", b"{\"again\":[-1,2]}"),
         ("again", b"{\"bye\":\"gone\"}"),
         ("again", b"{\"again\":[0,18446744073709551615]}"),
         ("item.1.1.1", b"{\"bye\":\"gone\"}"),
-        ("item.1.1.1", b"\n\n{\"hello\":{\"version\":1,\"room\":\"x\"}}\n"),
+        (
+            "item.1.1.1",
+            b"\n\n{\"hello\":{\"version\":1,\"room\":\"x\"}}\n",
+        ),
         ("item.1.1.1", &frame(&climbs)),
         ("item.1.1.1", &frame(&good[1])),
         ("item.1.1.1", &b"x".repeat(200_000)),
@@ -52,48 +65,77 @@ fn what_does_not_fit_is_dropped_and_the_mail_of_the_other_room_still_comes() {
         evil.publish(&format!("mailbag.po.fit.{what}"), bytes);
     }
     for n in 1..=3 {
-        evil.publish(&format!("mailbag.po.fit.item.{n}.1.1"), &frame(&good[n - 1]));
+        evil.publish(
+            &format!("mailbag.po.fit.item.{n}.1.1"),
+            &frame(&good[n - 1]),
+        );
     }
-    wait("what fits comes", || rooms.po.bodies("sintra") == ["one", "two", "three"]);
-    assert!(rooms.po.bodies("bob").is_empty() && !po.log().contains("not connected"), "{}", po.log());
+    wait("what fits comes", || {
+        rooms.po.bodies("sintra") == ["one", "two", "three"]
+    });
+    assert!(
+        rooms.po.bodies("bob").is_empty() && !po.log().contains("not connected"),
+        "{}",
+        po.log()
+    );
     let names = rooms.po.names("links/fit/in");
     assert!(names.iter().all(|name| name == "state.json"), "{names:?}");
     // What is of no use to anybody is on no server either.
     wait("the servers keep none of it", || {
-        let info = evil.ask("$JS.API.STREAM.INFO.mailbag_po", "{\"subjects_filter\":\">\"}");
+        let info = evil.ask(
+            "$JS.API.STREAM.INFO.mailbag_po",
+            "{\"subjects_filter\":\">\"}",
+        );
         let info: Value = serde_json::from_str(&info).expect("JSON");
-        info["state"]["subjects"].as_object().is_none_or(|subjects| subjects.is_empty())
+        info["state"]["subjects"]
+            .as_object()
+            .is_none_or(|subjects| subjects.is_empty())
     });
 }
 
 #[test]
 fn a_peer_of_another_version_is_told_of() {
     // P213
-    let Some((cluster, rooms, po)) = with_one_connected(|rooms| &rooms.po) else { return };
+    let Some((cluster, rooms, po)) = with_one_connected(|rooms| &rooms.po) else {
+        return;
+    };
     let newer = json!({"hello": {"version": 9, "room": "far"}, "unknown": true}).to_string();
-    cluster.talk(json!({})).publish("mailbag.po.fit.state", newer.as_bytes());
+    cluster
+        .talk(json!({}))
+        .publish("mailbag.po.fit.state", newer.as_bytes());
     po.says("version 9");
     po.says("version 1");
     drop(po);
     // The servers still have what it said, so no connection counts as one.
     let told = once(&rooms.po).fails(75, &["link run"]);
-    assert!(told.contains("version 9") && !told.contains("connected to"), "{told}");
+    assert!(
+        told.contains("version 9") && !told.contains("connected to"),
+        "{told}"
+    );
 }
 
 #[test]
 fn a_state_that_comes_late_takes_nothing_back() {
     // P213
-    let Some((cluster, rooms, po)) = with_one_connected(|rooms| &rooms.po) else { return };
+    let Some((cluster, rooms, po)) = with_one_connected(|rooms| &rooms.po) else {
+        return;
+    };
     let fit = run(&rooms.fit);
     drop_mail(&rooms.fit, "alice", "po:sintra", "hello");
     wait("it arrives", || rooms.po.bodies("sintra") == ["hello"]);
     rooms.settled();
     // As a carrier of `po` that was killed would have said it, over a server that was slow.
     let mut late = cluster.talk(json!({}));
-    late.publish("mailbag.fit.po.state", &said(7, json!({"room": "po", "in": null, "out": null})));
+    late.publish(
+        "mailbag.fit.po.state",
+        &said(7, json!({"room": "po", "in": null, "out": null})),
+    );
     drop_mail(&rooms.fit, "alice", "po:sintra", "again");
     wait("mail goes on", || rooms.po.bodies("sintra").len() == 2);
     rooms.settled();
-    assert!(rooms.fit.inbox("human").is_empty(), "the link has not stopped");
+    assert!(
+        rooms.fit.inbox("human").is_empty(),
+        "the link has not stopped"
+    );
     drop((fit, po));
 }

@@ -24,14 +24,20 @@ fn permissions(own: &str) -> (Value, Value) {
 fn token(by: &KeyPair, of: &KeyPair, nats: &Value) -> String {
     let part = |value: Value| BASE64URL_NOPAD.encode(value.to_string().as_bytes());
     let claims = json!({"jti": "x", "iat": 1_700_000_000, "iss": by.public_key(), "sub": of.public_key(), "name": "x", "nats": nats});
-    let text = format!("{}.{}", part(json!({"typ": "JWT", "alg": "ed25519-nkey"})), part(claims));
+    let text = format!(
+        "{}.{}",
+        part(json!({"typ": "JWT", "alg": "ed25519-nkey"})),
+        part(claims)
+    );
     let signature = by.sign(text.as_bytes()).expect("a key");
     format!("{text}.{}", BASE64URL_NOPAD.encode(&signature))
 }
 
 /// Mail crosses with these credentials, and not with those of a stranger.
 fn mail_crosses(servers: &str, [fit, po, stranger]: [String; 3]) {
-    let Some(cluster) = Cluster::start(1, servers) else { return };
+    let Some(cluster) = Cluster::start(1, servers) else {
+        return;
+    };
     let rooms = Rooms::untrusted(&cluster.address(), "");
     give(&rooms.fit, "credentials", &stranger);
     rooms.trust();
@@ -56,15 +62,26 @@ fn a_room_is_known_by_its_nkey() {
         let allowed = json!({"publish": publish, "subscribe": subscribe});
         format!("{{ nkey: {}, permissions: {allowed} }}", key.public_key())
     };
-    let servers = format!("authorization {{ users: [ {}, {} ] }}", user(&fit, "fit"), user(&po, "po"));
-    mail_crosses(&servers, [fit, po, stranger].map(|key| key.seed().expect("a seed") + "\n"));
+    let servers = format!(
+        "authorization {{ users: [ {}, {} ] }}",
+        user(&fit, "fit"),
+        user(&po, "po")
+    );
+    mail_crosses(
+        &servers,
+        [fit, po, stranger].map(|key| key.seed().expect("a seed") + "\n"),
+    );
 }
 
 #[test]
 fn a_room_is_known_by_a_token_of_its_account() {
     // P211
-    let (operator, account, system, other) =
-        (KeyPair::new_operator(), KeyPair::new_account(), KeyPair::new_account(), KeyPair::new_account());
+    let (operator, account, system, other) = (
+        KeyPair::new_operator(),
+        KeyPair::new_account(),
+        KeyPair::new_account(),
+        KeyPair::new_account(),
+    );
     let limits = json!({"subs": -1, "data": -1, "payload": -1, "imports": -1, "exports": -1, "wildcards": true, "conn": -1,
                         "leaf": -1, "mem_storage": -1, "disk_storage": -1, "streams": -1, "consumer": -1});
     let mut no_streams = limits.clone();
@@ -73,12 +90,20 @@ fn a_room_is_known_by_a_token_of_its_account() {
         .expect("an object")
         .retain(|name, _| !name.contains("storage") && name != "streams" && name != "consumer");
     let of = |key: &KeyPair, limits: &Value| {
-        let token = token(&operator, key, &json!({"type": "account", "version": 2, "limits": limits}));
+        let token = token(
+            &operator,
+            key,
+            &json!({"type": "account", "version": 2, "limits": limits}),
+        );
         format!("{}: {token}", key.public_key())
     };
     let servers = format!(
         "operator: {}\nsystem_account: {}\nresolver: MEMORY\nresolver_preload: {{\n{}\n{}\n}}",
-        token(&operator, &operator, &json!({"type": "operator", "version": 2})),
+        token(
+            &operator,
+            &operator,
+            &json!({"type": "operator", "version": 2})
+        ),
         system.public_key(),
         of(&system, &no_streams),
         of(&account, &limits)
@@ -94,5 +119,12 @@ fn a_room_is_known_by_a_token_of_its_account() {
             key.seed().expect("a seed")
         )
     };
-    mail_crosses(&servers, [file(&account, "fit"), file(&account, "po"), file(&other, "fit")]);
+    mail_crosses(
+        &servers,
+        [
+            file(&account, "fit"),
+            file(&account, "po"),
+            file(&other, "fit"),
+        ],
+    );
 }

@@ -35,7 +35,9 @@ impl Town {
             if self.carriers[n].is_none() {
                 self.carriers[n] = Some(run(self.worlds()[n]));
             }
-            let ended = self.routers[n].as_mut().is_some_and(|router| !matches!(router.child.try_wait(), Ok(None)));
+            let ended = self.routers[n]
+                .as_mut()
+                .is_some_and(|router| !matches!(router.child.try_wait(), Ok(None)));
             if ended {
                 self.routers[n] = None;
             }
@@ -45,8 +47,16 @@ impl Town {
                 self.routers[n] = Some(Running::start(world.bare(&["run"]), world.path()));
             }
         }
-        if self.down.as_ref().is_some_and(|(_, until)| *until <= Instant::now()) {
-            self.down.take().into_iter().flat_map(|(down, _)| down).for_each(|n| self.cluster.revive(n));
+        if self
+            .down
+            .as_ref()
+            .is_some_and(|(_, until)| *until <= Instant::now())
+        {
+            self.down
+                .take()
+                .into_iter()
+                .flat_map(|(down, _)| down)
+                .for_each(|n| self.cluster.revive(n));
         }
     }
 
@@ -61,7 +71,10 @@ impl Town {
                 let leader = self.cluster.leader(stream).unwrap_or_default();
                 self.fall(vec![leader], dice.roll(1000));
             }
-            _ => self.fall((1..self.nodes.max(2)).map(|n| n % self.nodes).collect(), 500 + dice.roll(3000)),
+            _ => self.fall(
+                (1..self.nodes.max(2)).map(|n| n % self.nodes).collect(),
+                500 + dice.roll(3000),
+            ),
         }
         self.killed[what] += 1;
     }
@@ -75,21 +88,43 @@ impl Town {
 /// Writes in both rooms while everything may be killed, until all has arrived.
 fn survive(nodes: usize, each: usize, patience: Duration) {
     let pause = if nodes == 1 { 400 } else { 2500 };
-    let Some(cluster) = Cluster::start(nodes, "") else { return };
-    let seed = std::env::var("MAILBAG_SEED").ok().and_then(|seed| seed.parse().ok());
+    let Some(cluster) = Cluster::start(nodes, "") else {
+        return;
+    };
+    let seed = std::env::var("MAILBAG_SEED")
+        .ok()
+        .and_then(|seed| seed.parse().ok());
     let seed: u64 = seed.unwrap_or_else(|| uuid::Uuid::new_v4().as_u128() as u64);
     println!("MAILBAG_SEED={seed}");
     let (mut dice, rooms) = (Dice(seed), Rooms::new(&cluster));
     let none = || [None, None];
-    let mut town = Town { rooms, cluster, nodes, carriers: none(), routers: none(), down: None, killed: [0; 6] };
+    let mut town = Town {
+        rooms,
+        cluster,
+        nodes,
+        carriers: none(),
+        routers: none(),
+        down: None,
+        killed: [0; 6],
+    };
     let (mut sent, begun) = (0, Instant::now());
     let mut next_kill = NextKill::within(300);
     loop {
         town.revive(&mut dice);
         for _ in 0..(each / 40).min(each - sent) {
             for (ours, theirs) in SENDERS {
-                drop_mail(&town.rooms.fit, ours, &format!("po:{theirs}"), &sent.to_string());
-                drop_mail(&town.rooms.po, theirs, &format!("fit:{ours}"), &sent.to_string());
+                drop_mail(
+                    &town.rooms.fit,
+                    ours,
+                    &format!("po:{theirs}"),
+                    &sent.to_string(),
+                );
+                drop_mail(
+                    &town.rooms.po,
+                    theirs,
+                    &format!("fit:{ours}"),
+                    &sent.to_string(),
+                );
             }
             sent += 1;
         }
@@ -97,7 +132,14 @@ fn survive(nodes: usize, each: usize, patience: Duration) {
         if came >= 4 * each {
             break;
         }
-        let logs = || town.carriers.iter().flatten().map(Running::log).collect::<Vec<_>>().join("\n");
+        let logs = || {
+            town.carriers
+                .iter()
+                .flatten()
+                .map(Running::log)
+                .collect::<Vec<_>>()
+                .join("\n")
+        };
         assert!(begun.elapsed() < patience, "it takes too long: {}", logs());
         if next_kill.is_due(came) {
             town.kill(&mut dice);
@@ -106,8 +148,18 @@ fn survive(nodes: usize, each: usize, patience: Duration) {
         let next = Instant::now() + Duration::from_millis(50);
         wait("the next turn", || Instant::now() >= next);
     }
-    println!("killed carriers, routers, leaders, most servers: {:?} in {:?}", town.killed, begun.elapsed());
-    let Town { rooms, mut cluster, carriers, routers, .. } = town;
+    println!(
+        "killed carriers, routers, leaders, most servers: {:?} in {:?}",
+        town.killed,
+        begun.elapsed()
+    );
+    let Town {
+        rooms,
+        mut cluster,
+        carriers,
+        routers,
+        ..
+    } = town;
     drop((carriers, routers));
     (0..nodes).for_each(|n| cluster.revive(n));
     finish(&rooms);
@@ -118,14 +170,19 @@ fn survive(nodes: usize, each: usize, patience: Duration) {
     }
     for world in [&rooms.fit, &rooms.po] {
         world.ok(&["log", "verify"]);
-        assert!(world.inbox("human").is_empty(), "a link that stopped, though both rooms are as they were");
+        assert!(
+            world.inbox("human").is_empty(),
+            "a link that stopped, though both rooms are as they were"
+        );
     }
 }
 
 /// Whatever is still on its way would arrive a second time now.
 fn finish(rooms: &Rooms) {
     let carriers = rooms.run();
-    carriers.iter().for_each(|carrier| carrier.says("connected"));
+    carriers
+        .iter()
+        .for_each(|carrier| carrier.says("connected"));
     rooms.settled();
 }
 
@@ -142,10 +199,14 @@ fn whatever_is_killed_every_message_crosses_once_and_in_the_order_of_its_sender(
 #[test]
 fn mail_goes_on_when_the_leader_of_a_stream_is_killed() {
     // P212
-    let Some(mut cluster) = Cluster::start(3, "") else { return };
+    let Some(mut cluster) = Cluster::start(3, "") else {
+        return;
+    };
     let rooms = Rooms::new(&cluster);
     let carriers = rooms.run();
-    carriers.iter().for_each(|carrier| carrier.says("connected"));
+    carriers
+        .iter()
+        .for_each(|carrier| carrier.says("connected"));
     let (mut sent, mut leader) = (0, None);
     let mut send = |count: usize| {
         for _ in 0..count {
@@ -165,6 +226,9 @@ fn mail_goes_on_when_the_leader_of_a_stream_is_killed() {
     wait("all arrives over the others", || {
         got(&rooms.po, "sintra") == all.len() && got(&rooms.fit, "alice") == all.len()
     });
-    assert_eq!((rooms.po.bodies("sintra"), rooms.fit.bodies("alice")), (all.clone(), all));
+    assert_eq!(
+        (rooms.po.bodies("sintra"), rooms.fit.bodies("alice")),
+        (all.clone(), all)
+    );
     rooms.settled();
 }

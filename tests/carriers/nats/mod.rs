@@ -64,7 +64,9 @@ impl Rooms {
 }
 
 /// One server and two rooms. The carrier of one of them is connected.
-pub(super) fn with_one_connected(which: impl Fn(&Rooms) -> &World) -> Option<(Cluster, Rooms, Running)> {
+pub(super) fn with_one_connected(
+    which: impl Fn(&Rooms) -> &World,
+) -> Option<(Cluster, Rooms, Running)> {
     let cluster = Cluster::start(1, "")?;
     let rooms = Rooms::new(&cluster);
     let carrier = run(which(&rooms));

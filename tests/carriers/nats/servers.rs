@@ -19,7 +19,9 @@ fn program() -> Option<PathBuf> {
     static PROGRAM: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let program = PROGRAM.get_or_init(install);
     if let Err(why) = program {
-        skip(format_args!("the server of NATS cannot be installed: {why}"));
+        skip(format_args!(
+            "the server of NATS cannot be installed: {why}"
+        ));
     }
     program.clone().ok()
 }
@@ -40,11 +42,17 @@ impl Cluster {
     /// Starts so many servers, with these lines in their configuration.
     pub(in crate::carriers) fn start(nodes: usize, more: &str) -> Option<Cluster> {
         let program = program()?;
-        let dir = tempfile::Builder::new().prefix("mailbag-nats-").tempdir().expect("a directory");
+        let dir = tempfile::Builder::new()
+            .prefix("mailbag-nats-")
+            .tempdir()
+            .expect("a directory");
         let mut ports = free_ports(2 * nodes);
         let routes = ports.split_off(nodes);
         for n in 0..nodes {
-            let all: Vec<String> = routes.iter().map(|port| format!("\"nats-route://127.0.0.1:{port}\"")).collect();
+            let all: Vec<String> = routes
+                .iter()
+                .map(|port| format!("\"nats-route://127.0.0.1:{port}\""))
+                .collect();
             let cluster = match nodes {
                 1 => String::new(),
                 _ => format!(
@@ -61,7 +69,12 @@ impl Cluster {
             );
             fs::write(dir.path().join(format!("{n}.conf")), config).expect("a file");
         }
-        let mut cluster = Cluster { program, dir, ports, nodes: (0..nodes).map(|_| None).collect() };
+        let mut cluster = Cluster {
+            program,
+            dir,
+            ports,
+            nodes: (0..nodes).map(|_| None).collect(),
+        };
         (0..nodes).for_each(|n| cluster.revive(n));
         (0..nodes).for_each(|n| cluster.is_up(n));
         Some(cluster)
@@ -71,16 +84,29 @@ impl Cluster {
     pub(in crate::carriers) fn revive(&mut self, n: usize) {
         if self.nodes[n].is_none() {
             let mut command = Command::new(&self.program);
-            command.arg("-c").arg(self.dir.path().join(format!("{n}.conf")));
+            command
+                .arg("-c")
+                .arg(self.dir.path().join(format!("{n}.conf")));
             self.nodes[n] = Some(Running::start(command, self.dir.path()));
         }
     }
 
     fn is_up(&mut self, n: usize) {
-        let (one, alone) = (self.nodes.len() == 1, self.nodes[n].as_mut().expect("it was started"));
-        let ready = if one { "Server is ready" } else { "metadata leader" };
+        let (one, alone) = (
+            self.nodes.len() == 1,
+            self.nodes[n].as_mut().expect("it was started"),
+        );
+        let ready = if one {
+            "Server is ready"
+        } else {
+            "metadata leader"
+        };
         wait("the server is ready", || {
-            assert!(matches!(alone.child.try_wait(), Ok(None)), "it ended: {}", alone.log());
+            assert!(
+                matches!(alone.child.try_wait(), Ok(None)),
+                "it ended: {}",
+                alone.log()
+            );
             alone.log().contains(ready)
         });
     }
@@ -96,29 +122,47 @@ impl Cluster {
 
     /// The address of all servers, in the form of the settings.
     pub(in crate::carriers) fn address(&self) -> String {
-        self.ports.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect::<Vec<_>>().join(",")
+        self.ports
+            .iter()
+            .map(|port| format!("nats://127.0.0.1:{port}"))
+            .collect::<Vec<_>>()
+            .join(",")
     }
 
     /// Speaks with the first server that runs.
     pub(in crate::carriers) fn talk(&self, as_whom: Value) -> Raw {
-        let runs = self.nodes.iter().position(Option::is_some).expect("one runs");
+        let runs = self
+            .nodes
+            .iter()
+            .position(Option::is_some)
+            .expect("one runs");
         Raw::connect(self.ports[runs], as_whom)
     }
 
     /// What the leader of a stream is, if it has one now.
     pub(in crate::carriers) fn leader(&self, stream: &str) -> Option<usize> {
-        let runs = |n: &usize| self.nodes[*n].is_some() && TcpStream::connect(("127.0.0.1", self.ports[*n])).is_ok();
+        let runs = |n: &usize| {
+            self.nodes[*n].is_some() && TcpStream::connect(("127.0.0.1", self.ports[*n])).is_ok()
+        };
         let port = self.ports[(0..self.nodes.len()).find(runs)?];
         let info = Raw::connect(port, json!({})).ask(&format!("$JS.API.STREAM.INFO.{stream}"), "");
         let info: Value = serde_json::from_str(&info).ok()?;
-        info["cluster"]["leader"].as_str()?.strip_prefix('n')?.parse().ok()
+        info["cluster"]["leader"]
+            .as_str()?
+            .strip_prefix('n')?
+            .parse()
+            .ok()
     }
 }
 
 fn free_ports(count: usize) -> Vec<u16> {
     // All are open at once, so that none is taken twice.
-    let open: Vec<TcpListener> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port")).collect();
-    open.iter().map(|open| open.local_addr().expect("an address").port()).collect()
+    let open: Vec<TcpListener> = (0..count)
+        .map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port"))
+        .collect();
+    open.iter()
+        .map(|open| open.local_addr().expect("an address").port())
+        .collect()
 }
 
 /// A client that speaks the protocol of NATS by hand.
@@ -130,10 +174,19 @@ pub(in crate::carriers) struct Raw {
 impl Raw {
     pub(in crate::carriers) fn connect(port: u16, as_whom: Value) -> Raw {
         let to = TcpStream::connect(("127.0.0.1", port)).expect("it listens");
-        to.set_read_timeout(Some(std::time::Duration::from_secs(3))).expect("a socket");
-        let mut raw = Raw { from: BufReader::new(to.try_clone().expect("a socket")), to };
-        let mut options = json!({"verbose": false, "pedantic": false, "no_responders": true, "headers": true});
-        as_whom.as_object().into_iter().flatten().for_each(|(key, value)| options[key] = value.clone());
+        to.set_read_timeout(Some(std::time::Duration::from_secs(3)))
+            .expect("a socket");
+        let mut raw = Raw {
+            from: BufReader::new(to.try_clone().expect("a socket")),
+            to,
+        };
+        let mut options =
+            json!({"verbose": false, "pedantic": false, "no_responders": true, "headers": true});
+        as_whom
+            .as_object()
+            .into_iter()
+            .flatten()
+            .for_each(|(key, value)| options[key] = value.clone());
         raw.say(&format!("CONNECT {options}\r\nPING\r\n"));
         raw.until("PONG");
         raw
@@ -147,7 +200,10 @@ impl Raw {
     fn until(&mut self, begin: &str) -> String {
         loop {
             let mut line = String::new();
-            assert!(self.from.read_line(&mut line).expect("it speaks") > 0, "it ended before {begin}");
+            assert!(
+                self.from.read_line(&mut line).expect("it speaks") > 0,
+                "it ended before {begin}"
+            );
             assert!(!line.starts_with("-ERR"), "{line}");
             if line.starts_with(begin) {
                 return line;
@@ -164,7 +220,10 @@ impl Raw {
 
     /// Asks, and gives the answer; nothing if nobody answers in time.
     pub(in crate::carriers) fn ask(&mut self, subject: &str, text: &str) -> String {
-        self.say(&format!("SUB answer 1\r\nPUB {subject} answer {}\r\n{text}\r\n", text.len()));
+        self.say(&format!(
+            "SUB answer 1\r\nPUB {subject} answer {}\r\n{text}\r\n",
+            text.len()
+        ));
         let mut head = String::new();
         while !head.contains("MSG answer") {
             head.clear();
@@ -175,9 +234,18 @@ impl Raw {
             }
         }
         self.say("UNSUB 1\r\n");
-        let length = head.trim().rsplit(' ').next().and_then(|length| length.parse().ok()).expect("a length");
+        let length = head
+            .trim()
+            .rsplit(' ')
+            .next()
+            .and_then(|length| length.parse().ok())
+            .expect("a length");
         let mut bytes = vec![0; length];
         self.from.read_exact(&mut bytes).expect("an answer");
-        if head.starts_with('H') { String::new() } else { String::from_utf8(bytes).expect("text") }
+        if head.starts_with('H') {
+            String::new()
+        } else {
+            String::from_utf8(bytes).expect("text")
+        }
     }
 }

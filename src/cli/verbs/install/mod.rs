@@ -51,8 +51,13 @@ pub(crate) enum Which {
 
 impl clap::ValueEnum for Which {
     fn value_variants<'a>() -> &'a [Which] {
-        static ALL: LazyLock<Vec<Which>> =
-            LazyLock::new(|| Client::ALL.into_iter().map(Which::Client).chain([Which::Git]).collect());
+        static ALL: LazyLock<Vec<Which>> = LazyLock::new(|| {
+            Client::ALL
+                .into_iter()
+                .map(Which::Client)
+                .chain([Which::Git])
+                .collect()
+        });
         &ALL
     }
 
@@ -122,7 +127,11 @@ impl Which {
 
 impl Place {
     pub(crate) fn scope(&self) -> Scope {
-        if self.user { Scope::User } else { Scope::Project }
+        if self.user {
+            Scope::User
+        } else {
+            Scope::Project
+        }
     }
 
     pub(crate) fn is_given(&self) -> bool {
@@ -169,7 +178,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             if args.agent.is_some() {
                 return Err(Error::Usage {
                     what: "the hooks of git have no fixed agent".into(),
-                    cure: "leave --agent out: the hooks use MAILBAG_AGENT or the session that commits".into(),
+                    cure:
+                        "leave --agent out: the hooks use MAILBAG_AGENT or the session that commits"
+                            .into(),
                 });
             }
             git_hooks::install(&from, args.command.as_deref())?
@@ -203,9 +214,17 @@ pub(crate) fn diff(files: &[Changing], out: &mut Output) -> Result<()> {
         // Tabs of the file stay tabs.
         let line = line.trim_end_matches('\r');
         let painted = line.split('\t').map(|part| out.paint(style, part));
-        out.line(painted.reduce(|line, part| line + "\t" + &part).unwrap_or_default())?;
+        out.line(
+            painted
+                .reduce(|line, part| line + "\t" + &part)
+                .unwrap_or_default(),
+        )?;
     }
-    if files.is_empty() { Ok(()) } else { out.line("") }
+    if files.is_empty() {
+        Ok(())
+    } else {
+        out.line("")
+    }
 }
 
 /// Prints what was changed.
@@ -219,29 +238,58 @@ pub(crate) fn done(plan: &Plan, cx: &mut Context) -> Result<()> {
                 Change::Kept => "kept",
             };
             let path = file.path.display().to_string();
-            let kept = file.backup.as_ref().map(|backup| format!(" (backup: {})", backup.display()));
-            out.line(sanitize::line(&format!("{word} {path}{}", kept.unwrap_or_default())))
+            let kept = file
+                .backup
+                .as_ref()
+                .map(|backup| format!(" (backup: {})", backup.display()));
+            out.line(sanitize::line(&format!(
+                "{word} {path}{}",
+                kept.unwrap_or_default()
+            )))
         })
     })
 }
 
 /// Prints the result and what is left to do.
-pub(crate) fn report(plan: &Plan, dry_run: bool, proof: Option<&HookTest>, cx: &mut Context) -> Result<Exit> {
-    let exit = if proof.is_none_or(|proof| proof.ok) { Exit::Ok } else { Exit::Error };
-    cx.out.show(&Report { plan, dry_run, proof }, |out| result(plan, proof, out))?;
+pub(crate) fn report(
+    plan: &Plan,
+    dry_run: bool,
+    proof: Option<&HookTest>,
+    cx: &mut Context,
+) -> Result<Exit> {
+    let exit = if proof.is_none_or(|proof| proof.ok) {
+        Exit::Ok
+    } else {
+        Exit::Error
+    };
+    cx.out.show(
+        &Report {
+            plan,
+            dry_run,
+            proof,
+        },
+        |out| result(plan, proof, out),
+    )?;
     Ok(exit)
 }
 
 fn result(plan: &Plan, proof: Option<&HookTest>, out: &mut Output) -> Result<()> {
     if plan.files.is_empty() && plan.by_hand.is_empty() {
         let directory = plan.directory.display().to_string();
-        out.line(sanitize::line(&format!("no changes for {} in {directory}", plan.name)))?;
+        out.line(sanitize::line(&format!(
+            "no changes for {} in {directory}",
+            plan.name
+        )))?;
     }
     if let Some(proof) = proof {
         let command = sanitize::line(&proof.command).into_owned();
         match &proof.trouble {
             None => {
-                let said = if proof.said.trim().is_empty() { "no output" } else { proof.said.trim() };
+                let said = if proof.said.trim().is_empty() {
+                    "no output"
+                } else {
+                    proof.said.trim()
+                };
                 out.line(format!(
                     "tested `{command}`: passed in {} ms, output: {}",
                     proof.millis,
@@ -255,15 +303,24 @@ fn result(plan: &Plan, proof: Option<&HookTest>, out: &mut Output) -> Result<()>
     }
     for by_hand in &plan.by_hand {
         let path = by_hand.path.display().to_string();
-        let what = if by_hand.lines.is_empty() { "edit" } else { "add these lines to" };
+        let what = if by_hand.lines.is_empty() {
+            "edit"
+        } else {
+            "add these lines to"
+        };
         out.line(sanitize::line(&format!(
             "{what} {path} ({}){}",
             by_hand.why,
             if by_hand.lines.is_empty() { "" } else { ":" }
         )))?;
-        by_hand.lines.lines().try_for_each(|line| out.line(sanitize::line(line)))?;
+        by_hand
+            .lines
+            .lines()
+            .try_for_each(|line| out.line(sanitize::line(line)))?;
     }
     out.flush()?;
-    plan.notes.iter().for_each(|note| out.note(&format!("note: {note}")));
+    plan.notes
+        .iter()
+        .for_each(|note| out.note(&format!("note: {note}")));
     Ok(())
 }

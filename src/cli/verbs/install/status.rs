@@ -16,51 +16,96 @@ use std::path::Path;
 pub(super) fn run(which: Option<Which>, place: &Place, cx: &mut Context) -> Result<Exit> {
     let from = here()?;
     let homes = install::homes(&from)?;
-    let clients = Client::ALL.into_iter().filter(|one| which.is_none_or(|which| which.client() == Some(*one)));
-    let scopes = [Scope::Project, Scope::User].into_iter().filter(|one| !place.is_given() || *one == place.scope());
+    let clients = Client::ALL
+        .into_iter()
+        .filter(|one| which.is_none_or(|which| which.client() == Some(*one)));
+    let scopes = [Scope::Project, Scope::User]
+        .into_iter()
+        .filter(|one| !place.is_given() || *one == place.scope());
     let scopes: Vec<Scope> = scopes.collect();
     let all: Vec<Status> = clients
         .flat_map(|client| scopes.iter().map(move |scope| (client, *scope)))
         .map(|(client, scope)| install::status(client, scope, &homes))
         .collect();
-    let wants_git = which.is_none_or(|which| which.client().is_none()) && scopes.contains(&Scope::Project);
-    let git = if wants_git { git_hooks::status(&from) } else { None };
-    cx.out.show(&serde_json::json!({ "clients": all, "git": git }), |out| show(&all, git.as_ref(), out))?;
+    let wants_git =
+        which.is_none_or(|which| which.client().is_none()) && scopes.contains(&Scope::Project);
+    let git = if wants_git {
+        git_hooks::status(&from)
+    } else {
+        None
+    };
+    cx.out
+        .show(&serde_json::json!({ "clients": all, "git": git }), |out| {
+            show(&all, git.as_ref(), out)
+        })?;
     Ok(Exit::Ok)
 }
 
 fn show(all: &[Status], git: Option<&git_hooks::Status>, out: &mut Output) -> Result<()> {
-    let head = ["CLIENT", "FOR", "HOOKS", "MCP", "SECTION", "APPROVALS", "PROGRAM", "TRUSTED", "AGENT"]
-        .map(String::from)
-        .to_vec();
-    let rows: Vec<Vec<String>> = std::iter::once(head).chain(all.iter().map(row)).chain(git.map(git_row)).collect();
+    let head = [
+        "CLIENT",
+        "FOR",
+        "HOOKS",
+        "MCP",
+        "SECTION",
+        "APPROVALS",
+        "PROGRAM",
+        "TRUSTED",
+        "AGENT",
+    ]
+    .map(String::from)
+    .to_vec();
+    let rows: Vec<Vec<String>> = std::iter::once(head)
+        .chain(all.iter().map(row))
+        .chain(git.map(git_row))
+        .collect();
     table::print(out, &rows)?;
     for status in all {
         if !status.missing.is_empty() {
             let word = out.paint(YELLOW, "partly");
-            out.line(format!("{word}: {} has no hook at {}", status.client.name(), status.missing.join(", ")))?;
+            out.line(format!(
+                "{word}: {} has no hook at {}",
+                status.client.name(),
+                status.missing.join(", ")
+            ))?;
         }
         for problem in &status.problems {
             let word = out.paint(RED, "problem");
             out.line(format!("{word}: {}", sanitize::line(problem)))?;
         }
     }
-    for client in all.iter().filter(|status| status.hooks != Hooks::Absent).map(|status| status.client) {
-        let why = client.facts().abilities.iter().find(|ability| ability.what == What::Wake).map(|ability| ability.can);
+    for client in all
+        .iter()
+        .filter(|status| status.hooks != Hooks::Absent)
+        .map(|status| status.client)
+    {
+        let why = client
+            .facts()
+            .abilities
+            .iter()
+            .find(|ability| ability.what == What::Wake)
+            .map(|ability| ability.can);
         if let (WakeBy::Queue, Some(Can::Partly(why))) = (client.facts().wake, why) {
             out.line(format!("note: waking sessions of {}: {why}", client.name()))?;
         }
     }
     if let Some(git) = git.filter(|git| !git.missing.is_empty()) {
         let word = out.paint(YELLOW, "partly");
-        out.line(format!("{word}: git has no hook at {}", git.missing.join(", ")))?;
+        out.line(format!(
+            "{word}: git has no hook at {}",
+            git.missing.join(", ")
+        ))?;
     }
     Ok(())
 }
 
 fn row(status: &Status) -> Vec<String> {
     let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
-    let scope = if status.scope == Scope::Project { "project" } else { "user" };
+    let scope = if status.scope == Scope::Project {
+        "project"
+    } else {
+        "user"
+    };
     let program = program(status.command.as_deref(), status.executable.as_deref());
     let trusted = match status.trusted {
         _ if status.hooks == Hooks::Absent => "-",
@@ -68,17 +113,40 @@ fn row(status: &Status) -> Vec<String> {
         Trust::No => "no",
         Trust::Unknown => "unknown",
     };
-    let agent = status.agent.as_deref().map_or("-".into(), |agent| sanitize::line(agent).into_owned());
+    let agent = status
+        .agent
+        .as_deref()
+        .map_or("-".into(), |agent| sanitize::line(agent).into_owned());
     let client = status.client.as_str().to_owned();
     let (hooks, trusted) = (word(status.hooks), trusted.to_owned());
     let [mcp, section, approvals] = [status.mcp, status.section, status.approvals].map(yes);
-    vec![client, scope.into(), hooks, mcp, section, approvals, program, trusted, agent]
+    vec![
+        client,
+        scope.into(),
+        hooks,
+        mcp,
+        section,
+        approvals,
+        program,
+        trusted,
+        agent,
+    ]
 }
 
 fn git_row(status: &git_hooks::Status) -> Vec<String> {
     let program = program(status.command.as_deref(), status.executable.as_deref());
     let none = || "-".to_owned();
-    vec![git_hooks::NAME.into(), "project".into(), word(status.hooks), none(), none(), none(), program, none(), none()]
+    vec![
+        git_hooks::NAME.into(),
+        "project".into(),
+        word(status.hooks),
+        none(),
+        none(),
+        none(),
+        program,
+        none(),
+        none(),
+    ]
 }
 
 fn word(hooks: Hooks) -> String {

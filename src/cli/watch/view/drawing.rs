@@ -26,7 +26,9 @@ impl View {
             self.fold_all();
         }
         let note = self.note(width);
-        let panel = self.board.panel((width, usize::from(area.height)), self.palette);
+        let panel = self
+            .board
+            .panel((width, usize::from(area.height)), self.palette);
         let [timeline, items, status, answer, line] = Layout::vertical([
             Constraint::Min(0),
             Constraint::Length(panel.len() as u16),
@@ -38,7 +40,10 @@ impl View {
         self.draw_timeline(frame, timeline);
         frame.render_widget(Paragraph::new(panel), items);
         let reversed = Style::new().add_modifier(Modifier::REVERSED);
-        frame.render_widget(Paragraph::new(format!("{:<width$}", self.status(width))).style(reversed), status);
+        frame.render_widget(
+            Paragraph::new(format!("{:<width$}", self.status(width))).style(reversed),
+            status,
+        );
         frame.render_widget(Paragraph::new(note), answer);
         self.draw_prompt(frame, line);
     }
@@ -68,7 +73,9 @@ impl View {
         let (text, column) = self.prompt.view(width);
         let text = if self.prompt.text().is_empty() {
             let hint = match self.channels.only() {
-                Some(channel) => format!("@name for an agent, otherwise to the channel {channel}; ? for help"),
+                Some(channel) => {
+                    format!("@name for an agent, otherwise to the channel {channel}; ? for help")
+                }
                 None => "@name and a message; ? for help".to_owned(),
             };
             Span::styled(hint, DIM)
@@ -83,25 +90,48 @@ impl View {
     }
 
     fn note(&self, width: usize) -> Vec<Line<'static>> {
-        let trouble = self.trouble.as_ref().map(|trouble| (trouble, self.palette.trouble()));
+        let trouble = self
+            .trouble
+            .as_ref()
+            .map(|trouble| (trouble, self.palette.trouble()));
         let note = self.note.as_ref().map(|(note, style)| (note, *style));
-        let unread = self.reading.as_ref().filter(|reading| !reading.is_complete()).map(Reading::hint);
-        let preview =
-            unread.or_else(|| self.meaning().ok().and_then(|meaning| preview(&meaning, self.reading.is_some())));
-        let preview = preview.as_ref().map(|preview| (preview, self.palette.hint()));
-        let Some((text, style)) = note.or(preview).or(trouble) else { return Vec::new() };
+        let unread = self
+            .reading
+            .as_ref()
+            .filter(|reading| !reading.is_complete())
+            .map(Reading::hint);
+        let preview = unread.or_else(|| {
+            self.meaning()
+                .ok()
+                .and_then(|meaning| preview(&meaning, self.reading.is_some()))
+        });
+        let preview = preview
+            .as_ref()
+            .map(|preview| (preview, self.palette.hint()));
+        let Some((text, style)) = note.or(preview).or(trouble) else {
+            return Vec::new();
+        };
         let lines = lines::fold(text, width).into_iter().take(NOTE_LINES);
-        lines.map(|line| Line::from(Span::styled(line, style))).collect()
+        lines
+            .map(|line| Line::from(Span::styled(line, style)))
+            .collect()
     }
 
     /// The numbers in one line; the room's name takes what is left.
     fn status(&self, width: usize) -> String {
-        let Some(glance) = &self.glance else { return " loading …".into() };
+        let Some(glance) = &self.glance else {
+            return " loading …".into();
+        };
         let mut parts = vec![match glance.router {
             Some(pid) if pid != std::process::id() => format!("router {pid}"),
             _ => "delivering here".into(),
         }];
-        parts.push(format!("unread {} {}, all {}", sanitize::line(&self.who.name), glance.own_unread, glance.unread));
+        parts.push(format!(
+            "unread {} {}, all {}",
+            sanitize::line(&self.who.name),
+            glance.own_unread,
+            glance.unread
+        ));
         parts.push(format!("rejected {}", glance.rejected));
         parts.push(format!("pending {}", glance.waiting + glance.blocked));
         if self.below > 0 {
@@ -118,6 +148,10 @@ impl View {
             name = name.char_indices().nth(1).map_or("", |(at, _)| &name[at..]);
         }
         let cut = if name.len() < path.len() { "…" } else { "" };
-        if left < 8 { format!(" {numbers}") } else { format!(" {cut}{name} | {numbers}") }
+        if left < 8 {
+            format!(" {numbers}")
+        } else {
+            format!(" {cut}{name} | {numbers}")
+        }
     }
 }

@@ -79,10 +79,24 @@ pub(in crate::cli::watch) struct View {
 }
 
 impl View {
-    pub(in crate::cli::watch) fn new(room: Room, who: Who, channels: Channels, palette: Palette) -> View {
-        let path = room.dir.path().canonicalize().unwrap_or_else(|_| room.dir.path().to_path_buf());
+    pub(in crate::cli::watch) fn new(
+        room: Room,
+        who: Who,
+        channels: Channels,
+        palette: Palette,
+    ) -> View {
+        let path = room
+            .dir
+            .path()
+            .canonicalize()
+            .unwrap_or_else(|_| room.dir.path().to_path_buf());
         let is_named = path.file_name().is_some_and(|name| name == layout::ROOM);
-        let place = path.parent().filter(|_| is_named).unwrap_or(&path).display().to_string();
+        let place = path
+            .parent()
+            .filter(|_| is_named)
+            .unwrap_or(&path)
+            .display()
+            .to_string();
         View {
             room,
             place,
@@ -150,9 +164,13 @@ impl View {
         let day = |entry: &Entry| lines::local(entry).date_naive();
         if self.entries.back().map(day) != Some(day(entry)) {
             let rule = format!("  {} ", lines::local(entry).format("%A %Y-%m-%d"));
-            self.lines.push(Line::from(Span::styled(rule, DIM.add_modifier(Modifier::UNDERLINED))));
+            self.lines.push(Line::from(Span::styled(
+                rule,
+                DIM.add_modifier(Modifier::UNDERLINED),
+            )));
         }
-        self.lines.extend(lines::entry(entry, self.width, self.palette));
+        self.lines
+            .extend(lines::entry(entry, self.width, self.palette));
     }
 
     fn fold_all(&mut self) {
@@ -176,15 +194,23 @@ impl View {
         let held = key.modifiers & (KeyModifiers::CONTROL | KeyModifiers::ALT);
         let edit = match (held, key.code) {
             (KeyModifiers::CONTROL, KeyCode::Char('c')) => return Done::Quit,
-            (KeyModifiers::CONTROL, KeyCode::Char('d')) if self.prompt.text().is_empty() => return Done::Quit,
+            (KeyModifiers::CONTROL, KeyCode::Char('d')) if self.prompt.text().is_empty() => {
+                return Done::Quit;
+            }
             (KeyModifiers::NONE, KeyCode::Enter) => return self.send(),
             (_, KeyCode::Enter) => Edit::Insert('\n'),
-            (_, KeyCode::PageUp) if self.reading.is_some() => return self.turn_reading(Reading::previous_page),
-            (_, KeyCode::PageDown) if self.reading.is_some() => return self.turn_reading(Reading::next_page),
+            (_, KeyCode::PageUp) if self.reading.is_some() => {
+                return self.turn_reading(Reading::previous_page);
+            }
+            (_, KeyCode::PageDown) if self.reading.is_some() => {
+                return self.turn_reading(Reading::next_page);
+            }
             (_, KeyCode::PageUp) => return self.turn(self.below + self.page),
             (_, KeyCode::PageDown) => return self.turn(self.below.saturating_sub(self.page)),
             (_, KeyCode::Tab) => return self.complete(),
-            (KeyModifiers::NONE | KeyModifiers::SHIFT, KeyCode::Char('?')) if self.prompt.text().is_empty() => {
+            (KeyModifiers::NONE | KeyModifiers::SHIFT, KeyCode::Char('?'))
+                if self.prompt.text().is_empty() =>
+            {
                 self.helps = !self.helps;
                 return Done::Shown;
             }
@@ -194,12 +220,20 @@ impl View {
             }
             (KeyModifiers::CONTROL, KeyCode::Char('u')) => Edit::KillBefore,
             (KeyModifiers::CONTROL, KeyCode::Char('k')) => Edit::KillAfter,
-            (KeyModifiers::CONTROL, KeyCode::Char('w')) | (_, KeyCode::Backspace) if !held.is_empty() => Edit::KillWord,
+            (KeyModifiers::CONTROL, KeyCode::Char('w')) | (_, KeyCode::Backspace)
+                if !held.is_empty() =>
+            {
+                Edit::KillWord
+            }
             (KeyModifiers::CONTROL, KeyCode::Char('a')) => Edit::Home,
             (KeyModifiers::CONTROL, KeyCode::Char('e')) => Edit::End,
             (KeyModifiers::CONTROL, KeyCode::Char('d')) => Edit::Delete,
-            (KeyModifiers::CONTROL, KeyCode::Char('p')) | (KeyModifiers::NONE, KeyCode::Up) => Edit::Older,
-            (KeyModifiers::CONTROL, KeyCode::Char('n')) | (KeyModifiers::NONE, KeyCode::Down) => Edit::Newer,
+            (KeyModifiers::CONTROL, KeyCode::Char('p')) | (KeyModifiers::NONE, KeyCode::Up) => {
+                Edit::Older
+            }
+            (KeyModifiers::CONTROL, KeyCode::Char('n')) | (KeyModifiers::NONE, KeyCode::Down) => {
+                Edit::Newer
+            }
             (KeyModifiers::NONE, KeyCode::Left) => Edit::Left,
             (KeyModifiers::NONE, KeyCode::Right) => Edit::Right,
             (_, KeyCode::Left) => Edit::WordLeft,
@@ -237,11 +271,16 @@ impl View {
             Ok(registry) => registry,
             Err(e) => return self.failed(&e),
         };
-        let Some(found) = completion::complete(self.prompt.before_place(), &self.board, &registry) else {
+        let Some(found) = completion::complete(self.prompt.before_place(), &self.board, &registry)
+        else {
             return Done::Shown;
         };
         let done = self.edit(Edit::Complete(found.from, found.text));
-        let choices: Vec<String> = found.choices.iter().map(|choice| sanitize::line(choice).into_owned()).collect();
+        let choices: Vec<String> = found
+            .choices
+            .iter()
+            .map(|choice| sanitize::line(choice).into_owned())
+            .collect();
         self.note = (!choices.is_empty()).then(|| (choices.join("  "), DIM));
         done
     }
@@ -261,11 +300,22 @@ impl View {
             Ok(Meaning::Message) => return self.send_message(),
             Ok(Meaning::Item(slot)) => {
                 let cure = forms(slot);
-                return self.failed(&Error::Usage { what: "the line has a number and no answer".into(), cure });
+                return self.failed(&Error::Usage {
+                    what: "the line has a number and no answer".into(),
+                    cure,
+                });
             }
             Ok(Meaning::Answer(slot, action)) => {
                 let (room, who, item) = (self.room.clone(), self.who.clone(), slot.item.clone());
-                (Box::new(Answering { room, who, item, action }), slot.open)
+                (
+                    Box::new(Answering {
+                        room,
+                        who,
+                        item,
+                        action,
+                    }),
+                    slot.open,
+                )
             }
         };
         // The answer to a settled approval is the outcome, so there is nothing to read.
@@ -303,12 +353,24 @@ impl View {
         let drafted = chat_input::draft(self.prompt.text(), &self.channels);
         match drafted.and_then(|draft| send::send(&self.room, &self.who, draft)) {
             Ok(sent) => {
-                let to: Vec<&str> = sent.recipients.iter().map(|recipient| &*recipient.agent).collect();
-                let open =
-                    self.board.open().find(|slot| slot.item.kind == "approval" && to == [slot.item.from.as_str()]);
-                let open = open.map(|slot| format!("; the {} is still open: {}", slot.name(), forms(slot)));
+                let to: Vec<&str> = sent
+                    .recipients
+                    .iter()
+                    .map(|recipient| &*recipient.agent)
+                    .collect();
+                let open = self
+                    .board
+                    .open()
+                    .find(|slot| slot.item.kind == "approval" && to == [slot.item.from.as_str()]);
+                let open = open
+                    .map(|slot| format!("; the {} is still open: {}", slot.name(), forms(slot)));
                 let to = match to.len() {
-                    0 => self.channels.only().map_or("no agent".to_owned(), |channel| format!("the channel {channel}")),
+                    0 => self
+                        .channels
+                        .only()
+                        .map_or("no agent".to_owned(), |channel| {
+                            format!("the channel {channel}")
+                        }),
                     1..=3 => to.join(", "),
                     many => format!("{many} agents"),
                 };
@@ -324,7 +386,11 @@ impl View {
     }
 
     fn failed(&mut self, e: &Error) -> Done {
-        let style = if matches!(e, Error::Usage { .. }) { self.palette.hint() } else { self.palette.trouble() };
+        let style = if matches!(e, Error::Usage { .. }) {
+            self.palette.hint()
+        } else {
+            self.palette.trouble()
+        };
         self.note = Some((e.to_string(), style));
         Done::Shown
     }

@@ -44,7 +44,10 @@ impl Reading {
     /// How to go on.
     pub(super) fn hint(&self) -> String {
         let (from, to) = (self.top + 1, (self.top + self.page).min(self.all));
-        format!("#{}, lines {from} to {to} of {}; Enter shows more, Esc closes", self.displayed.seq, self.all)
+        format!(
+            "#{}, lines {from} to {to} of {}; Enter shows more, Esc closes",
+            self.displayed.seq, self.all
+        )
     }
 
     pub(super) fn draw(&mut self, frame: &mut Frame<'_>, area: Rect) {
@@ -57,14 +60,21 @@ impl Reading {
         self.turn_to(self.top);
         self.seen = self.seen.max(self.top + self.page);
         let shown = folded.into_iter().skip(self.top).take(self.page);
-        frame.render_widget(Paragraph::new(shown.map(Line::from).collect::<Vec<_>>()), area);
+        frame.render_widget(
+            Paragraph::new(shown.map(Line::from).collect::<Vec<_>>()),
+            area,
+        );
     }
 }
 
 impl View {
     /// Shows the approval with this number and digest. Returns true if its last line was shown before.
     pub(super) fn read_whole(&mut self, seq: u64, digest: &str) -> Result<bool> {
-        if let Some(reading) = self.reading.as_mut().filter(|reading| reading.displayed.digest == digest) {
+        if let Some(reading) = self
+            .reading
+            .as_mut()
+            .filter(|reading| reading.displayed.digest == digest)
+        {
             let is_complete = reading.is_complete();
             if !is_complete {
                 reading.next_page();
@@ -72,7 +82,13 @@ impl View {
             return Ok(is_complete);
         }
         let displayed = DisplayedApproval::of_record(&self.room, seq, digest)?;
-        self.reading = Some(Reading { displayed, top: 0, page: 0, all: 0, seen: 0 });
+        self.reading = Some(Reading {
+            displayed,
+            top: 0,
+            page: 0,
+            all: 0,
+            seen: 0,
+        });
         Ok(false)
     }
 }

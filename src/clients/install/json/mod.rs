@@ -25,7 +25,10 @@ pub(super) struct Wrong {
 
 impl Wrong {
     pub(super) fn new(what: impl Into<String>) -> Wrong {
-        Wrong { line: None, what: what.into() }
+        Wrong {
+            line: None,
+            what: what.into(),
+        }
     }
 }
 
@@ -56,8 +59,16 @@ impl Json {
     /// Parses a file's text. An empty file counts as an empty object.
     pub(super) fn read(text: &str, dialect: Dialect) -> Result<Json, Wrong> {
         let body = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let body = if body.trim().is_empty() { format!("{{}}{}", Style::of(body).eol) } else { body.to_owned() };
-        let mark = if text.starts_with('\u{feff}') { "\u{feff}" } else { "" };
+        let body = if body.trim().is_empty() {
+            format!("{{}}{}", Style::of(body).eol)
+        } else {
+            body.to_owned()
+        };
+        let mark = if text.starts_with('\u{feff}') {
+            "\u{feff}"
+        } else {
+            ""
+        };
         if dialect == Dialect::Strict {
             let checked = serde_json::from_str::<serde::de::IgnoredAny>(&body);
             checked.map_err(|e| {
@@ -69,10 +80,15 @@ impl Json {
                 }
             })?;
         }
-        let json = Json { text: format!("{mark}{body}"), dialect };
+        let json = Json {
+            text: format!("{mark}{body}"),
+            dialect,
+        };
         json.parse(|value, _| match value {
             ast::Value::Object(_) => Ok(()),
-            _ => Err(Wrong::new("is not a JSON object {…}, so it cannot be a settings file")),
+            _ => Err(Wrong::new(
+                "is not a JSON object {…}, so it cannot be a settings file",
+            )),
         })??;
         Ok(json)
     }
@@ -100,23 +116,31 @@ impl Json {
     /// Replaces a value.
     pub(super) fn replace(&mut self, at: &[Step], value: &Value) -> Result<(), Wrong> {
         let style = Style::of(self.body());
-        let (start, end) = self.parse(|root, _| walk(root, at).map(|found| places(found.range())))??;
-        let text =
-            if self.is_one_line(start) { style.compact(value) } else { style.fitting(value, &self.indent(start)) };
-        self.text.replace_range(self.from(start)..self.from(end), &text);
+        let (start, end) =
+            self.parse(|root, _| walk(root, at).map(|found| places(found.range())))??;
+        let text = if self.is_one_line(start) {
+            style.compact(value)
+        } else {
+            style.fitting(value, &self.indent(start))
+        };
+        self.text
+            .replace_range(self.from(start)..self.from(end), &text);
         Ok(())
     }
 
     /// Removes a value with its comma and its own lines.
     pub(super) fn take_out(&mut self, at: &[Step]) -> Result<(), Wrong> {
-        let Some((last, above)) = at.split_last() else { return Err(Wrong::new("cannot remove the whole file")) };
+        let Some((last, above)) = at.split_last() else {
+            return Err(Wrong::new("cannot remove the whole file"));
+        };
         let cuts = self.parse(|root, tokens| {
             let holder = walk(root, above)?;
             let n = index(holder, last)?;
             Ok(self.cuts(&inside(holder), n, tokens))
         })??;
         for (start, end) in cuts {
-            self.text.replace_range(self.from(start)..self.from(end), "");
+            self.text
+                .replace_range(self.from(start)..self.from(end), "");
         }
         Ok(())
     }
@@ -158,17 +182,28 @@ impl Json {
         cuts
     }
 
-    fn insert(&mut self, at: &[Step], name: Option<&str>, value: &Value, end: End) -> Result<(), Wrong> {
+    fn insert(
+        &mut self,
+        at: &[Step],
+        name: Option<&str>,
+        value: &Value,
+        end: End,
+    ) -> Result<(), Wrong> {
         let style = Style::of(self.body());
         let edits = self.parse(|root, tokens| {
             let holder = walk(root, at)?;
-            let fits = matches!((holder, name), (ast::Value::Object(_), Some(_)) | (ast::Value::Array(_), None));
+            let fits = matches!(
+                (holder, name),
+                (ast::Value::Object(_), Some(_)) | (ast::Value::Array(_), None)
+            );
             if !fits {
                 return Err(Wrong::new("was changed at the same time"));
             }
             let inside = inside(holder);
             Ok(match end {
-                End::Back if !inside.items.is_empty() => self.behind(&inside, &style, value, tokens),
+                End::Back if !inside.items.is_empty() => {
+                    self.behind(&inside, &style, value, tokens)
+                }
                 _ => vec![self.before(&inside, has_schema(holder), &style, name, value, tokens)],
             })
         })??;
@@ -192,28 +227,57 @@ impl Json {
         let body = self.body();
         let named = |text: String| name.map(|name| style.named(name, &text)).unwrap_or(text);
         // `$schema` stays at the top.
-        let after_schema =
-            (has_schema && inside.items.len() > 1).then(|| comma_after(tokens, inside.items[0].1)).flatten();
+        let after_schema = (has_schema && inside.items.len() > 1)
+            .then(|| comma_after(tokens, inside.items[0].1))
+            .flatten();
         let from = after_schema.unwrap_or(inside.open) + 1;
-        let first = inside.items.get(usize::from(after_schema.is_some())).map(|item| item.0);
+        let first = inside
+            .items
+            .get(usize::from(after_schema.is_some()))
+            .map(|item| item.0);
         let line = after_comments(body, from, first.unwrap_or(inside.close));
-        let minified =
-            !body.trim().contains('\n') && (first.is_some() || inside.open > body.len() - body.trim_start().len());
+        let minified = !body.trim().contains('\n')
+            && (first.is_some() || inside.open > body.len() - body.trim_start().len());
         match (line, first) {
             _ if minified && first.is_none() => (from, named(style.compact(value))),
             (Some(line), Some(first)) => {
                 let indent = self.indent(first);
-                (line, format!("{indent}{},{}", named(style.fitting(value, &indent)), style.eol))
+                (
+                    line,
+                    format!(
+                        "{indent}{},{}",
+                        named(style.fitting(value, &indent)),
+                        style.eol
+                    ),
+                )
             }
-            (None, Some(first)) => (first, format!("{}{}", named(style.compact(value)), style.comma())),
+            (None, Some(first)) => (
+                first,
+                format!("{}{}", named(style.compact(value)), style.comma()),
+            ),
             (Some(line), None) => {
                 let indent = format!("{}{}", self.indent(inside.open), style.unit);
-                (line, format!("{indent}{}{}", named(style.fitting(value, &indent)), style.eol))
+                (
+                    line,
+                    format!(
+                        "{indent}{}{}",
+                        named(style.fitting(value, &indent)),
+                        style.eol
+                    ),
+                )
             }
             (None, None) => {
                 let own = self.indent(inside.open);
                 let indent = format!("{own}{}", style.unit);
-                (from, format!("{}{indent}{}{}{own}", style.eol, named(style.fitting(value, &indent)), style.eol))
+                (
+                    from,
+                    format!(
+                        "{}{indent}{}{}{own}",
+                        style.eol,
+                        named(style.fitting(value, &indent)),
+                        style.eol
+                    ),
+                )
             }
         }
     }
@@ -234,7 +298,9 @@ impl Json {
             return vec![(end, format!("{}{}", style.comma(), style.compact(value)))];
         }
         // A comment after the last item stays on its line.
-        let comments = tokens.iter().filter(|token| token.range.start >= end && token.range.end <= inside.close);
+        let comments = tokens
+            .iter()
+            .filter(|token| token.range.start >= end && token.range.end <= inside.close);
         let same_line = comments.take_while(|token| !body[end..token.range.start].contains('\n'));
         let line_end = same_line.last().map_or(end, |token| token.range.end);
         let text = format!("{}{indent}{}", style.eol, style.fitting(value, &indent));
@@ -254,7 +320,10 @@ impl Json {
     fn indent(&self, place: usize) -> String {
         let body = self.body();
         let line = body[..place].rfind('\n').map_or(0, |at| at + 1);
-        body[line..].chars().take_while(|c| matches!(c, ' ' | '\t')).collect()
+        body[line..]
+            .chars()
+            .take_while(|c| matches!(c, ' ' | '\t'))
+            .collect()
     }
 
     fn body(&self) -> &str {
@@ -266,8 +335,14 @@ impl Json {
         place + self.text.len() - self.body().len()
     }
 
-    fn parse<T>(&self, then: impl FnOnce(&ast::Value<'_>, &[TokenAndRange<'_>]) -> T) -> Result<T, Wrong> {
-        let collect = CollectOptions { comments: CommentCollectionStrategy::AsTokens, tokens: true };
+    fn parse<T>(
+        &self,
+        then: impl FnOnce(&ast::Value<'_>, &[TokenAndRange<'_>]) -> T,
+    ) -> Result<T, Wrong> {
+        let collect = CollectOptions {
+            comments: CommentCollectionStrategy::AsTokens,
+            tokens: true,
+        };
         let options = ParseOptions {
             allow_comments: self.dialect != Dialect::Strict,
             allow_loose_object_property_names: false,
@@ -280,13 +355,20 @@ impl Json {
             allow_non_finite_numbers: false,
             allow_extended_string_escapes: false,
         };
-        let parsed = jsonc_parser::parse_to_ast(self.body(), &collect, &options).map_err(|e| Wrong {
-            line: Some(e.line_display() as u64),
-            what: format!("is not valid JSON: {} at column {}", e.kind(), e.column_display()),
-        })?;
+        let parsed =
+            jsonc_parser::parse_to_ast(self.body(), &collect, &options).map_err(|e| Wrong {
+                line: Some(e.line_display() as u64),
+                what: format!(
+                    "is not valid JSON: {} at column {}",
+                    e.kind(),
+                    e.column_display()
+                ),
+            })?;
         match (&parsed.value, &parsed.tokens) {
             (Some(value), Some(tokens)) => Ok(then(value, tokens)),
-            _ => Err(Wrong::new("contains only comments; write {} into it, or delete it")),
+            _ => Err(Wrong::new(
+                "contains only comments; write {} into it, or delete it",
+            )),
         }
     }
 }
@@ -312,7 +394,8 @@ fn after_comments(body: &str, from: usize, until: usize) -> Option<usize> {
 
 fn comma_after(tokens: &[TokenAndRange<'_>], place: usize) -> Option<usize> {
     let mut after = tokens.iter().filter(|token| token.range.start >= place);
-    let next = after.find(|token| !matches!(token.token, Token::CommentLine(_) | Token::CommentBlock(_)))?;
+    let next = after
+        .find(|token| !matches!(token.token, Token::CommentLine(_) | Token::CommentBlock(_)))?;
     matches!(next.token, Token::Comma).then_some(next.range.start)
 }
 
@@ -323,15 +406,32 @@ fn places(range: jsonc_parser::common::Range) -> (usize, usize) {
 fn inside(value: &ast::Value<'_>) -> Inside {
     let (open, end) = places(value.range());
     let items = match value {
-        ast::Value::Object(object) => object.properties.iter().map(|one| places(one.range)).collect(),
-        ast::Value::Array(array) => array.elements.iter().map(|one| places(one.range())).collect(),
+        ast::Value::Object(object) => object
+            .properties
+            .iter()
+            .map(|one| places(one.range))
+            .collect(),
+        ast::Value::Array(array) => array
+            .elements
+            .iter()
+            .map(|one| places(one.range()))
+            .collect(),
         _ => Vec::new(),
     };
-    Inside { open, close: end - 1, items }
+    Inside {
+        open,
+        close: end - 1,
+        items,
+    }
 }
 
 fn has_schema(value: &ast::Value<'_>) -> bool {
-    value.as_object().is_some_and(|object| object.properties.first().is_some_and(|one| one.name.as_str() == "$schema"))
+    value.as_object().is_some_and(|object| {
+        object
+            .properties
+            .first()
+            .is_some_and(|one| one.name.as_str() == "$schema")
+    })
 }
 
 fn walk<'v, 'a>(value: &'v ast::Value<'a>, at: &[Step]) -> Result<&'v ast::Value<'a>, Wrong> {
@@ -354,10 +454,17 @@ fn index(value: &ast::Value<'_>, step: &Step) -> Result<usize, Wrong> {
         (Step::Key(key), ast::Value::Object(object)) => (key, object),
         (Step::Key(key), _) => return Err(Wrong::new(format!("lost {key:?} in the meantime"))),
     };
-    let mut found = object.properties.iter().enumerate().filter(|(_, one)| one.name.as_str() == *key).map(|(n, _)| n);
+    let mut found = object
+        .properties
+        .iter()
+        .enumerate()
+        .filter(|(_, one)| one.name.as_str() == *key)
+        .map(|(n, _)| n);
     match (found.next(), found.next()) {
         (Some(n), None) => Ok(n),
-        (Some(_), Some(_)) => Err(Wrong::new(format!("has {key:?} twice in one object; keep one of them"))),
+        (Some(_), Some(_)) => Err(Wrong::new(format!(
+            "has {key:?} twice in one object; keep one of them"
+        ))),
         (None, _) => Err(Wrong::new(format!("lost {key:?} in the meantime"))),
     }
 }
@@ -369,8 +476,10 @@ fn plain(value: &ast::Value<'_>) -> Value {
         ast::Value::BooleanLit(truth) => Value::Bool(truth.value),
         ast::Value::NullKeyword(_) => Value::Null,
         ast::Value::Array(array) => array.elements.iter().map(plain).collect(),
-        ast::Value::Object(object) => {
-            object.properties.iter().map(|one| (one.name.as_str().to_owned(), plain(&one.value))).collect()
-        }
+        ast::Value::Object(object) => object
+            .properties
+            .iter()
+            .map(|one| (one.name.as_str().to_owned(), plain(&one.value)))
+            .collect(),
     }
 }

@@ -19,9 +19,17 @@ pub(super) struct Style {
 
 impl Style {
     pub(super) fn of(text: &str) -> Style {
-        let inner = text.trim_start().strip_prefix('{').and_then(|rest| rest.split_once('\n')).map(|(_, rest)| rest);
+        let inner = text
+            .trim_start()
+            .strip_prefix('{')
+            .and_then(|rest| rest.split_once('\n'))
+            .map(|(_, rest)| rest);
         let first = inner.and_then(|rest| rest.lines().find(|line| !line.trim().is_empty()));
-        let unit: String = first.unwrap_or_default().chars().take_while(|c| matches!(c, ' ' | '\t')).collect();
+        let unit: String = first
+            .unwrap_or_default()
+            .chars()
+            .take_while(|c| matches!(c, ' ' | '\t'))
+            .collect();
         Style {
             eol: if text.contains("\r\n") { "\r\n" } else { "\n" },
             unit: if unit.is_empty() { "  ".into() } else { unit },
@@ -34,7 +42,11 @@ impl Style {
     }
 
     pub(super) fn named(&self, name: &str, value: &str) -> String {
-        format!("{}:{}{value}", Value::from(name), if self.spaced { " " } else { "" })
+        format!(
+            "{}:{}{value}",
+            Value::from(name),
+            if self.spaced { " " } else { "" }
+        )
     }
 
     /// On one line.
@@ -46,8 +58,10 @@ impl Style {
                 format!("[{}]", between(items, self.comma()))
             }
             Value::Object(fields) => {
-                let fields: Vec<String> =
-                    fields.iter().map(|(name, value)| self.named(name, &self.compact(value))).collect();
+                let fields: Vec<String> = fields
+                    .iter()
+                    .map(|(name, value)| self.named(name, &self.compact(value)))
+                    .collect();
                 format!("{{{pad}{}{pad}}}", between(fields, self.comma()))
             }
             plain => plain.to_string(),
@@ -62,20 +76,35 @@ impl Style {
         }
         let inner = format!("{indent}{}", self.unit);
         let (open, close, items): (_, _, Vec<String>) = match value {
-            Value::Array(items) => ("[", "]", items.iter().map(|item| self.fitting(item, &inner)).collect()),
+            Value::Array(items) => (
+                "[",
+                "]",
+                items
+                    .iter()
+                    .map(|item| self.fitting(item, &inner))
+                    .collect(),
+            ),
             Value::Object(fields) => {
-                let written = |(name, value): (&String, &Value)| self.named(name, &self.fitting(value, &inner));
+                let written = |(name, value): (&String, &Value)| {
+                    self.named(name, &self.fitting(value, &inner))
+                };
                 ("{", "}", fields.iter().map(written).collect())
             }
             _ => return line,
         };
         let items = between(items, &format!(",{}{inner}", self.eol));
-        format!("{open}{}{inner}{}{}{indent}{close}", self.eol, items, self.eol)
+        format!(
+            "{open}{}{inner}{}{}{indent}{close}",
+            self.eol, items, self.eol
+        )
     }
 }
 
 fn between(items: Vec<String>, separator: &str) -> String {
-    items.into_iter().reduce(|line, item| line + separator + &item).unwrap_or_default()
+    items
+        .into_iter()
+        .reduce(|line, item| line + separator + &item)
+        .unwrap_or_default()
 }
 
 /// Nesting depth of objects and lists.

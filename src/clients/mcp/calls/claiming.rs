@@ -28,7 +28,10 @@ pub(super) fn claim(mut call: Call<'_>) -> Result<Shown> {
         text += &format!("; {}", claims::blockers(&room, &who.name, &subjects)?);
         text += ". A message says when it is yours";
     }
-    Ok(Shown { text: sanitize::line(&text).into_owned(), data: json!(decided) })
+    Ok(Shown {
+        text: sanitize::line(&text).into_owned(),
+        data: json!(decided),
+    })
 }
 
 fn ask(arguments: &mut Arguments, action: &str, (room, agent): (&Room, &str)) -> Result<Ask> {
@@ -41,17 +44,34 @@ fn ask(arguments: &mut Arguments, action: &str, (room, agent): (&Room, &str)) ->
         }),
         "claim" => {
             let (lease, wait) = (arguments.text("lease")?, arguments.flag("wait")?);
-            Ok(Ask::Claim { subjects: claim::subjects_to_claim(room, &here()?, &words)?, lease, wait })
+            Ok(Ask::Claim {
+                subjects: claim::subjects_to_claim(room, &here()?, &words)?,
+                lease,
+                wait,
+            })
         }
-        "release" => Ok(Ask::Release { subjects: owned(&words)?, of: None }),
-        "handoff" => Ok(Ask::Offer { to: arguments.needed("to")?, subjects: owned(&words)? }),
+        "release" => Ok(Ask::Release {
+            subjects: owned(&words)?,
+            of: None,
+        }),
+        "handoff" => Ok(Ask::Offer {
+            to: arguments.needed("to")?,
+            subjects: owned(&words)?,
+        }),
         "accept" => Ok(Ask::Accept(arguments.text("offer")?)),
         "decline" => Ok(Ask::Decline(arguments.text("offer")?)),
         other => {
             let near = nearest(other, ACTIONS);
-            let near = if near.is_empty() { String::new() } else { format!("did you mean {}? ", near.join(" or ")) };
+            let near = if near.is_empty() {
+                String::new()
+            } else {
+                format!("did you mean {}? ", near.join(" or "))
+            };
             let cure = format!("{near}use one of {}", ACTIONS.join(", "));
-            Err(Error::Usage { what: format!("action is {}", quoted(other)), cure })
+            Err(Error::Usage {
+                what: format!("action is {}", quoted(other)),
+                cure,
+            })
         }
     }
 }
@@ -67,15 +87,25 @@ pub(super) fn list(mut call: Call<'_>) -> Result<Shown> {
     if !paths.is_empty() {
         let found = claims::paths(&room, you.as_deref(), &here()?, &paths)?;
         let lines: Vec<String> = found.iter().map(path).collect();
-        return Ok(Shown { text: lines.join("\n"), data: json!({"paths": found}) });
+        return Ok(Shown {
+            text: lines.join("\n"),
+            data: json!({"paths": found}),
+        });
     }
     let list = claims::list(&room, you.as_deref().filter(|_| mine))?;
     let (mut lines, mut data) = (Vec::new(), Map::new());
     put("claims", &list.claims, owned, (&mut lines, &mut data));
     put("waiting", &list.waiting, queued, (&mut lines, &mut data));
     put("offers", &list.offers, offer, (&mut lines, &mut data));
-    let text = if lines.is_empty() { "no claims".to_owned() } else { lines.join("\n") };
-    Ok(Shown { text, data: Value::Object(data) })
+    let text = if lines.is_empty() {
+        "no claims".to_owned()
+    } else {
+        lines.join("\n")
+    };
+    Ok(Shown {
+        text,
+        data: Value::Object(data),
+    })
 }
 
 /// Adds the first items of a list, and the number of the others.
@@ -85,32 +115,52 @@ fn put<T>(
     line: fn(&T) -> (String, Value),
     (lines, data): (&mut Vec<String>, &mut Map<String, Value>),
 ) {
-    let (texts, values): (Vec<String>, Vec<Value>) = items.iter().take(limits::TOOL_AGENTS).map(line).unzip();
+    let (texts, values): (Vec<String>, Vec<Value>) =
+        items.iter().take(limits::TOOL_AGENTS).map(line).unzip();
     let more = items.len() - texts.len();
-    lines.extend(texts.into_iter().map(|text| sanitize::line(&text).into_owned()));
+    lines.extend(
+        texts
+            .into_iter()
+            .map(|text| sanitize::line(&text).into_owned()),
+    );
     data.insert(name.to_owned(), values.into());
     if more > 0 {
-        lines.push(format!("{more} more {name}: pass `mine` or `paths` to list_claims"));
+        lines.push(format!(
+            "{more} more {name}: pass `mine` or `paths` to list_claims"
+        ));
         data.insert(format!("more_{name}"), more.into());
     }
 }
 
 fn owned(one: &Owned) -> (String, Value) {
-    let why = one.why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+    let why = one
+        .why
+        .as_ref()
+        .map(|why| format!(": {why}"))
+        .unwrap_or_default();
     let since = to_the_second(&one.since);
     let text = format!("{} owns {} since {since}{why}", one.owner, one.subject);
-    (text, json!({"subject": one.subject, "owner": one.owner, "since": since, "why": shown(one.why.as_deref())}))
+    (
+        text,
+        json!({"subject": one.subject, "owner": one.owner, "since": since, "why": shown(one.why.as_deref())}),
+    )
 }
 
 fn queued(one: &Queued) -> (String, Value) {
     let subjects = one.subjects.join(", ");
-    (format!("{} waits for {subjects}", one.agent), json!({"subjects": one.subjects, "agent": one.agent}))
+    (
+        format!("{} waits for {subjects}", one.agent),
+        json!({"subjects": one.subjects, "agent": one.agent}),
+    )
 }
 
 fn offer(one: &Offer) -> (String, Value) {
     let subjects = one.subjects.join(", ");
     let text = format!("#{} {} offers {subjects} to {}", one.seq, one.from, one.to);
-    (text, json!({"offer": format!("#{}", one.seq), "from": one.from, "to": one.to, "subjects": one.subjects}))
+    (
+        text,
+        json!({"offer": format!("#{}", one.seq), "from": one.from, "to": one.to, "subjects": one.subjects}),
+    )
 }
 
 fn path(one: &Ownership) -> String {
@@ -119,7 +169,11 @@ fn path(one: &Ownership) -> String {
         Free::Mine => "yours".to_owned(),
         Free::Owned => {
             let owners = one.claims.iter().take(limits::IN_SENTENCE).map(|owner| {
-                let why = owner.why.as_ref().map(|why| format!(", {why}")).unwrap_or_default();
+                let why = owner
+                    .why
+                    .as_ref()
+                    .map(|why| format!(", {why}"))
+                    .unwrap_or_default();
                 format!("{} ({}{why})", owner.owner, owner.subject)
             });
             format!("owned by {}", owners.collect::<Vec<_>>().join(", "))

@@ -19,12 +19,28 @@ use serde_json::{Map, Value, json};
 pub(super) fn register(mut call: Call<'_>) -> Result<Shown> {
     let name = call.arguments.needed("name")?;
     let role = call.arguments.text("role")?.filter(|role| !role.is_empty());
-    let session = call.arguments.text("session")?.filter(|session| !session.is_empty());
+    let session = call
+        .arguments
+        .text("session")?
+        .filter(|session| !session.is_empty());
     let room = call.session.room()?;
-    let joined = call.session.register(&room, &name, role.as_deref(), session)?;
-    let new = if joined.registered { ", newly registered" } else { "" };
-    let text = format!("you are {}{new}; {}", joined.agent, count_of(joined.unread, "unread message"));
-    Ok(Shown { text, data: json!({"you": joined.agent, "new": joined.registered, "unread": joined.unread}) })
+    let joined = call
+        .session
+        .register(&room, &name, role.as_deref(), session)?;
+    let new = if joined.registered {
+        ", newly registered"
+    } else {
+        ""
+    };
+    let text = format!(
+        "you are {}{new}; {}",
+        joined.agent,
+        count_of(joined.unread, "unread message")
+    );
+    Ok(Shown {
+        text,
+        data: json!({"you": joined.agent, "new": joined.registered, "unread": joined.unread}),
+    })
 }
 
 pub(super) fn agents(call: Call<'_>) -> Result<Shown> {
@@ -49,27 +65,63 @@ pub(super) fn agents(call: Call<'_>) -> Result<Shown> {
         lines.push(format!("{more} more"));
         data["more"] = json!(more);
     }
-    Ok(Shown { text: lines.join("\n"), data })
+    Ok(Shown {
+        text: lines.join("\n"),
+        data,
+    })
 }
 
 fn line(agent: &Present) -> String {
-    let called = agent.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
-    let role = agent.role.as_ref().map(|role| format!("{role}, ")).unwrap_or_default();
-    let doing = agent.doing.as_ref().map(|doing| format!("; {}: {}", doing.kind, doing.text)).unwrap_or_default();
-    let line = format!("{}{called}: {role}{}, {} unread{doing}", agent.id, agent.presence.as_str(), agent.unread);
+    let called = agent
+        .name
+        .as_ref()
+        .map(|name| format!(" ({name})"))
+        .unwrap_or_default();
+    let role = agent
+        .role
+        .as_ref()
+        .map(|role| format!("{role}, "))
+        .unwrap_or_default();
+    let doing = agent
+        .doing
+        .as_ref()
+        .map(|doing| format!("; {}: {}", doing.kind, doing.text))
+        .unwrap_or_default();
+    let line = format!(
+        "{}{called}: {role}{}, {} unread{doing}",
+        agent.id,
+        agent.presence.as_str(),
+        agent.unread
+    );
     sanitize::line(&line).into_owned()
 }
 
 fn far_line(agent: &Remote) -> String {
-    let called = agent.name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
-    let role = agent.role.as_ref().map(|role| format!("{role}, ")).unwrap_or_default();
+    let called = agent
+        .name
+        .as_ref()
+        .map(|name| format!(" ({name})"))
+        .unwrap_or_default();
+    let role = agent
+        .role
+        .as_ref()
+        .map(|role| format!("{role}, "))
+        .unwrap_or_default();
     sanitize::line(&format!("{}{called}: {role}in another room", agent.id)).into_owned()
 }
 
 fn far_fields(agent: &Remote) -> Value {
-    let fields = [("id", Some(json!(agent.id))), ("name", agent.name.as_ref().map(|name| json!(name)))];
-    let fields = fields.into_iter().chain([("role", agent.role.as_ref().map(|role| json!(role)))]);
-    fields.filter_map(|(key, value)| Some((key.to_owned(), value?))).collect::<Map<_, _>>().into()
+    let fields = [
+        ("id", Some(json!(agent.id))),
+        ("name", agent.name.as_ref().map(|name| json!(name))),
+    ];
+    let fields = fields
+        .into_iter()
+        .chain([("role", agent.role.as_ref().map(|role| json!(role)))]);
+    fields
+        .filter_map(|(key, value)| Some((key.to_owned(), value?)))
+        .collect::<Map<_, _>>()
+        .into()
 }
 
 fn fields(agent: &Present) -> Value {
@@ -80,9 +132,19 @@ fn fields(agent: &Present) -> Value {
         ("role", agent.role.as_deref().map(text)),
         ("presence", Some(json!(agent.presence))),
         ("unread", (agent.unread > 0).then(|| json!(agent.unread))),
-        ("doing", agent.doing.as_ref().map(|doing| text(&format!("{}: {}", doing.kind, doing.text)))),
+        (
+            "doing",
+            agent
+                .doing
+                .as_ref()
+                .map(|doing| text(&format!("{}: {}", doing.kind, doing.text))),
+        ),
     ];
-    fields.into_iter().filter_map(|(field, value)| Some((field.to_owned(), value?))).collect::<Map<_, _>>().into()
+    fields
+        .into_iter()
+        .filter_map(|(field, value)| Some((field.to_owned(), value?)))
+        .collect::<Map<_, _>>()
+        .into()
 }
 
 pub(super) fn search(mut call: Call<'_>) -> Result<Shown> {
@@ -92,15 +154,33 @@ pub(super) fn search(mut call: Call<'_>) -> Result<Shown> {
     let agent = call.session.agent(&room, "search_messages")?.name;
     route_pending(&room, limits::READER_WAIT).unwrap_or_else(|e| tracing::warn!("{e}"));
     let pattern = Pattern::new(&regex::escape(&query), true, None)?;
-    let filter = Filter::new(&room, Criteria { asker: Some(agent), ..Criteria::default() })?;
+    let filter = Filter::new(
+        &room,
+        Criteria {
+            asker: Some(agent),
+            ..Criteria::default()
+        },
+    )?;
     let mut found = 0;
-    let newest = last_of(searched(&room, pattern, filter)?.values().inspect(|_| found += 1), limit)?;
+    let newest = last_of(
+        searched(&room, pattern, filter)?
+            .values()
+            .inspect(|_| found += 1),
+        limit,
+    )?;
     let hits: Vec<&Hit> = newest.iter().rev().collect();
     let mut lines: Vec<String> = hits.iter().map(|hit| hit_line(hit)).collect();
     if found > hits.len() {
-        lines.push(format!("{} older: use a larger limit or more words", found - hits.len()));
+        lines.push(format!(
+            "{} older: use a larger limit or more words",
+            found - hits.len()
+        ));
     }
-    let text = if lines.is_empty() { "no matching messages".to_owned() } else { lines.join("\n") };
+    let text = if lines.is_empty() {
+        "no matching messages".to_owned()
+    } else {
+        lines.join("\n")
+    };
     Ok(Shown {
         text,
         data: json!({"found": found, "messages": hits.iter().map(|hit| hit_fields(hit)).collect::<Vec<_>>()}),
@@ -109,15 +189,29 @@ pub(super) fn search(mut call: Call<'_>) -> Result<Shown> {
 
 fn hit_line(hit: &Hit) -> String {
     let view = View::from(&hit.past);
-    let found = hit.matches.first().map(|found| format!("; {}: {}", found.field, around(found))).unwrap_or_default();
+    let found = hit
+        .matches
+        .first()
+        .map(|found| format!("; {}: {}", found.field, around(found)))
+        .unwrap_or_default();
     let to = view.recipients(NAMES).join(", ");
-    let head = format!("{} {} from {} to {to}, {}", view.name(), view.kind, view.from, view.time());
+    let head = format!(
+        "{} {} from {} to {to}, {}",
+        view.name(),
+        view.kind,
+        view.from,
+        view.time()
+    );
     sanitize::line(&(head + &found)).into_owned()
 }
 
 fn hit_fields(hit: &Hit) -> Value {
     let view = View::from(&hit.past);
-    let found = hit.matches.first().map(|found| format!("{}: {}", found.field, around(found))).unwrap_or_default();
+    let found = hit
+        .matches
+        .first()
+        .map(|found| format!("{}: {}", found.field, around(found)))
+        .unwrap_or_default();
     json!({
         "seq": view.seq,
         "at": view.time(),
@@ -138,16 +232,27 @@ pub(super) fn thread(mut call: Call<'_>) -> Result<Shown> {
     let room = call.session.room()?;
     let agent = call.session.agent(&room, "get_thread")?.name;
     route_pending(&room, limits::READER_WAIT).unwrap_or_else(|e| tracing::warn!("{e}"));
-    let messages = conversation::thread(&room, &identity::viewer(&room, &agent)?, &id, Some(limit))?;
-    let part = Part { from: 0, most: limits::THREAD_BODY_SHOWN };
-    let letters =
-        messages.iter().map(|past| Letter::new(&room, &View::from(past), part)).collect::<Result<Vec<_>>>()?;
+    let messages =
+        conversation::thread(&room, &identity::viewer(&room, &agent)?, &id, Some(limit))?;
+    let part = Part {
+        from: 0,
+        most: limits::THREAD_BODY_SHOWN,
+    };
+    let letters = messages
+        .iter()
+        .map(|past| Letter::new(&room, &View::from(past), part))
+        .collect::<Result<Vec<_>>>()?;
     let texts: Vec<String> = letters.iter().map(Letter::text).collect();
     let data: Vec<Value> = letters.iter().map(Letter::data).collect();
-    Ok(Shown { text: texts.join("\n\n"), data: json!({"messages": data}) })
+    Ok(Shown {
+        text: texts.join("\n\n"),
+        data: json!({"messages": data}),
+    })
 }
 
 fn limit(call: &mut Call<'_>, otherwise: usize) -> Result<usize> {
-    let limit = call.arguments.number("limit", 1.0..=limits::TOOL_MESSAGES as f64)?;
+    let limit = call
+        .arguments
+        .number("limit", 1.0..=limits::TOOL_MESSAGES as f64)?;
     Ok(limit.map_or(otherwise, |limit| limit as usize))
 }

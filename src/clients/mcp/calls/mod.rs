@@ -47,7 +47,10 @@ pub(super) fn call(tool: &str, call: Call<'_>) -> Result<Shown> {
         "claim_work" => claiming::claim(call),
         "list_claims" => claiming::list(call),
         "get_thread" => finding::thread(call),
-        _ => Err(Error::NotFound { what: format!("there is no tool {tool}"), cure: "report this error".into() }),
+        _ => Err(Error::NotFound {
+            what: format!("there is no tool {tool}"),
+            cure: "report this error".into(),
+        }),
     }
 }
 

@@ -16,21 +16,31 @@ use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 
 pub(super) fn fetch(mut call: Call<'_>) -> Result<Shown> {
-    let limit = call.arguments.number("limit", 1.0..=limits::TOOL_MESSAGES as f64)?.map_or(10, |limit| limit as usize);
+    let limit = call
+        .arguments
+        .number("limit", 1.0..=limits::TOOL_MESSAGES as f64)?
+        .map_or(10, |limit| limit as usize);
     let id = call.arguments.text("id")?;
-    let offset = call.arguments.number("offset", 0.0..=f64::from(u32::MAX))?.unwrap_or_default() as usize;
+    let offset = call
+        .arguments
+        .number("offset", 0.0..=f64::from(u32::MAX))?
+        .unwrap_or_default() as usize;
     let room = call.session.room()?;
     let agent = call.session.agent(&room, "fetch_inbox")?.name;
     call.receipts.received_before(call.came)?;
     let trouble = route(&room);
     if let Some(id) = id {
         let mails = read::named(&room, &agent, &[id]).map_err(|e| match e {
-            Error::NotFound { what, .. } => {
-                Error::NotFound { what, cure: "use get_thread for messages that you sent".into() }
-            }
+            Error::NotFound { what, .. } => Error::NotFound {
+                what,
+                cure: "use get_thread for messages that you sent".into(),
+            },
             e => e,
         })?;
-        let part = Part { from: offset, most: limits::BODIES_SHOWN };
+        let part = Part {
+            from: offset,
+            most: limits::BODIES_SHOWN,
+        };
         return hand(&call, &room, &agent, (mails, 0), part, trouble);
     }
     let mut unread = 0;
@@ -41,7 +51,10 @@ pub(super) fn fetch(mut call: Call<'_>) -> Result<Shown> {
     // A file that is still being written is left for later.
     mails.retain(|mail| !mail.unfinished);
     let left = unread.saturating_sub(limit);
-    let part = Part { from: offset, most: limits::BODY_SHOWN };
+    let part = Part {
+        from: offset,
+        most: limits::BODY_SHOWN,
+    };
     hand(&call, &room, &agent, (mails, left), part, trouble)
 }
 
@@ -60,16 +73,28 @@ pub(super) fn wait_for(mut call: Call<'_>) -> Result<Shown> {
     let mut waiter = Waiter::of_server(&room, &agent)?;
     call.stop.wakes(waiter.stopper());
     let trouble = route(&room);
-    let mut text = match wait::mail(&mut waiter, (&room, &agent), (&filter, false), Some(deadline), &|_| {})? {
+    let mut text = match wait::mail(
+        &mut waiter,
+        (&room, &agent),
+        (&filter, false),
+        Some(deadline),
+        &|_| {},
+    )? {
         Waited::Found(mails) => {
-            let part = Part { from: 0, most: limits::BODY_SHOWN };
+            let part = Part {
+                from: 0,
+                most: limits::BODY_SHOWN,
+            };
             return hand(&call, &room, &agent, (mails, 0), part, trouble);
         }
         Waited::Signal(_) => "the wait was cancelled".to_owned(),
         Waited::TimedOut => format!("no matching message within {}", span_text(timeout)),
     };
     text.extend(trouble.iter().flat_map(|trouble| ["\n", trouble]));
-    Ok(Shown { text, data: json!({"messages": []}) })
+    Ok(Shown {
+        text,
+        data: json!({"messages": []}),
+    })
 }
 
 /// Returns mail and records the handover. The reader counts as told from now on. The mail counts as read once the client
@@ -82,8 +107,10 @@ fn hand(
     part: Part,
     trouble: Option<String>,
 ) -> Result<Shown> {
-    let mut letters =
-        mails.iter().map(|mail| Letter::new(room, &View::from(mail), part)).collect::<Result<Vec<_>>>()?;
+    let mut letters = mails
+        .iter()
+        .map(|mail| Letter::new(room, &View::from(mail), part))
+        .collect::<Result<Vec<_>>>()?;
     let mut length = 0;
     let fits = letters.iter().take_while(|letter| {
         length += letter.length();
@@ -97,12 +124,20 @@ fn hand(
     let data: Vec<Value> = letters.iter().map(Letter::data).collect();
     let handed = mails.iter().filter(|mail| !mail.seen).map(|mail| {
         let (from, id) = (mail.from.clone(), mail.id.clone());
-        Handed { file: mail.name.clone(), from, id }
+        Handed {
+            file: mail.name.clone(),
+            from,
+            id,
+        }
     });
     let handed: Vec<Handed> = handed.collect();
     call.receipts.hand(&call.request, room, agent, handed)?;
     announce::announcing(room, agent, &mails, || Ok(()))?;
-    let mut text = if texts.is_empty() { "no unread messages".to_owned() } else { texts.join("\n\n") };
+    let mut text = if texts.is_empty() {
+        "no unread messages".to_owned()
+    } else {
+        texts.join("\n\n")
+    };
     let mut data = json!({"messages": data});
     if left > 0 {
         text += &format!("\n\n{left} more unread: call fetch_inbox again");

@@ -46,13 +46,20 @@ pub(super) fn reply(mut call: Call<'_>) -> Result<Shown> {
     let room = call.session.room()?;
     let who = call.session.agent(&room, "reply_message")?;
     route_pending(&room, limits::READER_WAIT)?;
-    let Reply { draft, left_out, answered } = reply::reply(&room, &who, &id, all, draft)?;
+    let Reply {
+        draft,
+        left_out,
+        answered,
+    } = reply::reply(&room, &who, &id, all, draft)?;
     let mut shown = post(&room, &who, draft)?;
     if let Err(e) = call.receipts.spoken_of(&room, &who.name, &answered) {
         shown.text += &format!("\n{e}");
     }
     if !left_out.is_empty() {
-        shown.text += &format!("\nnot sent to {}: retired or no longer registered", left_out.join(", "));
+        shown.text += &format!(
+            "\nnot sent to {}: retired or no longer registered",
+            left_out.join(", ")
+        );
         shown.data["left_out"] = json!(left_out);
     }
     Ok(shown)
@@ -68,7 +75,12 @@ pub(super) fn acknowledge(mut call: Call<'_>) -> Result<Shown> {
     let who = call.session.agent(&room, "acknowledge_message")?;
     // A message that the caller was told of just now may not be in the log yet.
     let before = route(&room);
-    let ack = Ack { refs: vec![id.clone()], status, note, superseded_by: None };
+    let ack = Ack {
+        refs: vec![id.clone()],
+        status,
+        note,
+        superseded_by: None,
+    };
     let acked = ack::ack(&room, &who, ack)?;
     let mut spoken = None;
     for message in &acked.messages {
@@ -77,11 +89,16 @@ pub(super) fn acknowledge(mut call: Call<'_>) -> Result<Shown> {
         }
     }
     let posted = post::delivery(&room, acked.sent, limits::WRITER_WAIT)?;
-    let pending = posted.pending.map(|why| format!("pending: {why}; {WRITTEN}"));
+    let pending = posted
+        .pending
+        .map(|why| format!("pending: {why}; {WRITTEN}"));
     let trouble = pending.or(before).or(spoken);
     let mut text = format!("{id} is {}", status.as_str());
     text.extend(trouble.iter().flat_map(|trouble| ["\n", trouble]));
-    Ok(Shown { text, data: json!({"id": id, "status": status.as_str()}) })
+    Ok(Shown {
+        text,
+        data: json!({"id": id, "status": status.as_str()}),
+    })
 }
 
 fn paths(texts: Vec<String>) -> Vec<PathBuf> {
@@ -92,21 +109,32 @@ fn status(status: &str) -> Result<Status> {
     let known = || Status::ACKS.map(Status::as_str);
     Status::of_ack(status).ok_or_else(|| {
         let near = nearest(status, known());
-        let near = if near.is_empty() { String::new() } else { format!("did you mean {}? ", near.join(" or ")) };
+        let near = if near.is_empty() {
+            String::new()
+        } else {
+            format!("did you mean {}? ", near.join(" or "))
+        };
         let what = format!("status is {}", crate::message::address::quoted(status));
-        Error::Usage { what, cure: format!("{near}use one of {}", known().join(", ")) }
+        Error::Usage {
+            what,
+            cure: format!("{near}use one of {}", known().join(", ")),
+        }
     })
 }
 
 /// Sends a message and reports its delivery.
 fn post(room: &Room, who: &Who, draft: Draft) -> Result<Shown> {
     let posted = post::post(room, who, draft, limits::WRITER_WAIT, |_| Ok(()))?;
-    let mut data = json!({"id": posted.sent.id, "seq": posted.seq, "recipients": posted.recipients});
+    let mut data =
+        json!({"id": posted.sent.id, "seq": posted.seq, "recipients": posted.recipients});
     if let Some(why) = &posted.pending {
         data["pending"] = json!(why);
     }
     if !posted.unreached.is_empty() {
         data["unreached"] = json!(posted.unreached);
     }
-    Ok(Shown { text: posted.lines().join("\n"), data })
+    Ok(Shown {
+        text: posted.lines().join("\n"),
+        data,
+    })
 }

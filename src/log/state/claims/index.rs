@@ -39,17 +39,29 @@ impl Index {
     pub(super) fn find(&self, held: &[Held], owner: &str, subject: &Subject) -> Option<usize> {
         let key = subject.beginnings().into_iter().next()?;
         let there = self.places(held).get(&key)?;
-        there.iter().copied().find(|at| *held[*at].owner == *owner && held[*at].subject == *subject)
+        there
+            .iter()
+            .copied()
+            .find(|at| *held[*at].owner == *owner && held[*at].subject == *subject)
     }
 
     /// The positions of the subjects that can conflict with one of these, in their order.
-    pub(super) fn near<'s>(&self, held: &[Held], subjects: impl IntoIterator<Item = &'s Subject>) -> BTreeSet<usize> {
+    pub(super) fn near<'s>(
+        &self,
+        held: &[Held],
+        subjects: impl IntoIterator<Item = &'s Subject>,
+    ) -> BTreeSet<usize> {
         let places = self.places(held);
         let mut near = BTreeSet::new();
         for key in subjects.into_iter().flat_map(Subject::beginnings) {
-            let above = key.match_indices(Subject::AFTER_NAME).map(|(at, _)| &key[..=at]).filter(|above| *above != key);
+            let above = key
+                .match_indices(Subject::AFTER_NAME)
+                .map(|(at, _)| &key[..=at])
+                .filter(|above| *above != key);
             near.extend(above.filter_map(|above| places.get(above)).flatten());
-            let below = places.range(key.clone()..).take_while(|(other, _)| other.starts_with(&key));
+            let below = places
+                .range(key.clone()..)
+                .take_while(|(other, _)| other.starts_with(&key));
             near.extend(below.flat_map(|(_, there)| there));
         }
         near
@@ -58,7 +70,9 @@ impl Index {
     fn places(&self, held: &[Held]) -> &BTreeMap<String, Vec<usize>> {
         self.0.get_or_init(|| {
             let mut places = BTreeMap::new();
-            held.iter().enumerate().for_each(|(at, held)| put(&mut places, held, at));
+            held.iter()
+                .enumerate()
+                .for_each(|(at, held)| put(&mut places, held, at));
             places
         })
     }

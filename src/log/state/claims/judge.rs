@@ -79,35 +79,63 @@ impl Claims {
     /// The change that a message of `agent` makes, or everything that is wrong with the message.
     pub fn judge(&self, agent: &Arc<str>, ask: Ask) -> Judged {
         match ask {
-            Ask::Claim { subjects, lease, why, wait } => self.judge_claim(agent, &subjects, (lease, why, wait)),
+            Ask::Claim {
+                subjects,
+                lease,
+                why,
+                wait,
+            } => self.judge_claim(agent, &subjects, (lease, why, wait)),
             Ask::Release { of, subjects } if subjects.is_empty() => {
-                let claims: Vec<String> = self.of(&of).map(|held| held.subject.to_string()).collect();
-                let waiting: Vec<String> = self.waits_of(&of).map(|one| one.claim.clone()).collect();
+                let claims: Vec<String> =
+                    self.of(&of).map(|held| held.subject.to_string()).collect();
+                let waiting: Vec<String> =
+                    self.waits_of(&of).map(|one| one.claim.clone()).collect();
                 match claims.is_empty() && waiting.is_empty() {
                     true => Err(vec![owns_nothing(&of)]),
-                    false => Ok(Change::Release { of, claims, waiting }),
+                    false => Ok(Change::Release {
+                        of,
+                        claims,
+                        waiting,
+                    }),
                 }
             }
             Ask::Release { of, subjects } => {
-                let waits = |one: &&Waiting| one.subjects.iter().any(|subject| subjects.contains(subject));
+                let waits = |one: &&Waiting| {
+                    one.subjects
+                        .iter()
+                        .any(|subject| subjects.contains(subject))
+                };
                 let waiting: Vec<&Waiting> = self.waits_of(&of).filter(waits).collect();
-                let is_waited_for = |subject: &Subject| waiting.iter().any(|one| one.subjects.contains(subject));
+                let is_waited_for =
+                    |subject: &Subject| waiting.iter().any(|one| one.subjects.contains(subject));
                 let claims = self.owned(&of, &subjects, is_waited_for)?;
                 let waiting = waiting.iter().map(|one| one.claim.clone()).collect();
-                Ok(Change::Release { of, claims, waiting })
+                Ok(Change::Release {
+                    of,
+                    claims,
+                    waiting,
+                })
             }
             Ask::Offer { to, subjects } => self.judge_offer(agent, to, &subjects),
             Ask::Accept(offer) => self.judge_accept(agent, offer),
             Ask::Decline(offer) => match self.offered.iter().find(|one| one.offer == offer) {
-                Some(one) if one.to == *agent || one.from == *agent => Ok(Change::Decline { offer }),
+                Some(one) if one.to == *agent || one.from == *agent => {
+                    Ok(Change::Decline { offer })
+                }
                 _ => Err(vec![no_offer(&offer, agent)]),
             },
         }
     }
 
     /// The open offer that an agent answers, as `<sender>/<id>`. Without a reference, the only one.
-    pub fn find_offer(&self, agent: &str, answer: Answer, reference: Option<&str>) -> Result<String, Vec<Problem>> {
-        let may_answer = |one: &&Offered| *one.to == *agent || answer == Answer::Decline && *one.from == *agent;
+    pub fn find_offer(
+        &self,
+        agent: &str,
+        answer: Answer,
+        reference: Option<&str>,
+    ) -> Result<String, Vec<Problem>> {
+        let may_answer =
+            |one: &&Offered| *one.to == *agent || answer == Answer::Decline && *one.from == *agent;
         let mine = self.offered.iter().filter(may_answer);
         let chosen = match reference {
             None => choose(mine.map(|one| (Fit::Whole, one)).collect()),
@@ -122,14 +150,19 @@ impl Claims {
         };
         let (what, fix) = match chosen {
             Chosen::One(one) => return Ok(one.offer.clone()),
-            Chosen::Several(_) => ("more than one offer is open", "name the message of the offer in in_reply_to"),
+            Chosen::Several(_) => (
+                "more than one offer is open",
+                "name the message of the offer in in_reply_to",
+            ),
             Chosen::None => (
                 "there is no such open offer",
                 "`mailbag claims` lists open offers; an offer ends when it is accepted or declined, or when its \
                  subjects are released",
             ),
         };
-        Err(vec![Problem::new("no_offer", what).at("/in_reply_to").fix(fix)])
+        Err(vec![
+            Problem::new("no_offer", what).at("/in_reply_to").fix(fix),
+        ])
     }
 
     fn judge_claim(
@@ -142,13 +175,25 @@ impl Claims {
         let is_new = |subject: &&Subject| self.owned_by(agent, subject).is_none();
         let new: Vec<Subject> = subjects.iter().filter(is_new).cloned().collect();
         if self.of(agent).count() + new.len() > limits::CLAIMS_OF_AGENT {
-            let what = format!("{agent} would own more than {} subjects", limits::CLAIMS_OF_AGENT);
-            return Err(vec![too_many(what, "claim a directory or a glob, and release what is done")]);
+            let what = format!(
+                "{agent} would own more than {} subjects",
+                limits::CLAIMS_OF_AGENT
+            );
+            return Err(vec![too_many(
+                what,
+                "claim a directory or a glob, and release what is done",
+            )]);
         }
-        let terms = Terms { claims: texts(subjects), lease, why };
+        let terms = Terms {
+            claims: texts(subjects),
+            lease,
+            why,
+        };
         let in_the_way = self.in_the_way(agent, &new, self.waiting.len());
         // A claim that waits has to know everybody in front of it.
-        let in_the_way: Vec<InTheWay> = in_the_way.take(if wait { usize::MAX } else { limits::PROBLEMS }).collect();
+        let in_the_way: Vec<InTheWay> = in_the_way
+            .take(if wait { usize::MAX } else { limits::PROBLEMS })
+            .collect();
         if in_the_way.is_empty() {
             return Ok(Change::Grant(terms));
         }
@@ -157,34 +202,59 @@ impl Claims {
             return Err(problems.collect());
         }
         if self.waits_of(agent).count() >= limits::WAITING_OF_AGENT {
-            let what = format!("{agent} waits for {} claims already", limits::WAITING_OF_AGENT);
-            return Err(vec![too_many(what, "wait for one of them, or withdraw it with a release")]);
+            let what = format!(
+                "{agent} waits for {} claims already",
+                limits::WAITING_OF_AGENT
+            );
+            return Err(vec![too_many(
+                what,
+                "wait for one of them, or withdraw it with a release",
+            )]);
         }
         if self.waits_of(agent).any(|one| one.subjects == new) {
             // It keeps its place, so nothing new waits for anything.
-            return Ok(Change::Queue(Terms { claims: texts(&new), ..terms }));
+            return Ok(Change::Queue(Terms {
+                claims: texts(&new),
+                ..terms
+            }));
         }
         let owners: BTreeSet<&str> = in_the_way.iter().map(|one| one.agent).collect();
-        match owners.into_iter().find(|owner| self.waits_for(owner, agent)) {
+        match owners
+            .into_iter()
+            .find(|owner| self.waits_for(owner, agent))
+        {
             Some(owner) => Err(vec![circle(owner)]),
-            None => Ok(Change::Queue(Terms { claims: texts(&new), ..terms })),
+            None => Ok(Change::Queue(Terms {
+                claims: texts(&new),
+                ..terms
+            })),
         }
     }
 
     fn judge_offer(&self, agent: &Arc<str>, to: Arc<str>, subjects: &[Subject]) -> Judged {
         if to == *agent {
             let problem = Problem::new("bad_claim", "an agent cannot hand claims over to itself");
-            return Err(vec![problem.at("/to").fix("name the agent that takes over the work")]);
+            return Err(vec![
+                problem
+                    .at("/to")
+                    .fix("name the agent that takes over the work"),
+            ]);
         }
         let claims = match subjects.is_empty() {
-            true => self.of(agent).map(|held| held.subject.to_string()).collect(),
+            true => self
+                .of(agent)
+                .map(|held| held.subject.to_string())
+                .collect(),
             false => self.owned(agent, subjects, |_| false)?,
         };
         if claims.is_empty() {
             return Err(vec![owns_nothing(agent)]);
         }
         if self.offered.iter().filter(|one| one.from == *agent).count() >= limits::OFFERS_OF_AGENT {
-            let what = format!("{agent} has {} open offers already", limits::OFFERS_OF_AGENT);
+            let what = format!(
+                "{agent} has {} open offers already",
+                limits::OFFERS_OF_AGENT
+            );
             return Err(vec![too_many(what, "withdraw one with a decline")]);
         }
         match self.kept_in_part(agent, &super::parsed(&claims)) {
@@ -194,8 +264,13 @@ impl Claims {
     }
 
     fn judge_accept(&self, agent: &Arc<str>, offer: String) -> Judged {
-        let open = self.offered.iter().find(|one| one.offer == offer && one.to == *agent);
-        let Some(one) = open else { return Err(vec![no_offer(&offer, agent)]) };
+        let open = self
+            .offered
+            .iter()
+            .find(|one| one.offer == offer && one.to == *agent);
+        let Some(one) = open else {
+            return Err(vec![no_offer(&offer, agent)]);
+        };
         if let Some(problem) = self.kept_in_part(&one.from, &one.subjects) {
             return Err(vec![problem]);
         }
@@ -218,19 +293,47 @@ impl Claims {
         before: usize,
     ) -> impl Iterator<Item = InTheWay<'a>> {
         let meets = move |other: &Subject| subjects.iter().any(|own| own.conflicts(other));
-        let held = self.near(subjects).filter(move |held| &*held.owner != agent && meets(&held.subject));
-        let held = held.map(|Held { owner, subject, since, why, .. }| InTheWay {
-            agent: owner,
-            subject,
-            since: *since,
-            why: why.as_deref(),
-            waiting: false,
-        });
-        let waiting = self.waiting.iter().take(before).filter(move |one| &*one.agent != agent);
-        let waiting = waiting.filter_map(move |Waiting { agent, subjects, since, why, .. }| {
-            let subject = subjects.iter().find(|subject| meets(subject))?;
-            Some(InTheWay { agent, subject, since: *since, why: why.as_deref(), waiting: true })
-        });
+        let held = self
+            .near(subjects)
+            .filter(move |held| &*held.owner != agent && meets(&held.subject));
+        let held = held.map(
+            |Held {
+                 owner,
+                 subject,
+                 since,
+                 why,
+                 ..
+             }| InTheWay {
+                agent: owner,
+                subject,
+                since: *since,
+                why: why.as_deref(),
+                waiting: false,
+            },
+        );
+        let waiting = self
+            .waiting
+            .iter()
+            .take(before)
+            .filter(move |one| &*one.agent != agent);
+        let waiting = waiting.filter_map(
+            move |Waiting {
+                      agent,
+                      subjects,
+                      since,
+                      why,
+                      ..
+                  }| {
+                let subject = subjects.iter().find(|subject| meets(subject))?;
+                Some(InTheWay {
+                    agent,
+                    subject,
+                    since: *since,
+                    why: why.as_deref(),
+                    waiting: true,
+                })
+            },
+        );
         held.chain(waiting)
     }
 
@@ -240,15 +343,29 @@ impl Claims {
 
     fn accept_closes_a_circle(&self, offer: &Offered) -> bool {
         let mut then = self.clone();
-        let (from, change) = (offer.to.clone(), Change::Accept { offer: offer.offer.clone() });
-        then.apply(&change, super::Source { seq: 0, at: Stamp::default(), from: &from, id: "" });
+        let (from, change) = (
+            offer.to.clone(),
+            Change::Accept {
+                offer: offer.offer.clone(),
+            },
+        );
+        then.apply(
+            &change,
+            super::Source {
+                seq: 0,
+                at: Stamp::default(),
+                from: &from,
+                id: "",
+            },
+        );
         then.has_circle()
     }
 
     /// Does an agent wait, directly or not, for itself?
     pub fn has_circle(&self) -> bool {
         self.waiting.iter().enumerate().any(|(n, one)| {
-            self.in_the_way(&one.agent, &one.subjects, n).any(|other| self.waits_for(other.agent, &one.agent))
+            self.in_the_way(&one.agent, &one.subjects, n)
+                .any(|other| self.waits_for(other.agent, &one.agent))
         })
     }
 
@@ -260,12 +377,15 @@ impl Claims {
                 return true;
             }
             if seen.insert(one) {
-                let waiting = self.waiting.iter().enumerate().filter(|(_, waiting)| &*waiting.agent == one);
-                next.extend(
-                    waiting.flat_map(|(n, waiting)| {
-                        self.in_the_way(one, &waiting.subjects, n).map(|blocker| blocker.agent)
-                    }),
-                );
+                let waiting = self
+                    .waiting
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, waiting)| &*waiting.agent == one);
+                next.extend(waiting.flat_map(|(n, waiting)| {
+                    self.in_the_way(one, &waiting.subjects, n)
+                        .map(|blocker| blocker.agent)
+                }));
             }
         }
         false
@@ -284,43 +404,69 @@ impl Claims {
                 owned.push(held.subject.to_string());
             } else if !elsewhere(subject) {
                 let fix = match self.of(agent).find(|held| held.subject.conflicts(subject)) {
-                    Some(held) => format!("it owns {}, which can only be released whole", held.subject),
+                    Some(held) => {
+                        format!("it owns {}, which can only be released whole", held.subject)
+                    }
                     None => "`mailbag claims` lists who owns what".to_owned(),
                 };
                 let problem = Problem::new("not_owned", format!("{agent} does not own {subject}"));
                 problems.push(problem.at(format!("/claims/{n}")).fix(fix));
             }
         }
-        if problems.is_empty() { Ok(owned) } else { Err(problems) }
+        if problems.is_empty() {
+            Ok(owned)
+        } else {
+            Err(problems)
+        }
     }
 
     // If these subjects went to another agent, one that the owner keeps would overlap them, and have two owners.
     fn kept_in_part(&self, owner: &str, subjects: &[Subject]) -> Option<Problem> {
         let of_owner = self.near(subjects).filter(|held| &*held.owner == owner);
         let mut kept = of_owner.filter(|held| !subjects.contains(&held.subject));
-        let held = kept.find(|held| subjects.iter().any(|subject| subject.conflicts(&held.subject)))?;
-        let what = format!("{owner} would keep {}, which overlaps what is offered", held.subject);
-        Some(Problem::new("overlap_kept", what).at("/claims").fix("offer both, or release one of them first"))
+        let held = kept.find(|held| {
+            subjects
+                .iter()
+                .any(|subject| subject.conflicts(&held.subject))
+        })?;
+        let what = format!(
+            "{owner} would keep {}, which overlaps what is offered",
+            held.subject
+        );
+        Some(
+            Problem::new("overlap_kept", what)
+                .at("/claims")
+                .fix("offer both, or release one of them first"),
+        )
     }
 }
 
 impl InTheWay<'_> {
     fn problem(&self, subjects: &[Subject]) -> Problem {
         let InTheWay { agent, subject, .. } = self;
-        let n = subjects.iter().position(|own| own.conflicts(subject)).unwrap_or_default();
+        let n = subjects
+            .iter()
+            .position(|own| own.conflicts(subject))
+            .unwrap_or_default();
         let verb = if self.waiting { "waits for" } else { "owns" };
-        let why = self.why.map(|why| format!(": {}", quoted(why))).unwrap_or_default();
+        let why = self
+            .why
+            .map(|why| format!(": {}", quoted(why)))
+            .unwrap_or_default();
         let since = to_the_second(&Stamp::from_micros(self.since).to_string());
         let what = format!("{agent} {verb} {subject} since {since}{why}");
         let fix = format!(
             "ask for it with `mailbag ask {agent}`, or wait for it: with `mailbag claim --wait`, or with \"wait\": true"
         );
-        Problem::new("claimed", what).at(format!("/claims/{n}")).fix(fix)
+        Problem::new("claimed", what)
+            .at(format!("/claims/{n}"))
+            .fix(fix)
     }
 }
 
 fn circle(owner: &str) -> Problem {
-    let what = format!("{owner} waits for what you own, so neither of you would get what it waits for");
+    let what =
+        format!("{owner} waits for what you own, so neither of you would get what it waits for");
     Problem::new("circular_wait", what)
         .at("/claims")
         .fix("release your claims first, or hand one over to the other agent")
@@ -331,8 +477,13 @@ fn too_many(what: String, fix: &str) -> Problem {
 }
 
 fn owns_nothing(agent: &str) -> Problem {
-    let problem = Problem::new("not_owned", format!("{agent} owns nothing and waits for nothing"));
-    problem.at("/claims").fix("`mailbag claims` lists who owns what")
+    let problem = Problem::new(
+        "not_owned",
+        format!("{agent} owns nothing and waits for nothing"),
+    );
+    problem
+        .at("/claims")
+        .fix("`mailbag claims` lists who owns what")
 }
 
 fn no_offer(offer: &str, agent: &str) -> Problem {

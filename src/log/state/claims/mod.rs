@@ -117,7 +117,15 @@ impl Claims {
                 self.cuts.remove(from);
                 for subject in parsed(claims) {
                     let (owner, why) = (from.clone(), why.clone());
-                    self.own(Held { subject, owner, seq, since: at, renewed: at, lease: *lease, why });
+                    self.own(Held {
+                        subject,
+                        owner,
+                        seq,
+                        since: at,
+                        renewed: at,
+                        lease: *lease,
+                        why,
+                    });
                 }
             }
             Change::Queue(Terms { claims, lease, why }) => {
@@ -128,35 +136,92 @@ impl Claims {
                     Some(one) => (one.lease, one.why) = (lease, why.or(one.why.take())),
                     None => {
                         let (claim, agent) = (claim::name(from, id), from.clone());
-                        self.waiting.push(Waiting { claim, agent, subjects, seq, since: at, lease, why });
+                        self.waiting.push(Waiting {
+                            claim,
+                            agent,
+                            subjects,
+                            seq,
+                            since: at,
+                            lease,
+                            why,
+                        });
                     }
                 }
             }
             Change::Dequeue { claim } => {
-                let Some(Waiting { agent, subjects, lease, why, .. }) = self.stop_waiting(claim) else { return };
+                let Some(Waiting {
+                    agent,
+                    subjects,
+                    lease,
+                    why,
+                    ..
+                }) = self.stop_waiting(claim)
+                else {
+                    return;
+                };
                 for subject in subjects {
                     let (owner, why) = (agent.clone(), why.clone());
-                    self.own(Held { subject, owner, seq, since: at, renewed: at, lease, why });
+                    self.own(Held {
+                        subject,
+                        owner,
+                        seq,
+                        since: at,
+                        renewed: at,
+                        lease,
+                        why,
+                    });
                 }
             }
             Change::Skip { claim } => drop(self.stop_waiting(claim)),
-            Change::Release { of, claims, waiting } => {
+            Change::Release {
+                of,
+                claims,
+                waiting,
+            } => {
                 drop(self.free(of, &parsed(claims)));
                 self.waiting.retain(|one| !waiting.contains(&one.claim));
             }
             Change::Offer { to, claims } => {
-                let (offer, from, to, subjects) = (claim::name(from, id), from.clone(), to.clone(), parsed(claims));
-                self.offered.push(Offered { offer, from, to, subjects, seq, since: at });
+                let (offer, from, to, subjects) = (
+                    claim::name(from, id),
+                    from.clone(),
+                    to.clone(),
+                    parsed(claims),
+                );
+                self.offered.push(Offered {
+                    offer,
+                    from,
+                    to,
+                    subjects,
+                    seq,
+                    since: at,
+                });
             }
             Change::Accept { offer } => {
-                let Some(Offered { from: giver, to, subjects, .. }) = self.close_offer(offer) else { return };
+                let Some(Offered {
+                    from: giver,
+                    to,
+                    subjects,
+                    ..
+                }) = self.close_offer(offer)
+                else {
+                    return;
+                };
                 for held in self.free(&giver, &subjects) {
-                    self.own(Held { owner: to.clone(), seq, since: at, renewed: at, ..held });
+                    self.own(Held {
+                        owner: to.clone(),
+                        seq,
+                        since: at,
+                        renewed: at,
+                        ..held
+                    });
                 }
             }
             Change::Decline { offer } => drop(self.close_offer(offer)),
             Change::Rename { of, to, .. } => self.rename(of, to),
-            Change::Cut { of, until } => drop(self.cuts.insert(of.clone(), Cut { at, until: *until })),
+            Change::Cut { of, until } => {
+                self.cuts.insert(of.clone(), Cut { at, until: *until });
+            }
         }
     }
 
@@ -190,8 +255,16 @@ impl Claims {
 
     /// The first waiting claim that can be granted now. A claim that conflicts with one before it waits for that one, too.
     pub fn grantable(&self) -> Option<&Waiting> {
-        let free = |&(n, one): &(usize, &Waiting)| self.in_the_way(&one.agent, &one.subjects, n).next().is_none();
-        self.waiting.iter().enumerate().find(free).map(|(_, one)| one)
+        let free = |&(n, one): &(usize, &Waiting)| {
+            self.in_the_way(&one.agent, &one.subjects, n)
+                .next()
+                .is_none()
+        };
+        self.waiting
+            .iter()
+            .enumerate()
+            .find(free)
+            .map(|(_, one)| one)
     }
 
     /// Every owned subject, in the order of the grants.
@@ -222,22 +295,33 @@ impl Claims {
     /// The claim that covers a path of a repository. `None` as repository is the room's own repository.
     pub fn owner(&self, repository: Option<&str>, path: &str) -> Option<&Held> {
         let target = Target::new(repository, path);
-        self.held.iter().find(|held| held.subject.covers_target(&target))
+        self.held
+            .iter()
+            .find(|held| held.subject.covers_target(&target))
     }
 
     /// What other agents own that conflicts with a subject.
     pub fn conflicting<'a>(&'a self, subject: &'a Subject) -> impl Iterator<Item = &'a Held> {
-        self.near([subject]).filter(move |held| held.subject.conflicts(subject))
+        self.near([subject])
+            .filter(move |held| held.subject.conflicts(subject))
     }
 
     /// The owned subjects that can conflict with one of these, in the order of the grants.
-    fn near<'a>(&'a self, subjects: impl IntoIterator<Item = &'a Subject>) -> impl Iterator<Item = &'a Held> {
-        self.index.near(&self.held, subjects).into_iter().map(|at| &self.held[at])
+    fn near<'a>(
+        &'a self,
+        subjects: impl IntoIterator<Item = &'a Subject>,
+    ) -> impl Iterator<Item = &'a Held> {
+        self.index
+            .near(&self.held, subjects)
+            .into_iter()
+            .map(|at| &self.held[at])
     }
 
     /// The claim by which an agent owns exactly this subject.
     fn owned_by(&self, agent: &str, subject: &Subject) -> Option<&Held> {
-        self.index.find(&self.held, agent, subject).map(|at| &self.held[at])
+        self.index
+            .find(&self.held, agent, subject)
+            .map(|at| &self.held[at])
     }
 
     fn own(&mut self, new: Held) {
@@ -255,15 +339,25 @@ impl Claims {
     }
 
     fn free(&mut self, owner: &str, subjects: &[Subject]) -> Vec<Held> {
-        let places = subjects.iter().filter_map(|subject| self.index.find(&self.held, owner, subject));
+        let places = subjects
+            .iter()
+            .filter_map(|subject| self.index.find(&self.held, owner, subject));
         let places: BTreeSet<usize> = places.collect();
         let mut at = 0..self.held.len();
-        let freed = self.held.extract_if(.., |_| at.next().is_some_and(|at| places.contains(&at))).collect();
+        let freed = self
+            .held
+            .extract_if(.., |_| at.next().is_some_and(|at| places.contains(&at)))
+            .collect();
         self.index.removed();
         // An offer of a subject that its sender no longer owns is void.
         let (held, index) = (&self.held, &self.index);
         let owns = |from: &str, subject: &Subject| index.find(held, from, subject).is_some();
-        self.offered.retain(|offer| offer.subjects.iter().all(|subject| owns(&offer.from, subject)));
+        self.offered.retain(|offer| {
+            offer
+                .subjects
+                .iter()
+                .all(|subject| owns(&offer.from, subject))
+        });
         if !self.held.iter().any(|held| &*held.owner == owner) {
             self.cuts.remove(owner);
         }
@@ -279,7 +373,9 @@ impl Claims {
         };
         self.held.iter_mut().for_each(|held| own(&mut held.owner));
         self.waiting.iter_mut().for_each(|one| own(&mut one.agent));
-        self.offered.iter_mut().for_each(|one| [&mut one.from, &mut one.to].into_iter().for_each(own));
+        self.offered
+            .iter_mut()
+            .for_each(|one| [&mut one.from, &mut one.to].into_iter().for_each(own));
         self.offered.retain(|one| one.from != one.to);
         self.cuts.remove(of);
         self.index.removed();
@@ -298,5 +394,8 @@ impl Claims {
 
 // A record has only subjects that were parsed before it was written.
 fn parsed(claims: &[String]) -> Vec<Subject> {
-    claims.iter().filter_map(|text| Subject::parse(text).ok()).collect()
+    claims
+        .iter()
+        .filter_map(|text| Subject::parse(text).ok())
+        .collect()
 }

@@ -12,11 +12,19 @@ fn name(text: &str) -> Arc<str> {
 }
 
 fn subjects(texts: &[&str]) -> Vec<Subject> {
-    texts.iter().map(|text| Subject::parse(text).expect("a subject")).collect()
+    texts
+        .iter()
+        .map(|text| Subject::parse(text).expect("a subject"))
+        .collect()
 }
 
 fn claim(texts: &[&str], wait: bool) -> Ask {
-    Ask::Claim { subjects: subjects(texts), lease: 60, why: None, wait }
+    Ask::Claim {
+        subjects: subjects(texts),
+        lease: 60,
+        why: None,
+        wait,
+    }
 }
 
 /// Claims, and the number of the next record.
@@ -27,10 +35,15 @@ impl Room {
     /// Judges, applies, and grants what can be granted then; gives the name of the message.
     fn say(&mut self, agent: &str, ask: Ask) -> Result<String, String> {
         let agent = name(agent);
-        let change = self.0.judge(&agent, ask).map_err(|problems| problems[0].code.to_string())?;
+        let change = self
+            .0
+            .judge(&agent, ask)
+            .map_err(|problems| problems[0].code.to_string())?;
         let said = self.record(&agent, &change);
         while let Some(next) = self.0.grantable() {
-            let change = Change::Dequeue { claim: next.claim.clone() };
+            let change = Change::Dequeue {
+                claim: next.claim.clone(),
+            };
             self.record(&name("mailbag"), &change);
         }
         Ok(said)
@@ -39,7 +52,15 @@ impl Room {
     fn record(&mut self, from: &Arc<str>, change: &Change) -> String {
         self.1 += 1;
         let (seq, id) = (self.1, format!("m{}", self.1));
-        self.0.apply(change, Source { seq, at: Stamp::from_micros(seq as i64), from, id: &id });
+        self.0.apply(
+            change,
+            Source {
+                seq,
+                at: Stamp::from_micros(seq as i64),
+                from,
+                id: &id,
+            },
+        );
         claim::name(from, &id)
     }
 
@@ -51,10 +72,18 @@ impl Room {
 #[test]
 fn a_claim_is_granted_whole_or_not_at_all() {
     let mut room = Room::default();
-    room.say("alice", claim(&["src/auth"], false)).expect("free");
-    assert_eq!(room.say("bob", claim(&["docs", "src/**"], false)), Err("claimed".into()));
-    assert_eq!((room.owner("docs/a.md"), room.owner("src/auth/x.rs")), (None, Some("alice")));
-    room.say("alice", claim(&["src/auth", "docs"], false)).expect("its own and a free one");
+    room.say("alice", claim(&["src/auth"], false))
+        .expect("free");
+    assert_eq!(
+        room.say("bob", claim(&["docs", "src/**"], false)),
+        Err("claimed".into())
+    );
+    assert_eq!(
+        (room.owner("docs/a.md"), room.owner("src/auth/x.rs")),
+        (None, Some("alice"))
+    );
+    room.say("alice", claim(&["src/auth", "docs"], false))
+        .expect("its own and a free one");
     assert_eq!(room.0.of("alice").count(), 2);
 }
 
@@ -62,11 +91,22 @@ fn a_claim_is_granted_whole_or_not_at_all() {
 fn claims_queue_first_come_first_served() {
     let mut room = Room::default();
     room.say("alice", claim(&["src"], false)).expect("free");
-    room.say("bob", claim(&["src/a", "docs"], true)).expect("queued");
+    room.say("bob", claim(&["src/a", "docs"], true))
+        .expect("queued");
     room.say("carol", claim(&["src/b"], true)).expect("queued");
     // In front of dave is bob, who would own docs.
-    assert_eq!(room.say("dave", claim(&["docs"], false)), Err("claimed".into()));
-    room.say("alice", Ask::Release { of: name("alice"), subjects: Vec::new() }).expect("released");
+    assert_eq!(
+        room.say("dave", claim(&["docs"], false)),
+        Err("claimed".into())
+    );
+    room.say(
+        "alice",
+        Ask::Release {
+            of: name("alice"),
+            subjects: Vec::new(),
+        },
+    )
+    .expect("released");
     let owners = ["src/a/x", "docs/x", "src/b/x", "src/c"].map(|path| room.owner(path));
     assert_eq!(owners, [Some("bob"), Some("bob"), Some("carol"), None]);
 }
@@ -79,11 +119,23 @@ fn an_owner_renews_and_extends_its_claims_although_others_wait_for_them() {
     for wait in [false, true] {
         room.say("alice", claim(&["src"], wait)).expect("renewed");
     }
-    room.say("alice", claim(&["src", "docs"], false)).expect("renewed, and extended");
+    room.say("alice", claim(&["src", "docs"], false))
+        .expect("renewed, and extended");
     room.say("carol", claim(&["web"], false)).expect("free");
-    room.say("alice", claim(&["src", "web"], true)).expect("it waits for carol alone");
-    room.say("carol", Ask::Release { of: name("carol"), subjects: Vec::new() }).expect("released");
-    assert_eq!((room.owner("src/x"), room.owner("web/x")), (Some("alice"), Some("alice")));
+    room.say("alice", claim(&["src", "web"], true))
+        .expect("it waits for carol alone");
+    room.say(
+        "carol",
+        Ask::Release {
+            of: name("carol"),
+            subjects: Vec::new(),
+        },
+    )
+    .expect("released");
+    assert_eq!(
+        (room.owner("src/x"), room.owner("web/x")),
+        (Some("alice"), Some("alice"))
+    );
 }
 
 #[test]
@@ -92,9 +144,17 @@ fn a_waiting_claim_that_is_repeated_keeps_its_place() {
     room.say("alice", claim(&["src"], false)).expect("free");
     room.say("bob", claim(&["src/b"], true)).expect("queued");
     room.say("carol", claim(&["src"], true)).expect("queued");
-    room.say("bob", claim(&["src/b"], true)).expect("carol waits for bob, and he for alice alone");
+    room.say("bob", claim(&["src/b"], true))
+        .expect("carol waits for bob, and he for alice alone");
     assert_eq!(room.0.waiting().len(), 2);
-    room.say("alice", Ask::Release { of: name("alice"), subjects: Vec::new() }).expect("released");
+    room.say(
+        "alice",
+        Ask::Release {
+            of: name("alice"),
+            subjects: Vec::new(),
+        },
+    )
+    .expect("released");
     assert_eq!(room.owner("src/b/x"), Some("bob"));
 }
 
@@ -106,36 +166,81 @@ fn a_circle_of_waits_is_rejected() {
     room.say("carol", claim(&["c"], false)).expect("free");
     room.say("alice", claim(&["b"], true)).expect("queued");
     room.say("bob", claim(&["c"], true)).expect("queued");
-    assert_eq!(room.say("carol", claim(&["a"], true)), Err("circular_wait".into()));
+    assert_eq!(
+        room.say("carol", claim(&["a"], true)),
+        Err("circular_wait".into())
+    );
 }
 
 #[test]
 fn an_offer_leaves_the_owner_until_it_is_accepted() {
     let mut room = Room::default();
-    room.say("alice", claim(&["src", "task:login"], false)).expect("free");
-    let offer = Ask::Offer { to: name("bob"), subjects: subjects(&["src"]) };
+    room.say("alice", claim(&["src", "task:login"], false))
+        .expect("free");
+    let offer = Ask::Offer {
+        to: name("bob"),
+        subjects: subjects(&["src"]),
+    };
     let offer = room.say("alice", offer).expect("offered");
     assert_eq!(room.owner("src/x"), Some("alice"));
-    assert_eq!(room.say("carol", Ask::Accept(offer.clone())), Err("no_offer".into()));
-    room.say("bob", Ask::Accept(offer.clone())).expect("accepted");
-    assert_eq!((room.owner("src/x"), room.0.of("alice").count()), (Some("bob"), 1));
-    assert_eq!(room.say("bob", Ask::Accept(offer.clone())), Err("no_offer".into()));
+    assert_eq!(
+        room.say("carol", Ask::Accept(offer.clone())),
+        Err("no_offer".into())
+    );
+    room.say("bob", Ask::Accept(offer.clone()))
+        .expect("accepted");
+    assert_eq!(
+        (room.owner("src/x"), room.0.of("alice").count()),
+        (Some("bob"), 1)
+    );
+    assert_eq!(
+        room.say("bob", Ask::Accept(offer.clone())),
+        Err("no_offer".into())
+    );
 }
 
 #[test]
 fn what_is_released_can_no_longer_be_accepted_and_no_part_of_a_glob_is_given_up() {
     let mut room = Room::default();
     room.say("alice", claim(&["src/**"], false)).expect("free");
-    let part = Ask::Release { of: name("alice"), subjects: subjects(&["src/a"]) };
+    let part = Ask::Release {
+        of: name("alice"),
+        subjects: subjects(&["src/a"]),
+    };
     assert_eq!(room.say("alice", part), Err("not_owned".into()));
-    let offer = room.say("alice", Ask::Offer { to: name("bob"), subjects: Vec::new() }).expect("offered");
-    room.say("alice", Ask::Release { of: name("alice"), subjects: Vec::new() }).expect("released");
-    assert_eq!(room.say("bob", Ask::Accept(offer.clone())), Err("no_offer".into()));
+    let offer = room
+        .say(
+            "alice",
+            Ask::Offer {
+                to: name("bob"),
+                subjects: Vec::new(),
+            },
+        )
+        .expect("offered");
+    room.say(
+        "alice",
+        Ask::Release {
+            of: name("alice"),
+            subjects: Vec::new(),
+        },
+    )
+    .expect("released");
+    assert_eq!(
+        room.say("bob", Ask::Accept(offer.clone())),
+        Err("no_offer".into())
+    );
 }
 
 fn asks() -> impl Strategy<Value = (usize, u8, Vec<&'static str>, bool)> {
-    let texts = ["a", "a/b", "a/*", "**/c", "b", "b/{c,d}", "task:x", "lane:y"];
-    (0..4usize, 0..6u8, proptest::sample::subsequence(texts.to_vec(), 1..3), any::<bool>())
+    let texts = [
+        "a", "a/b", "a/*", "**/c", "b", "b/{c,d}", "task:x", "lane:y",
+    ];
+    (
+        0..4usize,
+        0..6u8,
+        proptest::sample::subsequence(texts.to_vec(), 1..3),
+        any::<bool>(),
+    )
 }
 
 proptest! {
@@ -170,8 +275,7 @@ proptest! {
 /// Paths, globs, alternatives, other repositories, tasks and lanes over few names, so that many of them conflict.
 fn any_subject() -> impl Strategy<Value = Subject> {
     let path = "([ab]|[ab]\\*|\\*\\*|\\{a,b\\}|A|\u{e9})(/([ab]|[ab]\\*|\\*\\*|\\{a/b,b\\})){0,3}";
-    let text =
-        prop_oneof![8 => path, 1 => "w:[ab]/[ab]", 1 => "task:[ab]", 1 => "lane:[ab]", 1 => Just(".".to_owned())];
+    let text = prop_oneof![8 => path, 1 => "w:[ab]/[ab]", 1 => "task:[ab]", 1 => "lane:[ab]", 1 => Just(".".to_owned())];
     text.prop_filter_map("no subject", |text| Subject::parse(&text).ok())
 }
 
@@ -212,12 +316,36 @@ proptest! {
 fn of_ten_thousand_claims_only_those_near_a_subject_are_compared_with_it() {
     let mut room = Room::default();
     for n in 0..100 {
-        let claims = (0..100).map(|m| format!("src/part{n}/file{m}.rs")).collect();
-        room.record(&name(&format!("agent{}", n % 10)), &Change::Grant(Terms { claims, lease: 60, why: None }));
+        let claims = (0..100)
+            .map(|m| format!("src/part{n}/file{m}.rs"))
+            .collect();
+        room.record(
+            &name(&format!("agent{}", n % 10)),
+            &Change::Grant(Terms {
+                claims,
+                lease: 60,
+                why: None,
+            }),
+        );
     }
-    room.record(&name("agent0"), &Change::Grant(Terms { claims: vec!["**/Cargo.toml".into()], lease: 60, why: None }));
+    room.record(
+        &name("agent0"),
+        &Change::Grant(Terms {
+            claims: vec!["**/Cargo.toml".into()],
+            lease: 60,
+            why: None,
+        }),
+    );
     assert_eq!(room.0.held().len(), 10_001);
     let near = |text: &str| room.0.near(&subjects(&[text])).count();
-    assert_eq!((near("src/part7/file7.rs"), near("src/part7"), near("docs"), near("src/part7/*.rs")), (2, 101, 1, 101));
+    assert_eq!(
+        (
+            near("src/part7/file7.rs"),
+            near("src/part7"),
+            near("docs"),
+            near("src/part7/*.rs")
+        ),
+        (2, 101, 1, 101)
+    );
     assert_eq!((near("."), near("task:x"), near("web:src")), (10_001, 0, 0));
 }

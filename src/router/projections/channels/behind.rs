@@ -23,7 +23,11 @@ pub fn behind(room: &Dir, state: &State) -> Result<Vec<Behind>> {
     for (channel, &last) in &state.channels {
         let shows = shows(room, state, channel)?;
         if shows < last {
-            all.push(Behind { channel: channel.clone(), shows, last });
+            all.push(Behind {
+                channel: channel.clone(),
+                shows,
+                last,
+            });
         }
     }
     Ok(all)
@@ -31,7 +35,13 @@ pub fn behind(room: &Dir, state: &State) -> Result<Vec<Behind>> {
 
 fn shows(room: &Dir, state: &State, channel: &str) -> Result<u64> {
     let path = layout::conversation(channel);
-    let Ok(mut file) = room.look(&path) else { return Ok(0) };
-    let size = file_meta(&file).doing_in("look at", room.path(), &path)?.size;
-    Ok(Judge::new(room, state, channel).last_of_ours(&mut file, size, &room.at(&path))?.seq)
+    let Ok(mut file) = room.look(&path) else {
+        return Ok(0);
+    };
+    let size = file_meta(&file)
+        .doing_in("look at", room.path(), &path)?
+        .size;
+    Ok(Judge::new(room, state, channel)
+        .last_of_ours(&mut file, size, &room.at(&path))?
+        .seq)
 }

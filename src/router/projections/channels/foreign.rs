@@ -52,10 +52,15 @@ pub(super) fn read_notes(room: &Dir) -> Result<Vec<CutOut>> {
             notes.remove(&name)?;
             continue;
         }
-        let note = notes.read(&name, limits::MESSAGE_BYTES_MOST)?.unwrap_or_default();
+        let note = notes
+            .read(&name, limits::MESSAGE_BYTES_MOST)?
+            .unwrap_or_default();
         match serde_json::from_slice(&note) {
             Ok(cut) => cuts.push(cut),
-            Err(e) => tracing::warn!("{} is not a note about cut lines: {e}", notes.at(&name).display()),
+            Err(e) => tracing::warn!(
+                "{} is not a note about cut lines: {e}",
+                notes.at(&name).display()
+            ),
         }
     }
     Ok(cuts)
@@ -85,7 +90,14 @@ struct HeldLines {
 impl<'a> Foreign<'a> {
     /// For lines after the line of record `behind`.
     pub(super) fn new(judge: &'a Judge<'a>, behind: u64, find: Find<'a>) -> Foreign<'a> {
-        Foreign { judge, behind, find, held: BTreeMap::new(), size: 0, cut: Vec::new() }
+        Foreign {
+            judge,
+            behind,
+            find,
+            held: BTreeMap::new(),
+            size: 0,
+            cut: Vec::new(),
+        }
     }
 
     /// Takes a line. Blank lines are dropped, and so are lines with a zero byte: they are remains beside a hole.
@@ -93,14 +105,19 @@ impl<'a> Foreign<'a> {
         if line.iter().all(u8::is_ascii_whitespace) || line.contains(&0) {
             return Ok(());
         }
-        let writer = writer(line).and_then(|name| (self.find)(name.strip_prefix('@').unwrap_or(&name)));
+        let writer =
+            writer(line).and_then(|name| (self.find)(name.strip_prefix('@').unwrap_or(&name)));
         let is_delivered = self.judge.is_delivered(line)?;
         let held = self.held.entry(writer).or_default();
         held.bytes.extend(line);
         held.lines += 1;
         held.delivered += usize::from(is_delivered);
         self.size += line.len();
-        if self.size >= HELD { self.keep() } else { Ok(()) }
+        if self.size >= HELD {
+            self.keep()
+        } else {
+            Ok(())
+        }
     }
 
     /// Everything that was taken is durable in `rejected/`.
@@ -117,18 +134,40 @@ impl<'a> Foreign<'a> {
         self.judge.check_log()?;
         let Judge { room, channel, .. } = *self.judge;
         self.size = 0;
-        for (writer, HeldLines { bytes, lines, delivered }) in std::mem::take(&mut self.held) {
+        for (
+            writer,
+            HeldLines {
+                bytes,
+                lines,
+                delivered,
+            },
+        ) in std::mem::take(&mut self.held)
+        {
             let owner = writer.as_deref().unwrap_or(id::HUMAN);
             let directory = layout::rejected(owner);
-            let digest = hex(&hash([&self.behind.to_le_bytes(), bytes.as_slice()].concat()))[..12].to_owned();
+            let digest = hex(&hash(
+                [&self.behind.to_le_bytes(), bytes.as_slice()].concat(),
+            ))[..12]
+                .to_owned();
             let name = layout::cut_out(channel, &digest);
             let example = example(&bytes, channel);
             let dir = room.make(&directory)?;
             dir.replace(&name, &bytes)?;
             let explained = self.explain(owner, &directory.join(&name), lines, example.clone());
-            dir.replace(layout::explaining(&name), (pretty(&explained) + "\n").as_bytes())?;
+            dir.replace(
+                layout::explaining(&name),
+                (pretty(&explained) + "\n").as_bytes(),
+            )?;
             let kept = directory.join(&name);
-            let cut = CutOut { channel: channel.into(), writer, kept, lines, delivered, example, digest };
+            let cut = CutOut {
+                channel: channel.into(),
+                writer,
+                kept,
+                lines,
+                delivered,
+                example,
+                digest,
+            };
             let note = serde_json::to_vec(&cut).expect("a note prints");
             room.make(layout::CUT)?.replace(&name, &note)?;
             self.cut.push(cut);
@@ -138,7 +177,10 @@ impl<'a> Foreign<'a> {
 
     fn explain(&self, owner: &str, kept: &std::path::Path, lines: usize, example: Value) -> Value {
         let file = layout::conversation(self.judge.channel);
-        let what = format!("{} was written to by somebody else than the router", file.display());
+        let what = format!(
+            "{} was written to by somebody else than the router",
+            file.display()
+        );
         let problem = Problem::new("foreign_line", what)
             .fix("drop each message as a file of its own in your outbox, or all of them as one .ndjson file there");
         json!({
@@ -156,17 +198,30 @@ impl<'a> Foreign<'a> {
 /// The sender that a line names.
 fn writer(line: &[u8]) -> Option<String> {
     let fields: Map<String, Value> = serde_json::from_slice(line).ok()?;
-    let name = |value: &Value| value.as_str().or_else(|| value.get("id")?.as_str()).map(str::to_owned);
-    ["sender", "from", "from_agent", "actor"].iter().find_map(|field| fields.get(*field).and_then(name))
+    let name = |value: &Value| {
+        value
+            .as_str()
+            .or_else(|| value.get("id")?.as_str())
+            .map(str::to_owned)
+    };
+    ["sender", "from", "from_agent", "actor"]
+        .iter()
+        .find_map(|field| fields.get(*field).and_then(name))
 }
 
 /// The message that should have been dropped instead of the first line.
 fn example(lines: &[u8], channel: &str) -> Value {
-    let first = lines.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let first = lines
+        .split(|byte| *byte == b'\n')
+        .next()
+        .unwrap_or_default();
     let fields = serde_json::from_slice::<Map<String, Value>>(first).unwrap_or_default();
     let field = |names: [&str; 2]| names.iter().find_map(|name| fields.get(*name)).cloned();
-    let body = field(["content", "body"]).unwrap_or_else(|| Value::from(cut(&String::from_utf8_lossy(first))));
-    let to = field(["addressed", "to"]).filter(|to| !to.as_array().is_some_and(Vec::is_empty)).unwrap_or(json!("all"));
+    let body = field(["content", "body"])
+        .unwrap_or_else(|| Value::from(cut(&String::from_utf8_lossy(first))));
+    let to = field(["addressed", "to"])
+        .filter(|to| !to.as_array().is_some_and(Vec::is_empty))
+        .unwrap_or(json!("all"));
     json!({"channel": channel, "to": to, "body": body})
 }
 

@@ -14,7 +14,10 @@ impl Channels {
         self.suspect = log::segments(&self.room)?.first() == Some(&log::START.segment);
         for channel in self.there() {
             let dir = self.room.sub(layout::channel(&channel))?;
-            if !dir.stat(layout::CONVERSATION)?.is_some_and(|meta| meta.kind == FileType::RegularFile) {
+            if !dir
+                .stat(layout::CONVERSATION)?
+                .is_some_and(|meta| meta.kind == FileType::RegularFile)
+            {
                 continue;
             }
             match disk::forget(&dir, layout::CONVERSATION) {

@@ -6,7 +6,16 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
 /// The fields with a place of their own in a line; all others are in its `metadata`.
-const PLACED: [&str; 8] = ["id", "timestamp", "from", "to", "type", "body", "refs", "metadata"];
+const PLACED: [&str; 8] = [
+    "id",
+    "timestamp",
+    "from",
+    "to",
+    "type",
+    "body",
+    "refs",
+    "metadata",
+];
 /// What the router adds to the `metadata` of a line.
 const DELIVERY: &str = "delivery";
 /// The place of entries of the sender's own `metadata` whose names are in use.
@@ -57,8 +66,19 @@ impl Serialize for Whole<'_> {
 
 /// The related messages, and the message that it answers.
 fn refs(message: &Message) -> Vec<&Value> {
-    let mut refs: Vec<&Value> = message.fields().get("refs").and_then(Value::as_array).into_iter().flatten().collect();
-    refs.extend(message.fields().get("in_reply_to").filter(|answered| !refs.contains(answered)));
+    let mut refs: Vec<&Value> = message
+        .fields()
+        .get("refs")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .collect();
+    refs.extend(
+        message
+            .fields()
+            .get("in_reply_to")
+            .filter(|answered| !refs.contains(answered)),
+    );
     refs
 }
 
@@ -70,15 +90,26 @@ impl Serialize for Metadata<'_> {
         let fields = message.fields();
         let is_elsewhere = |field: &str| !PLACED.contains(&field) && fields.contains_key(field);
         let is_taken = |key: &str| is_elsewhere(key) || key == DELIVERY || key == OWN;
-        let own = fields.get("metadata").and_then(Value::as_object).into_iter().flatten();
+        let own = fields
+            .get("metadata")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flatten();
         let (displaced, kept): (Vec<_>, Vec<_>) = own.partition(|(key, _)| is_taken(key));
         let mut metadata = to.serialize_map(None)?;
-        kept.into_iter().try_for_each(|(key, value)| metadata.serialize_entry(key, value))?;
-        let others = fields.iter().filter(|(field, _)| !PLACED.contains(&&***field));
-        others.into_iter().try_for_each(|(field, value)| metadata.serialize_entry(field, value))?;
+        kept.into_iter()
+            .try_for_each(|(key, value)| metadata.serialize_entry(key, value))?;
+        let others = fields
+            .iter()
+            .filter(|(field, _)| !PLACED.contains(&&***field));
+        others
+            .into_iter()
+            .try_for_each(|(field, value)| metadata.serialize_entry(field, value))?;
         if !displaced.is_empty() {
-            let displaced: Map<String, Value> =
-                displaced.into_iter().map(|(key, value)| (key.clone(), value.clone())).collect();
+            let displaced: Map<String, Value> = displaced
+                .into_iter()
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect();
             metadata.serialize_entry(OWN, &displaced)?;
         }
         metadata.serialize_entry(DELIVERY, &Delivery { seq, at })?;
@@ -98,7 +129,8 @@ mod tests {
     use super::*;
 
     fn shown(json: &str) -> String {
-        let message = Message::from_fields(serde_json::from_str(json).expect("JSON")).expect("a message");
+        let message =
+            Message::from_fields(serde_json::from_str(json).expect("JSON")).expect("a message");
         String::from_utf8(line(&message, 7, "2026-11-21T10:30:00.000000Z")).expect("UTF-8")
     }
 
@@ -121,9 +153,17 @@ mod tests {
 
     #[test]
     fn without_to_the_mentions_are_addressed_and_without_a_body_the_content_is_empty() {
-        let line = shown(r#"{"id":"1","timestamp":"2026-01-01","from":"a","type":"message","body":"@bob?"}"#);
-        assert!(line.contains(r#""t":"2026-01-01","#) && line.contains(r#""addressed":["@bob"]"#), "{line}");
+        let line = shown(
+            r#"{"id":"1","timestamp":"2026-01-01","from":"a","type":"message","body":"@bob?"}"#,
+        );
+        assert!(
+            line.contains(r#""t":"2026-01-01","#) && line.contains(r#""addressed":["@bob"]"#),
+            "{line}"
+        );
         let line = shown(r#"{"id":"1","from":"a","type":"status","subject":"only"}"#);
-        assert!(line.contains(r#""content":"","addressed":[],"refs":[],"metadata":{"subject":"only","#), "{line}");
+        assert!(
+            line.contains(r#""content":"","addressed":[],"refs":[],"metadata":{"subject":"only","#),
+            "{line}"
+        );
     }
 }

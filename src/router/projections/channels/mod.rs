@@ -83,7 +83,11 @@ struct Mending {
 
 impl Left {
     fn of(meta: &Meta) -> Left {
-        Left { device: meta.device, inode: meta.inode, size: meta.size }
+        Left {
+            device: meta.device,
+            inode: meta.inode,
+            size: meta.size,
+        }
     }
 
     fn is_same_file(&self, meta: &Meta) -> bool {
@@ -94,8 +98,22 @@ impl Left {
 impl Channels {
     /// Nothing is known about any file yet.
     pub(in crate::router) fn new(room: Dir) -> Channels {
-        let (left, open, queued, broken) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
-        Channels { room, left, open, queued, broken, due: Vec::new(), has_read_notes: false, suspect: false }
+        let (left, open, queued, broken) = (
+            BTreeMap::new(),
+            BTreeMap::new(),
+            BTreeMap::new(),
+            BTreeSet::new(),
+        );
+        Channels {
+            room,
+            left,
+            open,
+            queued,
+            broken,
+            due: Vec::new(),
+            has_read_notes: false,
+            suspect: false,
+        }
     }
 
     /// Makes the line of a committed message, to be written with its batch.
@@ -106,7 +124,10 @@ impl Channels {
         if !self.queued.contains_key(message.channel()) {
             self.queued.insert(message.channel().into(), Vec::new());
         }
-        self.queued.get_mut(message.channel()).into_iter().for_each(|lines| line::write(lines, message, *seq, at));
+        self.queued
+            .get_mut(message.channel())
+            .into_iter()
+            .for_each(|lines| line::write(lines, message, *seq, at));
     }
 
     /// Writes the queued lines, with one write for each channel. A file that is not as it was left is repaired from the
@@ -139,21 +160,34 @@ impl Channels {
         self.broken.clear();
         let mut channels: BTreeSet<Arc<str>> = state.channels.keys().cloned().collect();
         channels.extend(self.there());
-        let strange = channels.into_iter().filter(|channel| !self.is_as_left(channel)).collect();
+        let strange = channels
+            .into_iter()
+            .filter(|channel| !self.is_as_left(channel))
+            .collect();
         self.mend(strange, state, find)
     }
 
     // Conversations on disk, also those without a record in the log.
     fn there(&self) -> Vec<Arc<str>> {
-        let Ok(listing) = self.room.sub(layout::CHANNELS).and_then(|dir| dir.list()) else { return Vec::new() };
-        let names =
-            listing.flatten().filter_map(|entry| entry.name.into_string().ok()).filter(|name| id::is_name(name));
-        let stands = |name: &String| self.room.stat(layout::conversation(name)).is_ok_and(|meta| meta.is_some());
+        let Ok(listing) = self.room.sub(layout::CHANNELS).and_then(|dir| dir.list()) else {
+            return Vec::new();
+        };
+        let names = listing
+            .flatten()
+            .filter_map(|entry| entry.name.into_string().ok())
+            .filter(|name| id::is_name(name));
+        let stands = |name: &String| {
+            self.room
+                .stat(layout::conversation(name))
+                .is_ok_and(|meta| meta.is_some())
+        };
         names.filter(stands).map(Arc::from).collect()
     }
 
     fn is_as_left(&self, channel: &str) -> bool {
-        let Some(left) = self.left.get(channel) else { return false };
+        let Some(left) = self.left.get(channel) else {
+            return false;
+        };
         matches!(self.room.stat(layout::conversation(channel)), Ok(Some(meta)) if Left::of(&meta) == *left)
     }
 
@@ -163,13 +197,18 @@ impl Channels {
             return Ok(false);
         }
         if !self.open.contains_key(channel) {
-            let append = Append::open(&self.room.sub(layout::channel(channel))?, layout::CONVERSATION, None)?;
+            let append = Append::open(
+                &self.room.sub(layout::channel(channel))?,
+                layout::CONVERSATION,
+                None,
+            )?;
             if self.left.get(channel) != Some(&Left::of(&append.meta()?)) {
                 return Ok(false);
             }
             self.hold(channel, append);
         }
-        let (Some(append), Some(left)) = (self.open.get_mut(channel), self.left.get_mut(channel)) else {
+        let (Some(append), Some(left)) = (self.open.get_mut(channel), self.left.get_mut(channel))
+        else {
             return Ok(false);
         };
         append.append(lines)?;
@@ -196,7 +235,11 @@ impl Channels {
             self.open.remove(&channel);
             match self.begin(&channel, state, find) {
                 Ok(Some(begun)) => mending.push(begun),
-                Ok(None) => told.push(Told { channel, cut: Vec::new(), error: None }),
+                Ok(None) => told.push(Told {
+                    channel,
+                    cut: Vec::new(),
+                    error: None,
+                }),
                 Err(e) => told.push(self.broken(channel, Vec::new(), e)),
             }
         }
@@ -204,11 +247,18 @@ impl Channels {
         for mending in mending {
             let done = match &done {
                 Ok(()) => self.finish(&mending.channel, &mending.known, mending.append),
-                Err(e) => Err(Error::Busy { what: e.to_string(), cure: "it is tried again".into() }),
+                Err(e) => Err(Error::Busy {
+                    what: e.to_string(),
+                    cure: "it is tried again".into(),
+                }),
             };
             let Mending { channel, cut, .. } = mending;
             told.push(match done {
-                Ok(()) => Told { channel, cut, error: None },
+                Ok(()) => Told {
+                    channel,
+                    cut,
+                    error: None,
+                },
                 Err(e) => self.broken(channel, cut, e),
             });
         }
@@ -219,19 +269,31 @@ impl Channels {
         // The file's content is unknown now, so the next look compares it with the log.
         self.left.remove(&channel);
         self.broken.insert(channel.clone());
-        Told { channel, cut, error: Some(e) }
+        Told {
+            channel,
+            cut,
+            error: Some(e),
+        }
     }
 
     /// Finds the router's own lines of a file, keeps all others elsewhere, and cuts them off. `None` if there is
     /// nothing to do.
-    fn begin(&mut self, channel: &Arc<str>, state: &State, find: Find<'_>) -> Result<Option<Mending>> {
+    fn begin(
+        &mut self,
+        channel: &Arc<str>,
+        state: &State,
+        find: Find<'_>,
+    ) -> Result<Option<Mending>> {
         let last = state.channels.get(channel).copied().unwrap_or(0);
         let directory = layout::channel(channel);
         if last == 0 && self.room.stat(layout::conversation(channel))?.is_none() {
             self.left.remove(channel);
             return Ok(None);
         }
-        let dir = self.room.make_with(&directory, &mut Barrier::new(Durability::Process, self.room.clone()))?;
+        let dir = self.room.make_with(
+            &directory,
+            &mut Barrier::new(Durability::Process, self.room.clone()),
+        )?;
         let path = dir.at(layout::CONVERSATION);
         let mut file = match dir.look(layout::CONVERSATION) {
             Err(e) if e.errno() == Some(libc::ENOENT) => {
@@ -256,11 +318,20 @@ impl Channels {
         for _ in 0..PATIENCE {
             end = self.keep_foreign(&judge, &mut file, (end, &path), &known, find, &mut cut)?;
             if let Some(append) = Append::open_if(&dir, layout::CONVERSATION, end, known.end)? {
-                return Ok(Some(Mending { channel: channel.clone(), known, append, gathered: Vec::new(), cut }));
+                return Ok(Some(Mending {
+                    channel: channel.clone(),
+                    known,
+                    append,
+                    gathered: Vec::new(),
+                    cut,
+                }));
             }
         }
         let what = format!("somebody else keeps writing to {}", path.display());
-        Err(Error::Busy { what, cure: "it is tried again".into() })
+        Err(Error::Busy {
+            what,
+            cure: "it is tried again".into(),
+        })
     }
 
     /// Keeps elsewhere the foreign lines from a place on, and returns where the file ended.
@@ -297,7 +368,10 @@ impl Channels {
 
     /// Is this the beginning of a router's line that is written again anyway?
     fn is_torn_off(&self, judge: &Judge<'_>, known: &Known, torn: &[u8]) -> Result<bool> {
-        let written = torn.iter().rposition(|&byte| byte != 0).map_or(&torn[..0], |last| &torn[..=last]);
+        let written = torn
+            .iter()
+            .rposition(|&byte| byte != 0)
+            .map_or(&torn[..0], |last| &torn[..=last]);
         if written.is_empty() {
             return Ok(true);
         }
@@ -316,14 +390,26 @@ impl Channels {
 
     /// Writes the missing lines of all channels, with one pass over the log.
     fn complete(&mut self, mending: &mut [Mending], state: &State) -> Result<()> {
-        let lacks =
-            |mending: &&mut Mending| state.channels.get(&mending.channel).is_some_and(|last| *last > mending.known.seq);
-        let mut lacking: BTreeMap<Arc<str>, &mut Mending> =
-            mending.iter_mut().filter(lacks).map(|mending| (mending.channel.clone(), mending)).collect();
-        let Some(from) = lacking.values().map(|mending| mending.known.at).min() else { return Ok(()) };
+        let lacks = |mending: &&mut Mending| {
+            state
+                .channels
+                .get(&mending.channel)
+                .is_some_and(|last| *last > mending.known.seq)
+        };
+        let mut lacking: BTreeMap<Arc<str>, &mut Mending> = mending
+            .iter_mut()
+            .filter(lacks)
+            .map(|mending| (mending.channel.clone(), mending))
+            .collect();
+        let Some(from) = lacking.values().map(|mending| mending.known.at).min() else {
+            return Ok(());
+        };
         let mut gathered = 0;
         missing(&self.room, from, state.seq, |record| {
-            let Some(mending) = record.channel().and_then(|channel| lacking.get_mut(&*channel)) else {
+            let Some(mending) = record
+                .channel()
+                .and_then(|channel| lacking.get_mut(&*channel))
+            else {
                 return Ok(true);
             };
             if record.seq <= mending.known.seq {
@@ -334,7 +420,9 @@ impl Channels {
             mending.gathered.extend(line);
             if gathered >= GATHERED {
                 gathered = 0;
-                lacking.values_mut().try_for_each(|mending| mending.flush())?;
+                lacking
+                    .values_mut()
+                    .try_for_each(|mending| mending.flush())?;
             }
             Ok(true)
         })?;
@@ -364,9 +452,16 @@ impl Mending {
 
 /// Passes the records of the log from a position on to `each`, up to the last committed record, or until `each` returns
 /// `false`.
-fn missing(room: &Dir, from: Position, last: u64, mut each: impl FnMut(&Record) -> Result<bool>) -> Result<()> {
+fn missing(
+    room: &Dir,
+    from: Position,
+    last: u64,
+    mut each: impl FnMut(&Record) -> Result<bool>,
+) -> Result<()> {
     for line in log::read(room, from)? {
-        let Ok(record) = serde_json::from_slice::<Record>(&line?.bytes) else { return Ok(()) };
+        let Ok(record) = serde_json::from_slice::<Record>(&line?.bytes) else {
+            return Ok(());
+        };
         if record.seq > last || !each(&record)? {
             return Ok(());
         }
@@ -380,6 +475,12 @@ fn refuse_strange(meta: &Meta, path: &Path) -> Result<()> {
         (FileType::RegularFile, _) => "has another name elsewhere (a hard link)",
         _ => "is not a regular file",
     };
-    let what = format!("{} {what}, so the conversation is not written to it", path.display());
-    Err(Error::Busy { what, cure: "remove it, and it is made again".into() })
+    let what = format!(
+        "{} {what}, so the conversation is not written to it",
+        path.display()
+    );
+    Err(Error::Busy {
+        what,
+        cure: "remove it, and it is made again".into(),
+    })
 }

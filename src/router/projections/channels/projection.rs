@@ -38,12 +38,20 @@ impl Projection for Channels {
 }
 
 fn find(view: &View<'_>, name: &str) -> Option<Arc<str>> {
-    view.config.registry().find(name).map(|agent| agent.id.clone())
+    view.config
+        .registry()
+        .find(name)
+        .map(|agent| agent.id.clone())
 }
 
 impl Channels {
     fn hear(&mut self, told: Vec<Told>, report: &mut Report<'_>) {
-        for Told { channel, cut, error } in told {
+        for Told {
+            channel,
+            cut,
+            error,
+        } in told
+        {
             let place = layout::channel(&channel);
             match error {
                 None => report.written(place.display()),
@@ -65,7 +73,11 @@ impl Channels {
                 self.due.push(cut);
                 continue;
             }
-            if let Err(e) = self.room.sub(layout::CUT)?.remove(layout::cut_out(&cut.channel, &cut.digest)) {
+            if let Err(e) = self
+                .room
+                .sub(layout::CUT)?
+                .remove(layout::cut_out(&cut.channel, &cut.digest))
+            {
                 tracing::debug!("{e}; the next router removes it");
             }
         }
@@ -77,12 +89,17 @@ impl Channels {
 fn is_told(cut: &CutOut, view: &View<'_>) -> bool {
     let about = about(cut);
     let notices = &view.state.notices;
-    notices.contains(&about) && (known_writer(cut, view).is_none() || notices.contains(&about_for_writer(&about)))
+    notices.contains(&about)
+        && (known_writer(cut, view).is_none() || notices.contains(&about_for_writer(&about)))
 }
 
 /// Identifies the notice to the human.
 fn about(cut: &CutOut) -> String {
-    format!("{}:{}", layout::conversation(&cut.channel).display(), cut.digest)
+    format!(
+        "{}:{}",
+        layout::conversation(&cut.channel).display(),
+        cut.digest
+    )
 }
 
 /// Identifies the notice to the writer of the lines.
@@ -92,14 +109,26 @@ fn about_for_writer(about: &str) -> String {
 
 fn tell_of_cut(cut: &CutOut, view: &View<'_>, report: &mut Report<'_>) {
     let file = layout::conversation(&cut.channel);
-    let (lines, were) = if cut.lines == 1 { ("a line", "was") } else { ("lines", "were") };
+    let (lines, were) = if cut.lines == 1 {
+        ("a line", "was")
+    } else {
+        ("lines", "were")
+    };
     let is_all_delivered = cut.delivered == cut.lines;
-    let not_sent = if is_all_delivered { "cut out" } else { "not sent" };
+    let not_sent = if is_all_delivered {
+        "cut out"
+    } else {
+        "not sent"
+    };
     let subject = format!("{lines} written into {} {were} {not_sent}", file.display());
     let whose = cut.writer.as_deref().unwrap_or("somebody unknown");
     let about = about(cut);
     let kept = cut.kept.display();
-    let what = if cut.lines == 1 { "A line".to_owned() } else { format!("{} lines", cut.lines) };
+    let what = if cut.lines == 1 {
+        "A line".to_owned()
+    } else {
+        format!("{} lines", cut.lines)
+    };
     let mut how = format!(
         "Only the router writes that file, and shows there what was sent. {what} of {whose} {were} cut out of it and kept \
          as {kept}; {}",
@@ -114,7 +143,13 @@ fn tell_of_cut(cut: &CutOut, view: &View<'_>, report: &mut Report<'_>) {
         );
     }
     if let Some(writer) = known_writer(cut, view) {
-        report.notices.tell(view.state, writer, about_for_writer(&about), subject.clone(), how.clone());
+        report.notices.tell(
+            view.state,
+            writer,
+            about_for_writer(&about),
+            subject.clone(),
+            how.clone(),
+        );
     }
     report.notices.tell_human(view.state, about, subject, how);
 }
@@ -122,8 +157,12 @@ fn tell_of_cut(cut: &CutOut, view: &View<'_>, report: &mut Report<'_>) {
 /// Says whether the messages of the lines were delivered.
 fn outcome(cut: &CutOut) -> String {
     match cut.lines - cut.delivered {
-        0 if cut.lines == 1 => "the message that it shows was delivered before, and need not be sent again.".into(),
-        0 => "the messages that they show were delivered before, and need not be sent again.".into(),
+        0 if cut.lines == 1 => {
+            "the message that it shows was delivered before, and need not be sent again.".into()
+        }
+        0 => {
+            "the messages that they show were delivered before, and need not be sent again.".into()
+        }
         1 if cut.lines == 1 => "no agent got it.".into(),
         n if n == cut.lines => "no agent got them.".into(),
         n => format!(
@@ -134,6 +173,13 @@ fn outcome(cut: &CutOut) -> String {
 }
 
 fn known_writer(cut: &CutOut, view: &View<'_>) -> Option<Arc<str>> {
-    let writer = cut.writer.as_deref().filter(|writer| *writer != id::HUMAN)?;
-    view.config.registry().agent(writer).filter(|agent| !agent.is_retired()).map(|agent| agent.id.clone())
+    let writer = cut
+        .writer
+        .as_deref()
+        .filter(|writer| *writer != id::HUMAN)?;
+    view.config
+        .registry()
+        .agent(writer)
+        .filter(|agent| !agent.is_retired())
+        .map(|agent| agent.id.clone())
 }

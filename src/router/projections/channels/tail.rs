@@ -63,7 +63,11 @@ struct Delivery {
 }
 
 /// The router's part of an empty file.
-const NOTHING: Known = Known { end: 0, seq: 0, at: log::START };
+const NOTHING: Known = Known {
+    end: 0,
+    seq: 0,
+    at: log::START,
+};
 
 /// Tells the router's lines from foreign lines.
 pub(super) struct Judge<'a> {
@@ -76,7 +80,12 @@ pub(super) struct Judge<'a> {
 
 impl<'a> Judge<'a> {
     pub(super) fn new(room: &'a Dir, state: &'a State, channel: &'a str) -> Judge<'a> {
-        Judge { room, state, channel, archived: OnceCell::new() }
+        Judge {
+            room,
+            state,
+            channel,
+            archived: OnceCell::new(),
+        }
     }
 
     // Needed only for a line whose id is not in the index: most files end with a line that is found.
@@ -94,17 +103,24 @@ impl<'a> Judge<'a> {
             Some(last) if last.hash() == self.state.prev => Ok(()),
             _ => Err(Error::Busy {
                 what: format!("the log ends otherwise than with record {}", self.state.seq),
-                cure: "nothing is cut out of conversations; `mailbag log verify` shows the log".into(),
+                cure: "nothing is cut out of conversations; `mailbag log verify` shows the log"
+                    .into(),
             }),
         }
     }
 
     /// The record that a line shows, and its position in the log; `None` for a foreign line.
     fn of(&self, line: &[u8]) -> Result<Option<(u64, Position)>> {
-        let Ok(head) = serde_json::from_slice::<Head>(line) else { return Ok(None) };
+        let Ok(head) = serde_json::from_slice::<Head>(line) else {
+            return Ok(None);
+        };
         for at in self.state.ids.places(&head.sender, &head.id) {
-            let Some(stands) = log::read_one(self.room, at)? else { continue };
-            let Ok(record) = serde_json::from_slice::<Record>(&stands.bytes) else { continue };
+            let Some(stands) = log::read_one(self.room, at)? else {
+                continue;
+            };
+            let Ok(record) = serde_json::from_slice::<Record>(&stands.bytes) else {
+                continue;
+            };
             let is_it = record.event == Event::Accepted && record.seq == head.metadata.delivery.seq;
             if is_it
                 && record.channel().as_deref() == Some(self.channel)
@@ -124,11 +140,19 @@ impl<'a> Judge<'a> {
 
     /// Returns true if the log or an accepted gap has a delivered message with the sender and id of this line.
     pub(super) fn is_delivered(&self, line: &[u8]) -> Result<bool> {
-        let Ok(Named { id, sender }) = serde_json::from_slice::<Named>(line) else { return Ok(false) };
+        let Ok(Named { id, sender }) = serde_json::from_slice::<Named>(line) else {
+            return Ok(false);
+        };
         for at in self.state.ids.places(&sender, &id) {
-            let Some(record) = log::read_record(self.room, at)? else { continue };
-            let is_named = record.from.as_deref() == Some(&*sender) && record.id.as_deref() == Some(&*id);
-            let is_lost = record.gap.as_ref().is_some_and(|gap| gap.message(&sender, &id).is_some());
+            let Some(record) = log::read_record(self.room, at)? else {
+                continue;
+            };
+            let is_named =
+                record.from.as_deref() == Some(&*sender) && record.id.as_deref() == Some(&*id);
+            let is_lost = record
+                .gap
+                .as_ref()
+                .is_some_and(|gap| gap.message(&sender, &id).is_some());
             if record.event == Event::Accepted && is_named || is_lost {
                 return Ok(true);
             }
@@ -138,7 +162,8 @@ impl<'a> Judge<'a> {
         if seq == 0 || seq > self.archived()? {
             return Ok(false);
         }
-        let archived = find::by_seq(self.room, seq)?.and_then(|line| LoggedMessage::read(&line.bytes));
+        let archived =
+            find::by_seq(self.room, seq)?.and_then(|line| LoggedMessage::read(&line.bytes));
         Ok(archived.is_some_and(|past| *past.from == *sender && past.id == *id))
     }
 
@@ -154,22 +179,35 @@ impl<'a> Judge<'a> {
         loop {
             let start = upto.saturating_sub(window);
             let mut bytes = vec![0; (upto - start) as usize];
-            file.seek(SeekFrom::Start(start)).and_then(|_| file.read_exact(&mut bytes)).doing("read", path)?;
+            file.seek(SeekFrom::Start(start))
+                .and_then(|_| file.read_exact(&mut bytes))
+                .doing("read", path)?;
             if let Some(blank) = bytes.iter().position(|&byte| byte == 0) {
                 upto = start + blank as u64;
                 continue;
             }
             // A line that begins before the window needs a larger window.
-            let first = if start == 0 { Some(0) } else { bytes.iter().position(|&byte| byte == b'\n').map(|n| n + 1) };
+            let first = if start == 0 {
+                Some(0)
+            } else {
+                bytes.iter().position(|&byte| byte == b'\n').map(|n| n + 1)
+            };
             let mut rest = &bytes[first.unwrap_or(bytes.len())..];
             while let Some(end) = rest.iter().rposition(|&byte| byte == b'\n').map(|n| n + 1) {
-                let begin = rest[..end - 1].iter().rposition(|&byte| byte == b'\n').map_or(0, |n| n + 1);
+                let begin = rest[..end - 1]
+                    .iter()
+                    .rposition(|&byte| byte == b'\n')
+                    .map_or(0, |n| n + 1);
                 if let Some((seq, at)) = self.of(&rest[begin..end])? {
                     if !is_in_order(&rest[..end]) {
                         return Ok(NOTHING);
                     }
                     let behind = bytes.len() - first.unwrap_or(0) - end;
-                    return Ok(Known { end: upto - behind as u64, seq, at });
+                    return Ok(Known {
+                        end: upto - behind as u64,
+                        seq,
+                        at,
+                    });
                 }
                 rest = &rest[..begin];
             }
@@ -184,17 +222,31 @@ impl<'a> Judge<'a> {
 /// The last record before the segments that are in `log/` without a gap.
 fn last_archived(room: &Dir) -> Result<u64> {
     let live = log::live(room)?;
-    let gap = live.windows(2).rposition(|pair| pair[0] + 1 != pair[1]).map(|n| n + 1);
+    let gap = live
+        .windows(2)
+        .rposition(|pair| pair[0] + 1 != pair[1])
+        .map(|n| n + 1);
     let first = gap.or((live.first() != Some(&log::START.segment)).then_some(0));
-    let Some(segment) = first.and_then(|n| live.get(n)).copied() else { return Ok(0) };
+    let Some(segment) = first.and_then(|n| live.get(n)).copied() else {
+        return Ok(0);
+    };
     let line = log::read_one(room, Position { segment, offset: 0 })?;
-    Ok(line.and_then(|line| find::head(&line.bytes)).map_or(0, |head| head.seq.saturating_sub(1)))
+    Ok(line
+        .and_then(|line| find::head(&line.bytes))
+        .map_or(0, |head| head.seq.saturating_sub(1)))
 }
 
 /// Do these lines claim increasing records? If not, there are foreign lines among them.
 fn is_in_order(lines: &[u8]) -> bool {
-    let seq = |line: &[u8]| serde_json::from_slice::<Head>(line).ok().map(|head| head.metadata.delivery.seq);
-    let seqs: Vec<Option<u64>> = lines.split_inclusive(|&byte| byte == b'\n').map(seq).collect();
+    let seq = |line: &[u8]| {
+        serde_json::from_slice::<Head>(line)
+            .ok()
+            .map(|head| head.metadata.delivery.seq)
+    };
+    let seqs: Vec<Option<u64>> = lines
+        .split_inclusive(|&byte| byte == b'\n')
+        .map(seq)
+        .collect();
     seqs.iter().all(Option::is_some) && seqs.is_sorted_by(|a, b| a < b)
 }
 
@@ -220,10 +272,16 @@ pub(super) fn lines_from(
     each: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<u64> {
     file.seek(SeekFrom::Start(from)).doing("read", path)?;
-    let (mut reader, mut at, mut line) = (BufReader::with_capacity(1 << 16, file), from, Vec::new());
+    let (mut reader, mut at, mut line) =
+        (BufReader::with_capacity(1 << 16, file), from, Vec::new());
     loop {
         line.clear();
-        match reader.by_ref().take(LINE_MOST).read_until(b'\n', &mut line).doing("read", path)? {
+        match reader
+            .by_ref()
+            .take(LINE_MOST)
+            .read_until(b'\n', &mut line)
+            .doing("read", path)?
+        {
             0 => return Ok(at),
             read => at += read as u64,
         }

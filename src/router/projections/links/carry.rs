@@ -48,13 +48,23 @@ impl Carry {
         view: &View<'_>,
     ) -> Result<bool> {
         self.find((tag, settings), view)?;
-        let Some((_, _, there)) = &self.other else { return Ok(false) };
+        let Some((_, _, there)) = &self.other else {
+            return Ok(false);
+        };
         let mut has_brought = false;
         let link = view.state.links.get(tag);
         if let (Some(link), Some(out)) = (link, link.and_then(|link| link.out.as_ref())) {
-            let put = self.put.take().filter(|(stream, _)| **stream == *out.stream).map_or(0, |(_, n)| n);
+            let put = self
+                .put
+                .take()
+                .filter(|(stream, _)| **stream == *out.stream)
+                .map_or(0, |(_, n)| n);
             let upto = out.n.min(out.acked + limits::ITEMS_AHEAD);
-            let mut n = if is_sweep { first_missing(there, out.acked, upto)? } else { put.max(out.acked) };
+            let mut n = if is_sweep {
+                first_missing(there, out.acked, upto)?
+            } else {
+                put.max(out.acked)
+            };
             let mut items = Items::of(view, tag);
             while n < upto {
                 n += 1;
@@ -65,7 +75,9 @@ impl Carry {
             }
             self.put = Some((out.stream.to_string(), n));
         }
-        if self.told.as_ref() != Some(&now) || is_sweep && EndState::read(there)?.as_ref() != Some(&now) {
+        if self.told.as_ref() != Some(&now)
+            || is_sweep && EndState::read(there)?.as_ref() != Some(&now)
+        {
             there.show(layout::LINK_STATE, &now.text())?;
             self.told = Some(now);
         }
@@ -87,9 +99,14 @@ impl Carry {
         let far = room.settings()?;
         let own = view.config.dir().meta()?;
         let Some(theirs) = tag_of_room(&far, &own, settings.known_as.as_deref()) else {
-            let (place, here) = (room.dir.path().display(), view.config.dir().path().display());
+            let (place, here) = (
+                room.dir.path().display(),
+                view.config.dir().path().display(),
+            );
             return Err(Error::Busy {
-                what: format!("the room {tag} at {place} has no link to this room, so its mail waits"),
+                what: format!(
+                    "the room {tag} at {place} has no link to this room, so its mail waits"
+                ),
                 cure: format!("run there: mailbag link add TAG {here}"),
             });
         };
@@ -102,7 +119,10 @@ impl Carry {
 /// The number before the first item behind `acked` that is not there.
 fn first_missing(there: &Dir, acked: u64, upto: u64) -> Result<u64> {
     let mut n = acked;
-    for (there, _) in items(there)?.into_iter().skip_while(|(there, _)| *there <= acked) {
+    for (there, _) in items(there)?
+        .into_iter()
+        .skip_while(|(there, _)| *there <= acked)
+    {
         if there != n + 1 || n == upto {
             break;
         }

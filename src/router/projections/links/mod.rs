@@ -30,8 +30,14 @@ struct Roster(Option<(Arc<Registry>, Arc<[FarAgent]>)>);
 
 impl Roster {
     fn of(&mut self, registry: &Arc<Registry>) -> Arc<[FarAgent]> {
-        let known = self.0.take().filter(|(known, _)| Arc::ptr_eq(known, registry));
-        self.0.insert(known.unwrap_or_else(|| (registry.clone(), roster(registry)))).1.clone()
+        let known = self
+            .0
+            .take()
+            .filter(|(known, _)| Arc::ptr_eq(known, registry));
+        self.0
+            .insert(known.unwrap_or_else(|| (registry.clone(), roster(registry))))
+            .1
+            .clone()
     }
 }
 
@@ -55,7 +61,12 @@ impl Projection for Links {
     fn apply(&mut self, _: &[Accepted], view: &View<'_>, report: &mut Report<'_>) {
         for (tag, settings) in &view.config.settings().links {
             let roster = self.roster.of(view.config.registry());
-            let done = self.shown.entry(tag.clone()).or_default().show((tag, settings), roster, false, view);
+            let done = self.shown.entry(tag.clone()).or_default().show(
+                (tag, settings),
+                roster,
+                false,
+                view,
+            );
             tell((tag, settings), done, report);
         }
     }
@@ -67,8 +78,13 @@ impl Projection for Links {
         let links = &view.config.settings().links;
         self.shown.retain(|tag, _| links.contains_key(tag));
         for (tag, settings) in links {
-            let (roster, shown) = (self.roster.of(view.config.registry()), self.shown.entry(tag.clone()).or_default());
-            let done = shown.look(tag, view).and_then(|()| shown.show((tag, settings), roster, true, view));
+            let (roster, shown) = (
+                self.roster.of(view.config.registry()),
+                self.shown.entry(tag.clone()).or_default(),
+            );
+            let done = shown
+                .look(tag, view)
+                .and_then(|()| shown.show((tag, settings), roster, true, view));
             tell((tag, settings), done, report);
         }
         Ok(())
@@ -80,7 +96,11 @@ impl Projection for Links {
 }
 
 // `done` says whether an item was brought to the other room. If there was nothing to do, what failed may still fail.
-fn tell((tag, settings): (&str, &LinkSettings), done: Result<Option<bool>>, report: &mut Report<'_>) {
+fn tell(
+    (tag, settings): (&str, &LinkSettings),
+    done: Result<Option<bool>>,
+    report: &mut Report<'_>,
+) {
     let place = layout::link(tag).display().to_string();
     match done {
         Ok(None) => {}
@@ -99,7 +119,11 @@ impl Shown {
     fn look(&mut self, tag: &str, view: &View<'_>) -> Result<()> {
         let out = view.config.dir().make_loose(layout::link_out(tag))?;
         let link = view.state.links.get(tag);
-        let mut missing: BTreeSet<u64> = link.into_iter().flat_map(Link::waiting).map(|waiting| waiting.n).collect();
+        let mut missing: BTreeSet<u64> = link
+            .into_iter()
+            .flat_map(Link::waiting)
+            .map(|waiting| waiting.n)
+            .collect();
         for (n, name) in items(&out)? {
             if !missing.remove(&n) {
                 out.remove(&name)?;
@@ -108,7 +132,9 @@ impl Shown {
         let sent = link.and_then(|link| link.out.as_ref());
         self.stream = sent.map(|sent| sent.stream.to_string());
         self.removed = sent.map_or(0, |sent| sent.acked);
-        self.upto = missing.first().map_or_else(|| sent.map_or(0, |sent| sent.n), |first| first - 1);
+        self.upto = missing
+            .first()
+            .map_or_else(|| sent.map_or(0, |sent| sent.n), |first| first - 1);
         self.state = EndState::read(&out)?;
         Ok(())
     }
@@ -123,10 +149,14 @@ impl Shown {
         view: &View<'_>,
     ) -> Result<Option<bool>> {
         let link = view.state.links.get(tag);
-        let Some(room) = view.state.room.as_deref() else { return Ok(Some(false)) };
+        let Some(room) = view.state.room.as_deref() else {
+            return Ok(Some(false));
+        };
         let now = EndState::of(room, link, roster);
         let is_told = self.state.as_ref() == Some(&now);
-        let is_missing = link.and_then(|link| link.out.as_ref()).is_some_and(|sent| self.upto < sent.n)
+        let is_missing = link
+            .and_then(|link| link.out.as_ref())
+            .is_some_and(|sent| self.upto < sent.n)
             || self.is_brought && settings.carrier != Carrier::Dir;
         if is_told && !is_missing && !is_sweep {
             return Ok(None);
@@ -136,7 +166,9 @@ impl Shown {
             Carrier::Dir => Some(self.carry.run((tag, settings), now.clone(), is_sweep, view)),
             Carrier::Ssh | Carrier::Nats | Carrier::None => None,
         };
-        if std::mem::replace(&mut self.is_brought, matches!(brought, Some(Ok(_)))) && !self.is_brought {
+        if std::mem::replace(&mut self.is_brought, matches!(brought, Some(Ok(_))))
+            && !self.is_brought
+        {
             self.look(tag, view)?;
         }
         let out = view.config.dir().make_loose(layout::link_out(tag))?;
@@ -149,7 +181,13 @@ impl Shown {
     }
 
     /// Writes the items that are not brought, and removes those that the other room has committed.
-    fn write_items(&mut self, tag: &str, link: Option<&Link>, out: &Dir, view: &View<'_>) -> Result<()> {
+    fn write_items(
+        &mut self,
+        tag: &str,
+        link: Option<&Link>,
+        out: &Dir,
+        view: &View<'_>,
+    ) -> Result<()> {
         let Some(sent) = link.and_then(|link| link.out.as_ref()) else {
             (self.stream, self.upto, self.removed) = (None, 0, 0);
             return clear(out);
@@ -182,7 +220,9 @@ impl Shown {
 }
 
 fn clear(out: &Dir) -> Result<()> {
-    items(out)?.iter().try_for_each(|(_, name)| out.remove(name))
+    items(out)?
+        .iter()
+        .try_for_each(|(_, name)| out.remove(name))
 }
 
 /// Makes items from their records in the log.
@@ -196,23 +236,41 @@ struct Items<'v> {
 impl<'v> Items<'v> {
     fn of(view: &View<'_>, tag: &'v str) -> Items<'v> {
         let records = || Records::of(view.config.dir());
-        Items { tag, records: records(), before: records() }
+        Items {
+            tag,
+            records: records(),
+            before: records(),
+        }
     }
 
     /// The text of an item.
     fn text(&mut self, waiting: &Waiting) -> Result<String> {
-        let Items { tag, records, before } = self;
+        let Items {
+            tag,
+            records,
+            before,
+        } = self;
         let gone = || Error::NotFound {
-            what: format!("record {} is missing from the log, and its item for the room {tag} with it", waiting.seq),
+            what: format!(
+                "record {} is missing from the log, and its item for the room {tag} with it",
+                waiting.seq
+            ),
             cure: "run `mailbag log verify`; `mailbag link rebind` sends what can be sent".into(),
         };
         let record = records.at(waiting.place)?.ok_or_else(gone)?;
-        let carried = record.carried.iter().find(|carried| *carried.link == **tag && carried.n == waiting.n);
+        let carried = record
+            .carried
+            .iter()
+            .find(|carried| *carried.link == **tag && carried.n == waiting.n);
         let carried = carried.ok_or_else(gone)?;
         let record = match carried.again {
             Some((segment, offset)) => before.at(Position { segment, offset })?.ok_or_else(gone)?,
             None => record,
         };
-        Ok(link::text(record, link::fields_of(record).as_ref(), carried))
+        Ok(link::text(
+            record,
+            link::fields_of(record).as_ref(),
+            carried,
+        ))
     }
 }

@@ -69,7 +69,12 @@ pub(super) fn status_line(status: Option<Status>) -> String {
 /// The digest of the router's own text. Blank lines and status lines do not count.
 fn check<'a>(lines: impl Iterator<Item = &'a str>) -> String {
     let own = lines.filter(|line| !line.trim().is_empty() && !is_status(line));
-    hex(&hash(own.flat_map(|line| [line, "\n"]).collect::<String>().as_bytes()))[..12].to_owned()
+    hex(&hash(
+        own.flat_map(|line| [line, "\n"])
+            .collect::<String>()
+            .as_bytes(),
+    ))[..12]
+        .to_owned()
 }
 
 fn is_status(line: &str) -> bool {
@@ -77,14 +82,21 @@ fn is_status(line: &str) -> bool {
 }
 
 /// Reads a file that is not as this router left it.
-pub(super) fn read_edits(file: &MailFile<'_>, text: &str, registry: &Registry, state: &State) -> Edits {
+pub(super) fn read_edits(
+    file: &MailFile<'_>,
+    text: &str,
+    registry: &Registry,
+    state: &State,
+) -> Edits {
     let mut edits = Edits::default();
     let (mut own, mut stated, mut noted) = (Vec::new(), None, None);
     let mut lines = text.lines().peekable();
     while let Some(line) = lines.next() {
         if let Some(header) = line.strip_prefix("## ") {
             let mut body = Vec::new();
-            while let Some(next) = lines.next_if(|next| !next.starts_with("## ") && !is_own(next) && !is_status(next)) {
+            while let Some(next) =
+                lines.next_if(|next| !next.starts_with("## ") && !is_own(next) && !is_status(next))
+            {
                 body.push(next);
             }
             lines.next_if(|next| is_status(next));
@@ -96,7 +108,10 @@ pub(super) fn read_edits(file: &MailFile<'_>, text: &str, registry: &Registry, s
             edits.has_other |= stated.replace(digest.trim_end()).is_some();
         } else {
             if is_status(line) {
-                match noted.take().map(|seq| read_status(file, (seq, line), registry, state)) {
+                match noted
+                    .take()
+                    .map(|seq| read_status(file, (seq, line), registry, state))
+                {
                     Some(Ok(ack)) => edits.messages.extend(ack),
                     _ => edits.has_other = true,
                 }
@@ -113,7 +128,10 @@ pub(super) fn read_edits(file: &MailFile<'_>, text: &str, registry: &Registry, s
 /// Returns true if a file contains only the router's text.
 pub(super) fn is_unchanged(text: &str) -> bool {
     let stated = text.lines().find_map(|line| line.strip_prefix(CHECK));
-    stated == Some(&*check(text.lines().filter(|line| !line.starts_with(CHECK))))
+    stated
+        == Some(&*check(
+            text.lines().filter(|line| !line.starts_with(CHECK)),
+        ))
 }
 
 /// Is this a line that the router can have written? A block ends there.
@@ -129,33 +147,58 @@ fn number(line: &str) -> Option<u64> {
 
 /// The agent that may write this file under its own name.
 fn writer<'a>(file: &MailFile<'_>, name: &str, registry: &'a Registry) -> Option<&'a Agent> {
-    let agent = registry.find(name).filter(|agent| !agent.is_retired() && *agent.id != *crate::message::id::HUMAN)?;
-    agent.uid.is_none_or(|uid| uid == file.meta.uid).then_some(agent)
+    let agent = registry
+        .find(name)
+        .filter(|agent| !agent.is_retired() && *agent.id != *crate::message::id::HUMAN)?;
+    agent
+        .uid
+        .is_none_or(|uid| uid == file.meta.uid)
+        .then_some(agent)
 }
 
-fn read_block(file: &MailFile<'_>, header: &str, body: &str, registry: &Registry) -> Option<WrittenMessage> {
+fn read_block(
+    file: &MailFile<'_>,
+    header: &str,
+    body: &str,
+    registry: &Registry,
+) -> Option<WrittenMessage> {
     let mut fields: BTreeMap<&str, &str> = BTreeMap::new();
     let mut parts = header.split(" · ").map(str::trim).peekable();
-    let at = parts.next_if(|part| !part.starts_with("from:")).unwrap_or_default();
+    let at = parts
+        .next_if(|part| !part.starts_with("from:"))
+        .unwrap_or_default();
     for part in parts {
         let (key, value) = part.split_once(':')?;
-        let is_new =
-            ["from", "to", "type", "ref", "status"].contains(&key) && fields.insert(key, value.trim()).is_none();
+        let is_new = ["from", "to", "type", "ref", "status"].contains(&key)
+            && fields.insert(key, value.trim()).is_none();
         is_new.then_some(())?;
     }
     let agent = writer(file, fields.get("from")?, registry)?;
     let kind = fields.get("type").copied().unwrap_or("msg");
     let (_, kind) = TYPES.iter().find(|(word, _)| *word == kind)?;
     let is_new = fields.get("status").is_none_or(|status| *status == "sent");
-    let to = fields.get("to").filter(|to| !to.is_empty() && is_new && !body.is_empty())?;
+    let to = fields
+        .get("to")
+        .filter(|to| !to.is_empty() && is_new && !body.is_empty())?;
     let mut message = Map::new();
     message.insert("id".into(), name_of(file, &[header, body]).into());
-    message.insert("to".into(), to.split(',').map(|to| Value::from(to.trim())).collect());
+    message.insert(
+        "to".into(),
+        to.split(',').map(|to| Value::from(to.trim())).collect(),
+    );
     message.insert("type".into(), (*kind).into());
     message.insert("body".into(), body.into());
-    let about = fields.get("ref").filter(|about| !["", "—", "-"].contains(about));
-    message.insert("metadata".into(), json!({"written_in": file.path, "written_at": at, "ref": about}));
-    Some(WrittenMessage { sender: agent.id.to_string(), fields: message })
+    let about = fields
+        .get("ref")
+        .filter(|about| !["", "—", "-"].contains(about));
+    message.insert(
+        "metadata".into(),
+        json!({"written_in": file.path, "written_at": at, "ref": about}),
+    );
+    Some(WrittenMessage {
+        sender: agent.id.to_string(),
+        fields: message,
+    })
 }
 
 /// The acknowledgement that a status line makes, if it says more than the router wrote. An error for a line that says
@@ -167,31 +210,51 @@ fn read_status(
     state: &State,
 ) -> Result<Option<WrittenMessage>, ()> {
     let words = line.trim_start().strip_prefix(STATUS).unwrap_or_default();
-    let words = words.split('·').map(|part| part.split_whitespace().next().unwrap_or_default());
+    let words = words
+        .split('·')
+        .map(|part| part.split_whitespace().next().unwrap_or_default());
     let mut highest: Option<Status> = None;
     for word in words {
         let status = match word {
             "unread" | "sent" | "accepted" | "delivered" | "announced" => continue,
             word => Status::of_ack(word).ok_or(())?,
         };
-        highest = highest.filter(|before| before.rank() >= status.rank()).or(Some(status));
+        highest = highest
+            .filter(|before| before.rank() >= status.rank())
+            .or(Some(status));
     }
-    let Some(status) = highest else { return Ok(None) };
-    let known = file.agent.and_then(|agent| state.mailboxes.status(agent, seq));
+    let Some(status) = highest else {
+        return Ok(None);
+    };
+    let known = file
+        .agent
+        .and_then(|agent| state.mailboxes.status(agent, seq));
     if known.is_some_and(|known| known.rank() >= status.rank()) {
         return Ok(None);
     }
-    let agent = file.agent.and_then(|agent| writer(file, agent, registry)).ok_or(())?;
+    let agent = file
+        .agent
+        .and_then(|agent| writer(file, agent, registry))
+        .ok_or(())?;
     let mut message = Map::new();
-    message.insert("id".into(), name_of(file, &[&seq.to_string(), status.as_str()]).into());
+    message.insert(
+        "id".into(),
+        name_of(file, &[&seq.to_string(), status.as_str()]).into(),
+    );
     message.insert("type".into(), "ack".into());
     message.insert("refs".into(), json!([format!("#{seq}")]));
     message.insert("status".into(), status.as_str().into());
-    Ok(Some(WrittenMessage { sender: agent.id.to_string(), fields: message }))
+    Ok(Some(WrittenMessage {
+        sender: agent.id.to_string(),
+        fields: message,
+    }))
 }
 
 /// An id that the same text in the same file always gets: repeated after a kill, the message is a duplicate.
 fn name_of(file: &MailFile<'_>, parts: &[&str]) -> String {
     let text: String = parts.iter().flat_map(|part| ["\0", part]).collect();
-    format!("written-{}", &hex(&hash(format!("{}{text}", file.path).as_bytes()))[..limits::WRITTEN_ID])
+    format!(
+        "written-{}",
+        &hex(&hash(format!("{}{text}", file.path).as_bytes()))[..limits::WRITTEN_ID]
+    )
 }

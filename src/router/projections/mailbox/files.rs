@@ -23,17 +23,30 @@ pub(super) fn remove_queues(room: &Dir) -> Result<()> {
 
 /// Removes a file, unless it contains text that the router did not write.
 pub(super) fn remove_own(dir: &Dir, name: &OsStr) -> Result<()> {
-    let is_regular = dir.stat(name)?.is_some_and(|meta| meta.kind == FileType::RegularFile && meta.links == 1);
-    let bytes = if is_regular { dir.read(name, limits::REGISTRY_BYTES)? } else { None };
+    let is_regular = dir
+        .stat(name)?
+        .is_some_and(|meta| meta.kind == FileType::RegularFile && meta.links == 1);
+    let bytes = if is_regular {
+        dir.read(name, limits::REGISTRY_BYTES)?
+    } else {
+        None
+    };
     let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-    if text.is_some_and(|text| edits::is_unchanged(&text)) { dir.remove(name) } else { Ok(()) }
+    if text.is_some_and(|text| edits::is_unchanged(&text)) {
+        dir.remove(name)
+    } else {
+        Ok(())
+    }
 }
 
 /// The directory of a file of the room, and the name in it.
 pub(super) fn parts(room: &Dir, name: &OsStr, makes: bool) -> Result<(Dir, OsString)> {
     let path = Path::new(name);
     let file = path.file_name().unwrap_or(name).to_owned();
-    match path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+    match path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+    {
         Some(parent) if makes => Ok((room.make_loose(parent)?, file)),
         Some(parent) => Ok((room.sub(parent)?, file)),
         None => Ok((room.clone(), file)),
@@ -46,7 +59,11 @@ pub(super) fn drop_message(view: &View<'_>, message: &WrittenMessage, written: M
     let name = layout::message_file(message.fields["id"].as_str().unwrap_or_default());
     let hidden = layout::unsent(&name);
     outbox.remove(&hidden)?;
-    let draft = Draft::write(&outbox, &hidden, &serde_json::to_vec(&message.fields).unwrap_or_default())?;
+    let draft = Draft::write(
+        &outbox,
+        &hidden,
+        &serde_json::to_vec(&message.fields).unwrap_or_default(),
+    )?;
     draft.take_after(&written)?;
     match draft.put_synced(&name) {
         Ok(None) => Ok(()),

@@ -65,9 +65,14 @@ impl Projection for Mailbox {
         let on = on(view);
         self.remove_unwanted(on, view, report);
         let is_due = self.due.is_some_and(|due| due <= Instant::now());
-        let is_current = self.made_from.as_ref().is_some_and(|(seq, registry, then)| {
-            *seq == view.state.seq && Arc::ptr_eq(registry, view.config.registry()) && *then == on
-        });
+        let is_current = self
+            .made_from
+            .as_ref()
+            .is_some_and(|(seq, registry, then)| {
+                *seq == view.state.seq
+                    && Arc::ptr_eq(registry, view.config.registry())
+                    && *then == on
+            });
         if on == [false; 2] || is_current && !is_due {
             return;
         }
@@ -82,7 +87,8 @@ impl Projection for Mailbox {
             return Ok(());
         }
         let room = view.config.dir();
-        let is_left = |name: &OsString, left: &Option<Meta>| left.is_some() && stat(room, name) == *left;
+        let is_left =
+            |name: &OsString, left: &Option<Meta>| left.is_some() && stat(room, name) == *left;
         let before = self.written.len();
         self.written.retain(|name, (_, left)| is_left(name, left));
         if cause == Cause::End || self.written.len() < before {
@@ -99,7 +105,10 @@ impl Projection for Mailbox {
         let [mailbox, queue] = on(view);
         let agents = view.config.registry().agents().iter().filter(|_| queue);
         let queues = agents.map(|agent| (layout::queue(&agent.id), Some(&*agent.id)));
-        let all = mailbox.then(|| (layout::MAILBOX.into(), None)).into_iter().chain(queues);
+        let all = mailbox
+            .then(|| (layout::MAILBOX.into(), None))
+            .into_iter()
+            .chain(queues);
         for (name, agent) in all.collect::<Vec<(OsString, Option<&str>)>>() {
             let there = stat(view.config.dir(), &name);
             if let Err(e) = self.release((&name, agent), there, view, report) {
@@ -122,7 +131,10 @@ fn stat(room: &Dir, name: &OsString) -> Option<Meta> {
 impl Mailbox {
     fn show(&mut self, view: &View<'_>, report: &mut Report<'_>) {
         let begun = Instant::now();
-        (self.due, self.made_from) = (None, Some((view.state.seq, view.config.registry().clone(), on(view))));
+        (self.due, self.made_from) = (
+            None,
+            Some((view.state.seq, view.config.registry().clone(), on(view))),
+        );
         match self.write(view, report) {
             Ok(is_whole) => {
                 report.written(layout::MAILBOX);
@@ -143,10 +155,20 @@ impl Mailbox {
             return;
         }
         let room = view.config.dir();
-        let of_mailbox = if on[0] { Ok(()) } else { remove_own(room, OsStr::new(layout::MAILBOX)) };
+        let of_mailbox = if on[0] {
+            Ok(())
+        } else {
+            remove_own(room, OsStr::new(layout::MAILBOX))
+        };
         let of_queues = if on[1] { Ok(()) } else { remove_queues(room) };
         match of_mailbox.and(of_queues) {
-            Ok(()) => self.written.retain(|name, _| if name == layout::MAILBOX { on[0] } else { on[1] }),
+            Ok(()) => self.written.retain(|name, _| {
+                if name == layout::MAILBOX {
+                    on[0]
+                } else {
+                    on[1]
+                }
+            }),
             Err(e) => report.failed(layout::MAILBOX.to_owned(), &e),
         }
     }
@@ -160,7 +182,13 @@ impl Mailbox {
             let text = self.mailbox(view.config.registry(), state);
             is_whole &= self.put((layout::MAILBOX.into(), None), text, view, report)?;
         }
-        let mut wanted: Vec<u64> = self.known.keys().rev().take(limits::LISTED).copied().collect();
+        let mut wanted: Vec<u64> = self
+            .known
+            .keys()
+            .rev()
+            .take(limits::LISTED)
+            .copied()
+            .collect();
         if queue {
             let (mut lookups, agents) = (limits::LOOKUPS, view.config.registry().agents().iter());
             for agent in agents.filter(|agent| !agent.is_retired()) {
@@ -178,7 +206,10 @@ impl Mailbox {
                 }
                 let text = self.queue(&agent.id, state, &seqs);
                 let name = layout::queue(&agent.id);
-                if seqs.is_empty() && !self.written.contains_key(name.as_os_str()) && stat(room, &name).is_none() {
+                if seqs.is_empty()
+                    && !self.written.contains_key(name.as_os_str())
+                    && stat(room, &name).is_none()
+                {
                     continue;
                 }
                 wanted.extend(seqs);
@@ -186,7 +217,8 @@ impl Mailbox {
             }
         }
         wanted.sort_unstable();
-        self.known.retain(|seq, _| wanted.binary_search(seq).is_ok());
+        self.known
+            .retain(|seq, _| wanted.binary_search(seq).is_ok());
         Ok(is_whole)
     }
 
@@ -215,7 +247,8 @@ impl Mailbox {
 
     fn look_up(&mut self, room: &Dir, seq: u64) -> Result<()> {
         let line = find::by_seq(room, seq)?;
-        self.known.extend(line.and_then(|line| Shown::read(&line.bytes)));
+        self.known
+            .extend(line.and_then(|line| Shown::read(&line.bytes)));
         Ok(())
     }
 
@@ -228,7 +261,11 @@ impl Mailbox {
         report: &mut Report<'_>,
     ) -> Result<bool> {
         let (room, text) = (view.config.dir(), text.into_bytes());
-        if self.written.get(&name).is_some_and(|(before, _)| *before == text) {
+        if self
+            .written
+            .get(&name)
+            .is_some_and(|(before, _)| *before == text)
+        {
             return Ok(true);
         }
         let there = room.stat(Path::new(&name))?;
@@ -237,7 +274,11 @@ impl Mailbox {
         }
         let (dir, file) = parts(room, &name, true)?;
         // A part of it would pass for the text of others.
-        let shared = SharedText { head: &text, rest: None, is_durable: view.config.is_durable() };
+        let shared = SharedText {
+            head: &text,
+            rest: None,
+            is_durable: view.config.is_durable(),
+        };
         let left = dir.put_shared(&file, shared, there.as_ref())?;
         let is_written = left.is_some();
         if is_written {
@@ -256,8 +297,14 @@ impl Mailbox {
         report: &mut Report<'_>,
     ) -> Result<bool> {
         let (room, shown) = (view.config.dir(), name.to_string_lossy());
-        let Some(meta) = there.filter(|there| there.kind == FileType::RegularFile) else { return Ok(true) };
-        if self.written.get(name).is_some_and(|(_, left)| *left == Some(meta)) {
+        let Some(meta) = there.filter(|there| there.kind == FileType::RegularFile) else {
+            return Ok(true);
+        };
+        if self
+            .written
+            .get(name)
+            .is_some_and(|(_, left)| *left == Some(meta))
+        {
             return Ok(true);
         }
         let (dir, file) = parts(room, name, false)?;
@@ -266,10 +313,17 @@ impl Mailbox {
             return Ok(true);
         }
         let digest = foreign::digest(&bytes);
-        let mail_file = MailFile { path: &shown, agent, meta };
+        let mail_file = MailFile {
+            path: &shown,
+            agent,
+            meta,
+        };
         let edits = match str::from_utf8(&bytes) {
             Ok(text) => edits::read_edits(&mail_file, text, view.config.registry(), view.state),
-            Err(_) => Edits { has_other: true, ..Edits::default() },
+            Err(_) => Edits {
+                has_other: true,
+                ..Edits::default()
+            },
         };
         if !self.taken.contains(&digest) {
             for message in &edits.messages {
@@ -277,27 +331,66 @@ impl Mailbox {
             }
             self.taken.insert(digest.clone());
         }
-        let made = MadeFile { dir: &dir, name: &file, shown: &shown, advice: ADVICE };
-        if edits.has_other { made.keep_aside(&digest, view.state, report) } else { Ok(true) }
+        let made = MadeFile {
+            dir: &dir,
+            name: &file,
+            shown: &shown,
+            advice: ADVICE,
+        };
+        if edits.has_other {
+            made.keep_aside(&digest, view.state, report)
+        } else {
+            Ok(true)
+        }
     }
 
     fn mailbox(&self, registry: &Registry, state: &State) -> String {
         let mut text = String::new();
         let at = to_the_second(&state.at.to_string());
-        let _ = writeln!(text, "- As of #{}, {at}: {}", state.seq, count(state.counts.accepted, "message"));
-        let unread = registry.agents().iter().map(|agent| (&agent.id, state.mailboxes.count(&agent.id)));
+        let _ = writeln!(
+            text,
+            "- As of #{}, {at}: {}",
+            state.seq,
+            count(state.counts.accepted, "message")
+        );
+        let unread = registry
+            .agents()
+            .iter()
+            .map(|agent| (&agent.id, state.mailboxes.count(&agent.id)));
         let mut unread: Vec<_> = unread.filter(|(_, count)| *count > 0).collect();
         unread.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        let shown = unread.iter().take(limits::WORKLOG_DECISIONS).map(|(agent, n)| format!("{} {n}", escaped(agent)));
+        let shown = unread
+            .iter()
+            .take(limits::WORKLOG_DECISIONS)
+            .map(|(agent, n)| format!("{} {n}", escaped(agent)));
         let shown = shown.collect::<Vec<_>>().join(", ");
         let more = unread.len().saturating_sub(limits::WORKLOG_DECISIONS);
-        let more = if more > 0 { format!(", and {}", count_of(more, "more agent")) } else { String::new() };
-        let _ = writeln!(text, "- Unread: {}{more}", if shown.is_empty() { "none" } else { &shown });
+        let more = if more > 0 {
+            format!(", and {}", count_of(more, "more agent"))
+        } else {
+            String::new()
+        };
+        let _ = writeln!(
+            text,
+            "- Unread: {}{more}",
+            if shown.is_empty() { "none" } else { &shown }
+        );
         let (claims, open) = (state.claims.held().len(), state.approvals.open().len());
-        let _ = writeln!(text, "- {}, {}\n", count_of(claims, "claim"), count_of(open, "open approval"));
+        let _ = writeln!(
+            text,
+            "- {}, {}\n",
+            count_of(claims, "claim"),
+            count_of(open, "open approval")
+        );
         for (seq, shown) in self.known.iter().rev().take(limits::LISTED) {
             let to = named(shown.to.iter().map(|agent| &**agent));
-            let _ = writeln!(text, "- #{seq} {} {} → {to} · {}", shown.at, escaped(&shown.from), shown.text);
+            let _ = writeln!(
+                text,
+                "- #{seq} {} {} → {to} · {}",
+                shown.at,
+                escaped(&shown.from),
+                shown.text
+            );
             let _ = writeln!(text, "  - {}", statuses((state, registry), *seq, &shown.to));
         }
         if self.known.len() >= limits::LISTED {
@@ -309,15 +402,39 @@ impl Mailbox {
     fn queue(&self, agent: &str, state: &State, newest: &[u64]) -> String {
         let mut text = String::new();
         let unread = state.mailboxes.count(agent);
-        let oldest = state.mailboxes.unread(agent).next().map(|(at, _)| second(at));
-        let oldest = oldest.map(|oldest| format!(", the oldest of {oldest}")).unwrap_or_default();
+        let oldest = state
+            .mailboxes
+            .unread(agent)
+            .next()
+            .map(|(at, _)| second(at));
+        let oldest = oldest
+            .map(|oldest| format!(", the oldest of {oldest}"))
+            .unwrap_or_default();
         let _ = writeln!(text, "- {}{oldest}\n", count_of(unread, "unread message"));
-        for (seq, shown) in newest.iter().filter_map(|seq| Some((seq, self.known.get(seq)?))) {
-            let _ = writeln!(text, "- #{seq} {} {} · {}", shown.at, escaped(&shown.from), shown.text);
-            let _ = writeln!(text, "{}", edits::status_line(state.mailboxes.status(agent, *seq)));
+        for (seq, shown) in newest
+            .iter()
+            .filter_map(|seq| Some((seq, self.known.get(seq)?)))
+        {
+            let _ = writeln!(
+                text,
+                "- #{seq} {} {} · {}",
+                shown.at,
+                escaped(&shown.from),
+                shown.text
+            );
+            let _ = writeln!(
+                text,
+                "{}",
+                edits::status_line(state.mailboxes.status(agent, *seq))
+            );
         }
         if unread > newest.len() {
-            let _ = writeln!(text, "\n{} more: `mailbag inbox --as {}`.", unread - newest.len(), agent);
+            let _ = writeln!(
+                text,
+                "\n{} more: `mailbag inbox --as {}`.",
+                unread - newest.len(),
+                agent
+            );
         }
         edits::with_check(&format!("# To {}", escaped(agent)), &text)
     }
@@ -327,13 +444,29 @@ impl Shown {
     /// The message of a line of the log, if it is mail.
     fn read(line: &[u8]) -> Option<(u64, Shown)> {
         let message = LoggedMessage::read(line)?;
-        let about = [message.subject, message.preview].into_iter().flatten().collect::<Vec<_>>().join(": ");
+        let about = [message.subject, message.preview]
+            .into_iter()
+            .flatten()
+            .collect::<Vec<_>>()
+            .join(": ");
         let about = markdown::brief(&about, limits::WORKLOG_TEXT);
         let kind = escaped(&message.kind);
-        let urgent = if message.priority == crate::message::DEFAULT_PRIORITY { "" } else { &message.priority };
-        let text =
-            if urgent.is_empty() { format!("{kind} · {about}") } else { format!("{kind}, {urgent} · {about}") };
-        let shown = Shown { at: to_the_second(&message.accepted_at), from: message.from, to: message.recipients, text };
+        let urgent = if message.priority == crate::message::DEFAULT_PRIORITY {
+            ""
+        } else {
+            &message.priority
+        };
+        let text = if urgent.is_empty() {
+            format!("{kind} · {about}")
+        } else {
+            format!("{kind}, {urgent} · {about}")
+        };
+        let shown = Shown {
+            at: to_the_second(&message.accepted_at),
+            from: message.from,
+            to: message.recipients,
+            text,
+        };
         (!shown.to.is_empty()).then_some((message.seq, shown))
     }
 }
@@ -349,11 +482,20 @@ fn statuses((state, registry): (&State, &Registry), seq: u64, to: &[Arc<str>]) -
         }
     };
     if to.len() <= limits::IN_SENTENCE {
-        return to.iter().map(|agent| format!("{} {}", escaped(agent), status(agent))).collect::<Vec<_>>().join(", ");
+        return to
+            .iter()
+            .map(|agent| format!("{} {}", escaped(agent), status(agent)))
+            .collect::<Vec<_>>()
+            .join(", ");
     }
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    to.iter().for_each(|agent| *counts.entry(status(agent)).or_default() += 1);
-    counts.into_iter().map(|(status, n)| format!("{n} {status}")).collect::<Vec<_>>().join(", ")
+    to.iter()
+        .for_each(|agent| *counts.entry(status(agent)).or_default() += 1);
+    counts
+        .into_iter()
+        .map(|(status, n)| format!("{n} {status}"))
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn named<'a>(agents: impl Iterator<Item = &'a str>) -> String {

@@ -169,11 +169,30 @@ struct Signs<'a> {
 }
 
 impl<'a> Signs<'a> {
-    fn of(agent: &'a Agent, (state, calls): (&State, &'a Calls), stale_after: Duration) -> Signs<'a> {
-        let oldest = state.mailboxes.unread(&agent.id).next().map(|(at, _)| at.min(state.time));
+    fn of(
+        agent: &'a Agent,
+        (state, calls): (&State, &'a Calls),
+        stale_after: Duration,
+    ) -> Signs<'a> {
+        let oldest = state
+            .mailboxes
+            .unread(&agent.id)
+            .next()
+            .map(|(at, _)| at.min(state.time));
         let recorded = state.last_seen(&agent.id);
-        let (seen, active) = (recorded.max(calls.last(&agent.id)), recorded.max(calls.active(&agent.id)));
-        Signs { agent, seen, active, again: state.wakes.again(&agent.id), oldest, stale_after, calls }
+        let (seen, active) = (
+            recorded.max(calls.last(&agent.id)),
+            recorded.max(calls.active(&agent.id)),
+        );
+        Signs {
+            agent,
+            seen,
+            active,
+            again: state.wakes.again(&agent.id),
+            oldest,
+            stale_after,
+            calls,
+        }
     }
 
     /// When it becomes stale if nothing happens: unread mail counts only against an agent that is not declared offline.
@@ -181,7 +200,10 @@ impl<'a> Signs<'a> {
         if self.agent.status == Status::Offline || self.stale_after.is_zero() {
             return None;
         }
-        let unread = self.oldest.max(self.active).filter(|_| self.oldest.is_some());
+        let unread = self
+            .oldest
+            .max(self.active)
+            .filter(|_| self.oldest.is_some());
         let online = self.seen.filter(|_| self.agent.status == Status::Online);
         let since = [unread, online].into_iter().flatten().min()?;
         Some(since.after(self.stale_after))
@@ -194,7 +216,8 @@ impl<'a> Signs<'a> {
 
     /// Returns true if its session is known to have ended, or was killed, and nothing was seen of the agent since.
     fn has_ended(&self) -> bool {
-        self.seen.is_some_and(|seen| matches!(self.calls.run(&self.agent.id, seen), Run::Ended(_)))
+        self.seen
+            .is_some_and(|seen| matches!(self.calls.run(&self.agent.id, seen), Run::Ended(_)))
     }
 
     fn presence(&self, now: Stamp) -> Presence {
@@ -214,8 +237,14 @@ impl<'a> Signs<'a> {
     fn changes_at(&self, now: Stamp) -> Option<Stamp> {
         let away = self.seen.map(|seen| seen.after(limits::IDLE_PRESENCE));
         let idle = self.seen.map(|seen| seen.after(limits::ONLINE));
-        let told = self.again.map(|at| at.after(limits::WAKE_AGAIN.min(self.stale_after)));
-        [idle, away, self.stale_at(), told].into_iter().flatten().filter(|at| *at > now).min()
+        let told = self
+            .again
+            .map(|at| at.after(limits::WAKE_AGAIN.min(self.stale_after)));
+        [idle, away, self.stale_at(), told]
+            .into_iter()
+            .flatten()
+            .filter(|at| *at > now)
+            .min()
     }
 
     fn present(&self, state: &State, now: Stamp) -> Present {
@@ -242,8 +271,20 @@ impl<'a> Signs<'a> {
 
 impl WorkReport {
     fn of(doing: &state::WorkReport) -> WorkReport {
-        let state::WorkReport { kind, text, progress, waiting_for, at } = doing.clone();
-        WorkReport { kind, text, progress, waiting_for, at: Stamp::from_micros(at).to_string() }
+        let state::WorkReport {
+            kind,
+            text,
+            progress,
+            waiting_for,
+            at,
+        } = doing.clone();
+        WorkReport {
+            kind,
+            text,
+            progress,
+            waiting_for,
+            at: Stamp::from_micros(at).to_string(),
+        }
     }
 }
 
@@ -251,14 +292,22 @@ impl Wake {
     fn of(wakes: &Wakes, agent: &str) -> Option<Wake> {
         let LastWake { step, at } = wakes.last(agent)?;
         let failed = wakes.failure(agent).map(|failed| failed.why.clone());
-        Some(Wake { step: *step, at: Stamp::from_micros(*at).to_string(), failed })
+        Some(Wake {
+            step: *step,
+            at: Stamp::from_micros(*at).to_string(),
+            failed,
+        })
     }
 }
 
 impl Commit {
     fn of(commit: &state::Commit) -> Commit {
         let state::Commit { id, branch, at } = commit.clone();
-        Commit { id, branch, at: Stamp::from_micros(at).to_string() }
+        Commit {
+            id,
+            branch,
+            at: Stamp::from_micros(at).to_string(),
+        }
     }
 }
 
@@ -277,7 +326,13 @@ pub fn roster(
         agents.push(signs.present(state, now));
     }
     add_claims(&mut agents, &state.claims);
-    (Roster { at: now.to_string(), agents }, next)
+    (
+        Roster {
+            at: now.to_string(),
+            agents,
+        },
+        next,
+    )
 }
 
 fn add_claims(agents: &mut [Present], claims: &Claims) {
@@ -298,11 +353,21 @@ fn add_claims(agents: &mut [Present], claims: &Claims) {
 }
 
 /// The stale agents at this instant.
-pub fn stale(registry: &Registry, (state, calls): (&State, &Calls), stale_after: Duration, now: Stamp) -> Vec<Stale> {
+pub fn stale(
+    registry: &Registry,
+    (state, calls): (&State, &Calls),
+    stale_after: Duration,
+    now: Stamp,
+) -> Vec<Stale> {
     let living = registry.agents().iter().filter(|agent| !agent.is_retired());
     let signs = living.map(|agent| Signs::of(agent, (state, calls), stale_after));
     let stale = signs.filter(|signs| signs.presence(now) == Presence::Stale);
-    stale.map(|signs| Stale { active: signs.active, agent: signs.present(state, now) }).collect()
+    stale
+        .map(|signs| Stale {
+            active: signs.active,
+            agent: signs.present(state, now),
+        })
+        .collect()
 }
 
 /// Was the agent seen within the hour, or is it there now?

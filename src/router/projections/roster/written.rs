@@ -34,7 +34,8 @@ pub(in crate::router) struct Written {
 impl Projection for Written {
     fn apply(&mut self, batch: &[Accepted], view: &View<'_>, report: &mut Report<'_>) {
         if !self.is_current(view) {
-            self.due.get_or_insert_with(|| Instant::now() + limits::ROSTER);
+            self.due
+                .get_or_insert_with(|| Instant::now() + limits::ROSTER);
         }
         if batch.is_empty() && self.next_due().is_some_and(|due| due <= Instant::now()) {
             self.show(view);
@@ -62,25 +63,37 @@ impl Projection for Written {
     }
 
     fn next_due(&self) -> Option<Instant> {
-        let wait = |next: Stamp| Duration::from_micros((next.micros() - Stamp::now().micros()).max(0) as u64);
-        [self.due, self.next.map(|next| Instant::now() + wait(next))].into_iter().flatten().min()
+        let wait = |next: Stamp| {
+            Duration::from_micros((next.micros() - Stamp::now().micros()).max(0) as u64)
+        };
+        [self.due, self.next.map(|next| Instant::now() + wait(next))]
+            .into_iter()
+            .flatten()
+            .min()
     }
 }
 
 impl Written {
     fn is_current(&self, view: &View<'_>) -> bool {
-        self.made_from.as_ref().is_some_and(|(seq, registry, stale_after)| {
-            *seq == view.state.seq
-                && *stale_after == view.config.settings().stale_after
-                && Arc::ptr_eq(registry, view.config.registry())
-        })
+        self.made_from
+            .as_ref()
+            .is_some_and(|(seq, registry, stale_after)| {
+                *seq == view.state.seq
+                    && *stale_after == view.config.settings().stale_after
+                    && Arc::ptr_eq(registry, view.config.registry())
+            })
     }
 
     // A failed write stops nothing: the roster is only for readers.
     fn show(&mut self, view: &View<'_>) {
         let View { config, state, .. } = view;
         let (calls, stale_after) = (Calls::of(config.dir()), config.settings().stale_after);
-        let (roster, next) = roster(config.registry(), (state, &calls), stale_after, Stamp::now());
+        let (roster, next) = roster(
+            config.registry(),
+            (state, &calls),
+            stale_after,
+            Stamp::now(),
+        );
         if let Err(e) = self.write(config.dir(), roster, state) {
             tracing::debug!("{e}; the roster is written when something changes");
         }
@@ -97,11 +110,18 @@ impl Written {
             text.push(b'\n');
             self.agents = None;
             let there = room.stat(layout::ROSTER)?;
-            let text = SharedText { head: &text, rest: None, is_durable: false };
+            let text = SharedText {
+                head: &text,
+                rest: None,
+                is_durable: false,
+            };
             self.left = room.put_shared(layout::ROSTER.as_ref(), text, there.as_ref())?;
             self.agents = self.left.map(|_| roster.agents);
         }
-        let new = state.channels.keys().filter(|channel| !self.linked.contains(*channel));
+        let new = state
+            .channels
+            .keys()
+            .filter(|channel| !self.linked.contains(*channel));
         let mut done = Ok(());
         for channel in new.cloned().collect::<Vec<_>>() {
             done = done.and(link(room, &channel));
@@ -113,7 +133,8 @@ impl Written {
     /// Is the file as it was left? If not, the next write makes it again, and the links in any case.
     fn is_as_left(&mut self, room: &Dir) -> bool {
         self.linked.clear();
-        let is_as_left = matches!(room.stat(layout::ROSTER), Ok(now) if now.is_some() && now == self.left);
+        let is_as_left =
+            matches!(room.stat(layout::ROSTER), Ok(now) if now.is_some() && now == self.left);
         if !is_as_left {
             self.agents = None;
         }

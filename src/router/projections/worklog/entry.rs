@@ -43,28 +43,45 @@ fn entry(line: &[u8]) -> Option<Entry> {
     }
     let record: Record = serde_json::from_slice(line).ok()?;
     let event = Envelope::entry(&record)?;
-    let Envelope { seq, at, kind, actor, .. } = &event;
+    let Envelope {
+        seq,
+        at,
+        kind,
+        actor,
+        ..
+    } = &event;
     let text = markdown::brief(&event.text(), limits::WORKLOG_TEXT);
     let (actor, at) = (markdown::brief(actor, limits::NAME), to_the_second(at));
     let line = format!("- #{seq} {at} {actor} · {kind} · {text}\n");
-    Some(Entry { line, is_decision: event.is_decision() })
+    Some(Entry {
+        line,
+        is_decision: event.is_decision(),
+    })
 }
 
 /// Stands for the entries of records before `first`, which are in no segment of the log.
 pub(super) fn gap(first: u64) -> String {
-    format!("- #{} and before: this part of the log was moved away, and these entries with it\n", first - 1)
+    format!(
+        "- #{} and before: this part of the log was moved away, and these entries with it\n",
+        first - 1
+    )
 }
 
 /// The number in a line of [`entry`] or [`gap`].
 pub(super) fn number(line: &[u8]) -> Option<u64> {
     let rest = line.strip_prefix(b"- #")?;
     let digits = rest.iter().position(|byte| !byte.is_ascii_digit())?;
-    (rest[digits] == b' ' && line.ends_with(b"\n")).then(|| std::str::from_utf8(&rest[..digits]).ok()?.parse().ok())?
+    (rest[digits] == b' ' && line.ends_with(b"\n"))
+        .then(|| std::str::from_utf8(&rest[..digits]).ok()?.parse().ok())?
 }
 
 /// The first record that is in the log or in the archive. 0 for an empty log.
 pub(super) fn first_record(room: &Dir) -> Result<u64> {
-    let Some(&segment) = log::segments(room)?.first() else { return Ok(0) };
+    let Some(&segment) = log::segments(room)?.first() else {
+        return Ok(0);
+    };
     let line = log::read_one(room, Position { segment, offset: 0 })?;
-    Ok(line.and_then(|line| find::head(&line.bytes)).map_or(0, |head| head.seq))
+    Ok(line
+        .and_then(|line| find::head(&line.bytes))
+        .map_or(0, |head| head.seq))
 }

@@ -40,11 +40,21 @@ pub(super) enum Found {
 impl Existing {
     /// Opens the file, if there is one.
     pub(super) fn open(dir: &Dir, name: &OsStr) -> Result<Option<Existing>> {
-        let Some(file) = dir.look_regular(name)? else { return Ok(None) };
+        let Some(file) = dir.look_regular(name)? else {
+            return Ok(None);
+        };
         let (path, mut begin) = (dir.at(name), Vec::new());
         let meta = file_meta(&file).doing("look at", &path)?;
-        (&file).take(limits::WORKLOG_HEAD as u64).read_to_end(&mut begin).doing("read", &path)?;
-        Ok(Some(Existing { file, path, meta, begin }))
+        (&file)
+            .take(limits::WORKLOG_HEAD as u64)
+            .read_to_end(&mut begin)
+            .doing("read", &path)?;
+        Ok(Some(Existing {
+            file,
+            path,
+            meta,
+            begin,
+        }))
     }
 
     /// Compares it with the entries that it should have. A kill or a power cut can have left only the first of them.
@@ -53,12 +63,25 @@ impl Existing {
             Begins::Ours(at) => {
                 self.seek(at as u64)?;
                 entries.seek(SeekFrom::Start(0)).doing("read", &self.path)?;
-                let is_same = is_beginning(&mut BufReader::new(&self.file), &mut BufReader::new(entries));
-                Ok(if is_same.doing("read", &self.path)? { Found::Ours } else { Found::Foreign })
+                let is_same = is_beginning(
+                    &mut BufReader::new(&self.file),
+                    &mut BufReader::new(entries),
+                );
+                Ok(if is_same.doing("read", &self.path)? {
+                    Found::Ours
+                } else {
+                    Found::Foreign
+                })
             }
             Begins::OfRoom(other) => {
-                let what = format!("{} is the worklog of another room ({other})", self.path.display());
-                Err(Error::Busy { what, cure: "set another `worklog_path`, or move the file away".into() })
+                let what = format!(
+                    "{} is the worklog of another room ({other})",
+                    self.path.display()
+                );
+                Err(Error::Busy {
+                    what,
+                    cure: "set another `worklog_path`, or move the file away".into(),
+                })
             }
             Begins::Foreign if self.begin.iter().all(|&byte| byte == 0) => Ok(Found::Ours),
             Begins::Foreign => Ok(Found::Foreign),
@@ -66,7 +89,10 @@ impl Existing {
     }
 
     fn seek(&mut self, to: u64) -> Result<()> {
-        self.file.seek(SeekFrom::Start(to)).map(drop).doing("read", &self.path)
+        self.file
+            .seek(SeekFrom::Start(to))
+            .map(drop)
+            .doing("read", &self.path)
     }
 
     /// Identifies the content.
@@ -86,7 +112,11 @@ fn is_beginning(part: &mut impl BufRead, whole: &mut impl BufRead) -> std::io::R
             return Ok(true);
         }
         if length == 0 || one[..length] != other[..length] {
-            let same = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+            let same = one
+                .iter()
+                .zip(other)
+                .take_while(|(one, other)| one == other)
+                .count();
             part.consume(same);
             return is_blank(part);
         }
@@ -107,7 +137,11 @@ fn is_blank(rest: &mut impl BufRead) -> std::io::Result<bool> {
 }
 
 /// Writes the entries of the file whose records are no longer there, or says that they are missing.
-pub(super) fn write_older(there: Option<&mut Existing>, first: u64, to: &mut BufWriter<Draft>) -> Result<()> {
+pub(super) fn write_older(
+    there: Option<&mut Existing>,
+    first: u64,
+    to: &mut BufWriter<Draft>,
+) -> Result<()> {
     let mut last = 0;
     if let Some(there) = there {
         there.seek(head::entries_at(&there.begin) as u64)?;
@@ -115,7 +149,11 @@ pub(super) fn write_older(there: Option<&mut Existing>, first: u64, to: &mut Buf
         let mut line = Vec::new();
         loop {
             line.clear();
-            lines.by_ref().take(limits::WORKLOG_LINE).read_until(b'\n', &mut line).doing("read", &there.path)?;
+            lines
+                .by_ref()
+                .take(limits::WORKLOG_LINE)
+                .read_until(b'\n', &mut line)
+                .doing("read", &there.path)?;
             match entry::number(&line).filter(|number| *number < first && *number > last) {
                 Some(number) => last = number,
                 None => break,
@@ -123,13 +161,26 @@ pub(super) fn write_older(there: Option<&mut Existing>, first: u64, to: &mut Buf
             put(to, &line)?;
         }
     }
-    if last == 0 { put(to, entry::gap(first).as_bytes()) } else { Ok(()) }
+    if last == 0 {
+        put(to, entry::gap(first).as_bytes())
+    } else {
+        Ok(())
+    }
 }
 
 /// Moves the file aside, as [`MadeFile::keep_aside`].
-pub(super) fn keep_aside(target: &Target<'_>, there: Option<&mut Existing>, report: &mut Report<'_>) -> Result<bool> {
+pub(super) fn keep_aside(
+    target: &Target<'_>,
+    there: Option<&mut Existing>,
+    report: &mut Report<'_>,
+) -> Result<bool> {
     let Some(there) = there else { return Ok(true) };
-    let made = MadeFile { dir: &target.dir, name: &target.name, shown: target.path, advice: ADVICE };
+    let made = MadeFile {
+        dir: &target.dir,
+        name: &target.name,
+        shown: target.path,
+        advice: ADVICE,
+    };
     made.keep_aside(&there.digest()?, target.state, report)
 }
 
@@ -144,5 +195,9 @@ pub(super) fn flush(draft: &mut BufWriter<Draft>) -> Result<()> {
 }
 
 fn failed(draft: &BufWriter<Draft>, source: std::io::Error) -> Error {
-    Error::Io { verb: "write", path: draft.get_ref().path(), source }
+    Error::Io {
+        verb: "write",
+        path: draft.get_ref().path(),
+        source,
+    }
 }

@@ -25,7 +25,12 @@ else changes the file, the changed file is kept under another name.
 const ENTRIES: &[u8] = b"-->\n\n## Entries\n\n";
 
 /// The beginning of the worklog of a room.
-pub(super) fn head(room: &str, registry: &Registry, state: &State, decisions: &[String]) -> Vec<u8> {
+pub(super) fn head(
+    room: &str,
+    registry: &Registry,
+    state: &State,
+    decisions: &[String],
+) -> Vec<u8> {
     let mut text = TITLE.to_owned();
     status(&mut text, registry, state);
     questions(&mut text, state);
@@ -53,12 +58,18 @@ pub(super) enum Begins {
 
 /// Reads the beginning of a file for the room with this id.
 pub(super) fn read(room: &str, bytes: &[u8]) -> Begins {
-    let Some(mark) = memmem::find(bytes, b"\n<!-- mailbag ") else { return Begins::Foreign };
-    let Some(end) = memmem::find(&bytes[mark..], ENTRIES).map(|at| mark + at) else { return Begins::Foreign };
+    let Some(mark) = memmem::find(bytes, b"\n<!-- mailbag ") else {
+        return Begins::Foreign;
+    };
+    let Some(end) = memmem::find(&bytes[mark..], ENTRIES).map(|at| mark + at) else {
+        return Begins::Foreign;
+    };
     let words = String::from_utf8_lossy(&bytes[mark..end]).into_owned();
     let words: Vec<&str> = words.split_whitespace().skip(2).collect();
     match words[..] {
-        [id, own] if own == digest(&bytes[..mark]) && id == room => Begins::Ours(end + ENTRIES.len()),
+        [id, own] if own == digest(&bytes[..mark]) && id == room => {
+            Begins::Ours(end + ENTRIES.len())
+        }
         [id, own] if own == digest(&bytes[..mark]) => Begins::OfRoom(id.to_owned()),
         _ => Begins::Foreign,
     }
@@ -81,9 +92,21 @@ fn questions(text: &mut String, state: &State) {
         text.push_str("None.\n");
     }
     let older = all.len().saturating_sub(limits::WORKLOG_DECISIONS);
-    for OpenQuestion { seq, at, from, of, text: about, .. } in &all[older..] {
-        let [from, of] = [from, &of.join(", ")].map(|names| markdown::brief(names, limits::WORKLOG_TEXT));
-        let (at, about) = (to_the_second(at), markdown::brief(about, limits::WORKLOG_TEXT));
+    for OpenQuestion {
+        seq,
+        at,
+        from,
+        of,
+        text: about,
+        ..
+    } in &all[older..]
+    {
+        let [from, of] =
+            [from, &of.join(", ")].map(|names| markdown::brief(names, limits::WORKLOG_TEXT));
+        let (at, about) = (
+            to_the_second(at),
+            markdown::brief(about, limits::WORKLOG_TEXT),
+        );
         let _ = writeln!(text, "- #{seq} {at} {from} asks {of}: {about}");
     }
     if older > 0 {
@@ -96,14 +119,20 @@ fn status(text: &mut String, registry: &Registry, state: &State) {
     let waits = state.waits();
     let mut work: HashMap<&str, Work> = HashMap::new();
     for held in state.claims.held() {
-        work.entry(&held.owner).or_default().owns.push(held.subject.to_string());
+        work.entry(&held.owner)
+            .or_default()
+            .owns
+            .push(held.subject.to_string());
     }
     for (agent, waits) in &waits {
         work.entry(agent).or_default().waits = waits.iter().map(Wait::to_string).collect();
     }
     let agents = || registry.agents().iter().filter(|agent| !agent.is_retired());
     let row = |agent: &Agent| row(agent, state, work.remove(&*agent.id).unwrap_or_default());
-    let rows: Vec<[String; 6]> = agents().filter_map(row).take(limits::WORKLOG_AGENTS).collect();
+    let rows: Vec<[String; 6]> = agents()
+        .filter_map(row)
+        .take(limits::WORKLOG_AGENTS)
+        .collect();
     if !rows.is_empty() {
         text.push_str(
             "| agent | capabilities | last activity | does | owns | waits for |\n|---|---|---|---|---|---|\n",
@@ -114,8 +143,16 @@ fn status(text: &mut String, registry: &Registry, state: &State) {
     }
     let others = agents().count() - rows.len();
     if others > 0 {
-        let (gap, more) = if rows.is_empty() { ("", "") } else { ("\n", "more ") };
-        let _ = writeln!(text, "{gap}{}; `mailbag who` shows who is there.", count_of(others, &format!("{more}agent")));
+        let (gap, more) = if rows.is_empty() {
+            ("", "")
+        } else {
+            ("\n", "more ")
+        };
+        let _ = writeln!(
+            text,
+            "{gap}{}; `mailbag who` shows who is there.",
+            count_of(others, &format!("{more}agent"))
+        );
     }
 }
 
@@ -128,26 +165,59 @@ struct Work {
 
 fn row(agent: &Agent, state: &State, work: Work) -> Option<[String; 6]> {
     let doing = state.activity.doing(&agent.id);
-    let blocked = doing.into_iter().flat_map(|doing| doing.waiting_for.iter().cloned());
-    let (owns, waits) = (listed(work.owns), listed(blocked.chain(work.waits).collect()));
-    let name = agent.name.as_ref().map_or_else(|| agent.id.to_string(), |name| format!("{} ({name})", agent.id));
-    let active = state.last_seen(&agent.id).map(to_the_minute).unwrap_or_default();
-    let (name, can) = (markdown::brief(&name, limits::WORKLOG_TEXT), listed(agent.capabilities.clone()));
-    let row = [name, can, active, doing.map(does).unwrap_or_default(), owns, waits];
+    let blocked = doing
+        .into_iter()
+        .flat_map(|doing| doing.waiting_for.iter().cloned());
+    let (owns, waits) = (
+        listed(work.owns),
+        listed(blocked.chain(work.waits).collect()),
+    );
+    let name = agent.name.as_ref().map_or_else(
+        || agent.id.to_string(),
+        |name| format!("{} ({name})", agent.id),
+    );
+    let active = state
+        .last_seen(&agent.id)
+        .map(to_the_minute)
+        .unwrap_or_default();
+    let (name, can) = (
+        markdown::brief(&name, limits::WORKLOG_TEXT),
+        listed(agent.capabilities.clone()),
+    );
+    let row = [
+        name,
+        can,
+        active,
+        doing.map(does).unwrap_or_default(),
+        owns,
+        waits,
+    ];
     row[1..].iter().any(|cell| !cell.is_empty()).then_some(row)
 }
 
 /// The time without its seconds: the file then changes at most once a minute because of the activity of an agent.
 fn to_the_minute(at: Stamp) -> String {
     let text = at.to_string();
-    text.get(..16).map_or(text.clone(), |minute| format!("{minute}Z"))
+    text.get(..16)
+        .map_or(text.clone(), |minute| format!("{minute}Z"))
 }
 
 fn does(doing: &WorkReport) -> String {
-    let progress = doing.progress.as_ref().map(|progress| format!(" {progress} %")).unwrap_or_default();
-    let text = if doing.text.is_empty() { String::new() } else { format!(": {}", doing.text) };
+    let progress = doing
+        .progress
+        .as_ref()
+        .map(|progress| format!(" {progress} %"))
+        .unwrap_or_default();
+    let text = if doing.text.is_empty() {
+        String::new()
+    } else {
+        format!(": {}", doing.text)
+    };
     let at = to_the_second(&Stamp::from_micros(doing.at).to_string());
-    markdown::brief(&format!("{}{progress}{text} ({at})", doing.kind), limits::WORKLOG_TEXT)
+    markdown::brief(
+        &format!("{}{progress}{text} ({at})", doing.kind),
+        limits::WORKLOG_TEXT,
+    )
 }
 
 fn listed(mut all: Vec<String>) -> String {

@@ -77,7 +77,11 @@ impl Projection for Worklog {
         if cause == Cause::Holes {
             self.note = None;
             // What is cached may be lost.
-            let _ = view.config.dir().sub(layout::SPOOL).and_then(|spool| spool.remove(layout::WORKLOG_NOTE));
+            let _ = view
+                .config
+                .dir()
+                .sub(layout::SPOOL)
+                .and_then(|spool| spool.remove(layout::WORKLOG_NOTE));
         }
         if cause == Cause::End || !self.is_as_left(view) {
             self.show(view, report, cause == Cause::End);
@@ -109,8 +113,18 @@ impl<'a> Target<'a> {
         let (room, path) = (view.config.dir(), &*view.config.settings().worklog_path);
         let (dir, name) = place::open(room, path)?;
         let id = view.state.room.as_deref().unwrap_or("-");
-        let (state, registry, is_durable) = (view.state, view.config.registry(), view.config.is_durable());
-        Ok(Target { dir, name, path, room, id, state, registry, is_durable })
+        let (state, registry, is_durable) =
+            (view.state, view.config.registry(), view.config.is_durable());
+        Ok(Target {
+            dir,
+            name,
+            path,
+            room,
+            id,
+            state,
+            registry,
+            is_durable,
+        })
     }
 
     fn head(&self, decisions: &[String]) -> (Vec<u8>, String) {
@@ -126,8 +140,13 @@ impl Worklog {
         let settings = view.config.settings();
         let path = Some(&settings.worklog_path).filter(|_| settings.worklog);
         if self.path.as_ref() != path {
-            self.path.iter().for_each(|path| report.written(shown(path)));
-            *self = Worklog { path: path.cloned(), ..Worklog::default() };
+            self.path
+                .iter()
+                .for_each(|path| report.written(shown(path)));
+            *self = Worklog {
+                path: path.cloned(),
+                ..Worklog::default()
+            };
         }
         self.path.is_some() && view.state.seq > 0
     }
@@ -135,23 +154,27 @@ impl Worklog {
     fn is_current(&self, view: &View<'_>) -> bool {
         let is_due = self.due.is_some_and(|due| due <= Instant::now());
         !is_due
-            && self
-                .made_from
-                .as_ref()
-                .is_some_and(|(seq, registry)| *seq == view.state.seq && Arc::ptr_eq(registry, view.config.registry()))
+            && self.made_from.as_ref().is_some_and(|(seq, registry)| {
+                *seq == view.state.seq && Arc::ptr_eq(registry, view.config.registry())
+            })
     }
 
     fn is_as_left(&mut self, view: &View<'_>) -> bool {
-        let Ok(target) = Target::of(view) else { return false };
+        let Ok(target) = Target::of(view) else {
+            return false;
+        };
         self.know(&target);
         let now = target.dir.stat(&target.name).ok().flatten();
-        self.note.as_ref().is_some_and(|note| note.is_as_left(now.as_ref()))
+        self.note
+            .as_ref()
+            .is_some_and(|note| note.is_as_left(now.as_ref()))
     }
 
     /// Reads the note of an earlier router.
     fn know(&mut self, target: &Target<'_>) {
         if self.note.is_none() {
-            self.note = Note::read(target.room, target.path).filter(|note| note.upto.seq <= target.state.seq);
+            self.note = Note::read(target.room, target.path)
+                .filter(|note| note.upto.seq <= target.state.seq);
             self.saved = self.note.as_ref().map(|note| note.upto.end);
         }
     }
@@ -163,7 +186,11 @@ impl Worklog {
         let done = Target::of(view).and_then(|target| {
             self.know(&target);
             let now = target.dir.stat(&target.name)?;
-            match self.note.take().filter(|note| note.is_as_left(now.as_ref())) {
+            match self
+                .note
+                .take()
+                .filter(|note| note.is_as_left(now.as_ref()))
+            {
                 Some(note) => self.extend(&target, note, is_last),
                 None => self.make_again(&target, report),
             }
@@ -178,11 +205,18 @@ impl Worklog {
 
     /// Adds the entries of new records, and replaces the beginning if it changed.
     fn extend(&mut self, target: &Target<'_>, mut note: Note, is_last: bool) -> Result<()> {
-        let (mut lines, mut decisions) = (String::new(), VecDeque::from(std::mem::take(&mut note.decisions)));
+        let (mut lines, mut decisions) = (
+            String::new(),
+            VecDeque::from(std::mem::take(&mut note.decisions)),
+        );
         let before = note.size();
         let mut size = before;
         // The log is read only if it has new entries.
-        let from = if target.state.last_entry <= note.upto.seq { target.state.end } else { note.upto.end };
+        let from = if target.state.last_entry <= note.upto.seq {
+            target.state.end
+        } else {
+            note.upto.end
+        };
         entry::entries(target.room, (from, target.state.end), |entry| {
             lines.push_str(&entry.line);
             size += entry.line.len() as u64;
@@ -190,7 +224,9 @@ impl Worklog {
             if lines.len() < GATHERED {
                 return Ok(());
             }
-            target.dir.add_to(&target.name, std::mem::take(&mut lines).as_bytes())
+            target
+                .dir
+                .add_to(&target.name, std::mem::take(&mut lines).as_bytes())
         })?;
         note.decisions = decisions.into();
         if !lines.is_empty() {
@@ -202,11 +238,22 @@ impl Worklog {
         let replaces = is_new && (may || is_last && note.size() <= limits::WORKLOG_SMALL);
         if replaces {
             let begun = Instant::now();
-            let Some(mut file) = target.dir.look_regular(&target.name)? else { return self.retry() };
+            let Some(mut file) = target.dir.look_regular(&target.name)? else {
+                return self.retry();
+            };
             let there = file_meta(&file).doing("look at", target.dir.at(&target.name))?;
             let rest = Some((&mut file, note.entries_at));
-            let text = SharedText { head: &head, rest, is_durable: target.is_durable };
-            if there.size != size || target.dir.put_shared(&target.name, text, Some(&there))?.is_none() {
+            let text = SharedText {
+                head: &head,
+                rest,
+                is_durable: target.is_durable,
+            };
+            if there.size != size
+                || target
+                    .dir
+                    .put_shared(&target.name, text, Some(&there))?
+                    .is_none()
+            {
                 return self.retry();
             }
             size = size - note.entries_at + head.len() as u64;
@@ -217,7 +264,8 @@ impl Worklog {
         }
         note.upto = Upto::of(target.state);
         let is_behind = self.saved.is_none_or(|saved| {
-            saved.segment != note.upto.end.segment || note.upto.end.offset - saved.offset > limits::WORKLOG_BEHIND
+            saved.segment != note.upto.end.segment
+                || note.upto.end.offset - saved.offset > limits::WORKLOG_BEHIND
         });
         let wrote = Some(size).filter(|_| replaces || size != before);
         self.wrote(target, note, wrote, is_behind)
@@ -241,25 +289,49 @@ impl Worklog {
         })?;
         foreign::flush(&mut draft)?;
         let mut entries = draft.get_ref().look()?;
-        let found = there.as_mut().map_or(Ok(Found::Ours), |there| there.compare(target.id, &mut entries))?;
+        let found = there.as_mut().map_or(Ok(Found::Ours), |there| {
+            there.compare(target.id, &mut entries)
+        })?;
         if found == Found::Foreign && !foreign::keep_aside(target, there.as_mut(), report)? {
             // The notice comes first. Its record is a change, after which this is done again.
             return Ok(());
         }
         let decisions: Vec<String> = decisions.into();
         let (head, hash) = target.head(&decisions);
-        let text = SharedText { head: &head, rest: Some((&mut entries, 0)), is_durable: target.is_durable };
+        let text = SharedText {
+            head: &head,
+            rest: Some((&mut entries, 0)),
+            is_durable: target.is_durable,
+        };
         let before = there.as_ref().map(|there| &there.meta);
-        let Some(meta) = target.dir.put_shared(&target.name, text, before)? else { return self.retry() };
-        let note = Note::new(target.path, &meta, (head.len() as u64, hash), Upto::of(target.state), decisions);
+        let Some(meta) = target.dir.put_shared(&target.name, text, before)? else {
+            return self.retry();
+        };
+        let note = Note::new(
+            target.path,
+            &meta,
+            (head.len() as u64, hash),
+            Upto::of(target.state),
+            decisions,
+        );
         self.wrote(target, note, Some(meta.size), true)
     }
 
     /// Remembers what is in the file now, if it was written: its size is then known. With another size somebody else has
     /// written to it meanwhile.
-    fn wrote(&mut self, target: &Target<'_>, mut note: Note, size: Option<u64>, is_behind: bool) -> Result<()> {
+    fn wrote(
+        &mut self,
+        target: &Target<'_>,
+        mut note: Note,
+        size: Option<u64>,
+        is_behind: bool,
+    ) -> Result<()> {
         if let Some(size) = size {
-            match target.dir.stat(&target.name)?.filter(|meta| meta.size == size) {
+            match target
+                .dir
+                .stat(&target.name)?
+                .filter(|meta| meta.size == size)
+            {
                 Some(meta) => note.set_left(&meta),
                 None => return self.retry(),
             }

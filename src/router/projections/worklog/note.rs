@@ -36,8 +36,21 @@ struct Left {
 
 impl Left {
     fn of(meta: &Meta) -> Left {
-        let Meta { device, inode, size, modified, changed, .. } = *meta;
-        Left { device, inode, size, modified: modified as i64, changed: changed as i64 }
+        let Meta {
+            device,
+            inode,
+            size,
+            modified,
+            changed,
+            ..
+        } = *meta;
+        Left {
+            device,
+            inode,
+            size,
+            modified: modified as i64,
+            changed: changed as i64,
+        }
     }
 }
 
@@ -50,12 +63,22 @@ impl Note {
         upto: Upto,
         decisions: Vec<String>,
     ) -> Note {
-        Note { path: path.to_owned(), boot: machine::boot(), left: Left::of(meta), entries_at, head, upto, decisions }
+        Note {
+            path: path.to_owned(),
+            boot: machine::boot(),
+            left: Left::of(meta),
+            entries_at,
+            head,
+            upto,
+            decisions,
+        }
     }
 
     /// The note of an earlier router, if it can be trusted.
     pub(super) fn read(room: &Dir, path: &str) -> Option<Note> {
-        let bytes = room.sub(layout::SPOOL).and_then(|spool| spool.read(layout::WORKLOG_NOTE, limits::REGISTRY_BYTES));
+        let bytes = room
+            .sub(layout::SPOOL)
+            .and_then(|spool| spool.read(layout::WORKLOG_NOTE, limits::REGISTRY_BYTES));
         let note: Note = serde_json::from_slice(&bytes.ok()??).ok()?;
         let is_true = note.path == path && note.boot.is_some() && note.boot == machine::boot();
         (is_true && note.upto.fits(room).unwrap_or_default()).then_some(note)

@@ -9,8 +9,13 @@ use std::path::Path;
 pub(super) fn open(room: &Dir, path: &str) -> Result<(Dir, OsString)> {
     let path = Path::new(path);
     let name = path.file_name().unwrap_or(OsStr::new(path)).to_owned();
-    let refused = |what: &str| Error::Busy { what: what.to_owned(), cure: "set `worklog_path` to another path".into() };
-    let above = room.above()?.ok_or_else(|| refused("the room has no parent directory for the worklog"))?;
+    let refused = |what: &str| Error::Busy {
+        what: what.to_owned(),
+        cure: "set `worklog_path` to another path".into(),
+    };
+    let above = room
+        .above()?
+        .ok_or_else(|| refused("the room has no parent directory for the worklog"))?;
     let own = room.meta()?;
     let mut dir = above;
     for part in path.parent().into_iter().flat_map(Path::components) {
