@@ -13,8 +13,10 @@ const PAGES: &[&str] = &[
     "docs/archive.md",
     "docs/backup.md",
     "docs/changelog.md",
+    "docs/comparison.md",
     "docs/decisions/README.md",
     "docs/exec.md",
+    "docs/faq.md",
     "docs/glossary.md",
     "docs/hooks.md",
     "docs/install.md",
@@ -26,6 +28,7 @@ const PAGES: &[&str] = &[
     "docs/reliability.md",
     "docs/releasing.md",
     "docs/security.md",
+    "docs/troubleshooting.md",
     "docs/tutorial.md",
 ];
 
