@@ -4,7 +4,7 @@
 //! the first one would have.
 
 use super::install::{self, Changing, Extent, Homes, HookTest, Plan, Scope};
-use super::kind::{Ask, Client};
+use super::kind::{Ask, Client, Named, WakeBy};
 use crate::base::error::{Error, Result};
 use crate::commands::init;
 use crate::disk::{Dir, layout, machine};
@@ -41,6 +41,19 @@ pub struct Up {
     pub clients: Vec<ClientStep>,
     /// The commands that the person types next, each in a terminal of its own, or one command for two terminals.
     pub next: Vec<String>,
+    /// The sentences that the person then types into these sessions, in this order.
+    pub say: Vec<Sentence>,
+}
+
+/// A sentence to type into a session.
+#[derive(Debug, Serialize)]
+pub struct Sentence {
+    /// The terminal of the session: 1 or 2.
+    pub terminal: usize,
+    /// The client in it.
+    pub client: Client,
+    /// The sentence.
+    pub text: &'static str,
 }
 
 /// What happens to a room.
@@ -115,6 +128,7 @@ pub fn look(asked: &Request<'_>) -> Result<Up> {
         room,
         clients: Vec::new(),
         next: Vec::new(),
+        say: Vec::new(),
     };
     let (mut known, mut first_error): (Vec<PathBuf>, _) = (Vec::new(), None);
     for client in &clients {
@@ -151,7 +165,12 @@ pub fn look(asked: &Request<'_>) -> Result<Up> {
         return Err(e);
     }
     if !asked.undo {
-        up.next = next(&up.clients);
+        let next = next(&up.clients);
+        up.next = next
+            .iter()
+            .map(|client| client.facts().program.to_owned())
+            .collect();
+        up.say = sentences(&next);
     }
     Ok(up)
 }
@@ -205,7 +224,7 @@ impl Up {
 impl RoomStep {
     fn apply(&mut self) -> Result<()> {
         match self.change {
-            RoomChange::Made => self.path = init::begin(&self.path)?.room,
+            RoomChange::Made => self.path = init::begin(&self.path)?,
             // Somebody may have used it since the look.
             RoomChange::Removed => match Room::take_back(&self.path)? {
                 Removal::Kept(why) => (self.change, self.why) = (RoomChange::Kept, Some(why)),
@@ -330,18 +349,8 @@ fn wanted(asked: &Request<'_>, homes: &Homes) -> Result<RoomStep> {
         };
     }
     if let Ok(path) = room::find(None, asked.from) {
-        let above = path.parent().filter(|above| **above != homes.project);
-        let why = above.map(|above| match asked.from.starts_with(above) {
-            true => format!(
-                "found in the parent directory {}; `mailbag init` makes one here",
-                above.display()
-            ),
-            false => format!(
-                "found in {}, the main worktree of this repository",
-                above.display()
-            ),
-        });
-        return found(path, why);
+        let why = room::reason(&path, asked.from);
+        return found(path, Some(why));
     }
     if let Some(around) = asked
         .from
@@ -361,14 +370,19 @@ fn wanted(asked: &Request<'_>, homes: &Homes) -> Result<RoomStep> {
         .into_iter()
         .find(|near| is_complete(&near.path));
     let step = new_room(room::default_place(&homes.project))?;
-    let why = below.map(|near| {
-        format!(
-            "there is another room, {}, {}",
+    let reason = room::reason(&step.path, asked.from);
+    let why = match below {
+        Some(near) => format!(
+            "{reason}; there is another room, {}, {}",
             near.path.display(),
             near.by
-        )
-    });
-    Ok(RoomStep { why, ..step })
+        ),
+        None => reason,
+    };
+    Ok(RoomStep {
+        why: Some(why),
+        ..step
+    })
 }
 
 /// Is this a room, and not a directory that happens to contain `spool/`, such as `/var`?
@@ -427,11 +441,43 @@ fn leaving(asked: &Request<'_>, homes: &Homes) -> Result<RoomStep> {
     })
 }
 
-/// The commands for the first two sessions: of two clients, or one command for both.
-fn next(steps: &[ClientStep]) -> Vec<String> {
+/// The clients of the first two sessions: two clients, or one for both.
+fn next(steps: &[ClientStep]) -> Vec<Client> {
     let usable = steps.iter().filter(|step| step.trouble.is_none());
-    usable
-        .take(2)
-        .map(|step| step.client.facts().program.to_owned())
-        .collect()
+    usable.take(2).map(|step| step.client).collect()
+}
+
+/// The question of the first minute.
+const QUESTION: &str =
+    "ask the other agent with mailbag which port the test server uses, and tell me its answer";
+
+/// The sentences that let the first two sessions exchange a question and an answer. The asked session needs a name, and a turn.
+fn sentences(clients: &[Client]) -> Vec<Sentence> {
+    let Some(first) = clients.first().copied() else {
+        return Vec::new();
+    };
+    let second = clients.get(1).copied().unwrap_or(first);
+    let asked_effort = |client: Client| {
+        let facts = client.facts();
+        (facts.wake == WakeBy::Nothing, facts.named != Named::AtStart)
+    };
+    // The session that needs no sentence is asked.
+    let (asking, asked) = if asked_effort(first) < asked_effort(second) {
+        ((2, second), (1, first))
+    } else {
+        ((1, first), (2, second))
+    };
+    let sentence = |(terminal, client): (usize, Client), text| Sentence {
+        terminal,
+        client,
+        text,
+    };
+    let mut all = vec![sentence(asking, QUESTION)];
+    if asked.1.facts().named == Named::AtFirstPrompt {
+        all.insert(0, sentence(asked, "hello"));
+    }
+    if asked.1.facts().wake == WakeBy::Nothing {
+        all.push(sentence(asked, "answer your mail"));
+    }
+    all
 }

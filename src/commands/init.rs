@@ -2,7 +2,7 @@
 
 use crate::base::error::Result;
 use crate::disk::Readers;
-use crate::room::{self, Made, Room};
+use crate::room::{self, Competing, Made, Room};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -13,15 +13,34 @@ pub struct Init {
     pub room: PathBuf,
     /// Whether this call created it.
     pub made: bool,
+    /// Why it is at this place.
+    pub why: String,
+    /// A room that commands in this directory used before, or still use.
+    pub other: Option<PathBuf>,
+    /// A warning about the other room.
+    #[serde(skip)]
+    pub warning: Option<String>,
 }
 
-/// Creates a room that `take_back` may remove again, at the given directory, or at the top of the project.
-pub fn begin(place: &Path) -> Result<Init> {
-    let (room, made) = Room::begin(place)?;
-    Ok(Init {
-        room: room.dir.path().to_path_buf(),
-        made: made == Made::New,
-    })
+impl Init {
+    /// Describes a room for a caller in a directory.
+    pub fn describe(room: PathBuf, made: Made, from: &Path) -> Init {
+        let made = made == Made::New;
+        let other = Competing::of(&room).filter(|_| made);
+        Init {
+            made,
+            why: room::reason(&room, from),
+            warning: other.as_ref().map(|other| other.warning(&room)),
+            other: other.map(|other| other.room().to_path_buf()),
+            room,
+        }
+    }
+}
+
+/// Creates a room that `take_back` may remove again, at the given directory, or at the top of the project. Returns its path.
+pub fn begin(place: &Path) -> Result<PathBuf> {
+    let (room, _) = Room::begin(place)?;
+    Ok(room.dir.path().to_path_buf())
 }
 
 /// Creates a room at the given directory, or at the default place. An existing room stays unchanged.
@@ -31,11 +50,5 @@ pub fn init(asked: Option<&Path>, from: &Path, readers: Readers) -> Result<(Room
         None => room::check_not_a_link(room::default_place(from))?,
     };
     let (room, made) = Room::init_for(&place, readers)?;
-    Ok((
-        room,
-        Init {
-            room: place,
-            made: made == Made::New,
-        },
-    ))
+    Ok((room, Init::describe(place, made, from)))
 }

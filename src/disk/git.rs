@@ -179,6 +179,13 @@ impl Worktree {
         self.git != self.common
     }
 
+    /// Is it a submodule of another repository, which has its git directory?
+    pub fn is_submodule(&self) -> bool {
+        !self.is_linked()
+            && !self.git.starts_with(&self.top)
+            && self.git.ancestors().any(|above| above.ends_with("modules"))
+    }
+
     /// Does it look as if a merge, rebase, cherry-pick or revert is in progress? Anyone can make these files, so only what
     /// no protection depends on may ask this.
     pub fn looks_in_operation(&self) -> bool {

@@ -13,6 +13,7 @@ pub mod archive;
 pub mod carriers;
 mod begun;
 pub mod charter;
+mod choice;
 pub mod consent;
 pub mod created;
 pub mod inbox;
@@ -38,6 +39,7 @@ mod turn;
 mod whole;
 
 pub use begun::Removal;
+pub use choice::{Competing, reason};
 pub use lock::{Holder, Lock, Locking, Mode};
 pub use near::{Near, identity, near};
 pub use open::{

@@ -45,26 +45,7 @@ fn no_room_is_made_inside_another_by_accident() {
 #[test]
 fn in_a_repository_the_room_is_at_its_top_and_worktrees_share_it() {
     let fresh = Fresh::with(&["claude"]);
-    let git = |args: &[&str]| {
-        let mut git = std::process::Command::new("git");
-        git.args([
-            "-c",
-            "user.name=x",
-            "-c",
-            "user.email=x@example.org",
-            "-c",
-            "init.defaultBranch=main",
-        ]);
-        assert!(
-            git.args(args)
-                .current_dir(fresh.at(""))
-                .output()
-                .expect("git")
-                .status
-                .success(),
-            "{args:?}"
-        );
-    };
+    let git = |args: &[&str]| git_in(&fresh, "", args);
     git(&["init", "-q"]);
     git(&["commit", "-q", "--allow-empty", "-m", "x"]);
     git(&["worktree", "add", "-q", "../other", "-b", "other"]);
@@ -203,7 +184,6 @@ fn one_client_is_named_once_for_two_terminals() {
         said.contains("Next, in two terminals, in ") && said.matches("\n  gemini\n").count() == 1,
         "{said}"
     );
-    assert_eq!(said.lines().last(), Some("  gemini"), "{said}");
 }
 
 #[test]
@@ -296,4 +276,174 @@ fn what_others_put_into_a_directory_that_everybody_can_write_is_no_project() {
     fresh.run_in("open/mine", &["up"], |_| {}).ok(&["up"]);
     assert!(fresh.at("open/mine/.claude").is_dir() && fresh.at("open/mine/.mailbag").is_dir());
     assert!(!fresh.at("open/.claude").exists() && !fresh.at("open/.mailbag").exists());
+}
+
+/// Runs git in a directory of the project. Submodules of local repositories are allowed.
+fn git_in(fresh: &Fresh, below: &str, args: &[&str]) {
+    let settings = [
+        "user.name=x",
+        "user.email=x@example.org",
+        "init.defaultBranch=main",
+        "protocol.file.allow=always",
+    ];
+    let mut git = std::process::Command::new("git");
+    for setting in settings {
+        git.args(["-c", setting]);
+    }
+    let ran = git.args(args).current_dir(fresh.at(below)).output();
+    assert!(ran.expect("git").status.success(), "{args:?}");
+}
+
+/// A project with a repository, a submodule in `part` and a linked worktree in `../linked`.
+fn with_repositories() -> Fresh {
+    let fresh = Fresh::with(&["claude"]);
+    fs::create_dir_all(fresh.at("../library")).expect("a directory");
+    for repository in ["../library", ""] {
+        git_in(&fresh, repository, &["init", "-q"]);
+        git_in(
+            &fresh,
+            repository,
+            &["commit", "-q", "--allow-empty", "-m", "x"],
+        );
+    }
+    git_in(
+        &fresh,
+        "",
+        &["submodule", "--quiet", "add", "../library", "part"],
+    );
+    git_in(&fresh, "", &["commit", "-q", "-m", "part"]);
+    git_in(
+        &fresh,
+        "",
+        &["worktree", "add", "-q", "../linked", "-b", "linked"],
+    );
+    fs::create_dir_all(fresh.at("src")).expect("a directory");
+    fs::create_dir_all(fresh.at("../plain/below")).expect("a directory");
+    fresh
+}
+
+#[test]
+fn up_states_which_room_is_used_and_why() {
+    // P520
+    let fresh = with_repositories();
+    for (place, why) in [
+        (
+            "../plain",
+            "in this directory, which is in no git repository",
+        ),
+        ("", "at the top of this git repository"),
+        ("src", "at the top of this git repository"),
+        ("../linked", "the main worktree of this repository"),
+        ("part", "has no room of its own"),
+        ("../plain/below", "found in the parent directory"),
+    ] {
+        let preview = fresh.run_in(place, &["up", "--dry-run"], |_| {});
+        let said = preview.ok(&["up", "--dry-run"]);
+        assert!(said.contains(why), "{place}: {said}");
+        for again in [false, true] {
+            let said = fresh.run_in(place, &["up"], |_| {}).ok(&["up"]);
+            assert!(said.contains(why), "{place} {again}: {said}");
+        }
+    }
+    assert!(!fresh.at("part/.mailbag").exists() && !fresh.at("../linked/.mailbag").exists());
+    // A submodule of a repository without a room.
+    let alone = with_repositories();
+    let said = alone.run_in("part", &["up"], |_| {}).ok(&["up"]);
+    assert!(said.contains("at the top of this git submodule"), "{said}");
+    assert!(alone.at("part/.mailbag").is_dir());
+}
+
+#[test]
+fn init_states_which_room_is_used_and_why_and_warns_below_another_room() {
+    // P520
+    let fresh = with_repositories();
+    let init = |place: &str| {
+        let ran = fresh.run_in(place, &["init"], |_| {});
+        assert_eq!(ran.code, 0, "{place}: {ran:?}");
+        ran.err
+    };
+    for (place, why) in [
+        (
+            "../plain",
+            "in this directory, which is in no git repository",
+        ),
+        ("src", "in this directory; the top of the git repository is"),
+        ("../linked", "the main worktree of this repository"),
+    ] {
+        let said = init(place);
+        assert!(
+            said.contains(why) && !said.contains("warning"),
+            "{place}: {said}"
+        );
+    }
+    assert!(fresh.at(".mailbag").is_dir() && !fresh.at("../linked/.mailbag").exists());
+    for (place, above) in [
+        ("part", ".mailbag"),
+        ("../plain/below", "../plain/.mailbag"),
+    ] {
+        let said = init(place);
+        let above = fresh.at(above).canonicalize().expect("a room");
+        let warns = format!("is below another room, {}", above.display());
+        assert!(
+            said.contains("warning:") && said.contains(&warns),
+            "{place}: {said}"
+        );
+        assert!(fresh.at(place).join(".mailbag").is_dir());
+        assert!(
+            !init(place).contains("warning:"),
+            "{place}: the second run warns"
+        );
+    }
+    let args = ["init", "../linked/.mailbag", "--json"];
+    let made: serde_json::Value =
+        serde_json::from_str(&fresh.run_in("", &args, |_| {}).ok(&args)).expect("JSON");
+    let main = fresh.at(".mailbag").canonicalize().expect("a room");
+    assert_eq!(
+        made["other"],
+        main.to_str().expect("a plain path"),
+        "{made}"
+    );
+}
+
+#[test]
+fn up_ends_with_sentences_for_the_first_sessions() {
+    // P521
+    let ask =
+        "ask the other agent with mailbag which port the test server uses, and tell me its answer";
+    for (clients, expected) in [
+        // The asked session has a name from its start, and is woken.
+        (&["claude", "codex"][..], &[(2, "codex", ask)][..]),
+        (&["claude", "gemini"], &[(2, "gemini", ask)]),
+        (&["claude"], &[(1, "claude", ask)]),
+        (&["codex"], &[(2, "codex", "hello"), (1, "codex", ask)]),
+        (
+            &["gemini"],
+            &[(1, "gemini", ask), (2, "gemini", "answer your mail")],
+        ),
+    ] {
+        let up = Fresh::with(clients).json(&["up"]);
+        let said: Vec<_> = up["say"]
+            .as_array()
+            .expect("a list")
+            .iter()
+            .map(|one| {
+                let text = |name: &str| one[name].as_str().expect("text").to_owned();
+                (
+                    one["terminal"].as_u64().expect("a number"),
+                    text("client"),
+                    text("text"),
+                )
+            })
+            .collect();
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(terminal, client, text)| (*terminal, client.to_string(), text.to_string()))
+            .collect();
+        assert_eq!(said, expected, "{clients:?}");
+    }
+    let said = Fresh::with(&["claude", "codex"]).ok(&["up"]);
+    let end = format!(
+        "  codex\nThen type into the second terminal, Codex:\n  {ask}\nTo see the mail in a browser:\n  mailbag web\n"
+    );
+    assert!(said.ends_with(&end), "{said}");
 }

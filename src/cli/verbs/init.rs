@@ -6,7 +6,7 @@ use crate::cli::Exit;
 use crate::cli::context::{Context, here};
 use crate::commands::init::{self, Init};
 use crate::disk::Readers;
-use crate::room::Room;
+use crate::room::{Made, Room};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -47,11 +47,19 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     cx.out.show(&init, |out| {
         let place = init.room.display().to_string();
         let place = sanitize::line(&place);
+        let why = format!("note: {}", init.why);
         if !init.made {
-            return out.done(format!("already a room: {place}"));
+            out.done(format!("already a room: {place}"))?;
+            out.flush()?;
+            out.note(&why);
+            return Ok(());
         }
         out.done(format!("created the room {place}"))?;
         out.flush()?;
+        out.note(&why);
+        if let Some(warning) = &init.warning {
+            out.warn(warning);
+        }
         out.note("next: `mailbag agent add alice bob`, then `mailbag send bob 'hello' --as alice`");
         Ok(())
     })?;
@@ -64,10 +72,7 @@ fn adopt(dir: Option<PathBuf>, cx: &mut Context) -> Result<Exit> {
         None => cx.room()?,
     };
     room.adopt()?;
-    let init = Init {
-        room: room.dir.path().to_path_buf(),
-        made: false,
-    };
+    let init = Init::describe(room.dir.path().to_path_buf(), Made::Already, &here()?);
     let place = init.room.display().to_string();
     cx.out.show(&init, |out| {
         out.line(format!("adopted the room {}", sanitize::line(&place)))

@@ -129,12 +129,16 @@ fn show_room(room: &RoomStep, cx: &mut Context) -> Result<()> {
         RoomChange::Kept => "kept",
         RoomChange::Absent => return Ok(()),
     };
-    let why = room
-        .why
-        .as_ref()
-        .map(|why| format!(" ({why})"))
-        .unwrap_or_default();
-    step("room", &format!("{word} {}{why}", room.path.display()), cx)
+    step("room", &format!("{word} {}", room_with_reason(room)), cx)
+}
+
+/// The path of the room, with the reason for it.
+fn room_with_reason(room: &RoomStep) -> String {
+    let path = room.path.display();
+    match &room.why {
+        Some(why) => format!("{path} ({why})"),
+        None => path.to_string(),
+    }
 }
 
 fn show_client(client: &ClientStep, project: &Path, undo: bool, cx: &mut Context) -> Result<()> {
@@ -201,7 +205,7 @@ fn preview(up: &Up, cx: &mut Context) -> Result<()> {
     match up.room.change {
         RoomChange::Made => step(
             "room",
-            &format!("would be created: {}", up.room.path.display()),
+            &format!("would be created: {}", room_with_reason(&up.room)),
             cx,
         )?,
         RoomChange::Removed => step(
@@ -236,12 +240,12 @@ fn idle(up: &Up, undo: bool, cx: &mut Context) -> Result<()> {
         }
         (true, _) => "nothing to undo".to_owned(),
         (false, _) if names.is_empty() => {
-            format!("nothing to do: the room is {}", up.room.path.display())
+            format!("nothing to do: the room is {}", room_with_reason(&up.room))
         }
         (false, _) => format!(
-            "nothing to do: {} and the room {} are set up",
+            "nothing to do: {} are set up, and the room is {}",
             names.join(", "),
-            up.room.path.display()
+            room_with_reason(&up.room)
         ),
     };
     cx.out.done(sanitize::line(&what))
@@ -289,10 +293,33 @@ fn rest(up: &Up, cx: &mut Context) -> Result<()> {
         "in two terminals"
     };
     cx.out.done(format!("\nNext, {terminals}, in {place}:"))?;
-    up.next
-        .iter()
-        .try_for_each(|line| cx.out.done(format!("  {line}")))?;
+    for line in &up.next {
+        cx.out.done(format!("  {line}"))?;
+    }
+    first_words(up, cx)?;
     cx.out.flush()
+}
+
+/// Prints the sentences to type into the first sessions, and the command that shows their mail.
+fn first_words(up: &Up, cx: &mut Context) -> Result<()> {
+    let mut then = "Then type";
+    for sentence in &up.say {
+        let place = if sentence.terminal == 1 {
+            "first"
+        } else {
+            "second"
+        };
+        let name = sentence.client.name();
+        cx.out
+            .done(format!("{then} into the {place} terminal, {name}:"))?;
+        cx.out.done(format!("  {}", sentence.text))?;
+        then = "And";
+    }
+    if cfg!(feature = "web") {
+        cx.out.done("To see the mail in a browser:")?;
+        cx.out.done("  mailbag web")?;
+    }
+    Ok(())
 }
 
 /// Names each client that was left out, with the reason.

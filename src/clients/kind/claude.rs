@@ -1,8 +1,8 @@
 //! Facts about Claude Code: <https://code.claude.com/docs/en/hooks>, and `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Part, RESTART, Servers,
-    TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook, note_in_project,
+    About, Allow, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Named, Part, RESTART,
+    Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook, note_in_project,
 };
 
 const JSON: Format = Format::Json(Dialect::Strict);
@@ -62,6 +62,7 @@ pub(super) static FACTS: Facts = Facts {
         hook("SessionEnd"),
     ],
     approval: Some("PermissionRequest"),
+    named: Named::AtStart,
     wake: WakeBy::Hook,
     turns: Turns::SessionFile,
     trust: TrustRecord::ClaudeProjects,

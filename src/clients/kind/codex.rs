@@ -1,8 +1,8 @@
 //! Facts about Codex: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, Hook, HookForm, Part, Servers, TrustRecord,
-    Turns, Unit, WakeBy, abilities, ask, file, guard, hook, note,
+    About, Allow, Can, Dialect, Facts, Format, Home, Hook, HookForm, Named, Part, Servers,
+    TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook, note,
 };
 
 const JSON: Format = Format::Json(Dialect::Strict);
@@ -53,6 +53,7 @@ pub(super) static FACTS: Facts = Facts {
         },
     ],
     approval: Some("PermissionRequest"),
+    named: Named::AtFirstPrompt,
     wake: WakeBy::Queue,
     turns: Turns::Transcript {
         ends: &["task_complete", "turn_aborted"],

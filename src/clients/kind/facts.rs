@@ -27,6 +27,8 @@ pub struct Facts {
     pub events: &'static [Hook],
     /// The event at which it asks for permission, if a hook can answer it.
     pub approval: Option<&'static str>,
+    /// When a session gets its name.
+    pub named: Named,
     /// How an idle session gets a turn when mail arrives.
     pub wake: WakeBy,
     /// Where it shows the end of a turn that no hook reports.
@@ -160,6 +162,15 @@ pub struct Hook {
     pub wakes: bool,
     /// The time limit, in seconds.
     pub seconds: u64,
+}
+
+/// When a session of a client gets its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Named {
+    /// At its start.
+    AtStart,
+    /// With its first prompt. The client runs no hook before.
+    AtFirstPrompt,
 }
 
 /// How an idle session of a client gets a turn.

@@ -1,8 +1,8 @@
 //! Facts about Kimi CLI: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord,
-    Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
+    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Named, Part, RESTART, Servers,
+    TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Strict);
@@ -44,6 +44,7 @@ pub(super) static FACTS: Facts = Facts {
         hook("SessionEnd"),
     ],
     approval: None,
+    named: Named::AtFirstPrompt,
     wake: WakeBy::Nothing,
     turns: Turns::Unknown,
     trust: TrustRecord::Elsewhere,

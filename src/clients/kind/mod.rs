@@ -11,8 +11,8 @@ mod qwen;
 mod table;
 
 pub use facts::{
-    Ability, About, Allow, Ask, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Note,
-    Part, Scope, Servers, TrustRecord, Turns, Unit, WakeBy, What,
+    Ability, About, Allow, Ask, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Named,
+    Note, Part, Scope, Servers, TrustRecord, Turns, Unit, WakeBy, What,
 };
 use serde::Serialize;
 pub use table::{limits, summary};

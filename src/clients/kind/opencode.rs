@@ -1,8 +1,8 @@
 //! Facts about OpenCode: <https://opencode.ai/docs/plugins>, and `docs/hooks.md`.
 
 use super::{
-    Allow, Can, Dialect, Facts, Format, Home, HookForm, Part, RESTART, Servers, TrustRecord, Turns,
-    Unit, WakeBy, abilities, file, guard, hook,
+    Allow, Can, Dialect, Facts, Format, Home, HookForm, Named, Part, RESTART, Servers, TrustRecord,
+    Turns, Unit, WakeBy, abilities, file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Commas);
@@ -51,6 +51,7 @@ pub(super) static FACTS: Facts = Facts {
     ],
     approval: None,
     allow: Allow::None,
+    named: Named::AtFirstPrompt,
     wake: WakeBy::Plugin,
     turns: Turns::Unknown,
     trust: TrustRecord::None,
