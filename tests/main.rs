@@ -25,6 +25,7 @@ mod guard;
 mod helpers;
 mod hooks;
 mod hostile;
+mod ids;
 mod in_a_row;
 mod install;
 mod integrity;

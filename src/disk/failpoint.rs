@@ -106,6 +106,11 @@ pub fn batch_copies() -> Option<usize> {
     shrunk("MAILBAG_TEST_BATCH_COPIES").map(|n| n as usize)
 }
 
+/// The most ids in a checkpoint. Only test builds can set it.
+pub fn recent_ids() -> Option<usize> {
+    shrunk("MAILBAG_TEST_RECENT_IDS").map(|n| n as usize)
+}
+
 /// How long the router writes the copies of one batch. Test builds can reduce it.
 pub fn stage_time() -> std::time::Duration {
     shrunk("MAILBAG_TEST_STAGE_MS").map_or(

@@ -33,6 +33,7 @@ mod outside;
 mod own;
 mod owner;
 mod pinned;
+mod sorted;
 mod system;
 
 pub use access::{Owner, Readers, may_give};
@@ -51,4 +52,5 @@ pub use orphans::Orphans;
 pub use outside::UserFile;
 pub use own::UserDirectory;
 pub use pinned::SharedText;
+pub use sorted::{SortedEntry, SortedFile};
 pub use system::{CAN_SYNC_ALL, ReadLease};

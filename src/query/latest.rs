@@ -6,7 +6,7 @@ use super::who::{self, Everybody};
 use crate::base::error::Result;
 use crate::base::limits;
 pub use crate::log::state::Wait;
-use crate::log::state::{self, Ids, State};
+use crate::log::state::{self, State};
 use crate::room::Room;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,12 +57,10 @@ impl Latest {
     }
 
     fn look(&mut self) -> Result<&State> {
-        let mut state = match self.state.take() {
+        let state = match self.state.take() {
             Some(before) => state::committed_after(&self.room.dir, before)?,
             None => state::committed(&self.room.dir)?,
         };
-        // Only the router looks for duplicates. Without the index, a state does not grow with the log.
-        state.ids = Ids::default();
         Ok(self.state.insert(state))
     }
 }

@@ -23,7 +23,7 @@ fn signs_of_life_and_what_somebody_does_survive_a_checkpoint() {
     assert!(in_roster(&before, "bob")["last_seen"].as_str().is_some());
 
     let room = Room::open(&world.room("")).expect("a room");
-    let whole = replay(&room.dir).expect("a log");
+    let mut whole = replay(&room.dir).expect("a log");
     whole.state.save(&room.dir).expect("a checkpoint");
     let quick = replay(&room.dir).expect("a log");
     assert_eq!(quick.read, 0, "the checkpoint was used");

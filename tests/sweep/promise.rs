@@ -95,6 +95,33 @@ fn killed_and_cut_while_a_slow_disk_leaves_lines_to_later_batches() -> Done {
 }
 
 #[test]
+fn killed_and_cut_while_the_index_of_ids_is_written() -> Done {
+    // P18
+    let env = vec![("MAILBAG_TEST_RECENT_IDS", "5".to_owned())];
+    let setting = Setting {
+        seed: 17,
+        stays: true,
+        env,
+        ..Setting::default()
+    };
+    let points = Points::count(&setting)?.choose(24, 17);
+    green(
+        "kills with a small index",
+        &sweep(Ground::directory, &setting, kills_in_a_row(&points, 17))?,
+    )?;
+    let setting = Setting {
+        power: true,
+        unordered: true,
+        ..setting
+    };
+    let points = Points::count(&setting)?.choose(12, 17);
+    green(
+        "unordered power cuts with a small index",
+        &sweep(Ground::directory, &setting, unordered_cuts(&points, 17))?,
+    )
+}
+
+#[test]
 fn the_power_cut_at_any_call_on_ext4() -> Done {
     power_cuts_on(Kind::Ext4)
 }

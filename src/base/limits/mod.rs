@@ -117,9 +117,13 @@ const _: () = assert!(TURN * 16 <= BATCH_MESSAGES);
 /// After a log segment exceeds this size, the next batch starts a new segment.
 pub const SEGMENT_BYTES: u64 = 64 << 20;
 /// A new checkpoint is written when the log has grown by this many bytes.
-pub const CHECKPOINT_BYTES: u64 = 16 << 20;
+pub const CHECKPOINT_BYTES: u64 = 1 << 20;
 const _: () = assert!(CHECKPOINT_BYTES <= SEGMENT_BYTES);
-/// The largest checkpoint that is read. It can hold a hundred million ids.
+/// The most ids in a checkpoint of a small room. Each command that needs the state reads them.
+pub const RECENT_IDS: usize = 8192;
+/// In a large room, the index of ids is written again when this share of its entries is new.
+pub const RECENT_IDS_SHARE: usize = 128;
+/// The largest checkpoint that is read.
 pub const CHECKPOINT_MOST: u64 = 2 << 30;
 
 /// The most files in one pack of the archive.

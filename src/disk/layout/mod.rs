@@ -94,6 +94,8 @@ pub const WORKLOG_NOTE: &str = "worklog.json";
 pub const WORKLOG_DRAFT: &str = ".tmp-worklog";
 /// A cached state of the log.
 pub const CHECKPOINT: &str = "spool/checkpoint";
+/// The index of ids: the positions of messages in the log.
+pub const IDS: &str = "spool/ids";
 /// A checkpoint that the archiver is writing.
 pub const CHECKPOINT_DRAFT: &str = "spool/.tmp-checkpoint";
 /// Pending messages with the reasons, written by the router for `status`.

@@ -174,7 +174,9 @@ fn nearby(
     if let Some(seq) = reference.seq() {
         add(find::by_seq(room, seq)?);
     }
-    if let (Some(state), Some(id)) = (state, reference.id()) {
+    if let (Some(state), Some(id)) = (state, reference.id())
+        && state.ids.open_to_read(room)
+    {
         let senders = [id::MAILBAG].into_iter().chain(
             state
                 .active
@@ -185,7 +187,7 @@ fn nearby(
         for sender in
             senders.filter(|sender| reference.sender().is_none_or(|wanted| wanted == *sender))
         {
-            for place in state.ids.places(sender, id) {
+            for place in state.ids.places(sender, id)? {
                 add(log::read_one(room, place)?);
             }
         }

@@ -20,9 +20,9 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-const VERSION: u32 = 13;
+const VERSION: u32 = 14;
 
-/// The first line of the body. The ids and the copies follow it as binary entries.
+/// The first line of the body. The recent ids and the copies follow it as binary entries.
 #[derive(Serialize, Deserialize)]
 struct Head {
     version: u32,
@@ -56,14 +56,20 @@ struct Head {
     last_entry: u64,
     last: Position,
     end: Position,
+    /// The bytes of the recent ids.
     ids: usize,
+    /// The end of the log that the index of ids must cover.
+    indexed: Position,
     mailboxes: Vec<(Arc<str>, Sizes)>,
 }
 
 impl State {
-    /// Writes the checkpoint. After a kill, either the old or the new checkpoint exists.
-    pub fn save(&self, room: &Dir) -> Result<()> {
-        room.replace(layout::CHECKPOINT, &self.checkpoint())
+    /// Writes the checkpoint, and returns its size in bytes. After a kill, either the old or the new checkpoint exists.
+    pub fn save(&mut self, room: &Dir) -> Result<u64> {
+        self.compact_ids(room)?;
+        let bytes = self.checkpoint();
+        room.replace(layout::CHECKPOINT, &bytes)?;
+        Ok(bytes.len() as u64)
     }
 
     /// The content of the checkpoint's file.
@@ -105,6 +111,7 @@ impl State {
             last: self.last,
             end: self.end,
             ids,
+            indexed: self.ids.indexed(),
             mailboxes,
         };
         let mut body = serde_json::to_vec(&head).expect("a checkpoint has only text keys");
@@ -170,7 +177,7 @@ fn read(file: &[u8]) -> Option<State> {
         activity: head.activity,
         channels: head.channels,
         counts: head.counts,
-        ids: Ids::from_bytes(ids),
+        ids: Ids::from_bytes(ids, head.indexed),
         mailboxes: Mailboxes::take(head.mailboxes, mailboxes)?,
         timers: Timers::of(head.timers),
         claims: head.claims,

@@ -61,10 +61,7 @@ impl State {
     }
 
     pub(super) fn accept_gap(&mut self, record: &Record, stamp: Stamp, at: Position) {
-        let Some(Gap {
-            from, to, messages, ..
-        }) = record.gap.as_deref()
-        else {
+        let Some(Gap { from, to, .. }) = record.gap.as_deref() else {
             return;
         };
         self.gaps.insert(AcceptedGap {
@@ -74,8 +71,6 @@ impl State {
             accepted: stamp.micros(),
             at,
         });
-        for lost in messages {
-            self.ids.insert(&lost.from, &lost.id, at);
-        }
+        self.ids.add(record, at);
     }
 }

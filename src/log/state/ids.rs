@@ -1,110 +1,323 @@
-//! An index from (sender, id) to a position in the log. It has 16 bytes per entry, so that a million entries are small.
+//! The positions of messages in the log, by sender and id.
+//!
+//! Most entries are in the index, a sorted file that is searched and never loaded. The entries of the newest records are in
+//! memory and in the checkpoint. The index follows from the log: one that is missing, damaged, or of another log is built
+//! again.
 
 use super::State;
-use crate::base::hash::Hasher;
-use crate::log::Position;
+use crate::base::error::{Doing, Error, Result};
+use crate::base::hash::{Hash, Hasher, hex};
+use crate::base::limits;
+use crate::disk::{Dir, SortedEntry, SortedFile, failpoint, layout};
+use crate::log::{self, Position, START, Tip};
 use crate::message::record::{Event, Record};
-use std::collections::HashMap;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+use std::sync::{Arc, OnceLock};
 
-/// Maps the hash of (sender, id) to the record's position. Two pairs with the same hash use neighbouring keys, so a
-/// caller must compare the record itself.
-#[derive(Debug, Clone, Default)]
-pub struct Ids(HashMap<u64, u64>);
+/// Maps the hash of (sender, id) to the positions of records. Two pairs can have the same hash, so a caller must compare the
+/// record itself.
+#[derive(Debug, Clone)]
+pub struct Ids {
+    /// The entries of the records after `indexed`.
+    recent: BTreeSet<SortedEntry>,
+    /// The end of the log that the index must cover. [`START`] if all entries are in `recent`.
+    indexed: Position,
+    index: OnceLock<Arc<Index>>,
+}
+
+/// The file of the entries before a position of the log.
+#[derive(Debug)]
+struct Index {
+    room: Dir,
+    covers: Covers,
+    /// `None` if it could not be written.
+    file: Option<SortedFile>,
+    /// The entries, if the file is missing or damaged.
+    entries: OnceLock<Vec<SortedEntry>>,
+}
+
+/// The part of the log that an index covers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Covers {
+    /// The last record.
+    last: Position,
+    /// Its end.
+    end: Position,
+    /// Its hash.
+    hash: String,
+}
+
+impl Default for Ids {
+    fn default() -> Ids {
+        Ids {
+            recent: BTreeSet::new(),
+            indexed: START,
+            index: OnceLock::new(),
+        }
+    }
+}
 
 impl Ids {
-    /// Stores the position of the record of (sender, id).
-    pub fn insert(&mut self, sender: &str, id: &str, at: Position) {
-        let mut key = key(sender, id);
-        while self.0.contains_key(&key) {
-            key = key.wrapping_add(1);
-        }
-        self.0.insert(key, pack(at));
-    }
-
-    /// The positions of records that may match (sender, id); usually none.
-    pub fn places<'a>(
-        &'a self,
-        sender: &str,
-        id: &str,
-    ) -> impl Iterator<Item = Position> + use<'a> {
-        let first = key(sender, id);
-        (0..)
-            .map_while(move |step| self.0.get(&first.wrapping_add(step)))
-            .map(|&place| unpack(place))
-    }
-
-    /// Stores the position of a record: by the id of its message, and an accepted retry by its rejection.
+    /// Stores the position of a record, by each id under which it is searched.
     pub(super) fn add(&mut self, record: &Record, at: Position) {
-        let Some(from) = record
-            .from
-            .as_ref()
-            .filter(|_| record.event != Event::Duplicate)
-        else {
-            return;
-        };
-        if let Some(id) = &record.id {
-            self.insert(from, id, at);
+        self.recent
+            .extend(keys(record).into_iter().map(|key| (key, pack(at))));
+    }
+
+    /// The positions of records that may match (sender, id), in the order of the log; usually none. The index must be open.
+    pub fn places(&self, sender: &str, id: &str) -> Result<Vec<Position>> {
+        let key = key(sender, id);
+        let recent = self.recent.range((key, 0)..=(key, u64::MAX));
+        let mut places: Vec<u64> = recent.map(|(_, place)| *place).collect();
+        if self.indexed != START {
+            let index = self.index.get().ok_or_else(not_open)?;
+            places.extend(index.find(key)?);
+            places.sort_unstable();
+            places.dedup();
         }
-        if let Some(rejection) = record.retries.filter(|_| record.event == Event::Accepted) {
-            self.insert(from, &retry_key(rejection, record.line), at);
-        }
+        Ok(places.into_iter().map(unpack).collect())
     }
 
     /// The positions of records that may be the accepted retry of a rejection.
-    pub fn retries<'a>(
-        &'a self,
+    pub fn retries(
+        &self,
         sender: &str,
         rejection: u64,
         line: Option<u32>,
-    ) -> impl Iterator<Item = Position> + use<'a> {
+    ) -> Result<Vec<Position>> {
         self.places(sender, &retry_key(rejection, line))
     }
 
-    /// Removes the entries whose segments are not in this list. An entry with a neighbour stays, because the neighbour
-    /// may be found through it.
-    pub fn forget_all_but(&mut self, segments: &[u32]) {
-        let is_old = |place: u64| segments.binary_search(&unpack(place).segment).is_err();
-        let old = self
-            .0
-            .iter()
-            .filter(|&(key, &place)| is_old(place) && !self.0.contains_key(&key.wrapping_add(1)));
-        let mut old: Vec<u64> = old.map(|(&key, _)| key).collect();
-        old.sort_unstable();
-        self.0.retain(|key, _| old.binary_search(key).is_err());
-        self.0.shrink_to_fit();
+    /// Returns true if the next checkpoint moves entries into the index.
+    pub fn is_due(&self) -> bool {
+        let (count, is_damaged) = match self.index.get() {
+            Some(index) => (index.count() as usize, index.is_damaged()),
+            None => (0, false),
+        };
+        let most = failpoint::recent_ids().unwrap_or(limits::RECENT_IDS);
+        is_damaged || self.recent.len() >= most.max(count / limits::RECENT_IDS_SHARE)
     }
 
-    /// The number of entries.
-    pub fn len(&self) -> usize {
-        self.0.len()
+    /// Opens the index for a reader, which does without it if it has to be built again. Returns true if it is open.
+    pub fn open_to_read(&self, room: &Dir) -> bool {
+        if self.indexed == START || self.index.get().is_some() {
+            return true;
+        }
+        match Index::open(room, self.indexed) {
+            Ok(Some(index)) => self.index.set(Arc::new(index)).is_ok(),
+            _ => false,
+        }
     }
 
-    /// Is the index empty?
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+    /// Opens the index, and builds it again from the log if it is not usable. `tip` is the end of the log.
+    fn open(&mut self, room: &Dir, tip: Tip) -> Result<()> {
+        if self.open_to_read(room) {
+            return Ok(());
+        }
+        let entries = entries_of_log(room, tip.end)?;
+        self.put(room, tip, entries)
     }
 
-    /// All entries as 16 bytes each, in no order.
+    /// Moves the recent entries into the index if there are many of them, or if its file has to be written again. Entries of
+    /// archived segments are removed.
+    fn compact(&mut self, room: &Dir, tip: Tip) -> Result<()> {
+        if !self.is_due() {
+            return Ok(());
+        }
+        let mut entries = match self.index.get() {
+            Some(index) => index.entries()?,
+            None => Vec::new(),
+        };
+        let live = log::live(room)?;
+        entries.extend(&self.recent);
+        entries.retain(|(_, place)| live.binary_search(&unpack(*place).segment).is_ok());
+        entries.sort_unstable();
+        entries.dedup();
+        self.put(room, tip, entries)
+    }
+
+    /// Makes these entries the index. If the file cannot be written, they stay in memory.
+    fn put(&mut self, room: &Dir, tip: Tip, entries: Vec<SortedEntry>) -> Result<()> {
+        let covers = Covers {
+            last: tip.at,
+            end: tip.end,
+            hash: hex(&tip.hash),
+        };
+        let index = Index::write(room, covers, entries)?;
+        self.recent.clear();
+        self.indexed = tip.end;
+        self.index = OnceLock::from(Arc::new(index));
+        Ok(())
+    }
+
+    /// The recent entries as 16 bytes each, in order.
     pub(super) fn bytes(&self) -> Vec<u8> {
-        self.0
-            .iter()
+        let entries = self.recent.iter();
+        entries
             .flat_map(|(key, place)| [key.to_le_bytes(), place.to_le_bytes()])
             .flatten()
             .collect()
     }
 
+    /// The end of the log that the index must cover.
+    pub(super) fn indexed(&self) -> Position {
+        self.indexed
+    }
+
     /// Reads the output of [`Ids::bytes`].
-    pub(super) fn from_bytes(bytes: &[u8]) -> Ids {
+    pub(super) fn from_bytes(bytes: &[u8], indexed: Position) -> Ids {
+        let (entries, _) = bytes.as_chunks::<16>();
         let number = |half: &[u8]| {
             half.iter()
                 .rev()
                 .fold(0u64, |n, &byte| n << 8 | u64::from(byte))
         };
-        Ids(bytes
-            .chunks_exact(16)
+        let recent = entries
+            .iter()
             .map(|entry| (number(&entry[..8]), number(&entry[8..])))
-            .collect())
+            .collect();
+        Ids {
+            recent,
+            indexed,
+            index: OnceLock::new(),
+        }
     }
+}
+
+impl Index {
+    /// Opens the index if its file is intact, belongs to the log, and covers the log at least up to a position.
+    fn open(room: &Dir, indexed: Position) -> Result<Option<Index>> {
+        let Ok(file) = SortedFile::open(room, layout::IDS) else {
+            return Ok(None);
+        };
+        let Ok(covers) = serde_json::from_slice::<Covers>(file.label()) else {
+            return Ok(None);
+        };
+        let last = log::read_one(room, covers.last)?;
+        let is_of_log =
+            last.is_some_and(|line| hex(&line.hash()) == covers.hash && line.end() == covers.end);
+        if !is_of_log || covers.end < indexed {
+            return Ok(None);
+        }
+        Ok(Some(Index {
+            room: room.clone(),
+            covers,
+            file: Some(file),
+            entries: OnceLock::new(),
+        }))
+    }
+
+    fn write(room: &Dir, covers: Covers, entries: Vec<SortedEntry>) -> Result<Index> {
+        let label = serde_json::to_vec(&covers).expect("it has only text keys");
+        let written = SortedFile::write(room, layout::IDS, &label, &entries)
+            .and_then(|()| SortedFile::open(room, layout::IDS).doing("open", room.at(layout::IDS)));
+        let index = |file, entries| Index {
+            room: room.clone(),
+            covers,
+            file,
+            entries,
+        };
+        match written {
+            Ok(file) => Ok(index(Some(file), OnceLock::new())),
+            Err(e) => {
+                tracing::warn!("{e}; the index of ids is built again at the next start");
+                Ok(index(None, OnceLock::from(entries)))
+            }
+        }
+    }
+
+    /// The positions for a key.
+    fn find(&self, key: u64) -> Result<Vec<u64>> {
+        if let (Some(file), None) = (&self.file, self.entries.get()) {
+            match file.find(key) {
+                Ok(places) => return Ok(places),
+                Err(e) => self.report(&e),
+            }
+        }
+        let entries = self.loaded()?;
+        let begin = entries.partition_point(|(found, _)| *found < key);
+        let equal = entries[begin..]
+            .iter()
+            .take_while(|(found, _)| *found == key);
+        Ok(equal.map(|(_, place)| *place).collect())
+    }
+
+    /// All entries, in order.
+    fn entries(&self) -> Result<Vec<SortedEntry>> {
+        if let (Some(file), None) = (&self.file, self.entries.get()) {
+            match file.entries() {
+                Ok(entries) => return Ok(entries),
+                Err(e) => self.report(&e),
+            }
+        }
+        self.loaded().map(<[SortedEntry]>::to_vec)
+    }
+
+    /// The entries in memory, read from the log if they are not there yet.
+    fn loaded(&self) -> Result<&[SortedEntry]> {
+        if let Some(entries) = self.entries.get() {
+            return Ok(entries);
+        }
+        let entries = entries_of_log(&self.room, self.covers.end)?;
+        Ok(self.entries.get_or_init(|| entries))
+    }
+
+    fn report(&self, e: &std::io::Error) {
+        tracing::warn!(
+            "{}: {e}; it is built again from the log",
+            self.room.at(layout::IDS).display()
+        );
+    }
+
+    fn count(&self) -> u64 {
+        self.file.as_ref().map_or(0, SortedFile::count)
+    }
+
+    fn is_damaged(&self) -> bool {
+        self.entries.get().is_some()
+    }
+}
+
+/// The entries of all records in `log/` before a position, in order.
+fn entries_of_log(room: &Dir, until: Position) -> Result<Vec<SortedEntry>> {
+    let mut entries = Vec::new();
+    let Some(&segment) = log::live(room)?.first() else {
+        return Ok(entries);
+    };
+    for line in log::read(room, Position { segment, offset: 0 })? {
+        let line = line?;
+        if line.at >= until {
+            break;
+        }
+        let record = serde_json::from_slice::<Record>(&line.bytes);
+        let keys = record.map(|record| keys(&record)).unwrap_or_default();
+        entries.extend(keys.into_iter().map(|key| (key, pack(line.at))));
+    }
+    entries.sort_unstable();
+    Ok(entries)
+}
+
+/// The keys of a record: of its message, of an accepted retry its rejection, and of each message that an accepted gap has
+/// lost.
+fn keys(record: &Record) -> Vec<u64> {
+    if let Some(gap) = &record.gap {
+        return gap
+            .messages
+            .iter()
+            .map(|lost| key(&lost.from, &lost.id))
+            .collect();
+    }
+    let (Some(from), false) = (&record.from, record.event == Event::Duplicate) else {
+        return Vec::new();
+    };
+    let mut keys: Vec<u64> = record.id.iter().map(|id| key(from, id)).collect();
+    if let Some(rejection) = record.retries
+        && record.event == Event::Accepted
+    {
+        keys.push(key(from, &retry_key(rejection, record.line)));
+    }
+    keys
 }
 
 /// No message has an id with this character.
@@ -118,9 +331,8 @@ fn key(sender: &str, id: &str) -> u64 {
     hasher.update(sender);
     hasher.update([0]);
     hasher.update(id);
-    hasher
-        .finish()
-        .iter()
+    let hash: Hash = hasher.finish();
+    hash.iter()
         .take(8)
         .fold(0, |n, &byte| n << 8 | u64::from(byte))
 }
@@ -136,85 +348,23 @@ fn unpack(place: u64) -> Position {
     }
 }
 
-impl State {
-    /// Removes the ids of archived segments from the index.
-    pub fn forget_archived_ids(
-        &mut self,
-        room: &crate::disk::Dir,
-    ) -> crate::base::error::Result<()> {
-        let live = crate::log::live(room)?;
-        if live.first() != Some(&1) || live.windows(2).any(|pair| pair[0] + 1 != pair[1]) {
-            self.ids.forget_all_but(&live);
-        }
-        Ok(())
+fn not_open() -> Error {
+    Error::Busy {
+        what: "the index of ids is not open".into(),
+        cure: "report this as a defect of mailbag".into(),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ids_of_archived_segments_are_forgotten_and_the_others_are_not() {
-        let mut ids = Ids::default();
-        for n in 0..100u64 {
-            ids.insert(
-                "alice",
-                &n.to_string(),
-                Position {
-                    segment: 1 + (n / 50) as u32,
-                    offset: n,
-                },
-            );
-        }
-        // The same hash again: its position is found through the first one's key.
-        ids.insert(
-            "alice",
-            "7",
-            Position {
-                segment: 2,
-                offset: 700,
-            },
-        );
-        ids.forget_all_but(&[2, 3]);
-        assert_eq!((ids.len(), ids.places("alice", "3").count()), (52, 0));
-        assert_eq!(
-            ids.places("alice", "7").last(),
-            Some(Position {
-                segment: 2,
-                offset: 700
-            })
-        );
-        assert_eq!(
-            ids.places("alice", "99").next(),
-            Some(Position {
-                segment: 2,
-                offset: 99
-            })
-        );
+impl State {
+    /// Opens the index of ids for a router. It is built again from the log if it is missing, damaged, or of another log.
+    pub fn open_ids(&mut self, room: &Dir) -> Result<()> {
+        let tip = self.tip();
+        self.ids.open(room, tip)
     }
 
-    #[test]
-    fn a_million_ids_come_back_from_their_bytes() {
-        let mut ids = Ids::default();
-        for n in 0..1000u64 {
-            ids.insert(
-                "alice",
-                &n.to_string(),
-                Position {
-                    segment: 3,
-                    offset: n * 700,
-                },
-            );
-        }
-        let again = Ids::from_bytes(&ids.bytes());
-        assert_eq!(
-            again.places("alice", "999").next(),
-            Some(Position {
-                segment: 3,
-                offset: 999 * 700
-            })
-        );
-        assert_eq!(again.places("alicf", "999").next(), None);
+    /// Moves ids into the index if the checkpoint would have too many of them.
+    pub(super) fn compact_ids(&mut self, room: &Dir) -> Result<()> {
+        let tip = self.tip();
+        self.ids.compact(room, tip)
     }
 }

@@ -151,7 +151,6 @@ fn replay_from(
             first.count.unwrap_or(0)
         ),
     });
-    state.forget_archived_ids(room)?;
     Ok(Replayed {
         state,
         damage,

@@ -21,6 +21,8 @@ pub(crate) struct Journal {
     room_id: Option<Meta>,
     /// Where the last checkpoint was made.
     checkpointed: Option<Position>,
+    /// The size of the last checkpoint in bytes.
+    checkpoint_size: u64,
     tally: Tally,
 }
 
@@ -82,6 +84,7 @@ impl Journal {
             state,
             room_id: None,
             checkpointed: None,
+            checkpoint_size: 0,
             tally: Tally::default(),
         }
     }
@@ -206,14 +209,21 @@ impl Journal {
         let is_another_segment = self
             .checkpointed
             .is_some_and(|at| at.segment != end.segment);
-        if grown >= limits::CHECKPOINT_BYTES || is_another_segment {
-            let forgotten = self.state.forget_archived_ids(room);
-            match forgotten.and_then(|()| self.state.save(room)) {
+        // A large state is written less often, so that checkpoints stay in proportion to the log.
+        let enough = limits::CHECKPOINT_BYTES.max(8 * self.checkpoint_size);
+        if grown >= enough || is_another_segment {
+            match self.write_checkpoint(room) {
                 Ok(()) => self.checkpointed = Some(end),
                 // Without it the next start reads more of the log, and no more than that.
                 Err(e) => tracing::warn!("{}", temporary(e)?),
             }
         }
+        Ok(())
+    }
+
+    /// Writes the checkpoint.
+    pub(crate) fn write_checkpoint(&mut self, room: &Dir) -> Result<()> {
+        self.checkpoint_size = self.state.save(room)?;
         Ok(())
     }
 }

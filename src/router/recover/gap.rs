@@ -130,7 +130,7 @@ pub fn accept_gap(room: &Room, lock: Lock) -> Result<Option<Loss>> {
         journal.apply(record, at, None, (&lines, n));
     }
     // The earlier checkpoint belongs to records that the log does not have.
-    journal.state().save(&room.dir)?;
+    journal.write_checkpoint(&room.dir)?;
     Ok(Some(loss))
 }
 

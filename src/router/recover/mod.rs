@@ -38,7 +38,7 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
     let replayed = replay(&room)?;
     check_end(&room.dir, &replayed)?;
     let Replayed {
-        state,
+        mut state,
         damage,
         read,
         last,
@@ -59,11 +59,12 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
     // The syncs of a checkpoint would hide that the barrier is missing.
     if damage.is_none()
         && failpoint::on(Failpoint::RecoveryBarrier)
-        && is_worth_a_checkpoint(&room, read)?
+        && (state.ids.is_due() || is_worth_a_checkpoint(&room, read)?)
     {
         // The checkpoint is a cache: if it cannot be written, the next start reads as much again.
         state
             .save(&room.dir)
+            .map(drop)
             .or_else(|e| crate::router::temporary(e).map(|e| tracing::warn!("{e}")))?;
     }
     let log = Log::open(&room.dir, state.tip())?;
@@ -92,7 +93,8 @@ fn replay(room: &Room) -> Result<Replayed> {
             cure: "put the directory back; nothing was changed".into(),
         });
     }
-    let replayed = state::replay(&room.dir)?;
+    let mut replayed = state::replay(&room.dir)?;
+    replayed.state.open_ids(&room.dir)?;
     refuse_a_strange_room(room, &replayed.state)?;
     Ok(replayed)
 }
@@ -114,11 +116,7 @@ fn is_worth_a_checkpoint(room: &Room, read: u64) -> Result<bool> {
         .dir
         .stat(layout::CHECKPOINT)?
         .map_or(0, |meta| meta.size);
-    Ok(read
-        > size.clamp(
-            limits::CHECKPOINT_BYTES / 512,
-            limits::CHECKPOINT_BYTES / 16,
-        ))
+    Ok(read > size.clamp(limits::CHECKPOINT_BYTES / 32, limits::CHECKPOINT_BYTES))
 }
 
 /// A copied room is routed, because nothing shows whether its original is routed too; but with a warning.

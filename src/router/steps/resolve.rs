@@ -299,7 +299,7 @@ impl Judge<'_> {
         if !failpoint::on(Failpoint::DuplicateCheck) {
             return Ok(None);
         }
-        for place in self.state.ids.places(agent, id) {
+        for place in self.state.ids.places(agent, id)? {
             let Some(line) = log::read_live(self.config.dir(), place)? else {
                 continue;
             };

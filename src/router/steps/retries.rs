@@ -69,7 +69,7 @@ impl<'a> Retries<'a> {
             let again = line.map(|_| reject(rejection, "in the same moment", message));
             return Ok(Some(again));
         }
-        for place in self.state.ids.retries(&letter.agent, rejection, line) {
+        for place in self.state.ids.retries(&letter.agent, rejection, line)? {
             let Some(found) = log::read_live(self.config.dir(), place)? else {
                 continue;
             };

@@ -114,7 +114,7 @@ impl<'a> Judge<'a> {
         let Ok(head) = serde_json::from_slice::<Head>(line) else {
             return Ok(None);
         };
-        for at in self.state.ids.places(&head.sender, &head.id) {
+        for at in self.state.ids.places(&head.sender, &head.id)? {
             let Some(stands) = log::read_one(self.room, at)? else {
                 continue;
             };
@@ -143,7 +143,7 @@ impl<'a> Judge<'a> {
         let Ok(Named { id, sender }) = serde_json::from_slice::<Named>(line) else {
             return Ok(false);
         };
-        for at in self.state.ids.places(&sender, &id) {
+        for at in self.state.ids.places(&sender, &id)? {
             let Some(record) = log::read_record(self.room, at)? else {
                 continue;
             };

@@ -1,0 +1,108 @@
+//! The index of ids: whatever becomes of it, a message is accepted once.
+
+use crate::world::World;
+use serde_json::json;
+use std::fs;
+
+/// Each pass moves ids into the index from this number on.
+const RECENT: &str = "4";
+
+fn pass(world: &World) -> (u64, u64) {
+    let mut command = world.bare(&["run", "--once", "--json"]);
+    command.env("MAILBAG_TEST_RECENT_IDS", RECENT);
+    let output = command.output().expect("it runs");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    let tally: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let count = |name: &str| tally[name].as_u64().expect("a number");
+    (count("accepted"), count("duplicates"))
+}
+
+fn drop_message(world: &World, n: usize, file: &str) {
+    let message = json!({"id": format!("m{n}"), "to": "bob", "body": format!("number {n}")});
+    world.drop_file("alice", file, message.to_string());
+}
+
+/// A room with an index, and with ids that are not in it yet.
+fn room() -> World {
+    let world = World::with(&["alice", "bob"]);
+    for n in 0..20 {
+        drop_message(&world, n, &format!("{n}.json"));
+        if n % 3 == 0 {
+            pass(&world);
+        }
+    }
+    pass(&world);
+    assert!(
+        world.room("spool/ids").exists(),
+        "ids are moved into the index"
+    );
+    world
+}
+
+/// All messages come again, and none is accepted.
+fn nothing_is_accepted_twice(world: &World, case: &str) {
+    for n in 0..20 {
+        drop_message(world, n, &format!("again-{n}.json"));
+    }
+    assert_eq!(pass(world), (0, 20), "{case}");
+    assert_eq!(world.inbox("bob").len(), 20, "{case}");
+}
+
+#[test]
+fn a_message_is_accepted_once_whatever_becomes_of_the_index() {
+    // P18
+    if !cfg!(feature = "failpoints") {
+        return;
+    }
+    let world = room();
+    let path = world.room("spool/ids");
+    let whole = fs::read(&path).expect("an index");
+    nothing_is_accepted_twice(&world, "whole");
+    let changed = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        bytes
+    };
+    let other = room();
+    let foreign = fs::read(other.room("spool/ids")).expect("an index");
+    let cases = [
+        ("the first block", changed(30)),
+        ("a later block", changed(whole.len() - 20)),
+        ("cut off", whole[..whole.len() / 2].to_vec()),
+        ("empty", Vec::new()),
+        ("older", whole.clone()),
+        ("of another room", foreign),
+    ];
+    for (case, bytes) in cases {
+        fs::write(&path, bytes).expect("it is written");
+        nothing_is_accepted_twice(&world, case);
+    }
+    fs::remove_file(&path).expect("an index");
+    nothing_is_accepted_twice(&world, "missing");
+    world.ok(&["log", "verify"]);
+}
+
+#[test]
+fn an_old_message_is_found_by_its_id_with_and_without_the_index() {
+    if !cfg!(feature = "failpoints") {
+        return;
+    }
+    let world = room();
+    for state in ["whole", "missing"] {
+        let trace = world.json(&["trace", "m0"]);
+        assert_eq!(
+            (&trace["id"], &trace["from"]),
+            (&json!("m0"), &json!("alice")),
+            "{state}"
+        );
+        let _ = fs::remove_file(world.room("spool/ids"));
+    }
+    assert!(
+        !world.room("spool/ids").exists(),
+        "a reader writes no index"
+    );
+}
