@@ -1,6 +1,6 @@
 //! Mentions: the `@names` in a text, without mail addresses, code and decorators.
 //!
-//! The helpers in other languages (`src/clients/bindings/`) follow the same rules, so nothing here depends on a Unicode version.
+//! Nothing here depends on a Unicode version.
 
 use crate::message::address::{is_prefix, reserved};
 use crate::message::id;

@@ -47,9 +47,9 @@ def request(role, file, timeout, out):
     answer.done()
 
 
-def refusals():
+def rejections():
     for mail in mailbag.inbox():
-        print(json.dumps({"refusal": mail.is_refusal, "codes": [problem["code"] for problem in mail.problems]}))
+        print(json.dumps({"rejection": mail.is_rejection, "codes": [problem["code"] for problem in mail.problems]}))
 
 
 def ack(status):
@@ -58,7 +58,7 @@ def ack(status):
 
 
 def share(file, category, to, note):
-    say(mailbag.share_file(file, category, to, note or None))
+    say(mailbag.share_artifact(category, Path(file).name, Path(file).read_bytes(), to, note or None))
 
 
 def artifact(category, filename, file):
@@ -87,16 +87,15 @@ verbs = {
     "drop": lambda *files: [print(mailbag.drop(Path(file).read_bytes()).name) for file in files],
     "send": lambda to, file: print(mailbag.send(to, text(file))),
     "wait": lambda timeout, sender: print(mailbag.wait(float(timeout), sender=sender).body),
-    "wait_by_program": lambda timeout: print(mailbag.wait(float(timeout), program=True).body),
     "broadcast": lambda role, type, subject, body: print(mailbag.broadcast_to_role(role or None, type, subject, body)),
     "route": mailbag.route,
-    "echo": echo, "stop_at": stop_at, "answer": answer, "ask": ask, "request": request, "refusals": refusals,
+    "echo": echo, "stop_at": stop_at, "answer": answer, "ask": ask, "request": request, "rejections": rejections,
     "ack": ack, "mentions": mentions, "share": share, "artifact": artifact, "maos": maos,
 }
 try:
     verbs[verb](*words)
-except mailbag.Refused as e:
-    sys.exit(f"Refused {e.problems[0]['code']}: {e}")
+except mailbag.Rejected as e:
+    sys.exit(f"Rejected {e.mail.problems[0]['code']}: {e}")
 except mailbag.Timeout as e:
     sys.exit(f"Timeout: {e}")
 except mailbag.MailbagError as e:

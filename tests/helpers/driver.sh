@@ -15,25 +15,17 @@ stop_at_one() {
     [ "$body" != "$1" ] || return 9
 }
 
-refusal_one() {
-    refusal=false
-    [ "$(mailbag_field "$1" from)$(mailbag_field "$1" type)" != '"mailbag""error"' ] || refusal=true
+rejection_one() {
+    rejection=false
+    [ "$(mailbag_field "$1" from)$(mailbag_field "$1" type)" != '"mailbag""error"' ] || rejection=true
     codes=
     while read -r name value; do
         [ "$name" != '"code":' ] || codes="$codes, ${value%,}"
     done <"$1"
-    printf '{"refusal": %s, "codes": [%s]}\n' "$refusal" "${codes#, }"
+    printf '{"rejection": %s, "codes": [%s]}\n' "$rejection" "${codes#, }"
 }
 
 ack_one() { mailbag_ack "$2" "$1"; }
-
-mentions_of() {
-    names=$(mailbag_mentions - <"$1" | while read -r name; do printf '%s"%s"' "$between" "$name"; between=,; done)
-    broadcast=true
-    mailbag_is_broadcast - <"$1" || broadcast=false
-    text=$(mailbag_without_mentions - <"$1" | mailbag_json)
-    printf '{"mentions": [%s], "text": %s, "broadcast": %s}\n' "$names" "$text" "$broadcast"
-}
 
 verb=$1
 shift
@@ -42,12 +34,11 @@ case $verb in
 drop) for file in "$@"; do dropped=$(mailbag_drop "$file") && printf '%s\n' "${dropped##*/}"; done ;;
 send) mailbag_send "$1" - <"$2" ;;
 wait) file=$(mailbag_wait "$1" from="$2") || status=$? ;;
-wait_by_program) file=$(mailbag_wait "$1" --program) || status=$? ;;
 broadcast) mailbag_broadcast_to_role "$@" ;;
 route) mailbag_route ;;
 echo) mailbag_each echo_one "$1" ;;
 stop_at) mailbag_each stop_at_one "$1" ;;
-refusals) mailbag_each refusal_one ;;
+rejections) mailbag_each rejection_one ;;
 answer)
     file=$(mailbag_wait "$1")
     body_into "$file" "$file.body"
@@ -69,11 +60,11 @@ request)
     [ -z "$file" ] || mailbag_done "$file"
     ;;
 ack) mailbag_each ack_one "$1" ;;
-mentions) between= && for file in "$@"; do mentions_of "$file"; done ;;
-share) mailbag_share_file "$@" ;;
+mentions) for file in "$@"; do mailbag_parse_mentions <"$file"; done ;;
+share) mailbag_share_artifact "$2" "${1##*/}" - "$3" "$4" <"$1" ;;
 artifact) mailbag_share_artifact "$1" "$2" - <"$3" ;;
 esac
 case $verb in
-wait | wait_by_program) [ "$status" != 0 ] || printf '%s\n' "$(mailbag_text "$file" body)" ;;
+wait) [ "$status" != 0 ] || printf '%s\n' "$(mailbag_text "$file" body)" ;;
 esac
 exit "$status"

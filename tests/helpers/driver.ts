@@ -13,7 +13,6 @@ const verbs: Record<string, (...words: string[]) => unknown> = {
   },
   send: (to, file) => say(mailbag.send(to!, text(file!))),
   wait: async (timeout, sender) => say((await mailbag.wait(Number(timeout), { sender: sender! })).body),
-  wait_by_program: async (timeout) => say((await mailbag.wait(Number(timeout), { program: true })).body),
   broadcast: (role, type, subject, body) => say(mailbag.broadcastToRole(role || null, type!, subject!, body!)),
   route: () => mailbag.route(),
   echo(directory) {
@@ -46,19 +45,19 @@ const verbs: Record<string, (...words: string[]) => unknown> = {
     fs.writeFileSync(out!, answer.body);
     answer.done();
   },
-  refusals() {
+  rejections() {
     for (const mail of mailbag.inbox()) {
-      say(JSON.stringify({ refusal: mail.isRefusal, codes: mail.problems.map((problem) => problem.code) }));
+      say(JSON.stringify({ rejection: mail.isRejection, codes: mail.problems.map((problem) => problem["code"]) }));
     }
   },
   ack(status) {
-    for (const mail of mailbag.inbox()) mailbag.ack(mail, status as mailbag.AckStatus);
+    for (const mail of mailbag.inbox()) mailbag.ack(mail, status);
   },
   mentions(...files) {
     for (const file of files) say(JSON.stringify(mailbag.parseMentions(text(file))));
   },
   share(file, category, to, note) {
-    const shared = mailbag.shareFile(file!, category!, to!, note ? { note } : {});
+    const shared = mailbag.shareArtifact(category!, path.basename(file!), fs.readFileSync(file!), to!, note || undefined);
     say(shared.path, shared.sha256, shared.id);
   },
   artifact(category, filename, file) {
@@ -72,7 +71,7 @@ try {
   await verbs[verb!]!(...words);
 } catch (e) {
   if (!(e instanceof mailbag.MailbagError)) throw e;
-  const kind = e instanceof mailbag.Refused ? `Refused ${e.problems[0]?.code}` : e.name;
+  const kind = e instanceof mailbag.Rejected ? `Rejected ${e.problems[0]?.["code"]}` : e.name;
   fs.writeSync(2, `${kind}: ${e.message}\n`);
   process.exitCode = 1;
 }

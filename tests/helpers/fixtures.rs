@@ -148,14 +148,14 @@ fn invalid_fixtures_bounce_and_are_seen_as_such(tongue: Tongue) {
         );
     }
     let bounces: Vec<Value> = tongue
-        .ok(&town, "alice", &["refusals"])
+        .ok(&town, "alice", &["rejections"])
         .iter()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
         .collect();
     assert_eq!(bounces.len(), cases.len() - silent);
     for bounce in &bounces {
         assert!(
-            bounce["refusal"] == true
+            bounce["rejection"] == true
                 && bounce["codes"]
                     .as_array()
                     .is_some_and(|codes| !codes.is_empty())

@@ -23,10 +23,16 @@ fn answers(tongue: Tongue, town: &Town, bodies: &[String]) -> Vec<Value> {
         .chain(files.iter().map(String::as_str))
         .collect();
     let lines = tongue.ok(town, "alice", &words);
-    lines
-        .iter()
-        .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
-        .collect()
+    let answer = |line: &String| {
+        let answer: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
+        // The shell helper prints what the program prints, a list of one message.
+        answer_of(if answer.is_array() {
+            &answer[0]
+        } else {
+            &answer
+        })
+    };
+    lines.iter().map(answer).collect()
 }
 
 /// What the program says of each, in messages that name nobody else.
@@ -42,13 +48,16 @@ fn checked(town: &Town, bodies: &[String]) -> Vec<Value> {
         .chain(files.iter().map(String::as_str))
         .collect();
     let checked = town.json(&words);
-    let told = |one: &Value| json!({"mentions": one["mentions"], "text": one["text"], "broadcast": one["broadcast"]});
     checked
         .as_array()
         .expect("a list")
         .iter()
-        .map(told)
+        .map(answer_of)
         .collect()
+}
+
+fn answer_of(one: &Value) -> Value {
+    json!({"mentions": one["mentions"], "text": one["text"], "broadcast": one["broadcast"]})
 }
 
 fn the_fixtures_are_answered_as_they_say(tongue: Tongue) {

@@ -118,10 +118,11 @@ fn without_a_router_the_program_carries_the_mail(tongue: Tongue) {
     tongue.ok(&town, "alice", &["route"]);
     assert_eq!(town.bodies("bob"), ["carried"]);
     tongue.ok(&town, "bob", &["send", "alice", &body]);
+    tongue.ok(&town, "alice", &["route"]);
     assert_eq!(
-        tongue.ok(&town, "alice", &["wait_by_program", "60"]),
+        tongue.ok(&town, "alice", &["wait", "60", "bob"]),
         ["carried"]
     );
-    let (fault, said) = tongue.fails(tongue.command(&town, "carol", &["wait_by_program", "0"]));
+    let (fault, said) = tongue.fails(tongue.command(&town, "carol", &["wait", "0", "bob"]));
     assert_eq!(fault, Fault::Timeout, "{said}");
 }

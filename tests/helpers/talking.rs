@@ -200,7 +200,7 @@ fn what_is_refused_or_late_is_an_error_of_its_kind(tongue: Tongue) {
         "alice",
         &["request", "painter", &question, "60", "out"],
     ));
-    assert_eq!(fault, Fault::Refused, "{said}");
+    assert_eq!(fault, Fault::Rejected, "{said}");
     assert!(said.contains("painter"), "{said}");
     assert_eq!(town.count("alice"), 0, "the bounce was read");
     for words in [

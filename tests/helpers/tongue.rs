@@ -18,7 +18,7 @@ pub(super) enum Tongue {
 /// Why what failed failed, in a word that all languages have.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fault {
-    Refused,
+    Rejected,
     Timeout,
     Other,
 }
@@ -104,10 +104,10 @@ impl Tongue {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success(), "{command:?} did well: {said}");
         let fault = match self {
-            Tongue::Shell if output.status.code() == Some(65) => Fault::Refused,
+            Tongue::Shell if output.status.code() == Some(65) => Fault::Rejected,
             Tongue::Shell if output.status.code() == Some(4) => Fault::Timeout,
             Tongue::Shell => Fault::Other,
-            _ if said.starts_with("Refused") => Fault::Refused,
+            _ if said.starts_with("Rejected") => Fault::Rejected,
             _ if said.starts_with("Timeout") => Fault::Timeout,
             _ => {
                 assert!(said.starts_with("MailbagError: "), "{said}");

@@ -15,8 +15,8 @@ Examples:
 
 The helper is one file without dependencies, for agents that are programs. Its
 functions: send, reply, inbox, wait, ack, share_artifact, broadcast_to_role,
-request_from_role. It reads and writes plain files, and finds the room and the
-agent as this program does. The comment at its top says how to use it.";
+request_from_role. It reads and writes plain files. The comment at its top says
+how to use it.";
 
 /// The languages.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
