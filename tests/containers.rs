@@ -267,15 +267,15 @@ fn mail_in_a_read_only_inbox_is_seen_by_a_dropped_ack_and_the_router_moves_it() 
     // An acknowledgement that came before takes nothing back.
     let id = town.send("alice", "bob", "and this");
     town.wait_for_mail("bob", 1);
-    town.ok(&["ack", &id, "--state", "actioned", "--as", "bob"]);
-    town.ok(&["ack", &id, "--state", "seen", "--as", "bob"]);
+    town.ok(&["ack", &id, "--status", "actioned", "--as", "bob"]);
+    town.ok(&["ack", &id, "--status", "seen", "--as", "bob"]);
     town.wait("it is read, too", || {
         town.count("bob") == 0 && town.names("inbox/bob/seen").len() == 2
     });
     assert_eq!(status(&town, &id), "actioned");
     // Nobody can say so for others.
     assert!(
-        town.fails(65, &["ack", &id, "--state", "seen", "--as", "alice"])
+        town.fails(65, &["ack", &id, "--status", "seen", "--as", "alice"])
             .contains("only who got it")
     );
     town.verify();

@@ -114,7 +114,7 @@ const PAIRS: &[Pair] = &[
     },
     Pair {
         before: &["send bob which? --as alice --type question --requires-response"],
-        write: "ack 2 --as bob --state resolved",
+        write: "ack 2 --as bob --status resolved",
         reads: &[("trace 2", "resolved"), ("pending --as bob", "")],
     },
     Pair {
@@ -137,28 +137,28 @@ const PAIRS: &[Pair] = &[
         write: "handoff bob src/a --as alice",
         reads: &[
             ("claims", "bob"),
-            ("accept --as bob", "granted"),
+            ("handoff --accept --as bob", "granted"),
             ("claims --mine --as bob", "src/a"),
         ],
     },
     Pair {
         before: &["claim src/a --as alice", "handoff bob src/a --as alice"],
-        write: "decline --as bob",
+        write: "handoff --decline --as bob",
         reads: &[("claims --mine --as alice", "src/a")],
     },
     Pair {
         before: &[],
-        write: "milestone finished --as alice",
+        write: "send finished --type milestone --as alice",
         reads: &[
-            ("digest", "finished"),
-            ("events", "finished"),
+            ("log digest", "finished"),
+            ("log events", "finished"),
             ("inbox bob", "finished"),
         ],
     },
     Pair {
         before: &[],
         write: "topic subscribe ports --as bob",
-        reads: &[("topic list", "bob"), ("explain #ports", "bob")],
+        reads: &[("topic list", "bob"), ("send --dry-run #ports", "bob")],
     },
     Pair {
         before: &["topic subscribe ports --as bob"],
@@ -183,7 +183,10 @@ const PAIRS: &[Pair] = &[
     Pair {
         before: &["send bob first --as alice"],
         write: "take --as bob --holder h",
-        reads: &[("done 2 --as bob --holder h", "done"), ("trace 2", "seen")],
+        reads: &[
+            ("take --done 2 --as bob --holder h", "done"),
+            ("trace 2", "seen"),
+        ],
     },
 ];
 

@@ -1,14 +1,14 @@
-//! The command line: the commands with the options that all of them take, and the page that `--help` shows.
+//! The command line: the commands with the options that all of them take, and the pages of help.
 
 use super::context::Global;
-use super::spoken;
-use super::verbs::{Command, GROUPS, OPTIONS};
+use super::verbs::{Command, DAILY, GROUPS};
 use anstyle::Style;
-use clap::{Args as _, CommandFactory, FromArgMatches, Parser};
+use clap::{CommandFactory, FromArgMatches, Parser};
 use std::ffi::OsString;
 
 const EXAMPLES: &str = "\
 Examples:
+  mailbag                                   # show the state of the room
   mailbag up                                # set up this project and its clients
   mailbag init                              # create a room in .mailbag
   mailbag agent add alice bob               # register two agents
@@ -28,41 +28,37 @@ without this program writes {\"to\": \"bob\", \"body\": \"hello\"} to outbox/ali
 Exit status: 0 success, 1 error, 2 usage, 3 not found, 4 timeout, 65 bad data,
 75 temporary failure: try again later.";
 
+const NEXT: &str = "
+`mailbag` alone shows the state of the room.
+`mailbag help COMMAND` shows the options and examples of a command.
+`mailbag help --all` lists all commands, and the options that every command has.";
+
 /// Mail for AI agents, in plain files
 #[derive(Debug, Parser)]
 #[command(name = "mailbag", version, after_help = EXAMPLES, max_term_width = 100)]
-#[command(subcommand_required = true, arg_required_else_help = true)]
+#[command(disable_help_subcommand = true)]
 pub(super) struct Cli {
     #[command(flatten)]
     pub(super) global: Global,
     #[command(subcommand)]
-    pub(super) command: Command,
+    pub(super) command: Option<Command>,
 }
 
 impl Cli {
     /// Reads the words of a command line.
     pub(super) fn read(words: Vec<OsString>) -> Result<Cli, clap::Error> {
-        let read =
-            |command: clap::Command| Cli::from_arg_matches(&command.try_get_matches_from(&words)?);
-        // Only what is printed needs the whole: the options of all commands cost more than most commands do.
-        if let Some(Ok(cli)) = spoken::command(&words).and_then(alone).map(&read) {
-            return Ok(cli);
-        }
-        read(command())
+        let command = Cli::command();
+        let page = daily_page(&command);
+        let mut command = command.help_template(page);
+        let matches = command.try_get_matches_from_mut(words)?;
+        Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))
     }
 }
 
-/// The command line with this command alone. What it accepts, the whole command line accepts with the same meaning.
-fn alone(name: &str) -> Option<clap::Command> {
-    let (name, add_options) = OPTIONS.iter().find(|(known, _)| *known == name)?;
-    let only = add_options(clap::Command::new(*name));
-    Some(Global::augment_args(clap::Command::new("mailbag")).subcommand(only))
-}
-
-/// The whole command line, for parsing, man pages and completions.
+/// The whole command line, for man pages and completions.
 pub fn command() -> clap::Command {
     let command = Cli::command();
-    let page = page(&command);
+    let page = whole_page(&command);
     command.help_template(page)
 }
 
@@ -70,37 +66,59 @@ pub fn command() -> clap::Command {
 pub(super) fn groups(
     command: &clap::Command,
 ) -> impl Iterator<Item = (&'static str, Vec<(&'static str, String)>)> {
+    GROUPS
+        .iter()
+        .map(|(heading, names)| (*heading, lines(command, names)))
+}
+
+/// Commands, each with its line of help.
+fn lines(command: &clap::Command, names: &[&'static str]) -> Vec<(&'static str, String)> {
     let line = |name: &&'static str| {
         let about = command
             .find_subcommand(name)
             .and_then(clap::Command::get_about);
         (*name, about.map(ToString::to_string).unwrap_or_default())
     };
-    GROUPS
-        .iter()
-        .map(move |(heading, names)| (*heading, names.iter().map(line).collect()))
+    names.iter().map(line).collect()
 }
 
-/// The template of the first page of help: clap has no groups of commands.
-fn page(command: &clap::Command) -> String {
+/// The template of `--help`: the commands of daily work.
+fn daily_page(command: &clap::Command) -> String {
+    let list = list_text(command, lines(command, DAILY));
+    format!("{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}{NEXT}\n")
+}
+
+/// The template of `mailbag help --all`: clap has no groups of commands.
+fn whole_page(command: &clap::Command) -> String {
     let styles = command.get_styles();
-    let paint = |style: &Style, text: &str| format!("{style}{text}{style:#}");
     let mut page = "{before-help}{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
+    for (heading, lines) in groups(command) {
+        let heading = paint(styles.get_header(), &format!("{heading}:"));
+        page += &format!("\n{heading}\n{}", list_text(command, lines));
+    }
+    page + &format!(
+        "\n{}\n{{options}}{{after-help}}",
+        paint(styles.get_header(), "Options:")
+    )
+}
+
+/// A line of help for each of these commands.
+fn list_text(command: &clap::Command, lines: Vec<(&'static str, String)>) -> String {
     let width = GROUPS
         .iter()
         .flat_map(|(_, names)| *names)
         .map(|name| name.len())
         .max()
         .unwrap_or(0);
-    for (heading, lines) in groups(command) {
-        page += &format!("\n{}\n", paint(styles.get_header(), &format!("{heading}:")));
-        for (name, about) in lines {
-            let blanks = " ".repeat(width - name.len());
-            page += &format!("  {}{blanks}  {about}\n", paint(styles.get_literal(), name));
-        }
+    let mut text = String::new();
+    for (name, about) in lines {
+        let blanks = " ".repeat(width - name.len());
+        let name = paint(command.get_styles().get_literal(), name);
+        text += &format!("  {name}{blanks}  {about}\n");
     }
-    page + &format!(
-        "\n{}\n{{options}}{{after-help}}",
-        paint(styles.get_header(), "Options:")
-    )
+    text
+}
+
+fn paint(style: &Style, text: &str) -> String {
+    format!("{style}{text}{style:#}")
 }

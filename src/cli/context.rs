@@ -34,7 +34,7 @@ pub(super) struct Global {
 }
 
 /// The option that says for which agent a command runs. Commands for which another default holds say so with `mut_arg`.
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(super) struct Identity {
     /// Agent that runs the command; default: your session's agent, MAILBAG_AGENT, MAOS_AGENT_ID, or the human at a terminal
     #[arg(long = "as", value_name = "AGENT")]

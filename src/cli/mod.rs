@@ -11,8 +11,8 @@ mod args;
 mod completing;
 mod context;
 mod exit;
+mod mistakes;
 mod show;
-mod spoken;
 mod verbs;
 mod watch;
 
@@ -21,6 +21,7 @@ pub use args::command;
 use args::{Cli, groups};
 use context::Context;
 pub use exit::Exit;
+use show::output::Output;
 use std::process::ExitCode;
 use verbs::Command;
 
@@ -29,24 +30,20 @@ pub fn main() -> ExitCode {
     if completing::answer() {
         return Exit::Ok.into();
     }
-    let cli = match Cli::read(spoken::understood(std::env::args_os())) {
+    let cli = match Cli::read(std::env::args_os().collect()) {
         Ok(cli) => cli,
         Err(e) => {
-            show::output::usage(&e, std::env::args_os().any(|word| word == "--json"));
+            let exit = refuse(&e, std::env::args_os().any(|word| word == "--json"));
             // A client gives other statuses of a hook a meaning of its own.
             let is_hook = std::env::args_os()
                 .nth(1)
                 .is_some_and(|word| word == "hook")
                 || std::env::args_os().any(|word| word == "--rewake");
-            return if e.use_stderr() && !is_hook {
-                Exit::Usage.into()
-            } else {
-                Exit::Ok.into()
-            };
+            return if is_hook { Exit::Ok } else { exit }.into();
         }
     };
     let mut cx = Context::new(&cli.global);
-    let is_hook = matches!(cli.command, Command::Hook(_));
+    let is_hook = matches!(cli.command, Some(Command::Hook(_)));
     let done = dispatch(cli.command, &mut cx).and_then(|exit| match cx.out.flush() {
         // The status is an answer too.
         Err(e) if show::output::is_closed_pipe(&e) => Ok(exit),
@@ -69,7 +66,23 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn dispatch(command: Command, cx: &mut Context) -> Result<Exit> {
+/// Shows the help that was asked for, or why the command line is not valid.
+fn refuse(error: &clap::Error, json: bool) -> Exit {
+    match mistakes::answer(error) {
+        Some(answer) => Output::new(json, false).error(&answer),
+        None => show::output::usage(error, json),
+    }
+    if error.use_stderr() {
+        Exit::Usage
+    } else {
+        Exit::Ok
+    }
+}
+
+fn dispatch(command: Option<Command>, cx: &mut Context) -> Result<Exit> {
+    let Some(command) = command else {
+        return verbs::overview(cx);
+    };
     // The router logs for itself. Another command logs what it delivers only if it is asked to.
     if cx.verbose > 0 && !matches!(command, Command::Run(_)) {
         verbs::run::start_logging(verbs::run::Format::Text, cx);

@@ -63,7 +63,7 @@ pub fn ask(room: &Room, who: &Who, asker: &str, draft: Draft) -> Result<Question
                 why.map(|why| format!(": {}", why.what)).unwrap_or_default()
             ),
             cure: why.map_or_else(
-                || "`mailbag explain ADDRESS` shows why".into(),
+                || "`mailbag send --dry-run ADDRESS` shows why".into(),
                 |why| why.fix.clone(),
             ),
         });

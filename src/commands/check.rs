@@ -21,8 +21,9 @@ use std::path::{Path, PathBuf};
 /// The result for one file or line.
 #[derive(Debug, Serialize)]
 pub struct Checked {
-    /// The file as given; `-` for standard input.
-    pub file: String,
+    /// The file as given; `-` for standard input; none for a message on the command line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
     /// The line, for a file with one message per line.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub line: Option<u32>,
@@ -53,7 +54,8 @@ pub struct Said {
 }
 
 impl Said {
-    fn of(message: &Message) -> Said {
+    /// The mentions and addressing of this message.
+    pub fn of(message: &Message) -> Said {
         let body = message.text("body").unwrap_or_default();
         let is_broad =
             |to: &String| matches!(Address::parse(to), Ok(Address::All | Address::Role(_)));
@@ -119,7 +121,7 @@ fn one(judge: &Judge<'_>, input: Input, most: u64) -> Result<Vec<Checked>> {
                 .collect();
             let recipients = resolved.map(|one| one.recipients);
             Checked {
-                file: file.clone(),
+                file: Some(file.clone()),
                 line,
                 ok: true,
                 problems: Vec::new(),
@@ -131,7 +133,7 @@ fn one(judge: &Judge<'_>, input: Input, most: u64) -> Result<Vec<Checked>> {
         Err(problems) => {
             let (recipients, unreached, said) = (None, Vec::new(), None);
             Checked {
-                file: file.clone(),
+                file: Some(file.clone()),
                 line,
                 ok: false,
                 problems,

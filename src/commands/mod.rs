@@ -28,6 +28,7 @@ mod outcome;
 pub mod permitted;
 pub mod post;
 pub mod demo;
+pub mod dry_run;
 pub mod files;
 pub mod follow;
 pub mod gap;

@@ -78,6 +78,14 @@ pub struct Draft {
     pub fields: Map<String, Value>,
 }
 
+impl Draft {
+    /// Returns true if the draft has nothing that a recipient could read.
+    pub fn is_empty(&self) -> bool {
+        let body = self.body.as_deref().unwrap_or_default();
+        body.is_empty() && self.subject.is_none() && self.attachments.is_empty()
+    }
+}
+
 /// A message that was written to the outbox.
 #[derive(Debug, Serialize)]
 pub struct Sent {
@@ -132,6 +140,7 @@ pub fn send(room: &Room, who: &Who, draft: Draft) -> Result<Sent> {
 /// A checked message.
 pub(super) struct Prepared {
     pub(super) sent: Sent,
+    pub(super) message: Message,
     text: String,
     answers: Option<Stamp>,
 }
@@ -238,6 +247,7 @@ pub(super) fn prepare(room: &Room, who: &Who, draft: Draft) -> Result<Prepared> 
     };
     Ok(Prepared {
         sent,
+        message,
         text,
         answers,
     })

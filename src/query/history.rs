@@ -172,7 +172,7 @@ fn known_type(kind: String) -> Result<String> {
     }
     let near = nearest(&kind, TYPES.iter().copied());
     let cure = if near.is_empty() {
-        "one of the types that `mailbag schema` lists".into()
+        "one of the types that `mailbag generate schema` lists".into()
     } else {
         near.join(" or ")
     };

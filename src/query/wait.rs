@@ -68,7 +68,7 @@ fn check_type(kind: &str) -> Result<()> {
     }
     let near = nearest(kind, TYPES.iter().copied());
     let cure = match near.is_empty() {
-        true => "`mailbag schema` lists the types; custom types begin with x-".to_owned(),
+        true => "`mailbag generate schema` lists the types; custom types begin with x-".to_owned(),
         false => format!("did you mean {}?", near.join(" or ")),
     };
     Err(Error::Usage {

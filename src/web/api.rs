@@ -4,6 +4,7 @@ use super::app::{App, run};
 use super::reply::{Failure, json_of};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
+use crate::commands::dry_run::DryRun;
 use crate::commands::follow::let_router_process;
 use crate::commands::rejected::{self, Which};
 use crate::doctor;
@@ -166,7 +167,7 @@ pub(super) async fn events(State(app): State<Arc<App>>, Query(asked): Query<Aske
 pub(super) async fn explain(State(app): State<Arc<App>>, Query(To { to }): Query<To>) -> Response {
     let work = move |app: &App| {
         let addresses: Vec<String> = to.split_whitespace().map(str::to_owned).collect();
-        query::explain::explain(&app.room, Some(id::HUMAN), &addresses)
+        query::explain::explain(&app.room, Some(id::HUMAN), &addresses).map(DryRun::of_addresses)
     };
     answer(&app, work).await
 }

@@ -431,7 +431,14 @@ fn check_and_status_know_such_files() {
         ]),
     )
     .expect("a draft");
-    let ran = world.run(&["check", "draft.ndjson", "--as", "alice"]);
+    let ran = world.run(&[
+        "send",
+        "--dry-run",
+        "--file",
+        "draft.ndjson",
+        "--as",
+        "alice",
+    ]);
     assert_eq!(ran.code, 65);
     assert!(
         ran.out.contains("draft.ndjson line 1: valid, to bob")
@@ -440,12 +447,21 @@ fn check_and_status_know_such_files() {
     );
     let checked: serde_json::Value = serde_json::from_str(
         &world
-            .run(&["check", "draft.ndjson", "--as", "alice", "--json"])
+            .run(&[
+                "send",
+                "--dry-run",
+                "--file",
+                "draft.ndjson",
+                "--as",
+                "alice",
+                "--json",
+            ])
             .out,
     )
     .expect("JSON");
+    let second = &checked["messages"][1];
     assert_eq!(
-        (&checked[1]["line"], &checked[1]["ok"], &checked[1]["file"]),
+        (&second["line"], &second["ok"], &second["file"]),
         (&json!(3), &json!(false), &json!("draft.ndjson"))
     );
     fs::copy(&draft, world.room("outbox/alice/draft.ndjson")).expect("a copy");

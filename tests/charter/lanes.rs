@@ -6,7 +6,7 @@ use crate::world::World;
 use serde_json::{Value, json};
 
 fn reached(world: &World, address: &str) -> (Vec<String>, String) {
-    let explained: Value = world.json(&["explain", address]);
+    let explained: Value = world.json(&["send", "--dry-run", address, ""]);
     let one = &explained["addresses"][0];
     let agents = one["reaches"].as_array().expect("recipients").iter();
     (

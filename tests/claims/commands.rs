@@ -143,7 +143,7 @@ fn what_a_command_does_a_dropped_file_does_too() {
         "b.json",
         r#"{"type": "handoff", "to": "alice", "claims": ["src"]}"#,
     );
-    let data = world.json(&["accept", "--as", "alice"]);
+    let data = world.json(&["handoff", "--accept", "--as", "alice"]);
     assert_eq!(
         (&data["status"], &data["of"], &data["claims"]),
         (&json!("granted"), &json!("bob"), &json!(["src"]))
@@ -164,23 +164,29 @@ fn an_offer_is_accepted_by_its_number_declined_or_withdrawn() {
     );
     assert!(
         world
-            .fails(1, &["accept", "--as", "bob"])
+            .fails(1, &["handoff", "--accept", "--as", "bob"])
             .contains("more than one offer is open")
     );
     assert_eq!(
-        world.ok(&["accept", &second["seq"].to_string(), "--as", "bob"]),
+        world.ok(&[
+            "handoff",
+            "--accept",
+            &second["seq"].to_string(),
+            "--as",
+            "bob"
+        ]),
         "granted: docs from alice\n"
     );
     assert_eq!(
-        world.ok(&["decline", "--note", "no time", "--as", "bob"]),
+        world.ok(&["handoff", "--decline", "--note", "no time", "--as", "bob"]),
         "declined: src of alice\n"
     );
     assert_eq!(world.bodies("alice"), ["", "no time"]);
     world.ok(&["handoff", "carol", "--as", "alice"]);
-    world.ok(&["decline", "--as", "alice"]);
+    world.ok(&["handoff", "--decline", "--as", "alice"]);
     assert!(
         world
-            .fails(1, &["accept", "--as", "carol"])
+            .fails(1, &["handoff", "--accept", "--as", "carol"])
             .contains("no such open offer")
     );
     assert_eq!(
@@ -345,7 +351,7 @@ fn the_list_shows_claims_waiting_claims_and_offers() {
     );
     assert!(
         has(1, &["src ", "carol", "waiting"])
-            && has(2, &["alice", "offered to bob", "mailbag accept "]),
+            && has(2, &["alice", "offered to bob", "mailbag handoff --accept "]),
         "{out}"
     );
     assert_eq!(lines.len(), 3, "{out}");

@@ -135,9 +135,16 @@ fn trace_says_what_is_left_of_a_claim() {
 #[test]
 fn explain_names_the_owner_of_work() {
     let world = office();
-    let out = world.ok(&["explain", "owner:src/auth/x.rs", "--from", "bob"]);
+    let out = world.ok(&[
+        "send",
+        "--dry-run",
+        "owner:src/auth/x.rs",
+        "",
+        "--as",
+        "bob",
+    ]);
     assert!(out.contains("reaches alice"), "{out}");
-    let ran = world.run(&["explain", "owner:docs", "--from", "bob"]);
+    let ran = world.run(&["send", "--dry-run", "owner:docs", "", "--as", "bob"]);
     assert!(
         ran.code == 65 && ran.out.contains("no agent owns docs"),
         "{ran:?}"

@@ -1,4 +1,4 @@
-//! `mailbag agent …` and `mailbag explain`
+//! `mailbag agent …` and `mailbag send --dry-run`
 
 use crate::world::World;
 use std::time::{Duration, Instant};
@@ -179,12 +179,12 @@ fn explain_says_who_and_why_not() {
         .agent("alice", &["--role", "engineer"])
         .agent("bob", &["--role", "engineer"])
         .agent("carol", &[]);
-    let said = world.ok(&["explain", "all_engineers", "--from", "alice"]);
+    let said = world.ok(&["send", "--dry-run", "all_engineers", "", "--as", "alice"]);
     assert!(
         said.contains("reaches bob (role)") && said.contains("not alice: is the sender"),
         "{said}"
     );
-    let ran = world.run(&["explain", "all_writers", "bbo", "--json"]);
+    let ran = world.run(&["send", "--dry-run", "all_writers", "bbo", "", "--json"]);
     assert_eq!(ran.code, 65);
     let explained: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
     let fix = explained["addresses"][1]["problems"][0]["fix"].as_str();

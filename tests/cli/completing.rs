@@ -59,7 +59,7 @@ fn claims_and_open_offers_of_the_caller_are_offered() {
     );
     let offer = world.json(&["handoff", "bob", "src/auth", "--as", "alice"])["seq"].to_string();
     assert_eq!(
-        offered(&world, &["accept", "--as", "bob", &offer[..1]]),
+        offered(&world, &["handoff", "--as", "bob", "--accept", &offer[..1]]),
         [&*offer]
     );
 }
@@ -90,7 +90,7 @@ fn the_script_for_each_shell_asks_the_program() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         assert!(
             world
-                .ok(&["completions", shell])
+                .ok(&["generate", "completions", shell])
                 .contains("MAILBAG_COMPLETE"),
             "{shell}"
         );

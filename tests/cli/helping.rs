@@ -113,8 +113,24 @@ fn words_of(line: &str) -> Option<Vec<String>> {
 }
 
 #[test]
-fn the_first_page_has_every_command_once_below_what_people_do() {
+fn help_shows_the_commands_of_daily_work_on_24_lines() {
     let help = World::empty().ok(&["--help"]);
+    assert!(help.lines().count() <= 24, "{help}");
+    let known = mailbag::cli::command();
+    let shown: Vec<&str> = help
+        .lines()
+        .filter_map(|line| line.strip_prefix("  ")?.split(' ').next())
+        .collect();
+    assert_eq!(shown.len(), 12, "{help}");
+    for name in shown {
+        assert!(known.find_subcommand(name).is_some(), "{name}");
+    }
+    assert!(help.contains("mailbag help --all"), "{help}");
+}
+
+#[test]
+fn help_all_has_every_command_once_below_its_group() {
+    let help = World::empty().ok(&["help", "--all"]);
     let headings = [
         "Mail:",
         "Conversation:",
@@ -134,7 +150,13 @@ fn the_first_page_has_every_command_once_below_what_people_do() {
         .skip_while(|line| *line != "Mail:")
         .take_while(|line| *line != "Options:")
         .collect();
-    for command in mailbag::cli::command().get_subcommands() {
+    let command = mailbag::cli::command();
+    let visible: Vec<&Command> = command
+        .get_subcommands()
+        .filter(|command| !command.is_hide_set())
+        .collect();
+    assert!(visible.len() <= 48, "{} commands", visible.len());
+    for command in visible {
         let about = command
             .get_about()
             .map(ToString::to_string)
@@ -153,6 +175,45 @@ fn the_first_page_has_every_command_once_below_what_people_do() {
 }
 
 #[test]
+fn without_a_command_the_state_of_the_room_is_shown_or_how_to_begin() {
+    let world = World::with(&["alice", "bob"]);
+    assert_eq!(world.ok(&[]), world.ok(&["status"]));
+    assert_eq!(world.json(&[]), world.json(&["status"]));
+    let empty = World::empty();
+    assert!(empty.ok(&[]).contains("mailbag up"));
+    assert!(empty.fails(3, &["--json"]).contains("not_found"));
+    assert!(empty.fails(3, &["--room", "missing"]).contains("missing"));
+}
+
+#[test]
+fn a_word_that_is_no_command_is_answered_with_the_right_form() {
+    let world = World::with(&["alice", "bob"]);
+    for (word, form) in [
+        ("accept", "mailbag handoff --accept"),
+        ("check", "mailbag send --dry-run --file FILE"),
+        ("completions", "mailbag generate completions SHELL"),
+        ("decline", "mailbag handoff --decline"),
+        ("digest", "mailbag log digest"),
+        ("done", "mailbag take --done ID"),
+        ("events", "mailbag log events"),
+        ("explain", "mailbag send --dry-run ADDRESS"),
+        ("follow", "mailbag list --follow"),
+        ("helper", "mailbag generate helper LANGUAGE"),
+        ("man", "mailbag generate man DIR"),
+        ("milestone", "mailbag send TEXT --type milestone"),
+        ("schema", "mailbag generate schema"),
+        ("ls", "mailbag list"),
+    ] {
+        let error = world.fails(2, &[word, "x", "--as", "alice"]);
+        assert!(error.contains(&format!("`{form}`")), "{word}: {error}");
+        let error = world.fails(2, &["--json", word]);
+        let error: serde_json::Value = serde_json::from_str(&error).expect("JSON");
+        assert_eq!(error["error"]["code"], "usage");
+        assert_eq!(error["error"]["cure"], format!("run `{form}`"));
+    }
+}
+
+#[test]
 fn help_is_a_command_too() {
     let world = World::empty();
     assert_eq!(world.ok(&["help"]), world.ok(&["--help"]));
@@ -162,6 +223,7 @@ fn help_is_a_command_too() {
         world.ok(&["agent", "add", "--help"])
     );
     assert!(world.fails(2, &["help", "sned"]).contains("sned"));
+    assert!(world.fails(2, &["help", "digest"]).contains("log digest"));
 }
 
 #[test]
@@ -172,7 +234,7 @@ fn what_names_a_message_in_a_row_can_be_pasted_back() {
         world.ok(&["inbox", "bob"]),
         world.ok(&["list", "--as", "bob"]),
     );
-    let follow = world.ok(&["follow", "--as", "bob", "--idle", "1ms"]);
+    let follow = world.ok(&["list", "--follow", "--as", "bob", "--idle", "1ms"]);
     for row in [inbox, list, follow] {
         let name = row
             .split_whitespace()

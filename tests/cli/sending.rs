@@ -1,4 +1,4 @@
-//! `mailbag send` and `mailbag check`
+//! `mailbag send`
 
 use crate::world::World;
 use serde_json::{Value, json};
@@ -289,14 +289,14 @@ fn check_reports_everything_and_sends_nothing() {
     let before = world.everything();
     assert!(
         world
-            .ok(&["check", "good.json", "--as", "alice"])
+            .ok(&["send", "--dry-run", "--file", "good.json", "--as", "alice"])
             .contains("to bob")
     );
-    let ran = world.run(&["check", "*.json", "--json"]);
+    let ran = world.run(&["send", "--dry-run", "--file", "*.json", "--json"]);
     assert_eq!(ran.code, 65);
     let checked: Value = serde_json::from_str(&ran.out).expect("JSON");
-    assert_eq!(checked.as_array().map(Vec::len), Some(3));
-    let bad: Vec<&Value> = checked[0]["problems"]
+    assert_eq!(checked["messages"].as_array().map(Vec::len), Some(3));
+    let bad: Vec<&Value> = checked["messages"][0]["problems"]
         .as_array()
         .expect("problems")
         .iter()
@@ -310,19 +310,22 @@ fn check_reports_everything_and_sends_nothing() {
     assert!(
         world
             .pipe(
-                &["check", "-", "--as", "alice"],
+                &["send", "--dry-run", "--file", "-", "--as", "alice"],
                 r#"{"to": "bbo", "body": "x"}"#
             )
             .out
             .contains("did you mean bob?")
     );
-    world.fails(3, &["check", "missing.json"]);
+    world.fails(3, &["send", "--dry-run", "--file", "missing.json"]);
     assert_eq!(world.everything(), before);
     // Without a room, too.
     let nowhere = World::empty();
     assert_eq!(
         nowhere
-            .pipe(&["check", "-"], r#"{"to": "bob", "body": "hi"}"#)
+            .pipe(
+                &["send", "--dry-run", "--file", "-"],
+                r#"{"to": "bob", "body": "hi"}"#
+            )
             .code,
         0
     );

@@ -45,11 +45,19 @@ fn check_tells_whom_a_body_mentions_what_is_left_of_it_and_whether_it_is_for_all
     let world = World::with(&["alice", "bob"]).agent("carol", &["--role", "tester"]);
     let check = |message: serde_json::Value| {
         let ran = world.pipe(
-            &["check", "-", "--as", "alice", "--json"],
+            &[
+                "send",
+                "--dry-run",
+                "--file",
+                "-",
+                "--as",
+                "alice",
+                "--json",
+            ],
             message.to_string(),
         );
         let checked: serde_json::Value = serde_json::from_str(&ran.out).expect("JSON");
-        checked[0].clone()
+        checked["messages"][0].clone()
     };
     let one = check(json!({"body": "@bob please look at `@code`"}));
     assert_eq!(

@@ -39,7 +39,7 @@ fn a_full_output_does_not_make_anybody_send_twice() {
         &["ask", "bob", "well?", "--as", "alice", "--timeout", "1ms"],
         &["share", &notes, "--as", "alice", "--category", "reports"],
         &["topic", "subscribe", "ports", "--as", "bob"],
-        &["done", &id, "--as", "bob", "--holder", "one"],
+        &["take", "--done", &id, "--as", "bob", "--holder", "one"],
         &["rejected", "retry", "bad.json"],
     ];
     for args in commands {

@@ -62,7 +62,7 @@ fn a_helper_works_in_it_without_being_told_anything() {
         if with_router {
             town.start(&[]);
         }
-        town.ok(&["helper", "python", "-o", "mailbag.py"]);
+        town.ok(&["generate", "helper", "python", "-o", "mailbag.py"]);
         let script =
             "import mailbag; mailbag.send('bob', 'hi'); print(next(mailbag.inbox())['body'])";
         town.ok(&["agent", "add", "alice"]);

@@ -1,4 +1,4 @@
-//! Whom a body mentions, what it says beside that, and whether it is a broadcast: the same answers from `mailbag check`
+//! Whom a body mentions, what it says beside that, and whether it is a broadcast: the same answers from `mailbag send --dry-run`
 //! and from the helpers.
 
 use super::tongue::Tongue;
@@ -25,9 +25,9 @@ fn answers(tongue: Tongue, town: &Town, bodies: &[String]) -> Vec<Value> {
     let lines = tongue.ok(town, "alice", &words);
     let answer = |line: &String| {
         let answer: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
-        // The shell helper prints what the program prints, a list of one message.
-        answer_of(if answer.is_array() {
-            &answer[0]
+        // The shell helper prints what the program prints.
+        answer_of(if answer["messages"].is_array() {
+            &answer["messages"][0]
         } else {
             &answer
         })
@@ -43,12 +43,12 @@ fn checked(town: &Town, bodies: &[String]) -> Vec<Value> {
         .enumerate()
         .map(|(at, body)| file(town, &format!("{at}.json"), message(body)));
     let files: Vec<String> = files.collect();
-    let words: Vec<&str> = ["check"]
+    let words: Vec<&str> = ["send", "--dry-run", "--file"]
         .into_iter()
         .chain(files.iter().map(String::as_str))
         .collect();
     let checked = town.json(&words);
-    checked
+    checked["messages"]
         .as_array()
         .expect("a list")
         .iter()

@@ -60,8 +60,13 @@ fn a_helper_is_written_to_a_file_or_printed() {
         ("typescript", "mailbag.ts"),
         ("shell", "mailbag.sh"),
     ] {
-        let printed = world.ok(&["helper", language]);
-        assert_eq!(world.ok(&["helper", language, "-o", name]).trim(), name);
+        let printed = world.ok(&["generate", "helper", language]);
+        assert_eq!(
+            world
+                .ok(&["generate", "helper", language, "-o", name])
+                .trim(),
+            name
+        );
         assert_eq!(
             fs::read_to_string(world.path().join(name)).expect("a file"),
             printed
@@ -69,11 +74,11 @@ fn a_helper_is_written_to_a_file_or_printed() {
         let lines = printed.lines().count();
         assert!(printed.contains("request") && lines > 100 && lines <= 250);
         // An older one is replaced, and nothing else is.
-        world.ok(&["helper", language, "-o", name]);
+        world.ok(&["generate", "helper", language, "-o", name]);
         fs::write(world.path().join(name), "mine\n").expect("a file");
         assert!(
             world
-                .fails(2, &["helper", language, "-o", name])
+                .fails(2, &["generate", "helper", language, "-o", name])
                 .contains("not a helper")
         );
         assert_eq!(
@@ -81,7 +86,11 @@ fn a_helper_is_written_to_a_file_or_printed() {
             "mine\n"
         );
     }
-    assert!(world.fails(2, &["helper", "cobol"]).contains("typescript"));
+    assert!(
+        world
+            .fails(2, &["generate", "helper", "cobol"])
+            .contains("typescript")
+    );
 }
 
 #[test]
@@ -105,7 +114,7 @@ fn the_helpers_are_sound_in_their_own_language() {
         ("typescript", "mailbag.ts"),
         ("shell", "mailbag.sh"),
     ] {
-        world.ok(&["helper", language, "-o", name]);
+        world.ok(&["generate", "helper", language, "-o", name]);
     }
     run(
         "python3",

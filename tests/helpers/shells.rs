@@ -13,6 +13,7 @@ fn town() -> Town {
         serde_json::json!({"id": "bob", "role": "tester"}),
     ]);
     town.ok(&[
+        "generate",
         "helper",
         "shell",
         "-o",

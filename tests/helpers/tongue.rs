@@ -143,7 +143,7 @@ impl Tongue {
         if !place.join(driver).exists() {
             fs::create_dir_all(&place).expect("a directory");
             let helper = place.join(helper).display().to_string();
-            town.ok(&["helper", language, "-o", &helper]);
+            town.ok(&["generate", "helper", language, "-o", &helper]);
             fs::write(place.join(driver), text).expect("a file");
         }
         place

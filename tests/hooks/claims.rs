@@ -30,7 +30,7 @@ fn an_open_offer_comes_first_then_what_the_session_owns_and_waits_for() {
     ] {
         let told = fire(&world, "claude", event);
         let places: Vec<Option<usize>> = [
-            format!("mailbag: bob offers you src/auth/**: `mailbag accept {seq}`"),
+            format!("mailbag: bob offers you src/auth/**: `mailbag handoff --accept {seq}`"),
             "mailbag: you own docs, task:login".to_owned(),
             "mailbag: you wait for web/x: bob owns web since".to_owned(),
         ]

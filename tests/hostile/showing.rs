@@ -44,7 +44,7 @@ fn escapes_in_messages_and_names_are_kept_in_files_and_neutralised_on_every_line
         &["status"],
         &["rejected", "list"],
         &["log"],
-        &["explain", EVIL],
+        &["send", "--dry-run", EVIL, ""],
         &["agent", "show", EVIL],
         &["send", EVIL, EVIL, "--as", "mallory"],
         &["read", "--as", "bob", "--all"],
@@ -61,7 +61,10 @@ fn escapes_in_messages_and_names_are_kept_in_files_and_neutralised_on_every_line
     let ran = World::run(&town, &["read", "--as", "mallory", "--all"]);
     assert!(is_tame(&ran.out) && is_tame(&ran.err), "{ran:?}");
     let file = town.write(&format!("context/{EVIL}.json"), format!("{{{EVIL}"));
-    let ran = World::run(&town, &["check", &file.to_string_lossy()]);
+    let ran = World::run(
+        &town,
+        &["send", "--dry-run", "--file", &file.to_string_lossy()],
+    );
     assert!(is_tame(&ran.out) && is_tame(&ran.err), "{ran:?}");
 }
 

@@ -159,7 +159,7 @@ fn an_alias_can_stand_for_agents_of_both_rooms() {
         (rooms.fit.bodies("anna"), rooms.po.bodies("sintra")),
         (vec!["please".into()], vec!["please".into()])
     );
-    let explained = rooms.fit.json(&["explain", "reviewers"]);
+    let explained = rooms.fit.json(&["send", "--dry-run", "reviewers", ""]);
     assert!(explained.to_string().contains("po:sintra"), "{explained}");
 }
 

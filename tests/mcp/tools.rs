@@ -29,7 +29,7 @@ fn old_mail_is_returned_with_its_age() {
     world.send("bob", "alice", "Deploy now");
     for args in [
         &["wait", "--as", "alice", "--all"][..],
-        &["follow", "--as", "alice", "--idle", "300ms"],
+        &["list", "--follow", "--as", "alice", "--idle", "300ms"],
     ] {
         let shown = world.ok(args);
         assert!(

@@ -1,6 +1,6 @@
 //! A room with some of everything in it, and every command run there with `--json`.
 
-use super::Judged;
+use super::{Judged, words_of};
 use crate::world::World;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -28,7 +28,10 @@ pub(super) fn run_everything(judged: &mut Judged) {
 }
 
 fn claiming(run: &mut Run<'_>) {
-    run.ok("milestone", &["Half of it works", "--as", "alice"]);
+    run.ok(
+        "send",
+        &["Half of it works", "--type", "milestone", "--as", "alice"],
+    );
     let claim = run.ok(
         "claim",
         &[
@@ -59,9 +62,9 @@ fn claiming(run: &mut Run<'_>) {
     run.ok("claims", &[]);
     run.code(1, "claims", &["src/x.rs", "--as", "bob"]);
     run.ok("search", &["Passkeys"]);
-    run.ok("accept", &["--as", "carol"]);
+    run.ok("handoff", &["--accept", "--as", "carol"]);
     run.ok("handoff", &["carol", "task:login", "--as", "alice"]);
-    run.ok("decline", &["--as", "carol"]);
+    run.ok("handoff", &["--decline", "--as", "carol"]);
     // An approval that is decided, and one that its deadline denies.
     run.world.drop_file(
         "alice",
@@ -188,8 +191,8 @@ impl Run<'_> {
 
     #[track_caller]
     fn code(&mut self, code: i32, name: &str, args: &[&str]) -> Value {
-        let words: Vec<&str> = name
-            .split('-')
+        let words: Vec<&str> = words_of(name)
+            .into_iter()
             .chain(args.iter().copied())
             .chain(["--json"])
             .collect();
@@ -204,8 +207,8 @@ impl Run<'_> {
     /// A command that prints a line for each thing.
     #[track_caller]
     fn lines(&mut self, name: &str, args: &[&str]) {
-        let words: Vec<&str> = name
-            .split('-')
+        let words: Vec<&str> = words_of(name)
+            .into_iter()
             .chain(args.iter().copied())
             .chain(["--json"])
             .collect();
@@ -242,8 +245,8 @@ impl Run<'_> {
         lines: usize,
         meanwhile: impl FnOnce(&World),
     ) {
-        let words: Vec<&str> = name
-            .split('-')
+        let words: Vec<&str> = words_of(name)
+            .into_iter()
             .chain(args.iter().copied())
             .chain(["--json"])
             .collect();
@@ -359,7 +362,7 @@ fn writing(run: &mut Run<'_>) {
     run.ok(
         "ack",
         &[
-            &first, "--as", "carol", "--state", "actioned", "--note", "seen to",
+            &first, "--as", "carol", "--status", "actioned", "--note", "seen to",
         ],
     );
     run.ok("trace", &[&first, "--as", "alice"]);
@@ -388,8 +391,9 @@ fn writing(run: &mut Run<'_>) {
     );
     run.code(3, "send", &["#none", "x", "--as", "alice"]);
     run.ok("thread", &[&first]);
-    run.code(65, "explain", &["@engineer", "bbo", "*"]);
-    run.ok("explain", &["cap:rust"]);
+    run.code(65, "send-dry-run", &["@engineer", "bbo", "*", ""]);
+    run.ok("send-dry-run", &["cap:rust"]);
+    run.ok("send-dry-run", &["bob", "hello", "--as", "alice"]);
     run.world.write("draft.json", r#"{"to": "bbo"}"#);
     run.world.write(
         "draft.ndjson",
@@ -397,7 +401,11 @@ fn writing(run: &mut Run<'_>) {
     );
     let drafts =
         ["draft.json", "draft.ndjson"].map(|name| run.world.room(name).display().to_string());
-    run.code(65, "check", &[&drafts[0], &drafts[1], "--as", "alice"]);
+    run.code(
+        65,
+        "send-dry-run",
+        &["--file", &drafts[0], &drafts[1], "--as", "alice"],
+    );
 }
 
 fn reading(run: &mut Run<'_>) {
@@ -430,7 +438,10 @@ fn reading(run: &mut Run<'_>) {
     let again = again.expect("it was taken");
     run.judged.judge("take", &again);
     let id = again["message"]["id"].as_str().expect("an id").to_owned();
-    run.ok("done", &[&id, "--as", "builders", "--holder", "second"]);
+    run.ok(
+        "take-done",
+        &[&id, "--as", "builders", "--holder", "second"],
+    );
     let mut ask = run.world.bare(&[
         "ask",
         "bob",
@@ -525,8 +536,8 @@ fn looking(run: &mut Run<'_>) {
     run.ok("settings", &[]);
     run.lines("log", &[]);
     run.ok("log-verify", &[]);
-    run.lines("events", &[]);
-    run.ok("digest", &["--since", "1h"]);
+    run.lines("log-events", &[]);
+    run.ok("log-digest", &["--since", "1h"]);
     run.ok("log-head", &[]);
     run.ok("demo", &[]);
     plugging_in(run);
@@ -569,7 +580,7 @@ fn following(run: &mut Run<'_>) {
         run.ok("web", &["--sign-out"]);
     }
     run.world.write("inbox/carol/by-hand.json", "no JSON");
-    run.until_it_said("follow", &["--as", "carol"], 1, |world| {
+    run.until_it_said("list-follow", &["--as", "carol"], 1, |world| {
         drop(world.send("alice", "carol", "follow me"))
     });
 }

@@ -20,7 +20,7 @@ fn choosing() -> World {
 #[test]
 fn who_was_seen_within_the_hour_is_chosen_although_it_has_more_to_read() {
     let world = choosing();
-    let why = run_at(&world, "10:30", &["explain", "any_engineer"]);
+    let why = run_at(&world, "10:30", &["send", "--dry-run", "any_engineer", ""]);
     assert!(
         why.contains("was not active within the last hour, and e2 was"),
         "{why}"
@@ -72,7 +72,7 @@ fn who_waits_for_mail_is_chosen_before_who_was_not_seen_lately() {
         &["send", "e1", "one more to read", "--as", "lead"],
     );
     run_at(&world, "10:00", &["send", "e1", "and one", "--as", "lead"]);
-    let mut command = world.bare(&["follow", "--as", "e1", "--idle", "0"]);
+    let mut command = world.bare(&["list", "--follow", "--as", "e1", "--idle", "0"]);
     command.env("MAILBAG_TEST_NOW", super::at("11:30"));
     let mut waiting = command
         .stdout(std::process::Stdio::null())

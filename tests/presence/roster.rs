@@ -154,7 +154,7 @@ fn it_says_who_waits_as_long_as_it_waits() {
     town.start(&["--poll"]);
     let presence = || in_roster(&roster(&town), "human")["presence"].clone();
     town.wait("a roster", || presence() == "offline");
-    let mut command = town.bare(&["follow", "--as", "human", "--idle", "0"]);
+    let mut command = town.bare(&["list", "--follow", "--as", "human", "--idle", "0"]);
     let mut following = command
         .stdout(std::process::Stdio::null())
         .spawn()

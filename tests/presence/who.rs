@@ -118,7 +118,10 @@ fn who_waits_or_follows_is_online_until_that_ends() {
     let world = World::with(&["alice", "bob"]);
     let presence = |agent: &str| in_roster(&world.json(&["who"]), agent)["presence"].clone();
     for (agent, args) in [
-        ("human", &["follow", "--as", "human", "--idle", "0"][..]),
+        (
+            "human",
+            &["list", "--follow", "--as", "human", "--idle", "0"][..],
+        ),
         ("human", &["wait", "--as", "human", "--timeout", "1h"]),
         ("bob", &["wait", "--as", "bob", "--timeout", "1h"]),
     ] {

@@ -18,7 +18,7 @@ fn a_dropped_ack_and_the_command_say_the_same() {
     world.ok(&[
         "ack",
         &format!("alice/{id}"),
-        "--state",
+        "--status",
         "actioned",
         "--note",
         "merged",
@@ -91,15 +91,15 @@ fn a_step_back_and_a_second_way_to_be_closed_are_refused() {
     // P59
     let world = World::with(&["alice", "bob"]);
     let id = world.send("alice", "bob", "please");
-    world.ok(&["ack", &id, "--state", "resolved", "--as", "bob"]);
+    world.ok(&["ack", &id, "--status", "resolved", "--as", "bob"]);
     for state in ["acknowledged", "actioned", "abandoned"] {
         assert!(
             world
-                .fails(65, &["ack", &id, "--state", state, "--as", "bob"])
+                .fails(65, &["ack", &id, "--status", state, "--as", "bob"])
                 .contains("a step back")
         );
     }
-    world.ok(&["ack", &id, "--state", "resolved", "--as", "bob"]);
+    world.ok(&["ack", &id, "--status", "resolved", "--as", "bob"]);
     // Two in one batch are judged one after the other.
     let other = world.send("alice", "bob", "and this");
     for (name, state) in [("1.json", "actioned"), ("2.json", "acknowledged")] {
@@ -136,7 +136,7 @@ fn a_message_that_its_sender_takes_back_leaves_the_inboxes_where_it_is_unread() 
     town.wait_for_mail("carol", 1);
     town.ok(&["read", "--as", "carol"]);
     wait_for_rung(&town, &id, "carol", "seen");
-    town.ok(&["ack", &id, "--state", "withdrawn", "--as", "alice"]);
+    town.ok(&["ack", &id, "--status", "withdrawn", "--as", "alice"]);
     wait_for_rung(&town, &id, "bob", "withdrawn");
     town.wait("bob's copy to be set aside", || town.count("bob") == 0);
     assert_eq!(town.names("inbox/bob/expired").len(), 1);
@@ -157,7 +157,7 @@ fn a_withdrawal_that_was_committed_is_carried_out_after_a_kill() {
     let id = world.send("alice", "bob", "stop the press");
     // What stands where the copy is to go keeps the record open.
     world.write("inbox/bob/expired", "in the way");
-    world.ok(&["ack", &id, "--state", "withdrawn", "--as", "alice"]);
+    world.ok(&["ack", &id, "--status", "withdrawn", "--as", "alice"]);
     assert_eq!(world.inbox("bob").len(), 1);
     std::fs::remove_file(world.room("inbox/bob/expired")).expect("the file in the way");
     world.ok(&["run", "--once"]);
@@ -196,7 +196,7 @@ fn an_id_that_several_senders_used_has_to_be_named_with_its_sender() {
         ["accepted", "delivered", "acknowledged"]
     );
     // A number is a seq where no message has it as its id.
-    world.ok(&["ack", "3", "--state", "actioned", "--as", "bob"]);
+    world.ok(&["ack", "3", "--status", "actioned", "--as", "bob"]);
 }
 
 #[test]

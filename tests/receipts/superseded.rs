@@ -45,7 +45,7 @@ fn superseded_mail_leaves_the_inboxes_by_command_and_by_a_dropped_file() {
         world.ok(&[
             "ack",
             old,
-            "--state",
+            "--status",
             "superseded",
             "--by",
             new,
@@ -94,7 +94,7 @@ fn superseded_mail_leaves_the_inboxes_by_command_and_by_a_dropped_file() {
 fn mail_that_is_superseded_without_a_replacement_leaves_the_inbox_as_well() {
     // P60
     let (world, old) = room(|world, old, _| {
-        world.ok(&["ack", old, "--state", "superseded", "--as", "alice"]);
+        world.ok(&["ack", old, "--status", "superseded", "--as", "alice"]);
     });
     assert_eq!(world.bodies("bob"), ["deploy at two"]);
     assert!(
@@ -111,7 +111,7 @@ fn a_running_router_takes_superseded_mail_out_of_an_inbox() {
         .ok(&["send", "-q", "bob", "one", "--as", "alice"])
         .trim()
         .to_owned();
-    town.ok(&["ack", &old, "--state", "superseded", "--as", "alice"]);
+    town.ok(&["ack", &old, "--status", "superseded", "--as", "alice"]);
     town.wait("the copy leaves the inbox", || town.count("bob") == 0);
 }
 
@@ -126,7 +126,7 @@ fn a_replacement_that_the_sender_does_not_know_is_rejected() {
         &[
             "ack",
             &old,
-            "--state",
+            "--status",
             "superseded",
             "--by",
             &other,
@@ -138,7 +138,7 @@ fn a_replacement_that_the_sender_does_not_know_is_rejected() {
     assert!(
         world
             .fails(2, &["ack", &old, "--by", &other, "--as", "bob"])
-            .contains("--state superseded")
+            .contains("--status superseded")
     );
     assert_eq!(world.bodies("bob"), ["one", "not for alice"]);
 }
@@ -153,6 +153,6 @@ fn an_approval_that_its_asker_supersedes_is_closed() {
         r#"{"id":"a1","to":"bob","type":"approval","body":"Deploy?"}"#,
     );
     world.ok(&["run", "--once"]);
-    world.ok(&["ack", "a1", "--state", "superseded", "--as", "alice"]);
+    world.ok(&["ack", "a1", "--status", "superseded", "--as", "alice"]);
     assert_eq!(world.json(&["pending", "--as", "bob"])["items"], json!([]));
 }

@@ -152,7 +152,7 @@ fn an_ack_an_answer_and_a_withdrawal_under_the_new_name_count() {
     world.ok(&["send", "alice", "never mind", "--as", "kiwi"]);
     let own = world.inbox("alice")[0]["delivery"]["seq"].to_string();
     rename(&world, "kiwi", "bob");
-    world.ok(&["ack", "3", "--state", "resolved", "--as", "bob"]);
+    world.ok(&["ack", "3", "--status", "resolved", "--as", "bob"]);
     assert_eq!(recipient(&world, "3")["rung"], "resolved");
     let pending = world.json(&["pending", "--as", "bob"]);
     assert!(pending.to_string().contains("which port?"), "{pending}");
@@ -177,7 +177,7 @@ fn an_ack_an_answer_and_a_withdrawal_under_the_new_name_count() {
         world.ok(&["list", "--as", "bob"]).contains("do this"),
         "it sees the mail of its first name"
     );
-    world.ok(&["ack", &own, "--state", "withdrawn", "--as", "bob"]);
+    world.ok(&["ack", &own, "--status", "withdrawn", "--as", "bob"]);
     world.ok(&["run", "--once"]);
     assert!(
         !world.bodies("alice").contains(&"never mind".to_owned()),

@@ -339,7 +339,7 @@ fn the_tool_send_message_says_that_no_agent_received_the_message() {
 fn check_shows_the_addresses_that_reach_no_agent() {
     let world = room();
     let checked = world.pipe(
-        &["check", "-", "--as", "alice"],
+        &["send", "--dry-run", "--file", "-", "--as", "alice"],
         json!({"to": ["bob", "#auth-modul"], "body": "x"}).to_string(),
     );
     assert!(

@@ -106,8 +106,8 @@ fn no_command_of_a_reader_syncs_a_directory_of_its_inbox() -> Done {
         &["wait"],
         &["read"],
         &["take", "--holder", "one"],
-        &["done", "TAKEN", "--renew", "--holder", "one"],
-        &["done", "TAKEN", "--holder", "one"],
+        &["take", "--renew", "TAKEN", "--holder", "one"],
+        &["take", "--done", "TAKEN", "--holder", "one"],
     ];
     for args in commands {
         world.send("alice", "bob", "hello");

@@ -58,7 +58,7 @@ fn who_waits_takes_over_when_the_router_ends() {
 fn of_several_that_wait_one_routes_and_another_takes_over() {
     // P66
     let town = Town::of(&["alice", "bob", "carol"]);
-    let mut first = Beside::start(&town, &["follow", "--as", "bob"]);
+    let mut first = Beside::start(&town, &["list", "--follow", "--as", "bob"]);
     first.routes(&town);
     let mut second = Beside::start(&town, &["wait", "--as", "carol", "--timeout", "1m"]);
     town.mail("alice", "1.json", json!({"to": "bob", "body": "one"}));

@@ -1,4 +1,4 @@
-//! `mailbag follow`
+//! `mailbag list --follow`
 
 use super::{Beside, is_free};
 use crate::town::Town;
@@ -18,7 +18,7 @@ fn unread_mail_and_then_what_comes_is_told_once_a_line_each() {
         json!({"to": "bob", "subject": "about", "body": "two\n\nlines\u{1b}[2J"}),
     );
     town.wait_for_mail("bob", 1);
-    let mut following = Beside::start(&town, &["follow", "--as", "bob"]);
+    let mut following = Beside::start(&town, &["list", "--follow", "--as", "bob"]);
     town.wait("the first is told", || following.out().lines().count() == 1);
     for n in 1..=20 {
         let priority = if n == 20 { "urgent" } else { "normal" };
@@ -56,7 +56,7 @@ fn unread_mail_and_then_what_comes_is_told_once_a_line_each() {
 fn each_line_of_json_is_handed_on_at_once() {
     let world = World::with(&["alice", "bob"]);
     world.write("inbox/bob/0.json", "garbage");
-    let mut command = world.bare(&["follow", "--as", "bob", "--json"]);
+    let mut command = world.bare(&["list", "--follow", "--as", "bob", "--json"]);
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -90,20 +90,23 @@ fn each_line_of_json_is_handed_on_at_once() {
 fn it_ends_when_nothing_comes_any_more() {
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "x ".repeat(3000).as_str());
-    let out = world.ok(&["follow", "--as", "bob", "--idle", "100ms"]);
+    let out = world.ok(&["list", "--follow", "--as", "bob", "--idle", "100ms"]);
     assert!(
         out.lines().count() == 1 && out.trim_end().ends_with('…') && out.len() < 600,
         "{out}"
     );
     assert!(is_free(&world));
     // A second one tells of it again: it was asked to.
-    assert_eq!(world.ok(&["follow", "--as", "bob", "--idle", "1ms"]), out);
+    assert_eq!(
+        world.ok(&["list", "--follow", "--as", "bob", "--idle", "1ms"]),
+        out
+    );
 }
 
 #[test]
 fn an_interrupt_is_no_failure() {
     let world = World::with(&["bob"]);
-    let mut following = Beside::start(&world, &["follow", "--as", "bob", "--idle", "0"]);
+    let mut following = Beside::start(&world, &["list", "--follow", "--as", "bob", "--idle", "0"]);
     following.routes(&world);
     following.signal(Signal::INT);
     assert_eq!(following.ended(&world).code(), Some(0));
@@ -113,7 +116,7 @@ fn an_interrupt_is_no_failure() {
 #[test]
 fn a_view_of_a_room_that_is_removed_ends_with_an_error() {
     let world = World::with(&["alice", "bob"]);
-    let mut following = Beside::start(&world, &["follow", "--as", "bob", "--idle", "0"]);
+    let mut following = Beside::start(&world, &["list", "--follow", "--as", "bob", "--idle", "0"]);
     following.routes(&world);
     std::fs::rename(world.room(""), world.path().join("gone")).expect("the room is moved");
     // Its router may write into the room in between.

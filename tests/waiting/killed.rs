@@ -56,11 +56,7 @@ fn a_done_killed_at_any_call_leaves_the_message_in_one_place() {
     // P64 and P65
     let town = shop(1);
     let say = |words: &[&'static str]| {
-        [
-            &["done", "alice/m-0", "--as", "builders", "--holder", "h"],
-            words,
-        ]
-        .concat()
+        [&["take"], words, &["--as", "builders", "--holder", "h"]].concat()
     };
     let seen = town.room("inbox/builders/seen");
     let again = || {
@@ -73,7 +69,11 @@ fn a_done_killed_at_any_call_leaves_the_message_in_one_place() {
         }
         assert_eq!(places(&town, 1), [0, 1, 0]);
     };
-    for words in [&[][..], &["--give-back"], &["--renew", "--lease", "2h"]] {
+    for words in [
+        &["--done", "alice/m-0"][..],
+        &["--give-back", "alice/m-0"],
+        &["--renew", "alice/m-0", "--lease", "2h"],
+    ] {
         again();
         let args = say(words);
         let points = points(&town, &args);

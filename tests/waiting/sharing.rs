@@ -58,7 +58,9 @@ fn eight_processes_share_two_hundred_messages_and_none_is_handed_out_twice() {
                     }
                     let taken: Value = serde_json::from_str(&ran.ok(&["take"])).expect("JSON");
                     let seq = taken["message"]["delivery"]["seq"].to_string();
-                    worlds.ok(&["done", &seq, "--as", "builders", "--holder", &holder]);
+                    worlds.ok(&[
+                        "take", "--done", &seq, "--as", "builders", "--holder", &holder,
+                    ]);
                     mine.push((taken["message"]["body"].to_string(), holder.clone()));
                 }
             })

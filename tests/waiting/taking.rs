@@ -1,4 +1,4 @@
-//! `mailbag take` and `mailbag done`: one consumer after the other.
+//! `mailbag take` and `mailbag take --done`: one consumer after the other.
 
 use super::Beside;
 use crate::town::Town;
@@ -84,22 +84,22 @@ fn done_moves_it_to_seen_and_give_back_to_the_inbox() {
     let id = id.as_str().expect("an id");
     assert!(
         world
-            .ok(&["done", id, "--give-back", "--as", "builders"])
+            .ok(&["take", "--give-back", id, "--as", "builders"])
             .contains("released")
     );
     assert_eq!(world.names("inbox/builders").len(), 1);
     let again = take(&world, &[]);
     assert_eq!(again["lease"]["times"], 2);
     assert_eq!(
-        world.json(&["done", &seq(&again), "--as", "builders"])["state"],
+        world.json(&["take", "--done", &seq(&again), "--as", "builders"])["state"],
         "done"
     );
     assert_eq!(world.names("inbox/builders/seen").len(), 1);
     assert_eq!(
-        world.json(&["done", id, "--as", "builders"])["state"],
+        world.json(&["take", "--done", id, "--as", "builders"])["state"],
         "done_before"
     );
-    world.fails(3, &["done", "nothing", "--as", "builders"]);
+    world.fails(3, &["take", "--done", "nothing", "--as", "builders"]);
     let left = std::fs::read_dir(world.room("inbox/builders/taken"))
         .expect("it is there")
         .count();
@@ -130,9 +130,9 @@ fn what_is_not_heard_of_comes_back_and_a_late_done_hears_who_has_it() {
         "{second:?}"
     );
     for args in [
-        &["done", &seq][..],
-        &["done", &seq, "--holder", "first"],
-        &["done", &seq, "--renew"],
+        &["take", "--done", &seq][..],
+        &["take", "--done", &seq, "--holder", "first"],
+        &["take", "--renew", &seq],
     ] {
         let said = world.fails(65, &[args, &["--as", "builders"]].concat());
         assert!(
@@ -141,7 +141,9 @@ fn what_is_not_heard_of_comes_back_and_a_late_done_hears_who_has_it() {
         );
     }
     assert_eq!(world.names("inbox/builders/taken").len(), 1);
-    world.ok(&["done", &seq, "--as", "builders", "--holder", "second"]);
+    world.ok(&[
+        "take", "--done", &seq, "--as", "builders", "--holder", "second",
+    ]);
 }
 
 #[test]
@@ -170,9 +172,9 @@ fn a_late_done_of_what_nobody_else_has_taken_counts() {
     world.fails(
         65,
         &[
-            "done",
-            &seq(&taken),
+            "take",
             "--renew",
+            &seq(&taken),
             "--as",
             "builders",
             "--holder",
@@ -180,7 +182,8 @@ fn a_late_done_of_what_nobody_else_has_taken_counts() {
         ],
     );
     let done = world.json(&[
-        "done",
+        "take",
+        "--done",
         &seq(&taken),
         "--as",
         "builders",
@@ -202,9 +205,9 @@ fn a_lease_can_be_made_longer() {
     let world = shop_with("one");
     let taken = take(&world, &["--lease", "1h", "--holder", "first"]);
     let renewed = [
-        "done",
-        &seq(&taken),
+        "take",
         "--renew",
+        &seq(&taken),
         "--lease",
         "2h",
         "--as",
@@ -223,7 +226,10 @@ fn a_lease_can_be_made_longer() {
             .code()
     };
     assert_eq!((take_at(90), take_at(121)), (Some(3), Some(0)));
-    world.fails(2, &["done", "1", "--lease", "1h", "--as", "builders"]);
+    world.fails(
+        2,
+        &["take", "--done", "1", "--lease", "1h", "--as", "builders"],
+    );
 }
 
 #[test]
@@ -280,7 +286,7 @@ fn a_file_with_the_longest_name_can_be_taken_too() {
         taken.contains("by hand") && taken.contains("sender unknown"),
         "{taken}"
     );
-    world.ok(&["done", &name, "--as", "builders"]);
+    world.ok(&["take", "--done", &name, "--as", "builders"]);
     assert_eq!(world.names("inbox/builders/seen"), [name]);
 }
 
@@ -323,12 +329,12 @@ fn a_message_that_is_taken_is_seen_once_it_is_done() {
     let rung = || town.json(&["trace", &id, "--as", "alice"])["recipients"][0]["rung"].clone();
     for word in ["--give-back", "--renew"] {
         take(&town, &[]);
-        town.ok(&["done", &id, word, "--as", "builders"]);
+        town.ok(&["take", word, &id, "--as", "builders"]);
         // The router has looked since.
         town.is_alive("alice", "alice");
         assert_eq!(rung(), "delivered");
     }
-    town.ok(&["done", &id, "--as", "builders"]);
+    town.ok(&["take", "--done", &id, "--as", "builders"]);
     town.wait("it is seen", || rung() == "seen");
 }
 
@@ -346,7 +352,7 @@ fn a_name_that_is_taken_where_a_message_goes_keeps_it_from_going_nowhere() {
     let id = handed("done with");
     let name = world.names("inbox/bob/taken").remove(0);
     world.write(&format!("inbox/bob/seen/{name}"), "{}");
-    world.ok(&["done", &id, "--as", "bob"]);
+    world.ok(&["take", "--done", &id, "--as", "bob"]);
     assert_eq!(
         (
             world.names("inbox/bob/taken").len(),
@@ -363,7 +369,7 @@ fn a_name_that_is_taken_where_a_message_goes_keeps_it_from_going_nowhere() {
         "it is handed out already"
     );
     world.write(&format!("inbox/bob/{name}"), &bytes);
-    world.ok(&["done", &id, "--give-back", "--as", "bob"]);
+    world.ok(&["take", "--give-back", &id, "--as", "bob"]);
     assert_eq!(
         (world.bodies("bob"), world.names("inbox/bob/taken").len()),
         (vec!["given back".to_owned()], 0)
@@ -372,7 +378,7 @@ fn a_name_that_is_taken_where_a_message_goes_keeps_it_from_going_nowhere() {
     let id = world.send("alice", "bob", "taken back");
     let name = world.names("inbox/bob").remove(0);
     world.write(&format!("inbox/bob/expired/{name}"), "{}");
-    world.ok(&["ack", &id, "--state", "withdrawn", "--as", "alice"]);
+    world.ok(&["ack", &id, "--status", "withdrawn", "--as", "alice"]);
     assert_eq!(
         (
             world.bodies("bob").len(),

@@ -176,7 +176,7 @@ fn mail_that_a_router_delivers_ends_the_wait() {
 #[test]
 fn an_inbox_that_is_replaced_is_watched_again() {
     let town = Town::of(&["alice", "bob"]).run();
-    let mut waiting = Beside::start(&town, &["follow", "--as", "bob"]);
+    let mut waiting = Beside::start(&town, &["list", "--follow", "--as", "bob"]);
     town.mail("alice", "1.json", json!({"to": "bob", "body": "before"}));
     town.wait("it follows", || waiting.out().contains("before"));
     std::fs::rename(town.room("inbox/bob"), town.room("inbox/.old")).expect("it is there");

@@ -174,7 +174,7 @@ await step("an item that is settled elsewhere shows so in its place and can no l
   const place = item("Delete everything?");
   const at = await center(place);
   await tab.mouse.move(...at);
-  mailbag("ack", JSON.parse(mailbag("pending", "--as", "human", "--json")).items[0].message, "--state", "withdrawn", "--as", "alice");
+  mailbag("ack", JSON.parse(mailbag("pending", "--as", "human", "--json")).items[0].message, "--status", "withdrawn", "--as", "alice");
   await sooner.locator(".outcome", { hasText: "settled" }).waitFor();
   assert.equal(await sooner.locator("button:enabled").count(), 0);
   assert.deepEqual(await center(place), at);

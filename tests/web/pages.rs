@@ -29,7 +29,7 @@ fn each_page_shows_its_part_of_the_room() {
     ]);
     world.ok(&["reply", "3", "8080", "--as", "bob"]);
     world.ok(&["claim", "src/**", "--as", "alice", "--note", "the login"]);
-    world.ok(&["milestone", "Login works", "--as", "bob"]);
+    world.ok(&["send", "--type", "milestone", "Login works", "--as", "bob"]);
     world.drop_file(
         "bob",
         "claim.json",
@@ -100,9 +100,9 @@ fn an_empty_room_says_what_to_do_next() {
         ("/", "mailbag up"),
         ("/", "mailbag ask human"),
         ("/", "mailbag send all"),
-        ("/rejected", "mailbag check"),
+        ("/rejected", "mailbag send --dry-run --file FILE"),
         ("/claims", "mailbag claim"),
-        ("/worklog", "mailbag milestone"),
+        ("/worklog", "--type milestone"),
         ("/links", "mailbag link add"),
         ("/search", "mailbag search"),
     ] {
@@ -124,7 +124,7 @@ fn programs_get_what_the_commands_print() {
         ("/api/rejected", &["rejected", "list"]),
         (
             "/api/explain?to=all",
-            &["explain", "all", "--from", "human"],
+            &["send", "--dry-run", "all", "", "--as", "human"],
         ),
         ("/api/links", &["link", "status"]),
     ] {

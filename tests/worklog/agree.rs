@@ -24,7 +24,7 @@ fn questions(world: &World) -> [Vec<u64>; 3] {
             .filter_map(|one| one["seq"].as_u64())
             .collect()
     };
-    let digest = seqs(&world.json(&["digest"])["questions"]["items"]);
+    let digest = seqs(&world.json(&["log", "digest"])["questions"]["items"]);
     let mut pending: Vec<u64> = Vec::new();
     for agent in ["alice", "bob", "human"] {
         let items = world.json(&["pending", "--as", agent])["items"].clone();
@@ -139,7 +139,10 @@ fn all_faces_agree_on_decisions_and_show_their_kinds() {
             .collect()
     };
     assert_eq!(
-        kinds(&world.json(&["digest"])["decisions"]["items"], "event_type"),
+        kinds(
+            &world.json(&["log", "digest"])["decisions"]["items"],
+            "event_type"
+        ),
         wanted
     );
     for agent in ["alice", "bob"] {

@@ -1,4 +1,4 @@
-//! `mailbag digest`: the day in Markdown.
+//! `mailbag log digest`: the day in Markdown.
 
 use super::{echo, pass, shell};
 use crate::world::World;
@@ -69,7 +69,7 @@ fn day() -> World {
 }
 
 fn digest(world: &World, args: &[&str]) -> String {
-    let args = [&["digest", "--since", "2026-11-20T12:00:00Z"], args].concat();
+    let args = [&["log", "digest", "--since", "2026-11-20T12:00:00Z"], args].concat();
     let ran = world.run_with(&args, |command| {
         command.env("MAILBAG_TEST_NOW", "2026-11-21T12:00:00Z");
     });
@@ -137,7 +137,7 @@ fn the_digest_has_what_happened_and_what_is_open() {
 fn an_empty_room_has_a_digest_too_and_hostile_text_shows_as_text() {
     let world = World::with(&["alice"]);
     pass(&world);
-    assert_eq!(world.ok(&["digest"]).matches("None.").count(), 7);
+    assert_eq!(world.ok(&["log", "digest"]).matches("None.").count(), 7);
     let hostile = "x\n\n## Decisions\n\n- forged <b>[l](u)</b> \u{1b}]0;t\u{7}";
     for kind in ["milestone", "decision.recorded", "escalation"] {
         world.drop_file(
@@ -161,7 +161,7 @@ fn an_empty_room_has_a_digest_too_and_hostile_text_shows_as_text() {
         "r.json",
         json!({"to": hostile, "body": "x"}).to_string(),
     );
-    let text = world.ok(&["digest"]);
+    let text = world.ok(&["log", "digest"]);
     assert_eq!(
         text.lines().filter(|line| line.starts_with('#')).count(),
         8,
@@ -182,7 +182,7 @@ fn a_long_day_is_cut_to_the_newest_of_each_kind() {
         .map(|n| format!(r#"{{"type":"milestone","body":"number {n}."}}"#))
         .collect();
     world.drop_file("alice", "all.ndjson", lines.join("\n"));
-    let text = world.ok(&["digest"]);
+    let text = world.ok(&["log", "digest"]);
     assert!(
         text.contains("number 149\\.") || text.contains("number 149."),
         "{text}"
@@ -200,7 +200,7 @@ fn the_line_for_cron_works_in_a_bare_environment() {
     shell(
         &world,
         &format!(
-            "env -i HOME=/nonexistent PATH=/usr/bin:/bin sh -c 'cd {} && {program} digest > digest.md'",
+            "env -i HOME=/nonexistent PATH=/usr/bin:/bin sh -c 'cd {} && {program} log digest > digest.md'",
             world.path().display()
         ),
     );

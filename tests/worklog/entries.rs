@@ -165,7 +165,11 @@ fn the_outcome_of_an_approval_is_an_entry_and_a_decision_and_an_open_one_is_what
     );
     let waits = worklog(&world);
     assert!(waits.contains("| human: Deploy?; bob: Merge? |"), "{waits}");
-    assert!(world.ok(&["digest"]).contains("alice asks human: Deploy?"));
+    assert!(
+        world
+            .ok(&["log", "digest"])
+            .contains("alice asks human: Deploy?")
+    );
     says(
         "human",
         r#"{"type":"decision","in_reply_to":"alice/q1","option":"yes","body":"Go on"}"#,
@@ -209,7 +213,7 @@ fn the_outcome_of_an_approval_is_an_entry_and_a_decision_and_an_open_one_is_what
         alice.ends_with("Z |  |  |  |"),
         "alice waits for nothing: {alice}"
     );
-    let events = world.ok(&["events", "--type", "approval", "--json"]);
+    let events = world.ok(&["log", "events", "--type", "approval", "--json"]);
     let kinds: Vec<String> = events
         .lines()
         .map(|line| {

@@ -1,4 +1,4 @@
-//! `mailbag events`: the same facts for programs, in one envelope.
+//! `mailbag log events`: the same facts for programs, in one envelope.
 
 use super::{echo, pass, room};
 use crate::world::World;
@@ -8,7 +8,7 @@ use std::fs::File;
 use std::process::Stdio;
 
 fn events(world: &World, args: &[&str]) -> Vec<Value> {
-    let out = world.ok(&[&["events", "--json"], args].concat());
+    let out = world.ok(&[&["log", "events", "--json"], args].concat());
     out.lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
         .collect()
@@ -138,7 +138,7 @@ fn a_person_gets_one_line_each_which_no_text_can_leave() {
         "a.json",
         json!({"type": "milestone", "body": hostile}).to_string(),
     );
-    let out = world.ok(&["events"]);
+    let out = world.ok(&["log", "events"]);
     assert_eq!(out.lines().count(), 1, "{out}");
     assert!(
         out.contains("  alice  milestone  #") && !out.contains(['\u{1b}', '\u{202e}']),
@@ -152,7 +152,7 @@ fn following_prints_new_events_until_it_is_interrupted() {
     echo(&world, "alice", r#"{"type":"milestone","body":"before"}"#);
     let path = world.path().join("out");
     let out = File::create(&path).expect("a file");
-    let mut command = world.bare(&["events", "--follow", "--json"]);
+    let mut command = world.bare(&["log", "events", "--follow", "--json"]);
     let mut child = command
         .stdin(Stdio::null())
         .stdout(out)

@@ -39,7 +39,7 @@ fn the_mailbox_has_a_snapshot_and_all_mail_newest_first_with_its_status() {
     );
     pass(&world);
     world.ok(&["read", "--as", "bob"]);
-    world.ok(&["ack", "m1", "--state", "acknowledged", "--as", "bob"]);
+    world.ok(&["ack", "m1", "--status", "acknowledged", "--as", "bob"]);
     pass(&world);
     let text = read(&world, "MAILBOX.md");
     assert!(

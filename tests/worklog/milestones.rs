@@ -38,15 +38,33 @@ fn a_milestone_by_a_shell_s_echo_goes_to_all_agents() {
 fn the_command_announces_in_the_caller_s_name_also_from_standard_input() {
     let world = World::with(&["alice", "bob"]);
     let id = world
-        .ok(&["milestone", "-q", "half of it", "--as", "alice"])
+        .ok(&[
+            "send",
+            "--type",
+            "milestone",
+            "-q",
+            "half of it",
+            "--as",
+            "alice",
+        ])
         .trim()
         .to_owned();
     let sent = world
         .pipe(
-            &["milestone", "-q", "-", "--ref", &id, "--as", "bob"],
+            &[
+                "send",
+                "--type",
+                "milestone",
+                "-q",
+                "-",
+                "--ref",
+                &id,
+                "--as",
+                "bob",
+            ],
             "the rest\n",
         )
-        .ok(&["milestone"]);
+        .ok(&["send"]);
     assert_eq!(world.bodies("bob"), ["half of it"]);
     let copy = &world.inbox("alice")[0];
     assert_eq!(
@@ -62,11 +80,11 @@ fn the_command_announces_in_the_caller_s_name_also_from_standard_input() {
 #[test]
 fn the_only_agent_of_a_room_can_announce_too_but_not_without_a_text() {
     let world = World::with(&["alice"]);
-    world.ok(&["milestone", "done", "--as", "alice"]);
+    world.ok(&["send", "--type", "milestone", "done", "--as", "alice"]);
     assert!(world.ok(&["log"]).contains("done"));
     assert!(
         world
-            .fails(65, &["milestone", "", "--as", "alice"])
+            .fails(65, &["send", "--type", "milestone", "", "--as", "alice"])
             .contains("no content"),
         "an empty text"
     );

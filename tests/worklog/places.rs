@@ -57,7 +57,16 @@ fn the_room_itself_is_no_place_also_if_its_name_begins_with_no_dot() {
     .expect("it");
     let room = world.path().join("mail");
     let room = room.to_str().expect("text");
-    world.ok(&["milestone", "first", "--as", "human", "--room", room]);
+    world.ok(&[
+        "send",
+        "--type",
+        "milestone",
+        "first",
+        "--as",
+        "human",
+        "--room",
+        room,
+    ]);
     assert!(
         world
             .ok(&["status", "--room", room])
@@ -125,6 +134,8 @@ fn the_worklog_of_another_room_is_left_alone() {
     pass(&world);
     let whole = worklog(&world);
     world.ok(&[
+        "send",
+        "--type",
         "milestone",
         "of the other",
         "--as",
@@ -209,6 +220,8 @@ fn a_room_that_moves_or_is_copied_takes_its_worklog_along() {
     let there = world.path().join("there");
     let room = there.join(".mailbag");
     world.ok(&[
+        "send",
+        "--type",
         "milestone",
         "in the copy",
         "--as",
@@ -270,9 +283,9 @@ fn on_a_full_disk_mail_goes_on_and_the_worklog_follows() {
     let script = format!(
         "set -e; mkdir small docs; mount -t tmpfs -o size=64k none docs; \
          printf 'worklog = true\\nworklog_path = \"docs/w.md\"\\n' > .mailbag/settings.toml; \
-         {program} milestone first --as alice; head -c 1m /dev/zero > docs/full || true; \
+         {program} send first --type milestone --as alice; head -c 1m /dev/zero > docs/full || true; \
          {program} send bob busy --type status --as alice; {program} status > full.txt; \
-         rm docs/full; {program} milestone second --as alice; cp docs/w.md after.md; ls -A docs > names.txt"
+         rm docs/full; {program} send second --type milestone --as alice; cp docs/w.md after.md; ls -A docs > names.txt"
     );
     let status = std::process::Command::new("unshare")
         .args(["-m", "sh", "-c", &script])

@@ -119,11 +119,11 @@ fn entries_of_an_archive_that_was_moved_away_stay_or_are_said_to_be_missing() {
         })
         .ok(args)
     };
-    small(&["milestone", "the oldest", "--as", "alice"]);
+    small(&["send", "--type", "milestone", "the oldest", "--as", "alice"]);
     for _ in 0..8 {
         small(&["send", "human", &"x".repeat(2000), "--as", "alice"]);
     }
-    small(&["milestone", "the newest", "--as", "alice"]);
+    small(&["send", "--type", "milestone", "the newest", "--as", "alice"]);
     small(&["archive", "--older-than", "0"]);
     fs::rename(town.room("archive"), town.path().join("moved")).expect("it is moved away");
     let first = fs::read_dir(town.room("log"))

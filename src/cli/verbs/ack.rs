@@ -10,10 +10,10 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 const EXAMPLES: &str = "\
 Examples:
   mailbag ack 42 --as bob                       # bob acknowledges the message
-  mailbag ack 42 43 --state actioned --as bob   # bob has done what was asked
-  mailbag ack 42 --state resolved --note 'merged' --as bob
-  mailbag ack msg_7 --state withdrawn --as alice
-  mailbag ack msg_7 --state superseded --by 44 --as alice
+  mailbag ack 42 43 --status actioned --as bob   # bob has done what was asked
+  mailbag ack 42 --status resolved --note 'merged' --as bob
+  mailbag ack msg_7 --status withdrawn --as alice
+  mailbag ack msg_7 --status superseded --by 44 --as alice
 
 A recipient can set acknowledged, actioned, resolved or abandoned, and seen, which
 marks a message as read. The sender can set superseded or withdrawn, which removes
@@ -30,8 +30,8 @@ pub(crate) struct Args {
     #[arg(value_name = "ID", required = true)]
     ids: Vec<String>,
     /// New status
-    #[arg(long, value_name = "STATE", default_value = "acknowledged", value_parser = states(), ignore_case = true)]
-    state: String,
+    #[arg(long, value_name = "STATUS", default_value = "acknowledged", value_parser = statuses(), ignore_case = true)]
+    status: String,
     /// Message that replaces a superseded one
     #[arg(long, value_name = "ID")]
     by: Option<String>,
@@ -42,19 +42,19 @@ pub(crate) struct Args {
     identity: Identity,
 }
 
-fn states() -> PossibleValuesParser {
+fn statuses() -> PossibleValuesParser {
     let known = Status::ACKS.map(|status| PossibleValue::new(status.as_str()));
     let others = Status::OTHER_WORDS.map(|(word, _)| PossibleValue::new(word).hide(true));
     PossibleValuesParser::new(known.into_iter().chain(others))
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let status = Status::of_ack(&args.state).unwrap_or(Status::Acknowledged);
+    let status = Status::of_ack(&args.status).unwrap_or(Status::Acknowledged);
     if args.by.is_some() && status != Status::Superseded {
         let what = "--by names the message that replaces a superseded one".to_owned();
         return Err(Error::Usage {
             what,
-            cure: "add `--state superseded`".to_owned(),
+            cure: "add `--status superseded`".to_owned(),
         });
     }
     set(

@@ -1,5 +1,6 @@
 //! `mailbag channel`: lists channels and shows their messages.
 
+use super::who;
 use crate::base::error::{Error, Result};
 use crate::base::text::to_the_second;
 use crate::base::{limits, sanitize};
@@ -43,6 +44,10 @@ Examples:
 Runs until Ctrl-C or until the reader of its output ends. If no router runs, this
 command delivers pending messages.";
 
+const ROSTER_HELP: &str = "\
+Example:
+  mailbag channel roster main";
+
 /// List channels and show their messages
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -76,6 +81,13 @@ enum Verb {
         #[arg(long, value_name = "N", default_value_t = 10)]
         last: usize,
     },
+    /// Show the agents of the room, as `mailbag who` does
+    #[command(after_help = ROSTER_HELP, hide = true)]
+    Roster {
+        /// Channel
+        #[arg(value_name = "NAME")]
+        channel: String,
+    },
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
@@ -89,6 +101,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
                 Some(last) => conversation.last(last, &mut |line| show(line, cx))?,
                 None => conversation.each_new(&mut |line| show(line, cx))?,
             }
+        }
+        Verb::Roster { channel } => {
+            channel::find(&room, &channel)?;
+            return who::show(&room, cx);
         }
         Verb::Watch { channel, last } => watch(&room, &channel, last, cx)?,
     }

@@ -159,7 +159,7 @@ fn offer(one: &Offer) -> Vec<Cell> {
         (PLAIN, one.from.clone()),
         (DIM, local(&one.since)),
         (YELLOW, format!("offered to {}", one.to)),
-        (DIM, format!("mailbag accept {}", one.seq)),
+        (DIM, format!("mailbag handoff --accept {}", one.seq)),
     ]
 }
 

@@ -1,4 +1,4 @@
-//! `mailbag completions`: prints the script that connects a shell to the completions.
+//! `mailbag generate completions`: prints the script that connects a shell to the completions.
 
 use crate::base::error::{Doing, Error, Result};
 use crate::cli::context::Context;
@@ -7,9 +7,9 @@ use clap_complete::env::Shells;
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag completions bash > ~/.local/share/bash-completion/completions/mailbag
-  mailbag completions zsh > ~/.zfunc/_mailbag
-  mailbag completions fish > ~/.config/fish/completions/mailbag.fish
+  mailbag generate completions bash > ~/.local/share/bash-completion/completions/mailbag
+  mailbag generate completions zsh > ~/.zfunc/_mailbag
+  mailbag generate completions fish > ~/.config/fish/completions/mailbag.fish
 
 The shell runs mailbag while you type, so that it can offer the current agents,
 roles, topics, channels and messages of the room.";

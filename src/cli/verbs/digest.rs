@@ -1,4 +1,4 @@
-//! `mailbag digest`: what happened in a time, as Markdown.
+//! `mailbag log digest`: what happened in a time, as Markdown.
 
 use crate::base::error::Result;
 use crate::base::text::to_the_second;
@@ -11,9 +11,9 @@ use crate::query::time;
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag digest
-  mailbag digest --since 'monday' > digest.md
-  0 18 * * 1-5  cd ~/project && mailbag digest | mail -s 'Digest' me   # in a crontab
+  mailbag log digest
+  mailbag log digest --since 'monday' > digest.md
+  0 18 * * 1-5  cd ~/project && mailbag log digest | mail -s 'Digest' me   # in a crontab
 
 The digest has decisions, milestones and escalations of the time, rejected mail and
 the number of messages of each agent, and, of any time, open questions and claims.";

@@ -1,4 +1,4 @@
-//! `mailbag events`: shows what happened, one event in one line.
+//! `mailbag log events`: shows what happened, one event in one line.
 
 use super::channel::listen_for_the_end;
 use crate::base::error::Result;
@@ -16,10 +16,10 @@ use std::time::Instant;
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag events --since yesterday
-  mailbag events --type claim
-  mailbag events --json --since 24h | jq -r 'select(.event_type == \"milestone\").payload.body'
-  mailbag events --follow --json
+  mailbag log events --since yesterday
+  mailbag log events --type claim
+  mailbag log events --json --since 24h | jq -r 'select(.event_type == \"milestone\").payload.body'
+  mailbag log events --follow --json
 
 Events are milestones, escalations, approvals and decisions, changes of claims and
 of the charter, and messages of the types task.claimed, task.completed,

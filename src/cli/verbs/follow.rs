@@ -1,10 +1,9 @@
-//! `mailbag follow`: shows new messages of an inbox as they arrive.
+//! `mailbag list --follow`: shows new messages of an inbox as they arrive.
 
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
-use crate::cli::show::waiting;
 use crate::commands::announce;
 use crate::commands::wait::{Waiter, Wakeup, deadline};
 use crate::query::inbox::{self, Mail};
@@ -12,41 +11,14 @@ use crate::query::view::{Invalid, View};
 use crate::query::wait::NewMail;
 use std::time::{Duration, Instant};
 
-const EXAMPLES: &str = "\
-Examples:
-  mailbag follow --as bob            # one line per message
-  mailbag follow --as bob --idle 0   # until Ctrl-C
-  mailbag follow --json --idle 1h | while read -r mail; do ...; done
-
-Starts with the unread messages and shows each message once. No message is marked
-as read. Columns: accept time (UTC), number, sender, type, priority, subject and
-body in one line. With --json, a line is a whole message.
-
-The command ends after --idle without a new message, on SIGINT or SIGTERM, or when
-the reader of its output ends. If no router runs, it delivers pending messages.";
-
-/// Show new messages as they arrive
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
-    #[command(flatten)]
-    identity: Identity,
-    /// Time without a new message after which the command ends; 0: never
-    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = waiting::span)]
-    idle: Duration,
-}
-
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+/// Shows the messages until `idle` passes without a new one; zero: without end.
+pub(crate) fn run(identity: &Identity, idle: Duration, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
-    let agent = args.identity.mailbox(cx, &room)?;
+    let agent = identity.mailbox(cx, &room)?;
     let mut waiter = Waiter::new(&room, &agent)?;
     cx.route(&room);
     let patience = || {
-        if args.idle.is_zero() {
-            None
-        } else {
-            deadline(args.idle)
-        }
+        if idle.is_zero() { None } else { deadline(idle) }
     };
     let mut new_mail = NewMail::default();
     let mut until = patience();

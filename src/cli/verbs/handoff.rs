@@ -1,4 +1,4 @@
-//! `mailbag handoff`: offers claims to another agent.
+//! `mailbag handoff`: offers claims to another agent, and answers offers.
 
 use super::claim::decide;
 use crate::base::error::Result;
@@ -9,25 +9,35 @@ use crate::commands::claim::{self, Ask};
 const EXAMPLES: &str = "\
 Examples:
   mailbag handoff bob 'src/auth/**' --note 'The tests are missing' --as alice
-  mailbag handoff bob          # offer everything that you own
-  mailbag decline 12           # withdraw the offer
+  mailbag handoff bob                       # offer everything that you own
+  mailbag handoff --accept --as bob         # accept the only open offer to bob
+  mailbag handoff --accept 12 --note 'I take it'
+  mailbag handoff --decline 12              # decline an offer, or withdraw your own
 
-You own the work until the other agent accepts. An offer ends when it is accepted
-or declined, and when its subjects are released. Exit status 1 means rejected.
+You own the work until the other agent accepts. An offer ends when it is accepted,
+declined or withdrawn, and when its subjects are released. `mailbag claims` lists
+open offers with their numbers. Exit status 1 means rejected, for example because
+the offer has ended.
 
-A file {\"type\": \"handoff\", \"to\": \"bob\", \"claims\": [\"src/auth/**\"]} in the
-outbox does the same.";
+A file {\"type\": \"handoff\", \"to\": \"bob\", \"claims\": [\"src/auth/**\"]} or
+{\"type\": \"accept\", \"in_reply_to\": \"12\"} in the outbox does the same.";
 
-/// Offer claims to another agent
+/// Offer claims to another agent, or answer an offer
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Agent that takes over the work
-    #[arg(value_name = "AGENT")]
-    to: String,
+    #[arg(value_name = "AGENT", required_unless_present_any = ["accept", "decline"])]
+    to: Option<String>,
     /// Subjects as claimed; default: all
     #[arg(value_name = "SUBJECT")]
     subjects: Vec<String>,
+    /// Accept an offer: 12, #12, ID or SENDER/ID; default: the only one
+    #[arg(long, value_name = "OFFER", num_args = 0..=1, conflicts_with_all = ["to", "decline"])]
+    accept: Option<Option<String>>,
+    /// Decline or withdraw an offer, as for --accept
+    #[arg(long, value_name = "OFFER", num_args = 0..=1, conflicts_with = "to")]
+    decline: Option<Option<String>>,
     /// Message for the other agent
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
@@ -36,21 +46,19 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let agent = args.identity.mailbox(cx, &cx.room()?)?;
     let who = args.identity.who(cx)?;
     let room = cx.room()?;
+    // An offer that the caller was notified of just now may not be in the log yet.
     cx.route_waiting(&room);
-    let subjects = claim::owned_subjects(&room, &here()?, &agent, &args.subjects)?;
-    decide(
-        claim::ask(
-            &room,
-            &who,
-            Ask::Offer {
-                to: args.to,
-                subjects,
-            },
-            args.note,
-        )?,
-        cx,
-    )
+    let ask = match (args.accept, args.decline, args.to) {
+        (Some(offer), ..) => Ask::Accept(offer),
+        (_, Some(offer), _) => Ask::Decline(offer),
+        (_, _, to) => {
+            let agent = args.identity.mailbox(cx, &room)?;
+            let subjects = claim::owned_subjects(&room, &here()?, &agent, &args.subjects)?;
+            let to = to.unwrap_or_default();
+            Ask::Offer { to, subjects }
+        }
+    };
+    decide(claim::ask(&room, &who, ask, args.note)?, cx)
 }

@@ -1,4 +1,4 @@
-//! `mailbag helper`: writes the helper library for a language.
+//! `mailbag generate helper`: writes the helper library for a language.
 
 use crate::base::error::Result;
 use crate::base::sanitize;
@@ -9,9 +9,9 @@ use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag helper python -o mailbag.py       # import mailbag
-  mailbag helper typescript -o mailbag.ts   # import { send } from \"./mailbag.ts\"
-  mailbag helper shell -o mailbag.sh        # . ./mailbag.sh
+  mailbag generate helper python -o mailbag.py       # import mailbag
+  mailbag generate helper typescript -o mailbag.ts   # import { send } from \"./mailbag.ts\"
+  mailbag generate helper shell -o mailbag.sh        # . ./mailbag.sh
 
 The helper is one file without dependencies, for agents that are programs. Its
 functions: send, reply, inbox, wait, ack, share_artifact, broadcast_to_role,

@@ -1,14 +1,16 @@
 //! `mailbag list`: lists messages of the log. Also the filters that `mailbag search` has too.
 
+use super::follow;
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
-use crate::cli::show::row;
+use crate::cli::show::{row, waiting};
 use crate::query::history::{Criteria, Filter};
 use crate::query::view::View;
 use crate::query::{list, time};
 use crate::room::Room;
+use std::time::Duration;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -16,6 +18,9 @@ Examples:
   mailbag list --since yesterday --until 12:00
   mailbag list --from alice --type question --last 10
   mailbag list --unread --to bob --json
+  mailbag list --follow --as bob            # new messages, one per line
+  mailbag list --follow --as bob --idle 0   # until Ctrl-C
+  mailbag list --follow --json --idle 1h | while read -r mail; do ...; done
 
 Shows the oldest message first. No message is marked as read. Columns at a
 terminal: number, local time, sender and recipients, type, subject or first line
@@ -25,12 +30,19 @@ type, id, subject. A type with ? means that the sender expects an answer.
 A time is 1h, 7d, today, yesterday, a weekday, a date, 14:30, or an instant.
 
 An agent sees the messages that it sent or received. The human, and a caller
-without an identity, sees all messages.";
+without an identity, sees all messages.
+
+--follow shows the messages of an inbox as they arrive. It starts with the unread
+messages and shows each message once. No message is marked as read. Columns: accept
+time (UTC), number, sender, type, priority, subject and body in one line. With
+--json, a line is a whole message. The command ends after --idle without a new
+message, on SIGINT or SIGTERM, or when the reader of its output ends. If no router
+runs, it delivers pending messages.";
 
 /// Maximum number of recipients by name.
 const NAMES: usize = 3;
 
-/// List messages, old and new, sent and received
+/// List messages, old and new, or show new ones as they arrive
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -39,6 +51,12 @@ pub(crate) struct Args {
     /// Number of messages, the newest
     #[arg(long, value_name = "N")]
     last: Option<usize>,
+    /// Show new messages of the inbox as they arrive
+    #[arg(long, conflicts_with_all = ["from", "to", "kind", "channel", "since", "until", "unread", "requires_response", "last"])]
+    follow: bool,
+    /// Time without a new message after which --follow ends; 0: never
+    #[arg(long, value_name = "TIME", default_value = "15m", value_parser = waiting::span, requires = "follow")]
+    idle: Duration,
 }
 
 /// The messages to show.
@@ -92,6 +110,9 @@ impl Filters {
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    if args.follow {
+        return follow::run(&args.filters.identity, args.idle, cx);
+    }
     let room = cx.room()?;
     cx.route_waiting(&room);
     let filter = args.filters.filter(&room, cx)?;

@@ -1,5 +1,6 @@
-//! `mailbag log`: shows the log, verifies it, and prints its head.
+//! `mailbag log`: shows the log, its events and a digest, verifies it, and prints its head.
 
+use super::{digest, events};
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::base::text::{count, count_of, to_the_second};
@@ -28,6 +29,8 @@ const EXAMPLES: &str = "\
 Examples:
   mailbag log --since 1h
   mailbag log --event refused --json
+  mailbag log events --since yesterday
+  mailbag log digest --since monday
   mailbag log verify
 
 --json prints the lines of log/*.ndjson unchanged, and those of archived segments.";
@@ -66,7 +69,7 @@ Examples:
 Keep the line where no agent of the room can change it. Each record contains the
 hash of the record before, so the head identifies the whole log up to this record.";
 
-/// Show or verify the log
+/// Show, summarize or verify the log
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
@@ -82,6 +85,8 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Verb {
+    Events(events::Args),
+    Digest(digest::Args),
     /// Verify the log against itself, the room and a kept head
     #[command(after_help = VERIFY_HELP)]
     Verify {
@@ -103,28 +108,34 @@ enum Verb {
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
-    if let Some(Verb::Head) = args.verb {
-        let head = head::head(&room)?;
-        cx.out.show(&head, |out| out.line(head.to_string()))?;
-        return Ok(Exit::Ok);
+    match args.verb {
+        None => show_records(&room, args.since.as_deref(), args.event, cx),
+        Some(Verb::Events(args)) => events::run(args, cx),
+        Some(Verb::Digest(args)) => digest::run(args, cx),
+        Some(Verb::AcceptGap { yes }) => accept_gap(&room, yes, cx),
+        Some(Verb::Head) => {
+            let head = head::head(&room)?;
+            cx.out.show(&head, |out| out.line(head.to_string()))?;
+            Ok(Exit::Ok)
+        }
+        Some(Verb::Verify { head }) => {
+            let head = head.as_deref().map(Head::parse).transpose()?;
+            let verified = verified(&room, head.as_ref(), cx)?;
+            cx.out.show(&verified, |out| out.line(intact(&verified)))?;
+            Ok(Exit::Ok)
+        }
     }
-    if let Some(Verb::Verify { head }) = &args.verb {
-        let head = head.as_deref().map(Head::parse).transpose()?;
-        let verified = verified(&room, head.as_ref(), cx)?;
-        cx.out.show(&verified, |out| out.line(intact(&verified)))?;
-        return Ok(Exit::Ok);
-    }
-    if let Some(Verb::AcceptGap { yes }) = args.verb {
-        return accept_gap(&room, yes, cx);
-    }
-    let since = args.since.as_deref().map(time::past).transpose()?;
-    for entry in records::entries(
-        &room,
-        Filter {
-            since,
-            event: args.event,
-        },
-    )? {
+}
+
+/// Shows the records, one a line.
+fn show_records(
+    room: &Room,
+    since: Option<&str>,
+    event: Option<Event>,
+    cx: &mut Context,
+) -> Result<Exit> {
+    let since = since.map(time::past).transpose()?;
+    for entry in records::entries(room, Filter { since, event })? {
         let entry = entry?;
         let json = || {
             String::from_utf8_lossy(&entry.line.bytes)

@@ -1,4 +1,4 @@
-//! `mailbag man`: writes the man pages, from the same texts as `--help`.
+//! `mailbag generate man`: writes the man pages, from the same texts as `--help`.
 
 use crate::base::error::{Doing, Result};
 use crate::cli::context::Context;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 /// Write the man pages to a directory
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Example:\n  mailbag man ~/.local/share/man/man1")]
+#[command(after_help = "Example:\n  mailbag generate man ~/.local/share/man/man1")]
 pub(crate) struct Args {
     /// Directory; created if missing
     dir: PathBuf,
@@ -97,6 +97,9 @@ fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
     let mut pages = vec![page(&command, MORE)?];
     let mut left: Vec<clap::Command> = command.get_subcommands().cloned().collect();
     while let Some(command) = left.pop() {
+        if command.is_hide_set() {
+            continue;
+        }
         pages.push(page(&command, "")?);
         left.extend(command.get_subcommands().cloned());
     }

@@ -7,7 +7,6 @@ use super::context::Context;
 use super::watch;
 use crate::base::error::Result;
 
-mod accept;
 mod ack;
 mod agent;
 mod archive;
@@ -15,23 +14,22 @@ mod ask;
 mod backup;
 mod channel;
 mod charter;
-mod check;
 mod claim;
 mod claims;
 mod completions;
 mod context;
 mod decide;
-mod decline;
 mod demo;
 mod digest;
 mod dismiss;
 mod doctor;
-mod done;
 mod events;
+mod dry_run;
 mod exec;
-mod explain;
 mod follow;
+mod generate;
 mod handoff;
+mod help;
 mod helper;
 mod hook;
 mod hook_git;
@@ -45,7 +43,7 @@ mod list;
 mod log;
 mod man;
 mod mcp;
-mod milestone;
+mod message;
 pub(super) mod pending;
 mod read;
 mod rejected;
@@ -71,16 +69,14 @@ mod wait;
 mod web;
 mod who;
 
-/// Adds a command's options to it.
-type AddOptions = fn(clap::Command) -> clap::Command;
-
 /// Declares the commands, in groups: the heading in `--help`, and each command's name and module.
 macro_rules! commands {
-    ($($heading:literal: $($name:ident($module:ident)),+;)+) => {
+    ($($heading:literal: $($name:ident($module:ident)),+;)+ hidden: $($hidden:ident($hidden_module:ident)),+;) => {
         /// What to do.
         #[derive(Debug, clap::Subcommand)]
         pub(super) enum Command {
             $($($name($module::Args),)+)+
+            $($hidden($hidden_module::Args),)+
         }
 
         impl Command {
@@ -88,29 +84,36 @@ macro_rules! commands {
             pub(super) fn run(self, cx: &mut Context) -> Result<Exit> {
                 match self {
                     $($(Command::$name(args) => $module::run(args, cx),)+)+
+                    $(Command::$hidden(args) => $hidden_module::run(args, cx),)+
                 }
             }
         }
 
         /// The commands by what people do with them.
         pub(super) const GROUPS: &[(&str, &[&str])] = &[$(($heading, &[$(stringify!($module)),+])),+];
-
-        /// Each command's name, and what adds its options.
-        pub(super) const OPTIONS: &[(&str, AddOptions)] =
-            &[$($((stringify!($module), <$module::Args as clap::Args>::augment_args)),+),+];
     };
 }
 
+/// The commands of daily work, which `mailbag --help` shows.
+pub(super) const DAILY: &[&str] = &[
+    "up", "send", "inbox", "read", "reply", "ask", "wait", "pending", "decide", "claim", "who",
+    "watch",
+];
+
+/// Shows the state of the room, or how to begin without one.
+pub(super) fn overview(cx: &mut Context) -> Result<Exit> {
+    status::overview(cx)
+}
+
 commands! {
-    "Mail": Send(send), Inbox(inbox), Read(read), Wait(wait), Follow(follow), Ack(ack), List(list), Search(search), Events(events), Digest(digest),
-        Trace(trace), Check(check), Rejected(rejected);
-    "Conversation": Reply(reply), Ask(ask), Decide(decide), Pending(pending), Dismiss(dismiss), Milestone(milestone), Thread(thread), Context(context),
+    "Mail": Send(send), Inbox(inbox), Read(read), Wait(wait), Ack(ack), List(list), Search(search), Trace(trace), Rejected(rejected);
+    "Conversation": Reply(reply), Ask(ask), Decide(decide), Pending(pending), Dismiss(dismiss), Thread(thread), Context(context),
         Channel(channel), Topic(topic), Watch(watch), Web(web);
-    "Work": Claim(claim), Release(release), Handoff(handoff), Accept(accept), Decline(decline), Claims(claims), Take(take),
-        Done(done), Share(share), Exec(exec);
-    "People": Agent(agent), Who(who), Join(join), Explain(explain);
-    "Setup": Up(up), Init(init), Install(install), Uninstall(uninstall), Trust(trust), Link(link), Settings(settings), Charter(charter), Helper(helper),
-        Schema(schema), Completions(completions), Man(man), Demo(demo);
+    "Work": Claim(claim), Release(release), Handoff(handoff), Claims(claims), Take(take), Share(share), Exec(exec);
+    "People": Agent(agent), Who(who), Join(join);
+    "Setup": Up(up), Init(init), Install(install), Uninstall(uninstall), Trust(trust), Link(link), Settings(settings), Charter(charter),
+        Generate(generate);
     "Service": Run(run), Service(service), Status(status), Doctor(doctor), Log(log), Archive(archive), Backup(backup), Hook(hook),
         Mcp(mcp);
+    hidden: Demo(demo), Help(help), Message(message);
 }

@@ -1,4 +1,4 @@
-//! `mailbag schema`: prints JSON Schemas.
+//! `mailbag generate schema`: prints JSON Schemas.
 
 use crate::base::error::{Error, Result, nearest};
 use crate::cli::Exit;
@@ -9,15 +9,15 @@ use std::borrow::Cow;
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag schema
-  mailbag schema registry > registry.schema.json
-  mailbag schema dialects
-  mailbag schema --output status
-  mailbag schema --output agent list
-  mailbag schema --list
+  mailbag generate schema
+  mailbag generate schema registry > registry.schema.json
+  mailbag generate schema dialects
+  mailbag generate schema --output status
+  mailbag generate schema --output agent list
+  mailbag generate schema --list
 
---output prints the schema of the --json output of a command. For log, follow,
-watch and channel show it is the schema of one line. `error` is the schema of the
+--output prints the schema of the --json output of a command. For log, log
+events, list-follow, watch and channel show it is the schema of one line. `error` is the schema of the
 error that any command prints to standard error. Within a version, which is the
 number at the end of \"$id\", fields are only added.";
 
@@ -73,7 +73,7 @@ fn of_output(command: &str) -> Result<&'static str> {
         let what = format!("no schema for the output of `{command}`");
         Error::NotFound {
             what,
-            cure: format!("{cure}run `mailbag schema --list` to see all"),
+            cure: format!("{cure}run `mailbag generate schema --list` to see all"),
         }
     })
 }

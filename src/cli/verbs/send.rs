@@ -1,12 +1,15 @@
 //! `mailbag send`: sends a message. Also the fields that `ask` and `reply` take too.
 
+use super::dry_run;
 use crate::base::error::{Doing, Error, Result};
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
 use crate::cli::show::output::Output;
+use crate::commands::check::{self, Input};
 use crate::commands::post::post;
 use crate::commands::send::{self, Draft};
+use crate::message::MILESTONE;
 use crate::query::identity::Who;
 use crate::room::Room;
 use std::io::{IsTerminal, Read};
@@ -20,14 +23,22 @@ Examples:
   git diff | mailbag send bob - --subject 'please review'
   mailbag send bob --subject 'done' --attach report.md
   mailbag send bob carol '' --subject 'the build is green'
+  mailbag send 'The parser passes all tests' --type milestone   # to all agents
+  git log -1 --format=%s | mailbag send --type milestone -
+  mailbag send --dry-run all_engineers 'freeze at noon'   # is it valid, who gets it, and why
+  mailbag send --dry-run 'engineer_*' '#releases' ''      # recipients of two addresses
+  mailbag send --dry-run --file 'drafts/*.json' --as alice
 
 The last of several words is the body: - reads it from standard input, '' means no
 body, and a body that starts with a dash goes after --. A single word is the
 address; then the body is read from standard input, unless --subject or --attach is
-given.
+given. With --type milestone a single word is the body, for all agents: WORKLOG.md,
+`mailbag log events` and `mailbag log digest` show milestones.
 
 Addresses: an id or display name, human, all, all_engineers, any_engineer,
-'engineer_*', '#topic', cap:rust. `mailbag explain ADDRESS` shows the recipients.
+'engineer_*', '#topic', cap:rust. `mailbag send --dry-run ADDRESS` shows the
+recipients. With --dry-run, exit status 65 means that a message would be rejected.
+A file that ends in .ndjson has one message per line.
 
 The command prints the number of the message and how each recipient will receive
 it; with -q only the message's id, as in `mailbag trace $(mailbag send -q bob hi)`.
@@ -41,8 +52,14 @@ the command prints the nearest name.";
 #[command(after_help = EXAMPLES, override_usage = "mailbag send [OPTIONS] <ADDRESS>... [BODY|-]")]
 pub(crate) struct Args {
     /// Addresses, then the body
-    #[arg(required = true, value_name = "ADDRESS... BODY")]
+    #[arg(required_unless_present = "files", value_name = "ADDRESS... BODY")]
     words: Vec<String>,
+    /// Check the message and show its recipients and the reasons, without sending it
+    #[arg(long)]
+    dry_run: bool,
+    /// Check files that contain messages: names, quoted patterns, or - for standard input
+    #[arg(long = "file", value_name = "FILE", num_args = 1.., requires = "dry_run", conflicts_with_all = ["words", "thread", "reply_to", "fields"])]
+    files: Vec<String>,
     #[command(flatten)]
     identity: Identity,
     /// Conversation of the message
@@ -91,10 +108,29 @@ pub(crate) struct Fields {
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+    if !args.files.is_empty() {
+        return dry_run::check_files(inputs(&args.files)?, &args.identity, cx);
+    }
+    if args.dry_run {
+        let identity = args.identity.clone();
+        return dry_run::check_draft(draft(args, cx)?, &identity, cx);
+    }
     let who = args.identity.who(cx)?;
     let room = cx.room()?;
     let draft = draft(args, cx)?;
     send(&room, &who, draft, cx)
+}
+
+/// The files to check: names, quoted glob patterns, or - for standard input.
+fn inputs(names: &[String]) -> Result<Vec<Input>> {
+    let mut inputs = Vec::new();
+    for name in names {
+        match name.as_str() {
+            "-" => inputs.push(Input::Bytes(stdin()?)),
+            name => inputs.extend(check::expand(name)?.into_iter().map(Input::File)),
+        }
+    }
+    Ok(inputs)
 }
 
 /// Sends a draft, and shows how each recipient will receive it.
@@ -130,8 +166,15 @@ pub(crate) fn send(room: &Room, who: &Who, draft: Draft, cx: &mut Context) -> Re
 }
 
 fn draft(args: Args, cx: &Context) -> Result<Draft> {
-    let (to, last) = words(args.words);
-    let body_is_last_word = last.as_deref().is_some_and(|word| word != "-");
+    let (to, last) = match args.words.as_slice() {
+        [text] if args.fields.kind.as_deref() == Some(MILESTONE) && text != "all" => {
+            (Vec::new(), Some(text.clone()))
+        }
+        _ => words(args.words),
+    };
+    let body_is_last_word = !to.is_empty() && last.as_deref().is_some_and(|word| word != "-");
+    // A dry run of an address alone needs no body.
+    let last = last.or_else(|| args.dry_run.then(String::new));
     let draft = args.fields.draft(last, &cx.out)?;
     Ok(Draft {
         to,

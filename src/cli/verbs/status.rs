@@ -1,6 +1,6 @@
 //! `mailbag status`: shows the state of the room and what is pending.
 
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::base::text::{count, count_of, to_the_second};
 use crate::cli::Exit;
@@ -10,8 +10,8 @@ use crate::query::claims::Counts;
 use crate::query::pending::age;
 use crate::query::programs::Startable;
 use crate::query::status::{self, SessionState, Status, Undelivered, Unloaded};
-use crate::room::Mode;
 use crate::room::settings::GuardedSetting;
+use crate::room::{Mode, Room};
 use anstyle::Style;
 
 const EXAMPLES: &str = "\
@@ -27,9 +27,35 @@ nothing.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {}
 
+const BEGIN: &str = "\
+There is no room here or in a parent directory. To begin:
+
+  mailbag up            set up this project and its clients
+  mailbag init          create only a room
+  mailbag demo   send messages in a temporary room and show them
+
+`mailbag --help` shows the commands of daily work.";
+
+/// Shows the state of the room, or how to begin if there is none.
+pub(super) fn overview(cx: &mut Context) -> Result<Exit> {
+    match cx.room() {
+        Ok(room) => show(&room, cx),
+        // A room that is named must exist, and a program needs an answer in JSON.
+        Err(Error::NotFound { .. }) if cx.asked().is_none() && !cx.out.json => {
+            cx.out.line(BEGIN)?;
+            Ok(Exit::Ok)
+        }
+        Err(e) => Err(e),
+    }
+}
+
 pub(crate) fn run(_: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
-    let status = status::status(&room)?;
+    show(&room, cx)
+}
+
+fn show(room: &Room, cx: &mut Context) -> Result<Exit> {
+    let status = status::status(room)?;
     cx.out.show(&status, |out| {
         summary(&status, out)?;
         problems(&status, out)?;
@@ -100,13 +126,13 @@ fn summary(status: &Status, out: &mut Output) -> Result<()> {
         let (open, oldest) = (status.questions.items, age(oldest));
         head(
             "questions",
-            format!("{open} open, oldest {oldest} ago; see `mailbag digest`"),
+            format!("{open} open, oldest {oldest} ago; see `mailbag log digest`"),
         )?;
     }
     if counts.decisions > 0 {
         head(
             "decisions",
-            format!("{}; see `mailbag digest`", counts.decisions),
+            format!("{}; see `mailbag log digest`", counts.decisions),
         )?;
     }
     let total: usize = status.unread.values().sum();

@@ -1,4 +1,4 @@
-//! `mailbag take`: leases the next message of a shared inbox.
+//! `mailbag take`: leases the next message of a shared inbox, and completes, renews or releases a leased one.
 
 use super::read;
 use crate::base::error::{Error, Result};
@@ -7,8 +7,9 @@ use crate::base::text::to_the_second;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
 use crate::cli::show::waiting;
-use crate::commands::take::{self, Consumer, Handed, Lapsed};
+use crate::commands::take::{self, Consumer, Handed, Lapsed, Operation, State};
 use crate::commands::wait::{Waiter, Wakeup, deadline};
+use crate::query::inbox::Mail;
 use crate::room::Room;
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -17,21 +18,30 @@ const EXAMPLES: &str = "\
 Examples:
   mailbag take --as builders      # lease the next message for 10 minutes
   mailbag take --as builders --wait 5m --lease 1h --holder builder-3
-  mailbag done 42 --as builders   # complete it
+  mailbag take --done 42 --as builders        # complete it
+  mailbag take --renew 42 --lease 1h          # extend the lease to an hour from now
+  mailbag take --give-back 42                 # release it for another process
 
 For several processes that share an inbox: each message goes to one process, the
 most urgent first, then the oldest. The file moves to inbox/AGENT/taken/. When a
 lease expires, the next `mailbag take` returns the message to the inbox and reports
-that on standard error. `mailbag done --renew` extends a lease. Exit status 3 means
-that there is no message to lease, 4 a timeout of --wait.";
+that on standard error. Exit status 3 means that there is no message to lease, 4 a
+timeout of --wait.
 
-/// Lease the next message of a shared inbox
+Completing moves the file from inbox/AGENT/taken/ to inbox/AGENT/seen/. If the
+lease has expired and another process has leased the message, the command fails
+and names the holder. A process that used --holder to lease a message gives the
+same --holder to complete, renew or release it.";
+
+/// Lease the next message of a shared inbox, or complete it
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     #[command(flatten)]
     identity: Identity,
-    /// Lease duration
+    #[command(flatten)]
+    leased: Leased,
+    /// Lease duration, from now
     #[arg(long, value_name = "TIME", default_value = "10m", value_parser = waiting::span)]
     lease: Duration,
     /// Holder of the lease; default: the parent process
@@ -43,14 +53,43 @@ pub(crate) struct Args {
     )]
     holder: Option<String>,
     /// Timeout to wait for a message; default: no wait
-    #[arg(long, value_name = "TIME", value_parser = waiting::span)]
+    #[arg(long, value_name = "TIME", value_parser = waiting::span, conflicts_with = "leased")]
     wait: Option<Duration>,
+}
+
+/// A message that is already leased, as #12, 12, ID or SENDER/ID, and its next state.
+#[derive(Debug, clap::Args)]
+#[group(id = "leased", multiple = false)]
+struct Leased {
+    /// Complete a leased message
+    #[arg(long, value_name = "ID", conflicts_with = "lease")]
+    done: Option<String>,
+    /// Renew the lease of a message
+    #[arg(long, value_name = "ID")]
+    renew: Option<String>,
+    /// Return a leased message to the inbox
+    #[arg(long, value_name = "ID", conflicts_with = "lease")]
+    give_back: Option<String>,
+}
+
+impl Leased {
+    /// The message and the operation, if an option names one.
+    fn operation(self, lease: Duration) -> Option<(String, Operation)> {
+        let done = self.done.map(|id| (id, Operation::Done));
+        let renew = self.renew.map(|id| (id, Operation::Renew(lease)));
+        let give_back = self.give_back.map(|id| (id, Operation::GiveBack));
+        done.or(renew).or(give_back)
+    }
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     let agent = args.identity.mailbox(cx, &room)?;
     let consumer = Consumer::new(args.holder);
+    if let Some((id, operation)) = args.leased.operation(args.lease) {
+        let (mail, state) = take::update(&room, &agent, &id, &consumer, operation)?;
+        return show_state(&mail, state, cx);
+    }
     let until = args.wait.map(|wait| (wait, deadline(wait)));
     let mut waiter = until.map(|_| Waiter::new(&room, &agent)).transpose()?;
     cx.route(&room);
@@ -91,6 +130,28 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             Wakeup::TimedOut => {}
         }
     }
+}
+
+/// Shows the new state of a leased message.
+fn show_state(mail: &Mail, state: State, cx: &mut Context) -> Result<Exit> {
+    cx.out.did(
+        format!("the state of {} was changed", mail.id),
+        "don't change it again",
+    );
+    let text = match state {
+        State::Done => "done",
+        State::DoneLate => {
+            "done; the lease had expired, but no other process had leased the message"
+        }
+        State::DoneBefore => "already done",
+        State::Renewed => "renewed",
+        State::GivenBack => "released",
+    };
+    let report = json!({"id": mail.id, "seq": mail.seq, "state": state});
+    cx.out.show(&report, |out| {
+        out.done(format!("{}: {text}", sanitize::line(&mail.id)))
+    })?;
+    Ok(Exit::Ok)
 }
 
 fn tell(lapsed: &Lapsed, cx: &Context) {

@@ -6,9 +6,9 @@ use crate::base::{limits, sanitize};
 use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::cli::show::table;
-use crate::query::channel;
 use crate::query::pending::rough;
 use crate::query::who::{self, Commit, Present, Wake, WorkReport};
+use crate::room::Room;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,20 +36,18 @@ without them. roster.json in the room has the same data, without such commits.";
 
 /// Show agents, their presence and unread messages
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct Args {
-    /// Channel, for `mailbag channel roster NAME`: its roster is that of the room
-    #[arg(long, value_name = "CHANNEL", hide = true)]
-    channel: Option<String>,
-}
+#[command(after_help = EXAMPLES, alias = "roster")]
+pub(crate) struct Args {}
 
-pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
+pub(crate) fn run(_: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     cx.route(&room);
-    if let Some(name) = &args.channel {
-        channel::find(&room, name)?;
-    }
-    let all = who::everybody(&room)?;
+    show(&room, cx)
+}
+
+/// Shows the agents of a room.
+pub(super) fn show(room: &Room, cx: &mut Context) -> Result<Exit> {
+    let all = who::everybody(room)?;
     let now = Stamp::parse(&all.roster.at).unwrap_or_default();
     let remote = all.remote.iter().map(|one| {
         let known_as = one

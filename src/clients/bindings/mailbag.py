@@ -4,7 +4,7 @@
     for mail in mailbag.inbox():            # oldest first; marked as read when the loop asks for the next one
         mailbag.reply(mail, "8080")
 
-Written by `mailbag helper python`. It reads and writes files; a router (`mailbag run`) or any other `mailbag` command delivers
+Written by `mailbag generate helper python`. It reads and writes files; a router (`mailbag run`) or any other `mailbag` command delivers
 the messages. Only `route` and `parse_mentions` run the program. Each method of `Mailbag` is also a
 function of this module. Environment: MAILBAG_ROOM or MAOS_MESSAGE_DIR is the room, by default `.mailbag` in this directory or
 a parent; MAILBAG_AGENT or MAOS_AGENT_ID is your agent id; MAOS_AGENT_ROLE is your role; MAOS_SESSION_ID is added to the
@@ -197,7 +197,7 @@ class Mailbag:
 
     def parse_mentions(self, body: str) -> Mentions:
         """Returns the mentions in a body, the body without them, and whether they make the message a broadcast."""
-        checked = json.loads(self._run("check", "--json", "-", text=json.dumps({"type": "status", "body": body})))[0]
+        checked = json.loads(self._run("send", "--dry-run", "--json", "--file", "-", text=json.dumps({"type": "status", "body": body})))["messages"][0]
         return Mentions(checked["mentions"], checked["text"], checked["broadcast"])
 
     def route(self) -> None:

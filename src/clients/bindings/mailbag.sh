@@ -13,10 +13,10 @@
 #   mailbag_request_from_role ROLE SUBJECT BODY [SECONDS]         asks one of a role, prints the file of its answer
 #   mailbag_share_artifact CATEGORY FILENAME CONTENT [TO] [NOTE]  writes and announces a file; CONTENT - is standard input
 #   mailbag_drop FILE                                   writes a message file unchanged to the outbox; - is standard input
-#   mailbag_parse_mentions                              prints the mentions in standard input, as `mailbag check --json`
+#   mailbag_parse_mentions                              prints the mentions in standard input, as `mailbag send --dry-run --json`
 #   mailbag_route                                       delivers pending mail with the program
 #
-# Written by `mailbag helper shell`. A router (`mailbag run`) or any other `mailbag` command delivers the messages. Status: 1
+# Written by `mailbag generate helper shell`. A router (`mailbag run`) or any other `mailbag` command delivers the messages. Status: 1
 # error, 2 usage, 3 not found, 4 timeout, 65 rejected. Environment: MAILBAG_ROOM or MAOS_MESSAGE_DIR (default: .mailbag here
 # or above), MAILBAG_AGENT or MAOS_AGENT_ID, MAOS_AGENT_ROLE, MAOS_SESSION_ID (for the metadata), MAOS_SHARED_CONTEXT.
 # zsh does not split words and reports another file name: read and run the functions in its sh mode.
@@ -241,7 +241,7 @@ mailbag_share_artifact() (
         "attachments:=[{\"path\": $path, \"sha256\": \"$digest\", \"media_type\": \"$type\"}]") || exit
     printf '%s\n' "$1/$kept" "$digest" "$id"
 )
-mailbag_parse_mentions() ( printf '{"type": "status", "body": %s}' "$(mailbag_json)" | mailbag check --json - )
+mailbag_parse_mentions() ( printf '{"type": "status", "body": %s}' "$(mailbag_json)" | mailbag send --dry-run --json --file - )
 mailbag_route() ( room=$(mailbag_room) && mailbag --room "$room" run --once -q >/dev/null )
 if [ "${0##*/}" = mailbag.sh ] && [ -z "${mailbag_sourced:-}" ]; then
     command -v "mailbag_${1:-}" >/dev/null || mailbag_fail 2 "usage: mailbag.sh send|reply|… as at the top of this file"

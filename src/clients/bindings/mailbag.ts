@@ -3,7 +3,7 @@
  *
  *     send("bob", "which port?", { type: "question" });
  *     for (const mail of inbox()) reply(mail, "8080");    // oldest first; marked as read when the loop asks for the next one
- * Written by `mailbag helper typescript`. Node 22.18 and later run the file directly; for older ones use `tsc` or `tsx`. It
+ * Written by `mailbag generate helper typescript`. Node 22.18 and later run the file directly; for older ones use `tsc` or `tsx`. It
  * reads and writes files; a router (`mailbag run`) or any other `mailbag` command delivers the messages. Only `route` and
  * `parseMentions` run the program. Environment: MAILBAG_ROOM or MAOS_MESSAGE_DIR is the room, by default `.mailbag` in this
  * directory or a parent; MAILBAG_AGENT or MAOS_AGENT_ID is your agent id; MAOS_AGENT_ROLE is your role; MAOS_SESSION_ID is
@@ -192,7 +192,7 @@ export class Mailbag {
   }
   /** The mentions in a body, the body without them, and whether they make the message a broadcast. */
   parseMentions(body: string): { mentions: string[]; text: string; broadcast: boolean } {
-    const [checked] = JSON.parse(this.run(["check", "--json", "-"], JSON.stringify({ type: "status", body })));
+    const { messages: [checked] } = JSON.parse(this.run(["send", "--dry-run", "--json", "--file", "-"], JSON.stringify({ type: "status", body })));
     return { mentions: checked.mentions, text: checked.text, broadcast: checked.broadcast };
   }
   /** Delivers pending mail with the program. If a router runs, asks it and waits at most 2 seconds. */

@@ -41,7 +41,8 @@ pub fn write(language: Language, file: &Path) -> Result<()> {
     };
     let dir = Dir::open(parent)?;
     let source = source(language);
-    let is_helper = |bytes: &[u8]| String::from_utf8_lossy(bytes).contains("`mailbag helper ");
+    let is_helper =
+        |bytes: &[u8]| String::from_utf8_lossy(bytes).contains("`mailbag generate helper ");
     match dir.read(name, 1 << 20) {
         Ok(None) => {}
         Ok(Some(bytes)) if is_helper(&bytes) => {}

@@ -39,7 +39,7 @@ fn offer(one: &Offered) -> String {
     let subjects: Vec<&Subject> = one.subjects.iter().collect();
     let (from, seq) = (brief(&one.from, limits::NAME), one.seq);
     format!(
-        "mailbag: {from} offers you {}: `mailbag accept {seq}` or `mailbag decline {seq}`",
+        "mailbag: {from} offers you {}: `mailbag handoff --accept {seq}` or `mailbag handoff --decline {seq}`",
         list(&subjects)
     )
 }

@@ -10,24 +10,21 @@ use crate::disk::UserFile;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
 
-/// The commands that read and write mail and claims. None of them runs a program, decides for the person, changes who is
+/// The commands that read and write mail and claims. A name with a space allows one subcommand of a
+/// command with others. None of them runs a program, decides for the person, changes who is
 /// registered, or edits settings.
-pub(super) const COMMANDS: [&str; 26] = [
-    "accept",
+pub(super) const COMMANDS: [&str; 22] = [
     "ack",
     "ask",
     "claim",
     "claims",
     "context",
-    "decline",
-    "digest",
-    "done",
     "explain",
     "handoff",
     "inbox",
     "join",
     "list",
-    "milestone",
+    "log digest",
     "pending",
     "read",
     "release",

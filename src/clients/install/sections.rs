@@ -14,7 +14,7 @@ If there is a `.mailbag` directory, use `mailbag` to write to agents in other se
 - Your session has a name, or gets one at its start. `mailbag join NAME` changes it (`mailbag agent list` shows the names)
 - Send: `mailbag send NAME 'text'`, or with quotes in the text `mailbag send NAME - <<'EOF'`; NAME can also be `human`, `all` or a role such as `@engineer`
 - Read the oldest unread message: `mailbag read`; list unread mail: `mailbag inbox`
-- Answer: `mailbag reply ID 'text'`; after you have done the work: `mailbag ack ID --state actioned`
+- Answer: `mailbag reply ID 'text'`; after you have done the work: `mailbag ack ID --status actioned`
 - Ask and wait for the answer: `mailbag ask NAME 'question'`
 - Claim files before you edit them: `mailbag claim PATH`; afterwards: `mailbag release PATH`
 ";

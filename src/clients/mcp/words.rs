@@ -2,7 +2,7 @@
 //! to the human.
 
 /// The tool for each command. The first match counts.
-const TOOLS: [(&str, &str); 21] = [
+const TOOLS: [(&str, &str); 19] = [
     ("agent add", "register_agent"),
     ("agent list", "list_agents"),
     ("who", "list_agents"),
@@ -14,7 +14,7 @@ const TOOLS: [(&str, &str); 21] = [
     ("inbox", "fetch_inbox"),
     ("wait", "wait_for_message"),
     ("ack", "acknowledge_message"),
-    ("done", "acknowledge_message"),
+    ("take --done", "acknowledge_message"),
     ("search", "search_messages"),
     ("list", "search_messages"),
     ("thread", "get_thread"),
@@ -22,8 +22,6 @@ const TOOLS: [(&str, &str); 21] = [
     ("claim", "claim_work"),
     ("release", "claim_work"),
     ("handoff", "claim_work"),
-    ("accept", "claim_work"),
-    ("decline", "claim_work"),
 ];
 
 /// The text with each command between backquotes replaced.

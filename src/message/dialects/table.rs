@@ -1,4 +1,4 @@
-//! The one table of spellings: other names and values that are read, and names that are rejected. `mailbag schema
+//! The one table of spellings: other names and values that are read, and names that are rejected. `mailbag generate schema
 //! dialects` prints it, and the protocol shows it.
 
 use crate::message::FIELDS;

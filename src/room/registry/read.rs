@@ -79,7 +79,7 @@ fn misfits(document: Map<String, Value>) -> Vec<Problem> {
     let unnamed = || {
         vec![
             Problem::new("wrong_type", "registry.json does not fit its schema")
-                .fix("see `mailbag schema registry`"),
+                .fix("see `mailbag generate schema registry`"),
         ]
     };
     if problems.is_empty() {

@@ -283,7 +283,7 @@ fn offer(one: &Offered) -> Item {
         since,
         ..
     } = one;
-    let command = format!("mailbag accept {seq}");
+    let command = format!("mailbag handoff --accept {seq}");
     Item {
         title: listed(subjects),
         command,

@@ -16,7 +16,7 @@ pub(in crate::web) async fn list(State(app): State<Arc<App>>) -> Response {
         let content = html! {
             section {
                 h1 { "Rejected mail" }
-                @if all.is_empty() { (nothing("No rejected mail. Check a file before you send it with", "mailbag check FILE")) }
+                @if all.is_empty() { (nothing("No rejected mail. Check a file before you send it with", "mailbag send --dry-run --file FILE")) }
                 ol .entries {
                     @for one in &all {
                         li .entry .rejected {

@@ -23,7 +23,7 @@ fn page(app: &App) -> Result<Page> {
         section {
             h1 { "Worklog" }
             @if newest.is_empty() {
-                (nothing("No milestones yet. An agent records one with", "mailbag milestone 'Login works'"))
+                (nothing("No milestones yet. An agent records one with", "mailbag send 'Login works' --type milestone"))
             }
             ol .entries {
                 @for event in newest.iter().rev() {
@@ -35,7 +35,7 @@ fn page(app: &App) -> Result<Page> {
                     }
                 }
             }
-            @if newest.len() == limits::PAGE_FOUND { p .empty { "Older events: " code { "mailbag events" } } }
+            @if newest.len() == limits::PAGE_FOUND { p .empty { "Older events: " code { "mailbag log events" } } }
         }
     };
     Ok(Page {

@@ -14,7 +14,7 @@ use std::io::{BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 
 /// The advice to the human.
-const ADVICE: &str = "To add an entry, run `mailbag milestone TEXT`, or write\n\n    \
+const ADVICE: &str = "To add an entry, run `mailbag send TEXT --type milestone`, or write\n\n    \
                       {\"type\": \"milestone\", \"body\": \"TEXT\"}\n\ninto a new file in outbox/<you>/ whose name ends in \
                       .json. To keep a file of your own under this name, set `worklog_path` in settings.toml.";
 

@@ -14,7 +14,7 @@ use std::fmt::Write;
 const TITLE: &str = "\
 # Worklog
 
-mailbag writes this file from the log of the room. To add an entry, send a message: `mailbag milestone TEXT`. If somebody
+mailbag writes this file from the log of the room. To add an entry, send a message: `mailbag send TEXT --type milestone`. If somebody
 else changes the file, the changed file is kept under another name.
 
 ## Status
@@ -110,7 +110,7 @@ fn questions(text: &mut String, state: &State) {
         let _ = writeln!(text, "- #{seq} {at} {from} asks {of}: {about}");
     }
     if older > 0 {
-        let _ = writeln!(text, "\n{} more: `mailbag digest`.", older);
+        let _ = writeln!(text, "\n{} more: `mailbag log digest`.", older);
     }
 }
 

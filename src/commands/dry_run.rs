@@ -1,0 +1,85 @@
+//! A dry run of sending: whether messages would be accepted, who would get them, and why.
+
+use super::check::{Checked, Said};
+use super::send::{self, Draft};
+use crate::base::error::{Error, Result};
+use crate::query::explain::explain;
+use crate::query::identity::Who;
+use crate::room::Room;
+use crate::room::resolve::{Explained, Explanation, Recipient};
+use serde::Serialize;
+
+/// What would happen if messages were sent.
+#[derive(Debug, Default, Serialize)]
+pub struct DryRun {
+    /// Whether all messages would be accepted.
+    pub ok: bool,
+    /// The messages that were checked; none if only addresses were resolved.
+    pub messages: Vec<Checked>,
+    /// The addresses on the command line, each with the agents that it reaches, and why not the others.
+    pub addresses: Vec<Explained>,
+    /// The recipients of these addresses.
+    pub recipients: Vec<Recipient>,
+}
+
+impl DryRun {
+    /// The result for files, whose addresses are not explained one by one.
+    pub fn of_files(messages: Vec<Checked>) -> DryRun {
+        DryRun {
+            ok: messages.iter().all(|message| message.ok),
+            messages,
+            ..DryRun::default()
+        }
+    }
+
+    /// The result for addresses alone.
+    pub fn of_addresses(explanation: Explanation) -> DryRun {
+        let addresses = explanation.addresses;
+        DryRun {
+            ok: addresses.iter().all(|one| one.problems.is_empty()),
+            messages: Vec::new(),
+            addresses,
+            recipients: explanation.recipients,
+        }
+    }
+}
+
+/// Checks a message without sending it, and explains its addresses. A draft without content is not checked.
+pub fn dry_run(room: &Room, who: Option<&Who>, draft: Draft) -> Result<DryRun> {
+    let registry = room.registry()?;
+    let from = who.and_then(|who| who.in_registry(&registry).ok());
+    let from = from.map(|agent| &*agent.id);
+    let mut dry_run = DryRun::of_addresses(explain(room, from, &draft.to)?);
+    if let Some(who) = who.filter(|_| !draft.is_empty()) {
+        let message = check_draft(room, who, draft)?;
+        dry_run.ok = message.ok;
+        dry_run.recipients = message.recipients.clone().unwrap_or_default();
+        dry_run.messages.push(message);
+    }
+    Ok(dry_run)
+}
+
+/// Checks a draft as `send` does.
+fn check_draft(room: &Room, who: &Who, draft: Draft) -> Result<Checked> {
+    let rejected = |problems| Checked {
+        file: None,
+        line: None,
+        ok: false,
+        problems,
+        recipients: None,
+        unreached: Vec::new(),
+        said: None,
+    };
+    let prepared = match send::prepare(room, who, draft) {
+        Ok(prepared) => prepared,
+        Err(Error::Rejected(problems)) => return Ok(rejected(problems)),
+        Err(e) => return Err(e),
+    };
+    Ok(Checked {
+        ok: true,
+        recipients: Some(prepared.sent.recipients),
+        unreached: prepared.sent.unreached,
+        said: Some(Said::of(&prepared.message)),
+        ..rejected(Vec::new())
+    })
+}
