@@ -21,7 +21,6 @@ const WITHOUT: &[(&str, &str)] = &[
 
 /// Schemas of a command with an option that changes its output.
 const WITH_OPTION: &[(&str, [&str; 2])] = &[
-    ("demo", ["demo"]),
     ("list-follow", ["list", "--follow"]),
     ("send-dry-run", ["send", "--dry-run"]),
     ("take-done", ["take", "--done"]),
