@@ -307,8 +307,7 @@ pub struct PinnedKeys {
     /// The pinned public key. `None` if no key is pinned.
     pub pinned: Option<String>,
     /// The public half of the key in this user's home directory.
-    #[serde(rename = "own_key")]
-    pub own: String,
+    pub own_key: String,
 }
 
 /// The keys of a room, for [`pin_own_key`]. Makes this user's key if there is none. Only a person may call it.
@@ -321,7 +320,7 @@ pub fn pinned_keys(room: &Room) -> Result<PinnedKeys> {
         .map(|pin| pin.key.clone());
     Ok(PinnedKeys {
         pinned,
-        own: DecisionKey::make()?.public(),
+        own_key: DecisionKey::make()?.public(),
     })
 }
 

@@ -27,14 +27,12 @@ pub enum Event {
     /// A message was accepted, with its recipients.
     Accepted,
     /// A file was rejected. The message is the bounce to its sender.
-    #[serde(rename = "refused")]
     Rejected,
     /// A message came again with the same id and the same content.
     Duplicate,
     /// The router sent a message of its own.
     Notice,
     /// The router observed a new status of copies: they left their inbox, or they expired.
-    #[serde(rename = "rungs")]
     Receipts,
     /// All copies of these records are durable in their inboxes, and their picked-up files are retired.
     Settled,
@@ -48,10 +46,10 @@ impl Event {
         match self {
             Event::Room => "room",
             Event::Accepted => "accepted",
-            Event::Rejected => "refused",
+            Event::Rejected => "rejected",
             Event::Duplicate => "duplicate",
             Event::Notice => "notice",
-            Event::Receipts => "rungs",
+            Event::Receipts => "receipts",
             Event::Settled => "settled",
             Event::Gap => "gap",
         }
@@ -167,8 +165,8 @@ pub struct Record {
     /// Why it was rejected.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub problems: Vec<Problem>,
-    /// New statuses of copies (event `rungs`).
-    #[serde(rename = "rungs", default, skip_serializing_if = "Vec::is_empty")]
+    /// New statuses of copies (event `receipts`).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub receipts: Vec<Receipt>,
     /// Steps of wakes, on the first record of a batch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -313,10 +311,10 @@ mod tests {
         let names = [
             "room",
             "accepted",
-            "refused",
+            "rejected",
             "duplicate",
             "notice",
-            "rungs",
+            "receipts",
             "settled",
             "gap",
         ];
@@ -330,7 +328,7 @@ mod tests {
             assert_eq!(
                 serde_json::to_value(event).expect("a word"),
                 name,
-                "a log of an earlier version has this name"
+                "the name in a record"
             );
         }
     }

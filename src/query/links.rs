@@ -68,7 +68,7 @@ pub struct Remote {
     pub role: Option<String>,
     /// When a message or a receipt of it arrived last.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub heard: Option<String>,
+    pub last_arrival: Option<String>,
 }
 
 /// The links in the settings.
@@ -322,7 +322,7 @@ pub fn remote(room: &Room) -> Result<Vec<Remote>> {
                     id,
                     name,
                     role,
-                    heard: None,
+                    last_arrival: None,
                 },
             );
         }
@@ -335,9 +335,12 @@ pub fn remote(room: &Room) -> Result<Vec<Remote>> {
             id: id.clone(),
             name: None,
             role: None,
-            heard: None,
+            last_arrival: None,
         };
-        remote.entry(id.clone()).or_insert_with(unknown).heard = Some(at);
+        remote
+            .entry(id.clone())
+            .or_insert_with(unknown)
+            .last_arrival = Some(at);
     }
     Ok(remote.into_values().collect())
 }

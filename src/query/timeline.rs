@@ -22,7 +22,7 @@ pub struct Entry {
     pub seq: u64,
     /// When it was accepted or rejected.
     pub at: String,
-    /// `accepted`, `refused` or `notice`.
+    /// `accepted`, `rejected` or `notice`.
     pub event: Event,
     /// Message id; a rejected file has none.
     #[serde(skip_serializing_if = "String::is_empty")]

@@ -27,7 +27,7 @@ const OFTEN: Duration = Duration::from_millis(200);
 const EXAMPLES: &str = "\
 Examples:
   mailbag log --since 1h
-  mailbag log --event refused --json
+  mailbag log --event rejected --json
   mailbag log verify
 
 --json prints the lines of log/*.ndjson unchanged, and those of archived segments.";
@@ -75,7 +75,7 @@ pub(crate) struct Args {
     /// Earliest accept time: 1h, 7d or an instant
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Event: room, accepted, refused, duplicate, notice, rungs, settled or gap
+    /// Event: room, accepted, rejected, duplicate, notice, receipts, settled or gap
     #[arg(long, value_parser = parse_event)]
     event: Option<Event>,
 }

@@ -157,7 +157,7 @@ fn list(which: Which, cx: &mut Context) -> Result<Exit> {
 }
 
 fn row(one: &Rejected) -> Vec<String> {
-    let at = to_the_second(&one.refused_at);
+    let at = to_the_second(&one.rejected_at);
     let cells = [
         &format!("#{}", one.seq),
         &at,
@@ -178,7 +178,7 @@ fn show(name: &str, cx: &mut Context) -> Result<Exit> {
 }
 
 fn print(shown: &Shown, out: &mut Output) -> Result<()> {
-    let one = &shown.refused;
+    let one = &shown.rejected;
     let place = one
         .file
         .as_ref()
@@ -193,7 +193,7 @@ fn print(shown: &Shown, out: &mut Output) -> Result<()> {
                 format!("{}, line {line}", one.name)
             }),
         ),
-        ("rejected", to_the_second(&one.refused_at)),
+        ("rejected", to_the_second(&one.rejected_at)),
         ("kept as", place.unwrap_or_default()),
     ];
     for (name, value) in heads {

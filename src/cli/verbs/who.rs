@@ -58,7 +58,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             .or(one.role.as_deref())
             .unwrap_or_default();
         let heard = one
-            .heard
+            .last_arrival
             .as_deref()
             .map_or("never heard".to_owned(), |heard| {
                 format!("heard {}", ago(heard, now))

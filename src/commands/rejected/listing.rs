@@ -64,7 +64,7 @@ pub(super) fn of(room: &Room, agent: &str) -> Result<Vec<Rejected>> {
         let (file, explanation) = tell_apart(&dir, seq, names);
         let why = explanation.as_ref().and_then(|name| explain(&dir, name));
         let why = why.or_else(|| recorded(room, seq)).unwrap_or_else(|| Why {
-            what: "cannot read its explanation; `mailbag log --event refused` shows the reason"
+            what: "cannot read its explanation; `mailbag log --event rejected` shows the reason"
                 .into(),
             ..Why::default()
         });
@@ -86,7 +86,7 @@ pub(super) fn of(room: &Room, agent: &str) -> Result<Vec<Rejected>> {
             line: why.line,
             code: why.code,
             what: why.what,
-            refused_at: why.refused_at,
+            rejected_at: why.rejected_at,
             problems: why.problems,
             text: why.text,
             kept_in: None,
@@ -166,7 +166,7 @@ struct Why {
     #[serde(skip)]
     what: String,
     #[serde(default)]
-    refused_at: String,
+    rejected_at: String,
     #[serde(default)]
     file: String,
     line: Option<u64>,
@@ -193,7 +193,7 @@ fn recorded(room: &Room, seq: u64) -> Option<Why> {
     Some(Why {
         code,
         what,
-        refused_at: at,
+        rejected_at: at,
         file: String::new(),
         line: line.map(u64::from),
         text: None,

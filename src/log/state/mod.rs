@@ -158,7 +158,7 @@ pub struct PartialClaim {
     /// Do further lines follow?
     pub more: bool,
     /// Was every line so far rejected?
-    refused: bool,
+    rejected: bool,
     /// The record of that line.
     seq: u64,
 }
@@ -285,7 +285,7 @@ impl State {
                 self.open_up(record, stamp, at, None);
             }
             Event::Rejected | Event::Duplicate | Event::Notice => {
-                self.counts.refused += u64::from(record.event == Event::Rejected);
+                self.counts.rejected += u64::from(record.event == Event::Rejected);
                 self.counts.duplicates += u64::from(record.event == Event::Duplicate);
                 // A change is not repeated, so its subject need not be remembered.
                 let about = record
@@ -427,7 +427,7 @@ impl State {
         let (Some(claim), Some(line)) = (&record.claim, record.line) else {
             return;
         };
-        let before = self.begun.get(claim).map(|begun| begun.refused);
+        let before = self.begun.get(claim).map(|begun| begun.rejected);
         if before.is_none() && !record.more {
             return;
         }
@@ -438,13 +438,13 @@ impl State {
                 .take_while(|open| open.claim.as_ref() == Some(claim))
         };
         let before = before.unwrap_or_else(|| open().all(|open| open.event == Event::Rejected));
-        let refused = before && record.event == Event::Rejected;
+        let rejected = before && record.event == Event::Rejected;
         self.begun.insert(
             claim.clone(),
             PartialClaim {
                 line,
                 more: record.more,
-                refused,
+                rejected,
                 seq: record.seq,
             },
         );

@@ -88,7 +88,7 @@ impl State {
     /// and all stay open until the first of them is retired.
     pub fn is_all_refused(&self, open: &Open) -> bool {
         if let Some(begun) = open.claim.as_ref().and_then(|claim| self.begun.get(claim)) {
-            return begun.refused;
+            return begun.rejected;
         }
         let same = |other: &&Open| other.claim == open.claim;
         let before = self
@@ -151,10 +151,10 @@ impl Open {
         explanation.into_iter().chain(copies)
     }
 
-    /// The directory and name of the picked-up file after delivery. `refused` means that nothing in it was accepted.
-    pub fn retires_to(&self, refused: bool) -> Option<(std::path::PathBuf, String)> {
+    /// The directory and name of the picked-up file after delivery. `rejected` means that nothing in it was accepted.
+    pub fn retires_to(&self, rejected: bool) -> Option<(std::path::PathBuf, String)> {
         let claim = self.claimed()?;
-        let directory = if refused {
+        let directory = if rejected {
             layout::rejected(claim.agent)
         } else {
             layout::sent(claim.agent)

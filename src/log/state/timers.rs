@@ -50,7 +50,6 @@ pub struct Wanted {
     /// The recipients that have not answered.
     pub of: Vec<Arc<str>>,
     /// Were their supervisors notified?
-    #[serde(rename = "told")]
     pub notified: bool,
 }
 

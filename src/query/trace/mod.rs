@@ -55,7 +55,7 @@ pub struct Trace {
     /// Messages that answer it.
     pub answers: Vec<Answer>,
     /// Notices about its expiry or deadline.
-    pub told: Vec<Told>,
+    pub notices: Vec<TraceNotice>,
 }
 
 /// One recipient's copy.
@@ -69,10 +69,8 @@ pub struct Recipient {
     /// Kind of address that reached the recipient.
     pub via: String,
     /// Current status.
-    #[serde(rename = "rung")]
     pub status: Status,
     /// Status history, in log order.
-    #[serde(rename = "rungs")]
     pub statuses: Vec<Step>,
     /// What was done to wake the recipient for it, in log order.
     pub wakes: Vec<WakeRecord>,
@@ -94,7 +92,6 @@ pub struct WakeRecord {
 #[derive(Debug, Clone, Serialize)]
 pub struct Step {
     /// The status.
-    #[serde(rename = "rung")]
     pub status: Status,
     /// When the receipt was recorded; for `delivered`, when the file reached the inbox, if that is known.
     pub at: Option<String>,
@@ -122,7 +119,7 @@ pub struct Answer {
 
 /// A notice to an agent.
 #[derive(Debug, Serialize)]
-pub struct Told {
+pub struct TraceNotice {
     /// Recipient of the notice.
     pub agent: String,
     /// `expired` or `overdue`.
@@ -177,12 +174,12 @@ struct Tracing<'a> {
     now: BTreeMap<Arc<str>, Arc<str>>,
     settled: Option<String>,
     answers: Vec<Answer>,
-    told: Vec<Told>,
+    notices: Vec<TraceNotice>,
 }
 
 impl<'a> Tracing<'a> {
     fn new(room: &'a Room, meant: &'a LoggedMessage, place: Position) -> Tracing<'a> {
-        let (steps, wakes, answers, told) =
+        let (steps, wakes, answers, notices) =
             (BTreeMap::new(), BTreeMap::new(), Vec::new(), Vec::new());
         let now = meant
             .recipients
@@ -199,7 +196,7 @@ impl<'a> Tracing<'a> {
             now,
             settled: None,
             answers,
-            told,
+            notices,
         }
     }
 
@@ -207,7 +204,7 @@ impl<'a> Tracing<'a> {
     fn read(&mut self) -> Result<()> {
         let (id, seq) = (regex::escape(&self.meant.id), self.meant.seq);
         let pattern = format!(
-            r##"^\{{"seq":{seq},|"rungs":\[|"wakes":\[|"settled":\[|"act":\{{"ack"|"rename":|"arrived":\{{|"about":"|"answers":{seq}[,}}]|"{id}"|/{id}"|"#?{seq}""##
+            r##"^\{{"seq":{seq},|"receipts":\[|"wakes":\[|"settled":\[|"act":\{{"ack"|"rename":|"arrived":\{{|"about":"|"answers":{seq}[,}}]|"{id}"|/{id}"|"#?{seq}""##
         );
         let concerns = Regex::new(&pattern).map_err(|e| Error::Usage {
             what: format!("cannot search for this id: {e}"),
@@ -347,7 +344,7 @@ impl<'a> Tracing<'a> {
         }
     }
 
-    /// The recipients in this room, and those in other rooms: each address, and each agent of which its room told.
+    /// The recipients in this room, and those in other rooms: each address, and each agent of which its room tells.
     fn recipients(&self, record: &Record, state: &State) -> Vec<Recipient> {
         let mut recipients: Vec<Recipient> = record
             .recipients()
@@ -384,12 +381,12 @@ impl<'a> Tracing<'a> {
         if seq.parse() == Ok(self.meant.seq) && [EXPIRED, OVERDUE, OVERDUE_AT_LAST].contains(&what)
         {
             let what = if what == EXPIRED { EXPIRED } else { OVERDUE };
-            let told = record.recipients().map(|(agent, _)| Told {
+            let notices = record.recipients().map(|(agent, _)| TraceNotice {
                 agent: agent.to_string(),
                 what: what.into(),
                 at: record.at.clone(),
             });
-            self.told.extend(told);
+            self.notices.extend(notices);
         }
     }
 
@@ -412,7 +409,7 @@ impl<'a> Tracing<'a> {
             recipients,
             accepted_at: record.at,
             answers: self.answers,
-            told: self.told,
+            notices: self.notices,
         })
     }
 

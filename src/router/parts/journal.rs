@@ -46,7 +46,7 @@ pub struct Tally {
     /// Copies of them.
     pub copies: u64,
     /// Files rejected.
-    pub refused: u64,
+    pub rejected: u64,
     /// Messages that came again.
     pub duplicates: u64,
     /// Items that are pending for a temporary reason.
@@ -186,7 +186,7 @@ impl Journal {
                 self.tally.accepted += 1;
                 self.tally.copies += record.recipients().count() as u64;
             }
-            Event::Rejected => self.tally.refused += 1,
+            Event::Rejected => self.tally.rejected += 1,
             Event::Duplicate => self.tally.duplicates += 1,
             _ => {}
         }

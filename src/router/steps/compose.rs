@@ -95,7 +95,7 @@ pub(super) fn bounce(
     own(
         "error",
         &[agent.into()],
-        &format!("refused: {}", codes(problems)),
+        &format!("rejected: {}", codes(problems)),
         &body,
         more,
     )
@@ -123,7 +123,7 @@ pub(super) fn far_bounce(
     own(
         "error",
         std::slice::from_ref(sender),
-        &format!("refused: {}", codes(problems)),
+        &format!("rejected: {}", codes(problems)),
         &body,
         more,
     )
@@ -138,13 +138,13 @@ pub(super) fn explanation(
     at: Stamp,
     problems: &[Problem],
 ) -> Vec<u8> {
-    let code = problems.first().map_or("refused", |problem| &problem.code);
+    let code = problems.first().map_or("rejected", |problem| &problem.code);
     let mut explained = json!({
         "code": code,
         "agent": agent,
         "file": original,
         "seq": seq,
-        "refused_at": at.to_string(),
+        "rejected_at": at.to_string(),
         "problems": problems,
     });
     if let Some(Source { line, text, .. }) = source {

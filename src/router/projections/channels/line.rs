@@ -112,7 +112,13 @@ impl Serialize for Metadata<'_> {
                 .collect();
             metadata.serialize_entry(OWN, &displaced)?;
         }
-        metadata.serialize_entry(DELIVERY, &Delivery { seq, at })?;
+        metadata.serialize_entry(
+            DELIVERY,
+            &Delivery {
+                seq,
+                accepted_at: at,
+            },
+        )?;
         metadata.end()
     }
 }
@@ -120,8 +126,7 @@ impl Serialize for Metadata<'_> {
 #[derive(serde::Serialize)]
 struct Delivery<'a> {
     seq: u64,
-    #[serde(rename = "accepted_at")]
-    at: &'a str,
+    accepted_at: &'a str,
 }
 
 #[cfg(test)]
