@@ -11,7 +11,7 @@ use crate::base::text::{listed, quoted};
 use crate::log::state;
 use crate::log::state::approvals::Approval;
 use crate::message::decision::{self, Step};
-use crate::message::record::{Event, Record};
+use crate::message::record::{EventKind, Record};
 use crate::message::status::Status;
 use crate::message::{APPROVAL, DECISION, Message, PIN, claim, id};
 use crate::query::displayed::{self, DisplayedApproval};
@@ -454,18 +454,18 @@ impl Asked {
     pub fn look(&mut self) -> Result<Option<Outcome>> {
         let mut found = None;
         for record in self.follower.read()? {
-            if record.event == Event::Rejected && is_of(&record, &self.sent) {
+            if record.kind() == EventKind::Rejected && is_of(&record, &self.sent) {
                 mark_copy_seen(&self.room, &self.agent, &record);
-                return Err(Error::NotGranted(record.problems));
+                return Err(Error::NotGranted(record.problems().to_vec()));
             }
-            if record.event == Event::Accepted && is_of(&record, &self.sent) {
+            if record.kind() == EventKind::Accepted && is_of(&record, &self.sent) {
                 (self.seq, self.recorded) = (Some(record.seq), content(&record));
             }
-            let outcome = match &record.decision {
+            let outcome = match record.decision() {
                 Some(Step::Decide {
                     approval, option, ..
                 }) if *approval == self.approval => {
-                    Outcome::new(approval, Some(option), record.from.as_deref(), &record)
+                    Outcome::new(approval, Some(option), Some(record.sender()), &record)
                 }
                 Some(Step::Expire { approval, option }) if *approval == self.approval => {
                     Outcome::new(approval, option.as_ref(), None, &record)
@@ -482,9 +482,5 @@ impl Asked {
 }
 
 fn content(record: &Record) -> Value {
-    record
-        .message
-        .as_ref()
-        .and_then(|text| serde_json::from_str(text.get()).ok())
-        .unwrap_or_default()
+    record.message_as().unwrap_or_default()
 }

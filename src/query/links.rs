@@ -354,25 +354,23 @@ fn heard(room: &Room) -> Result<BTreeMap<String, String>> {
         if arrived.find(&line.bytes).is_none() {
             continue;
         }
-        let Ok(Record {
-            from,
-            at,
-            arrived: Some(arrived),
-            ..
-        }) = serde_json::from_slice(&line.bytes)
-        else {
+        let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else {
+            continue;
+        };
+        let Some(arrived) = record.arrived() else {
             continue;
         };
         let receipts = arrived
             .receipts
             .iter()
             .map(|receipt| id::far(&arrived.link, &receipt.agent));
-        let from = from
-            .map(|from| from.to_string())
+        let from = record
+            .from()
+            .map(ToString::to_string)
             .filter(|from| id::tag_of(from).is_some() && id::is_sender(from));
         receipts
             .chain(from)
-            .for_each(|agent| drop(heard.insert(agent, at.clone())));
+            .for_each(|agent| drop(heard.insert(agent, record.at.clone())));
     }
     Ok(heard)
 }

@@ -120,7 +120,7 @@ fn join_lines(room: &Room, all: &mut [Rejected]) -> Result<()> {
 
 /// The name of the file in `spool/claim` for a rejection. The lines of one file share it.
 pub(super) fn claim_of(room: &Room, seq: u64) -> Result<Option<String>> {
-    Ok(record_of(room, seq)?.and_then(|record| record.claim))
+    Ok(record_of(room, seq)?.and_then(|record| record.claim().map(str::to_owned)))
 }
 
 /// The record with this number.
@@ -177,15 +177,14 @@ struct Why {
 /// The explanation as the log has it, for a rejection without a file of its own.
 fn recorded(room: &Room, seq: u64) -> Option<Why> {
     let Record {
-        event: Event::Rejected,
+        event: Event::Rejected(rejected),
         at,
-        problems,
-        line,
         ..
     } = record_of(room, seq).ok()??
     else {
         return None;
     };
+    let (origin, problems) = (rejected.origin, rejected.problems);
     let (code, what) = problems
         .first()
         .map(|one| (one.code.clone(), one.what.clone()))
@@ -195,7 +194,7 @@ fn recorded(room: &Room, seq: u64) -> Option<Why> {
         what,
         rejected_at: at,
         file: String::new(),
-        line: line.map(u64::from),
+        line: origin.line.map(u64::from),
         text: None,
         problems,
     })

@@ -8,7 +8,7 @@ use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::message::address::quoted;
-use crate::message::record::{Event, Record};
+use crate::message::record::{EventKind, Record};
 use crate::query::follow::Follower;
 use crate::query::identity;
 use crate::room::Room;
@@ -92,7 +92,7 @@ pub struct Retried {
     /// The new file, relative to the room.
     pub file: PathBuf,
     /// `accepted`, `rejected` or `duplicate`; `None` if it is still pending.
-    pub became: Option<Event>,
+    pub became: Option<EventKind>,
     /// Number of the new record.
     pub record: Option<u64>,
     /// Recipients.
@@ -285,7 +285,7 @@ fn named<'r>(room: &Room, all: &'r [Rejected], word: &str) -> Result<Vec<&'r Rej
         }
     }
     let was_rejected = seq.is_some_and(
-        |seq| matches!(record_of(room, seq), Ok(Some(one)) if one.event == Event::Rejected),
+        |seq| matches!(record_of(room, seq), Ok(Some(one)) if one.kind() == EventKind::Rejected),
     );
     Err(Error::NotFound {
         what: if was_rejected {
@@ -431,21 +431,21 @@ fn move_to_free_name(
 /// Copies the results from the records.
 fn note(retried: &mut [Retried], records: Vec<Record>) {
     for record in records {
-        let Some(claim) = record.claim.as_deref().and_then(layout::read_claim) else {
+        let Some(claim) = record.claim().and_then(layout::read_claim) else {
             continue;
         };
         let is_it = |one: &&mut Retried| {
             one.became.is_none() && one.agent == claim.agent && one.is_claimed_as(claim.original)
         };
         if let Some(one) = retried.iter_mut().find(is_it) {
-            (one.became, one.record) = (Some(record.event), Some(record.seq));
-            if record.event == Event::Accepted {
+            (one.became, one.record) = (Some(record.kind()), Some(record.seq));
+            if record.kind() == EventKind::Accepted {
                 one.recipients = record
                     .recipients()
                     .map(|(agent, _)| agent.to_string())
                     .collect();
             }
-            one.problems = record.problems;
+            one.problems = record.problems().to_vec();
         }
     }
 }

@@ -4,7 +4,7 @@ use super::State;
 use crate::base::clock::Stamp;
 use crate::disk::layout;
 use crate::message::id;
-use crate::message::record::{Act, Event, Group};
+use crate::message::record::{Act, EventKind, Group};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub struct Open {
     /// The record's number.
     pub seq: u64,
     /// The kind of the record.
-    pub event: Event,
+    pub event: EventKind,
     /// Its accept time in microseconds since 1970.
     pub at: i64,
     /// The picked-up file to retire: a file name in `spool/claim`.
@@ -104,7 +104,7 @@ impl State {
             .take_while(same);
         before
             .chain(behind)
-            .all(|open| open.event == Event::Rejected)
+            .all(|open| open.event == EventKind::Rejected)
     }
 }
 
@@ -124,7 +124,7 @@ impl Open {
     pub fn deliveries(&self) -> impl Iterator<Item = Delivery> {
         let claimed = self.claimed();
         let number = claimed.map_or(0, |claim| claim.number);
-        let is_explained = self.event == Event::Rejected && !self.is_item();
+        let is_explained = self.event == EventKind::Rejected && !self.is_item();
         let explanation = claimed.filter(|_| is_explained).map(|claim| Delivery {
             staged: layout::staged_explanation(self.seq, number),
             place: Place::Rejected,
@@ -139,7 +139,7 @@ impl Open {
         let copies = self
             .to
             .iter()
-            .filter(|_| self.event != Event::Duplicate)
+            .filter(|_| self.event != EventKind::Duplicate)
             .flat_map(|group| &group.agents);
         let copies = copies.filter(|agent| id::tag_of(agent).is_none());
         let copies = copies.map(move |agent| Delivery {
