@@ -158,9 +158,9 @@ fn the_protocol_has_every_code_field_and_event_of_the_source() {
         serde_json::from_str(mailbag::message::schema::message_schema()).expect("JSON");
     let fields = schema["properties"].as_object().expect("properties").keys();
     missing.extend(fields.filter(|field| !named(field)).cloned());
-    let record = read("src/message/record.rs");
+    let record = read("src/message/fields.rs");
     let fields = record
-        .split("\nstruct Fields {")
+        .split("struct Fields {")
         .nth(1)
         .and_then(|rest| rest.split("\n}").next())
         .expect("Fields");

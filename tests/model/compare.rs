@@ -53,7 +53,9 @@ pub(super) fn outcomes(room: &Room) -> BTreeMap<u64, Outcome> {
                     .recipients()
                     .filter_map(|(agent, _)| known(agent))
                     .collect();
-                let is_mail = record.accepted().is_some_and(|accepted| accepted.act.is_none());
+                let is_mail = record
+                    .accepted()
+                    .is_some_and(|accepted| accepted.act.is_none());
                 let name = || unreached_subject(record.from()?, record.id()?).into();
                 let unreached = if is_mail { name() } else { None };
                 outcomes.insert(

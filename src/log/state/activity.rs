@@ -25,7 +25,6 @@ struct AgentActivity {
     /// The last time at which copies left its inbox, in microseconds since 1970; 0 for never.
     read: i64,
     doing: Option<WorkReport>,
-    #[serde(default)]
     commit: Option<Commit>,
 }
 

@@ -21,7 +21,6 @@ pub struct Open {
     /// The picked-up file to retire: a file name in `spool/claim`.
     pub claim: Option<String>,
     /// The line of the picked-up file, for a file with one message per line.
-    #[serde(default)]
     pub line: Option<u32>,
     /// The sender of the delivered message.
     pub from: Arc<str>,
@@ -30,13 +29,10 @@ pub struct Open {
     /// The recipients.
     pub to: Vec<Group>,
     /// The router's own action for it.
-    #[serde(default)]
     pub act: Option<Act>,
     /// For a renaming: which files are to be moved.
-    #[serde(default)]
     pub renamed: Option<Renamed>,
     /// Recipients that were renamed since, each with its present name: copies that are still staged go there.
-    #[serde(default)]
     pub now: BTreeMap<Arc<str>, Arc<str>>,
 }
 
