@@ -165,7 +165,7 @@ fn ran(command: &mut Command) -> Ran {
 
 /// The status of the copy of a message.
 fn status(world: &World, id: &str) -> Value {
-    world.json(&["trace", id])["recipients"][0]["rung"].clone()
+    world.json(&["trace", id])["recipients"][0]["status"].clone()
 }
 
 #[test]

@@ -158,26 +158,18 @@ fn the_protocol_has_every_code_field_and_event_of_the_source() {
         serde_json::from_str(mailbag::message::schema::message_schema()).expect("JSON");
     let fields = schema["properties"].as_object().expect("properties").keys();
     missing.extend(fields.filter(|field| !named(field)).cloned());
-    let record = read("src/message/record.rs");
-    let record = record
-        .split("pub struct Record {")
+    let record = read("src/message/fields.rs");
+    let fields = record
+        .split("struct Fields {")
         .nth(1)
         .and_then(|rest| rest.split("\n}").next())
-        .expect("Record");
-    let mut renamed = None;
-    for line in record.lines().map(str::trim) {
-        if let Some(name) = line
-            .strip_prefix("#[serde(rename = \"")
-            .and_then(|rest| rest.split('"').next())
-        {
-            renamed = Some(name);
-        } else if let Some(field) = line
-            .strip_prefix("pub ")
-            .and_then(|rest| rest.split(':').next())
-        {
-            let name = renamed.take().unwrap_or(field);
-            missing.extend((!named(name)).then(|| name.to_owned()));
-        }
+        .expect("Fields");
+    for field in fields
+        .lines()
+        .filter_map(|line| line.trim().split(':').next())
+    {
+        let is_field = !field.is_empty() && !field.starts_with('#');
+        missing.extend((is_field && !named(field)).then(|| field.to_owned()));
     }
     assert!(
         missing.is_empty(),

@@ -155,7 +155,7 @@ fn an_accepted_gap_gives_no_number_and_no_id_twice() {
         .iter()
         .filter_map(|mail| mail["subject"].as_str().map(str::to_owned))
         .collect();
-    assert_eq!(told, ["refused: id reused"]);
+    assert_eq!(told, ["rejected: id reused"]);
     assert!(
         world.inbox("human").is_empty(),
         "{:?}",

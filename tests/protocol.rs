@@ -424,7 +424,7 @@ fn a_refused_file_is_kept_with_the_reason_and_its_sender_is_told_once() {
         (&explained["agent"], &explained["file"], &explained["seq"]),
         (&json!("alice"), &json!("x.json"), &json!(2))
     );
-    assert!(explained["refused_at"].is_string() && explained["problems"][0]["fix"].is_string());
+    assert!(explained["rejected_at"].is_string() && explained["problems"][0]["fix"].is_string());
     let told = world.inbox("alice");
     assert_eq!(told.len(), 1);
     assert_eq!(

@@ -13,33 +13,36 @@ use crate::town::{PATIENCE, so_within};
 use crate::world::World;
 use serde_json::Value;
 
-/// The rungs of one recipient's copy, as `trace` tells them.
-fn rungs(world: &World, id: &str, agent: &str) -> Vec<String> {
+/// The statuses of one recipient's copy, as `trace` tells them.
+fn statuses(world: &World, id: &str, agent: &str) -> Vec<String> {
     let trace = world.json(&["trace", id]);
     let recipients = trace["recipients"].as_array().cloned().unwrap_or_default();
     let recipient = recipients
         .into_iter()
         .find(|recipient| recipient["agent"] == agent)
         .unwrap_or_default();
-    let steps = recipient["rungs"].as_array().cloned().unwrap_or_default();
+    let steps = recipient["statuses"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
     steps
         .iter()
-        .map(|step| step["rung"].as_str().unwrap_or_default().to_owned())
+        .map(|step| step["status"].as_str().unwrap_or_default().to_owned())
         .collect()
 }
 
 /// Waits until the copy has come this far.
 #[track_caller]
-fn wait_for_rung(world: &World, id: &str, agent: &str, rung: &str) {
+fn wait_for_status(world: &World, id: &str, agent: &str, status: &str) {
     let has = || {
-        rungs(world, id, agent)
+        statuses(world, id, agent)
             .iter()
-            .any(|reached| reached == rung)
+            .any(|reached| reached == status)
     };
     assert!(
         so_within(PATIENCE, has),
-        "{agent} never came to {rung}: {:?}",
-        rungs(world, id, agent)
+        "{agent} never reached {status}: {:?}",
+        statuses(world, id, agent)
     );
 }
 

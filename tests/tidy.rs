@@ -285,7 +285,7 @@ const JOINS: &[(&str, &str, &str)] = &[
     ),
     (
         "src/commands/rejected/mod.rs",
-        "layout::outbox(&refused.agent).join(name)",
+        "layout::outbox(&rejected.agent).join(name)",
         "only shown: where the file was put",
     ),
     (

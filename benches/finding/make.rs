@@ -6,7 +6,7 @@ use mailbag::base::hash::{Hash, NO_HASH, hash};
 use mailbag::disk::layout;
 use mailbag::log::{Log, Position, Tip};
 use mailbag::message::Message;
-use mailbag::message::record::{Event, Group, Record};
+use mailbag::message::record::{Accepted, Event, Group, MessageName, Origin, Record, Times};
 use mailbag::room::Room;
 use serde_json::{Map, Value, json, value::to_raw_value};
 use std::ffi::OsStr;
@@ -97,9 +97,8 @@ pub(super) fn room(path: &Path, messages: u64) -> Result<()> {
         prev: NO_HASH,
         number: 0,
     };
-    let mut first = Record::new(Event::Room);
-    first.room = room.id()?;
-    maker.batch(vec![first])?;
+    let first = Event::Room { room: room.id()? };
+    maker.batch(vec![Record::new(first)])?;
     let mut settled = None;
     while maker.number < messages {
         let size = (1 + maker.dice.roll(48)).min(messages - maker.number);
@@ -135,7 +134,7 @@ impl Maker {
         let count = u32::try_from(records.len())?;
         for (n, record) in records.iter_mut().enumerate() {
             self.seq += 1;
-            self.at += if record.event == Event::Accepted {
+            self.at += if record.accepted().is_some() {
                 self.step
             } else {
                 1
@@ -231,28 +230,42 @@ impl Maker {
         id: String,
         to: Vec<String>,
     ) -> Result<Record> {
-        let mut record = Record::new(Event::Accepted);
-        record.claim = Some(layout::claim(
-            self.number,
-            from,
-            OsStr::new(&format!("{id}.json")),
-        ));
-        record.from = Some(from.into());
+        let file = format!("{id}.json");
+        let origin = Origin {
+            claim: layout::claim(self.number, from, OsStr::new(&file)),
+            line: None,
+            more: false,
+            retries: None,
+            arrived: None,
+        };
         let mut agents: Vec<_> = to.iter().map(|agent| agent.as_str().into()).collect();
         agents.sort();
         agents.dedup();
-        record.to = vec![Group {
-            via: "direct".into(),
-            agents,
-        }];
-        record.message = Some(to_raw_value(&fields)?);
-        record.digest = Some(
-            Message::from_fields(fields)
-                .context("it has all that a message needs")?
-                .digest(),
-        );
-        record.id = Some(id);
-        Ok(record)
+        let message = to_raw_value(&fields)?;
+        let digest = Message::from_fields(fields)
+            .context("it has all that a message needs")?
+            .digest();
+        let name = MessageName {
+            from: from.into(),
+            id,
+            digest,
+        };
+        Ok(Record::new(Event::Accepted(Box::new(Accepted {
+            origin,
+            name,
+            to: vec![Group {
+                via: "direct".into(),
+                agents,
+            }],
+            answers: None,
+            times: Times::default(),
+            act: None,
+            fact: None,
+            outcome: None,
+            dismissed: Vec::new(),
+            enclosed: Vec::new(),
+            message,
+        }))))
     }
 
     fn join_thread(&mut self, fields: &mut Map<String, Value>, from: &str, id: &str) {

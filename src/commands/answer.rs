@@ -9,7 +9,7 @@ use super::reply::{Reply, reply};
 use super::send::Draft;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
-use crate::message::record::Event;
+use crate::message::record::EventKind;
 use crate::message::status::Status;
 use crate::query::identity::Who;
 use crate::query::pending::{self, Item, Owned};
@@ -134,7 +134,7 @@ fn send_again(room: &Room, who: &Who, number: String) -> Result<String> {
     let acted = dismiss(room, who, &number);
     if let Some(again) = retried
         .iter()
-        .find(|one| one.became == Some(Event::Rejected))
+        .find(|one| one.became == Some(EventKind::Rejected))
     {
         return Err(Error::NotGranted(again.problems.clone()));
     }

@@ -11,7 +11,7 @@ use crate::base::text::{listed, quoted};
 use crate::log::state;
 use crate::log::state::approvals::Approval;
 use crate::message::decision::{self, Step};
-use crate::message::record::{Event, Record};
+use crate::message::record::{EventKind, Record};
 use crate::message::status::Status;
 use crate::message::{APPROVAL, DECISION, Message, PIN, claim, id};
 use crate::query::displayed::{self, DisplayedApproval};
@@ -307,8 +307,7 @@ pub struct PinnedKeys {
     /// The pinned public key. `None` if no key is pinned.
     pub pinned: Option<String>,
     /// The public half of the key in this user's home directory.
-    #[serde(rename = "own_key")]
-    pub own: String,
+    pub own_key: String,
 }
 
 /// The keys of a room, for [`pin_own_key`]. Makes this user's key if there is none. Only a person may call it.
@@ -321,7 +320,7 @@ pub fn pinned_keys(room: &Room) -> Result<PinnedKeys> {
         .map(|pin| pin.key.clone());
     Ok(PinnedKeys {
         pinned,
-        own: DecisionKey::make()?.public(),
+        own_key: DecisionKey::make()?.public(),
     })
 }
 
@@ -455,18 +454,18 @@ impl Asked {
     pub fn look(&mut self) -> Result<Option<Outcome>> {
         let mut found = None;
         for record in self.follower.read()? {
-            if record.event == Event::Rejected && is_of(&record, &self.sent) {
+            if record.kind() == EventKind::Rejected && is_of(&record, &self.sent) {
                 mark_copy_seen(&self.room, &self.agent, &record);
-                return Err(Error::NotGranted(record.problems));
+                return Err(Error::NotGranted(record.problems().to_vec()));
             }
-            if record.event == Event::Accepted && is_of(&record, &self.sent) {
+            if record.kind() == EventKind::Accepted && is_of(&record, &self.sent) {
                 (self.seq, self.recorded) = (Some(record.seq), content(&record));
             }
-            let outcome = match &record.decision {
+            let outcome = match record.decision() {
                 Some(Step::Decide {
                     approval, option, ..
                 }) if *approval == self.approval => {
-                    Outcome::new(approval, Some(option), record.from.as_deref(), &record)
+                    Outcome::new(approval, Some(option), Some(record.sender()), &record)
                 }
                 Some(Step::Expire { approval, option }) if *approval == self.approval => {
                     Outcome::new(approval, option.as_ref(), None, &record)
@@ -483,9 +482,5 @@ impl Asked {
 }
 
 fn content(record: &Record) -> Value {
-    record
-        .message
-        .as_ref()
-        .and_then(|text| serde_json::from_str(text.get()).ok())
-        .unwrap_or_default()
+    record.message_as().unwrap_or_default()
 }

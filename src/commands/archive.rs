@@ -352,7 +352,7 @@ fn announced(room: &Room) -> Result<HashSet<(String, String)>> {
     let sieve = find::Sieve::of(&["\"attachments\"".to_owned()])?;
     let take = |line: find::Candidate<'_>| {
         let record: Record = serde_json::from_slice(line.bytes).ok()?;
-        let message: Value = serde_json::from_str(record.message?.get()).ok()?;
+        let message: Value = record.message_as()?;
         let text =
             |of: &Value, field: &str| of.get(field).and_then(Value::as_str).map(str::to_owned);
         let attachments = message.get("attachments")?.as_array()?.iter();

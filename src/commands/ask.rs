@@ -139,7 +139,7 @@ impl Question {
                 serde_json::from_value(problems.unwrap_or_default()).unwrap_or_default();
             if problems.is_empty() {
                 problems.push(Problem::new(
-                    "refused",
+                    "rejected",
                     field(&mail, "body").unwrap_or("the message was rejected"),
                 ));
             }

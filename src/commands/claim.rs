@@ -11,7 +11,7 @@ use crate::log::owners::owners;
 use crate::log::state::claims::{Answer, Claims};
 use crate::message::ALL_CLAIMS;
 use crate::message::claim::{self, Change, Terms};
-use crate::message::record::{Event, Record};
+use crate::message::record::{EventKind, Record};
 use crate::message::subject::Subject;
 use crate::query::follow::Follower;
 use crate::query::identity::Who;
@@ -294,8 +294,8 @@ impl Asked {
                 continue;
             }
             mark_copy_seen(&self.room, &self.agent, &record);
-            match record.event {
-                Event::Rejected => return Err(Error::NotGranted(record.problems)),
+            match record.kind() {
+                EventKind::Rejected => return Err(Error::NotGranted(record.problems().to_vec())),
                 _ => self.decided = self.decision(&record),
             }
         }
@@ -366,7 +366,7 @@ impl Asked {
 
     fn is_about_us(&self, record: &Record) -> bool {
         if self.decided.is_some() {
-            return match &record.ownership {
+            return match record.ownership() {
                 Some(Change::Dequeue { claim } | Change::Skip { claim }) => {
                     self.names.contains(claim)
                 }
@@ -403,7 +403,7 @@ impl Asked {
             })
         };
         let lease = |terms: &Terms| Some(span_text(Duration::from_secs(terms.lease)));
-        Some(match record.ownership.as_ref()? {
+        Some(match record.ownership()? {
             Change::Grant(terms) => Decided {
                 lease: lease(terms),
                 ..plain(Status::Granted, terms.claims.clone())

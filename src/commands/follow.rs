@@ -6,7 +6,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::layout;
-use crate::message::record::{Event, Record};
+use crate::message::record::{EventKind, Record};
 use crate::room::outbox::PassRequest;
 use crate::room::{Room, inbox};
 use crate::router::daemon::{self, Passed};
@@ -121,16 +121,16 @@ pub(super) fn poll<T>(
 /// Returns true if this record accepts or rejects the message.
 pub(super) fn is_of(record: &Record, sent: &Sent) -> bool {
     let name = sent.file.file_name().and_then(|name| name.to_str());
-    let picked_up = record.claim.as_deref().and_then(layout::read_claim);
+    let picked_up = record.claim().and_then(layout::read_claim);
     let is_ours =
         picked_up.is_some_and(|one| one.agent == sent.sender() && Some(one.original) == name);
-    is_ours && matches!(record.event, Event::Accepted | Event::Rejected)
+    is_ours && matches!(record.kind(), EventKind::Accepted | EventKind::Rejected)
 }
 
 /// Marks the sender's own copy as read, once it is delivered, because the command shows its content. A failure only costs a
 /// second notice.
 pub(super) fn mark_copy_seen(room: &Room, agent: &str, record: &Record) {
-    if record.event != Event::Rejected
+    if record.kind() != EventKind::Rejected
         && !record
             .recipients()
             .any(|(recipient, _)| **recipient == *agent)
@@ -151,8 +151,7 @@ pub(super) fn mark_copy_seen(room: &Room, agent: &str, record: &Record) {
 /// delivered.
 pub(super) fn is_staged(room: &Room, record: &Record, agent: &str) -> Result<bool> {
     let number = record
-        .claim
-        .as_deref()
+        .claim()
         .and_then(layout::read_claim)
         .map_or(0, |claim| claim.number);
     let stage = room.dir.sub(layout::STAGE)?;

@@ -6,7 +6,7 @@ use crate::base::error::{Class, Error, Problem, Result};
 use crate::base::text::named;
 use crate::disk::{Barrier, CAN_SYNC_ALL, layout};
 use crate::log::state::unreached_subject;
-use crate::message::record::{Event, Record};
+use crate::message::record::{EventKind, Record};
 use crate::query::follow::Follower;
 use crate::query::identity::Who;
 use crate::query::reach::{Reach, Reached, reach, sentences};
@@ -144,17 +144,13 @@ fn find_judged(records: Vec<Record>, sent: &Sent) -> Option<Judged> {
         .skip_while(|record| !is_of(record, sent));
     let record = records.next()?;
     let batch = record.batch;
-    let notice = records.find(|other| other.batch == batch && other.about.as_ref() == Some(&about));
+    let notice = records.find(|other| other.batch == batch && other.about() == Some(&*about));
     Some(Judged { record, notice })
 }
 
 /// The addresses that reached no agent, according to a notice.
 fn unreached_of(notice: &Record) -> Vec<Problem> {
-    let message: Value = notice
-        .message
-        .as_ref()
-        .and_then(|text| serde_json::from_str(text.get()).ok())
-        .unwrap_or_default();
+    let message: Value = notice.message_as().unwrap_or_default();
     serde_json::from_value(message["metadata"]["problems"].clone()).unwrap_or_default()
 }
 
@@ -182,9 +178,9 @@ fn delivered(
         Ok(Some(()))
     });
     match judged {
-        Some(Judged { record, .. }) if record.event == Event::Rejected => {
+        Some(Judged { record, .. }) if record.kind() == EventKind::Rejected => {
             follow::mark_copy_seen(room, sent.sender(), &record);
-            Err(Error::NotGranted(record.problems))
+            Err(Error::NotGranted(record.problems().to_vec()))
         }
         Some(judged) => {
             judged

@@ -138,7 +138,7 @@ impl Dir {
     }
 }
 
-/// Removes other users' permissions from a lock file of an older version. A process without the right to do this did
+/// Removes other users' permissions from a lock file, which another program may have made. A process without the right to do this did
 /// not create the file.
 fn close(file: &File) -> std::io::Result<()> {
     match rustix::fs::fstat(file)? {

@@ -2,7 +2,7 @@
 
 use super::Line;
 use crate::base::hash::{Hash, NO_HASH, hex};
-use crate::message::record::{Event, Record};
+use crate::message::record::Record;
 
 /// What the next line of the log has to follow.
 pub struct Chain {
@@ -56,8 +56,7 @@ impl Chain {
 
     /// Only the record that accepts a gap may leave numbers out, and only the numbers of the lost records.
     fn is_after_gap(&self, record: &Record) -> bool {
-        let gap = record.gap.as_ref().filter(|_| record.event == Event::Gap);
-        gap.is_some_and(|gap| {
+        record.gap().is_some_and(|gap| {
             gap.from <= self.seq + 1
                 && gap.to > self.seq
                 && gap.to.checked_add(1) == Some(record.seq)

@@ -86,7 +86,6 @@ pub struct Acked {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FarReceipt {
     /// The status of the copies.
-    #[serde(rename = "rung")]
     pub status: Status,
     /// Their recipient, as an id of the room that sends the receipt.
     pub agent: Arc<str>,

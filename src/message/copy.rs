@@ -33,8 +33,7 @@ const LONG: [&str; 6] = [
 impl Copies {
     /// The copies of a record that was read from the log. `None` if it has no message.
     pub fn of(record: &Record) -> Option<Copies> {
-        let fields: Map<String, Value> =
-            serde_json::from_str(record.message.as_ref()?.get()).ok()?;
+        let fields: Map<String, Value> = record.message_fields()?;
         Some(Copies::new(record, &Message::from_fields(fields)?))
     }
 
@@ -47,8 +46,8 @@ impl Copies {
             addressed_to(message),
         );
         let later = record
-            .announce_after
-            .as_ref()
+            .accepted()
+            .and_then(|accepted| accepted.times.announce_after.as_ref())
             .map(|at| format!("    \"announce_after\": \"{at}\",\n"));
         let later = later.unwrap_or_default();
         let head = HEAD
@@ -103,10 +102,13 @@ fn place(name: &str) -> usize {
 
 /// The part of a copy after `via`.
 fn outcome(record: &Record) -> String {
-    let Some(outcome) = &record.outcome else {
+    let Some(outcome) = record
+        .accepted()
+        .and_then(|accepted| accepted.outcome.as_ref())
+    else {
         return String::new();
     };
-    let name = if record.ownership.is_some() {
+    let name = if record.ownership().is_some() {
         "claim"
     } else {
         "approval"

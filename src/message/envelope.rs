@@ -2,8 +2,7 @@
 
 use super::claim::Change;
 use super::decision::Step;
-use super::id;
-use super::record::{Event, Head, Record};
+use super::record::{EventKind, Head, Record};
 use super::types::{DECISION, ESCALATION, MILESTONE, TYPES, is_session_event};
 use memchr::memmem::Finder;
 use serde_json::{Map, Value, json};
@@ -67,7 +66,7 @@ impl Envelope {
     pub fn entry_of(record: &Record, head: Option<&Head<'_>>) -> Option<Envelope> {
         let is_possible = match head {
             Some(head) => may_tell(record) || is_told(head.kind()),
-            None => record.event == Event::Notice,
+            None => record.kind() == EventKind::Notice,
         };
         if is_possible {
             Envelope::entry(record)
@@ -83,15 +82,14 @@ impl Envelope {
 
     /// The event of a record. `None` if the record is no event.
     pub fn of(record: &Record) -> Option<Envelope> {
-        if !matches!(record.event, Event::Accepted | Event::Notice) {
+        if !matches!(record.kind(), EventKind::Accepted | EventKind::Notice) {
             return None;
         }
-        let mut fields: Map<String, Value> =
-            serde_json::from_str(record.message.as_ref()?.get()).ok()?;
+        let mut fields = record.message_fields()?;
         let text = |field: &str| fields.get(field).and_then(Value::as_str).map(str::to_owned);
-        let actor = record.from.as_deref().unwrap_or(id::MAILBAG).to_owned();
-        let (kind, payload) = match (&record.ownership, &record.decision, text("type")?) {
-            (Some(change), ..) => claimed(change, record.event, &actor),
+        let actor = record.sender().to_owned();
+        let (kind, payload) = match (record.ownership(), record.decision(), text("type")?) {
+            (Some(change), ..) => claimed(change, record.kind(), &actor),
             (_, Some(step), kind) => decided(step, kind),
             (_, _, kind) if is_told(&kind) => (kind, Map::new()),
             _ if is_about_charter(record) => (format!("{CHARTER}.changed"), Map::new()),
@@ -118,7 +116,7 @@ impl Envelope {
         let (seq, at, id) = (
             record.seq,
             record.at.clone(),
-            record.id.clone().unwrap_or_default(),
+            record.id().unwrap_or_default().to_owned(),
         );
         Some(Envelope {
             seq,
@@ -202,14 +200,13 @@ fn is_told(kind: &str) -> bool {
 
 /// Returns true if a record can be an event whatever the type of its message.
 fn may_tell(record: &Record) -> bool {
-    record.ownership.is_some() || record.decision.is_some()
+    record.ownership().is_some() || record.decision().is_some()
 }
 
 fn is_about_charter(record: &Record) -> bool {
-    record.event == Event::Notice
+    record.kind() == EventKind::Notice
         && record
-            .about
-            .as_deref()
+            .about()
             .is_some_and(|about| about.split(' ').next() == Some(CHARTER))
 }
 
@@ -282,13 +279,13 @@ fn given(fields: Value) -> Map<String, Value> {
 }
 
 /// The kind of a change of ownership, and its fields.
-fn claimed(change: &Change, event: Event, actor: &str) -> (String, Map<String, Value>) {
+fn claimed(change: &Change, event: EventKind, actor: &str) -> (String, Map<String, Value>) {
     let (word, fields) = match change {
         Change::Grant(terms) => ("granted", json!({"claims": terms.claims, "why": terms.why})),
         Change::Queue(terms) => ("queued", json!({"claims": terms.claims, "why": terms.why})),
         Change::Dequeue { claim } => ("granted", json!({"claim": claim})),
         Change::Skip { claim } => ("skipped", json!({"claim": claim})),
-        Change::Release { of, claims, .. } if event == Event::Notice => {
+        Change::Release { of, claims, .. } if event == EventKind::Notice => {
             ("lapsed", json!({"of": of, "claims": claims}))
         }
         Change::Release { of, claims, .. } if **of != *actor => {

@@ -23,17 +23,7 @@ pub(super) mod hex_hash {
 pub(super) mod hex_hash_option {
     use super::hex_hash;
     use crate::base::hash::Hash;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(in crate::message) fn serialize<S: Serializer>(
-        hash: &Option<Hash>,
-        to: S,
-    ) -> Result<S::Ok, S::Error> {
-        match hash {
-            Some(hash) => hex_hash::serialize(hash, to),
-            None => to.serialize_none(),
-        }
-    }
+    use serde::{Deserialize, Deserializer};
 
     pub(in crate::message) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,

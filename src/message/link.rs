@@ -7,7 +7,7 @@ pub use super::carried::{Acked, Arrived, Carried, Enclosed, FarReceipt, LinkChan
 
 use super::checked::digest_of;
 use super::id::{self, far, tag_of};
-use super::record::{Event, Record};
+use super::record::{EventKind, Record};
 use super::reference::Reference;
 use super::{Message, TypeSenders, senders_of_type};
 use crate::base::hash::{Hash, NO_HASH, hex, unhex};
@@ -46,11 +46,6 @@ pub fn tags(record: &Record) -> Vec<Arc<str>> {
         }
     }
     tags
-}
-
-/// The fields of a record's message.
-pub fn fields_of(record: &Record) -> Option<Map<String, Value>> {
-    serde_json::from_str(record.message.as_ref()?.get()).ok()
 }
 
 /// The text of an item: one line, with its digest last. `message` are the fields of the record's message.
@@ -96,14 +91,14 @@ fn fields(
         .map(|(agent, _)| &**agent)
         .filter(is_ours)
         .collect();
-    if let Some(message) =
-        message.filter(|_| !to.is_empty() && !carried.alone && record.event != Event::Duplicate)
+    if let Some(message) = message
+        .filter(|_| !to.is_empty() && !carried.alone && record.kind() != EventKind::Duplicate)
     {
         let to: Vec<&str> = to
             .into_iter()
             .map(|agent| &agent[link.len() + 1..])
             .collect();
-        fields.insert("from".into(), json!(record.from));
+        fields.insert("from".into(), json!(record.from()));
         fields.insert("to".into(), json!(to));
         fields.insert(
             "message".into(),
@@ -126,7 +121,10 @@ fn across(message: &Map<String, Value>, link: &str, record: &Record) -> Map<Stri
     message
         .entry("timestamp")
         .or_insert_with(|| record.at.as_str().into());
-    put_in(&mut message, &record.enclosed);
+    let enclosed = record
+        .accepted()
+        .map_or(&[][..], |accepted| &accepted.enclosed);
+    put_in(&mut message, enclosed);
     let there =
         |reference: &Value| match reference.as_str().and_then(|text| text.strip_prefix(link)) {
             Some(theirs) if theirs.starts_with(':') => Value::from(theirs),
@@ -281,15 +279,14 @@ pub const FIRST: Hash = NO_HASH;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::message::record::Group;
 
     fn record() -> (Record, Map<String, Value>) {
-        let mut record = Record::new(Event::Accepted);
-        (record.seq, record.from) = (42, Some("alice".into()));
-        record.to = vec![Group {
-            via: "link".into(),
-            agents: vec!["po:Sintra".into(), "fit:bob".into()],
-        }];
+        let record: Record = serde_json::from_value(json!({
+            "seq": 42, "at": "", "batch": 1, "prev": hex(&FIRST), "event": "accepted",
+            "claim": "1~alice~a.json", "from": "alice", "id": "m-1", "digest": hex(&FIRST),
+            "to": [{"via": "link", "agents": ["po:Sintra", "fit:bob"]}], "message": {},
+        }))
+        .expect("a record");
         let message = json!({"id": "m-1", "from": "alice", "to": "po:Sintra", "type": "message", "body": "hi",
                              "in_reply_to": "po:Sintra/q-1", "refs": ["alice/m-0", "m-2"]});
         let Value::Object(message) = message else {

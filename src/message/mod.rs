@@ -17,6 +17,8 @@ pub mod copy;
 pub mod decision;
 pub mod dialects;
 pub mod envelope;
+mod event;
+mod fields;
 pub mod gap;
 mod hash;
 mod head;

@@ -122,7 +122,6 @@ impl Status {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Receipt {
     /// The status.
-    #[serde(rename = "rung")]
     pub status: Status,
     /// The agent.
     pub agent: Arc<str>,

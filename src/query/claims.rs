@@ -378,7 +378,7 @@ fn told(one: &InTheWay<'_>) -> String {
     format!(
         "{} {verb} {} since {}",
         one.agent,
-        one.subject,
+        one.claim,
         to_the_second(&time(one.since))
     )
 }

@@ -8,8 +8,7 @@ use crate::log;
 use crate::log::find;
 use crate::log::state::{self, OpenQuestion, State};
 use crate::message::envelope::Envelope;
-use crate::message::id;
-use crate::message::record::{Event, Record};
+use crate::message::record::{EventKind, Record};
 use crate::room::Room;
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
@@ -171,20 +170,20 @@ struct Found {
 
 impl Found {
     fn record(&mut self, record: Record) {
-        let from = record.from.clone().unwrap_or_else(|| id::MAILBAG.into());
-        match record.event {
-            Event::Accepted => {
+        let from: Arc<str> = record.sender().into();
+        match record.kind() {
+            EventKind::Accepted => {
                 self.of(&from).sent += 1;
                 record
                     .recipients()
                     .for_each(|(agent, _)| self.of(agent).received += 1);
             }
-            Event::Rejected => {
-                let claim = record.claim.as_deref().and_then(layout::read_claim);
+            EventKind::Rejected => {
+                let claim = record.claim().and_then(layout::read_claim);
                 let from: Arc<str> = claim.map_or(from.clone(), |claim| claim.agent.into());
                 self.of(&from).rejected += 1;
                 let problem = record
-                    .problems
+                    .problems()
                     .first()
                     .map(|problem| problem.what.clone())
                     .unwrap_or_default();

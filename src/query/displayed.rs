@@ -45,7 +45,7 @@ impl DisplayedApproval {
     pub fn of_record(room: &Room, seq: u64, digest: &str) -> Result<DisplayedApproval> {
         let line = find::by_seq(&room.dir, seq)?;
         let record = line.and_then(|line| serde_json::from_slice::<Record>(&line.bytes).ok());
-        let fields = record.and_then(|record| serde_json::from_str(record.message?.get()).ok());
+        let fields = record.and_then(|record| record.message_fields());
         let message = fields
             .and_then(Message::from_fields)
             .filter(|message| hex(&message.digest()) == digest);

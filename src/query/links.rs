@@ -68,7 +68,7 @@ pub struct Remote {
     pub role: Option<String>,
     /// When a message or a receipt of it arrived last.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub heard: Option<String>,
+    pub last_arrival: Option<String>,
 }
 
 /// The links in the settings.
@@ -322,7 +322,7 @@ pub fn remote(room: &Room) -> Result<Vec<Remote>> {
                     id,
                     name,
                     role,
-                    heard: None,
+                    last_arrival: None,
                 },
             );
         }
@@ -335,9 +335,12 @@ pub fn remote(room: &Room) -> Result<Vec<Remote>> {
             id: id.clone(),
             name: None,
             role: None,
-            heard: None,
+            last_arrival: None,
         };
-        remote.entry(id.clone()).or_insert_with(unknown).heard = Some(at);
+        remote
+            .entry(id.clone())
+            .or_insert_with(unknown)
+            .last_arrival = Some(at);
     }
     Ok(remote.into_values().collect())
 }
@@ -351,25 +354,23 @@ fn heard(room: &Room) -> Result<BTreeMap<String, String>> {
         if arrived.find(&line.bytes).is_none() {
             continue;
         }
-        let Ok(Record {
-            from,
-            at,
-            arrived: Some(arrived),
-            ..
-        }) = serde_json::from_slice(&line.bytes)
-        else {
+        let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else {
+            continue;
+        };
+        let Some(arrived) = record.arrived() else {
             continue;
         };
         let receipts = arrived
             .receipts
             .iter()
             .map(|receipt| id::far(&arrived.link, &receipt.agent));
-        let from = from
-            .map(|from| from.to_string())
+        let from = record
+            .from()
+            .map(ToString::to_string)
             .filter(|from| id::tag_of(from).is_some() && id::is_sender(from));
         receipts
             .chain(from)
-            .for_each(|agent| drop(heard.insert(agent, at.clone())));
+            .for_each(|agent| drop(heard.insert(agent, record.at.clone())));
     }
     Ok(heard)
 }

@@ -4,7 +4,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::log;
 use crate::log::{Line, find};
-use crate::message::record::{Event, Record};
+use crate::message::record::{EventKind, Record};
 use crate::room::Room;
 
 /// A record filter.
@@ -13,7 +13,7 @@ pub struct Filter {
     /// Accepted at this time or later.
     pub since: Option<Stamp>,
     /// With this event, or with facts of this event attached to another record.
-    pub event: Option<Event>,
+    pub event: Option<EventKind>,
 }
 
 /// A record and its line in the log.
@@ -41,28 +41,28 @@ pub fn entries(room: &Room, filter: Filter) -> Result<impl Iterator<Item = Resul
 }
 
 /// The event with this name.
-pub fn event(word: &str) -> Option<Event> {
+pub fn event(word: &str) -> Option<EventKind> {
     EVENTS.into_iter().find(|event| event.as_str() == word)
 }
 
 /// All events.
-pub const EVENTS: [Event; 8] = [
-    Event::Room,
-    Event::Accepted,
-    Event::Rejected,
-    Event::Duplicate,
-    Event::Notice,
-    Event::Receipts,
-    Event::Settled,
-    Event::Gap,
+pub const EVENTS: [EventKind; 8] = [
+    EventKind::Room,
+    EventKind::Accepted,
+    EventKind::Rejected,
+    EventKind::Duplicate,
+    EventKind::Notice,
+    EventKind::Receipts,
+    EventKind::Settled,
+    EventKind::Gap,
 ];
 
 impl Filter {
     fn fits(&self, record: &Record) -> bool {
         let tells = |event| match event {
-            Event::Receipts => !record.receipts.is_empty(),
-            Event::Settled => !record.settled.is_empty(),
-            event => record.event == event,
+            EventKind::Receipts => !record.receipts.is_empty(),
+            EventKind::Settled => !record.settled.is_empty(),
+            event => record.kind() == event,
         };
         self.event.is_none_or(tells)
             && self

@@ -7,7 +7,7 @@ use crate::base::limits;
 use crate::disk::layout;
 use crate::log;
 use crate::message::address::quoted;
-use crate::message::record::{Event, Record};
+use crate::message::record::{EventKind, Record};
 use crate::message::{DEFAULT_CHANNEL, id};
 use crate::room::Room;
 use crate::router::watcher::LogWatch;
@@ -22,8 +22,8 @@ pub struct Entry {
     pub seq: u64,
     /// When it was accepted or rejected.
     pub at: String,
-    /// `accepted`, `refused` or `notice`.
-    pub event: Event,
+    /// `accepted`, `rejected` or `notice`.
+    pub event: EventKind,
     /// Message id; a rejected file has none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub id: String,
@@ -225,17 +225,13 @@ pub fn since(room: &Room, choice: &Choice, after: u64, most: usize) -> Result<Pa
 /// The entry for a record. `None` for internal records and for other channels.
 fn entry(record: Record, channels: &Channels) -> Option<Entry> {
     if !matches!(
-        record.event,
-        Event::Accepted | Event::Rejected | Event::Notice
+        record.kind(),
+        EventKind::Accepted | EventKind::Rejected | EventKind::Notice
     ) {
         return None;
     }
-    let (event, claim) = (record.event, record.claim.clone());
-    let problems = if event == Event::Rejected {
-        record.problems.clone()
-    } else {
-        Vec::new()
-    };
+    let (event, claim) = (record.kind(), record.claim().map(str::to_owned));
+    let problems = record.problems().to_vec();
     let past = LoggedMessage::of(record)?;
     let text = |field: &str| {
         past.message
@@ -243,7 +239,7 @@ fn entry(record: Record, channels: &Channels) -> Option<Entry> {
             .and_then(Value::as_str)
             .map(str::to_owned)
     };
-    let entry = if event == Event::Rejected {
+    let entry = if event == EventKind::Rejected {
         // The record holds the bounce as its message. People want the sender and the file that was rejected.
         let claim = claim.as_deref().and_then(layout::read_claim);
         Entry {
@@ -286,7 +282,7 @@ fn words(value: &Value) -> Vec<String> {
 
 impl Entry {
     /// An entry of the channel `main` without a message.
-    fn new(seq: u64, at: String, event: Event) -> Entry {
+    fn new(seq: u64, at: String, event: EventKind) -> Entry {
         Entry {
             seq,
             at,

@@ -7,7 +7,7 @@ use crate::base::hash::hex;
 use crate::disk::layout;
 use crate::log::{self, Chain, Line};
 use crate::message::Message;
-use crate::message::record::{Event, Record};
+use crate::message::record::{Event, EventKind, MessageName, Record};
 use crate::room::Room;
 use crate::router::recover::evidence::{self, Witness};
 use serde::Serialize;
@@ -225,8 +225,7 @@ impl Verifier<'_> {
             self.differs.push((record.seq, self.bad(what, false)));
         }
         if let Some(gap) = record
-            .gap
-            .as_ref()
+            .gap()
             .filter(|gap| self.verified.gaps.iter().all(|known| known.to != gap.to))
         {
             let (from, to, seq, at) = (gap.from, gap.to, record.seq, record.at.clone());
@@ -237,7 +236,7 @@ impl Verifier<'_> {
         *self
             .verified
             .events
-            .entry(record.event.as_str())
+            .entry(record.kind().as_str())
             .or_default() += 1;
         Ok(())
     }
@@ -271,11 +270,14 @@ impl Verifier<'_> {
 
     fn check_room(&self, record: &Record) -> Result<(), String> {
         let first = self.verified.records == 0;
-        match (record.event == Event::Room, first) {
-            (true, true) if record.room != self.room => Err(format!(
-                "the log belongs to room {:?}, but spool/room says {:?}",
-                record.room, self.room
-            )),
+        match (record.kind() == EventKind::Room, first) {
+            (true, true) => match &record.event {
+                Event::Room { room } if *room != self.room => Err(format!(
+                    "the log belongs to room {room:?}, but spool/room says {:?}",
+                    self.room
+                )),
+                _ => Ok(()),
+            },
             (true, false) => Err("a room record in the middle of the log".into()),
             (false, true) => Err("the log does not begin with a room record".into()),
             _ => Ok(()),
@@ -283,7 +285,8 @@ impl Verifier<'_> {
     }
 
     fn check_digest(&mut self, record: &Record) -> Result<(), String> {
-        let (Some(digest), Some(text)) = (&record.digest, &record.message) else {
+        let (Some(MessageName { id, digest, .. }), Some(text)) = (record.name(), record.message())
+        else {
             return Ok(());
         };
         let fields = serde_json::from_str(text.get())
@@ -297,7 +300,7 @@ impl Verifier<'_> {
                 hex(&real)
             ));
         }
-        if record.id.as_deref().is_some_and(|id| id != message.id()) {
+        if id != message.id() {
             return Err("its id differs from the id of its message".into());
         }
         self.verified.messages += 1;

@@ -253,10 +253,8 @@ struct LockNote {
     #[serde(default)]
     token: String,
     /// The process, with its start time. `None` if the system does not report it.
-    #[serde(default)]
     process: Option<Process>,
     /// The boot of the process's machine.
-    #[serde(default)]
     boot: Option<String>,
 }
 

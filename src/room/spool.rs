@@ -94,7 +94,7 @@ impl Spool {
     pub fn retire(
         &self,
         open: &Open,
-        refused: bool,
+        rejected: bool,
         kept: &mut Kept,
         barrier: &mut Barrier,
     ) -> Result<()> {
@@ -104,7 +104,8 @@ impl Spool {
             barrier.dir(&self.claims);
             return Ok(());
         }
-        let (Some(claim), Some((directory, name))) = (&open.claim, open.retires_to(refused)) else {
+        let (Some(claim), Some((directory, name))) = (&open.claim, open.retires_to(rejected))
+        else {
             return Ok(());
         };
         let to = kept.open(&self.room, directory, barrier)?;

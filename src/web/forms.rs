@@ -14,7 +14,7 @@ use crate::commands::post::post;
 use crate::commands::rejected::{self, Retried, Which};
 use crate::commands::reply::{Reply, reply};
 use crate::commands::send::Draft;
-use crate::message::record::Event;
+use crate::message::record::EventKind;
 use crate::query::pending::Key;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -267,7 +267,7 @@ pub(super) async fn send_again(
 }
 
 fn sent_again(one: &Retried) -> Done {
-    if one.became == Some(Event::Rejected) {
+    if one.became == Some(EventKind::Rejected) {
         let next = format!("/rejected/{}", one.record.unwrap_or(one.seq));
         return Done {
             said: "rejected again".to_owned(),

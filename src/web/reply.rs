@@ -58,7 +58,7 @@ impl Failure {
     fn code(&self) -> &'static str {
         match self.status {
             StatusCode::NOT_FOUND => "not_found",
-            StatusCode::UNPROCESSABLE_ENTITY => "refused",
+            StatusCode::UNPROCESSABLE_ENTITY => "rejected",
             StatusCode::INTERNAL_SERVER_ERROR => "io",
             StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => "busy",
             _ => "usage",

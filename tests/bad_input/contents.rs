@@ -130,7 +130,7 @@ fn every_bad_content_is_refused_with_its_code_and_the_next_good_message_arrives(
         );
     }
     nothing_else_happened(&town, "alice", "bob");
-    assert_eq!(town.status()["counts"]["refused"], json!(cases().len()));
+    assert_eq!(town.status()["counts"]["rejected"], json!(cases().len()));
 }
 
 #[test]

@@ -205,7 +205,7 @@ fn a_line_with_the_id_of_a_file_beside_it_is_judged_by_that() {
     assert_eq!(
         (
             &status["counts"]["duplicates"],
-            &status["counts"]["refused"]
+            &status["counts"]["rejected"]
         ),
         (&json!(2), &json!(1))
     );

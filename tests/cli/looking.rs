@@ -31,7 +31,7 @@ fn status_names_what_is_unread_refused_and_unregistered() {
         "mailbag agent add stranger"
     );
     assert_eq!(
-        (&status["counts"]["refused"], &status["undelivered"]),
+        (&status["counts"]["rejected"], &status["undelivered"]),
         (&json!(1), &json!([]))
     );
     let text = world.ok(&["status"]);
@@ -66,7 +66,7 @@ fn the_log_is_filtered_and_verified_and_a_changed_byte_is_found() {
     world.send("bob", "alice", "two");
     world.drop_file("alice", "bad.json", "[]");
     world.ok(&["inbox", "bob"]);
-    assert_eq!(world.ok(&["log", "--event", "refused"]).lines().count(), 1);
+    assert_eq!(world.ok(&["log", "--event", "rejected"]).lines().count(), 1);
     assert_eq!(
         world
             .ok(&["log", "--event", "accepted", "--since", "1h", "--json"])

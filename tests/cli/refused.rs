@@ -163,7 +163,7 @@ fn many_are_retried_at_once_and_none_goes_where_nobody_routes() {
     let retried: Value = serde_json::from_str(&ran.out).expect("JSON");
     assert_eq!(
         (ran.code, &retried[0]["became"], &retried[1]["became"]),
-        (65, &json!("refused"), &json!("accepted"))
+        (65, &json!("rejected"), &json!("accepted"))
     );
     assert!(retried[0]["problems"][0]["code"].is_string(), "{retried}");
     assert_eq!(world.names("outbox/alice"), Vec::<String>::new());

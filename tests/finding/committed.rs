@@ -259,7 +259,8 @@ fn what_is_committed_and_cannot_be_delivered_yet_is_shown_as_accepted() {
     world.wait("it is accepted", || {
         shown_by(&world, &READERS).len() == READERS.len()
     });
-    let steps = world.json(&["trace", "late", "--as", "alice"])["recipients"][0]["rungs"].clone();
+    let steps =
+        world.json(&["trace", "late", "--as", "alice"])["recipients"][0]["statuses"].clone();
     assert_eq!(steps.as_array().map(Vec::len), Some(1), "{steps}");
 }
 

@@ -70,7 +70,7 @@ fn spelled(world: &World, kind: &str, n: usize) -> (String, String) {
 }
 
 fn status(world: &World, id: &str) -> Value {
-    world.json(&["trace", id, "--as", "alice"])["recipients"][0]["rung"].clone()
+    world.json(&["trace", id, "--as", "alice"])["recipients"][0]["status"].clone()
 }
 
 fn every_command_takes_every_spelling(world: &World) {

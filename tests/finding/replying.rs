@@ -287,7 +287,7 @@ fn whoever_answers_a_message_has_read_it() {
     ]);
     assert_eq!(world.bodies("bob"), [""; 0]);
     let status =
-        || world.json(&["trace", &asked, "--as", "alice"])["recipients"][0]["rung"].clone();
+        || world.json(&["trace", &asked, "--as", "alice"])["recipients"][0]["status"].clone();
     world.wait("its sender sees that it was seen", || status() == "seen");
     // A reply that is refused beforehand marks nothing.
     world.fails(

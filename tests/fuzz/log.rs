@@ -11,7 +11,7 @@ use mailbag::router::daemon;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
 
-/// A real log of four batches.
+/// A real log of three batches.
 const LOG: &[u8] = include_bytes!("../../fixtures/rooms/v1/log/00000001.ndjson");
 const ROOM: &[u8] = include_bytes!("../../fixtures/rooms/v1/spool/room");
 const REGISTRY: &str = include_str!("../../fixtures/rooms/v1/registry.json");
@@ -28,7 +28,7 @@ fn batch_ends() -> Vec<usize> {
             ends.push(at);
         }
     }
-    assert_eq!((ends.len(), ends.last()), (4, Some(&LOG.len())));
+    assert_eq!((ends.len(), ends.last()), (3, Some(&LOG.len())));
     ends
 }
 
@@ -80,7 +80,7 @@ fn holds(place: &Place, log: &[u8]) {
             );
             if log == LOG {
                 assert!(
-                    damage.is_none() && verified.is_ok() && state.batch == 4,
+                    damage.is_none() && verified.is_ok() && state.batch == 3,
                     "{damage:?} {verified:?}"
                 );
             }

@@ -4,9 +4,8 @@ use mailbag::base::clock::Stamp;
 use mailbag::base::error::Problem;
 use mailbag::base::limits;
 use mailbag::message::Message;
-use mailbag::message::record::{Event, Record};
+use mailbag::message::record::{Event, MessageName, Notice, Record};
 use mailbag::message::schema::{self, Parsed};
-use serde_json::Value;
 
 /// The agent whose outbox the file is in, as in the fixtures, and its display name.
 pub(crate) const SENDER: &str = "agent_engineer_1_abc123";
@@ -80,20 +79,25 @@ fn keeps(message: &Message, now: Stamp) {
         .unwrap_or_else(|e| panic!("refused the second time: {e:?}\n{pretty}"));
     assert_eq!(again.digest(), digest, "the digest changed: {pretty}");
     assert_eq!(again.addresses(), message.addresses());
-    let mut record = Record::new(Event::Accepted);
-    record.message = serde_json::value::to_raw_value(message.fields()).ok();
-    let line = record.line();
+    let event = Event::Notice(Box::new(Notice {
+        name: MessageName {
+            from: message.from().into(),
+            id: message.id().to_owned(),
+            digest,
+        },
+        about: String::new(),
+        to: Vec::new(),
+        fact: None,
+        message: serde_json::value::to_raw_value(message.fields()).expect("JSON"),
+    }));
+    let line = Record::new(event).line();
     assert_eq!(
         line.iter().filter(|byte| **byte == b'\n').count(),
         1,
         "a record is one line"
     );
     let read: Record = serde_json::from_slice(&line).expect("the log reads its own line");
-    let fields: Value =
-        serde_json::from_str(read.message.expect("it was put in").get()).expect("JSON");
-    let Value::Object(fields) = fields else {
-        panic!("fields are an object")
-    };
+    let fields = read.message_fields().expect("it has the message");
     let folded = Message::from_fields(fields).expect("it has id, sender and type");
     assert_eq!(folded.digest(), digest, "another digest in the log");
 }

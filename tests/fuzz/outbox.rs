@@ -48,7 +48,7 @@ pub(crate) fn run(bytes: &[u8]) {
         let again = routed(daemon::pass(&room));
         if begun.elapsed() < AT_ONCE {
             assert_eq!(
-                (again.accepted, again.refused, again.duplicates),
+                (again.accepted, again.rejected, again.duplicates),
                 (0, 0, 0),
                 "the second pass had work"
             );
@@ -176,10 +176,10 @@ fn all_accounted_for(place: &Place, files: &[Dropped], tally: &Tally) {
     }
     assert_eq!(
         originals as u64,
-        tally.accepted + tally.refused + tally.duplicates,
+        tally.accepted + tally.rejected + tally.duplicates,
         "{tally:?}"
     );
-    assert_eq!(refused, tally.refused, "an explanation for each refusal");
+    assert_eq!(refused, tally.rejected, "an explanation for each refusal");
     for left in ["spool/claim", "spool/stage", "spool/quarantine"] {
         assert_eq!(
             children(&place.path(left)),

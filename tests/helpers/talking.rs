@@ -103,17 +103,17 @@ fn hostile_text_goes_to_and_fro_between_two_processes(tongue: Tongue) {
         0
     );
     town.wait("the question is seen", || {
-        rungs(&town.json(&["trace", &id, "--as", "alice"])).contains(&"seen".into())
+        statuses(&town.json(&["trace", &id, "--as", "alice"])).contains(&"seen".into())
     });
 }
 
-fn rungs(trace: &Value) -> Vec<String> {
-    let rungs = trace["recipients"][0]["rungs"]
+fn statuses(trace: &Value) -> Vec<String> {
+    let statuses = trace["recipients"][0]["statuses"]
         .as_array()
         .into_iter()
         .flatten();
-    rungs
-        .filter_map(|step| step["rung"].as_str().map(str::to_owned))
+    statuses
+        .filter_map(|step| step["status"].as_str().map(str::to_owned))
         .collect()
 }
 
@@ -234,7 +234,7 @@ fn an_ack_shows_in_the_trace(tongue: Tongue) {
     town.wait_for_mail("alice", 1);
     tongue.ok(&town, "alice", &["ack", "actioned"]);
     town.wait("the ack", || {
-        rungs(&town.json(&["trace", "please", "--as", "bob"])).contains(&"actioned".into())
+        statuses(&town.json(&["trace", "please", "--as", "bob"])).contains(&"actioned".into())
     });
     assert_eq!((town.count("alice"), town.count("bob")), (0, 0));
 }

@@ -334,7 +334,7 @@ fn agents_of_other_rooms_are_known_and_when_they_were_heard_of() {
     let all = rooms.fit.json(&["who"])["remote"].clone();
     assert_eq!(all[0], json!({"id": "po:bob", "role": "engineer"}));
     assert!(
-        all[1]["name"] == "Sintra" && all[1]["heard"].is_string(),
+        all[1]["name"] == "Sintra" && all[1]["last_arrival"].is_string(),
         "{all}"
     );
     let shown = rooms.fit.ok(&["who"]);

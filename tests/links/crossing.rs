@@ -71,7 +71,7 @@ fn the_sender_sees_what_became_of_it_and_what_was_only_sent_is_not_delivered() {
     let trace = rooms.fit.json(&["trace", "m-1"]);
     assert_eq!(trace["recipients"][0]["agent"], "po:all_engineer");
     assert_eq!(
-        trace["recipients"][0]["rung"], "accepted",
+        trace["recipients"][0]["status"], "accepted",
         "only handed to the link: {trace}"
     );
     rooms.settle();
@@ -84,9 +84,9 @@ fn the_sender_sees_what_became_of_it_and_what_was_only_sent_is_not_delivered() {
         .iter()
         .find(|one| one["agent"] == "po:bob");
     let bob = bob.unwrap_or_else(|| panic!("{trace}"));
-    assert_eq!(bob["rung"], "seen");
+    assert_eq!(bob["status"], "seen");
     assert!(
-        bob["rungs"]
+        bob["statuses"]
             .as_array()
             .expect("statuses")
             .iter()
@@ -234,14 +234,14 @@ fn the_receipts_of_a_batch_are_one_item() {
     );
     for n in [0, 29] {
         let trace = rooms.fit.json(&["trace", &format!("m-{n}")]);
-        let rungs: Vec<_> = trace["recipients"]
+        let statuses: Vec<_> = trace["recipients"]
             .as_array()
             .expect("recipients")
             .iter()
-            .map(|one| one["rung"].clone())
+            .map(|one| one["status"].clone())
             .collect();
         assert!(
-            !rungs.is_empty() && trace.to_string().contains("sintra"),
+            !statuses.is_empty() && trace.to_string().contains("sintra"),
             "{trace}"
         );
     }

@@ -121,7 +121,7 @@ fn what_acts_on_a_room_does_not_come_from_another_one() {
     assert_eq!(prey.n, 8, "each was taken, and rejected");
     let rejected = records(prey.po())
         .iter()
-        .filter(|record| record["event"] == "refused")
+        .filter(|record| record["event"] == "rejected")
         .count();
     assert_eq!(
         (rejected, prey.po().bodies("sintra")),
@@ -292,15 +292,15 @@ fn receipts_for_mail_of_others_change_nothing() {
     prey.po().ok(&["run", "--once"]);
     let before = prey.po().json(&["trace", "m-1"]);
     let item = prey.item(json!({"receipts": [
-        {"rung": "seen", "agent": "sintra", "seqs": [2]}, {"rung": "resolved", "agent": "sintra", "seqs": [0, 2, u64::MAX]},
-        {"rung": "withdrawn", "agent": "../x", "seqs": [2]},
+        {"status": "seen", "agent": "sintra", "seqs": [2]}, {"status": "resolved", "agent": "sintra", "seqs": [0, 2, u64::MAX]},
+        {"status": "withdrawn", "agent": "../x", "seqs": [2]},
     ]}));
     prey.put(item);
     assert_eq!(prey.n, 1);
     let after = prey.po().json(&["trace", "m-1"]);
     assert_eq!(
-        after["recipients"][0]["rung"],
-        before["recipients"][0]["rung"]
+        after["recipients"][0]["status"],
+        before["recipients"][0]["status"]
     );
     assert_eq!(prey.po().inbox("sintra").len(), 1);
 }

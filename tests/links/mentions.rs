@@ -96,7 +96,7 @@ fn an_item_without_recipients_does_not_fall_back_to_its_body() {
     assert_eq!(prey.n, 8, "each was taken, and rejected");
     let rejected = records(prey.po())
         .iter()
-        .filter(|record| record["event"] == "refused")
+        .filter(|record| record["event"] == "rejected")
         .count();
     assert_eq!(rejected, 8);
     assert!(

@@ -153,7 +153,7 @@ fn more_receipts_than_an_item_can_have_are_in_several_items() {
         let all = trace["recipients"].as_array().expect("recipients");
         all.iter()
             .find(|one| one["agent"] == agent)
-            .map(|one| one["rung"].clone())
+            .map(|one| one["status"].clone())
     };
     assert_eq!(
         (status("po:sintra"), status("po:bob")),

@@ -51,8 +51,8 @@ fn mail_stays_unread_until_the_next_fetch_and_is_announced_at_once() {
             .contains("no matching message")
     );
     assert_eq!((world.inbox("bob").len(), seen(&world)), (0, 2));
-    let rung = || world.json(&["trace", "2", "--as", "alice"])["recipients"][0]["rung"].clone();
-    world.wait("its sender sees that it was seen", || rung() == "seen");
+    let status = || world.json(&["trace", "2", "--as", "alice"])["recipients"][0]["status"].clone();
+    world.wait("its sender sees that it was seen", || status() == "seen");
 }
 
 #[test]
@@ -71,8 +71,9 @@ fn who_answers_a_message_or_acknowledges_it_has_it() {
         json!({"id": ids[1], "status": "actioned"}),
     );
     assert_eq!(world.bodies("bob"), ["second"]);
-    let rung = || world.json(&["trace", &ids[1], "--as", "alice"])["recipients"][0]["rung"].clone();
-    world.wait("its sender sees the ack", || rung() == "actioned");
+    let status =
+        || world.json(&["trace", &ids[1], "--as", "alice"])["recipients"][0]["status"].clone();
+    world.wait("its sender sees the ack", || status() == "actioned");
     client.text("fetch_inbox", json!({}));
     assert_eq!((world.inbox("bob").len(), seen(&world)), (0, 3));
 }

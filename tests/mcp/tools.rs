@@ -292,7 +292,7 @@ fn a_number_that_another_took_as_an_id_is_ambiguous_and_the_number_that_is_shown
             .contains("acknowledged")
     );
     let rung = |name: String| {
-        world.json(&["trace", &name, "--as", "human"])["recipients"][0]["rung"].clone()
+        world.json(&["trace", &name, "--as", "human"])["recipients"][0]["status"].clone()
     };
     world.wait("the friend's is acknowledged", || {
         rung(format!("bob/{id}")) == "acknowledged"

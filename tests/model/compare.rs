@@ -5,7 +5,7 @@ use super::people::{AGENTS, HUMAN, Name};
 use super::room::{Room, names};
 use super::state::{Fate, File, State};
 use mailbag::log::state::unreached_subject;
-use mailbag::message::record::{Event, Record};
+use mailbag::message::record::{EventKind, Record};
 use mailbag::query::status;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ pub(super) const EXPIRED: &str = "expired";
 /// What the log says became of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Outcome {
-    pub(super) event: Event,
+    pub(super) event: EventKind,
     /// Whom it went to.
     to: BTreeSet<Name>,
     /// What the router told the human about.
@@ -43,23 +43,27 @@ pub(super) fn outcomes(room: &Room) -> BTreeMap<u64, Outcome> {
         {
             let record: Record = serde_json::from_slice(line).expect("a record");
             if matches!(
-                record.event,
-                Event::Accepted | Event::Rejected | Event::Duplicate | Event::Notice
+                record.kind(),
+                EventKind::Accepted
+                    | EventKind::Rejected
+                    | EventKind::Duplicate
+                    | EventKind::Notice
             ) {
                 let to = record
                     .recipients()
                     .filter_map(|(agent, _)| known(agent))
                     .collect();
-                let is_mail = record.event == Event::Accepted && record.act.is_none();
-                let name =
-                    || unreached_subject(record.from.as_deref()?, record.id.as_deref()?).into();
+                let is_mail = record
+                    .accepted()
+                    .is_some_and(|accepted| accepted.act.is_none());
+                let name = || unreached_subject(record.from()?, record.id()?).into();
                 let unreached = if is_mail { name() } else { None };
                 outcomes.insert(
                     record.seq,
                     Outcome {
-                        event: record.event,
+                        event: record.kind(),
                         to,
-                        about: record.about,
+                        about: record.about().map(str::to_owned),
                         unreached,
                     },
                 );
@@ -200,12 +204,12 @@ impl Compared<'_> {
             .map(|outcome| outcome.to.clone())
             .unwrap_or_default();
         match (place, outcome.map(|outcome| outcome.event)) {
-            ("sent", Some(Event::Accepted)) => Fate::Accepted(super::people::Reach {
+            ("sent", Some(EventKind::Accepted)) => Fate::Accepted(super::people::Reach {
                 surely: to,
                 ..Default::default()
             }),
-            ("sent", Some(Event::Duplicate)) => Fate::Duplicate,
-            ("rejected", Some(Event::Rejected)) => Fate::Refused {
+            ("sent", Some(EventKind::Duplicate)) => Fate::Duplicate,
+            ("rejected", Some(EventKind::Rejected)) => Fate::Refused {
                 codes: self.codes(file, seq),
                 bounced: !to.is_empty(),
             },
@@ -305,7 +309,7 @@ impl Compared<'_> {
             let accepted = self
                 .outcomes
                 .get(&seq)
-                .filter(|outcome| outcome.event == Event::Accepted);
+                .filter(|outcome| outcome.event == EventKind::Accepted);
             let file = letters.get(&seq).filter(|_| accepted.is_some());
             self.wrong.extend(
                 file.and_then(|file| differs(file, &copy))
@@ -317,7 +321,7 @@ impl Compared<'_> {
             for agent in outcome
                 .to
                 .iter()
-                .filter(|_| outcome.event != Event::Duplicate)
+                .filter(|_| outcome.event != EventKind::Duplicate)
             {
                 match found.get(&(agent, *seq)) {
                     Some(1) => {}

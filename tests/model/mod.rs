@@ -122,7 +122,7 @@ where
     println!("model: {}", words.join(", "));
     for met in [
         "accepted",
-        "refused",
+        "rejected",
         "duplicate",
         "notice",
         "copies",

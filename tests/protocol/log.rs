@@ -148,6 +148,22 @@ fn damage_before_the_last_batch_stops_the_router() {
 }
 
 #[test]
+fn a_record_without_a_field_of_its_event_is_damage() {
+    // P460
+    let world = World::with(&["alice", "bob"]);
+    world.send("alice", "bob", "hi");
+    let path = world.room("log/00000001.ndjson");
+    let text = fs::read_to_string(&path).expect("the log");
+    fs::write(&path, text.replace("\"digest\":", "\"later\":")).expect("written");
+    let _ = fs::remove_file(world.room("spool/committed"));
+    let verified = world.run(&["log", "verify"]);
+    assert!(
+        verified.code != 0 && verified.err.contains("missing field `digest`"),
+        "{verified:?}"
+    );
+}
+
+#[test]
 fn a_room_whose_log_is_anothers_is_not_routed() {
     // P49
     let world = World::with(&["alice", "bob"]);

@@ -1,6 +1,6 @@
 //! Acks: by command and by a dropped file; who may say what, and that a step back is refused.
 
-use super::{from_mailbag, rungs, wait_for_rung};
+use super::{from_mailbag, statuses, wait_for_status};
 use crate::town::Town;
 use crate::world::World;
 use serde_json::json;
@@ -12,7 +12,7 @@ fn a_dropped_ack_and_the_command_say_the_same() {
     let ack = json!({"type": "ack", "refs": [id], "status": "acknowledged"}).to_string();
     world.drop_file("bob", "ack.json", ack);
     assert_eq!(
-        rungs(&world, &id, "bob"),
+        statuses(&world, &id, "bob"),
         ["accepted", "delivered", "acknowledged"]
     );
     world.ok(&[
@@ -26,7 +26,7 @@ fn a_dropped_ack_and_the_command_say_the_same() {
         "bob",
     ]);
     assert_eq!(
-        rungs(&world, &id, "bob"),
+        statuses(&world, &id, "bob"),
         ["accepted", "delivered", "acknowledged", "actioned"]
     );
     assert!(
@@ -47,7 +47,7 @@ fn an_ack_with_recipients_is_delivered_besides() {
     world.ok(&["run", "--once"]);
     assert_eq!(world.bodies("alice"), ["done"]);
     assert_eq!(
-        rungs(&world, &id, "bob"),
+        statuses(&world, &id, "bob"),
         ["accepted", "delivered", "actioned"]
     );
 }
@@ -65,7 +65,7 @@ fn only_who_got_it_may_say_and_a_wrong_ack_is_filed_without_a_bounce() {
         );
     }
     world.ok(&["run", "--once"]);
-    assert_eq!(rungs(&world, &id, "bob"), ["accepted", "delivered"]);
+    assert_eq!(statuses(&world, &id, "bob"), ["accepted", "delivered"]);
     for who in ["carol", "alice"] {
         assert_eq!(
             world.names(&format!("rejected/{who}")).len(),
@@ -111,7 +111,7 @@ fn a_step_back_and_a_second_way_to_be_closed_are_refused() {
     }
     world.ok(&["run", "--once"]);
     assert_eq!(
-        rungs(&world, &other, "bob"),
+        statuses(&world, &other, "bob"),
         ["accepted", "delivered", "actioned"]
     );
 }
@@ -135,9 +135,9 @@ fn a_message_that_its_sender_takes_back_leaves_the_inboxes_where_it_is_unread() 
     town.wait_for_mail("bob", 1);
     town.wait_for_mail("carol", 1);
     town.ok(&["read", "--as", "carol"]);
-    wait_for_rung(&town, &id, "carol", "seen");
+    wait_for_status(&town, &id, "carol", "seen");
     town.ok(&["ack", &id, "--status", "withdrawn", "--as", "alice"]);
-    wait_for_rung(&town, &id, "bob", "withdrawn");
+    wait_for_status(&town, &id, "bob", "withdrawn");
     town.wait("bob's copy to be set aside", || town.count("bob") == 0);
     assert_eq!(town.names("inbox/bob/expired").len(), 1);
     assert_eq!(
@@ -146,7 +146,7 @@ fn a_message_that_its_sender_takes_back_leaves_the_inboxes_where_it_is_unread() 
         "what was read stays where it is"
     );
     assert!(
-        !rungs(&town, &id, "bob").contains(&"seen".to_owned()),
+        !statuses(&town, &id, "bob").contains(&"seen".to_owned()),
         "nobody has seen it"
     );
 }
@@ -188,11 +188,11 @@ fn an_id_that_several_senders_used_has_to_be_named_with_its_sender() {
     );
     world.ok(&["ack", "carol/msg_1", "--as", "bob"]);
     assert_eq!(
-        rungs(&world, "alice/msg_1", "bob"),
+        statuses(&world, "alice/msg_1", "bob"),
         ["accepted", "delivered"]
     );
     assert_eq!(
-        rungs(&world, "carol/msg_1", "bob"),
+        statuses(&world, "carol/msg_1", "bob"),
         ["accepted", "delivered", "acknowledged"]
     );
     // A number is a seq where no message has it as its id.

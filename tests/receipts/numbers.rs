@@ -1,7 +1,7 @@
 //! The numbers of messages: consecutive in the ordinary case, because what the router records about earlier messages is
 //! part of the next message's record.
 
-use super::{rungs, wait_for_rung};
+use super::{statuses, wait_for_status};
 use crate::town::Town;
 use crate::world::World;
 use serde_json::Value;
@@ -83,10 +83,10 @@ fn what_was_read_is_recorded_with_the_next_message_and_as_nobody_s_word() {
     world.send("alice", "bob", "three");
     assert_eq!(numbers(&world), [2, 3, 4]);
     assert_eq!(
-        rungs(&world, &first, "bob"),
+        statuses(&world, &first, "bob"),
         ["accepted", "delivered", "seen"]
     );
-    let steps = world.json(&["trace", &first])["recipients"][0]["rungs"].clone();
+    let steps = world.json(&["trace", &first])["recipients"][0]["statuses"].clone();
     assert!(
         steps
             .as_array()
@@ -95,7 +95,7 @@ fn what_was_read_is_recorded_with_the_next_message_and_as_nobody_s_word() {
             .all(|step| step["by"].is_null()),
         "{steps}"
     );
-    let seen = records(&world, "rungs");
+    let seen = records(&world, "receipts");
     assert_eq!(
         (seen.len(), &seen[0]["event"]),
         (1, &Value::from("accepted")),
@@ -118,8 +118,8 @@ fn what_was_read_and_is_followed_by_no_message_is_recorded_by_itself() {
     let id = town.send("alice", "bob", "hello");
     town.wait_for_mail("bob", 1);
     town.ok(&["read", "--as", "bob"]);
-    wait_for_rung(&town, &id, "bob", "seen");
+    wait_for_status(&town, &id, "bob", "seen");
     town.stop();
-    assert_eq!(records(&town, "rungs").len(), 1);
+    assert_eq!(records(&town, "receipts").len(), 1);
     town.verify();
 }

@@ -1,6 +1,6 @@
 //! `seen`: observed by the router, whatever the recipient does with its file, and also while no router runs.
 
-use super::{rungs, wait_for_rung};
+use super::{statuses, wait_for_status};
 use crate::town::Town;
 use crate::world::World;
 use std::fs;
@@ -21,7 +21,7 @@ fn an_agent_that_only_globs_and_deletes_gives_its_senders_a_receipt() {
     let id = town.send("alice", "bob", "hello");
     town.wait_for_mail("bob", 1);
     assert!(
-        !rungs(&town, &id, "bob").contains(&"seen".to_owned()),
+        !statuses(&town, &id, "bob").contains(&"seen".to_owned()),
         "nobody has read it yet"
     );
     let script = r#"for file in .mailbag/inbox/bob/*.json; do rm "$file"; done"#;
@@ -30,7 +30,7 @@ fn an_agent_that_only_globs_and_deletes_gives_its_senders_a_receipt() {
         .current_dir(town.path())
         .status();
     assert!(shell.expect("a shell").success());
-    wait_for_rung(&town, &id, "bob", "seen");
+    wait_for_status(&town, &id, "bob", "seen");
 }
 
 #[test]
@@ -51,8 +51,8 @@ fn a_file_that_was_moved_anywhere_was_seen() {
     )
     .expect("a move");
     fs::rename(file(&town, "carol"), town.path().join("mine.json")).expect("a move");
-    wait_for_rung(&town, &id, "bob", "seen");
-    wait_for_rung(&town, &id, "carol", "seen");
+    wait_for_status(&town, &id, "bob", "seen");
+    wait_for_status(&town, &id, "carol", "seen");
     town.stop();
     town.verify();
 }
@@ -63,7 +63,10 @@ fn what_is_read_while_no_router_runs_is_noticed_by_the_next_pass() {
     let world = World::with(&["alice", "bob"]);
     let id = world.send("alice", "bob", "hello");
     fs::remove_file(file(&world, "bob")).expect("bob's own file");
-    assert_eq!(rungs(&world, &id, "bob"), ["accepted", "delivered", "seen"]);
+    assert_eq!(
+        statuses(&world, &id, "bob"),
+        ["accepted", "delivered", "seen"]
+    );
 }
 
 #[test]
@@ -74,7 +77,7 @@ fn what_is_read_while_the_router_is_dead_is_noticed_when_it_starts() {
     town.stop();
     fs::remove_file(file(&town, "bob")).expect("bob's own file");
     let town = town.run();
-    wait_for_rung(&town, &id, "bob", "seen");
+    wait_for_status(&town, &id, "bob", "seen");
 }
 
 #[test]
@@ -91,10 +94,10 @@ fn what_was_handed_out_is_seen_once_it_is_done_and_not_before() {
     let other = town.send("alice", "bob", "another");
     town.wait_for_mail("bob", 1);
     fs::remove_file(file(&town, "bob")).expect("bob's own file");
-    wait_for_rung(&town, &other, "bob", "seen");
-    assert_eq!(rungs(&town, &id, "bob"), ["accepted", "delivered"]);
+    wait_for_status(&town, &other, "bob", "seen");
+    assert_eq!(statuses(&town, &id, "bob"), ["accepted", "delivered"]);
     fs::remove_file(taken).expect("bob's own file");
-    wait_for_rung(&town, &id, "bob", "seen");
+    wait_for_status(&town, &id, "bob", "seen");
 }
 
 #[test]
@@ -105,7 +108,7 @@ fn what_was_put_back_was_not_seen() {
     let elsewhere = town.path().join("elsewhere.json");
     fs::rename(&mail, &elsewhere).expect("a move");
     fs::rename(&elsewhere, &mail).expect("a move");
-    assert_eq!(rungs(&town, &id, "bob"), ["accepted", "delivered"]);
+    assert_eq!(statuses(&town, &id, "bob"), ["accepted", "delivered"]);
 }
 
 #[test]
@@ -114,9 +117,9 @@ fn a_copy_that_could_not_be_delivered_yet_was_not_seen() {
     fs::remove_dir(town.room("inbox/bob")).expect("an empty inbox");
     fs::write(town.room("inbox/bob"), "in the way").expect("a file");
     let id = town.send("alice", "bob", "hello");
-    assert_eq!(rungs(&town, &id, "bob"), ["accepted"]);
+    assert_eq!(statuses(&town, &id, "bob"), ["accepted"]);
     fs::remove_file(town.room("inbox/bob")).expect("the file in the way");
-    assert_eq!(rungs(&town, &id, "bob"), ["accepted", "delivered"]);
+    assert_eq!(statuses(&town, &id, "bob"), ["accepted", "delivered"]);
     assert_eq!(town.bodies("bob"), ["hello"]);
 }
 
@@ -132,12 +135,12 @@ fn a_marker_that_its_reader_was_told_is_a_rung_and_goes_with_the_copy() {
         .into_owned();
     world.write(&format!("inbox/bob/.announced/{name}"), "");
     assert_eq!(
-        rungs(&world, &id, "bob"),
+        statuses(&world, &id, "bob"),
         ["accepted", "delivered", "announced"]
     );
     fs::remove_file(mail).expect("bob's own file");
     assert_eq!(
-        rungs(&world, &id, "bob"),
+        statuses(&world, &id, "bob"),
         ["accepted", "delivered", "announced", "seen"]
     );
     assert!(!world.room(&format!("inbox/bob/.announced/{name}")).exists());
@@ -158,14 +161,14 @@ fn receipts_of_a_thousand_copies_are_one_record() {
     fs::remove_dir_all(town.room("inbox/bob")).expect("bob's own inbox");
     fs::create_dir_all(town.room("inbox/bob")).expect("an inbox");
     town.ok(&["run", "--once"]);
-    let told = town.ok(&["log", "--event", "rungs", "--json"]);
+    let told = town.ok(&["log", "--event", "receipts", "--json"]);
     let records: Vec<serde_json::Value> = told
         .lines()
         .map(|line| serde_json::from_str(line).expect("JSON"))
         .collect();
     assert_eq!(records.len(), 1, "{told}");
     assert_eq!(
-        records[0]["rungs"][0]["seqs"].as_array().map(Vec::len),
+        records[0]["receipts"][0]["seqs"].as_array().map(Vec::len),
         Some(1000)
     );
     town.verify();

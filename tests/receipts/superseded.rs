@@ -1,6 +1,6 @@
 //! Superseded mail leaves the inboxes and names its replacement.
 
-use super::rungs;
+use super::statuses;
 use crate::town::Town;
 use crate::world::World;
 use serde_json::{Value, json};
@@ -66,7 +66,7 @@ fn superseded_mail_leaves_the_inboxes_by_command_and_by_a_dropped_file() {
             "a read copy stays where it is"
         );
         assert!(
-            !rungs(&world, &old, "bob").contains(&"seen".to_owned()),
+            !statuses(&world, &old, "bob").contains(&"seen".to_owned()),
             "no reader has seen it"
         );
         let trace = world.ok(&["trace", &old, "--as", "alice"]);

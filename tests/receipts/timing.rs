@@ -1,6 +1,6 @@
 //! Time: mail that expires unread, and questions that nobody answers.
 
-use super::{from_mailbag, rungs, wait_for_rung};
+use super::{from_mailbag, statuses, wait_for_status};
 use crate::approvals::{drop_at, pass, run_at, say, time};
 use crate::town::{PATIENCE, Town, so_within};
 use crate::world::World;
@@ -18,9 +18,9 @@ fn mail_whose_time_passes_unread_is_set_aside_and_its_sender_is_told_once() {
     say(&world, 0, "alice", message);
     run_at(&world, 1, &["read", "--as", "carol"]);
     pass(&world, 6);
-    assert!(rungs(&world, "m-1", "bob").contains(&"expired".to_owned()));
+    assert!(statuses(&world, "m-1", "bob").contains(&"expired".to_owned()));
     assert_eq!(
-        rungs(&world, "m-1", "carol").last().map(String::as_str),
+        statuses(&world, "m-1", "carol").last().map(String::as_str),
         Some("seen")
     );
     assert_eq!(
@@ -34,7 +34,7 @@ fn mail_whose_time_passes_unread_is_set_aside_and_its_sender_is_told_once() {
     assert_eq!(told.len(), 1);
     assert_eq!(told[0]["metadata"]["agents"], json!(["bob"]));
     assert_eq!(told[0]["in_reply_to"], "alice/m-1");
-    assert!(!rungs(&world, "m-1", "bob").contains(&"seen".to_owned()));
+    assert!(!statuses(&world, "m-1", "bob").contains(&"seen".to_owned()));
     pass(&world, 7);
     assert_eq!(
         from_mailbag(&world, "alice", "notification").len(),
@@ -55,7 +55,7 @@ fn a_live_router_sets_expired_mail_aside_when_its_time_comes() {
     town.wait("its sender to be told", || {
         from_mailbag(&town, "alice", "notification").len() == 1
     });
-    wait_for_rung(&town, "m-1", "bob", "expired");
+    wait_for_status(&town, "m-1", "bob", "expired");
     assert_eq!(
         (town.count("bob"), town.names("inbox/bob/expired").len()),
         (0, 1)
@@ -122,7 +122,7 @@ fn a_question_that_nobody_answers_goes_to_the_supervisor_and_then_to_the_human_o
     );
     // Nothing more comes of it: whatever else is routed after twice that time shows it.
     let told = || {
-        town.json(&["trace", "q-1"])["told"]
+        town.json(&["trace", "q-1"])["notices"]
             .as_array()
             .map_or(0, Vec::len)
     };

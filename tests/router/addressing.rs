@@ -131,7 +131,7 @@ fn the_same_id_with_the_same_content_is_a_duplicate_and_with_other_content_it_is
     town.wait_for_bodies("bob", &["once", "once"]);
     town.wait("all are counted", || {
         let counts = &town.status()["counts"];
-        [("accepted", 2), ("duplicates", 1), ("refused", 1)]
+        [("accepted", 2), ("duplicates", 1), ("rejected", 1)]
             .iter()
             .all(|(what, n)| counts[what] == *n)
     });

@@ -81,17 +81,17 @@ fn unread_mail_goes_along_with_its_markers_and_is_not_taken_for_read() {
     );
     let third = recipient(&world, "4");
     assert_eq!(
-        [&third["agent"], &third["now"], &third["rung"]],
+        [&third["agent"], &third["now"], &third["status"]],
         ["kiwi", "bob", "delivered"],
         "{third}"
     );
-    assert_eq!(recipient(&world, "5")["rung"], "seen");
-    assert_eq!(recipient(&world, "2")["rung"], "announced");
+    assert_eq!(recipient(&world, "5")["status"], "seen");
+    assert_eq!(recipient(&world, "2")["status"], "announced");
     let shown = world.ok(&["trace", "4", "--as", "alice"]);
     assert!(shown.contains("kiwi (now bob): delivered"), "{shown}");
     assert!(world.ok(&["read", "#4", "--as", "bob"]).contains("third"));
     world.ok(&["run", "--once"]);
-    assert_eq!(recipient(&world, "4")["rung"], "seen");
+    assert_eq!(recipient(&world, "4")["status"], "seen");
     world.send("alice", "kiwi", "later");
     assert_eq!(world.bodies("bob"), ["second", "later"]);
     world.ok(&["log", "verify"]);
@@ -120,13 +120,13 @@ fn a_message_to_both_is_delivered_to_the_agent_once() {
     world.ok(&["read", "--as", "bob"]);
     world.ok(&["run", "--once"]);
     let trace = world.json(&["trace", "2", "--as", "alice"]);
-    let rungs: Vec<&Value> = trace["recipients"]
+    let statuses: Vec<&Value> = trace["recipients"]
         .as_array()
         .expect("a list")
         .iter()
-        .map(|one| &one["rung"])
+        .map(|one| &one["status"])
         .collect();
-    assert_eq!(rungs, ["seen", "seen"], "{trace}");
+    assert_eq!(statuses, ["seen", "seen"], "{trace}");
 }
 
 #[test]
@@ -153,7 +153,7 @@ fn an_ack_an_answer_and_a_withdrawal_under_the_new_name_count() {
     let own = world.inbox("alice")[0]["delivery"]["seq"].to_string();
     rename(&world, "kiwi", "bob");
     world.ok(&["ack", "3", "--status", "resolved", "--as", "bob"]);
-    assert_eq!(recipient(&world, "3")["rung"], "resolved");
+    assert_eq!(recipient(&world, "3")["status"], "resolved");
     let pending = world.json(&["pending", "--as", "bob"]);
     assert!(pending.to_string().contains("which port?"), "{pending}");
     world.ok(&["reply", "2", "8080", "--as", "bob"]);
@@ -381,7 +381,7 @@ fn a_router_that_runs_moves_the_mail_at_once_and_all_that_still_comes() {
     town.stop();
     for mail in town.inbox("bob") {
         assert_eq!(
-            recipient(&town, &mail["delivery"]["seq"].to_string())["rung"],
+            recipient(&town, &mail["delivery"]["seq"].to_string())["status"],
             "delivered",
             "{mail}"
         );
@@ -464,7 +464,7 @@ fn an_agent_that_has_read_its_own_copy_does_not_get_that_of_the_former_name() {
     assert!(
         trace["recipients"]
             .as_array()
-            .is_some_and(|all| all.iter().all(|one| one["rung"] == "seen")),
+            .is_some_and(|all| all.iter().all(|one| one["status"] == "seen")),
         "{trace}"
     );
     world.ok(&["log", "verify"]);

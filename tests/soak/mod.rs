@@ -151,7 +151,7 @@ fn is_routed(town: &Town) -> bool {
 fn nothing_is_left(town: &Town, ledger: &Ledger) {
     town.verify();
     let status = town.status();
-    let counts = json!({"accepted": ledger.messages, "refused": ledger.refused, "duplicates": ledger.duplicates,
+    let counts = json!({"accepted": ledger.messages, "rejected": ledger.refused, "duplicates": ledger.duplicates,
         "copies": ledger.copies(), "decisions": 0});
     assert_eq!(status["counts"], counts);
     for part in [

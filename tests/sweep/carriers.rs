@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 /// Stands in for the SSH client: the far end is its own process.
 const SSH: &str = "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift 2\nexec \"$@\"\n";
-const IN_FIT: [&str; 4] = ["alice: back", "alice: both", "anna: both", "alice: refused: unknown recipient"];
+const IN_FIT: [&str; 4] = ["alice: back", "alice: both", "anna: both", "alice: rejected: unknown recipient"];
 const IN_PO: [&str; 4] = ["sintra: one", "sintra: two", "bob: two", "bob: three"];
 
 /// How many points are played at a time: carriers mostly wait for each other.

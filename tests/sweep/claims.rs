@@ -14,7 +14,7 @@ const AGENTS: [&str; 6] = ["alice", "bob", "carol", "dave", "erin", "frank"];
 /// What each has in its inbox in the end, besides its bounces.
 const COPIES: [&str; 12] = [
         "alice: a1", "bob: b1", "bob: granted: src/b", "carol: c1", "carol: d2", "dave: c1", "dave: d1", "erin: e1",
-        "erin: lapsed: lane:web", "frank: f1", "frank: refused: claimed", "human: lapsed: lane:web",
+        "erin: lapsed: lane:web", "frank: f1", "frank: rejected: claimed", "human: lapsed: lane:web",
     ];
 /// The time of the first pass, and of the one that is killed.
 const TIMES: [&str; 2] = ["2026-11-21T10:00:00Z", "2026-11-21T10:05:00Z"];

@@ -18,7 +18,7 @@ const TIMES: [&str; 2] = ["2026-11-21T10:00:00Z", "2026-11-21T10:05:00Z"];
 const COPIES: [&str; 16] = [
     "bob: both", "carol: both", "human: late", "bob: in-time", "bob: up", "bob: new", "zoe: p1", "alice: o1",
     // Of two decisions, the first in the order of the outboxes counts.
-    "alice: yes-both", "carol: yes-both", "carol: refused: decided already",
+    "alice: yes-both", "carol: yes-both", "carol: rejected: decided already",
     "alice: decided by the deadline: no", "human: decided by the deadline: no",
     "alice: yes-in-time", "human: undecided: “Deploy?”", "lead: disagreement: “Use sqlite”",
 ];

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 
 const TIME: &str = "2026-11-21T10:00:00Z";
 /// What each has in its inbox in the end.
-const IN_FIT: [&str; 5] = ["alice: before-back", "alice: back", "alice: both", "anna: both", "alice: refused: unknown recipient"];
+const IN_FIT: [&str; 5] = ["alice: before-back", "alice: back", "alice: both", "anna: both", "alice: rejected: unknown recipient"];
 const IN_PO: [&str; 7] =
     ["sintra: before", "sintra: one", "sintra: both", "bob: both", "bob: role", "sintra: line-1", "bob: line-2"];
 

@@ -20,7 +20,7 @@ pub(crate) fn check(room: &Path, figures: &mut Figures) -> io::Result<()> {
             let at = text("at").replace(['-', ':'], "");
             let name = format!("{at}-{}-{}.json", text("from"), text("id"));
             names.insert(record["seq"].as_u64().unwrap_or(0), name);
-            for climb in record["rungs"].as_array().into_iter().flatten().filter(|climb| climb["rung"] == "seen") {
+            for climb in record["receipts"].as_array().into_iter().flatten().filter(|climb| climb["status"] == "seen") {
                 let agent = climb["agent"].as_str().unwrap_or_default();
                 for seq in climb["seqs"].as_array().into_iter().flatten().filter_map(Value::as_u64) {
                     // What is in the archive by now is not looked at.

@@ -183,7 +183,7 @@ fn a_copy_that_is_below_its_inbox_too_after_a_boot_was_moved_there() -> Done {
     assert_eq!(world.bodies("bob"), ["linked", "unread"]);
     assert_eq!(world.names("inbox/bob/done/deep"), names[..1]);
     let traced = world.json(&["trace", "2", "--as", "alice"]);
-    assert_eq!(traced["recipients"][0]["rung"], "seen", "{traced}");
+    assert_eq!(traced["recipients"][0]["status"], "seen", "{traced}");
     Ok(())
 }
 

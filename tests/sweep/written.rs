@@ -51,7 +51,7 @@ fn play(plan: Plan) -> io::Result<(Figures, Outcome)> {
         done(pass(&room))?;
     }
     let log = fs::read_to_string(room.join("log/00000001.ndjson"))?;
-    let is_acked = log.contains(r#""rung":"acknowledged","agent":"bob""#);
+    let is_acked = log.contains(r#""status":"acknowledged","agent":"bob""#);
     let notices = inbox(&room, "human").iter().filter(|mail| mail.to_string().contains("another program or person wrote")).count();
     let names = fs::read_dir(&room)?.flatten().map(|entry| entry.path());
     let kept = names.filter(|path| path.to_string_lossy().contains("MAILBOX.md.kept-"));

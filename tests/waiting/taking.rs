@@ -326,16 +326,16 @@ fn a_message_that_is_taken_is_seen_once_it_is_done() {
     let town = Town::of(&["alice", "builders"]).run();
     let id = town.send("alice", "builders", "one");
     town.wait_for_mail("builders", 1);
-    let rung = || town.json(&["trace", &id, "--as", "alice"])["recipients"][0]["rung"].clone();
+    let status = || town.json(&["trace", &id, "--as", "alice"])["recipients"][0]["status"].clone();
     for word in ["--give-back", "--renew"] {
         take(&town, &[]);
         town.ok(&["take", word, &id, "--as", "builders"]);
         // The router has looked since.
         town.is_alive("alice", "alice");
-        assert_eq!(rung(), "delivered");
+        assert_eq!(status(), "delivered");
     }
     town.ok(&["take", "--done", &id, "--as", "builders"]);
-    town.wait("it is seen", || rung() == "seen");
+    town.wait("it is seen", || status() == "seen");
 }
 
 #[test]

@@ -65,7 +65,7 @@ async function agrees(page, most = Infinity) {
   const deadline = performance.now() + 20000;
   for (;;) {
     const records = mailbag("log", "--json").trim().split("\n").map((line) => JSON.parse(line));
-    const all = records.filter((one) => ["accepted", "refused", "notice"].includes(one.event)).map((one) => one.seq).reverse();
+    const all = records.filter((one) => ["accepted", "rejected", "notice"].includes(one.event)).map((one) => one.seq).reverse();
     const rows = await numbers(page);
     const isEnough = rows.length >= Math.min(50, all.length) && rows.length <= most;
     if (isEnough && isDeepStrictEqual(rows, all.slice(0, rows.length))) return;

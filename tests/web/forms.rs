@@ -447,7 +447,7 @@ fn two_pages_and_the_terminal_agree() {
         .lines()
         .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("a record"));
     let is_shown = |record: &serde_json::Value| {
-        ["accepted", "refused", "notice"]
+        ["accepted", "rejected", "notice"]
             .iter()
             .any(|event| record["event"] == *event)
     };

@@ -411,7 +411,7 @@ fn as_json(error: &Error) -> Value {
             return json!({"code": "sync", "exit": exit, "what": error.to_string()});
         }
         Error::Rejected(problems) | Error::NotGranted(problems) => {
-            return json!({"code": "refused", "exit": exit, "what": error.to_string(), "problems": problems});
+            return json!({"code": "rejected", "exit": exit, "what": error.to_string(), "problems": problems});
         }
     };
     json!({"code": code, "exit": exit, "what": what, "cure": cure})

@@ -9,7 +9,8 @@ use crate::cli::context::Context;
 use crate::cli::show::output::Output;
 use crate::commands::gap::{self, Loss};
 use crate::message::claim::Change;
-use crate::message::record::{Event, Record};
+use crate::message::gap::Gap;
+use crate::message::record::{Event, EventKind, Origin, Record};
 use crate::message::status::Receipt;
 use crate::query::head::{self, Head};
 use crate::query::records::{self, EVENTS, Filter};
@@ -17,7 +18,7 @@ use crate::query::time;
 use crate::query::verify::{self, VerifiedGap};
 use crate::room::Room;
 use crate::room::actor::require_person;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::time::{Duration, Instant};
 
 /// Time before the first report of the progress.
@@ -28,7 +29,7 @@ const OFTEN: Duration = Duration::from_millis(200);
 const EXAMPLES: &str = "\
 Examples:
   mailbag log --since 1h
-  mailbag log --event refused --json
+  mailbag log --event rejected --json
   mailbag log events --since yesterday
   mailbag log digest --since monday
   mailbag log verify
@@ -78,9 +79,9 @@ pub(crate) struct Args {
     /// Earliest accept time: 1h, 7d or an instant
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
-    /// Event: room, accepted, refused, duplicate, notice, rungs, settled or gap
+    /// Event: room, accepted, rejected, duplicate, notice, receipts, settled or gap
     #[arg(long, value_parser = parse_event)]
-    event: Option<Event>,
+    event: Option<EventKind>,
 }
 
 #[derive(Debug, clap::Subcommand)]
@@ -249,16 +250,12 @@ fn accepted_gaps(gaps: &[VerifiedGap]) -> String {
 
 /// A record in one line.
 fn line(record: &Record) -> String {
-    let fields: Map<String, Value> = record
-        .message
-        .as_ref()
-        .and_then(|message| serde_json::from_str(message.get()).ok())
-        .unwrap_or_default();
+    let fields = record.message_fields().unwrap_or_default();
     let text = |field: &str| fields.get(field).and_then(Value::as_str);
     let about = text("subject")
         .or_else(|| text("body").and_then(|body| body.lines().next()))
         .unwrap_or_default();
-    let claim = record.ownership.as_ref().and_then(Change::summary);
+    let claim = record.ownership().and_then(Change::summary);
     let about = match (claim, about) {
         (Some(claim), "") => claim,
         (Some(claim), about) => format!("{claim}: {about}"),
@@ -271,34 +268,32 @@ fn line(record: &Record) -> String {
         (false, 0) => format!(" → {}", to.join(", ")),
         (false, _) => format!(" → {} and {more} more", to[..3].join(", ")),
     };
-    let from = record.from.as_deref().unwrap_or_default();
-    let id = record.id.as_deref().unwrap_or_default();
+    let (from, id) = (record.sender(), record.id().unwrap_or_default());
     let kind = text("type").unwrap_or_default();
-    let rest = match record.event {
-        Event::Room => record.room.clone().unwrap_or_default(),
-        Event::Settled | Event::Receipts => String::new(),
-        Event::Gap => gap_text(record),
-        Event::Duplicate => format!("{from} {id} repeats {}", record.of.unwrap_or(0)),
-        Event::Rejected => {
-            let line = record
-                .line
-                .map(|line| format!(" line {line}"))
-                .unwrap_or_default();
-            let file = record.claim.as_deref().unwrap_or_default();
-            let why = record
+    let rest = match &record.event {
+        Event::Room { room } => room.clone().unwrap_or_default(),
+        Event::Settled | Event::Receipts { .. } => String::new(),
+        Event::Gap { from, gap } => gap_text(from, gap),
+        Event::Duplicate(duplicate) => format!("{from} {id} repeats {}", duplicate.of),
+        Event::Rejected(rejected) => {
+            let Origin {
+                claim: file, line, ..
+            } = &rejected.origin;
+            let line = line.map(|line| format!(" line {line}")).unwrap_or_default();
+            let why = rejected
                 .problems
                 .first()
                 .map(|problem| problem.what.as_str())
                 .unwrap_or_default();
             format!("{file}{line}: {why}{to}")
         }
-        Event::Accepted | Event::Notice => format!("{from}{to}  {kind}  {id}  {about}"),
+        Event::Accepted(_) | Event::Notice(_) => format!("{from}{to}  {kind}  {id}  {about}"),
     };
     let head = format!(
         "{:>6}  {}  {:<9}",
         record.seq,
         to_the_second(&record.at),
-        record.event.as_str()
+        record.kind().as_str()
     );
     let settled = record
         .settled
@@ -306,8 +301,8 @@ fn line(record: &Record) -> String {
         .map(|(from, to)| format!("{from}-{to}"))
         .collect::<Vec<_>>()
         .join(", ");
-    let settled = match record.event {
-        Event::Settled => settled,
+    let settled = match record.kind() {
+        EventKind::Settled => settled,
         _ if settled.is_empty() => settled,
         _ => format!("settled {settled}"),
     };
@@ -317,11 +312,7 @@ fn line(record: &Record) -> String {
 }
 
 /// An accepted gap in words.
-fn gap_text(record: &Record) -> String {
-    let Some(gap) = &record.gap else {
-        return String::new();
-    };
-    let by = record.from.as_deref().unwrap_or_default();
+fn gap_text(by: &str, gap: &Gap) -> String {
     let rest = if gap.messages.is_empty() {
         String::new()
     } else {
@@ -356,7 +347,11 @@ fn climbs(climbs: &[Receipt]) -> String {
     climbs.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-fn parse_event(word: &str) -> Result<Event, String> {
-    records::event(word)
-        .ok_or_else(|| format!("expected one of {}", EVENTS.map(Event::as_str).join(", ")))
+fn parse_event(word: &str) -> Result<EventKind, String> {
+    records::event(word).ok_or_else(|| {
+        format!(
+            "expected one of {}",
+            EVENTS.map(EventKind::as_str).join(", ")
+        )
+    })
 }

@@ -8,7 +8,7 @@ use crate::cli::context::Context;
 use crate::cli::show::output::{Output, RED};
 use crate::cli::show::{frame, table};
 use crate::commands::rejected::{self, Rejected, Retried, Shown, Which};
-use crate::message::record::Event;
+use crate::message::record::EventKind;
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 
@@ -157,7 +157,7 @@ fn list(which: Which, cx: &mut Context) -> Result<Exit> {
 }
 
 fn row(one: &Rejected) -> Vec<String> {
-    let at = to_the_second(&one.refused_at);
+    let at = to_the_second(&one.rejected_at);
     let cells = [
         &format!("#{}", one.seq),
         &at,
@@ -178,7 +178,7 @@ fn show(name: &str, cx: &mut Context) -> Result<Exit> {
 }
 
 fn print(shown: &Shown, out: &mut Output) -> Result<()> {
-    let one = &shown.refused;
+    let one = &shown.rejected;
     let place = one
         .file
         .as_ref()
@@ -193,7 +193,7 @@ fn print(shown: &Shown, out: &mut Output) -> Result<()> {
                 format!("{}, line {line}", one.name)
             }),
         ),
-        ("rejected", to_the_second(&one.refused_at)),
+        ("rejected", to_the_second(&one.rejected_at)),
         ("kept as", place.unwrap_or_default()),
     ];
     for (name, value) in heads {
@@ -249,7 +249,7 @@ fn retry(which: &Which, mended: Option<PathBuf>, cx: &mut Context) -> Result<Exi
     let exit = match () {
         () if retried
             .iter()
-            .any(|one| one.became == Some(Event::Rejected)) =>
+            .any(|one| one.became == Some(EventKind::Rejected)) =>
         {
             Exit::BadData
         }
@@ -258,7 +258,7 @@ fn retry(which: &Which, mended: Option<PathBuf>, cx: &mut Context) -> Result<Exi
     };
     cx.out.list(retried.iter().map(Ok), NONE, |out, one| {
         out.line(sanitize::line(&became(one)))?;
-        if one.became == Some(Event::Rejected) {
+        if one.became == Some(EventKind::Rejected) {
             problems(&one.problems, out)?;
         }
         Ok(())
@@ -270,14 +270,14 @@ fn became(one: &Retried) -> String {
     let head = format!("#{} of {}", one.seq, one.agent);
     let record = one.record.unwrap_or_default();
     match one.became {
-        Some(Event::Accepted) if one.recipients.is_empty() => {
+        Some(EventKind::Accepted) if one.recipients.is_empty() => {
             format!("{head}: accepted as #{record}, without recipients")
         }
-        Some(Event::Accepted) => format!(
+        Some(EventKind::Accepted) => format!(
             "{head}: accepted as #{record}, for {}",
             one.recipients.join(", ")
         ),
-        Some(Event::Rejected) => {
+        Some(EventKind::Rejected) => {
             format!("{head}: rejected again, as #{record}: `mailbag rejected show {record}`")
         }
         Some(_) => format!("{head}: duplicate of an accepted message, not delivered again"),

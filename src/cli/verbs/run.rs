@@ -82,14 +82,14 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         tracing::info!(
             accepted = tally.accepted,
             copies = tally.copies,
-            refused = tally.refused,
+            rejected = tally.rejected,
             "ended"
         );
     } else {
         let mut report = json!({
             "accepted": tally.accepted,
             "copies": tally.copies,
-            "refused": tally.refused,
+            "rejected": tally.rejected,
             "duplicates": tally.duplicates,
             "waiting": tally.waiting,
         });
@@ -108,7 +108,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             count(tally.copies, "copy"),
             count(tally.duplicates, "duplicate"),
         );
-        let (accepted, rejected, pending) = (tally.accepted, tally.refused, tally.waiting);
+        let (accepted, rejected, pending) = (tally.accepted, tally.rejected, tally.waiting);
         let text = format!(
             "{accepted} accepted, {copies}, {rejected} rejected, {duplicates}, {pending} pending"
         );

@@ -99,7 +99,7 @@ fn summary(status: &Status, out: &mut Output) -> Result<()> {
             "{} accepted, {}, {} rejected, {}",
             counts.accepted,
             count(counts.copies, "copy"),
-            counts.refused,
+            counts.rejected,
             count(counts.duplicates, "duplicate")
         ),
     )?;

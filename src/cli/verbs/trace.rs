@@ -91,12 +91,12 @@ fn show(trace: &Trace, out: &mut Output) -> Result<()> {
             sanitize::line(&text)
         ))?;
     }
-    for told in &trace.told {
+    for notice in &trace.notices {
         out.line(format!(
             "{}  notice to {}: {}",
-            to_the_second(&told.at),
-            told.agent,
-            told.what
+            to_the_second(&notice.at),
+            notice.agent,
+            notice.what
         ))?;
     }
     if trace.recipients.is_empty() {

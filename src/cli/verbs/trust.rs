@@ -180,9 +180,9 @@ fn pin_decision_key(asked: Option<PathBuf>, cx: &mut Context) -> Result<Exit> {
         None => cx.room()?,
     };
     let keys = approval::pinned_keys(&room)?;
-    let own = signature::short(&keys.own);
+    let own = signature::short(&keys.own_key);
     let said = match keys.pinned.as_deref() {
-        Some(pinned) if pinned == keys.own => {
+        Some(pinned) if pinned == keys.own_key => {
             format!("your decision key {own} is already pinned in this room")
         }
         Some(pinned) => {
@@ -216,7 +216,7 @@ fn pin_decision_key(asked: Option<PathBuf>, cx: &mut Context) -> Result<Exit> {
     };
     cx.out.show(
         &PinnedKeys {
-            pinned: Some(keys.own.clone()),
+            pinned: Some(keys.own_key.clone()),
             ..keys
         },
         |out| out.done(&said),

@@ -56,7 +56,7 @@ pub(super) fn show(room: &Room, cx: &mut Context) -> Result<Exit> {
             .or(one.role.as_deref())
             .unwrap_or_default();
         let heard = one
-            .heard
+            .last_arrival
             .as_deref()
             .map_or("never heard".to_owned(), |heard| {
                 format!("heard {}", ago(heard, now))

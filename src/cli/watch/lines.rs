@@ -2,7 +2,7 @@
 
 use crate::base::clock::Stamp;
 use crate::base::sanitize;
-use crate::message::record::Event;
+use crate::message::record::EventKind;
 use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY};
 use crate::query::timeline::{Entry, shade};
 use crate::query::view::View;
@@ -71,14 +71,14 @@ pub(super) fn entry(entry: &Entry, width: usize, palette: Palette) -> Vec<Line<'
     let mut lines = Words::new(width);
     let view = View::from(entry);
     let mark = match entry.event {
-        Event::Rejected => "x",
+        EventKind::Rejected => "x",
         _ if entry.is_urgent() => "!",
         _ => " ",
     };
     lines.push(mark, palette.trouble());
     lines.push(&local(entry).format("%H:%M:%S").to_string(), DIM);
     lines.push(&entry.from, palette.sender(&entry.from));
-    if entry.event == Event::Rejected {
+    if entry.event == EventKind::Rejected {
         lines.push("rejected", palette.trouble());
         lines.push(entry.file.as_deref().unwrap_or_default(), Style::new());
     } else {
@@ -102,7 +102,7 @@ pub(super) fn entry(entry: &Entry, width: usize, palette: Palette) -> Vec<Line<'
     }
     lines.push(&view.number(), DIM);
     let mut lines = lines.done();
-    let aside = entry.is_aside() || entry.event == Event::Notice;
+    let aside = entry.is_aside() || entry.event == EventKind::Notice;
     for (text, style) in text(entry) {
         let style = if aside { style.patch(DIM) } else { style };
         let folded = fold(&text, width.saturating_sub(INDENT.len()));
@@ -119,7 +119,7 @@ pub(super) fn entry(entry: &Entry, width: usize, palette: Palette) -> Vec<Line<'
 /// The text of an entry in pieces.
 fn text(entry: &Entry) -> Vec<(String, Style)> {
     let mut texts = Vec::new();
-    if entry.event == Event::Rejected {
+    if entry.event == EventKind::Rejected {
         texts.extend(
             entry
                 .problems
@@ -224,7 +224,7 @@ impl Words {
 pub(super) fn plain(entry: &Entry) -> String {
     let view = View::from(entry);
     let rest = match entry.event {
-        Event::Rejected => {
+        EventKind::Rejected => {
             let why: Vec<String> = entry.problems.iter().map(ToString::to_string).collect();
             format!(
                 "{}  rejected  {}: {}",

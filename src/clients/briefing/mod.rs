@@ -241,9 +241,7 @@ fn has_written_to(room: &Room, agent: &str, mails: &[Mail]) -> Result<bool> {
                 .recipients()
                 .any(|(to, _)| mails.iter().any(|mail| mail.from == **to))
         };
-        if record.from.as_deref() == Some(agent)
-            && record.time(record.stamp()).micros() >= since
-            && is_to_them()
+        if record.sender() == agent && record.time(record.stamp()).micros() >= since && is_to_them()
         {
             return Ok(true);
         }

@@ -8,7 +8,7 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log::{self, Position};
-use crate::message::record::Record;
+use crate::message::record::{MessageName, Record};
 use crate::message::status::Status;
 use crate::room::{Room, inbox};
 use serde::{Deserialize, Serialize};
@@ -186,7 +186,7 @@ impl Listed {
             let left: usize = of_agent.map(|receipt| receipt.seqs.len()).sum();
             self.unread = self.unread.saturating_sub(left);
         }
-        let (Some(from), Some(id)) = (&record.from, &record.id) else {
+        let Some(MessageName { from, id, .. }) = record.name() else {
             return;
         };
         if record.recipients().any(|(to, _)| &**to == agent) {

@@ -4,7 +4,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::log::state::{self, WorkReport};
 use crate::message::REPORTS;
-use crate::message::record::{Event, Record};
+use crate::message::record::Record;
 use crate::room::Room;
 use crate::room::registry::Registry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,11 +30,7 @@ impl Graph {
 
     /// Applies a new record. Returns whether it is a status message.
     pub(super) fn follow(&mut self, record: &Record, registry: &Registry) -> bool {
-        let Some(from) = record
-            .from
-            .as_ref()
-            .filter(|_| record.event == Event::Accepted)
-        else {
+        let Some(accepted) = record.accepted() else {
             return false;
         };
         let says = record
@@ -43,7 +39,7 @@ impl Graph {
         let doing = says
             .then(|| WorkReport::of(record, record.time(record.stamp())))
             .flatten();
-        doing.is_some_and(|doing| self.learn(from, doing, registry))
+        doing.is_some_and(|doing| self.learn(&accepted.name.from, doing, registry))
     }
 
     /// Ignores older messages. Converts names to ids.

@@ -7,7 +7,7 @@ use crate::base::clock::{Stamp, span_text};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::commands::follow;
-use crate::message::record::{Event, Record};
+use crate::message::record::{EventKind, Record};
 use crate::query::follow::Follower;
 use crate::room::registry::{Registry, Status};
 use crate::room::sessions::{self, Lease};
@@ -151,12 +151,12 @@ impl<'s> Wait<'s> {
     fn look(&mut self, report: &dyn Fn(Report)) -> Result<()> {
         for record in self.follower.read()? {
             self.graph.follow(&record, &self.registry);
-            let is_own = record.from.as_deref() == Some(self.session.id());
-            if is_own && record.event == Event::Accepted && record.id.as_ref() == Some(&self.id) {
+            let is_own = record.sender() == self.session.id();
+            if is_own && record.kind() == EventKind::Accepted && record.id() == Some(&*self.id) {
                 self.names.insert(record.seq.to_string());
             }
             if self.released_by.is_none() && !is_own && self.is_release(&record) {
-                self.released_by = record.from.as_deref().map(str::to_owned);
+                self.released_by = record.from().map(ToString::to_string);
             }
         }
         self.report_progress(report);
@@ -170,14 +170,10 @@ impl<'s> Wait<'s> {
                 .recipients()
                 .any(|(agent, _)| **agent == *self.session.id())
         };
-        if record.event != Event::Accepted || !is_to_us() {
+        if record.kind() != EventKind::Accepted || !is_to_us() {
             return false;
         }
-        let message = record
-            .message
-            .as_ref()
-            .and_then(|message| serde_json::from_str::<Value>(message.get()).ok());
-        let message = message.unwrap_or_default();
+        let message: Value = record.message_as().unwrap_or_default();
         let refers = |name: &Value| name.as_str().is_some_and(|name| self.names.contains(name));
         let refs = message["refs"].as_array().into_iter().flatten();
         matches!(message["type"].as_str(), Some("answer" | "decision"))

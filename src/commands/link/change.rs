@@ -8,7 +8,7 @@ use crate::commands::follow;
 use crate::commands::send::{self, Draft, Sent};
 use crate::disk::layout;
 use crate::log::state::{self, Link};
-use crate::message::record::{Event, Record};
+use crate::message::record::{EventKind, Record};
 use crate::message::{LINK, id};
 use crate::query::follow::Follower;
 use crate::query::identity::{self, Who};
@@ -181,8 +181,8 @@ pub(super) fn is_of(room: &Room, record: &Record, sent: &Sent) -> Result<bool> {
         return Ok(false);
     }
     follow::mark_copy_seen(room, id::HUMAN, record);
-    match record.event {
-        Event::Rejected => Err(Error::Rejected(record.problems.clone())),
+    match record.kind() {
+        EventKind::Rejected => Err(Error::Rejected(record.problems().to_vec())),
         _ => Ok(true),
     }
 }

@@ -64,7 +64,7 @@ pub(super) fn of(room: &Room, agent: &str) -> Result<Vec<Rejected>> {
         let (file, explanation) = tell_apart(&dir, seq, names);
         let why = explanation.as_ref().and_then(|name| explain(&dir, name));
         let why = why.or_else(|| recorded(room, seq)).unwrap_or_else(|| Why {
-            what: "cannot read its explanation; `mailbag log --event refused` shows the reason"
+            what: "cannot read its explanation; `mailbag log --event rejected` shows the reason"
                 .into(),
             ..Why::default()
         });
@@ -86,7 +86,7 @@ pub(super) fn of(room: &Room, agent: &str) -> Result<Vec<Rejected>> {
             line: why.line,
             code: why.code,
             what: why.what,
-            refused_at: why.refused_at,
+            rejected_at: why.rejected_at,
             problems: why.problems,
             text: why.text,
             kept_in: None,
@@ -120,7 +120,7 @@ fn join_lines(room: &Room, all: &mut [Rejected]) -> Result<()> {
 
 /// The name of the file in `spool/claim` for a rejection. The lines of one file share it.
 pub(super) fn claim_of(room: &Room, seq: u64) -> Result<Option<String>> {
-    Ok(record_of(room, seq)?.and_then(|record| record.claim))
+    Ok(record_of(room, seq)?.and_then(|record| record.claim().map(str::to_owned)))
 }
 
 /// The record with this number.
@@ -166,7 +166,7 @@ struct Why {
     #[serde(skip)]
     what: String,
     #[serde(default)]
-    refused_at: String,
+    rejected_at: String,
     #[serde(default)]
     file: String,
     line: Option<u64>,
@@ -177,15 +177,14 @@ struct Why {
 /// The explanation as the log has it, for a rejection without a file of its own.
 fn recorded(room: &Room, seq: u64) -> Option<Why> {
     let Record {
-        event: Event::Rejected,
+        event: Event::Rejected(rejected),
         at,
-        problems,
-        line,
         ..
     } = record_of(room, seq).ok()??
     else {
         return None;
     };
+    let (origin, problems) = (rejected.origin, rejected.problems);
     let (code, what) = problems
         .first()
         .map(|one| (one.code.clone(), one.what.clone()))
@@ -193,9 +192,9 @@ fn recorded(room: &Room, seq: u64) -> Option<Why> {
     Some(Why {
         code,
         what,
-        refused_at: at,
+        rejected_at: at,
         file: String::new(),
-        line: line.map(u64::from),
+        line: origin.line.map(u64::from),
         text: None,
         problems,
     })

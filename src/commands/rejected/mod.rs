@@ -8,7 +8,7 @@ use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::message::address::quoted;
-use crate::message::record::{Event, Record};
+use crate::message::record::{EventKind, Record};
 use crate::query::follow::Follower;
 use crate::query::identity;
 use crate::room::Room;
@@ -42,7 +42,7 @@ pub struct Rejected {
     /// The first problem.
     pub what: String,
     /// When it was rejected.
-    pub refused_at: String,
+    pub rejected_at: String,
     /// All problems.
     #[serde(skip)]
     pub problems: Vec<Problem>,
@@ -75,7 +75,7 @@ pub enum Which {
 pub struct Shown {
     /// The file.
     #[serde(flatten)]
-    pub refused: Rejected,
+    pub rejected: Rejected,
     /// Its text, if it can be shown.
     pub text: Option<String>,
     /// All problems.
@@ -91,8 +91,8 @@ pub struct Retried {
     pub agent: String,
     /// The new file, relative to the room.
     pub file: PathBuf,
-    /// `accepted`, `refused` or `duplicate`; `None` if it is still pending.
-    pub became: Option<Event>,
+    /// `accepted`, `rejected` or `duplicate`; `None` if it is still pending.
+    pub became: Option<EventKind>,
     /// Number of the new record.
     pub record: Option<u64>,
     /// Recipients.
@@ -120,7 +120,7 @@ pub fn list(room: &Room, which: &Which) -> Result<Vec<Rejected>> {
     for agent in room.directories(layout::REJECTED)? {
         all.extend(of(room, &agent)?);
     }
-    all.sort_by_key(|refused| std::cmp::Reverse(refused.seq));
+    all.sort_by_key(|rejected| std::cmp::Reverse(rejected.seq));
     match which {
         Which::All => Ok(all),
         Which::Of(agent) => {
@@ -131,7 +131,7 @@ pub fn list(room: &Room, which: &Which) -> Result<Vec<Rejected>> {
             let agent = id.unwrap_or_else(|| agent.clone());
             Ok(all
                 .into_iter()
-                .filter(|refused| refused.agent == agent)
+                .filter(|rejected| rejected.agent == agent)
                 .collect())
         }
         Which::Named(names) => {
@@ -154,8 +154,8 @@ pub fn show(room: &Room, name: &str) -> Result<Shown> {
     if found.len() > 1 {
         return Err(several(name, "lines", &found));
     }
-    let refused = found.remove(0);
-    let bytes = refused.file.as_ref().and_then(|file| {
+    let rejected = found.remove(0);
+    let bytes = rejected.file.as_ref().and_then(|file| {
         room.dir
             .read(file, limits::MESSAGE_BYTES_MOST)
             .ok()
@@ -163,11 +163,11 @@ pub fn show(room: &Room, name: &str) -> Result<Shown> {
     });
     let text = bytes
         .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-        .or_else(|| refused.text.clone());
+        .or_else(|| rejected.text.clone());
     Ok(Shown {
-        problems: refused.problems.clone(),
+        problems: rejected.problems.clone(),
         text,
-        refused,
+        rejected,
     })
 }
 
@@ -179,14 +179,14 @@ pub fn remove_all(room: &Room, listed: Vec<Rejected>) -> Result<Vec<Rejected>> {
     let left = list(room, &Which::All)?;
     let is_left = |one: &Rejected| left.iter().any(|other| other.is_same(one));
     let (left, _): (Vec<_>, Vec<_>) = listed.into_iter().partition(is_left);
-    for refused in &left {
-        let dir = room.dir.sub(layout::rejected(&refused.agent))?;
+    for rejected in &left {
+        let dir = room.dir.sub(layout::rejected(&rejected.agent))?;
         // The explanation last, so that it explains the file as long as that exists.
-        for path in refused
+        for path in rejected
             .file
             .iter()
-            .chain(last_of_file(room, refused)?.as_ref())
-            .chain(&refused.explanation)
+            .chain(last_of_file(room, rejected)?.as_ref())
+            .chain(&rejected.explanation)
         {
             remove(&dir, path)?;
         }
@@ -208,8 +208,8 @@ pub fn retry(
     content: Option<Vec<u8>>,
     within: Duration,
 ) -> Result<Vec<Retried>> {
-    for refused in list(room, which)? {
-        let_go(room, &refused)?;
+    for rejected in list(room, which)? {
+        let_go(room, &rejected)?;
     }
     // Another command may send the same files again, or remove them.
     let held = room.lock_rejected()?;
@@ -226,15 +226,15 @@ pub fn retry(
         });
     }
     all.iter()
-        .try_for_each(|refused| may_be_routed(room, refused, content.is_some()))?;
+        .try_for_each(|rejected| may_be_routed(room, rejected, content.is_some()))?;
     let mut follower = Follower::at_end(room)?;
     let mut retried = Vec::new();
-    for refused in &all {
+    for rejected in &all {
         // A rejected line has no file of its own, so it gets one.
-        let line = line_of(room, refused)?;
+        let line = line_of(room, rejected)?;
         retried.push(put_back(
             room,
-            refused,
+            rejected,
             content.as_deref().or(line.as_deref()),
         )?);
     }
@@ -248,8 +248,8 @@ pub fn retry(
 }
 
 /// Waits until the router has moved a rejected file to its place: a file that it moves there later would remain listed.
-fn let_go(room: &Room, refused: &Rejected) -> Result<()> {
-    let claim = claim_of(room, refused.seq)?.filter(|_| refused.line.is_none());
+fn let_go(room: &Room, rejected: &Rejected) -> Result<()> {
+    let claim = claim_of(room, rejected.seq)?.filter(|_| rejected.line.is_none());
     let Some(claim) = claim else { return Ok(()) };
     let claims = room.dir.sub(layout::CLAIM)?;
     let deadline = Instant::now() + limits::WRITER_WAIT;
@@ -285,7 +285,7 @@ fn named<'r>(room: &Room, all: &'r [Rejected], word: &str) -> Result<Vec<&'r Rej
         }
     }
     let was_rejected = seq.is_some_and(
-        |seq| matches!(record_of(room, seq), Ok(Some(one)) if one.event == Event::Rejected),
+        |seq| matches!(record_of(room, seq), Ok(Some(one)) if one.kind() == EventKind::Rejected),
     );
     Err(Error::NotFound {
         what: if was_rejected {
@@ -324,21 +324,21 @@ fn several<'r>(word: &str, things: &str, found: impl IntoIterator<Item = &'r Rej
 }
 
 /// Fails if the router would not read the sender's outbox: the file would only be hidden there.
-fn may_be_routed(room: &Room, refused: &Rejected, corrected: bool) -> Result<()> {
-    if refused.file.is_none() && refused.text.is_none() && !corrected {
+fn may_be_routed(room: &Room, rejected: &Rejected, corrected: bool) -> Result<()> {
+    if rejected.file.is_none() && rejected.text.is_none() && !corrected {
         return Err(Error::NotFound {
             what: format!(
                 "cannot retry {}: the rejected file was removed, only its explanation is left",
-                refused.name
+                rejected.name
             ),
             cure: format!(
                 "send a corrected file with `mailbag rejected retry {} FILE`",
-                refused.seq
+                rejected.seq
             ),
         });
     }
     let registry = room.registry()?;
-    match identity::registered(&registry, &refused.agent, None) {
+    match identity::registered(&registry, &rejected.agent, None) {
         Ok(agent) if agent.is_retired() => Err(Error::Usage {
             what: format!(
                 "agent {} is retired, so the router does not read its outbox",
@@ -352,13 +352,13 @@ fn may_be_routed(room: &Room, refused: &Rejected, corrected: bool) -> Result<()>
 }
 
 /// Moves a rejected file, or its replacement, to the outbox. Never overwrites a file.
-fn put_back(room: &Room, refused: &Rejected, content: Option<&[u8]>) -> Result<Retried> {
-    let outbox = room.dir.make(layout::outbox(&refused.agent))?;
-    let dir = room.dir.sub(layout::rejected(&refused.agent))?;
-    let old = refused.file.as_ref().and_then(|path| path.file_name());
+fn put_back(room: &Room, rejected: &Rejected, content: Option<&[u8]>) -> Result<Retried> {
+    let outbox = room.dir.make(layout::outbox(&rejected.agent))?;
+    let dir = room.dir.sub(layout::rejected(&rejected.agent))?;
+    let old = rejected.file.as_ref().and_then(|path| path.file_name());
     let from = match (content, old) {
         (Some(bytes), _) => {
-            let hidden = format!(".retry-{}-{}", refused.seq, crate::message::id::mint());
+            let hidden = format!(".retry-{}-{}", rejected.seq, crate::message::id::mint());
             outbox.replace(&hidden, bytes)?;
             (outbox.clone(), hidden.into())
         }
@@ -366,7 +366,7 @@ fn put_back(room: &Room, refused: &Rejected, content: Option<&[u8]>) -> Result<R
     };
     if content.is_none() {
         // First, so that a kill leaves a file that can be sent again, and no explanation without a file.
-        refused
+        rejected
             .explanation
             .iter()
             .try_for_each(|path| remove(&dir, path))?;
@@ -375,26 +375,26 @@ fn put_back(room: &Room, refused: &Rejected, content: Option<&[u8]>) -> Result<R
         old.and_then(|name| layout::read_original(name.to_str()?))
             .unwrap_or("mended.json"),
     );
-    let name = move_to_free_name(&from.0, &from.1, &outbox, refused.seq, kept)?;
+    let name = move_to_free_name(&from.0, &from.1, &outbox, rejected.seq, kept)?;
     // Sync the source directory first, as in every move.
     from.0.sync()?;
     outbox.sync()?;
     // The router owns the file now. Remove the rest, or it would be listed as still rejected.
-    let whole = last_of_file(room, refused)?;
-    for path in refused
+    let whole = last_of_file(room, rejected)?;
+    for path in rejected
         .file
         .iter()
         .filter(|_| content.is_some())
         .chain(&whole)
-        .chain(&refused.explanation)
+        .chain(&rejected.explanation)
     {
         remove(&dir, path)?;
     }
     dir.sync()?;
     Ok(Retried {
-        seq: refused.seq,
-        agent: refused.agent.clone(),
-        file: layout::outbox(&refused.agent).join(name),
+        seq: rejected.seq,
+        agent: rejected.agent.clone(),
+        file: layout::outbox(&rejected.agent).join(name),
         became: None,
         record: None,
         recipients: Vec::new(),
@@ -431,21 +431,21 @@ fn move_to_free_name(
 /// Copies the results from the records.
 fn note(retried: &mut [Retried], records: Vec<Record>) {
     for record in records {
-        let Some(claim) = record.claim.as_deref().and_then(layout::read_claim) else {
+        let Some(claim) = record.claim().and_then(layout::read_claim) else {
             continue;
         };
         let is_it = |one: &&mut Retried| {
             one.became.is_none() && one.agent == claim.agent && one.is_claimed_as(claim.original)
         };
         if let Some(one) = retried.iter_mut().find(is_it) {
-            (one.became, one.record) = (Some(record.event), Some(record.seq));
-            if record.event == Event::Accepted {
+            (one.became, one.record) = (Some(record.kind()), Some(record.seq));
+            if record.kind() == EventKind::Accepted {
                 one.recipients = record
                     .recipients()
                     .map(|(agent, _)| agent.to_string())
                     .collect();
             }
-            one.problems = record.problems;
+            one.problems = record.problems().to_vec();
         }
     }
 }

@@ -206,10 +206,9 @@ mod tests {
                 segment += 1;
             }
             let mut log = open(&dir, segment);
-            let mut record = Record::new(Event::Accepted);
+            let room = Some("x".repeat((seq as usize * 7919) % 3000));
+            let mut record = Record::new(Event::Room { room });
             (record.seq, record.at, record.count) = (seq, stamp(seq).to_string(), Some(1));
-            let body = "x".repeat((seq as usize * 7919) % 3000);
-            record.message = serde_json::value::to_raw_value(&body).ok();
             log.append(&record.line()).expect("it is written");
         }
         (temporary, dir)

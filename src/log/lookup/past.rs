@@ -1,7 +1,7 @@
 //! A message as the log records it, and who may see it.
 
 use crate::message::claim::Change;
-use crate::message::record::{Event, Record};
+use crate::message::record::{EventKind, Record};
 use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY, id};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -57,13 +57,12 @@ impl LoggedMessage {
     /// The message of a record; `None` if the record is about none.
     pub fn of(record: Record) -> Option<LoggedMessage> {
         if !matches!(
-            record.event,
-            Event::Accepted | Event::Rejected | Event::Notice
+            record.kind(),
+            EventKind::Accepted | EventKind::Rejected | EventKind::Notice
         ) {
             return None;
         }
-        let message: Map<String, Value> =
-            serde_json::from_str(record.message.as_ref()?.get()).ok()?;
+        let (name, message) = (record.name()?, record.message_fields()?);
         let text = |field: &str| {
             message
                 .get(field)
@@ -78,19 +77,18 @@ impl LoggedMessage {
         };
         Some(LoggedMessage {
             change: record
-                .ownership
-                .as_ref()
+                .ownership()
                 .and_then(Change::summary)
-                .or_else(|| record.decision.as_ref()?.summary()),
+                .or_else(|| record.decision()?.summary()),
             seq: record.seq,
-            answers: record.answers,
+            answers: record.accepted().and_then(|accepted| accepted.answers),
             recipients: record
                 .recipients()
                 .map(|(agent, _)| agent.clone())
                 .collect(),
-            accepted_at: record.at,
-            id: record.id?,
-            from: record.from.unwrap_or_else(|| id::MAILBAG.into()),
+            accepted_at: record.at.clone(),
+            id: name.id.clone(),
+            from: name.from.clone(),
             kind: text("type").unwrap_or_else(|| "message".into()),
             priority: text("priority").unwrap_or_else(|| DEFAULT_PRIORITY.into()),
             channel: text("channel").unwrap_or_else(|| DEFAULT_CHANNEL.into()),

@@ -25,7 +25,6 @@ struct AgentActivity {
     /// The last time at which copies left its inbox, in microseconds since 1970; 0 for never.
     read: i64,
     doing: Option<WorkReport>,
-    #[serde(default)]
     commit: Option<Commit>,
 }
 
@@ -76,7 +75,7 @@ impl Activity {
         if id::tag_of(agent).is_some() {
             return;
         }
-        let read = || serde_json::from_str(record.message.as_ref()?.get()).ok();
+        let read = || record.message_fields();
         let Some(fields) = message
             .map(Cow::Borrowed)
             .or_else(|| read().map(Cow::Owned))
@@ -190,10 +189,7 @@ fn is_commit(id: &str) -> bool {
 impl WorkReport {
     /// The report in a record. `None` if the record is not a report.
     pub fn of(record: &Record, at: Stamp) -> Option<WorkReport> {
-        WorkReport::of_fields(
-            &serde_json::from_str(record.message.as_ref()?.get()).ok()?,
-            at,
-        )
+        WorkReport::of_fields(&record.message_fields()?, at)
     }
 
     /// The report in a message. `None` if the message is not a report.

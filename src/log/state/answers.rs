@@ -91,10 +91,7 @@ fn missing(record: &Record) -> Vec<Arc<str>> {
     struct Metadata {
         agents: Vec<Arc<str>>,
     }
-    let body = record
-        .message
-        .as_ref()
-        .and_then(|message| serde_json::from_str::<Body>(message.get()).ok());
+    let body = record.message_as::<Body>();
     body.map(|body| body.metadata.agents).unwrap_or_default()
 }
 
@@ -114,7 +111,7 @@ impl State {
 
     /// The message that a notice passes on, unless no reply to it is missing.
     pub(super) fn passed_on(&self, record: &Record) -> Option<PassedOn> {
-        let (what, seq) = record.about.as_deref()?.split_once(' ')?;
+        let (what, seq) = record.about()?.split_once(' ')?;
         let seq = seq
             .parse()
             .ok()

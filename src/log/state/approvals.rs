@@ -112,13 +112,7 @@ pub struct Approvals {
 
 impl Approvals {
     /// Applies what a record with these recipients, and a message with this digest, changes.
-    pub fn apply(
-        &mut self,
-        step: &Step,
-        record: Source<'_>,
-        recipients: &[Group],
-        digest: Option<&Hash>,
-    ) {
+    pub fn apply(&mut self, step: &Step, record: Source<'_>, recipients: &[Group], digest: &Hash) {
         let Source { seq, from, id, .. } = record;
         let at = record.at.micros();
         self.changed = seq;
@@ -133,7 +127,7 @@ impl Approvals {
                 self.open.push(Approval {
                     approval,
                     seq,
-                    digest: digest.map(hex).unwrap_or_default(),
+                    digest: hex(digest),
                     from,
                     to,
                     since: at,

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-const VERSION: u32 = 14;
+const VERSION: u32 = 1;
 
 /// The first line of the body. The recent ids and the copies follow it as binary entries.
 #[derive(Serialize, Deserialize)]
@@ -34,11 +34,9 @@ struct Head {
     prev: Hash,
     claim: u64,
     open: Vec<Open>,
-    #[serde(rename = "heard")]
     notices: BTreeSet<String>,
     active: BTreeMap<Arc<str>, i64>,
     former: BTreeMap<Arc<str>, Arc<str>>,
-    #[serde(rename = "lives")]
     activity: Activity,
     channels: BTreeMap<Arc<str>, u64>,
     counts: Counts,
@@ -51,7 +49,6 @@ struct Head {
     links: Links,
     loops: Loops,
     gaps: Gaps,
-    #[serde(default)]
     begun: BTreeMap<String, PartialClaim>,
     last_entry: u64,
     last: Position,

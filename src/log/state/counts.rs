@@ -10,7 +10,7 @@ pub struct Counts {
     /// Copies of accepted messages.
     pub copies: u64,
     /// Rejected files.
-    pub refused: u64,
+    pub rejected: u64,
     /// Duplicate messages.
     pub duplicates: u64,
     /// Decisions.

@@ -61,7 +61,7 @@ impl State {
     }
 
     pub(super) fn accept_gap(&mut self, record: &Record, stamp: Stamp, at: Position) {
-        let Some(Gap { from, to, .. }) = record.gap.as_deref() else {
+        let Some(Gap { from, to, .. }) = record.gap() else {
             return;
         };
         self.gaps.insert(AcceptedGap {

@@ -10,7 +10,7 @@ use crate::base::hash::{Hash, Hasher, hex};
 use crate::base::limits;
 use crate::disk::{Dir, SortedEntry, SortedFile, failpoint, layout};
 use crate::log::{self, Position, START, Tip};
-use crate::message::record::{Event, Record};
+use crate::message::record::{EventKind, Record};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::sync::{Arc, OnceLock};
@@ -301,21 +301,21 @@ fn entries_of_log(room: &Dir, until: Position) -> Result<Vec<SortedEntry>> {
 /// The keys of a record: of its message, of an accepted retry its rejection, and of each message that an accepted gap has
 /// lost.
 fn keys(record: &Record) -> Vec<u64> {
-    if let Some(gap) = &record.gap {
+    if let Some(gap) = record.gap() {
         return gap
             .messages
             .iter()
             .map(|lost| key(&lost.from, &lost.id))
             .collect();
     }
-    let (Some(from), false) = (&record.from, record.event == Event::Duplicate) else {
+    let (Some(name), false) = (record.name(), record.kind() == EventKind::Duplicate) else {
         return Vec::new();
     };
-    let mut keys: Vec<u64> = record.id.iter().map(|id| key(from, id)).collect();
-    if let Some(rejection) = record.retries
-        && record.event == Event::Accepted
+    let mut keys = vec![key(&name.from, &name.id)];
+    if let Some(origin) = record.accepted().map(|accepted| &accepted.origin)
+        && let Some(rejection) = origin.retries
     {
-        keys.push(key(from, &retry_key(rejection, record.line)));
+        keys.push(key(&name.from, &retry_key(rejection, origin.line)));
     }
     keys
 }

@@ -9,7 +9,7 @@ use crate::base::clock::Stamp;
 use crate::base::{limits, sanitize};
 use crate::message::answer::{Asked, Name, Shared};
 use crate::message::claim::rfc3339;
-use crate::message::record::{Event, Head, Record};
+use crate::message::record::{EventKind, Head, MessageName, Record};
 use crate::message::status::Status;
 use crate::message::{APPROVAL, ESCALATION, id};
 use serde::{Deserialize, Serialize};
@@ -277,10 +277,12 @@ impl Item {
         at: Stamp,
     ) -> Option<Item> {
         let is_escalation = head.is_some_and(|head| head.kind() == ESCALATION) || about.is_some();
-        let kind = match record.event {
-            Event::Rejected => Kind::Rejection,
+        let kind = match record.kind() {
+            EventKind::Rejected => Kind::Rejection,
             // An approval is in a list of its own.
-            _ if head.is_some_and(|head| head.kind() == APPROVAL) || record.decision.is_some() => {
+            _ if head.is_some_and(|head| head.kind() == APPROVAL)
+                || record.decision().is_some() =>
+            {
                 return None;
             }
             _ if is_escalation => Kind::Escalation,
@@ -294,22 +296,17 @@ impl Item {
         }
         let title = match kind {
             Kind::Rejection => record
-                .problems
+                .problems()
                 .first()
                 .map(|problem| problem.what.clone())
                 .unwrap_or_default(),
             _ => record
-                .message
-                .as_ref()
+                .message()
                 .map(|message| title(message.get()))
                 .unwrap_or_default(),
         };
-        let from = record.from.clone().unwrap_or_else(|| id::MAILBAG.into());
-        let (seq, id, since) = (
-            record.seq,
-            record.id.clone().unwrap_or_default(),
-            at.micros(),
-        );
+        let MessageName { from, id, .. } = record.name()?;
+        let (seq, from, id, since) = (record.seq, from.clone(), id.clone(), at.micros());
         let (title, shares) = (
             sanitize::brief(&title, limits::TITLE),
             head.map(Head::shares).unwrap_or_default(),

@@ -71,9 +71,11 @@ pub struct Incoming {
 impl Links {
     /// Applies what a record says about links.
     pub(super) fn apply(&mut self, record: &Record, at: Stamp, place: Position) {
-        record.link.iter().for_each(|change| self.change(change));
+        if let Some(change) = record.link() {
+            self.change(change);
+        }
         record.acked.iter().for_each(|acked| self.acked(acked));
-        if let Some(arrived) = &record.arrived {
+        if let Some(arrived) = record.arrived() {
             self.arrived(arrived, record.seq);
         }
         for carried in &record.carried {

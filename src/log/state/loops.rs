@@ -6,7 +6,7 @@
 use super::REPORTS;
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::message::record::{Group, Head, Record};
+use crate::message::record::{Accepted, Group, Head};
 use crate::message::{APPROVAL, DECISION, ESCALATION, MILESTONE, id, is_acted_on};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
@@ -183,20 +183,24 @@ impl Loops {
     }
 
     /// Takes in an accepted message. Its record says until when its announcement is delayed.
-    pub(super) fn apply(&mut self, record: &Record, head: &Head<'_>, now: Stamp) {
-        let Some(from) = &record.from else { return };
+    pub(super) fn apply(&mut self, seq: u64, accepted: &Accepted, head: &Head<'_>, now: Stamp) {
+        let from = &accepted.name.from;
         if **from == *id::HUMAN {
-            let to = record.to.iter().flat_map(|group| &group.agents);
+            let to = accepted.to.iter().flat_map(|group| &group.agents);
             to.for_each(|agent| drop(self.heard.remove(agent)));
             return;
         }
-        let Some(talk) = Talk::of(from, &record.to, head) else {
+        let Some(talk) = Talk::of(from, &accepted.to, head) else {
             return;
         };
         if self.heard.len().max(self.said.len()) >= limits::LOOP_AGENTS {
             (self.heard, self.said) = (BTreeMap::new(), BTreeMap::new());
         }
-        let delayed = record.announce_after.as_deref().and_then(Stamp::parse);
+        let delayed = accepted
+            .times
+            .announce_after
+            .as_deref()
+            .and_then(Stamp::parse);
         let until = delayed
             .unwrap_or(now)
             .max(now)
@@ -214,7 +218,7 @@ impl Loops {
                 .collect();
             agents.sort();
             agents.dedup();
-            self.found.insert(record.seq, agents);
+            self.found.insert(seq, agents);
         }
         chain.until = until;
         chain.is_reported = delayed.is_some();

@@ -25,7 +25,6 @@ struct Mailbox {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(super) struct Sizes {
     unread: usize,
-    #[serde(rename = "climbed")]
     reached: usize,
 }
 

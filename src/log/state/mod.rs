@@ -49,7 +49,9 @@ use crate::log::Position;
 use crate::message::REPORTS;
 use crate::message::envelope::{CHARTER, Envelope};
 use crate::message::link::{Arrived, FarReceipt};
-use crate::message::record::{Act, Event, Head, Record};
+use crate::message::record::{
+    Accepted, Act, Event, EventKind, Fact, Head, MessageName, Origin, Record,
+};
 use crate::message::status::{Receipt, Status};
 use crate::message::{Message, id};
 use items::Item;
@@ -158,7 +160,7 @@ pub struct PartialClaim {
     /// Do further lines follow?
     pub more: bool,
     /// Was every line so far rejected?
-    refused: bool,
+    rejected: bool,
     /// The record of that line.
     seq: u64,
 }
@@ -219,8 +221,7 @@ impl State {
             },
         );
         let number = record
-            .claim
-            .as_deref()
+            .claim()
             .and_then(layout::read_claim)
             .map_or(0, |claim| claim.number);
         self.claim = self.claim.max(number);
@@ -238,62 +239,52 @@ impl State {
             .wakes
             .iter()
             .for_each(|waking| self.wakes.apply(waking, record.seq, time));
-        record
-            .dismissed
-            .iter()
-            .for_each(|agent| self.wakes.dismiss(agent, record.seq));
         self.change(&record, time);
         let renamed = self.rename(&record);
         self.links.apply(&record, time, at);
-        record
-            .arrived
-            .iter()
-            .for_each(|arrived| self.told_by(arrived));
+        if let Some(arrived) = record.arrived() {
+            self.told_by(arrived);
+        }
         let head = message.map(Head::of).or_else(|| record.head());
         if let Some(event) = Envelope::entry_of(&record, head.as_ref()) {
             self.last_entry = record.seq;
             self.counts.decisions += u64::from(event.is_decision());
         }
-        match record.event {
-            Event::Room => self.room = record.room,
-            Event::Receipts if record.claim.is_some() => self.open_up(record, stamp, at, renamed),
-            Event::Receipts | Event::Settled => {}
-            Event::Gap => self.accept_gap(&record, stamp, at),
-            Event::Accepted => {
+        match &record.event {
+            Event::Room { room } => self.room.clone_from(room),
+            Event::Receipts { origin: None } | Event::Settled => {}
+            Event::Receipts { origin: Some(_) } => self.open_up(record, stamp, at, renamed),
+            Event::Gap { .. } => self.accept_gap(&record, stamp, at),
+            Event::Accepted(accepted) => {
                 self.counts.accepted += 1;
-                self.counts.copies += record
-                    .to
-                    .iter()
-                    .map(|group| group.agents.len() as u64)
-                    .sum::<u64>();
-                if let Some(from) = record
-                    .from
-                    .as_ref()
-                    .filter(|from| id::tag_of(from).is_none())
-                {
-                    self.active.insert(from.clone(), time);
+                self.counts.copies += record.recipients().count() as u64;
+                if id::tag_of(&accepted.name.from).is_none() {
+                    self.active.insert(accepted.name.from.clone(), time);
                 }
-                self.follow(&record, time);
+                for agent in &accepted.dismissed {
+                    self.wakes.dismiss(agent, record.seq);
+                }
+                self.follow(record.seq, accepted, time);
                 if let Some(head) = head {
                     self.timers
-                        .extend(Timed::of(&record, &head, time, stamp, at));
+                        .extend(Timed::of(&record, accepted, &head, time, stamp, at));
                     self.items
                         .extend(Item::of(&record, Some(&head), None, time));
-                    self.loops.apply(&record, &head, time);
+                    self.loops.apply(record.seq, accepted, &head, time);
                     self.shown(&record, head, message, time);
                 }
                 self.open_up(record, stamp, at, None);
             }
-            Event::Rejected | Event::Duplicate | Event::Notice => {
-                self.counts.refused += u64::from(record.event == Event::Rejected);
-                self.counts.duplicates += u64::from(record.event == Event::Duplicate);
-                // A change is not repeated, so its subject need not be remembered.
-                let about = record
-                    .about
-                    .iter()
-                    .filter(|_| record.ownership.is_none() && record.decision.is_none());
+            Event::Rejected(_) | Event::Duplicate(_) | Event::Notice(_) => {
+                self.counts.rejected += u64::from(record.kind() == EventKind::Rejected);
+                self.counts.duplicates += u64::from(record.kind() == EventKind::Duplicate);
                 let passed_on = self.passed_on(&record);
-                about.for_each(|about| self.note_notice(about, time));
+                // A change is not repeated, so its subject need not be remembered.
+                if let Some(about) = record.about()
+                    && record.fact().is_none()
+                {
+                    self.note_notice(about, time);
+                }
                 self.items.extend(Item::of(&record, None, passed_on, time));
                 self.open_up(record, stamp, at, renamed);
             }
@@ -301,19 +292,18 @@ impl State {
     }
 
     // Applies the effects of an accepted message on earlier messages.
-    fn follow(&mut self, record: &Record, time: Stamp) {
-        let Some(from) = &record.from else { return };
-        if let Some(answered) = record.answers {
+    fn follow(&mut self, seq: u64, accepted: &Accepted, time: Stamp) {
+        let MessageName { from, id, .. } = &accepted.name;
+        if let Some(answered) = accepted.answers {
             self.timers.answered(answered, from);
-            self.items.answered(answered, from, record.seq);
+            self.items.answered(answered, from, seq);
         }
-        if let Some(Act::Ack(receipts)) = &record.act {
+        if let Some(Act::Ack(receipts)) = &accepted.act {
             self.advance(receipts, false);
-            let id = record.id.as_deref().unwrap_or_default();
             self.approvals.withdraw(
                 receipts,
                 Source {
-                    seq: record.seq,
+                    seq,
                     at: time,
                     from,
                     id,
@@ -362,28 +352,23 @@ impl State {
 
     // Applies what the record changes about claims and approvals.
     fn change(&mut self, record: &Record, at: Stamp) {
-        if record.ownership.is_none() && record.decision.is_none() {
+        let (Some(fact), Some(name)) = (record.fact(), record.name()) else {
             return;
-        }
-        let router = id::MAILBAG.into();
-        let (from, id) = (
-            record.from.as_ref().unwrap_or(&router),
-            record.id.as_deref().unwrap_or_default(),
-        );
+        };
         let source = Source {
             seq: record.seq,
             at,
-            from,
-            id,
+            from: &name.from,
+            id: &name.id,
         };
-        record
-            .ownership
-            .iter()
-            .for_each(|change| self.claims.apply(change, source));
-        if let Some(step) = &record.decision {
-            self.approvals
-                .apply(step, source, &record.to, record.digest.as_ref());
-            self.disputes.apply(step, source, &record.to);
+        match fact {
+            Fact::Ownership(change) => self.claims.apply(change, source),
+            Fact::Decision(step) => {
+                self.approvals
+                    .apply(step, source, record.to(), &name.digest);
+                self.disputes.apply(step, source, record.to());
+            }
+            Fact::Link(_) => {}
         }
     }
 
@@ -416,7 +401,7 @@ impl State {
             Some(last) => *last = record.seq,
             None => drop(self.channels.insert(channel.into(), record.seq)),
         }
-        if let Some(from) = record.from.as_ref().filter(|_| REPORTS.contains(&&*kind)) {
+        if let Some(from) = record.from().filter(|_| REPORTS.contains(&&*kind)) {
             self.activity
                 .report(from, record, message.map(Message::fields), at);
         }
@@ -424,11 +409,17 @@ impl State {
 
     // Starts or updates the progress of a picked-up file with several lines.
     fn count_line(&mut self, record: &Record) {
-        let (Some(claim), Some(line)) = (&record.claim, record.line) else {
+        let Some(Origin {
+            claim,
+            line: Some(line),
+            more,
+            ..
+        }) = record.origin()
+        else {
             return;
         };
-        let before = self.begun.get(claim).map(|begun| begun.refused);
-        if before.is_none() && !record.more {
+        let before = self.begun.get(claim).map(|begun| begun.rejected);
+        if before.is_none() && !more {
             return;
         }
         let open = || {
@@ -437,14 +428,14 @@ impl State {
                 .rev()
                 .take_while(|open| open.claim.as_ref() == Some(claim))
         };
-        let before = before.unwrap_or_else(|| open().all(|open| open.event == Event::Rejected));
-        let refused = before && record.event == Event::Rejected;
+        let before = before.unwrap_or_else(|| open().all(|open| open.event == EventKind::Rejected));
+        let rejected = before && record.kind() == EventKind::Rejected;
         self.begun.insert(
             claim.clone(),
             PartialClaim {
-                line,
-                more: record.more,
-                refused,
+                line: *line,
+                more: *more,
+                rejected,
                 seq: record.seq,
             },
         );
@@ -464,18 +455,17 @@ impl State {
         for (agent, _) in record.copies() {
             self.mailboxes.deliver(agent, at, record.seq);
         }
+        let origin = record.origin();
         let open = Open {
             seq: record.seq,
-            event: record.event,
+            event: record.kind(),
             at: at.micros(),
-            claim: record.claim,
-            line: record.line,
-            from: record
-                .from
-                .unwrap_or_else(|| crate::message::id::MAILBAG.into()),
-            id: record.id.unwrap_or_default(),
-            to: record.to,
-            act: record.act,
+            claim: origin.map(|origin| origin.claim.clone()),
+            line: origin.and_then(|origin| origin.line),
+            from: record.from().map_or_else(|| id::MAILBAG.into(), Arc::clone),
+            id: record.id().unwrap_or_default().to_owned(),
+            to: record.to().to_vec(),
+            act: record.accepted().and_then(|accepted| accepted.act.clone()),
             renamed,
             now: BTreeMap::new(),
         };

@@ -4,7 +4,7 @@ use super::State;
 use crate::base::clock::Stamp;
 use crate::disk::layout;
 use crate::message::id;
-use crate::message::record::{Act, Event, Group};
+use crate::message::record::{Act, EventKind, Group};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -15,13 +15,12 @@ pub struct Open {
     /// The record's number.
     pub seq: u64,
     /// The kind of the record.
-    pub event: Event,
+    pub event: EventKind,
     /// Its accept time in microseconds since 1970.
     pub at: i64,
     /// The picked-up file to retire: a file name in `spool/claim`.
     pub claim: Option<String>,
     /// The line of the picked-up file, for a file with one message per line.
-    #[serde(default)]
     pub line: Option<u32>,
     /// The sender of the delivered message.
     pub from: Arc<str>,
@@ -30,13 +29,10 @@ pub struct Open {
     /// The recipients.
     pub to: Vec<Group>,
     /// The router's own action for it.
-    #[serde(default)]
     pub act: Option<Act>,
     /// For a renaming: which files are to be moved.
-    #[serde(default)]
     pub renamed: Option<Renamed>,
     /// Recipients that were renamed since, each with its present name: copies that are still staged go there.
-    #[serde(default)]
     pub now: BTreeMap<Arc<str>, Arc<str>>,
 }
 
@@ -88,7 +84,7 @@ impl State {
     /// and all stay open until the first of them is retired.
     pub fn is_all_refused(&self, open: &Open) -> bool {
         if let Some(begun) = open.claim.as_ref().and_then(|claim| self.begun.get(claim)) {
-            return begun.refused;
+            return begun.rejected;
         }
         let same = |other: &&Open| other.claim == open.claim;
         let before = self
@@ -104,7 +100,7 @@ impl State {
             .take_while(same);
         before
             .chain(behind)
-            .all(|open| open.event == Event::Rejected)
+            .all(|open| open.event == EventKind::Rejected)
     }
 }
 
@@ -124,7 +120,7 @@ impl Open {
     pub fn deliveries(&self) -> impl Iterator<Item = Delivery> {
         let claimed = self.claimed();
         let number = claimed.map_or(0, |claim| claim.number);
-        let is_explained = self.event == Event::Rejected && !self.is_item();
+        let is_explained = self.event == EventKind::Rejected && !self.is_item();
         let explanation = claimed.filter(|_| is_explained).map(|claim| Delivery {
             staged: layout::staged_explanation(self.seq, number),
             place: Place::Rejected,
@@ -139,7 +135,7 @@ impl Open {
         let copies = self
             .to
             .iter()
-            .filter(|_| self.event != Event::Duplicate)
+            .filter(|_| self.event != EventKind::Duplicate)
             .flat_map(|group| &group.agents);
         let copies = copies.filter(|agent| id::tag_of(agent).is_none());
         let copies = copies.map(move |agent| Delivery {
@@ -151,10 +147,10 @@ impl Open {
         explanation.into_iter().chain(copies)
     }
 
-    /// The directory and name of the picked-up file after delivery. `refused` means that nothing in it was accepted.
-    pub fn retires_to(&self, refused: bool) -> Option<(std::path::PathBuf, String)> {
+    /// The directory and name of the picked-up file after delivery. `rejected` means that nothing in it was accepted.
+    pub fn retires_to(&self, rejected: bool) -> Option<(std::path::PathBuf, String)> {
         let claim = self.claimed()?;
-        let directory = if refused {
+        let directory = if rejected {
             layout::rejected(claim.agent)
         } else {
             layout::sent(claim.agent)

@@ -26,7 +26,7 @@ impl State {
 
     /// Applies the renaming of a record, if it is one. Its claims follow from the change of ownership.
     pub(super) fn rename(&mut self, record: &Record) -> Option<Renamed> {
-        let Some(Change::Rename { of, to, twice }) = &record.ownership else {
+        let Some(Change::Rename { of, to, twice }) = record.ownership() else {
             return None;
         };
         let twice = self.mailboxes.rename(of, to, twice);

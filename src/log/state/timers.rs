@@ -9,7 +9,7 @@ use crate::base::clock::Stamp;
 use crate::log::Position;
 use crate::message::answer::{Asked, Name, Shared};
 use crate::message::id;
-use crate::message::record::{Head, Record};
+use crate::message::record::{Accepted, Head, Record};
 use crate::message::status::Status;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
@@ -50,7 +50,6 @@ pub struct Wanted {
     /// The recipients that have not answered.
     pub of: Vec<Arc<str>>,
     /// Were their supervisors notified?
-    #[serde(rename = "told")]
     pub notified: bool,
 }
 
@@ -58,6 +57,7 @@ impl Timed {
     /// The deadlines of an accepted message, if it has any.
     pub(super) fn of(
         record: &Record,
+        accepted: &Accepted,
         head: &Head<'_>,
         time: Stamp,
         stamp: Stamp,
@@ -65,7 +65,8 @@ impl Timed {
     ) -> Option<Timed> {
         let micros =
             |text: &Option<String>| text.as_deref().and_then(Stamp::parse).map(Stamp::micros);
-        let (answer, ack) = (micros(&record.answer_by), micros(&record.ack_by));
+        let times = &accepted.times;
+        let (answer, ack) = (micros(&times.answer_by), micros(&times.ack_by));
         let wanted = answer.or(ack).map(|due| Wanted {
             due,
             period: due - time.micros(),
@@ -78,14 +79,14 @@ impl Timed {
             notified: false,
         });
         let wanted = wanted.filter(|wanted| !wanted.of.is_empty());
-        let expires = micros(&record.expires_at).filter(|_| !record.to.is_empty());
+        let expires = micros(&times.expires_at).filter(|_| !accepted.to.is_empty());
         if wanted.is_none() && expires.is_none() {
             return None;
         }
         let (at, from, id) = (
             stamp.micros(),
-            record.from.clone()?,
-            record.id.clone().unwrap_or_default(),
+            accepted.name.from.clone(),
+            accepted.name.id.clone(),
         );
         let (shares, urgent) = (head.shares(), head.is_urgent());
         Some(Timed {

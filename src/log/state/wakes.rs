@@ -46,8 +46,7 @@ pub struct FailedWake {
     pub at: i64,
     /// The reason.
     pub why: String,
-    /// The newest message for which it was; 0 in a checkpoint of an earlier version.
-    #[serde(default)]
+    /// The newest message for which it was.
     pub seq: u64,
 }
 

@@ -8,7 +8,7 @@ use crate::log::lookup::{LoggedMessage, Viewer};
 use crate::message::claim;
 use crate::message::decision::{DENIED, Step};
 use crate::message::envelope::Envelope;
-use crate::message::record::{Act, Record};
+use crate::message::record::Record;
 use crate::message::reference::bare;
 use crate::message::{APPROVAL, QUESTION, id};
 use crate::query::view::View;
@@ -154,10 +154,7 @@ pub(super) fn of(room: &Room, viewer: &Viewer) -> Result<(Vec<Thread>, Vec<Said>
 
 impl Found {
     fn add(&mut self, record: Record, viewer: &Viewer) {
-        let acks = match &record.act {
-            Some(Act::Ack(receipts)) => receipts.as_slice(),
-            _ => &[],
-        };
+        let acks = record.ack();
         self.closed.extend(
             acks.iter()
                 .filter(|one| one.status.is_closed())
@@ -178,7 +175,7 @@ impl Found {
         }
         let decision = Envelope::entry(&record).filter(Envelope::is_decision);
         let is_addressed = record
-            .to
+            .to()
             .iter()
             .any(|group| Via::parse(&group.via).is_none_or(|via| !GROUPS.contains(&via)));
         let Some(past) = LoggedMessage::of(record) else {
@@ -202,10 +199,10 @@ impl Found {
 
     /// The approval that a record closes. An approval that it asks for is noted.
     fn decided(&mut self, record: &Record) -> Option<u64> {
-        let from = record.from.as_deref().unwrap_or(id::MAILBAG);
-        let approval = match record.decision.as_ref()? {
+        let from = record.sender();
+        let approval = match record.decision()? {
             Step::Ask(terms) => {
-                let name = claim::name(from, record.id.as_deref()?);
+                let name = claim::name(from, record.id()?);
                 self.approvals
                     .insert(name, (record.seq, terms.title.clone()));
                 return None;

@@ -7,7 +7,7 @@ use crate::base::error::Result;
 use crate::disk::{is_half_used, layout};
 use crate::log::find::Finder;
 use crate::message::copy::Copies;
-use crate::message::record::{Event, Record};
+use crate::message::record::{EventKind, Record};
 use crate::room::Room;
 use crate::router::recover::lost_message_of_copy;
 use serde_json::Value;
@@ -73,11 +73,11 @@ impl Origins<'_> {
         let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else {
             return Ok(false);
         };
-        if let Some(gap) = record.gap.as_ref().filter(|gap| gap.contains(seq)) {
+        if let Some(gap) = record.gap().filter(|gap| gap.contains(seq)) {
             let lost = lost_message_of_copy(mail.content.clone());
             return Ok(lost.is_some_and(|lost| gap.messages.contains(&lost)));
         }
-        if record.seq != seq || record.event == Event::Duplicate || !has_name(&record, mail) {
+        if record.seq != seq || record.kind() == EventKind::Duplicate || !has_name(&record, mail) {
             return Ok(false);
         }
         let Some(copies) = Copies::of(&record) else {
@@ -106,8 +106,8 @@ impl Origins<'_> {
 fn has_name(record: &Record, mail: &Mail) -> bool {
     let name = layout::delivered(
         record.stamp(),
-        record.from.as_deref().unwrap_or_default(),
-        record.id.as_deref().unwrap_or_default(),
+        record.sender(),
+        record.id().unwrap_or_default(),
     );
     let is_unread = mail.file.parent().is_some_and(layout::is_inbox);
     mail.name == *name || !is_unread && layout::read_delivered(&mail.name) == Some(record.stamp())

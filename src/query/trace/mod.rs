@@ -25,7 +25,7 @@ use crate::room::Room;
 use crate::room::resolve::Via;
 use regex::bytes::Regex;
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -55,7 +55,7 @@ pub struct Trace {
     /// Messages that answer it.
     pub answers: Vec<Answer>,
     /// Notices about its expiry or deadline.
-    pub told: Vec<Told>,
+    pub notices: Vec<TraceNotice>,
 }
 
 /// One recipient's copy.
@@ -69,10 +69,8 @@ pub struct Recipient {
     /// Kind of address that reached the recipient.
     pub via: String,
     /// Current status.
-    #[serde(rename = "rung")]
     pub status: Status,
     /// Status history, in log order.
-    #[serde(rename = "rungs")]
     pub statuses: Vec<Step>,
     /// What was done to wake the recipient for it, in log order.
     pub wakes: Vec<WakeRecord>,
@@ -94,7 +92,6 @@ pub struct WakeRecord {
 #[derive(Debug, Clone, Serialize)]
 pub struct Step {
     /// The status.
-    #[serde(rename = "rung")]
     pub status: Status,
     /// When the receipt was recorded; for `delivered`, when the file reached the inbox, if that is known.
     pub at: Option<String>,
@@ -122,7 +119,7 @@ pub struct Answer {
 
 /// A notice to an agent.
 #[derive(Debug, Serialize)]
-pub struct Told {
+pub struct TraceNotice {
     /// Recipient of the notice.
     pub agent: String,
     /// `expired` or `overdue`.
@@ -177,12 +174,12 @@ struct Tracing<'a> {
     now: BTreeMap<Arc<str>, Arc<str>>,
     settled: Option<String>,
     answers: Vec<Answer>,
-    told: Vec<Told>,
+    notices: Vec<TraceNotice>,
 }
 
 impl<'a> Tracing<'a> {
     fn new(room: &'a Room, meant: &'a LoggedMessage, place: Position) -> Tracing<'a> {
-        let (steps, wakes, answers, told) =
+        let (steps, wakes, answers, notices) =
             (BTreeMap::new(), BTreeMap::new(), Vec::new(), Vec::new());
         let now = meant
             .recipients
@@ -199,7 +196,7 @@ impl<'a> Tracing<'a> {
             now,
             settled: None,
             answers,
-            told,
+            notices,
         }
     }
 
@@ -207,7 +204,7 @@ impl<'a> Tracing<'a> {
     fn read(&mut self) -> Result<()> {
         let (id, seq) = (regex::escape(&self.meant.id), self.meant.seq);
         let pattern = format!(
-            r##"^\{{"seq":{seq},|"rungs":\[|"wakes":\[|"settled":\[|"act":\{{"ack"|"rename":|"arrived":\{{|"about":"|"answers":{seq}[,}}]|"{id}"|/{id}"|"#?{seq}""##
+            r##"^\{{"seq":{seq},|"receipts":\[|"wakes":\[|"settled":\[|"act":\{{"ack"|"rename":|"arrived":\{{|"about":"|"answers":{seq}[,}}]|"{id}"|/{id}"|"#?{seq}""##
         );
         let concerns = Regex::new(&pattern).map_err(|e| Error::Usage {
             what: format!("cannot search for this id: {e}"),
@@ -248,7 +245,7 @@ impl<'a> Tracing<'a> {
             }
         }
         // What the record has seen was before.
-        if let Some(Change::Rename { of, to, twice }) = &record.ownership {
+        if let Some(Change::Rename { of, to, twice }) = record.ownership() {
             self.rename(of, to, twice);
         }
         if self.settled.is_none()
@@ -259,32 +256,26 @@ impl<'a> Tracing<'a> {
         {
             self.settled = Some(record.at.clone());
         }
-        match record.event {
-            Event::Accepted => {
-                if let Some(Act::Ack(receipts)) = &record.act {
-                    self.advance(
-                        receipts,
-                        &record.at,
-                        record.from.as_deref(),
-                        text(&record, "body"),
-                    );
+        match &record.event {
+            Event::Accepted(accepted) => {
+                if let Some(Act::Ack(receipts)) = &accepted.act {
+                    let (by, note) = (&accepted.name.from, text(&record, "body"));
+                    self.advance(receipts, &record.at, Some(by), note);
                 } else if self.is_answered_by(&record) {
-                    let from = record.from.as_deref().unwrap_or_default().to_owned();
-                    let id = record.id.clone().unwrap_or_default();
-                    let option = match record.decision {
-                        Some(decision::Step::Decide { option, .. }) => Some(option),
+                    let option = match record.decision() {
+                        Some(decision::Step::Decide { option, .. }) => Some(option.clone()),
                         _ => None,
                     };
                     self.answers.push(Answer {
                         seq: record.seq,
-                        id,
-                        from,
-                        at: record.at,
+                        id: accepted.name.id.clone(),
+                        from: accepted.name.from.to_string(),
+                        at: record.at.clone(),
                         option,
                     });
                 }
             }
-            Event::Notice => self.add_notice(&record),
+            Event::Notice(_) => self.add_notice(&record),
             _ => {}
         }
     }
@@ -325,7 +316,7 @@ impl<'a> Tracing<'a> {
 
     /// What another room says about its recipients of the message.
     fn advance_far(&mut self, record: &Record) {
-        let Some(arrived) = &record.arrived else {
+        let Some(arrived) = record.arrived() else {
             return;
         };
         for receipt in arrived
@@ -347,7 +338,7 @@ impl<'a> Tracing<'a> {
         }
     }
 
-    /// The recipients in this room, and those in other rooms: each address, and each agent of which its room told.
+    /// The recipients in this room, and those in other rooms: each address, and each agent of which its room tells.
     fn recipients(&self, record: &Record, state: &State) -> Vec<Recipient> {
         let mut recipients: Vec<Recipient> = record
             .recipients()
@@ -372,24 +363,22 @@ impl<'a> Tracing<'a> {
         let by_name =
             || reference.is_some_and(|one| one.fit(from, id, Some(*seq)) == Some(Fit::Whole));
         let is_between = record.recipients().any(|(to, _)| to == from);
-        record.answers == Some(*seq) || (is_between && by_name())
+        record.accepted().and_then(|accepted| accepted.answers) == Some(*seq)
+            || (is_between && by_name())
     }
 
     fn add_notice(&mut self, record: &Record) {
-        let about = record
-            .about
-            .as_deref()
-            .and_then(|about| about.split_once(' '));
+        let about = record.about().and_then(|about| about.split_once(' '));
         let Some((what, seq)) = about else { return };
         if seq.parse() == Ok(self.meant.seq) && [EXPIRED, OVERDUE, OVERDUE_AT_LAST].contains(&what)
         {
             let what = if what == EXPIRED { EXPIRED } else { OVERDUE };
-            let told = record.recipients().map(|(agent, _)| Told {
+            let notices = record.recipients().map(|(agent, _)| TraceNotice {
                 agent: agent.to_string(),
                 what: what.into(),
                 at: record.at.clone(),
             });
-            self.told.extend(told);
+            self.notices.extend(notices);
         }
     }
 
@@ -405,14 +394,14 @@ impl<'a> Tracing<'a> {
             from: self.meant.from.to_string(),
             kind: text(&record, "type").unwrap_or_else(|| "message".into()),
             subject: text(&record, "subject"),
-            claim: record.ownership.as_ref().and_then(|change| {
+            claim: record.ownership().and_then(|change| {
                 Claimed::of(change, (&self.meant.from, &self.meant.id), &state.claims)
             }),
             sent: self.original(&record),
             recipients,
             accepted_at: record.at,
             answers: self.answers,
-            told: self.told,
+            notices: self.notices,
         })
     }
 
@@ -515,7 +504,7 @@ impl<'a> Tracing<'a> {
     }
 
     fn original(&self, record: &Record) -> Option<PathBuf> {
-        let claim = record.claim.as_deref().and_then(layout::read_claim)?;
+        let claim = record.claim().and_then(layout::read_claim)?;
         let (sent, name) = (
             layout::sent(claim.agent),
             layout::retired(record.seq, claim.original),
@@ -529,6 +518,6 @@ impl<'a> Tracing<'a> {
 }
 
 fn text(record: &Record, field: &str) -> Option<String> {
-    let fields: Map<String, Value> = serde_json::from_str(record.message.as_ref()?.get()).ok()?;
+    let fields = record.message_fields()?;
     fields.get(field).and_then(Value::as_str).map(str::to_owned)
 }

@@ -20,10 +20,8 @@ pub struct Fired {
     /// The time, RFC 3339.
     pub at: String,
     /// The agent of the session, if it has one.
-    #[serde(default)]
     pub agent: Option<String>,
     /// The error of this run.
-    #[serde(default)]
     pub trouble: Option<String>,
 }
 

@@ -8,7 +8,7 @@ use crate::disk::{Dir, Meta, layout};
 use crate::log::state::State;
 use crate::log::{Log, Position, Tip};
 use crate::message::Message;
-use crate::message::record::{Event, Record};
+use crate::message::record::{EventKind, Record};
 use crate::room::{Lock, Room};
 use crate::router::temporary;
 
@@ -46,7 +46,7 @@ pub struct Tally {
     /// Copies of them.
     pub copies: u64,
     /// Files rejected.
-    pub refused: u64,
+    pub rejected: u64,
     /// Messages that came again.
     pub duplicates: u64,
     /// Items that are pending for a temporary reason.
@@ -181,13 +181,13 @@ impl Journal {
         message: Option<&Message>,
         (lines, n): (&Lines, usize),
     ) {
-        match record.event {
-            Event::Accepted => {
+        match record.kind() {
+            EventKind::Accepted => {
                 self.tally.accepted += 1;
                 self.tally.copies += record.recipients().count() as u64;
             }
-            Event::Rejected => self.tally.refused += 1,
-            Event::Duplicate => self.tally.duplicates += 1,
+            EventKind::Rejected => self.tally.rejected += 1,
+            EventKind::Duplicate => self.tally.duplicates += 1,
             _ => {}
         }
         let (place, length, hash) = lines.places[n];

@@ -109,9 +109,9 @@ impl Notices {
 
     /// The log has this record.
     pub(crate) fn committed(&mut self, record: &Record) {
-        let Some(about) = &record.about else { return };
+        let Some(about) = record.about() else { return };
         self.held.retain(|one| {
-            one.about != *about || record.recipients().all(|(agent, _)| *agent != one.to)
+            one.about != about || record.recipients().all(|(agent, _)| *agent != one.to)
         });
     }
 

@@ -16,8 +16,10 @@ pub(super) fn reject_missing_claims(room: &Dir, damage: &Damage) -> Result<()> {
         let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else {
             continue;
         };
-        let Some(claim) = record.claim else { continue };
-        if claims.stat(&claim)?.is_none() {
+        let Some(claim) = record.claim() else {
+            continue;
+        };
+        if claims.stat(claim)?.is_none() {
             return Err(Error::State {
                 path: log::path(room, damage.from.segment),
                 line: None,

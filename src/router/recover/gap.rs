@@ -154,10 +154,7 @@ fn records(state: &State, room: Option<String>, loss: &Loss) -> Vec<Record> {
     };
     let mut records = Vec::new();
     if state.seq == 0 {
-        records.push(Record {
-            room,
-            ..stamped(1, Event::Room)
-        });
+        records.push(stamped(1, Event::Room { room }));
     }
     let parts = known.len().div_ceil(limits::GAP_MESSAGES).max(1);
     let mut parts_of = known.chunks(limits::GAP_MESSAGES);
@@ -174,12 +171,8 @@ fn records(state: &State, room: Option<String>, loss: &Loss) -> Vec<Record> {
             evidence,
             messages,
         };
-        let record = stamped(seq, Event::Gap);
-        records.push(Record {
-            from: Some(id::HUMAN.into()),
-            gap: Some(Box::new(gap)),
-            ..record
-        });
+        let (from, gap) = (id::HUMAN.into(), Box::new(gap));
+        records.push(stamped(seq, Event::Gap { from, gap }));
     }
     records
 }

@@ -5,7 +5,7 @@ use super::stage::{Entry, Staged, put_back};
 use crate::base::error::{Error, Result};
 use crate::disk::layout;
 use crate::log::state::State;
-use crate::message::record::Event;
+use crate::message::record::{Event, EventKind};
 use crate::router::parts::{
     Config, Journal, Lines, Links, Notice, Notices, Pending, Progress, Receipts, Storage, Wakes,
 };
@@ -91,11 +91,11 @@ impl Commit<'_> {
             },
         ) in entries.into_iter().enumerate()
         {
-            if let Some(claim) = &record.claim {
+            if let Some(claim) = record.claim() {
                 self.pending
                     .clear(format_args!("{}/{claim}", layout::CLAIM));
             }
-            if let Some(about) = &record.about {
+            if let Some(about) = record.about() {
                 self.pending.clear(Notice::item(about));
                 self.notices.committed(&record);
             }
@@ -105,10 +105,10 @@ impl Commit<'_> {
             if !record.receipts.is_empty() {
                 self.receipts.committed(self.config.dir());
             }
-            match record.event {
-                Event::Settled => self.progress.registry_settled(),
-                Event::Room => {}
-                Event::Receipts if record.claim.is_none() => {}
+            match record.kind() {
+                EventKind::Settled => self.progress.registry_settled(),
+                EventKind::Room => {}
+                EventKind::Receipts if record.claim().is_none() => {}
                 _ => committed.seqs.push(record.seq),
             }
             let wakes = record.wakes.clone();
@@ -128,17 +128,16 @@ impl Commit<'_> {
 
     fn prepare(&mut self, entries: &mut [Entry]) -> Result<Lines> {
         let room = self.journal.check_room(self.config.room())?;
-        let first = entries
-            .first_mut()
-            .filter(|entry| entry.record.event == Event::Room);
-        first
-            .into_iter()
-            .for_each(|entry| entry.record.room.clone_from(&room));
+        if let Some(Event::Room { room: of }) =
+            entries.first_mut().map(|entry| &mut entry.record.event)
+        {
+            *of = room;
+        }
         // What the barrier of this batch settles, what was seen to leave inboxes, and the steps of wakes are part of the
         // first record, so that messages have consecutive numbers.
         if let Some(first) = entries
             .iter_mut()
-            .find(|entry| entry.record.event != Event::Room)
+            .find(|entry| entry.record.kind() != EventKind::Room)
         {
             first.record.settled = self.progress.to_settle();
             first.record.receipts = self.receipts.stage(self.config.dir(), self.storage);
@@ -154,14 +153,12 @@ impl Commit<'_> {
     fn unstage(self, entries: Vec<Entry>, e: Error) -> Result<Committed> {
         for Entry { record, staged, .. } in entries {
             self.storage.unstage(&staged);
-            record
-                .claim
-                .iter()
-                .for_each(|claim| put_back(self.pending, claim, &e));
-            record
-                .about
-                .iter()
-                .for_each(|about| self.pending.failed(&Notice::item(about), e.to_string()));
+            if let Some(claim) = record.claim() {
+                put_back(self.pending, claim, &e);
+            }
+            if let Some(about) = record.about() {
+                self.pending.failed(&Notice::item(about), e.to_string());
+            }
             self.receipts.unstage(record.receipts);
             self.wakes.unstage(record.wakes);
             self.links.unstage(record.acked);

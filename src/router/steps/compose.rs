@@ -6,17 +6,21 @@ use crate::base::error::Problem;
 use crate::base::hash::Hash;
 use crate::base::sanitize;
 use crate::message::print::pretty;
-use crate::message::record::{Act, Record};
+use crate::message::record::{Act, MessageName};
 use crate::message::{Message, id};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// Puts a message into a record: its text, its digest, who wrote it.
-pub(super) fn put(record: &mut Record, message: &Message, digest: Hash) {
-    record.from = Some(message.from().into());
-    record.id = Some(message.id().to_owned());
-    record.digest = Some(digest);
-    record.message = serde_json::value::to_raw_value(message.fields()).ok();
+/// The name and the text of a message, for its record.
+pub(super) fn recorded(message: &Message, digest: Hash) -> (MessageName, Box<RawValue>) {
+    let name = MessageName {
+        from: message.from().into(),
+        id: message.id().to_owned(),
+        digest,
+    };
+    let text = serde_json::value::to_raw_value(message.fields());
+    (name, text.expect("a message has only text keys"))
 }
 
 /// What the router has to do for a message of this type.
@@ -95,7 +99,7 @@ pub(super) fn bounce(
     own(
         "error",
         &[agent.into()],
-        &format!("refused: {}", codes(problems)),
+        &format!("rejected: {}", codes(problems)),
         &body,
         more,
     )
@@ -123,7 +127,7 @@ pub(super) fn far_bounce(
     own(
         "error",
         std::slice::from_ref(sender),
-        &format!("refused: {}", codes(problems)),
+        &format!("rejected: {}", codes(problems)),
         &body,
         more,
     )
@@ -138,13 +142,13 @@ pub(super) fn explanation(
     at: Stamp,
     problems: &[Problem],
 ) -> Vec<u8> {
-    let code = problems.first().map_or("refused", |problem| &problem.code);
+    let code = problems.first().map_or("rejected", |problem| &problem.code);
     let mut explained = json!({
         "code": code,
         "agent": agent,
         "file": original,
         "seq": seq,
-        "refused_at": at.to_string(),
+        "rejected_at": at.to_string(),
         "problems": problems,
     });
     if let Some(Source { line, text, .. }) = source {

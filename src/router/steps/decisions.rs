@@ -2,7 +2,7 @@
 //! deadline has passed.
 
 use super::compose;
-use super::letter::{Effect, Fact, Letter, Ruling};
+use super::letter::{Effect, Letter, Ruling};
 use super::parties;
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
@@ -12,7 +12,7 @@ use crate::base::{limits, sanitize};
 use crate::log::state::approvals::{Approval, Approvals, Decided};
 use crate::log::state::{Source, State};
 use crate::message::decision::{self, OnDeadline, Step, Terms};
-use crate::message::record::Group;
+use crate::message::record::{Fact, Group};
 use crate::message::reference::Chosen;
 use crate::message::status::Receipt;
 use crate::message::{APPROVAL, DECISION, Message, PIN, id};
@@ -73,6 +73,7 @@ impl<'a> Decisions<'a> {
         self.apply(message, &step, to);
         Ok(Ok(Effect {
             fact: Fact::Decision(step),
+            again: Vec::new(),
             outcome,
         }))
     }
@@ -614,7 +615,7 @@ impl<'a> Decisions<'a> {
         };
         self.approvals
             .to_mut()
-            .apply(step, source, to, Some(&message.digest()));
+            .apply(step, source, to, &message.digest());
     }
 }
 

@@ -2,7 +2,7 @@
 //! and then asks the human. Only where the settings say so.
 
 use super::compose;
-use super::letter::{Effect, Fact, Letter, Ruling};
+use super::letter::{Effect, Letter, Ruling};
 use super::parties;
 use crate::base::clock::{self, Stamp};
 use crate::base::text::listed;
@@ -10,7 +10,7 @@ use crate::base::{limits, sanitize};
 use crate::log::state::disputes::{Dispute, Disputes};
 use crate::log::state::{Source, State};
 use crate::message::decision::{OnDeadline, Step, Terms};
-use crate::message::record::Group;
+use crate::message::record::{Fact, Group};
 use crate::message::{APPROVAL, ESCALATION, Message, claim, id};
 use crate::room::resolve::{self, Availability, Via};
 use crate::room::settings::Escalation;
@@ -78,6 +78,7 @@ impl<'a> Disagreements<'a> {
         self.apply(agent, message.id(), &step, to);
         Some(Effect {
             fact: Fact::Decision(step),
+            again: Vec::new(),
             outcome: Value::Null,
         })
     }

@@ -3,10 +3,8 @@
 use crate::base::error::Problem;
 use crate::base::hash::Hash;
 use crate::log::Position;
-use crate::message::claim::Change;
-use crate::message::decision::Step;
-use crate::message::link::{Arrived, Enclosed, FarReceipt, LinkChange};
-use crate::message::record::{Act, Group};
+use crate::message::link::{Arrived, Enclosed, FarReceipt};
+use crate::message::record::{Act, Fact, Group};
 use crate::message::{Message, id};
 use serde_json::Value;
 use std::sync::Arc;
@@ -105,18 +103,10 @@ pub(super) enum Ruling {
 /// What a message about claims or approvals amounts to.
 pub(super) struct Effect {
     pub(super) fact: Fact,
+    /// The items of a link that are sent again.
+    pub(super) again: Vec<Again>,
     /// What its copies say about it, below `delivery`.
     pub(super) outcome: Value,
-}
-
-/// What a record changes, besides the mail. Each is judged after those before it.
-pub(super) enum Fact {
-    /// The ownership of work.
-    Ownership(Change),
-    /// What waits for a decision.
-    Decision(Step),
-    /// A link to another room, and the items that are sent again.
-    Link(LinkChange, Vec<Again>),
 }
 
 /// An item that is sent again in a new stream.

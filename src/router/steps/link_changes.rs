@@ -1,7 +1,7 @@
 //! Messages with which a person changes a link, in step 5.
 
 use super::compose;
-use super::letter::{Again, Effect, Fact, Letter, Ruling};
+use super::letter::{Again, Effect, Letter, Ruling};
 use crate::base::error::{Problem, Result};
 use crate::base::text::listed;
 use crate::disk::{failpoint, layout};
@@ -9,7 +9,7 @@ use crate::log::state::{Link, State};
 use crate::log::{self, Line, Position};
 use crate::message::Message;
 use crate::message::link::LinkChange;
-use crate::message::record::Record;
+use crate::message::record::{Fact, MessageName, Record};
 use crate::room::links::EndState;
 use crate::router::parts::Config;
 use serde_json::{Map, Value};
@@ -33,7 +33,8 @@ pub(super) fn judge(
     let known = state.links.get(&tag);
     let done = |change, again| Changed {
         effect: Effect {
-            fact: Fact::Link(change, again),
+            fact: Fact::Link(change),
+            again,
             outcome: Value::Null,
         },
         notices: Vec::new(),
@@ -152,11 +153,11 @@ fn give_up(config: &Config, tag: &str, link: &Link, id: &str) -> Result<Vec<Lett
         let Some(record) = log::read_record(config.dir(), waiting.place)? else {
             continue;
         };
-        let (Some(from), Some(id)) = (record.from, record.id) else {
+        let Some(MessageName { from, id, .. }) = record.name() else {
             continue;
         };
-        if config.registry().agent(&from).is_some() {
-            lost.entry(from).or_default().push(id);
+        if config.registry().agent(from).is_some() {
+            lost.entry(from.clone()).or_default().push(id.clone());
         }
     }
     let notice = |(agent, ids): (Arc<str>, Vec<String>)| {

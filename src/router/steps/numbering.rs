@@ -11,7 +11,7 @@ use crate::log;
 use crate::log::state::State;
 use crate::message::id;
 use crate::message::link::{self, Carried, FarReceipt, LinkChange};
-use crate::message::record::{Act, Event, Record};
+use crate::message::record::{EventKind, Record};
 use crate::message::status::{Receipt, Status};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -46,7 +46,7 @@ pub(super) fn number(room: &Dir, state: &State, entries: &mut [stage::Entry]) ->
         receipts,
     ) in entries.iter_mut().zip(&mut receipts)
     {
-        if let Some(LinkChange::Rebound { link } | LinkChange::Removed { link }) = &record.link {
+        if let Some(LinkChange::Rebound { link } | LinkChange::Removed { link }) = record.link() {
             streams.begin(link);
         }
         record.carried.extend(streams.send_again(room, again)?);
@@ -56,7 +56,7 @@ pub(super) fn number(room: &Dir, state: &State, entries: &mut [stage::Entry]) ->
             continue;
         }
         let parsed = if message.is_none() {
-            link::fields_of(record)
+            record.message_fields()
         } else {
             None
         };
@@ -88,7 +88,7 @@ pub(super) fn number(room: &Dir, state: &State, entries: &mut [stage::Entry]) ->
 fn sent_to(record: &Record) -> impl Iterator<Item = Arc<str>> {
     let tags = link::tags(record)
         .into_iter()
-        .filter(|_| record.event != Event::Duplicate);
+        .filter(|_| record.kind() != EventKind::Duplicate);
     tags.chain(probed(record))
 }
 
@@ -119,7 +119,7 @@ fn in_parts(receipts: Vec<FarReceipt>, most: usize) -> Vec<Vec<FarReceipt>> {
 }
 
 fn probed(record: &Record) -> Option<Arc<str>> {
-    match &record.link {
+    match record.link() {
         Some(LinkChange::Probed { link }) => Some(link.clone()),
         _ => None,
     }
@@ -147,7 +147,7 @@ impl Streams<'_> {
                 );
                 continue;
             };
-            let fields = link::fields_of(&record);
+            let fields = record.message_fields();
             let one = self.carry(link.clone(), receipts.clone(), |carried| {
                 (carried.again, carried.alone) = (Some((place.segment, place.offset)), *alone);
                 link::digest(&record, fields.as_ref(), carried)
@@ -228,10 +228,8 @@ impl Streams<'_> {
     /// What this record tells other rooms about their messages.
     fn receipts(&mut self, record: &Record) -> Told {
         let mut told = Told::new();
-        if let Some(arrived) = record
-            .arrived
-            .as_ref()
-            .filter(|_| record.event == Event::Accepted)
+        if let Some(arrived) = record.arrived()
+            && record.kind() == EventKind::Accepted
         {
             self.came
                 .insert(record.seq, (arrived.link.clone(), arrived.seq));
@@ -244,16 +242,12 @@ impl Streams<'_> {
                 .or_default()
                 .extend(accepted);
         }
-        let acked = match &record.act {
-            Some(Act::Ack(receipts)) => receipts.as_slice(),
-            _ => &[],
-        };
         for Receipt {
             status,
             agent,
             seqs,
             ..
-        } in record.receipts.iter().chain(acked)
+        } in record.receipts.iter().chain(record.ack())
         {
             let mut by_link: BTreeMap<Arc<str>, Vec<u64>> = BTreeMap::new();
             for (tag, origin) in seqs.iter().filter_map(|seq| self.origin(*seq)) {

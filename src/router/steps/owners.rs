@@ -2,7 +2,7 @@
 //! messages before it, and grants waiting claims as soon as they can be granted.
 
 use super::compose;
-use super::letter::{Effect, Fact, Letter, Ruling};
+use super::letter::{Effect, Letter, Ruling};
 use super::parties;
 use crate::base::clock::{self, Stamp};
 use crate::base::error::Problem;
@@ -11,7 +11,7 @@ use crate::base::{limits, sanitize};
 use crate::log::state::claims::{Answer, Ask, Claims, Offered, Waiting};
 use crate::log::state::{Source, State};
 use crate::message::claim::Change;
-use crate::message::record::Group;
+use crate::message::record::{Fact, Group};
 use crate::message::subject::{Subject, cover_everything};
 use crate::message::{Message, id};
 use crate::room::leases::{self, Lapsed, Reason, Review, Signs, Warned};
@@ -66,6 +66,7 @@ impl<'a> Owners<'a> {
         self.apply(agent, message.id(), &change);
         Ok(Effect {
             fact: Fact::Ownership(change),
+            again: Vec::new(),
             outcome,
         })
     }

@@ -20,7 +20,7 @@ use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Dir, layout};
 use crate::log::state::State;
 use crate::log::{self, find};
-use crate::message::record::{Act, Event, Group, Record};
+use crate::message::record::{Act, Group, Record};
 use crate::message::{LINK, Message};
 use crate::room::resolve::{self, Recipient};
 use crate::router::parts::{Config, Gates, Intake, Leases, Notice, Notices, Pending, Rename};
@@ -306,26 +306,25 @@ impl Judge<'_> {
             let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else {
                 continue;
             };
-            if let Some(lost) = record.gap.as_ref().and_then(|gap| gap.message(agent, id)) {
+            if let Some(lost) = record.gap().and_then(|gap| gap.message(agent, id)) {
                 return Ok(Some(ids::judge_lost(lost, digest)));
             }
-            let is_it = record.event == Event::Accepted
-                && record.from.as_deref() == Some(agent)
-                && record.id.as_deref() == Some(id);
-            if is_it && record.digest == Some(*digest) {
+            let name = record.accepted().map(|accepted| &accepted.name);
+            let Some(name) = name.filter(|name| *name.from == *agent && name.id == id) else {
+                continue;
+            };
+            if name.digest == *digest {
                 return Ok(Some(Ruling::Duplicate {
                     of: record.seq,
                     id: id.to_owned(),
                     digest: *digest,
                 }));
             }
-            if is_it {
-                let what = format!(
-                    "the id {id:?} was used before, by message {} of {}, with other content",
-                    record.seq, record.at
-                );
-                return Ok(Some(ids::reused(what, id)));
-            }
+            let what = format!(
+                "the id {id:?} was used before, by message {} of {}, with other content",
+                record.seq, record.at
+            );
+            return Ok(Some(ids::reused(what, id)));
         }
         Ok(None)
     }

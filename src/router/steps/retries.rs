@@ -9,8 +9,7 @@ use crate::log;
 use crate::log::find;
 use crate::log::state::State;
 use crate::message::Message;
-use crate::message::link::fields_of;
-use crate::message::record::{Event, Record};
+use crate::message::record::{Accepted, Event, Record};
 use crate::router::parts::Config;
 use std::collections::HashSet;
 
@@ -43,13 +42,18 @@ impl<'a> Retries<'a> {
         let line = find::by_seq(self.config.dir(), seq)?;
         let record = line.and_then(|line| serde_json::from_slice::<Record>(&line.bytes).ok());
         let is_own = |record: &Record| {
-            let claim = record.claim.as_deref().and_then(layout::read_claim);
-            record.event == Event::Rejected
-                && claim.is_some_and(|claim| claim.agent == &*letter.agent)
+            let claim = match &record.event {
+                Event::Rejected(rejected) => layout::read_claim(&rejected.origin.claim),
+                _ => None,
+            };
+            claim.is_some_and(|claim| claim.agent == &*letter.agent)
         };
-        Ok(record
-            .filter(is_own)
-            .map(|record| record.retries.unwrap_or(seq)))
+        Ok(record.filter(is_own).map(|record| {
+            record
+                .origin()
+                .and_then(|origin| origin.retries)
+                .unwrap_or(seq)
+        }))
     }
 
     /// Rules on a retry if another retry of the rejection was accepted: `Some(None)` if it waits for the next batch. Returns
@@ -76,13 +80,13 @@ impl<'a> Retries<'a> {
             let Ok(record) = serde_json::from_slice::<Record>(&found.bytes) else {
                 continue;
             };
-            let key = (
-                record.event,
-                record.from.as_ref(),
-                record.retries,
-                record.line,
-            );
-            if key != (Event::Accepted, Some(&letter.agent), letter.retries, line) {
+            let is_it = record
+                .accepted()
+                .is_some_and(|Accepted { origin, name, .. }| {
+                    name.from == letter.agent
+                        && (origin.retries, origin.line) == (letter.retries, line)
+                });
+            if !is_it {
                 continue;
             }
             let ruling = if has_same_content(&record, message) {
@@ -114,7 +118,7 @@ impl<'a> Retries<'a> {
 
 /// Returns true if the messages differ at most in their ids: the router adds a missing id, each time another one.
 fn has_same_content(record: &Record, message: &Message) -> bool {
-    let Some(mut before) = fields_of(record) else {
+    let Some(mut before) = record.message_fields() else {
         return false;
     };
     let mut now = message.fields().clone();

@@ -1,15 +1,18 @@
 //! Step 6: records with their numbers and times, and a file for each recipient.
 
-use super::letter::{Again, Fact, Letter, Rejection, Ruling, Source};
+use super::letter::{Again, Letter, Rejection, Ruling, Source};
 use super::resolve::Addressed;
 use super::whole::{Left, Whole, has_cause};
 use super::{ack, compose};
 use crate::base::clock::Stamp;
-use crate::base::error::{Error, Result};
+use crate::base::error::{Error, Problem, Result};
 use crate::disk::{failpoint, layout};
 use crate::log::state::State;
 use crate::message::copy::Copies;
-use crate::message::record::{Event, Group, Head, Record};
+use crate::message::record::{
+    self, Accepted, Duplicate, Event, EventKind, Group, Head, MessageName, Origin, Record,
+    Rejected, Times,
+};
 use crate::message::{self, Message, id};
 use crate::room::owners::Readers;
 use crate::room::resolve::Via;
@@ -85,7 +88,7 @@ impl Stage<'_> {
         };
         // A record of its own settles a change of the registry: programs of earlier releases read `settled` only there, and
         // would make the change again.
-        let room = (self.state.seq == 0).then_some(Event::Room);
+        let room = (self.state.seq == 0).then_some(Event::Room { room: None });
         let settled = self.progress.has_open_changes().then_some(Event::Settled);
         let mut entries = self.numbered(room.into_iter().chain(settled));
         let (mut left, mut readers) = (Left::default(), Readers::default());
@@ -138,7 +141,7 @@ impl Stage<'_> {
         let event = if self.progress.has_open_changes() {
             Event::Settled
         } else {
-            Event::Receipts
+            Event::Receipts { origin: None }
         };
         Staged {
             entries: self.numbered([event]),
@@ -171,34 +174,35 @@ impl Stage<'_> {
         readers: &mut Readers,
     ) -> Result<Entry> {
         let (mut letter, ruling) = letter.split();
-        let record = self.state.begin_record(Event::Accepted, seq, at);
         let mut entry = Entry {
-            record,
+            record: self
+                .state
+                .begin_record(Event::Receipts { origin: None }, seq, at),
             at,
             message: None,
             staged: Vec::new(),
             again: Vec::new(),
         };
-        let record = &mut entry.record;
-        record.line = letter.source.as_ref().map(|source| source.line);
-        record.retries = letter.retries;
-        record.more = letter.source.as_ref().is_some_and(|source| source.more);
-        record.claim = letter.claim.take();
-        record.arrived = letter.arrival.take().map(|arrival| arrival.arrived);
+        let event = &mut entry.record.event;
         let written = match ruling {
             Ruling::Duplicate { of, id, digest } => {
-                record.event = Event::Duplicate;
-                (record.of, record.id, record.digest) = (Some(of), Some(id), Some(digest));
-                record.from = Some(letter.agent);
+                let origin = take_origin(&mut letter)?;
+                let name = MessageName {
+                    from: letter.agent,
+                    id,
+                    digest,
+                };
+                *event = Event::Duplicate(Box::new(Duplicate { origin, name, of }));
                 Ok(())
             }
             Ruling::Again { .. } => Err(not_found()),
             Ruling::Receipts => {
-                record.event = Event::Receipts;
+                *event = Event::Receipts {
+                    origin: Some(Box::new(take_origin(&mut letter)?)),
+                };
                 Ok(())
             }
             Ruling::SendAgain(again) => {
-                record.event = Event::Receipts;
                 entry.again = again;
                 Ok(())
             }
@@ -210,15 +214,27 @@ impl Stage<'_> {
                 act,
                 effect,
             } => {
-                (record.to, record.enclosed, record.act) = (to, enclosed, act);
-                record.dismissed = ack::dismissed(self.state, &letter.agent, &message);
-                self.set_times(record, &message, record.time(at));
-                compose::put(record, &message, digest);
+                let (name, text) = compose::recorded(&message, digest);
+                let mut accepted = Accepted {
+                    origin: take_origin(&mut letter)?,
+                    name,
+                    answers: self.state.answered_by(&message, &to),
+                    times: self.times_of(&message, &to, entry.record.time(at)),
+                    to,
+                    act,
+                    fact: None,
+                    outcome: None,
+                    dismissed: ack::dismissed(self.state, &letter.agent, &message),
+                    enclosed,
+                    message: text,
+                };
                 if let Some(effect) = effect {
-                    record.outcome = Some(effect.outcome).filter(|outcome| !outcome.is_null());
-                    entry.again = put_fact(record, effect.fact);
+                    accepted.outcome = Some(effect.outcome).filter(|outcome| !outcome.is_null());
+                    accepted.fact = Some(effect.fact);
+                    entry.again = effect.again;
                 }
-                let copies = Copies::new(record, &message);
+                entry.record.event = Event::Accepted(Box::new(accepted));
+                let copies = Copies::new(&entry.record, &message);
                 entry.message = Some(message);
                 self.stage_copies(&mut entry, &copies, readers)
             }
@@ -228,18 +244,20 @@ impl Stage<'_> {
                 to,
                 fact,
             } => {
-                (record.event, record.about) = (Event::Notice, Some(about));
-                if let Some(fact) = fact {
-                    entry.again = put_fact(record, *fact);
-                }
                 let is_far = to.iter().any(|agent| id::tag_of(agent).is_some());
-                record.to = if is_far { of_link(to) } else { from_router(to) };
-                compose::put(record, &message, message.digest());
-                let copies = Copies::new(record, &message);
+                let (name, text) = compose::recorded(&message, message.digest());
+                *event = Event::Notice(Box::new(record::Notice {
+                    name,
+                    about,
+                    to: if is_far { of_link(to) } else { from_router(to) },
+                    fact: fact.map(|fact| *fact),
+                    message: text,
+                }));
+                let copies = Copies::new(&entry.record, &message);
                 self.stage_copies(&mut entry, &copies, readers)
             }
             Ruling::Reject(rejection) => {
-                self.stage_rejection(&mut entry, &letter, rejection, readers)
+                self.stage_rejection(&mut entry, &mut letter, rejection, readers)
             }
         };
         if let Err(e) = written {
@@ -249,33 +267,32 @@ impl Stage<'_> {
         Ok(entry)
     }
 
-    // When it expires, and by when somebody has to reply: set once, by the present settings.
-    fn set_times(&self, record: &mut Record, message: &Message, time: Stamp) {
-        record.answers = self.state.answered_by(message, &record.to);
-        if record.to.is_empty() || message.kind() == "ack" {
-            return;
+    /// The times of a message that is accepted at this time. They depend on the settings at this time.
+    fn times_of(&self, message: &Message, to: &[Group], time: Stamp) -> Times {
+        let mut times = Times::default();
+        if to.is_empty() || message.kind() == "ack" {
+            return times;
         }
         if self.config.settings().loop_hops > 0 {
-            let delay =
-                self.state
-                    .loops
-                    .delay(message.from(), &record.to, &Head::of(message), time);
-            record.announce_after = delay.map(|at| at.to_string());
+            let head = Head::of(message);
+            let delay = self.state.loops.delay(message.from(), to, &head, time);
+            times.announce_after = delay.map(|at| at.to_string());
         }
         let expires = message.text("expires_at").and_then(Stamp::parse);
-        record.expires_at = expires.map(|at| at.to_string());
+        times.expires_at = expires.map(|at| at.to_string());
         let within = self.config.settings().answer_within.of(message.priority());
         let by = within.map(|within| time.after(within).to_string());
         // An escalation would bring mail from another room to the human, which the link may not allow. The other room has the
         // same deadline for its sender.
         if self.is_kept_from_human(message.from()) {
-            return;
+            return times;
         }
         if message.wants_answer() {
-            record.answer_by = by;
+            times.answer_by = by;
         } else if message.priority() == message::URGENT {
-            record.ack_by = by;
+            times.ack_by = by;
         }
+        times
     }
 
     /// Returns true for a sender of another room that may not write to the human here.
@@ -293,13 +310,14 @@ impl Stage<'_> {
     fn stage_rejection(
         &mut self,
         entry: &mut Entry,
-        letter: &Letter<()>,
+        letter: &mut Letter<()>,
         rejection: Rejection,
         readers: &mut Readers,
     ) -> Result<()> {
-        if let Some(arrived) = &entry.record.arrived {
-            let to = arrived.link.clone();
-            self.reject_item(entry, &to, &letter.agent, rejection);
+        let origin = take_origin(letter)?;
+        if let Some(arrived) = &origin.arrived {
+            let tag = arrived.link.clone();
+            entry.record.event = self.reject_item(origin, &tag, &letter.agent, rejection);
             return Ok(());
         }
         let Letter {
@@ -308,14 +326,13 @@ impl Stage<'_> {
             source,
             ..
         } = letter;
-        let record = &mut entry.record;
-        record.event = Event::Rejected;
-        let claimed = record.claim.as_deref().and_then(layout::read_claim);
+        let seq = entry.record.seq;
+        let claimed = layout::read_claim(&origin.claim);
         let (number, name) =
             claimed.map_or((0, &**original), |claim| (claim.number, claim.original));
         let kept = match &source {
-            Some(source) => layout::refused_line(agent, record.seq, name, source.line),
-            None => layout::rejected(agent).join(layout::retired(record.seq, name)),
+            Some(source) => layout::refused_line(agent, seq, name, source.line),
+            None => layout::rejected(agent).join(layout::retired(seq, name)),
         };
         let source: Option<&Source> = source.as_ref();
         let bounce = compose::bounce(
@@ -325,37 +342,34 @@ impl Stage<'_> {
             &kept.display().to_string(),
             &rejection,
         );
-        let explanation = compose::explanation(
-            agent,
-            original,
-            source,
-            record.seq,
-            entry.at,
-            &rejection.problems,
-        );
-        let staged = layout::staged_explanation(record.seq, number);
-        compose::put(record, &bounce, bounce.digest());
+        let explanation =
+            compose::explanation(agent, original, source, seq, entry.at, &rejection.problems);
+        let staged = layout::staged_explanation(seq, number);
         self.storage.stage(&staged, &explanation, None)?;
         entry.staged.push(staged);
-        let copies = Copies::new(record, &bounce);
-        record.problems = rejection.problems;
         let known = self
             .config
             .registry()
             .agent(agent)
             .is_some_and(|agent| !agent.is_retired());
-        record.to = if known && !rejection.ack {
+        let to = if known && !rejection.ack {
             from_router(vec![agent.clone()])
         } else {
             Vec::new()
         };
+        entry.record.event = rejected(origin, &bounce, to, rejection.problems);
+        let copies = Copies::new(&entry.record, &bounce);
         self.stage_copies(entry, &copies, readers)
     }
 
-    /// A message of another room is rejected: its sender is told there. A bounce is not answered with a bounce.
-    fn reject_item(&self, entry: &mut Entry, tag: &str, sender: &Arc<str>, rejection: Rejection) {
-        let record = &mut entry.record;
-        record.event = Event::Rejected;
+    /// The rejection of a message of another room. Its sender is notified there. A bounce is not answered with a bounce.
+    fn reject_item(
+        &self,
+        origin: Origin,
+        tag: &str,
+        sender: &Arc<str>,
+        rejection: Rejection,
+    ) -> Event {
         let here = self
             .config
             .settings()
@@ -363,16 +377,13 @@ impl Stage<'_> {
             .clone()
             .unwrap_or_else(|| "the other room".into());
         let bounce = compose::far_bounce(sender, &here, &rejection);
-        compose::put(record, &bounce, bounce.digest());
         let is_answered = **sender != *id::far(tag, id::MAILBAG) && !rejection.ack;
-        let agents = if is_answered {
-            vec![sender.clone()]
+        let to = if is_answered {
+            of_link(vec![sender.clone()])
         } else {
             Vec::new()
         };
-        record.to = of_link(agents);
-        record.to.retain(|group| !group.agents.is_empty());
-        record.problems = rejection.problems;
+        rejected(origin, &bounce, to, rejection.problems)
     }
 
     fn stage_copies(
@@ -383,8 +394,7 @@ impl Stage<'_> {
     ) -> Result<()> {
         let claim = entry
             .record
-            .claim
-            .as_deref()
+            .claim()
             .and_then(layout::read_claim)
             .map_or(0, |claim| claim.number);
         for (agent, via) in entry.record.copies() {
@@ -423,30 +433,35 @@ impl Stage<'_> {
         let gone = entries.split_off(first.unwrap_or(entries.len()));
         gone.iter()
             .for_each(|entry| self.storage.unstage(&entry.staged));
-        let is_in_order = |record: &Record| {
-            record.ownership.is_some()
-                || record.decision.is_some()
-                || record.arrived.is_some()
-                || record.link.is_some()
-        };
+        let is_in_order = |record: &Record| record.fact().is_some() || record.arrived().is_some();
         gone.iter().any(|entry| is_in_order(&entry.record))
     }
 }
 
-fn put_fact(record: &mut Record, fact: Fact) -> Vec<Again> {
-    match fact {
-        Fact::Ownership(change) => record.ownership = Some(change),
-        Fact::Decision(step) => record.decision = Some(step),
-        Fact::Link(change, again) => {
-            record.link = Some(change);
-            return again;
-        }
-    }
-    Vec::new()
+fn rejected(origin: Origin, bounce: &Message, to: Vec<Group>, problems: Vec<Problem>) -> Event {
+    let (name, message) = compose::recorded(bounce, bounce.digest());
+    Event::Rejected(Box::new(Rejected {
+        origin,
+        name,
+        to,
+        problems,
+        message,
+    }))
+}
+
+/// The file that brought a message. Only messages of the router's own have none.
+fn take_origin(letter: &mut Letter<()>) -> Result<Origin> {
+    Ok(Origin {
+        claim: letter.claim.take().ok_or_else(not_found)?,
+        line: letter.source.as_ref().map(|source| source.line),
+        more: letter.source.as_ref().is_some_and(|source| source.more),
+        retries: letter.retries,
+        arrived: letter.arrival.take().map(|arrival| arrival.arrived),
+    })
 }
 
 fn has_message(entries: &[Entry]) -> bool {
-    entries.iter().any(|entry| entry.record.claim.is_some())
+    entries.iter().any(|entry| entry.record.claim().is_some())
 }
 
 /// Leaves a line to a later batch, if it is late or if an earlier line of its file is left. `false` if it stays.
@@ -475,8 +490,9 @@ fn leave(
         let before = entries
             .iter_mut()
             .rev()
-            .find(|entry| entry.record.claim.as_deref() == Some(claim));
-        let begun = before.map(|before| before.record.more = true).is_some();
+            .find(|entry| entry.record.claim() == Some(claim));
+        let begun = before.and_then(|before| before.record.origin_mut());
+        let begun = begun.map(|origin| origin.more = true).is_some();
         late.push(Late {
             agent: letter.agent.clone(),
             claim: claim.to_owned(),
@@ -500,9 +516,9 @@ fn find_first(letter: &mut Letter<Ruling>, entries: &[Entry]) -> Result<()> {
     };
     let is_it = |entry: &&Entry| {
         let record = &entry.record;
-        record.event == Event::Accepted
-            && record.from.as_ref() == Some(&letter.agent)
-            && record.id.as_ref() == Some(id)
+        record.kind() == EventKind::Accepted
+            && record.from() == Some(&letter.agent)
+            && record.id() == Some(&**id)
     };
     let of = entries
         .iter()

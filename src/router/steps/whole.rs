@@ -33,8 +33,8 @@ impl Whole {
     }
 
     pub(super) fn has(&self, record: &Record) -> bool {
-        self.claim.is_some() && record.claim == self.claim
-            || self.about.is_some() && record.about == self.about
+        self.claim.is_some() && record.claim() == self.claim.as_deref()
+            || self.about.is_some() && record.about() == self.about.as_deref()
     }
 }
 
@@ -59,6 +59,10 @@ pub(super) fn has_cause<'r>(
     mut batch: impl Iterator<Item = &'r Record>,
 ) -> bool {
     letter.follows.as_ref().is_none_or(|cause| {
-        batch.any(|record| record.claim.as_ref() == Some(&cause.claim) && record.line == cause.line)
+        batch.any(|record| {
+            record
+                .origin()
+                .is_some_and(|origin| origin.claim == cause.claim && origin.line == cause.line)
+        })
     })
 }

@@ -297,7 +297,7 @@ fn about_mail(timed: &Timed, of: &[Arc<str>]) -> Map<String, Value> {
 
 // The priority that the sender gave: what is passed on is as urgent.
 fn priority(record: Option<&Record>) -> Option<String> {
-    let fields: Map<String, Value> = serde_json::from_str(record?.message.as_ref()?.get()).ok()?;
+    let fields: Map<String, Value> = record?.message_fields()?;
     fields
         .get("priority")
         .and_then(Value::as_str)
@@ -306,9 +306,7 @@ fn priority(record: Option<&Record>) -> Option<String> {
 
 // A few words of the sender, in quotation marks because this is mail in the router's name.
 fn title(timed: &Timed, record: Option<&Record>) -> String {
-    let fields = record.and_then(|record| {
-        serde_json::from_str::<Map<String, Value>>(record.message.as_ref()?.get()).ok()
-    });
+    let fields = record.and_then(Record::message_fields);
     let text = |field: &str| {
         fields
             .as_ref()?

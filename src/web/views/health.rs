@@ -39,7 +39,7 @@ fn state(status: &Status) -> Markup {
                 }
             }
             dt { "Messages" } dd {
-                (status.counts.accepted) " accepted, " (status.counts.copies) " copies, " (status.counts.refused) " rejected"
+                (status.counts.accepted) " accepted, " (status.counts.copies) " copies, " (status.counts.rejected) " rejected"
             }
             @for one in &status.waiting {
                 dt { "Pending" } dd { (count_of(one.files, "file")) " of " (agent(&one.agent)) ", first " code { (text(&one.first)) } }

@@ -49,7 +49,7 @@ fn row(one: &Remote) -> Markup {
         li {
             (agent(&one.id))
             @if let Some(role) = &one.role { " " span .role { (text(role)) } }
-            @if let Some(heard) = &one.heard { ", heard of " (time(heard)) }
+            @if let Some(heard) = &one.last_arrival { ", heard of " (time(heard)) }
         }
     }
 }

@@ -22,7 +22,7 @@ pub(in crate::web) async fn list(State(app): State<Arc<App>>) -> Response {
                         li .entry .rejected {
                             p .facts {
                                 (agent(&one.agent)) " " span .badge .rejection { (text(&one.code)) } " "
-                                (time(&one.refused_at)) " "
+                                (time(&one.rejected_at)) " "
                                 a .seq href={ "/rejected/" (one.seq) } { "#" (one.seq) }
                             }
                             p .subject { a href={ "/rejected/" (one.seq) } { (text(&one.name)) } }
@@ -53,11 +53,11 @@ pub(in crate::web) async fn show(
 }
 
 fn content(shown: &Shown) -> Result<Markup> {
-    let one = &shown.refused;
+    let one = &shown.rejected;
     Ok(html! {
         section {
             h1 { (text(&one.name)) " " span .seq { "#" (one.seq) } }
-            p .facts { "from " (agent(&one.agent)) ", rejected " (time(&one.refused_at)) }
+            p .facts { "from " (agent(&one.agent)) ", rejected " (time(&one.rejected_at)) }
             (mend(one.seq, &one.agent, &shown.problems, shown.text.as_deref().unwrap_or_default()))
         }
     })

@@ -4,7 +4,7 @@ use super::{agent, agents, encoded, nothing, seq, text, time};
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::message::TYPES;
-use crate::message::record::Event;
+use crate::message::record::EventKind;
 use crate::query::timeline::{Choice, Entry, page, since};
 use crate::query::view::View;
 use crate::web::app::{App, run};
@@ -130,11 +130,11 @@ fn row(entry: &Entry) -> Markup {
     let view = View::from(entry);
     let urgent = entry.is_urgent();
     html! {
-        li .entry .urgent[urgent] .aside[entry.is_aside()] .rejected[entry.event == Event::Rejected]
+        li .entry .urgent[urgent] .aside[entry.is_aside()] .rejected[entry.event == EventKind::Rejected]
             id={ "m" (entry.seq) } data-seq=(entry.seq) tabindex="-1" {
             p .facts {
                 (agent(&entry.from)) " "
-                @if entry.event == Event::Rejected {
+                @if entry.event == EventKind::Rejected {
                     span .badge .rejection { "rejected" } " "
                 } @else {
                     span .arrow aria-label="to" { "→" } " " (recipients(entry, &view)) " "
@@ -155,7 +155,9 @@ fn row(entry: &Entry) -> Markup {
 
 fn seq_of(entry: &Entry) -> Markup {
     match entry.event {
-        Event::Rejected => html! { a .seq href={ "/rejected/" (entry.seq) } { "#" (entry.seq) } },
+        EventKind::Rejected => {
+            html! { a .seq href={ "/rejected/" (entry.seq) } { "#" (entry.seq) } }
+        }
         _ => html! {
             (seq(entry.seq)) " "
             @if entry.thread_id.is_some() || entry.in_reply_to.is_some() {

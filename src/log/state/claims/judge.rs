@@ -61,8 +61,7 @@ pub struct InTheWay<'a> {
     /// The other agent.
     pub agent: &'a str,
     /// Its subject.
-    #[serde(rename = "claim")]
-    pub subject: &'a Subject,
+    pub claim: &'a Subject,
     /// Since when, in microseconds since 1970.
     #[serde(with = "crate::message::claim::rfc3339")]
     pub since: i64,
@@ -305,7 +304,7 @@ impl Claims {
                  ..
              }| InTheWay {
                 agent: owner,
-                subject,
+                claim: subject,
                 since: *since,
                 why: why.as_deref(),
                 waiting: false,
@@ -327,7 +326,7 @@ impl Claims {
                 let subject = subjects.iter().find(|subject| meets(subject))?;
                 Some(InTheWay {
                     agent,
-                    subject,
+                    claim: subject,
                     since: *since,
                     why: why.as_deref(),
                     waiting: true,
@@ -443,7 +442,11 @@ impl Claims {
 
 impl InTheWay<'_> {
     fn problem(&self, subjects: &[Subject]) -> Problem {
-        let InTheWay { agent, subject, .. } = self;
+        let InTheWay {
+            agent,
+            claim: subject,
+            ..
+        } = self;
         let n = subjects
             .iter()
             .position(|own| own.conflicts(subject))

@@ -99,7 +99,6 @@ pub struct Claims {
     waiting: Vec<Waiting>,
     #[serde(rename = "offers")]
     offered: Vec<Offered>,
-    #[serde(rename = "ended")]
     cuts: BTreeMap<Arc<str>, Cut>,
     changed: u64,
     #[serde(skip)]

@@ -189,7 +189,7 @@ impl<'a> Foreign<'a> {
             "file": file,
             "kept": kept,
             "lines": lines,
-            "refused_at": Stamp::now().to_string(),
+            "rejected_at": Stamp::now().to_string(),
             "problems": [problem.example(example)],
         })
     }

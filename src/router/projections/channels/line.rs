@@ -38,7 +38,7 @@ pub(super) fn write(lines: &mut Vec<u8>, message: &Message, seq: u64, at: &str) 
 /// The line of a record; `None` if no conversation shows it.
 pub fn of_record(record: &Record) -> Option<Vec<u8>> {
     record.channel()?;
-    let fields = serde_json::from_str(record.message.as_ref()?.get()).ok()?;
+    let fields = record.message_fields()?;
     Some(line(&Message::from_fields(fields)?, record.seq, &record.at))
 }
 
@@ -112,7 +112,13 @@ impl Serialize for Metadata<'_> {
                 .collect();
             metadata.serialize_entry(OWN, &displaced)?;
         }
-        metadata.serialize_entry(DELIVERY, &Delivery { seq, at })?;
+        metadata.serialize_entry(
+            DELIVERY,
+            &Delivery {
+                seq,
+                accepted_at: at,
+            },
+        )?;
         metadata.end()
     }
 }
@@ -120,8 +126,7 @@ impl Serialize for Metadata<'_> {
 #[derive(serde::Serialize)]
 struct Delivery<'a> {
     seq: u64,
-    #[serde(rename = "accepted_at")]
-    at: &'a str,
+    accepted_at: &'a str,
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::log;
 use crate::log::lookup::LoggedMessage;
 use crate::log::state::State;
 use crate::log::{Position, find};
-use crate::message::record::{Event, Record};
+use crate::message::record::{EventKind, Record};
 use serde::Deserialize;
 use std::borrow::Cow;
 use std::cell::OnceCell;
@@ -121,7 +121,8 @@ impl<'a> Judge<'a> {
             let Ok(record) = serde_json::from_slice::<Record>(&stands.bytes) else {
                 continue;
             };
-            let is_it = record.event == Event::Accepted && record.seq == head.metadata.delivery.seq;
+            let is_it =
+                record.kind() == EventKind::Accepted && record.seq == head.metadata.delivery.seq;
             if is_it
                 && record.channel().as_deref() == Some(self.channel)
                 && line::of_record(&record).as_deref() == Some(line)
@@ -147,13 +148,11 @@ impl<'a> Judge<'a> {
             let Some(record) = log::read_record(self.room, at)? else {
                 continue;
             };
-            let is_named =
-                record.from.as_deref() == Some(&*sender) && record.id.as_deref() == Some(&*id);
+            let is_named = record.sender() == sender && record.id() == Some(&*id);
             let is_lost = record
-                .gap
-                .as_ref()
+                .gap()
                 .is_some_and(|gap| gap.message(&sender, &id).is_some());
-            if record.event == Event::Accepted && is_named || is_lost {
+            if record.kind() == EventKind::Accepted && is_named || is_lost {
                 return Ok(true);
             }
         }

@@ -269,7 +269,7 @@ impl<'v> Items<'v> {
         };
         Ok(link::text(
             record,
-            link::fields_of(record).as_ref(),
+            record.message_fields().as_ref(),
             carried,
         ))
     }

@@ -1,0 +1,254 @@
+//! The events of the log, each with its own fields.
+
+use super::carried::{Arrived, Enclosed, LinkChange};
+use super::claim::Change;
+use super::decision::Step;
+use super::gap::Gap;
+use super::hash::hex_hash;
+use super::status::Receipt;
+use crate::base::error::Problem;
+use crate::base::hash::Hash;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::sync::Arc;
+
+/// The kind of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EventKind {
+    /// [`Event::Room`].
+    Room,
+    /// [`Event::Accepted`].
+    Accepted,
+    /// [`Event::Rejected`].
+    Rejected,
+    /// [`Event::Duplicate`].
+    Duplicate,
+    /// [`Event::Notice`].
+    Notice,
+    /// [`Event::Receipts`].
+    Receipts,
+    /// [`Event::Settled`].
+    Settled,
+    /// [`Event::Gap`].
+    Gap,
+}
+
+impl EventKind {
+    /// The word in the log.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EventKind::Room => "room",
+            EventKind::Accepted => "accepted",
+            EventKind::Rejected => "rejected",
+            EventKind::Duplicate => "duplicate",
+            EventKind::Notice => "notice",
+            EventKind::Receipts => "receipts",
+            EventKind::Settled => "settled",
+            EventKind::Gap => "gap",
+        }
+    }
+}
+
+/// The recipients of one kind of address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Group {
+    /// The kind of address: direct, alias, role, …
+    pub via: String,
+    /// Agent ids.
+    pub agents: Vec<Arc<str>>,
+}
+
+/// The router's action for an accepted message, besides its delivery.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Act {
+    /// The sender subscribes to this topic.
+    Subscribe(String),
+    /// The sender unsubscribes from this topic.
+    Unsubscribe(String),
+    /// A recipient, or for some statuses the sender, sets the status of copies.
+    Ack(Vec<Receipt>),
+}
+
+/// The event of a record.
+#[derive(Debug, Serialize)]
+#[serde(tag = "event", rename_all = "lowercase")]
+pub enum Event {
+    /// The start of the log.
+    Room {
+        /// The room's id.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        room: Option<String>,
+    },
+    /// A message was accepted, with its recipients.
+    Accepted(Box<Accepted>),
+    /// A file was rejected.
+    Rejected(Box<Rejected>),
+    /// A message came again with the same id and the same content.
+    Duplicate(Box<Duplicate>),
+    /// The router sent a message of its own.
+    Notice(Box<Notice>),
+    /// The router observed new statuses of copies, or an item of a link had no message.
+    Receipts {
+        /// The item's file.
+        #[serde(flatten)]
+        origin: Option<Box<Origin>>,
+    },
+    /// All copies of these records are durable in their inboxes, and their picked-up files are retired.
+    Settled,
+    /// A person accepted that the log lost records.
+    Gap {
+        /// The person.
+        from: Arc<str>,
+        /// The lost records.
+        gap: Box<Gap>,
+    },
+}
+
+/// The file that brought a message.
+#[derive(Debug, Serialize)]
+pub struct Origin {
+    /// The picked-up file: a file name in `spool/claim`.
+    pub claim: String,
+    /// The line of the picked-up file, from 1, for a file with one message per line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// Further lines of the picked-up file follow in a later batch. True on the last record of the file in this batch.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub more: bool,
+    /// The record of the rejection, for a message that was sent again; the first one after several rejections.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retries: Option<u64>,
+    /// The item of a link that brought it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub arrived: Option<Arrived>,
+}
+
+/// The name of a recorded message, and its digest.
+#[derive(Debug, Serialize)]
+pub struct MessageName {
+    /// The sender of the message.
+    pub from: Arc<str>,
+    /// The message's id.
+    pub id: String,
+    /// SHA-256 of the message, from [`crate::message::Message::digest`].
+    #[serde(serialize_with = "hex_hash::serialize")]
+    pub digest: Hash,
+}
+
+/// An accepted message.
+#[derive(Debug, Serialize)]
+pub struct Accepted {
+    /// The file that brought it.
+    #[serde(flatten)]
+    pub origin: Origin,
+    /// Its name.
+    #[serde(flatten)]
+    pub name: MessageName,
+    /// The recipients.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub to: Vec<Group>,
+    /// The record that it answers, if its sender received a copy of that message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answers: Option<u64>,
+    /// The deadlines.
+    #[serde(flatten)]
+    pub times: Times,
+    /// The router's action (types `subscribe`, `unsubscribe` and `ack`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub act: Option<Act>,
+    /// The change that it makes.
+    #[serde(flatten)]
+    pub fact: Option<Fact>,
+    /// The result of the change, as the copies report it in `delivery`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<Value>,
+    /// The agents whose failed wakes the human dismisses with this message.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dismissed: Vec<Arc<str>>,
+    /// The texts of the attached files of a message that goes to another room.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub enclosed: Vec<Enclosed>,
+    /// The complete message.
+    pub message: Box<RawValue>,
+}
+
+/// The times that the router sets when it accepts a message: RFC 3339, UTC.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub struct Times {
+    /// The expiry time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+    /// The time of the first notice about a missing answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answer_by: Option<String>,
+    /// The time of the first notice about a missing acknowledgement.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ack_by: Option<String>,
+    /// The time after which its copies may be announced without request. Mail of a loop is announced later.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub announce_after: Option<String>,
+}
+
+/// A rejected file.
+#[derive(Debug, Serialize)]
+pub struct Rejected {
+    /// The file.
+    #[serde(flatten)]
+    pub origin: Origin,
+    /// The name of the bounce.
+    #[serde(flatten)]
+    pub name: MessageName,
+    /// The recipient of the bounce, if the bounce is sent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub to: Vec<Group>,
+    /// The reasons.
+    pub problems: Vec<Problem>,
+    /// The bounce.
+    pub message: Box<RawValue>,
+}
+
+/// A message that came again.
+#[derive(Debug, Serialize)]
+pub struct Duplicate {
+    /// The file that brought it.
+    #[serde(flatten)]
+    pub origin: Origin,
+    /// Its name.
+    #[serde(flatten)]
+    pub name: MessageName,
+    /// The earlier record with the same content.
+    pub of: u64,
+}
+
+/// A message of the router's own.
+#[derive(Debug, Serialize)]
+pub struct Notice {
+    /// Its name.
+    #[serde(flatten)]
+    pub name: MessageName,
+    /// Its subject. Each subject is sent once.
+    pub about: String,
+    /// The recipients.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub to: Vec<Group>,
+    /// The change that it makes.
+    #[serde(flatten)]
+    pub fact: Option<Fact>,
+    /// The message.
+    pub message: Box<RawValue>,
+}
+
+/// The change that a message makes.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Fact {
+    /// A change of ownership.
+    Ownership(Change),
+    /// A change of approvals.
+    Decision(Step),
+    /// A change of a link.
+    Link(LinkChange),
+}
