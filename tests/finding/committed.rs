@@ -4,6 +4,7 @@ use crate::mcp::Client;
 use crate::sweep::calls::Call;
 use crate::sweep::tracer::{End, Plan, Tracer};
 use crate::world::World;
+use mailbag::query::reach::Announcement;
 use mailbag::commands::post::delivery_after;
 use mailbag::commands::send::Sent;
 use mailbag::log::START;
@@ -133,6 +134,7 @@ fn told(world: &World) -> (bool, Value) {
         recipients: Vec::new(),
         unreached: Vec::new(),
         since: START,
+        announcement: Announcement::Next,
         copied: Vec::new(),
     };
     let told = delivery_after(&room, sent, Ok(Passed::OwnerRoutes), Duration::ZERO)
