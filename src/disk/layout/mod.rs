@@ -150,10 +150,7 @@ pub fn is_registry_draft(name: &str) -> bool {
 
 /// Returns true if this is a temporary file for a file that a command makes once.
 pub fn is_command_draft(name: &str) -> bool {
-    let Some(file) = name
-        .strip_prefix('.')
-        .filter(|name| name.ends_with(".tmp"))
-    else {
+    let Some(file) = name.strip_prefix('.').filter(|name| name.ends_with(".tmp")) else {
         return false;
     };
     file.starts_with(CHARTER) || file.starts_with(GITIGNORE)

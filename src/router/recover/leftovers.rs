@@ -22,7 +22,9 @@ pub(super) fn remove_leftovers(room: &Room) -> Result<()> {
         }
     }
     let of_registry = names(&room.dir, layout::is_registry_draft);
-    if !of_registry.is_empty() && let Ok(_lock) = room.try_lock_registry() {
+    if !of_registry.is_empty()
+        && let Ok(_lock) = room.try_lock_registry()
+    {
         for name in of_registry {
             room.dir.remove(name)?;
         }
@@ -47,8 +49,8 @@ fn names(dir: &Dir, is_draft: fn(&str) -> bool) -> Vec<String> {
 }
 
 fn is_old(dir: &Dir, name: &str) -> Result<bool> {
-    let age = dir
-        .stat(name)?
-        .map_or(0, |meta| Stamp::now().micros() as i128 * 1000 - meta.modified);
+    let age = dir.stat(name)?.map_or(0, |meta| {
+        Stamp::now().micros() as i128 * 1000 - meta.modified
+    });
     Ok(age > limits::DRAFT_AGE.as_nanos() as i128)
 }
