@@ -548,13 +548,22 @@ fn a_sender_learns_when_a_message_is_announced_later_or_not_at_all() {
     let mut reached = BTreeMap::new();
     for _ in 0..8 {
         let sent = world.json(&["send", "bob", "are you done?", "--as", "alice"]);
-        let reach = sent["recipients"][0]["reach"].as_str().unwrap_or_default().to_owned();
+        let reach = sent["recipients"][0]["reach"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
         let is_announced = event("PostToolUse").contains("are you done?");
         assert_eq!(is_announced, reach == "working", "{sent}");
-        assert_eq!(sent["recipients"][0]["at"].is_string(), reach == "announced_later");
+        assert_eq!(
+            sent["recipients"][0]["at"].is_string(),
+            reach == "announced_later"
+        );
         *reached.entry(reach).or_insert(0) += 1;
     }
-    assert!(reached["working"] > 0 && reached["announced_later"] > 0, "{reached:?}");
+    assert!(
+        reached["working"] > 0 && reached["announced_later"] > 0,
+        "{reached:?}"
+    );
     for words in [
         ["send", "bob", "aside", "--priority", "low"],
         ["send", "alice", "note", "--type", "message"],

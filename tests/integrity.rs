@@ -139,7 +139,8 @@ fn packs_are_evidence_of_lost_records_and_of_their_messages() {
         for month in world.names("archive") {
             for pack in world.names(&format!("archive/{month}")) {
                 if !pack.starts_with(kind) {
-                    fs::remove_file(world.room(&format!("archive/{month}/{pack}"))).expect("removed");
+                    fs::remove_file(world.room(&format!("archive/{month}/{pack}")))
+                        .expect("removed");
                 }
             }
         }

@@ -110,7 +110,10 @@ impl Announcement {
         let Some(head) = record.head() else {
             return Announcement::Next;
         };
-        match (Announcement::of(head.kind(), head.priority()), &record.announce_after) {
+        match (
+            Announcement::of(head.kind(), head.priority()),
+            &record.announce_after,
+        ) {
             (Announcement::Next, Some(at)) => Announcement::Later(at.clone()),
             (announcement, _) => announcement,
         }
