@@ -288,8 +288,8 @@ impl Pickup<'_> {
         open(item, tag, &|sender, id| {
             // A local agent of that name must not get the reference.
             let is_local = self.config.registry().find_position(sender).is_some();
-            let mut places = self.state.ids.places(&far(tag, sender), id);
-            is_local || places.next().is_some()
+            let places = self.state.ids.places(&far(tag, sender), id);
+            is_local || places.is_ok_and(|places| !places.is_empty())
         })
     }
 
