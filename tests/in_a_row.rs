@@ -535,3 +535,45 @@ fn a_sender_learns_how_each_recipient_will_receive_the_message() {
     let reply = world.ok(&["reply", "3", "hi", "--as", "bob"]);
     assert!(reply.starts_with("sent #5 to alice\n"), "{reply}");
 }
+
+#[test]
+fn a_sender_learns_when_a_message_is_announced_later_or_not_at_all() {
+    // P443
+    let world = World::with(&["alice", "bob"]);
+    let event = |name: &str| {
+        let event = json!({"hook_event_name": name, "session_id": "b", "cwd": world.path()});
+        let ran = world.pipe(&["hook", "claude", "--as", "bob"], event.to_string());
+        assert_eq!(ran.code, 0, "{ran:?}");
+        ran.out
+    };
+    event("SessionStart");
+    event("UserPromptSubmit");
+    let mut reached = BTreeMap::new();
+    for _ in 0..8 {
+        let sent = world.json(&["send", "bob", "are you done?", "--as", "alice"]);
+        let reach = sent["recipients"][0]["reach"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        let is_announced = event("PostToolUse").contains("are you done?");
+        assert_eq!(is_announced, reach == "working", "{sent}");
+        assert_eq!(
+            sent["recipients"][0]["at"].is_string(),
+            reach == "announced_later"
+        );
+        *reached.entry(reach).or_insert(0) += 1;
+    }
+    assert!(
+        reached["working"] > 0 && reached["announced_later"] > 0,
+        "{reached:?}"
+    );
+    for words in [
+        ["send", "bob", "aside", "--priority", "low"],
+        ["send", "alice", "note", "--type", "message"],
+    ] {
+        let sent = world.json(&[&words[..], &["--as", "alice"]].concat());
+        let reach = sent["recipients"][0]["reach"].clone();
+        assert!(reach == "not_announced" || words[1] == "alice", "{sent}");
+    }
+    assert!(!event("PostToolUse").contains("aside"));
+}

@@ -123,6 +123,38 @@ fn each_file_alone_is_evidence_of_a_lost_record() {
 }
 
 #[test]
+fn packs_are_evidence_of_lost_records_and_of_their_messages() {
+    // P272, P275, P445
+    for kind in ["sent", "seen"] {
+        let world = World::with(&["alice", "bob"]);
+        world.send("alice", "bob", "one");
+        copy_log(&world, "old");
+        world.drop_file("alice", "x.json", r#"{"id":"t2","to":"bob","body":"two"}"#);
+        world.ok(&["read", "--all", "--as", "bob"]);
+        world.ok(&["archive", "--older-than", "0s"]);
+        fs::remove_dir_all(world.room("log")).expect("removed");
+        fs::rename(world.path().join("old"), world.room("log")).expect("moved");
+        fs::remove_file(world.room("spool/committed")).expect("removed");
+        let _ = fs::remove_file(world.room("spool/checkpoint"));
+        for month in world.names("archive") {
+            for pack in world.names(&format!("archive/{month}")) {
+                if !pack.starts_with(kind) {
+                    fs::remove_file(world.room(&format!("archive/{month}/{pack}")))
+                        .expect("removed");
+                }
+            }
+        }
+        let said = world.fails(1, &["run", "--once"]);
+        assert!(said.contains("archive/") && said.contains(kind), "{said}");
+        assert!(world.fails(65, &["log", "verify"]).contains(kind));
+        assert_eq!(accept(&world)["from"], 3);
+        world.drop_file("alice", "x.json", r#"{"id":"t2","to":"bob","body":"two"}"#);
+        world.send("alice", "bob", "three");
+        assert_eq!(world.bodies("bob"), ["three"], "{kind}");
+    }
+}
+
+#[test]
 fn an_accepted_gap_gives_no_number_and_no_id_twice() {
     // P273 P274 P275
     let world = restored();

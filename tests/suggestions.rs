@@ -161,3 +161,64 @@ fn several_addresses_in_one_text_are_suggested_as_an_array() {
         );
     }
 }
+
+#[test]
+fn a_rejection_lists_the_cause_and_nothing_that_follows_from_it() {
+    // P442
+    for (message, codes) in [
+        (
+            json!({"to_agent": null, "routing": "direct", "content": "x"}),
+            ["conflicting_fields"].as_slice(),
+        ),
+        (json!({"cc": 5, "body": "x"}), &["wrong_type"]),
+        (
+            json!({"reciever": "carol", "body": "x"}),
+            &["misnamed_field"],
+        ),
+        (
+            json!({"too": "carol", "bodyy": "x"}),
+            &["no_recipient", "misnamed_field"],
+        ),
+        (json!({"to": "bob", "boddy": "x"}), &["misnamed_field"]),
+        (
+            json!({"typee": "ack", "refs": ["m-1"], "status": "resolved"}),
+            &["misnamed_field"],
+        ),
+        (
+            json!({"to_role": "engineer", "body": "x"}),
+            &["misnamed_field"],
+        ),
+        (
+            json!({"body": "x", "text": "y"}),
+            &["conflicting_fields", "no_recipient"],
+        ),
+        (json!({"bcc": null, "to": "bob", "body": "x"}), &[]),
+    ] {
+        let mut found: Vec<String> = problems(message.to_string().as_bytes(), "alice")
+            .into_iter()
+            .map(|problem| problem.code)
+            .collect();
+        let mut codes = codes.to_vec();
+        found.sort();
+        codes.sort_unstable();
+        assert_eq!(found, codes, "{message}");
+    }
+}
+
+#[test]
+fn one_reference_is_read_as_a_list_with_this_reference() {
+    // P383
+    for (refs, wanted) in [
+        (json!("\u{2014}"), json!(["\u{2014}"])),
+        (json!("docs/a.md"), json!(["docs/a.md"])),
+        (json!(12), json!(["12"])),
+        (json!(["Riff #221", 7]), json!(["Riff #221", "7"])),
+    ] {
+        let message = schema::check(
+            json!({"to": "bob", "body": "x", "refs": refs}),
+            "alice",
+            now(),
+        );
+        assert_eq!(message.expect("it is valid").fields()["refs"], wanted);
+    }
+}

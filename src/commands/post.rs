@@ -9,7 +9,7 @@ use crate::log::state::unreached_subject;
 use crate::message::record::{EventKind, Record};
 use crate::query::follow::Follower;
 use crate::query::identity::Who;
-use crate::query::reach::{Reach, Reached, reach, sentences};
+use crate::query::reach::{Announcement, Reach, Reached, reach, sentences};
 use crate::query::status;
 use crate::room::settings::Durability;
 use crate::room::spool::Spool;
@@ -218,10 +218,14 @@ fn posted(room: &Room, sent: Sent, outcome: Outcome) -> Posted {
     let mut recipients = match &outcome {
         Ok(Judged { record, .. }) => reach(
             room,
+            sent.sender(),
+            &Announcement::of_record(record),
             record.recipients().map(|(agent, via)| (agent.clone(), via)),
         ),
         Err(_) => reach(
             room,
+            sent.sender(),
+            &sent.announcement,
             sent.recipients
                 .iter()
                 .map(|one| (one.agent.clone(), one.via.as_str())),

@@ -12,6 +12,7 @@ use crate::message::address::{Address, quoted};
 use crate::message::reference::Reference;
 use crate::message::{DECISION, LINK, Message, PIN, id};
 use crate::query::identity::{self, Who};
+use crate::query::reach::Announcement;
 use crate::query::time;
 use crate::room::actor::{Actor, DECIDE, require_person};
 use crate::room::registry::{Agent, Registry};
@@ -102,6 +103,9 @@ pub struct Sent {
     /// The end of the log before the message was written.
     #[serde(skip)]
     pub since: Position,
+    /// Whether hooks announce the message.
+    #[serde(skip)]
+    pub announcement: Announcement,
     /// Names of files whose content was copied into the message.
     #[serde(skip)]
     pub copied: Vec<String>,
@@ -243,6 +247,7 @@ pub(super) fn prepare(room: &Room, who: &Who, draft: Draft) -> Result<Prepared> 
         recipients,
         unreached,
         since,
+        announcement: Announcement::of(message.kind(), message.priority()),
         copied,
     };
     Ok(Prepared {

@@ -290,6 +290,32 @@ impl Dir {
         }
     }
 
+    /// As [`Dir::replace`], with a temporary file of this name in another directory of the same file system.
+    pub fn replace_from(
+        &self,
+        drafts: &Dir,
+        draft: &str,
+        name: impl AsRef<Path>,
+        bytes: &[u8],
+    ) -> Result<()> {
+        let name = name.as_ref();
+        drafts.remove(draft)?;
+        let file = drafts.create(draft, bytes)?;
+        let handed_over = self.access.hand_over(file.as_fd(), self.as_fd());
+        handed_over.doing_in("give away", drafts.path(), draft)?;
+        self.keep_permissions(name, &file)?;
+        super::system::sync_file(file.as_fd()).map_err(|source| Error::Sync {
+            path: drafts.at(draft),
+            source,
+        })?;
+        rustix::fs::renameat(&*drafts.fd, draft, &*self.fd, name).doing_in(
+            "replace",
+            self.path(),
+            name,
+        )?;
+        self.sync()
+    }
+
     /// As [`Dir::replace`], for content that can be generated again. Nothing is synced, so a power cut can leave any
     /// part of it. Only one process at a time may call it.
     pub fn show(&self, name: impl AsRef<OsStr>, bytes: &[u8]) -> Result<()> {

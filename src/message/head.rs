@@ -85,6 +85,11 @@ impl<'a> Head<'a> {
         &self.kind
     }
 
+    /// The message's priority.
+    pub fn priority(&self) -> &str {
+        &self.priority
+    }
+
     /// Returns true if its sender wants an answer.
     pub fn wants_answer(&self) -> bool {
         self.requires_response || self.kind == QUESTION

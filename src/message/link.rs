@@ -125,12 +125,12 @@ fn across(message: &Map<String, Value>, link: &str, record: &Record) -> Map<Stri
         .accepted()
         .map_or(&[][..], |accepted| &accepted.enclosed);
     put_in(&mut message, enclosed);
-    let there =
-        |reference: &Value| match reference.as_str().and_then(|text| text.strip_prefix(link)) {
-            Some(theirs) if theirs.starts_with(':') => Value::from(theirs),
-            _ => reference.clone(),
-        };
-    change_references(&mut message, there);
+    change_references(&mut message, &|_, text| {
+        let theirs = text
+            .strip_prefix(link)
+            .filter(|rest| rest.starts_with(':'))?;
+        has_sender(theirs).then(|| theirs.to_owned())
+    });
     message
 }
 
@@ -166,26 +166,46 @@ pub fn size(message: &Message, enclosed: &[Enclosed]) -> u64 {
         .sum()
 }
 
-/// The references of a message that came by this link, as this room has them.
-pub fn bring_home(message: &mut Map<String, Value>, link: &str) {
-    let here = |reference: &Value| match reference.as_str() {
-        Some(text) if text.starts_with(':') => Value::from(&text[1..]),
-        Some(text) if Reference::parse(text).is_some_and(|one| one.sender().is_some()) => {
-            Value::from(far(link, text))
+/// The references of a message that came by this link, as this room has them. A text in `refs` such as `docs/a.md` has the
+/// form of a reference to a message of `docs`, so it is changed only if `is_agent` says that this is an agent.
+pub fn bring_home(
+    message: &mut Map<String, Value>,
+    link: &str,
+    is_agent: &dyn Fn(&str, &str) -> bool,
+) {
+    change_references(message, &|field, text| {
+        if has_sender(text) && text.starts_with(':') {
+            return Some(text[1..].to_owned());
         }
-        _ => reference.clone(),
-    };
-    change_references(message, here);
+        let reference = Reference::parse(text)?;
+        let (sender, id) = (reference.sender()?, reference.id().unwrap_or_default());
+        let is_message = field == "in_reply_to" || is_agent(sender, id);
+        is_message.then(|| far(link, text))
+    });
 }
 
-fn change_references(message: &mut Map<String, Value>, change: impl Fn(&Value) -> Value) {
-    if let Some(reference) = message.get_mut("in_reply_to") {
-        *reference = change(reference);
-    }
-    if let Some(references) = message.get_mut("refs").and_then(Value::as_array_mut) {
-        references
-            .iter_mut()
-            .for_each(|reference| *reference = change(reference));
+/// Returns true if this text, which may begin with a colon, is a reference with a sender.
+fn has_sender(text: &str) -> bool {
+    let text = text.strip_prefix(':').unwrap_or(text);
+    Reference::parse(text).is_some_and(|one| one.sender().is_some())
+}
+
+/// Replaces the references for which `change`, given the field and the text, returns another text.
+fn change_references(
+    message: &mut Map<String, Value>,
+    change: &dyn Fn(&str, &str) -> Option<String>,
+) {
+    for field in ["in_reply_to", "refs"] {
+        let references = match message.get_mut(field) {
+            Some(Value::Array(references)) => references.as_mut_slice(),
+            Some(reference) => std::slice::from_mut(reference),
+            None => continue,
+        };
+        for reference in references {
+            if let Some(changed) = reference.as_str().and_then(|text| change(field, text)) {
+                *reference = changed.into();
+            }
+        }
     }
 }
 
@@ -288,7 +308,8 @@ mod tests {
         }))
         .expect("a record");
         let message = json!({"id": "m-1", "from": "alice", "to": "po:Sintra", "type": "message", "body": "hi",
-                             "in_reply_to": "po:Sintra/q-1", "refs": ["alice/m-0", "m-2"]});
+                             "in_reply_to": "po:Sintra/q-1",
+                             "refs": ["alice/m-0", "m-2", "docs/a.md", ":x:", "po:x", "po:Sintra/m-3"]});
         let Value::Object(message) = message else {
             unreachable!()
         };
@@ -321,11 +342,14 @@ mod tests {
             (item.n, item.seq, &*from, to),
             (1, 42, "alice", vec!["Sintra".to_owned()])
         );
-        bring_home(&mut fields, "fit");
+        bring_home(&mut fields, "fit", &|sender, _| sender == "alice");
         let references = (fields["in_reply_to"].as_str(), fields["refs"].to_string());
         assert_eq!(
             references,
-            (Some("Sintra/q-1"), r#"["fit:alice/m-0","m-2"]"#.to_owned())
+            (
+                Some("Sintra/q-1"),
+                r#"["fit:alice/m-0","m-2","docs/a.md",":x:","po:x","Sintra/m-3"]"#.to_owned()
+            )
         );
         assert!(!fields.contains_key("from") && !fields.contains_key("to"));
     }

@@ -140,6 +140,11 @@ pub(super) fn is_session_event(kind: &str) -> bool {
     kind.contains('.') && TYPES.contains(&kind)
 }
 
+/// Returns true if hooks announce unread mail of this type and priority, from another agent.
+pub fn is_announced(kind: &str, priority: &str) -> bool {
+    kind != "ack" && priority != "low"
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,8 @@ use crate::base::limits;
 use crate::base::text::{named, to_the_second};
 use crate::disk::layout;
 use crate::message::id::tag_of;
+use crate::message::is_announced;
+use crate::message::record::Record;
 use crate::room::registry::{By, Registry};
 use crate::room::sessions::{self, Calls};
 use crate::room::{Mode, Room};
@@ -44,6 +46,13 @@ pub enum Reach {
     },
     /// No session of it is known.
     NotRunning,
+    /// It is announced at this time, because it is part of a loop.
+    AnnouncedLater {
+        /// The time.
+        at: String,
+    },
+    /// Mail like this is not announced.
+    NotAnnounced,
     /// Its copy cannot be delivered now.
     Blocked,
     /// It is in another room.
@@ -63,15 +72,72 @@ impl Reach {
             }
             Reach::NotRunning if is_person => "not watching; it waits in the inbox".into(),
             Reach::NotRunning => "not running; it waits in the inbox".into(),
+            Reach::AnnouncedLater { at } => format!(
+                "announced after {}, because it is short or repeated; it waits in the inbox",
+                to_the_second(at)
+            ),
+            Reach::NotAnnounced => "not announced; it waits in the inbox".into(),
             Reach::Blocked => "not delivered yet; `mailbag status` shows why".into(),
             Reach::Link => "in another room; `mailbag trace` shows the delivery".into(),
         }
     }
 }
 
-/// How these agents will receive a message, each with the rule that reached it.
+/// The time at which hooks announce a message.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Announcement {
+    /// As soon as the recipient's session calls a hook.
+    #[default]
+    Next,
+    /// Later than that, because it is part of a loop.
+    Later(String),
+    /// Not at all.
+    Never,
+}
+
+impl Announcement {
+    /// The announcement of a message of this type and priority.
+    pub fn of(kind: &str, priority: &str) -> Announcement {
+        if is_announced(kind, priority) {
+            Announcement::Next
+        } else {
+            Announcement::Never
+        }
+    }
+
+    /// The announcement of an accepted message.
+    pub fn of_record(record: &Record) -> Announcement {
+        let Some(head) = record.head() else {
+            return Announcement::Next;
+        };
+        match (
+            Announcement::of(head.kind(), head.priority()),
+            &record.announce_after,
+        ) {
+            (Announcement::Next, Some(at)) => Announcement::Later(at.clone()),
+            (announcement, _) => announcement,
+        }
+    }
+
+    /// How an agent receives the message that would see it at its next hook or wake.
+    fn change(&self, reach: Reach) -> Reach {
+        match (reach, self) {
+            (Reach::Working | Reach::Woken | Reach::Idle, Announcement::Later(at)) => {
+                Reach::AnnouncedLater { at: at.clone() }
+            }
+            (Reach::Working | Reach::Woken | Reach::Idle, Announcement::Never) => {
+                Reach::NotAnnounced
+            }
+            (reach, _) => reach,
+        }
+    }
+}
+
+/// How these agents will receive a message of this sender, each with the rule that reached it.
 pub fn reach<'r>(
     room: &Room,
+    sender: &str,
+    announcement: &Announcement,
     recipients: impl Iterator<Item = (Arc<str>, &'r str)>,
 ) -> Vec<Reached> {
     let mut look = Look {
@@ -86,10 +152,12 @@ pub fn reach<'r>(
         roster: None,
     };
     let reached = recipients.enumerate().map(|(n, (agent, via))| Reached {
-        reach: if n < limits::REACHED {
-            Some(look.reach_of(&agent))
-        } else {
+        reach: if n >= limits::REACHED {
             None
+        } else if *agent == *sender {
+            Some(Announcement::Never.change(look.reach_of(&agent)))
+        } else {
+            Some(announcement.change(look.reach_of(&agent)))
         },
         agent: agent.to_string(),
         via: via.to_owned(),

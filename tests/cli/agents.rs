@@ -190,3 +190,47 @@ fn explain_says_who_and_why_not() {
     let fix = explained["addresses"][1]["problems"][0]["fix"].as_str();
     assert_eq!(fix, Some("did you mean bob?"));
 }
+
+#[test]
+fn an_agent_is_named_in_any_letter_case() {
+    // P444
+    let world = World::with(&["alice", "bob"]);
+    world.ok(&["send", "BOB", "one", "--as", "Alice"]);
+    let ran = world.run_with(&["send", "bob", "two"], |command| {
+        command.env("MAILBAG_AGENT", "ALICE");
+    });
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let ran = world.run_with(&["send", "bob", "three"], |command| {
+        command.env("MAOS_AGENT_ID", "aLICE");
+    });
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(world.bodies("bob"), ["one", "two", "three"]);
+    assert!(
+        world
+            .inbox("bob")
+            .iter()
+            .all(|mail| mail["from"] == "alice")
+    );
+    assert!(world.ok(&["inbox", "Bob"]).contains("three"));
+    assert!(world.ok(&["read", "--as", "BOB"]).contains("one"));
+    world.ok(&["claim", "src/a", "--as", "ALICE"]);
+    assert!(
+        world
+            .ok(&["claims", "--mine", "--as", "Alice"])
+            .contains("src/a")
+    );
+    let ran = world.run(&["send", "bob", "four", "--as", "HUMAN"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(world.inbox("bob").last().expect("mail")["from"], "human");
+    world.ok(&[
+        "exec",
+        "--id",
+        "ALICE",
+        "--",
+        "sh",
+        "-c",
+        "test $MAILBAG_AGENT = alice",
+    ]);
+    let has_outbox = |name: &str| world.room("outbox").join(name).exists();
+    assert!(!has_outbox("Alice") && !has_outbox("ALICE"));
+}

@@ -27,7 +27,7 @@ fn an_outbox_under_a_display_name_is_named_and_the_cure_moves_its_mail() {
     says(
         &found,
         "problem",
-        &["the directory has a display name, not an id"],
+        &["the directory's name is not the agent's id"],
     );
     paste(&world, &found);
     assert_eq!(world.names("outbox/al"), ["x.json"]);

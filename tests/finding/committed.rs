@@ -7,6 +7,7 @@ use crate::world::World;
 use mailbag::commands::post::delivery_after;
 use mailbag::commands::send::Sent;
 use mailbag::log::START;
+use mailbag::query::reach::Announcement;
 use mailbag::room::Room;
 use mailbag::router::daemon::Passed;
 use serde_json::{Value, json};
@@ -133,6 +134,7 @@ fn told(world: &World) -> (bool, Value) {
         recipients: Vec::new(),
         unreached: Vec::new(),
         since: START,
+        announcement: Announcement::Next,
         copied: Vec::new(),
     };
     let told = delivery_after(&room, sent, Ok(Passed::OwnerRoutes), Duration::ZERO)

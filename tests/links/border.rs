@@ -65,7 +65,7 @@ fn what_changes_one_room_does_not_leave_it() {
 
 #[test]
 fn references_mean_the_same_message_in_both_rooms() {
-    // P207
+    // P207, P441
     let rooms = Rooms::new();
     rooms.alice_says(json!({"id": "a-1", "to": "po:sintra", "body": "x"}));
     rooms.po.drop_file(
@@ -76,12 +76,24 @@ fn references_mean_the_same_message_in_both_rooms() {
     rooms.settle();
     assert_eq!(rooms.fit.inbox("alice")[0]["in_reply_to"], "alice/a-1");
     rooms.alice_says(
-        json!({"to": "po:sintra", "body": "z", "in_reply_to": "po:sintra/s-1", "refs": ["alice/a-1", "a-1"]}),
+        json!({"to": "po:sintra", "body": "z", "in_reply_to": "po:sintra/s-1",
+               "refs": ["alice/a-1", "a-1", "docs/a.md", "src/main.rs", ":x:", "po:x", "https://example.com/a"]}),
     );
     let last = rooms.po.inbox("sintra").pop().expect("the last message");
     assert_eq!(
         (&last["in_reply_to"], &last["refs"]),
-        (&json!("sintra/s-1"), &json!(["fit:alice/a-1", "a-1"]))
+        (
+            &json!("sintra/s-1"),
+            &json!([
+                "fit:alice/a-1",
+                "a-1",
+                "docs/a.md",
+                "src/main.rs",
+                ":x:",
+                "po:x",
+                "https://example.com/a"
+            ])
+        )
     );
 }
 

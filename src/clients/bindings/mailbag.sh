@@ -45,6 +45,7 @@ mailbag_room() (
 mailbag_me() (
     me=${MAILBAG_AGENT:-${MAOS_AGENT_ID:?set MAILBAG_AGENT to your agent id}} room=$(mailbag_room) || exit
     case $me in .* | */*) mailbag_fail 2 "$me is not a valid agent id" ;; esac
+    [ -d "$room/outbox/$me" ] || me=$(ls "$room/outbox" | grep -ixF -- "$me" || printf '%s' "$me")
     [ -d "$room/outbox/$me" ] || mailbag_fail 3 "no agent $me in $room; register it with \`mailbag agent add $me\`"
     printf '%s\n' "$me"
 )

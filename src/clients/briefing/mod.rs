@@ -12,6 +12,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::log;
+use crate::message::is_announced;
 use crate::query::inbox::{self as mailbox, Mail};
 use crate::room::sessions::{Caller, ShownLines, first_time};
 use crate::room::settings::Settings;
@@ -322,7 +323,7 @@ pub fn until_announced(room: &Room, agent: &str) -> Result<Option<Duration>> {
 }
 
 fn should_announce(mail: &Mail, agent: &str) -> bool {
-    !mail.unfinished && mail.kind != "ack" && mail.priority != "low" && mail.from != agent
+    !mail.unfinished && is_announced(&mail.kind, &mail.priority) && mail.from != agent
 }
 
 /// Sets the markers, and skips messages that another process is announcing. A message whose marker cannot be set is still

@@ -358,8 +358,11 @@ fn put_back(room: &Room, rejected: &Rejected, content: Option<&[u8]>) -> Result<
     let old = rejected.file.as_ref().and_then(|path| path.file_name());
     let from = match (content, old) {
         (Some(bytes), _) => {
-            let hidden = format!(".retry-{}-{}", rejected.seq, crate::message::id::mint());
-            outbox.replace(&hidden, bytes)?;
+            let id = crate::message::id::mint();
+            // Names that `mailbag doctor` removes after a kill.
+            let hidden = layout::unsent(&layout::message_file(&format!("retry-{id}")));
+            let draft = layout::unsent(&layout::message_file(&format!("draft-{id}")));
+            outbox.replace_by(Path::new(&hidden), Path::new(&draft), bytes)?;
             (outbox.clone(), hidden.into())
         }
         (None, old) => (dir.clone(), old.unwrap_or_default().to_owned()),

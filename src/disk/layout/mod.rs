@@ -63,6 +63,8 @@ pub const CLAIM: &str = "spool/claim";
 pub const STAGE: &str = "spool/stage";
 /// Notes about lines that were cut out of conversations. Each stays until the log has the notices about the cut.
 pub const CUT: &str = "spool/cut";
+/// The temporary file for cut lines and their notes. In [`SPOOL`], where recovery removes what a kill has left.
+pub const CUT_DRAFT: &str = ".cut.tmp";
 /// Files that recovery could not explain and did not remove.
 pub const QUARANTINE: &str = "spool/quarantine";
 /// A copy of an incomplete last batch, before it moves to the quarantine.
@@ -108,6 +110,8 @@ pub const SESSIONS_LOCK: &str = ".lock";
 pub const FIRED: &str = "sessions/fired";
 /// Excludes the room from version control.
 pub const GITIGNORE: &str = ".gitignore";
+/// What the name of [`clock_file`] begins with.
+const CLOCK: &str = ".clock.";
 /// The directories of every room.
 pub const DIRECTORIES: [&str; 9] = [
     OUTBOXES, INBOXES, SENT, REJECTED, LOG, SPOOL, CLAIM, STAGE, "context",
@@ -116,6 +120,40 @@ pub const DIRECTORIES: [&str; 9] = [
 /// The name under which a charter is written before it gets its own.
 pub fn charter_draft(token: &str) -> String {
     format!(".{CHARTER}.{token}.tmp")
+}
+
+/// The temporary file of the router for the time of the file system. In [`SPOOL`].
+pub fn clock_file() -> String {
+    format!("{CLOCK}{}", std::process::id())
+}
+
+/// Returns true if this is a temporary file that only the holder of the router's lock writes in [`SPOOL`].
+pub fn is_spool_draft(name: &str) -> bool {
+    name.starts_with(CLOCK) || name.starts_with('.') && name.ends_with(".tmp")
+}
+
+/// Returns true if this is the router's temporary file for a file in the room's directory or in [`QUEUES`].
+pub fn is_projection_draft(name: &str) -> bool {
+    let file = name
+        .strip_prefix('.')
+        .and_then(|name| name.strip_suffix(".tmp"));
+    file.is_some_and(|file| {
+        [ROSTER, CLAIMS, PENDING, MAILBOX].contains(&file)
+            || file.starts_with("to-") && file.ends_with(".md")
+    })
+}
+
+/// Returns true if this is a temporary file for the registry, which is written with [`REGISTRY_LOCK`].
+pub fn is_registry_draft(name: &str) -> bool {
+    name.starts_with(".registry.json.") && name.ends_with(".tmp")
+}
+
+/// Returns true if this is a temporary file for a file that a command makes once.
+pub fn is_command_draft(name: &str) -> bool {
+    let Some(file) = name.strip_prefix('.').filter(|name| name.ends_with(".tmp")) else {
+        return false;
+    };
+    file.starts_with(CHARTER) || file.starts_with(GITIGNORE)
 }
 
 /// The name of the file with the time at which a client's hook last ran.

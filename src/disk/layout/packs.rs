@@ -44,6 +44,12 @@ pub fn read_pack(path: &str) -> Option<(&str, &str)> {
     (is_month(month) && is_pack).then_some((month, name))
 }
 
+/// The time in the name of a pack of files. `None` for another name.
+pub fn pack_time(name: &str) -> Option<Stamp> {
+    let (_, at) = name.strip_suffix(".ndjson.zst")?.split_once('-')?;
+    Stamp::read_file_name(at)
+}
+
 /// Is this the name of a month's directory in the archive?
 pub fn is_month(name: &str) -> bool {
     let is_digit = |(n, b): (usize, u8)| {

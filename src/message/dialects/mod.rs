@@ -27,6 +27,10 @@ pub struct Converted {
     pub origins: Vec<(&'static str, String)>,
     /// Fields that contradict each other, names that are not understood, and values that no canonical field accepts.
     pub problems: Vec<Problem>,
+    /// The message with the right names, if some names are not understood.
+    pub corrected: Option<Value>,
+    /// True if a problem is about the recipients.
+    pub has_wrong_recipients: bool,
 }
 
 /// Converts any dialect to the canonical form. A canonical message is returned unchanged.
@@ -36,6 +40,8 @@ pub fn spell(fields: Map<String, Value>) -> Converted {
             fields,
             origins: Vec::new(),
             problems: Vec::new(),
+            corrected: None,
+            has_wrong_recipients: false,
         };
     }
     let word = type_word(&fields).unwrap_or_default().to_owned();
@@ -57,6 +63,8 @@ pub fn spell(fields: Map<String, Value>) -> Converted {
         fields: conversion.fields,
         origins: conversion.origins,
         problems: conversion.problems,
+        corrected: conversion.corrected,
+        has_wrong_recipients: conversion.has_wrong_recipients,
     }
 }
 
@@ -108,9 +116,10 @@ fn is_canonical(key: &str, value: &Value) -> bool {
         "attachments" => !value
             .as_array()
             .is_some_and(|attachments| attachments.iter().any(has_null)),
-        "refs" => !value
-            .as_array()
-            .is_some_and(|refs| refs.iter().any(Value::is_number)),
+        "refs" => match value {
+            Value::Array(refs) => !refs.iter().any(Value::is_number),
+            one => !one.is_string() && !one.is_number(),
+        },
         key if FIELDS.contains(&key) => true,
         _ => {
             !ROUTERS_OWN.contains(&key)
@@ -134,6 +143,7 @@ struct Conversion {
     recipients: Recipients,
     /// The message with the right names, if some are rejected.
     corrected: Option<Value>,
+    has_wrong_recipients: bool,
 }
 
 impl Conversion {
@@ -167,7 +177,11 @@ impl Conversion {
             (Reading::Same | Reading::Recipient, value) => self.put(field, value, place),
             (Reading::List, value @ Value::Array(_)) => self.put(field, value, place),
             (Reading::List, value) => self.put(field, json!([value]), place),
-            (Reading::Copies, value) => self.problems.extend(self.recipients.copy(value, place)),
+            (Reading::Copies, value) => {
+                let problem = self.recipients.copy(value, place);
+                self.has_wrong_recipients |= problem.is_some();
+                self.problems.extend(problem);
+            }
             (Reading::Content | Reading::Payload, Value::String(text)) => {
                 self.put("body", Value::String(text), place)
             }
@@ -380,7 +394,10 @@ impl Conversion {
                 }
             }
             Ok(None) => {}
-            Err(problem) => self.problems.push(*problem),
+            Err(problem) => {
+                self.has_wrong_recipients = true;
+                self.problems.push(*problem);
+            }
         }
     }
 
@@ -456,6 +473,7 @@ fn canonical(field: &str, value: Value) -> Value {
         ("to", value) => identity(value, true),
         ("in_reply_to", value) => reference(value),
         ("refs", Value::Array(items)) => items.into_iter().map(reference).collect(),
+        ("refs", one @ (Value::String(_) | Value::Number(_))) => json!([reference(one)]),
         ("attachments", Value::Array(items)) => items.into_iter().map(without_nulls).collect(),
         (_, value) => value,
     }

@@ -209,6 +209,11 @@ const REJECTED: &[(&[&str], &str, &str)] = &[
         "or name another message in in_reply_to or refs",
     ),
     (&["ttl"], "expires_at", "it takes a time"),
+    (
+        &["to_role", "target_role", "recipient_role"],
+        "to",
+        "a role is all_engineers, any_engineer or @engineer",
+    ),
 ];
 
 /// The fields with a meaning in messages of these types only. In other messages they are the sender's own.
@@ -230,8 +235,17 @@ const OF_TYPES: &[(&str, &[&str])] = &[
 ];
 
 /// Names that are one letter away from a field, and words of their own.
-const OTHER_WORDS: [&str; 8] = [
-    "form", "typo", "stats", "states", "contest", "contents", "prefs", "factions",
+const OTHER_WORDS: [&str; 11] = [
+    "form", "typo", "stats", "states", "contest", "contents", "prefs", "factions", "receive",
+    "received", "receives",
+];
+/// Other names of fields that are long and rare, so that a name with one other letter is a slip.
+const LONG_NAMES: [(&str, &str); 5] = [
+    ("recipient", "to"),
+    ("recipients", "to"),
+    ("receiver", "to"),
+    ("receivers", "to"),
+    ("addressees", "to"),
 ];
 
 /// The meaning of a name that is not a field.
@@ -359,10 +373,13 @@ fn near(folded: &str, has_meaning: impl Fn(&str) -> bool) -> Option<&'static str
             && folded.trim_end_matches('s') != field.trim_end_matches('s')
             && strsim::osa_distance(folded, field) <= most
     };
-    let mut fields = FOLDED_FIELDS.iter().filter(|(_, field)| has_meaning(field));
-    fields
+    let fields = FOLDED_FIELDS.iter().filter(|(_, field)| has_meaning(field));
+    let mut names = fields
+        .map(|(name, field)| (&**name, *field))
+        .chain(LONG_NAMES);
+    names
         .find(|(known, _)| is_near(known))
-        .map(|(_, field)| *field)
+        .map(|(_, field)| field)
 }
 
 /// A name without letter case, `-` and `_`.
@@ -454,8 +471,9 @@ pub fn published() -> String {
         ));
     }
     let near = format!(
-        "a name one letter away from a field of four letters or more, such as `boddy`, or two from one of eleven; not a \
-         plural or singular, not a name that begins with `x-`, `x_` or `_`, and not {}",
+        "a name one letter away from a field of four letters or more, such as `boddy`, or two from one of eleven, or one \
+         letter away from {}; not a plural or singular, not a name that begins with `x-`, `x_` or `_`, and not {}",
+        code(&LONG_NAMES.map(|(name, _)| name)),
         code(&OTHER_WORDS)
     );
     rows.push(row(&near, "rejected, with the name of the field"));

@@ -45,7 +45,21 @@ pub fn check_as(
         fields,
         origins,
         mut problems,
+        corrected,
+        has_wrong_recipients,
     } = spell(fields);
+    if let Some(corrected) = corrected
+        && problems.iter().any(|problem| problem.code == MISNAMED)
+    {
+        // What a wrong name leaves out is not another problem.
+        problems.retain(|problem| problem.code == MISNAMED);
+        let problems_of_rest = check_as(corrected, sender, also, now).err();
+        problems
+            .iter_mut()
+            .for_each(|problem| fit_example(problem, sender, now));
+        problems.extend(problems_of_rest.unwrap_or_default());
+        return Err(problems);
+    }
     let value = Value::Object(fields);
     if !Valid::is_valid(&value) {
         let found = Valid::iter_errors(&value)
@@ -62,6 +76,9 @@ pub fn check_as(
         now,
         &mut problems,
     );
+    if has_wrong_recipients {
+        problems.retain(|problem| problem.code != NO_RECIPIENT);
+    }
     if problems.is_empty() {
         fill_in(&mut fields, sender);
         return Message::from_fields(fields).ok_or_else(|| vec![not_an_object(&Value::Null)]);
@@ -71,6 +88,11 @@ pub fn check_as(
         .for_each(|problem| fit_example(problem, sender, now));
     Err(in_the_senders_words(problems, &origins))
 }
+
+/// The code of a name that is not understood.
+pub const MISNAMED: &str = "misnamed_field";
+/// The code of a message that names no recipient.
+pub(super) const NO_RECIPIENT: &str = "no_recipient";
 
 /// Some examples depend on the sender or the time, or are whole messages.
 fn fit_example(problem: &mut Problem, sender: &str, now: Stamp) {
@@ -86,7 +108,7 @@ fn fit_example(problem: &mut Problem, sender: &str, now: Stamp) {
             }
             problem.example = Some(later);
         }
-        ("misnamed_field", _) => {
+        (MISNAMED, _) => {
             let is_accepted = |message: &Value| check(message.clone(), sender, now).is_ok();
             problem.example = problem.example.take().filter(is_accepted);
         }

@@ -213,7 +213,7 @@ fn check_recipients(fields: &Fields, kind: &str) -> Option<Problem> {
         json!(body.chars().take(200).collect::<String>())
     };
     Some(
-        Problem::new("no_recipient", what)
+        Problem::new(super::NO_RECIPIENT, what)
             .at("/to")
             .fix(fix)
             .example(json!({"to": "bob", "body": body})),

@@ -357,7 +357,7 @@ fn cure(registry: Option<&Registry>, outbox: &str) -> (&'static str, String) {
             format!("mailbag agent set {outbox} --status offline"),
         ),
         Some(agent) => (
-            "the directory has a display name, not an id",
+            "the directory's name is not the agent's id",
             format!("mv outbox/{outbox}/*.json outbox/{}/", agent.id),
         ),
         None if id::is_name(outbox) => (

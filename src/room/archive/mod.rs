@@ -372,6 +372,72 @@ fn remove_packed(room: &Dir, entry: line::Entry, barrier: &mut Barrier) -> Resul
     Ok(removed)
 }
 
+/// Passes each file in the packs that were made after this time on, with the path of its pack. A pack that cannot be read is
+/// left out with a warning.
+pub fn each_packed(
+    room: &Dir,
+    after: Stamp,
+    take: &mut dyn FnMut(&Path, &PackedFile),
+) -> Result<()> {
+    let archive = match room.sub(layout::ARCHIVE) {
+        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(()),
+        archive => archive?,
+    };
+    for entry in archive.list()? {
+        let Ok(month) = entry?.name.into_string() else {
+            continue;
+        };
+        let Ok(dir) = archive.sub(&month) else {
+            continue;
+        };
+        for entry in dir.list()? {
+            let Ok(name) = entry?.name.into_string() else {
+                continue;
+            };
+            if layout::pack_time(&name).is_none_or(|at| at <= after) {
+                continue;
+            }
+            let below = layout::archived(&month, &name);
+            let read = dir.look(&name).and_then(|pack| {
+                pack::each_entry(pack, &room.at(&below), &mut |entry| {
+                    if let Some(file) = packed_file(entry) {
+                        take(&below, &file);
+                    }
+                    Ok(())
+                })
+            });
+            if let Err(e) = read {
+                tracing::warn!("{e}; the log is not compared with the rest of this pack");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A file in a pack.
+pub struct PackedFile {
+    /// Its kind.
+    pub kind: Kind,
+    /// The agent that owned it.
+    pub agent: String,
+    /// Its path before it was packed.
+    pub path: PathBuf,
+    /// Its content.
+    pub bytes: Vec<u8>,
+}
+
+fn packed_file(entry: line::Entry) -> Option<PackedFile> {
+    let path = entry.path()?;
+    let directory = path.parent()?;
+    let agent = directory.iter().nth(1)?.to_str()?.to_owned();
+    Some(PackedFile {
+        kind: Kind::of(directory)?,
+        agent,
+        bytes: entry.into_bytes()?,
+        path,
+    })
+}
+
 /// The size that a pack of these files would have.
 pub fn weigh_files(
     room: &Dir,

@@ -159,14 +159,10 @@ impl Registry {
         self.position(id).map(|at| self.at(at))
     }
 
-    /// The agent with this id, or else with this display name in any letter case; a leading `@` is allowed.
+    /// The agent with this id or display name in any letter case; a leading `@` is allowed.
     pub fn find(&self, word: &str) -> Option<&Agent> {
         let word = word.strip_prefix('@').unwrap_or(word);
-        let of_name = || match self.by_lower_case(word) {
-            Some(Holder::Agent { at, is_name: true }) => Some(at),
-            _ => None,
-        };
-        self.position(word).or_else(of_name).map(|at| self.at(at))
+        self.find_position(word).map(|at| self.at(at))
     }
 
     /// The aliases with their addresses.

@@ -1,4 +1,4 @@
-//! Evidence of records that the log once had: the router's notes, the originals of senders, and delivered copies.
+//! Evidence of records that the log once had: the router's notes, the originals of senders, delivered copies, and packs of them.
 //!
 //! A log that is older than its evidence was restored, shortened or replaced. A router that started from it would give
 //! numbers to other messages, and would deliver messages again.
@@ -12,6 +12,7 @@ use crate::disk::{Dir, layout};
 use crate::log::state::{self, Replayed, State};
 use crate::log::{Noted, Tip};
 use crate::room::Room;
+use crate::room::archive::{Kind, PackedFile, each_packed};
 use serde::Serialize;
 use serde_json::Value;
 use std::ffi::OsString;
@@ -149,7 +150,8 @@ pub fn describe(found: &[Witness], last: u64) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// The newest originals in `sent/` and `rejected/`, and the newest copy that was accepted after this time.
+/// The newest originals in `sent/` and `rejected/`, and the newest copy that was accepted after this time; and the newest of
+/// such files in a pack that was made after it.
 fn in_files(room: &Dir, after: Stamp) -> Result<Vec<Witness>> {
     let mut found = Vec::new();
     for (parent, of) in [
@@ -179,7 +181,42 @@ fn in_files(room: &Dir, after: Stamp) -> Result<Vec<Witness>> {
         }
     }
     found.extend(newest);
+    let mut newest: Option<Witness> = None;
+    each_packed(room, after, &mut |pack, file| {
+        if let Some(seq) = number_of_packed(room, file, after) {
+            keep_later(&mut newest, seq, pack.to_path_buf());
+        }
+    })?;
+    found.extend(newest);
     Ok(found)
+}
+
+fn number_of_packed(room: &Dir, file: &PackedFile, after: Stamp) -> Option<u64> {
+    let seq = match file.kind {
+        Kind::Sent | Kind::Rejected => layout::read_retired(file.path.file_name()?.to_str()?)?,
+        Kind::Seen | Kind::Expired => read_packed_copy(room, file, after)?
+            .pointer("/delivery/seq")?
+            .as_u64()?,
+    };
+    (seq <= limits::SEQ_MOST).then_some(seq)
+}
+
+/// A packed copy that was accepted after this time. `None` if its inbox belongs to another user than the router's, for the
+/// reason of [`read_copy`].
+pub(super) fn read_packed_copy(room: &Dir, file: &PackedFile, after: Stamp) -> Option<Value> {
+    layout::read_delivered(file.path.file_name()?).filter(|at| *at > after)?;
+    let us = rustix::process::geteuid().as_raw();
+    let directories = [layout::inbox(&file.agent), file.path.parent()?.to_owned()];
+    for directory in directories {
+        let is_ours = room
+            .stat(&directory)
+            .ok()?
+            .is_none_or(|meta| meta.uid == us);
+        if !is_ours {
+            return None;
+        }
+    }
+    serde_json::from_slice(&file.bytes).ok()
 }
 
 fn keep_later(newest: &mut Option<Witness>, seq: u64, file: PathBuf) {

@@ -7,12 +7,13 @@ use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::message::gap::LostMessage;
 use crate::message::{Message, dialects, id, schema};
+use crate::room::archive::{Kind, PackedFile, each_packed};
 use crate::room::outbox::{Content, Whole, read_lines};
 use crate::room::registry::Registry;
 use crate::room::resolve::Via;
 use serde_json::Value;
-use std::collections::HashSet;
-use std::path::Path;
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
 
 /// All messages of senders with the number `from` or a later one, in the order of their numbers. `after` is a time before
 /// the first of them was accepted.
@@ -22,9 +23,20 @@ pub(super) fn messages(
     (from, after): (u64, Stamp),
 ) -> Result<Vec<LostMessage>> {
     let mut found = Vec::new();
+    let mut originals = Originals::default();
+    each_packed(room, after, &mut |_, file| match file.kind {
+        Kind::Sent => originals.add(file, from),
+        Kind::Rejected => originals.reject(&file.agent, &file.path),
+        Kind::Seen | Kind::Expired => {
+            let copy = evidence::read_packed_copy(room, file, after);
+            found.extend(copy.and_then(lost_message_of_copy));
+        }
+    })?;
+    found.retain(|lost: &LostMessage| lost.seq >= from && *lost.from != *id::MAILBAG);
     for agent in evidence::agents(room, layout::SENT)? {
-        in_originals(room, registry, &agent, from, &mut found)?;
+        originals.read(room, &agent, from)?;
     }
+    originals.find(registry, &mut found);
     for agent in evidence::agents(room, layout::INBOXES)? {
         for place in evidence::inboxes(&agent) {
             let copies = evidence::copies_after(room, &place, after).into_iter();
@@ -40,55 +52,84 @@ pub(super) fn messages(
     Ok(found)
 }
 
-/// The messages of one sender's originals. Rejected lines have not used up their ids.
-fn in_originals(
-    room: &Dir,
-    registry: &Registry,
-    agent: &str,
-    from: u64,
-    found: &mut Vec<LostMessage>,
-) -> Result<()> {
-    let mut originals = Vec::new();
-    evidence::each_retired(room, &layout::sent(agent), &mut |seq, path| {
-        originals.push((seq, path))
-    });
-    originals.retain(|(seq, _)| *seq >= from);
-    if originals.is_empty() {
-        return Ok(());
+/// The originals of senders.
+#[derive(Default)]
+struct Originals {
+    /// For each sender, the number, the file's path, and its content.
+    by_sender: BTreeMap<String, Vec<(u64, PathBuf, Vec<u8>)>>,
+    /// For each sender, the names of rejected files and lines. They have not used up their ids.
+    rejected: BTreeMap<String, HashSet<String>>,
+}
+
+impl Originals {
+    /// Takes an original from a pack, if it has the number `from` or a later one.
+    fn add(&mut self, file: &PackedFile, from: u64) {
+        let name = file.path.file_name().and_then(|name| name.to_str());
+        if let Some(seq) = name.and_then(layout::read_retired)
+            && (from..=limits::SEQ_MOST).contains(&seq)
+        {
+            let of_sender = self.by_sender.entry(file.agent.clone()).or_default();
+            of_sender.push((seq, file.path.clone(), file.bytes.clone()));
+        }
     }
-    let mut rejected = HashSet::new();
-    evidence::each_retired(room, &layout::rejected(agent), &mut |_, path| {
-        rejected.extend(
-            path.file_name()
-                .and_then(|name| layout::read_original(name.to_str()?))
-                .map(str::to_owned),
-        );
-    });
-    let name = registry
-        .agent(agent)
-        .and_then(|agent| agent.name.as_deref());
-    for (seq, path) in originals {
-        let Some(bytes) = room.read(&path, limits::MESSAGE_BYTES_MOST)? else {
-            continue;
-        };
-        for value in values(&bytes, &path, &rejected) {
-            // What expired since then was accepted in time.
-            let checked =
-                schema::check_as(value.clone(), agent, name.as_slice(), Stamp::from_micros(0));
-            if let Ok(message) = checked.map_err(|_| ())
-                && has_id(&value)
-            {
-                let digest = message.digest();
-                found.push(LostMessage {
-                    seq,
-                    from: message.from().into(),
-                    id: message.id().to_owned(),
-                    digest,
-                });
+
+    fn reject(&mut self, agent: &str, path: &Path) {
+        let name = path.file_name().and_then(|name| name.to_str());
+        if let Some(original) = name.and_then(layout::read_original) {
+            let of_sender = self.rejected.entry(agent.to_owned()).or_default();
+            of_sender.insert(original.to_owned());
+        }
+    }
+
+    /// Takes the originals in a sender's directory that have the number `from` or a later one.
+    fn read(&mut self, room: &Dir, agent: &str, from: u64) -> Result<()> {
+        let mut places = Vec::new();
+        evidence::each_retired(room, &layout::sent(agent), &mut |seq, path| {
+            places.push((seq, path))
+        });
+        places.retain(|(seq, _)| *seq >= from);
+        for (seq, path) in places {
+            if let Some(bytes) = room.read(&path, limits::MESSAGE_BYTES_MOST)? {
+                let of_sender = self.by_sender.entry(agent.to_owned()).or_default();
+                of_sender.push((seq, path, bytes));
+            }
+        }
+        if self.by_sender.contains_key(agent) {
+            evidence::each_retired(room, &layout::rejected(agent), &mut |_, path| {
+                self.reject(agent, &path)
+            });
+        }
+        Ok(())
+    }
+
+    /// The messages in them.
+    fn find(&self, registry: &Registry, found: &mut Vec<LostMessage>) {
+        let none = HashSet::new();
+        for (agent, originals) in &self.by_sender {
+            let rejected = self.rejected.get(agent).unwrap_or(&none);
+            let name = registry
+                .agent(agent)
+                .and_then(|agent| agent.name.as_deref());
+            for (seq, path, bytes) in originals {
+                for value in values(bytes, path, rejected) {
+                    // What expired since then was accepted in time.
+                    let then = Stamp::from_micros(0);
+                    let checked = schema::check_as(value.clone(), agent, name.as_slice(), then);
+                    if let Ok(message) = checked.map_err(|_| ())
+                        && has_id(&value)
+                    {
+                        let digest = message.digest();
+                        found.push(LostMessage {
+                            seq: *seq,
+                            from: message.from().into(),
+                            id: message.id().to_owned(),
+                            digest,
+                        });
+                    }
+                }
             }
         }
     }
-    Ok(())
 }
 
 /// The JSON of each message in an original that was not rejected.

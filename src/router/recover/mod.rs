@@ -3,6 +3,7 @@
 mod damage;
 pub mod evidence;
 mod gap;
+mod leftovers;
 mod lost;
 mod twice;
 
@@ -52,6 +53,7 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
     }
     look_at_place(&room).or_else(|e| crate::router::temporary(e).map(|e| tracing::warn!("{e}")))?;
     clear_stage(&spool, &state)?;
+    leftovers::remove_leftovers(&room)?;
     twice::finish(&room.dir, &spool, &state)?;
     if is_first_after_boot(&room.dir.sub(layout::SPOOL)?) {
         twice::finish_moves_of_recipients(&room.dir, &state)?;
@@ -330,7 +332,7 @@ fn is_first_after_boot(spool: &Dir) -> bool {
 /// The time of the room's file system: the change time of a file that was written just now.
 pub fn file_system_time(room: &Room) -> Result<i128> {
     let dir = room.dir.sub(layout::SPOOL)?;
-    let name = format!(".clock.{}", std::process::id());
+    let name = layout::clock_file();
     dir.remove(&name)?;
     let made = dir.create(&name, b"")?;
     let time = crate::disk::file_meta(&made)

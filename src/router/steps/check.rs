@@ -84,7 +84,9 @@ fn check_one(letter: Letter<Read>, config: &Config, now: Stamp) -> Letter<Verdic
             Ok(Some((Box::new(message), digest)))
         }
         Err(mut problems) => {
-            problems.extend(wrong_recipients(registry, &letter.agent, recipients));
+            let known: Vec<String> = problems.iter().map(|one| one.place.clone()).collect();
+            let wrong = wrong_recipients(registry, &letter.agent, recipients);
+            problems.extend(wrong.into_iter().filter(|one| !known.contains(&one.place)));
             problems.truncate(limits::PROBLEMS);
             Err(Rejection { problems, id, ack })
         }

@@ -10,6 +10,7 @@ use crate::base::error::{Problem, Result};
 use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log;
+use crate::message::id::far;
 use crate::message::link::{Acked, Item, Unfit};
 use crate::room::links::{EndState, Heard, cure, judge};
 use crate::room::outbox::{Content, Files, Look, Ready, Terms};
@@ -194,7 +195,7 @@ impl Pickup<'_> {
                 Look::Gone => return Ok(Step::End),
             };
         let (arrival, content) = match Item::read(value) {
-            Ok(item) => open(item, tag),
+            Ok(item) => self.open(item, tag),
             Err(Unfit::Damaged) => return self.remove(&files.dir, &name, tag, "it is damaged"),
             Err(Unfit::Invalid(why)) => return self.remove(&files.dir, &name, tag, why),
         };
@@ -260,7 +261,7 @@ impl Pickup<'_> {
             },
             _ => (Value::Null, 0),
         };
-        let opened = Item::read(value).ok().map(|item| open(item, &tag));
+        let opened = Item::read(value).ok().map(|item| self.open(item, &tag));
         let opened = opened.filter(|(arrival, _)| filling.place_of(self.state, &tag).fits(arrival));
         let Some((arrival, content)) = opened else {
             self.storage.claims().remove(&claim)?;
@@ -281,6 +282,15 @@ impl Pickup<'_> {
             meta: None,
         });
         Ok(())
+    }
+
+    fn open(&self, item: Item, tag: &Arc<str>) -> (Arrival, Value) {
+        open(item, tag, &|sender, id| {
+            // A local agent of that name must not get the reference.
+            let is_local = self.config.registry().find_position(sender).is_some();
+            let places = self.state.ids.places(&far(tag, sender), id);
+            is_local || places.is_ok_and(|places| !places.is_empty())
+        })
     }
 
     /// A message that is too large for this room is rejected as any other: the items behind it follow it.

@@ -89,8 +89,13 @@ impl Streams {
     }
 }
 
-/// An item as a letter's content: the message as this room has it, or nothing for receipts alone.
-pub(super) fn open(item: Item, tag: &Arc<str>) -> (Arrival, Value) {
+/// An item as a letter's content: the message as this room has it, or nothing for receipts alone. `is_known` says whether this
+/// room knows an agent or a message of the other room.
+pub(super) fn open(
+    item: Item,
+    tag: &Arc<str>,
+    is_known: &dyn Fn(&str, &str) -> bool,
+) -> (Arrival, Value) {
     let Item {
         stream,
         n,
@@ -118,7 +123,9 @@ pub(super) fn open(item: Item, tag: &Arc<str>) -> (Arrival, Value) {
             Value::Null,
         );
     };
-    link::bring_home(&mut message, tag);
+    link::bring_home(&mut message, tag, &|sender, id| {
+        sender == from || is_known(sender, id)
+    });
     message.insert("to".into(), to.into());
     (
         Arrival {

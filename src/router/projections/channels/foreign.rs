@@ -133,6 +133,7 @@ impl<'a> Foreign<'a> {
         }
         self.judge.check_log()?;
         let Judge { room, channel, .. } = *self.judge;
+        let drafts = room.make(layout::SPOOL)?;
         self.size = 0;
         for (
             writer,
@@ -152,9 +153,11 @@ impl<'a> Foreign<'a> {
             let name = layout::cut_out(channel, &digest);
             let example = example(&bytes, channel);
             let dir = room.make(&directory)?;
-            dir.replace(&name, &bytes)?;
+            dir.replace_from(&drafts, layout::CUT_DRAFT, &name, &bytes)?;
             let explained = self.explain(owner, &directory.join(&name), lines, example.clone());
-            dir.replace(
+            dir.replace_from(
+                &drafts,
+                layout::CUT_DRAFT,
                 layout::explaining(&name),
                 (pretty(&explained) + "\n").as_bytes(),
             )?;
@@ -169,7 +172,8 @@ impl<'a> Foreign<'a> {
                 digest,
             };
             let note = serde_json::to_vec(&cut).expect("a note prints");
-            room.make(layout::CUT)?.replace(&name, &note)?;
+            let notes = room.make(layout::CUT)?;
+            notes.replace_from(&drafts, layout::CUT_DRAFT, &name, &note)?;
             self.cut.push(cut);
         }
         Ok(())
