@@ -9,6 +9,7 @@ use super::reply::{Reply, reply};
 use super::send::Draft;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
+use crate::base::text::count_of;
 use crate::message::record::EventKind;
 use crate::message::status::Status;
 use crate::query::identity::Who;
@@ -150,8 +151,24 @@ fn send_again(room: &Room, who: &Who, number: String) -> Result<String> {
     })
 }
 
+/// Removes these items from the list, and returns a sentence about it.
+pub fn dismiss_all(room: &Room, who: &Who, items: &[Item]) -> Result<String> {
+    if items.is_empty() {
+        return Err(Error::NotFound {
+            what: "these items are no longer open".into(),
+            cure: "nothing was sent".into(),
+        });
+    }
+    let refs = items.iter().map(|item| format!("#{}", item.seq)).collect();
+    acknowledge(room, who, refs)?;
+    Ok(format!("dismissed {}", count_of(items.len(), "item")))
+}
+
 fn dismiss(room: &Room, who: &Who, number: &str) -> Result<()> {
-    let refs = vec![number.to_owned()];
+    acknowledge(room, who, vec![number.to_owned()])
+}
+
+fn acknowledge(room: &Room, who: &Who, refs: Vec<String>) -> Result<()> {
     let acked = ack::ack(
         room,
         who,

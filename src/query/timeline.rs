@@ -153,6 +153,8 @@ pub fn newest(room: &Room) -> Result<u64> {
 pub struct Choice {
     /// Sent or received by this agent.
     pub agent: Option<String>,
+    /// Received by this agent.
+    pub to: Option<String>,
     /// Of this type.
     pub kind: Option<String>,
     /// In this channel.
@@ -164,9 +166,9 @@ impl Choice {
     pub fn fits(&self, entry: &Entry) -> bool {
         let is =
             |wanted: &Option<String>, has: &str| wanted.as_ref().is_none_or(|wanted| wanted == has);
-        let concerns =
-            |agent: &String| entry.from == *agent || entry.to.iter().any(|to| **to == **agent);
-        is(&self.kind, &entry.kind)
+        let concerns = |agent: &String| entry.from == *agent || entry.is_to(agent);
+        self.to.as_ref().is_none_or(|agent| entry.is_to(agent))
+            && is(&self.kind, &entry.kind)
             && is(&self.channel, &entry.channel)
             && self.agent.as_ref().is_none_or(concerns)
     }
@@ -302,6 +304,11 @@ impl Entry {
             file: None,
             problems: Vec::new(),
         }
+    }
+
+    /// Whether this agent receives it.
+    pub fn is_to(&self, agent: &str) -> bool {
+        self.to.iter().any(|to| **to == *agent)
     }
 
     /// Whether it needs attention now.

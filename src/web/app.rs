@@ -67,6 +67,11 @@ impl App {
         Ok(list)
     }
 
+    /// The number of items that need the person.
+    pub(super) fn needs(&self) -> Result<usize> {
+        Ok(held(&self.latest).pending(id::HUMAN)?.items.len())
+    }
+
     /// Everybody who is known.
     pub(super) fn everybody(&self) -> Result<Everybody> {
         held(&self.latest).everybody()

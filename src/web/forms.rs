@@ -6,22 +6,29 @@ use super::gate::Entry;
 use super::reply::{Failure, json_of};
 use super::views;
 use super::views::write::Letter;
+use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
-use crate::commands::answer::{Action, answer as settle};
+use crate::base::text::count_of;
+use crate::commands::answer::{Action, answer as settle, dismiss_all};
 use crate::commands::approval::{Choice, decide};
 use crate::commands::post::post;
+use crate::commands::read::mark_files_seen;
 use crate::commands::rejected::{self, Retried, Which};
 use crate::commands::reply::{Reply, reply};
 use crate::commands::send::Draft;
+use crate::disk::layout;
+use crate::message::id;
 use crate::message::record::EventKind;
-use crate::query::pending::Key;
+use crate::query::pending::{Item, Key};
+use crate::room::inbox;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::{Extension, Form};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
+use std::ffi::OsString;
 use std::sync::Arc;
 
 /// The proof with which a browser enters.
@@ -77,6 +84,8 @@ struct Done {
     failed: bool,
     /// The page to show next. `None` to stay.
     next: Option<String>,
+    /// The form is sent if the person sends it again.
+    confirm: bool,
 }
 
 impl Done {
@@ -85,6 +94,7 @@ impl Done {
             said,
             failed: false,
             next: None,
+            confirm: false,
         }
     }
 }
@@ -175,6 +185,52 @@ fn settle_item(app: &App, form: Answer) -> Result<String> {
     settle(&app.room, &app.who(), &item, action)
 }
 
+/// Equal reports, by the numbers that the page displays.
+#[derive(Debug, Deserialize)]
+pub(super) struct Reports {
+    kind: String,
+    seqs: String,
+}
+
+/// Dismisses the reports that the page displays, except settled ones.
+pub(super) async fn dismiss(State(app): State<Arc<App>>, Form(form): Form<Reports>) -> Response {
+    done(&app, move |app| {
+        let seqs: Vec<u64> = form
+            .seqs
+            .split(' ')
+            .filter_map(|seq| seq.parse().ok())
+            .collect();
+        let mut items = app.pending()?.items;
+        items.retain(|item| item.kind == form.kind && seqs.contains(&item.seq));
+        dismiss_all(&app.room, &app.who(), &items).map(Done::stay)
+    })
+    .await
+}
+
+/// Messages that the page displays, by their accept times.
+#[derive(Debug, Deserialize)]
+pub(super) struct Displayed {
+    at: String,
+}
+
+/// Marks messages as read.
+pub(super) async fn mark_read(
+    State(app): State<Arc<App>>,
+    Form(form): Form<Displayed>,
+) -> Response {
+    done(&app, move |app| {
+        let at: Vec<Stamp> = form.at.split(' ').filter_map(Stamp::parse).collect();
+        let mut names = inbox::unread(&app.room.dir, id::HUMAN)?;
+        names.retain(|name| layout::read_delivered(name).is_some_and(|one| at.contains(&one)));
+        mark_files_seen(&app.room, id::HUMAN, names.iter().map(OsString::as_os_str))?;
+        Ok(Done::stay(format!(
+            "{} marked as read",
+            count_of(names.len(), "message")
+        )))
+    })
+    .await
+}
+
 fn usage(what: &str, cure: &str) -> Error {
     Error::Usage {
         what: what.into(),
@@ -189,12 +245,35 @@ pub(super) async fn send(State(app): State<Arc<App>>, Form(letter): Form<Letter>
         seq => format!("/thread/{seq}"),
     };
     done(&app, move |app| {
+        if let Some(item) = undecided(app, &letter)? {
+            let said = format!(
+                "Not sent: #{} is an open approval, and a reply decides nothing. Press {} below its text to decide, or send the reply again.",
+                item.seq,
+                item.options.join(" or ")
+            );
+            return Ok(Done { failed: true, confirm: true, ..Done::stay(said) });
+        }
         Ok(Done {
             next: Some(next),
             ..Done::stay(sent(app, &letter)?)
         })
     })
     .await
+}
+
+/// The open approval that a reply answers with the name of an option, unless the person has confirmed the reply.
+fn undecided(app: &App, letter: &Letter) -> Result<Option<Item>> {
+    let seq = number(&letter.reply_to);
+    if seq == 0 || letter.confirmed {
+        return Ok(None);
+    }
+    let word = letter.body.trim().trim_end_matches(['.', '!']);
+    let mut items = app.pending()?.items;
+    items.retain(|item| item.kind == "approval" && item.seq == seq);
+    Ok(items.pop().filter(|item| {
+        let mut options = item.options.iter();
+        options.any(|option| option.eq_ignore_ascii_case(word))
+    }))
 }
 
 fn number(text: &str) -> u64 {
@@ -273,6 +352,7 @@ fn sent_again(one: &Retried) -> Done {
             said: "rejected again".to_owned(),
             failed: true,
             next: Some(next),
+            confirm: false,
         };
     }
     let to = one.recipients.join(", ");

@@ -12,7 +12,10 @@ use std::sync::Arc;
 /// Everything, behind the gate.
 pub(super) fn routes(app: Arc<App>) -> Router {
     Router::new()
-        .route("/", get(views::home::show))
+        .route("/", get(views::needs::show))
+        .route("/inbox", get(views::timeline::inbox))
+        .route("/all", get(views::timeline::all))
+        .route("/more", get(views::side::more))
         .route("/message/{seq}", get(views::message::show))
         .route("/thread/{seq}", get(views::thread::show))
         .route("/rejected", get(views::rejected::list))
@@ -27,10 +30,12 @@ pub(super) fn routes(app: Arc<App>) -> Router {
         .route("/health", get(views::health::show))
         .route("/write", get(views::write::show).post(forms::send))
         .route("/answer", post(forms::answer))
-        .route("/part/needs", get(views::home::needs_part))
-        .route("/part/agents", get(views::home::agents_part))
+        .route("/dismiss", post(forms::dismiss))
+        .route("/read", post(forms::mark_read))
+        .route("/part/needs", get(views::needs::list_part))
+        .route("/part/side", get(views::side::show))
+        .route("/part/thread/{seq}", get(views::thread::part))
         .route("/part/timeline", get(views::timeline::part))
-        .route("/part/counts", get(views::counts_part))
         .route("/part/reaches", get(views::write::reaches_part))
         .route(
             guard::ENTER,

@@ -146,6 +146,36 @@ fn an_approval_that_is_too_long_for_the_page_has_no_buttons() {
 }
 
 #[test]
+fn a_reply_of_yes_to_an_open_approval_asks_whether_to_decide() {
+    let world = World::with(&["alice"]);
+    world.ok(&[
+        "send", "human", "Deploy?", "--as", "alice", "--type", "approval",
+    ]);
+    let page = Page::of(&world);
+    let form = [("reply_to", "2"), ("body", " Yes.\r\n")];
+    let asked = page.submit("/write", &form);
+    assert!(
+        asked["failed"] == true && asked["confirm"] == true,
+        "{asked}"
+    );
+    assert!(
+        asked["said"]
+            .as_str()
+            .is_some_and(|said| said.contains("Press yes or no")),
+        "{asked}"
+    );
+    assert_eq!(world.ok(&["inbox", "alice"]), "", "nothing was sent");
+    let sent = page.submit("/write", &[form[0], form[1], ("confirmed", "true")]);
+    assert_eq!(sent["failed"], false, "{sent}");
+    assert!(world.ok(&["read", "--as", "alice"]).contains("Yes."));
+    let other = page.submit("/write", &[form[0], ("body", "yes, but why?")]);
+    assert_eq!(
+        other["failed"], false,
+        "a text that is no option is a reply"
+    );
+}
+
+#[test]
 fn a_question_is_replied_to_and_dismissed() {
     let world = World::with(&["alice"]);
     world.ok(&[
@@ -353,7 +383,7 @@ fn the_page_can_be_killed_at_any_time() {
         assert!(copies <= round + 1, "round {round}");
     }
     assert!(
-        Page::of(&world).get("/").body.contains("round 4"),
+        Page::of(&world).get("/all").body.contains("round 4"),
         "what was answered is sent"
     );
     assert!(

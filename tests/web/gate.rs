@@ -153,7 +153,7 @@ fn without_the_secret_a_browser_gets_a_page_without_content_and_a_program_nothin
             );
         }
     }
-    let known = page.plain("GET", "/", &wrong(page.secret()), "");
+    let known = page.plain("GET", "/all", &wrong(page.secret()), "");
     assert!(
         known.status == 200 && known.body.contains("a secret word"),
         "{known:?}"

@@ -51,26 +51,20 @@ fn each_page_shows_its_part_of_the_room() {
     };
     shows(
         "/",
-        &[
-            "Needs you",
-            "May I deploy?",
-            "value=\"yes\"",
-            "alice",
-            "Timeline",
-            "Which port?",
-            "bad.json",
-        ],
+        &["Needs you", "May I deploy?", "value=\"yes\"", "alice"],
     );
-    let agents = page.get("/part/agents").body;
+    shows("/all", &["All mail", "Which port?", "bad.json"]);
+    shows("/more", &["Worklog", "alice"]);
+    let agents = page.get("/part/side?place=/").body;
     let text = regex::Regex::new("<[^>]*>")
         .expect("a pattern")
         .replace_all(&agents, "")
         .into_owned();
     assert!(text.contains("waits for human: May I deploy?"), "{text}");
     assert!(text.contains("waits for alice: src/login.rs"), "{text}");
-    shows("/?agent=bob", &["Which port?", "value=\"bob\""]);
-    shows("/?type=milestone", &["Login works"]);
-    assert!(!page.get("/?type=milestone").body.contains("Which port?"));
+    shows("/all?agent=bob", &["Which port?", "value=\"bob\""]);
+    shows("/all?type=milestone", &["Login works"]);
+    assert!(!page.get("/all?type=milestone").body.contains("Which port?"));
     shows(
         "/message/3",
         &[
@@ -99,7 +93,7 @@ fn an_empty_room_says_what_to_do_next() {
     for (path, next) in [
         ("/", "mailbag up"),
         ("/", "mailbag ask human"),
-        ("/", "mailbag send all"),
+        ("/all", "mailbag send all"),
         ("/rejected", "mailbag send --dry-run --file FILE"),
         ("/claims", "mailbag claim"),
         ("/worklog", "--type milestone"),
@@ -172,18 +166,24 @@ fn text_of_agents_is_only_ever_text() {
     let rejected = page.get("/api/rejected").json()[0]["seq"].to_string();
     let mut paths = vec![
         "/".to_owned(),
+        "/inbox".into(),
+        "/all".into(),
         "/claims".into(),
         "/worklog".into(),
         "/rejected".into(),
         "/health".into(),
     ];
-    paths.extend((1..=8).flat_map(|n| [format!("/message/{n}"), format!("/thread/{n}")]));
+    paths.extend(
+        (1..=8).flat_map(|n| {
+            ["message", "thread", "part/thread"].map(|place| format!("/{place}/{n}"))
+        }),
+    );
     paths.push(format!("/rejected/{rejected}"));
     paths.extend(
         [
             "/search?q=alert",
             "/part/needs",
-            "/part/agents",
+            "/part/side?place=%22%3E%3Cb%3E",
             "/part/reaches?to=%3Cb%3E",
             "/part/timeline?after=0",
         ]
@@ -192,7 +192,7 @@ fn text_of_agents_is_only_ever_text() {
     paths.extend(
         [
             "/search?q=%3Cscript%3E",
-            "/?agent=%22%3E%3Cscript%3E",
+            "/all?agent=%22%3E%3Cscript%3E",
             "/write?to=%22%3E%3Cb%3E&body=%3C/textarea%3E%3Cb%3E",
         ]
         .map(str::to_owned),
@@ -302,7 +302,11 @@ fn a_body_of_a_megabyte_is_a_short_entry_and_a_whole_message() {
     );
     world.ok(&["run", "--once"]);
     let page = Page::of(&world);
-    assert!(page.get("/").body.len() < 40_000);
+    for place in ["/", "/inbox", "/all"] {
+        assert!(page.get(place).body.len() < 40_000, "{place}");
+    }
+    let opened = page.get("/thread/2").body;
+    assert!(opened.len() < 80_000 && opened.contains("Show the complete message"));
     assert!(page.get("/message/2").body.len() > 1_000_000);
 }
 
@@ -315,4 +319,119 @@ fn the_page_is_small() {
         .map(|path| page.get(path).body.len())
         .sum();
     assert!(size < 150_000, "{size} bytes");
+}
+
+#[test]
+fn the_inbox_has_the_unread_mail_of_the_person_and_reading_a_message_is_a_form() {
+    let world = World::with(&["alice", "bob"]);
+    for body in ["first", "second"] {
+        world.ok(&["send", "human", body, "--as", "alice"]);
+    }
+    world.ok(&["send", "bob", "not for the person", "--as", "alice"]);
+    let page = Page::of(&world);
+    let inbox = || page.get("/inbox").body;
+    let unread = |body: &str| {
+        body.matches("<span class=\"badge new\">unread</span>")
+            .count()
+    };
+    assert_eq!(unread(&inbox()), 2);
+    assert!(!inbox().contains("not for the person"));
+    let opened = page.get("/thread/2?of=/inbox").body;
+    assert_eq!(unread(&opened), 2, "asking for a page changes nothing");
+    let at = regex::Regex::new("data-at=\"([^\"]+)\"").expect("a pattern");
+    let at = at.captures(&opened).expect("an accept time")[1].to_owned();
+    page.submit("/read", &[("at", &at)]);
+    let listed = world.json(&["inbox", "human"]);
+    assert_eq!(listed.as_array().map(Vec::len), Some(1), "{listed}");
+    assert_eq!(unread(&inbox()), 1);
+    assert!(inbox().contains("Inbox <span class=\"count\">1</span>"));
+    page.submit(
+        "/read",
+        &[("at", "../../registry.json 2026-01-01T00:00:00Z")],
+    );
+    assert_eq!(unread(&inbox()), 1);
+}
+
+#[test]
+fn a_conversation_opens_beside_the_list_with_the_decision_below_its_newest_message() {
+    let world = World::with(&["alice"]);
+    world.ok(&[
+        "send",
+        "human",
+        "May I deploy?",
+        "--as",
+        "alice",
+        "--type",
+        "approval",
+    ]);
+    let body = Page::of(&world).get("/thread/2?of=/").body;
+    let place = |words: &str| {
+        body.find(words)
+            .unwrap_or_else(|| panic!("no {words}: {body}"))
+    };
+    let conversation = place("id=\"open\"");
+    assert!(place("id=\"needs\"") < conversation && body.contains("class=\"opened\""));
+    let opened = &body[conversation..];
+    let (text, buttons) = (opened.find("| May I deploy?"), opened.find("value=\"yes\""));
+    assert!(
+        text.is_some() && text < buttons && buttons < opened.find("class=\"reply\""),
+        "{opened}"
+    );
+}
+
+#[test]
+fn equal_reports_of_the_router_are_one_row_and_no_reply_to_the_router_is_offered() {
+    let world = World::with(&["alice", "bob"]);
+    for n in 0..4 {
+        let name = format!("{n}.json");
+        world.drop_file("human", &name, r#"{"to": "nobody_there", "body": "x"}"#);
+    }
+    world.ok(&["run", "--once"]);
+    let page = Page::of(&world);
+    let list = page.get("/part/needs").body;
+    assert!(
+        list.contains("4 rejections, oldest") && list.contains("Dismiss all"),
+        "{list}"
+    );
+    assert!(!list.contains("value=\"reply\""), "{list}");
+    let seqs = regex::Regex::new("name=\"seqs\" value=\"([0-9 ]+)\"").expect("a pattern");
+    let seqs = seqs.captures(&list).expect("numbers")[1].to_owned();
+    page.submit("/dismiss", &[("kind", "rejection"), ("seqs", &seqs)]);
+    assert_eq!(page.get("/api/pending").json()["items"], json!([]));
+    let again = page.post("/dismiss", &[("kind", "rejection"), ("seqs", &seqs)]);
+    assert!(
+        again.status == 404 && again.body.contains("no longer open"),
+        "{again:?}"
+    );
+}
+
+#[test]
+fn a_page_with_many_messages_and_items_stays_small() {
+    let world = World::with(&["alice", "bob", "carol"]);
+    let lines = |count: usize, line: &dyn Fn(usize) -> serde_json::Value| {
+        let lines: Vec<String> = (0..count).map(|n| line(n).to_string()).collect();
+        lines.join("\n") + "\n"
+    };
+    let mail = lines(
+        1_000,
+        &|n| json!({"to": "bob", "subject": format!("Message {n}"), "body": "word ".repeat(60)}),
+    );
+    let items = lines(100, &|n| {
+        json!({"to": "human", "type": if n % 2 == 0 { "approval" } else { "question" },
+        "subject": format!("Item {n}"), "body": format!("May I do {n}? {}", "word ".repeat(40))})
+    });
+    world.drop_file("alice", "mail.ndjson", mail);
+    world.drop_file("carol", "items.ndjson", items);
+    world.ok(&["run", "--once"]);
+    let page = Page::of(&world);
+    for place in ["/", "/inbox", "/all"] {
+        let size = page.get(place).body.len();
+        println!("{place}: {size} bytes of HTML");
+        assert!(size <= 60_000, "{place}: {size}");
+    }
+    assert_eq!(
+        page.get("/").body.matches("data-open").count(),
+        100,
+        "all items are listed"
+    );
 }

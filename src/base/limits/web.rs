@@ -40,7 +40,21 @@ pub const PAGE_ENTRIES: usize = 50;
 /// The number of records that are read for one part of the timeline.
 pub const PAGE_RECORDS: u64 = 20_000;
 /// The number of characters of a body in the timeline.
-pub const PAGE_PREVIEW: usize = 400;
+pub const PAGE_PREVIEW: usize = 160;
+/// The bytes of items with their text in the list of items that need the person. Later items have only a title.
+pub const PAGE_WHOLE: usize = 16 << 10;
+/// The longest text of an item in the list of items that need the person.
+pub const PAGE_ITEM_TEXT: usize = 8 << 10;
+/// The smallest number of equal reports that become one row.
+pub const PAGE_GROUP: usize = 3;
+/// The number of reports that such a row lists.
+pub const PAGE_GROUPED: usize = 20;
+/// The number of agents beside a list.
+pub const PAGE_AGENTS: usize = 24;
+/// The number of messages of a conversation.
+pub const PAGE_THREAD: usize = 50;
+/// The bytes of a message in a conversation. The rest is on the page of the message.
+pub const PAGE_BODY: usize = 32 << 10;
 /// The longest text of an approval that the page displays. A longer one is decided in a terminal.
 pub const PAGE_SOURCE: usize = 256 << 10;
 /// The number of search results on the page.

@@ -1,35 +1,38 @@
-// The items that need the person. These rules hold for every layout of the page:
-// - Nothing in the list moves while the pointer or a finger is over it, or a control in it has focus. News waits.
+// The parts of the page that stay still: the items to decide, the open conversation, and the views. These rules hold for
+// each of them:
+// - Nothing in it moves while the pointer or a finger is over it, or a control in it has focus. News waits.
 // - A press counts only for an item that has been in its place for a while, and for the text that the item shows.
 // - An item that is settled elsewhere shows so in its place, and its buttons are disabled.
 import { ask, send } from "/browser.js";
 
-const STILL = 500; // ms that a list stays in its place before a press counts
-const section = () => document.querySelector("#needs");
+const STILL = 500; // ms that a part stays in its place before a press counts
+const parts = () => document.querySelectorAll(".still");
 
 let pointer; // where the pointer or the finger is
-let news; // what the server has, and the list does not show yet
-let wasHeld, isEarly;
+const news = new Map(); // by the id of a part: what the server has, and the part does not show yet
+const held = new Set(); // the ids of the parts that were held at the last look
+let isEarly;
 
-/** May nothing in the list move now? */
-export function isHeld() {
-  const place = section();
-  if (!place) return false;
-  if (place.contains(document.activeElement) && !document.activeElement.matches(".item")) return true;
-  const { left, right, top, bottom } = place.getBoundingClientRect();
+/** May nothing in this part move now? */
+export function isHeld(part) {
+  if (part.contains(document.activeElement) && !document.activeElement.matches("[tabindex='-1']")) return true;
+  const { left, right, top, bottom } = part.getBoundingClientRect();
   return !!pointer && pointer.x >= left && pointer.x <= right && pointer.y >= top && pointer.y <= bottom;
 }
 
-/** Begins to hold the list still. `released` is called when the page may move again. */
+/** Begins to hold the parts still. `released` is called when one may move again. */
 export function start(released) {
-  if (!section()) return;
   const look = () => {
-    const held = isHeld();
-    if (wasHeld && !held) {
-      if (news) apply();
-      released();
+    for (const part of parts()) {
+      const isNow = isHeld(part);
+      const was = held.has(part.id);
+      if (isNow) held.add(part.id);
+      else held.delete(part.id);
+      if (was && !isNow) {
+        if (news.has(part.id)) apply(part);
+        released();
+      }
     }
-    wasHeld = held;
   };
   const at = ({ clientX: x, clientY: y }) => {
     pointer = { x, y };
@@ -39,7 +42,7 @@ export function start(released) {
     pointer = undefined;
     look();
   };
-  const press = () => (isEarly = "moved" in (section()?.dataset ?? {}));
+  const press = ({ target }) => (isEarly = "moved" in (target.closest?.(".still")?.dataset ?? {}));
   for (const name of ["pointermove", "pointerdown"]) addEventListener(name, at, true);
   for (const name of ["pointerdown", "keydown"]) addEventListener(name, press, true);
   document.documentElement.addEventListener("pointerleave", ({ pointerType }) => pointerType === "mouse" && gone());
@@ -49,57 +52,67 @@ export function start(released) {
   }
   addEventListener("scroll", look, { passive: true });
   for (const name of ["focusin", "focusout"]) document.addEventListener(name, () => setTimeout(look));
-  document.addEventListener("click", ({ target }) => target.closest(".news") && news && apply());
-  settleDown();
+  document.addEventListener("click", ({ target }) => {
+    const part = target.closest(".news")?.closest(".still");
+    if (part && news.has(part.id)) apply(part);
+  });
+  for (const part of parts()) settleDown(part);
 }
 
-/** From now on the list stays in its place. */
-function settleDown() {
-  const place = section();
-  place.dataset.moved = "";
-  setTimeout(() => delete place.dataset.moved, STILL);
+/** From now on the part stays in its place. */
+export function settleDown(part) {
+  part.dataset.moved = "";
+  setTimeout(() => delete part.dataset.moved, STILL);
 }
 
-const items = (within) => [...within.querySelectorAll(".item")];
-const keys = (within) => new Set(items(within).map((item) => item.dataset.key));
+const rows = (within) => [...within.querySelectorAll("li[data-key]")];
+const keys = (within) => new Set(rows(within).map((row) => row.dataset.key));
 
-/** Shows what the server has now, or keeps it until the list may move. */
-export async function update(tell) {
-  const answer = await ask("/part/needs");
-  if (!answer.ok) throw new Error(`needs: ${answer.status}`);
-  const fresh = document.createElement("template");
-  fresh.innerHTML = await answer.text(); // made by the server, which escapes what agents write
-  news = fresh.content.firstElementChild;
-  tell(news);
-  if (!isHeld()) return apply();
-  const [there, shown] = [keys(news), keys(section())];
-  for (const item of items(section())) if (!there.has(item.dataset.key)) settle(item, "settled");
+/** Shows what the server has now, or keeps it until the part may move. */
+export async function update(part, tell) {
+  const address = part.dataset.live;
+  const answer = await ask(address);
+  if (!answer.ok) throw new Error(`${address}: ${answer.status}`);
+  const template = document.createElement("template");
+  template.innerHTML = await answer.text(); // made by the server, which escapes what agents write
+  if (!part.isConnected || part.dataset.live !== address) return;
+  const fresh = template.content.firstElementChild;
+  news.set(part.id, fresh);
+  tell(fresh);
+  if (!isHeld(part)) return apply(part);
+  const [there, shown] = [keys(fresh), keys(part)];
+  for (const item of rows(part)) if (item.matches(".item") && !there.has(item.dataset.key)) settle(item, "settled");
   const count = [...there].filter((key) => !shown.has(key)).length;
-  const button = section().querySelector(".news");
+  const button = part.querySelector(".news");
+  if (!button) return;
   button.hidden = !count;
   button.textContent = `${count} new ${count === 1 ? "item" : "items"}`;
 }
 
-/** A list without what changes with time alone. */
-function print(list) {
-  const copy = list.cloneNode(true);
-  for (const part of copy.querySelectorAll("time, .deadline, .news")) part.remove();
+/** A part without what changes with time alone. */
+function print(part) {
+  const copy = part.cloneNode(true);
+  for (const one of copy.querySelectorAll("time, .deadline, .news, #notify")) one.remove();
   return copy.innerHTML;
 }
 
-function apply() {
-  const [old, fresh] = [section(), news];
-  news = undefined;
+function apply(old) {
+  const fresh = news.get(old.id);
+  news.delete(old.id);
   if (print(old) === print(fresh)) return;
-  const same = (part) => items(fresh).find((one) => one.dataset.key === part.closest(".item")?.dataset.key);
+  const same = (one, kind) => [...fresh.querySelectorAll(`${kind}[data-key]`)]
+    .find((other) => other.dataset.key === one.closest(`${kind}[data-key]`)?.dataset.key);
   for (const field of old.querySelectorAll("textarea")) {
-    const next = same(field)?.querySelector("textarea");
+    const next = same(field, "form")?.querySelector("textarea");
     if (next) next.value = field.value;
   }
-  const focused = old.contains(document.activeElement) && same(document.activeElement);
+  for (const group of old.querySelectorAll("details[open]")) same(group, "li")?.querySelector("details")?.setAttribute("open", "");
+  const focused = old.contains(document.activeElement) && same(document.activeElement, "li");
+  const { scrollTop } = old;
   old.replaceWith(fresh);
+  fresh.scrollTop = scrollTop;
   if (focused) focused.focus({ preventScroll: true });
-  settleDown();
+  settleDown(fresh);
 }
 
 /** Marks an item as settled, without moving anything. */

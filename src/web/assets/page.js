@@ -20,12 +20,9 @@ async function get(path) {
 }
 
 async function refresh(part) {
-  if (part.id === "needs") return needs.update(tell);
-  const fresh = nodes(await (await get(part.dataset.live)).text());
-  // The counts are above the list of items that need the person: they would move it.
-  if (part.id === "counts" && needs.isHeld() || part.contains(document.activeElement)) return;
-  tell(fresh);
-  part.replaceWith(fresh);
+  await needs.update(part, tell);
+  if (part.id === "open") markRead();
+  if (part.id === "side") countNeeds();
 }
 
 let refreshing, again;
@@ -99,7 +96,7 @@ function keepNewest() {
   range.setEndAfter(entries.lastElementChild);
   range.deleteContents();
   const link = $("#older a") || timeline.appendChild(nodes('<p id="older"><a rel="next">Older</a></p>').firstElementChild).firstElementChild;
-  link.href = `/?${[timeline.dataset.query, `before=${last.dataset.seq}`].filter(Boolean).join("&")}`;
+  link.href = `${timeline.dataset.place}?${[timeline.dataset.query, `before=${last.dataset.seq}`].filter(Boolean).join("&")}`;
   watchEnd();
 }
 
@@ -202,9 +199,9 @@ function words(at) {
 
 /** Says how long ago everything was, in the page or in new rows. */
 function tell(within = document) {
-  const held = needs.isHeld();
   for (const time of within.querySelectorAll("time[datetime]")) {
-    if (held && time.isConnected && time.closest("#needs")) continue; // another length could move the list
+    const part = time.isConnected && time.closest(".still");
+    if (part && needs.isHeld(part)) continue; // another length could move the list
     const at = new Date(time.dateTime);
     const text = words(at);
     if (time.textContent !== text) time.textContent = text;
@@ -245,34 +242,151 @@ document.addEventListener("submit", async (event) => {
     delete form.dataset.sent;
     return why ? note({ said: why, failed: true }) : show();
   }
-  const result = await (form.closest("#needs") ? needs.answer : send)(form, event.submitter);
-  if (!result.next) {
+  const result = await (form.closest(".item") ? needs.answer : send)(form, event.submitter);
+  delete form.dataset.sent;
+  if (result.confirm) form.append(nodes('<input type="hidden" name="confirmed" value="true">'));
+  if (!result.next) return note(result);
+  if (form.closest("#open")) {
+    form.reset();
     note(result);
-    delete form.dataset.sent;
-    return;
+    return openConversation(location.pathname + location.search);
   }
+  form.dataset.sent = "yes";
   sessionStorage.setItem(NOTE, JSON.stringify(result));
   location.assign(result.next);
 });
 
+// ---- the open conversation ----
+
+/** Opens a conversation beside the list, which stays where it is. */
+async function openConversation(address) {
+  const { pathname, search } = new URL(address, location);
+  const part = nodes(await (await get(`/part${pathname}${search}`)).text()).firstElementChild;
+  tell(part);
+  $("#open")?.remove();
+  $("#main").append(part);
+  document.body.classList.add("opened");
+  needs.settleDown(part);
+  showMeant();
+  markRead();
+}
+
+/** Shows the message that is meant, at least. */
+function showMeant() {
+  $("#open .meant")?.scrollIntoView({ block: "nearest" });
+  const seq = $("#open .meant")?.dataset.seq;
+  for (const row of document.querySelectorAll("#list [aria-current]")) row.removeAttribute("aria-current");
+  $(`#list [data-seq="${seq}"]`)?.setAttribute("aria-current", "true");
+}
+
+/** Marks the displayed messages as read. */
+async function markRead() {
+  if (document.hidden) return;
+  const unread = new Set([...document.querySelectorAll("#list .entry.unread")].map((row) => row.dataset.seq));
+  const shown = [...document.querySelectorAll("#open .message[data-at]:not([data-read])")];
+  if (!shown.length) return;
+  const body = new URLSearchParams({ at: shown.map((one) => one.dataset.at).join(" ") });
+  for (const one of shown) one.dataset.read = "yes";
+  await ask("/read", { method: "POST", body }).catch(() => {});
+  for (const { dataset: { seq } } of shown) {
+    if (!unread.has(seq)) continue;
+    const row = $(`#list [data-seq="${seq}"]`);
+    row.classList.remove("unread");
+    $(".new", row)?.remove();
+  }
+  refreshAll();
+}
+
+let top; // where the list was when a conversation covered it
+document.addEventListener("click", (event) => {
+  if (event.ctrlKey || event.metaKey || event.shiftKey || event.button) return;
+  const back = event.target.closest("[data-back]");
+  if (back && history.state?.opened) {
+    event.preventDefault();
+    return history.back();
+  }
+  const link = event.target.closest("#list a[data-open]");
+  if (!link) return;
+  event.preventDefault();
+  const of = $("#timeline")?.dataset.place ?? location.pathname;
+  const address = `${link.getAttribute("href")}?of=${encodeURIComponent(LISTS.includes(of) ? of : "/all")}`;
+  if (!document.body.classList.contains("opened")) top = scrollY;
+  openConversation(address).then(() => history.pushState({ opened: true }, "", address), () => location.assign(address));
+});
+
+const LISTS = ["/", "/inbox", "/all"];
+addEventListener("popstate", () => {
+  if (location.pathname.startsWith("/thread/")) return openConversation(location.href);
+  if (!$("#list > *") || !document.body.classList.contains("opened")) return location.reload();
+  document.body.classList.remove("opened");
+  $("#open")?.remove();
+  if (top) scrollTo(0, top);
+});
+
+// ---- what needs the person ----
+
+let known; // the number of items at the last look
+/** The title of the tab has the number of items. A notification names no text of others. */
+function countNeeds() {
+  const count = Number($("#side")?.dataset.needs ?? 0);
+  document.title = `${count ? `(${count}) ` : ""}${document.title.replace(/^\(\d+\) /, "")}`;
+  if (count > known && document.hidden && window.Notification?.permission === "granted") {
+    new Notification(`${count} ${count === 1 ? "item needs" : "items need"} you`, { tag: "mailbag", icon: "/icon.svg" });
+  }
+  known = count;
+  const button = $("#notify");
+  if (button) button.hidden = window.Notification?.permission !== "default";
+}
+document.addEventListener("click", ({ target }) => target.closest("#notify") && Notification.requestPermission().then(countNeeds));
+
 // ---- keys ----
 
+const current = () => document.activeElement.closest(".item, .entry, .message");
 function step(by) {
-  const rows = [...document.querySelectorAll(".item, .entry")];
+  const rows = [...document.querySelectorAll("#list .item, #list .entry")].filter((row) => row.checkVisibility());
   const now = rows.findIndex((row) => row.contains(document.activeElement));
   const next = rows[Math.min(rows.length - 1, Math.max(0, now < 0 ? 0 : now + by))];
   next?.focus();
 }
 
+/** The item or the conversation in which a key acts. */
+const acting = (selector) => $(selector, current() ?? document.createElement("p")) ?? $(`#open ${selector}`);
+
+/** A digit chooses an option. Enter confirms it. */
+function choose(digit) {
+  const options = acting(".act")?.querySelectorAll("button[name=option]");
+  const option = options?.[digit - 1];
+  if (!option) return;
+  option.focus();
+  note({ said: `Press Enter to decide: ${option.textContent}` });
+}
+
+let isGo; // `g` was pressed
+const keys = {
+  "?": () => $("#keys").showModal(),
+  "/": () => $("#find").focus(),
+  w: () => location.assign("/write"),
+  j: () => step(1),
+  k: () => step(-1),
+  r: () => acting("textarea")?.focus(),
+  e: () => acting("button[value=dismiss]")?.click(),
+  Enter: () => current() === document.activeElement && $("a[data-open], .subject a, summary", current())?.click(),
+  Escape: () => $("#open [data-back]")?.click(),
+};
+const places = { i: "/inbox", n: "/", a: "/all" };
+
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select")) return;
-  const keys = {
-    "/": () => $("#find").focus(),
-    w: () => location.assign("/write"),
-    j: () => step(1),
-    k: () => step(-1),
-  };
-  const act = keys[event.key];
+  const { key, target } = event;
+  if (key === "Enter" && (event.ctrlKey || event.metaKey) && target.matches("textarea")) {
+    const form = target.form;
+    const button = $("button[value=reply], .primary:not([name])", form); // a decision needs its button
+    if (button) form.requestSubmit(button);
+    return;
+  }
+  if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, textarea, select, dialog")) return;
+  if (key === "Enter" && target.closest("a, button, summary")) return;
+  const act = isGo && places[key] ? () => location.assign(places[key]) : /^[1-9]$/.test(key) ? () => choose(key) : keys[key];
+  isGo = key === "g";
   if (!act) return;
   event.preventDefault();
   act();
@@ -303,6 +417,9 @@ async function show(why) {
 function start() {
   [timeline, entries] = [$("#timeline[data-live]"), $("#entries")];
   tell();
+  countNeeds();
+  showMeant();
+  markRead();
   needs.start(refreshAll);
   $("#more button")?.addEventListener("click", () => {
     timeline.scrollIntoView();

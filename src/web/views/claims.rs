@@ -11,11 +11,7 @@ use std::sync::Arc;
 pub(in crate::web) async fn show(State(app): State<Arc<App>>) -> Response {
     respond(&app, |app| {
         let content = content(&list(&app.room, None)?);
-        Ok(Page {
-            title: "Claims".into(),
-            place: "/claims",
-            content,
-        })
+        Ok(Page::new("Claims", "/claims", content))
     })
     .await
 }

@@ -23,7 +23,7 @@ pub(in crate::web) async fn show(State(app): State<Arc<App>>) -> Response {
                 ul .findings { @for found in &report.findings { (finding(found)) } }
             }
         };
-        Ok(Page { title: "Health".into(), place: "/health", content })
+        Ok(Page::new("Health", "/health", content))
     })
     .await
 }

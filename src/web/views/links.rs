@@ -22,7 +22,7 @@ pub(in crate::web) async fn show(State(app): State<Arc<App>>) -> Response {
                 }
             }
         };
-        Ok(Page { title: "Links".into(), place: "/links", content })
+        Ok(Page::new("Links", "/links", content))
     })
     .await
 }

@@ -1,8 +1,9 @@
 //! A message with its receipts and its exact JSON.
 
-use super::{Page, agent, agents, block, respond_about, seq, text, time};
+use super::markdown::markdown;
+use super::{Page, agent, agents, block, respond_about, seq, text, time, words};
 use crate::base::error::Result;
-use crate::message::id;
+use crate::message::{APPROVAL, id};
 use crate::query::history::{LoggedMessage, message};
 use crate::query::trace::{Recipient, Trace, trace};
 use crate::query::view::{Attachment, View, plain};
@@ -19,11 +20,11 @@ pub(in crate::web) async fn show(
     respond_about(&app, &word, |app, found| {
         let past = message(&app.room, found)?;
         let trace = trace(&app.room, None, &format!("#{found}")).ok();
-        Ok(Page {
-            title: format!("Message #{found}"),
-            place: "",
-            content: content(&past, trace.as_ref())?,
-        })
+        Ok(Page::new(
+            format!("Message #{found}"),
+            "",
+            content(&past, trace.as_ref())?,
+        ))
     })
     .await
 }
@@ -36,7 +37,7 @@ fn content(past: &LoggedMessage, trace: Option<&Trace>) -> Result<Markup> {
             h1 { (text(past.subject.as_deref().unwrap_or("Message"))) " " span .seq { "#" (past.seq) } }
             (facts(past, &view))
             @if let Some(change) = &past.change { p .change { (text(change)) } }
-            @if let Some(body) = view.body { pre .body dir="auto" { (block(body)) } }
+            @if let Some(text) = view.body { (body(past, text, usize::MAX)) }
             (attachments(&view))
             @if &*past.from != id::MAILBAG { (reply(past.seq)) }
         }
@@ -54,10 +55,10 @@ fn facts(past: &LoggedMessage, view: &View<'_>) -> Markup {
             dt { "Accepted" } dd { (time(&past.accepted_at)) }
             dt { "Id" } dd { code { (text(&past.id)) } }
             @if past.thread_id.is_some() || past.in_reply_to.is_some() {
-                dt { "Thread" } dd { a href={ "/thread/" (past.seq) } { (text(past.thread_id.as_deref().unwrap_or("all of it"))) } }
+                dt { "Thread" } dd { a href={ "/thread/" (past.seq) } { (text(past.thread_id.as_deref().unwrap_or("conversation"))) } }
             }
             @for (name, value) in view.facts().iter().filter(|(name, _)| *name != "attachments") {
-                dt { (name) } dd { (text(&plain(value))) }
+                dt { (words(name)) } dd { (text(&plain(value))) }
             }
         }
     }
@@ -76,10 +77,23 @@ fn attachments(view: &View<'_>) -> Markup {
     }
 }
 
+/// The text of a message, at most its first `most` bytes.
+pub(super) fn body(past: &LoggedMessage, body: &str, most: usize) -> Markup {
+    let mut end = most.min(body.len());
+    while !body.is_char_boundary(end) {
+        end -= 1;
+    }
+    let shown = &body[..end];
+    html! {
+        @if past.kind == APPROVAL { pre .source { (block(shown)) } } @else { (markdown(shown)) }
+        @if shown.len() < body.len() { p { a href={ "/message/" (past.seq) } { "Show the complete message" } } }
+    }
+}
+
 /// A reply below a message.
 pub(super) fn reply(number: u64) -> Markup {
     html! {
-        form method="post" action="/write" .reply {
+        form method="post" action="/write" .reply data-key="reply" {
             input type="hidden" name="reply_to" value=(number);
             textarea name="body" rows="3" aria-label="Reply" placeholder="Reply" required {}
             button .primary { "Reply" }

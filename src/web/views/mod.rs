@@ -1,17 +1,18 @@
 //! The pages. The script asks for a page with the browser's secret, shows it, and keeps it up to date.
 //!
-//! Everything that an agent wrote goes through [`text`] or [`block`]: it is text, never markup, and what no reader would
-//! see is made visible.
+//! Everything that an agent wrote goes through [`text`], [`block`] or [`markdown`](markdown::markdown): its markup is never
+//! markup of the page, and what no reader would see is made visible.
 
 pub(super) mod claims;
 pub(super) mod enter;
 pub(super) mod health;
-pub(super) mod home;
 pub(super) mod links;
+mod markdown;
 pub(super) mod message;
-mod needs;
+pub(super) mod needs;
 pub(super) mod rejected;
 pub(super) mod search;
+pub(super) mod side;
 pub(super) mod thread;
 pub(super) mod timeline;
 pub(super) mod worklog;
@@ -23,32 +24,37 @@ use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::base::text::to_the_second;
-use crate::message::id;
 use crate::query::pending::rough;
-use crate::query::status;
 use axum::extract::State;
 use axum::response::Response;
 use maud::{DOCTYPE, Markup, html};
+use side::Overview;
 use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A page without its frame.
 pub(super) struct Page {
-    pub(super) title: String,
-    /// The address in the menu to which it belongs.
-    pub(super) place: &'static str,
-    pub(super) content: Markup,
+    title: String,
+    /// The address of the view to which it belongs.
+    place: &'static str,
+    content: Markup,
+    /// The conversation that is open beside the list.
+    open: Option<Markup>,
 }
 
-const MENU: [(&str, &str); 7] = [
-    ("/", "Room"),
-    ("/rejected", "Rejected"),
-    ("/claims", "Claims"),
-    ("/worklog", "Worklog"),
-    ("/links", "Links"),
-    ("/health", "Health"),
-    ("/write", "Write"),
-];
+impl Page {
+    pub(super) fn new(title: impl Into<String>, place: &'static str, content: Markup) -> Page {
+        Page {
+            title: title.into(),
+            place,
+            content,
+            open: None,
+        }
+    }
+}
+
+/// The views with lists of mail. A conversation opens beside them.
+const LISTS: [&str; 4] = ["/", "/inbox", "/all", "/search"];
 
 /// Makes a page in a thread of its own, and frames it.
 pub(super) async fn respond(
@@ -57,10 +63,10 @@ pub(super) async fn respond(
 ) -> Response {
     let made = run(app, move |app| {
         let page = make(app)?;
-        Ok((counts(app), page))
+        Ok((Overview::of(app), page))
     });
     match made.await {
-        Ok((counts, page)) => framed(app, &page, counts),
+        Ok((overview, page)) => framed(app, &page, overview.ok()),
         Err(failure) => failed(app, &failure),
     }
 }
@@ -87,12 +93,7 @@ pub(super) fn failed(app: &App, failure: &Failure) -> Response {
             p { a href="/" { "Back to the room" } }
         }
     };
-    let page = Page {
-        title: "Error".into(),
-        place: "",
-        content,
-    };
-    let mut response = framed(app, &page, html! {});
+    let mut response = framed(app, &Page::new("Error", "", content), None);
     *response.status_mut() = failure.status;
     response
 }
@@ -104,32 +105,65 @@ pub(super) async fn missing(State(app): State<Arc<App>>) -> Response {
 
 const HTML: &str = "text/html; charset=utf-8";
 
-fn framed(app: &App, page: &Page, counts: Markup) -> Response {
+fn framed(app: &App, page: &Page, overview: Option<Overview>) -> Response {
     let room = room_name(app);
+    let needs = overview.as_ref().map_or(0, |overview| overview.needs);
+    let count = if needs > 0 {
+        format!("({needs}) ")
+    } else {
+        String::new()
+    };
     let whole = html! {
-        (head(&format!("{} · {room}", page.title)))
-        body {
+        (head(&format!("{count}{} · {room}", page.title)))
+        body .opened[page.open.is_some()] {
             a .skip href="#main" { "Skip to the content" }
             header .bar {
                 a .brand href="/" { span .mark aria-hidden="true" {} "mailbag" span .room { (text(&room)) } }
-                nav aria-label="Pages" {
-                    @for (place, name) in MENU {
-                        a href=(place) aria-current=[(place == page.place).then_some("page")] { (name) }
-                    }
-                }
                 form .find action="/search" role="search" {
                     input type="search" name="q" id="find" placeholder="Search" aria-label="Search messages";
                 }
             }
-            (counts)
-            main #main tabindex="-1" { (page.content) }
-            (notices())
-            footer {
-                p { kbd { "/" } " search · " kbd { "w" } " write · " kbd { "j" } " " kbd { "k" } " next and previous" }
+            @match &overview {
+                Some(overview) => (overview.show(page.place)),
+                None => nav #side { a href="/" { "Back to the room" } },
             }
+            main #main tabindex="-1" {
+                div #list { (page.content) }
+                @match &page.open {
+                    Some(open) => (open),
+                    None if !LISTS.contains(&page.place) => {}
+                    None => section #open aria-label="Conversation" { p .empty { "Select a message. " kbd { "?" } " lists the keys." } },
+                }
+            }
+            (notices())
+            (keys())
         }
     };
     typed(HTML, whole.into_string())
+}
+
+/// The keys, as a dialog.
+fn keys() -> Markup {
+    const KEYS: [(&str, &str); 11] = [
+        ("?", "list the keys"),
+        ("j k", "next and previous item"),
+        ("Enter", "open it"),
+        ("r", "reply"),
+        ("1 to 9", "choose an option; Enter confirms"),
+        ("e", "dismiss"),
+        ("w", "write a message"),
+        ("/", "search"),
+        ("g i", "inbox"),
+        ("g n", "what needs you"),
+        ("Ctrl+Enter", "send"),
+    ];
+    html! {
+        dialog #keys aria-labelledby="keys-title" {
+            h2 #keys-title { "Keys" }
+            dl { @for (key, action) in KEYS { dt { kbd { (key) } } dd { (action) } } }
+            form method="dialog" { button { "Close" } }
+        }
+    }
 }
 
 /// Reports of the script. They are above the page, so that they move nothing.
@@ -156,33 +190,6 @@ fn head(title: &str) -> Markup {
             script type="module" src="/page.js" {}
         }
     }
-}
-
-/// What is wrong in the room, in one line, if anything is.
-fn counts(app: &App) -> Markup {
-    let Ok(glance) = status::glance(&app.room, id::HUMAN) else {
-        return html! { p #counts hidden {} };
-    };
-    let facts = [
-        (glance.own_unread, "unread", "/?agent=human"),
-        (glance.waiting, "pending", "/health"),
-        (glance.blocked, "blocked", "/health"),
-        (glance.rejected, "rejected", "/rejected"),
-    ];
-    let shown = facts
-        .iter()
-        .filter(|(count, ..)| *count > 0)
-        .collect::<Vec<_>>();
-    html! {
-        p #counts data-live="/part/counts" hidden[shown.is_empty()] {
-            @for (count, word, place) in shown { a href=(place) { b { (count) } " " (word) } }
-        }
-    }
-}
-
-/// The line of counts, for the script.
-pub(super) async fn counts_part(State(app): State<Arc<App>>) -> Response {
-    part(&app, |app| Ok(counts(app))).await
 }
 
 /// The room's tag, else the directory of its project.
@@ -230,6 +237,11 @@ pub(super) fn block(text: &str) -> Cow<'_, str> {
     sanitize::block(text)
 }
 
+/// A name of the protocol as words.
+pub(super) fn words(name: &str) -> String {
+    text(name).replace('_', " ")
+}
+
 /// A time, relative; the exact one on hover.
 pub(super) fn time(at: &str) -> Markup {
     let Some(stamp) = Stamp::parse(at) else {
@@ -247,11 +259,22 @@ pub(super) fn time(at: &str) -> Markup {
 /// An agent's name, which leads to its mail.
 pub(super) fn agent(name: &str) -> Markup {
     let shade = crate::query::timeline::shade(name, SHADES);
-    html! { a .(format!("agent shade{shade}")) href={ "/?agent=" (encoded(name)) } { bdi { (text(name)) } } }
+    html! { a .(format!("agent shade{shade}")) href={ "/all?agent=" (encoded(name)) } { bdi { (text(name)) } } }
 }
 
 /// How many colours the style sheet has for agents.
-const SHADES: usize = 8;
+const SHADES: usize = 12;
+
+/// The initials of an agent, in its colour.
+pub(super) fn initials(name: &str) -> Markup {
+    let shade = crate::query::timeline::shade(name, SHADES);
+    let parts = name.split(['_', '-', '.', '/', '@', ' ']);
+    let letters: String = parts
+        .filter_map(|part| part.chars().next())
+        .take(2)
+        .collect();
+    html! { span .(format!("initials shade{shade}")) aria-hidden="true" { (text(&letters.to_uppercase())) } }
+}
 
 /// A list of agents.
 pub(super) fn agents<'n>(names: impl IntoIterator<Item = &'n str>) -> Markup {

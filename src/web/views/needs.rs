@@ -1,46 +1,193 @@
-//! One item that needs the person, with the buttons that settle it.
+//! The view *Needs you*: each item has its complete text above the buttons that settle it.
 
-use super::{agent, encoded, seq, text, time};
+use super::markdown::markdown;
+use super::{Page, agent, encoded, nothing, part, respond, seq, text, time};
 use crate::base::limits;
+use crate::base::text::count_of;
 use crate::message::id;
-use crate::query::pending::{Item, Owned, left};
-use maud::{Markup, html};
+use crate::query::history::message;
+use crate::query::pending::{Item, List, Owned, age, left};
+use crate::room::Room;
+use crate::web::app::App;
+use axum::extract::State;
+use axum::response::Response;
+use maud::{Markup, PreEscaped, html};
+use std::sync::Arc;
 
-pub(super) fn item(item: &Item) -> Markup {
+pub(in crate::web) async fn show(State(app): State<Arc<App>>) -> Response {
+    respond(&app, |app| {
+        Ok(Page::new("Needs you", "/", section(app, &app.pending()?)))
+    })
+    .await
+}
+
+pub(in crate::web) async fn list_part(State(app): State<Arc<App>>) -> Response {
+    part(&app, |app| Ok(section(app, &app.pending()?))).await
+}
+
+pub(super) fn section(app: &App, list: &List) -> Markup {
     html! {
-        // The script finds the same item in a newer list by this key.
-        li .item .(item.kind) data-key={ (item.kind) " " (item.seq) " " (item.from) " " (item.title) } tabindex="-1" {
-            p .facts {
-                span .badge .(item.kind) { (item.kind) } " "
-                @if !item.from.is_empty() { (agent(&item.from)) " " }
-                @if item.seq > 0 { (seq(item.seq)) " " }
-                (time(&item.since))
-                @if item.blocked && !item.inactive { span .blocked { "waits for you" } }
-                @if item.inactive { span .inactive { "inactive" } }
-                @if let Some(deadline) = &item.deadline { span .deadline { (left(deadline)) } }
+        section #needs .still data-live="/part/needs" aria-labelledby="needs-title" {
+            h1 #needs-title { "Needs you " @if !list.items.is_empty() { span .count { (list.items.len()) } } }
+            button type="button" .news hidden {}
+            @if list.items.is_empty() {
+                (nothing("Nothing. An agent asks with", "mailbag ask human 'May I deploy?' --options yes,no"))
+            } @else {
+                ol .items { (rows(app, list)) }
             }
-            p .title { (text(&item.title)) }
-            (source(item))
+        }
+    }
+}
+
+/// The items. Reports of the same kind from the router are one group. The first items have their text and their
+/// buttons; the others lead to their conversation, so that the page stays small.
+fn rows(app: &App, list: &List) -> Markup {
+    let mut rows = String::new();
+    let mut grouped: Vec<&str> = Vec::new();
+    for one in &list.items {
+        if grouped.contains(&one.kind) && is_report(one) {
+            continue;
+        }
+        let equal: Vec<&Item> = list
+            .items
+            .iter()
+            .filter(|other| other.kind == one.kind && is_report(other))
+            .collect();
+        let row = if is_report(one) && equal.len() >= limits::PAGE_GROUP {
+            grouped.push(one.kind);
+            group(&equal)
+        } else {
+            match shown_text(&app.room, one) {
+                Some(shown) if rows.len() < limits::PAGE_WHOLE => item(one, &shown),
+                _ if one.seq > 0 => brief(one),
+                _ => item(one, ""),
+            }
+        };
+        rows += &row.into_string();
+    }
+    PreEscaped(rows)
+}
+
+/// Returns true if the router reports this item, so that it can be one of many.
+fn is_report(item: &Item) -> bool {
+    item.from == id::MAILBAG && matches!(item.kind, "escalation" | "rejection")
+}
+
+/// The text of an item that the list shows. `None` if it is too long for a list.
+fn shown_text(room: &Room, item: &Item) -> Option<String> {
+    let shown = match item.kind {
+        "approval" => match displayed(item) {
+            Some(shown) => shown.to_owned(),
+            None => return Some(String::new()),
+        },
+        "question" | "escalation" => body(room, item.seq),
+        _ => String::new(),
+    };
+    (shown.len() <= limits::PAGE_ITEM_TEXT).then_some(shown)
+}
+
+/// The body of a message; empty if it cannot be read.
+fn body(room: &Room, seq: u64) -> String {
+    let message = message(room, seq).ok();
+    let body = message.as_ref().and_then(|past| past.message.get("body"));
+    body.and_then(|body| body.as_str())
+        .unwrap_or_default()
+        .to_owned()
+}
+
+/// Equal reports as one row, which lists them and dismisses all that it lists.
+fn group(equal: &[&Item]) -> Markup {
+    let (kind, oldest) = (equal[0].kind, equal.iter().map(|item| &*item.since).min());
+    html! {
+        li .item .group data-key={ "group " (kind) } tabindex="-1" {
+            details {
+                summary {
+                    (count_of(equal.len(), kind))
+                    @if let Some(oldest) = oldest { ", oldest " (age(oldest)) }
+                }
+                ol { @for item in equal.iter().take(limits::PAGE_GROUPED) { (brief(item)) } }
+                @if equal.len() > limits::PAGE_GROUPED { p { "and " (equal.len() - limits::PAGE_GROUPED) " more" } }
+            }
+            form method="post" action="/dismiss" .act {
+                input type="hidden" name="kind" value=(kind);
+                input type="hidden" name="seqs" value=(equal.iter().map(|item| item.seq.to_string()).collect::<Vec<_>>().join(" "));
+                span .buttons { button .quiet { "Dismiss all" } }
+            }
+        }
+    }
+}
+
+/// One item without its text. It can be settled in its conversation.
+fn brief(item: &Item) -> Markup {
+    html! {
+        li .item .brief .(item.kind) data-key=(key(item)) tabindex="-1" {
+            p .facts { (badge(item)) " " (agent(&item.from)) " " (time(&item.since)) }
+            p .title { (conversation(item)) }
+        }
+    }
+}
+
+/// One item, with its complete text above its buttons.
+pub(super) fn item(item: &Item, shown: &str) -> Markup {
+    html! {
+        li .item .(item.kind) data-key=(key(item)) tabindex="-1" {
+            (facts(item))
+            p .title { (conversation(item)) }
+            @match (item.kind, displayed(item)) {
+                // The displayed text of an approval has its hidden characters as escapes.
+                ("approval", Some(source)) => pre .source { (source) },
+                ("approval", None) => p .problem { "The complete text cannot be shown here. Decide in a terminal." },
+                _ if !shown.is_empty() && shown.trim() != item.title => { (markdown(shown)) },
+                _ => {}
+            }
             (form(item))
         }
     }
 }
 
+/// The script finds the same item in a newer list by this key.
+fn key(item: &Item) -> String {
+    match item.kind {
+        "approval" | "question" | "escalation" | "rejection" => {
+            format!("{} {}", item.kind, item.seq)
+        }
+        kind => format!("{kind} {} {} {}", item.seq, item.from, item.title),
+    }
+}
+
+/// The title, which leads to the conversation.
+fn conversation(item: &Item) -> Markup {
+    html! {
+        @match (item.kind, item.seq) {
+            ("rejection" | "wake" | "link", _) | (_, 0) => (text(&item.title)),
+            (_, seq) => a href={ "/thread/" (seq) } data-open { (text(&item.title)) },
+        }
+    }
+}
+
+fn badge(item: &Item) -> Markup {
+    html! { span .badge .(item.kind) { (item.kind) } }
+}
+
+fn facts(item: &Item) -> Markup {
+    html! {
+        p .facts {
+            (badge(item)) " "
+            @if !item.from.is_empty() { (agent(&item.from)) " " }
+            @if item.seq > 0 { (seq(item.seq)) " " }
+            (time(&item.since))
+            @if item.blocked && !item.inactive { " " span .blocked { "waits for you" } }
+            @if item.inactive { " " span .inactive { "inactive" } }
+            @if let Some(deadline) = &item.deadline { " " span .deadline { (left(deadline)) } }
+        }
+    }
+}
+
 /// The complete text of an approval. A decision is bound to it.
-fn displayed(item: &Item) -> Option<&str> {
+pub(super) fn displayed(item: &Item) -> Option<&str> {
     item.text
         .as_deref()
         .filter(|text| text.len() <= limits::PAGE_SOURCE)
-}
-
-fn source(item: &Item) -> Markup {
-    match (displayed(item), item.kind) {
-        (Some(text), _) => html! { pre .source { (text) } },
-        (None, "approval") => {
-            html! { p .problem { "The complete text cannot be shown here. Decide in a terminal." } }
-        }
-        _ => html! {},
-    }
 }
 
 fn form(item: &Item) -> Markup {
@@ -48,7 +195,7 @@ fn form(item: &Item) -> Markup {
         return command(item);
     };
     html! {
-        form method="post" action="/answer" .act {
+        form method="post" action="/answer" .act data-key=(key(item)) {
             input type="hidden" name="kind" value=(item.kind);
             input type="hidden" name="seq" value=(item.seq);
             input type="hidden" name="message" value=(item.message);
@@ -63,7 +210,7 @@ fn form(item: &Item) -> Markup {
     }
 }
 
-/// What a person can do here, if anything.
+/// The actions for an item. `None` if it has no action here. The router reads no replies.
 fn answers(item: &Item) -> Option<Markup> {
     Some(match (item.kind, &item.owned) {
         ("approval", _) if displayed(item).is_none() => return None,
@@ -75,6 +222,9 @@ fn answers(item: &Item) -> Option<Markup> {
                 }
                 (dismiss())
             }
+        },
+        ("question" | "escalation", _) if item.from == id::MAILBAG => html! {
+            span .buttons { (dismiss()) }
         },
         ("question" | "escalation", _) => html! {
             (words("Reply"))

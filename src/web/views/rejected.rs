@@ -32,7 +32,7 @@ pub(in crate::web) async fn list(State(app): State<Arc<App>>) -> Response {
                 }
             }
         };
-        Ok(Page { title: "Rejected".into(), place: "/rejected", content })
+        Ok(Page::new("Rejected", "/rejected", content))
     })
     .await
 }
@@ -43,11 +43,11 @@ pub(in crate::web) async fn show(
 ) -> Response {
     respond_about(&app, &word, |app, found| {
         let shown = rejected::show(&app.room, &format!("#{found}"))?;
-        Ok(Page {
-            title: format!("Rejected #{found}"),
-            place: "/rejected",
-            content: content(&shown)?,
-        })
+        Ok(Page::new(
+            format!("Rejected #{found}"),
+            "/rejected",
+            content(&shown)?,
+        ))
     })
     .await
 }

@@ -30,11 +30,7 @@ pub(in crate::web) async fn show(
         } else {
             found(app, &asked.q)?
         };
-        Ok(Page {
-            title: "Search".into(),
-            place: "",
-            content: content(&asked.q, &found),
-        })
+        Ok(Page::new("Search", "/search", content(&asked.q, &found)))
     })
     .await
 }
@@ -52,7 +48,7 @@ fn content(words: &str, found: &[Hit]) -> Markup {
     html! {
         section {
             h1 { "Search" }
-            form .search action="/search" role="search" {
+            form .search action="/search" {
                 input type="search" name="q" value=(words) aria-label="Regular expression" autofocus;
                 button .primary { "Search" }
             }

@@ -1,60 +1,122 @@
-//! A conversation, oldest first.
+//! A conversation beside a list: the oldest message first, and below the newest one the
+//! decision, or a reply.
 
-use super::{Page, agent, agents, block, message, respond_about, seq, text, time};
+use super::timeline::{Asked, MailList};
+use super::{
+    Page, agent, agents, initials, message, needs, respond_about, seq, text, time, timeline,
+};
 use crate::base::error::Result;
+use crate::base::limits;
 use crate::message::id;
 use crate::query::history::LoggedMessage;
-use crate::query::{identity, thread};
+use crate::query::pending::Item;
+use crate::query::{history, identity, thread};
 use crate::web::app::App;
-use axum::extract::{Path, State};
+use axum::extract::{Path, Query, State};
 use axum::response::Response;
 use maud::{Markup, html};
+use serde::Deserialize;
 use std::sync::Arc;
+
+/// The list beside a conversation.
+#[derive(Debug, Deserialize)]
+pub(in crate::web) struct From {
+    #[serde(default)]
+    of: String,
+}
 
 pub(in crate::web) async fn show(
     State(app): State<Arc<App>>,
     Path(word): Path<String>,
+    Query(from): Query<From>,
 ) -> Response {
-    respond_about(&app, &word, page).await
+    respond_about(&app, &word, move |app, found| {
+        let (place, list) = match &*from.of {
+            "/" => ("/", needs::section(app, &app.pending()?)),
+            "/inbox" => (
+                "/inbox",
+                timeline::section(app, &Asked::of(MailList::Inbox))?,
+            ),
+            _ => ("/all", timeline::section(app, &Asked::of(MailList::All))?),
+        };
+        let mut page = Page::new(format!("Conversation #{found}"), place, list);
+        page.open = Some(conversation(app, found, place)?);
+        Ok(page)
+    })
+    .await
 }
 
-fn page(app: &App, found: u64) -> Result<Page> {
+/// The conversation, for the script.
+pub(in crate::web) async fn part(
+    State(app): State<Arc<App>>,
+    Path(word): Path<String>,
+    Query(from): Query<From>,
+) -> Response {
+    match super::number(&word) {
+        Ok(found) => super::part(&app, move |app| conversation(app, found, &from.of)).await,
+        Err(failure) => failure.json(),
+    }
+}
+
+fn conversation(app: &App, found: u64, place: &str) -> Result<Markup> {
     let viewer = identity::viewer(&app.room, id::HUMAN)?;
-    let messages = thread::thread(&app.room, &viewer, &format!("#{found}"), None)?;
-    let subject = messages
-        .iter()
-        .find_map(|past| past.subject.as_deref())
-        .unwrap_or("Thread");
+    let name = format!("#{found}");
+    let mut messages = thread::thread(&app.room, &viewer, &name, Some(limits::PAGE_THREAD))?;
+    let is_cut = messages.len() == limits::PAGE_THREAD;
+    if !messages.iter().any(|past| past.seq == found) {
+        messages.insert(0, history::message(&app.room, found)?);
+    }
+    let subject = messages.iter().find_map(|past| past.subject.as_deref());
+    let mut items = app.pending()?.items;
+    items.retain(|item| messages.iter().any(|past| past.seq == item.seq));
     let last = messages
         .iter()
         .rev()
         .find(|past| &*past.from != id::MAILBAG);
-    let content = html! {
-        section .conversation {
-            h1 { (text(subject)) }
-            ol .entries { @for past in &messages { (entry(past, past.seq == found)) } }
+    let place = if place.starts_with('/') {
+        place
+    } else {
+        "/all"
+    };
+    Ok(html! {
+        section #open .still aria-labelledby="open-title"
+            data-live={ "/part/thread/" (found) "?of=" (super::encoded(place)) } {
+            p .back { a .button href=(place) data-back { "Back" } }
+            h1 #open-title { (text(subject.unwrap_or("Conversation"))) }
+            button type="button" .news hidden {}
+            @if is_cut { p .facts { "Earlier messages: " code { "mailbag thread '#" (found) "'" } } }
+            ol .thread { @for past in &messages { (entry(past, past.seq == found, &items)) } }
+            @if !items.is_empty() {
+                ol .items { @for item in &items { (needs::item(item, "")) } }
+            }
             @if let Some(last) = last { (message::reply(last.seq)) }
         }
-    };
-    Ok(Page {
-        title: format!("Thread of #{found}"),
-        place: "",
-        content,
     })
 }
 
-fn entry(past: &LoggedMessage, is_meant: bool) -> Markup {
+/// One message. The text of an approval that can be decided is at its buttons.
+fn entry(past: &LoggedMessage, is_meant: bool, items: &[Item]) -> Markup {
     let body = past.message.get("body").and_then(serde_json::Value::as_str);
+    let is_decided_below = items
+        .iter()
+        .any(|item| item.kind == "approval" && item.seq == past.seq);
+    let is_to_person = past.recipients.iter().any(|to| &**to == id::HUMAN);
     html! {
-        li .entry .meant[is_meant] id={ "m" (past.seq) } tabindex="-1" {
+        li .message .meant[is_meant] data-key={ "m" (past.seq) } data-seq=(past.seq) tabindex="-1"
+            data-at=[is_to_person.then_some(&past.accepted_at)] {
             p .facts {
-                (agent(&past.from)) " " span .arrow aria-label="to" { "→" } " "
+                (initials(&past.from)) " " (agent(&past.from)) " "
+                span .arrow { span .hidden { "to" } span aria-hidden="true" { "→" } } " "
                 (agents(past.recipients.iter().take(NAMES).map(|name| &**name)))
                 @if past.recipients.len() > NAMES { " and " (past.recipients.len() - NAMES) " more" }
                 " " (time(&past.accepted_at)) " " (seq(past.seq))
             }
             @if let Some(change) = &past.change { p .change { (text(change)) } }
-            @if let Some(body) = body { pre .body dir="auto" { (block(body)) } }
+            @if is_decided_below {
+                p .facts { "The text is below, with its options." }
+            } @else if let Some(body) = body {
+                (message::body(past, body, limits::PAGE_BODY))
+            }
         }
     }
 }

@@ -1,23 +1,86 @@
-//! The timeline, the newest entry first, with filters in the address.
+//! Lists of mail, the newest entry first: the inbox, and all mail with filters in the address.
 
-use super::{agent, agents, encoded, nothing, seq, text, time};
+use super::{Page, agent, agents, encoded, initials, nothing, respond, seq, text, time, words};
+use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
-use crate::message::TYPES;
+use crate::disk::layout;
 use crate::message::record::EventKind;
+use crate::message::{TYPES, id};
 use crate::query::timeline::{Choice, Entry, page, since};
 use crate::query::view::View;
+use crate::room::inbox;
 use crate::web::app::{App, run};
 use crate::web::reply::json_text;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// The part of the timeline that an address asks for.
+/// A list of mail.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum MailList {
+    /// Mail to the person.
+    Inbox,
+    /// The mail of all agents, rejections and notices.
+    #[default]
+    All,
+}
+
+impl MailList {
+    pub(super) fn place(self) -> &'static str {
+        match self {
+            MailList::Inbox => "/inbox",
+            MailList::All => "/all",
+        }
+    }
+
+    fn title(self) -> &'static str {
+        match self {
+            MailList::Inbox => "Inbox",
+            MailList::All => "All mail",
+        }
+    }
+}
+
+pub(in crate::web) async fn all(
+    State(app): State<Arc<App>>,
+    Query(asked): Query<Asked>,
+) -> Response {
+    list(&app, asked).await
+}
+
+pub(in crate::web) async fn inbox(
+    State(app): State<Arc<App>>,
+    Query(asked): Query<Asked>,
+) -> Response {
+    let list_of = MailList::Inbox;
+    list(
+        &app,
+        Asked {
+            list: list_of,
+            ..asked
+        },
+    )
+    .await
+}
+
+async fn list(app: &Arc<App>, asked: Asked) -> Response {
+    respond(app, move |app| {
+        let list = asked.list;
+        Ok(Page::new(list.title(), list.place(), section(app, &asked)?))
+    })
+    .await
+}
+
+/// The part of a list that an address asks for.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub(in crate::web) struct Asked {
+    #[serde(default)]
+    list: MailList,
     agent: Option<String>,
     r#type: Option<String>,
     channel: Option<String>,
@@ -28,76 +91,113 @@ pub(in crate::web) struct Asked {
 }
 
 impl Asked {
-    pub(super) fn choice(&self) -> Choice {
+    /// The beginning of a list.
+    pub(super) fn of(list: MailList) -> Asked {
+        Asked {
+            list,
+            ..Asked::default()
+        }
+    }
+
+    fn choice(&self) -> Choice {
         let given = |word: &Option<String>| word.clone().filter(|word| !word.is_empty());
         Choice {
             agent: given(&self.agent),
+            to: (self.list == MailList::Inbox).then(|| id::HUMAN.to_owned()),
             kind: given(&self.r#type),
             channel: given(&self.channel),
         }
     }
 
-    /// The filters as the query of an address.
+    /// The list and its filters as the query of an address.
     fn query(&self) -> String {
-        let Choice {
-            agent,
-            kind,
-            channel,
-        } = self.choice();
-        let pairs = [("agent", agent), ("type", kind), ("channel", channel)];
+        let choice = self.choice();
+        let list = choice.to.is_some().then(|| "inbox".to_owned());
+        let pairs = [
+            ("list", list),
+            ("agent", choice.agent),
+            ("type", choice.kind),
+            ("channel", choice.channel),
+        ];
         let pairs = pairs
             .into_iter()
             .filter_map(|(name, word)| Some(format!("{name}={}", encoded(&word?))));
         pairs.collect::<Vec<_>>().join("&")
     }
 
-    fn older(&self, before: u64) -> String {
-        let query = self.query();
-        if query.is_empty() {
-            format!("?before={before}")
-        } else {
-            format!("?{query}&before={before}")
-        }
+    fn older(&self, before: u64) -> Markup {
+        let (place, query) = (self.list.place(), self.query());
+        let and = if query.is_empty() { "" } else { "&" };
+        html! { p #older { a href={ (place) "?" (query) (and) "before=" (before) } rel="next" { "Older" } } }
     }
 }
 
 pub(super) fn section(app: &App, asked: &Asked) -> Result<Markup> {
     let choice = asked.choice();
     let page = page(&app.room, &choice, asked.before, limits::PAGE_ENTRIES)?;
+    let unread = Unread::of(app)?;
+    let (list, is_empty) = (asked.list, page.entries.is_empty() && page.before.is_none());
     Ok(html! {
         section #timeline aria-labelledby="timeline-title" data-newest=(page.newest) data-query=(asked.query())
-            data-live[asked.before.is_none()] {
-            h2 #timeline-title { "Timeline" }
-            (filters(&choice))
+            data-place=(list.place()) data-live[asked.before.is_none()] {
+            h1 #timeline-title { (list.title()) }
+            @if list == MailList::All { (filters(&choice)) }
             p #more hidden { button type="button" { "New entries" } }
-            @if page.entries.is_empty() && page.before.is_none() {
-                (nothing("No messages yet. Send one with", "mailbag send all 'Good morning'"))
-            }
-            ol .entries #entries { @for entry in &page.entries { (row(entry)) } }
-            (older(asked, page.before))
+            @if is_empty { (nothing("No messages yet. Send one with", "mailbag send all 'Good morning'")) }
+            @if list == MailList::Inbox { (unread.by_hand()) }
+            ol .entries #entries { @for entry in &page.entries { (row(entry, &unread)) } }
+            @if let Some(before) = page.before { (asked.older(before)) }
         }
     })
 }
 
-fn older(asked: &Asked, before: Option<u64>) -> Markup {
-    html! { @if let Some(before) = before { p #older { a href={ "/" (asked.older(before)) } rel="next" { "Older" } } } }
+/// The unread mail of the person.
+struct Unread {
+    at: BTreeSet<Stamp>,
+    /// Files that no router has placed.
+    files: Vec<String>,
+}
+
+impl Unread {
+    fn of(app: &App) -> Result<Unread> {
+        let (mut at, mut files) = (BTreeSet::new(), Vec::new());
+        for name in inbox::unread(&app.room.dir, id::HUMAN)? {
+            match layout::read_delivered(&name) {
+                Some(stamp) => drop(at.insert(stamp)),
+                None => files.push(name.to_string_lossy().into_owned()),
+            }
+        }
+        Ok(Unread { at, files })
+    }
+
+    fn has(&self, entry: &Entry) -> bool {
+        entry.is_to(id::HUMAN) && Stamp::parse(&entry.at).is_some_and(|at| self.at.contains(&at))
+    }
+
+    fn by_hand(&self) -> Markup {
+        html! {
+            @for file in &self.files {
+                p .problem { "A file was placed here by hand. Read it with " code { "mailbag read '" (text(file)) "'" } }
+            }
+        }
+    }
 }
 
 fn filters(choice: &Choice) -> Markup {
     let value = |word: &Option<String>| word.clone().unwrap_or_default();
     html! {
-        form .filters action="/" {
+        form .filters action="/all" {
             label { "Agent" input name="agent" value=(value(&choice.agent)) autocomplete="off"; }
             label {
                 "Type"
                 select name="type" {
                     option value="" { "all" }
-                    @for kind in TYPES { option selected[choice.kind.as_deref() == Some(kind)] { (kind) } }
+                    @for kind in TYPES { option selected[choice.kind.as_deref() == Some(kind)] { (words(kind)) } }
                 }
             }
             label { "Channel" input name="channel" value=(value(&choice.channel)) autocomplete="off"; }
             button { "Filter" }
-            @if *choice != Choice::default() { a href="/" { "All" } }
+            @if *choice != Choice::default() { a .button href="/all" { "Show all" } }
         }
     }
 }
@@ -113,8 +213,12 @@ pub(in crate::web) async fn part(
             Some(after) => since(&app.room, &choice, after, limits::PAGE_ENTRIES)?,
             None => page(&app.room, &choice, asked.before, limits::PAGE_ENTRIES)?,
         };
-        let rows = html! { @for entry in &page.entries { (row(entry)) } };
-        let (rows, older) = (rows.into_string(), older(&asked, page.before).into_string());
+        let unread = Unread::of(app)?;
+        let rows = html! { @for entry in &page.entries { (row(entry, &unread)) } }.into_string();
+        let older = page
+            .before
+            .map(|before| asked.older(before).into_string())
+            .unwrap_or_default();
         // With older ones behind `after`, the rows do not follow those that the browser has.
         let skipped = asked.after.is_some() && page.before.is_some();
         Ok(
@@ -125,45 +229,51 @@ pub(in crate::web) async fn part(
         .map_or_else(|failure| failure.json(), |json| json_text(json.to_string()))
 }
 
-/// One entry.
-fn row(entry: &Entry) -> Markup {
+/// One entry. It leads to its conversation.
+fn row(entry: &Entry, unread: &Unread) -> Markup {
     let view = View::from(entry);
-    let urgent = entry.is_urgent();
+    let (is_urgent, is_unread) = (entry.is_urgent(), unread.has(entry));
+    let is_rejected = entry.event == EventKind::Rejected;
+    let subject = entry.subject.as_deref().or(entry.file.as_deref());
+    let preview = entry
+        .body
+        .as_deref()
+        .map(|body| sanitize::brief(body, limits::PAGE_PREVIEW));
     html! {
-        li .entry .urgent[urgent] .aside[entry.is_aside()] .rejected[entry.event == EventKind::Rejected]
+        li .entry .urgent[is_urgent] .aside[entry.is_aside()] .rejected[is_rejected] .unread[is_unread]
             id={ "m" (entry.seq) } data-seq=(entry.seq) tabindex="-1" {
+            (initials(&entry.from))
             p .facts {
                 (agent(&entry.from)) " "
-                @if entry.event == EventKind::Rejected {
+                @if is_rejected {
                     span .badge .rejection { "rejected" } " "
                 } @else {
-                    span .arrow aria-label="to" { "→" } " " (recipients(entry, &view)) " "
-                    @if entry.kind != "message" { span .badge .(kind_class(&entry.kind)) { (text(&entry.kind)) } " " }
+                    span .arrow { span .hidden { "to" } span aria-hidden="true" { "→" } } " " (recipients(entry, &view)) " "
+                    @if entry.kind != "message" { span .badge .(kind_class(&entry.kind)) { (words(&entry.kind)) } " " }
                 }
-                @if urgent { span .badge .urgent { "urgent" } " " }
+                @if is_unread { span .badge .new { "unread" } " " }
+                @if is_urgent { span .badge .urgent { "urgent" } " " }
                 @if entry.channel != crate::message::DEFAULT_CHANNEL { span .channel { "#" (text(&entry.channel)) } " " }
-                (time(&entry.at)) " " (seq_of(entry))
+                (time(&entry.at)) " " (seq(entry.seq))
             }
             @if let Some(change) = &entry.change { p .change { (text(change)) } }
-            @if let Some(subject) = &entry.subject { p .subject { (text(subject)) } }
-            @if let Some(body) = &entry.body { p .body dir="auto" { (sanitize::brief(body, limits::PAGE_PREVIEW)) } }
-            @if let Some(file) = &entry.file { p .subject { (text(file)) } }
+            @match (subject, &preview) {
+                (Some(subject), preview) => {
+                    p .subject { (conversation(entry, &text(subject))) }
+                    @if let Some(preview) = preview { p .body dir="auto" { (preview) } }
+                }
+                (None, Some(preview)) => p .body dir="auto" { (conversation(entry, preview)) },
+                (None, None) => {}
+            }
             @for problem in &entry.problems { p .problem { (text(&problem.to_string())) } }
         }
     }
 }
 
-fn seq_of(entry: &Entry) -> Markup {
+fn conversation(entry: &Entry, words: &str) -> Markup {
     match entry.event {
-        EventKind::Rejected => {
-            html! { a .seq href={ "/rejected/" (entry.seq) } { "#" (entry.seq) } }
-        }
-        _ => html! {
-            (seq(entry.seq)) " "
-            @if entry.thread_id.is_some() || entry.in_reply_to.is_some() {
-                a .thread href={ "/thread/" (entry.seq) } { "thread" }
-            }
-        },
+        EventKind::Rejected => html! { a href={ "/rejected/" (entry.seq) } { (words) } },
+        _ => html! { a href={ "/thread/" (entry.seq) } data-open { (words) } },
     }
 }
 

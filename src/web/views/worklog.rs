@@ -38,9 +38,5 @@ fn page(app: &App) -> Result<Page> {
             @if newest.len() == limits::PAGE_FOUND { p .empty { "Older events: " code { "mailbag log events" } } }
         }
     };
-    Ok(Page {
-        title: "Worklog".into(),
-        place: "/worklog",
-        content,
-    })
+    Ok(Page::new("Worklog", "/worklog", content))
 }

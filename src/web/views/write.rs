@@ -28,6 +28,9 @@ pub(in crate::web) struct Letter {
     pub(in crate::web) body: String,
     #[serde(default)]
     pub(in crate::web) reply_to: String,
+    /// Whether a reply that could be a decision is meant as a reply.
+    #[serde(default)]
+    pub(in crate::web) confirmed: bool,
 }
 
 /// Types that a person writes.
@@ -70,11 +73,7 @@ fn page(app: &App, letter: &Letter) -> Result<Page> {
             }
         }
     };
-    Ok(Page {
-        title: "Write".into(),
-        place: "/write",
-        content,
-    })
+    Ok(Page::new("Write", "/write", content))
 }
 
 /// Who a message reaches, for the script.
