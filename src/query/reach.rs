@@ -110,10 +110,10 @@ impl Announcement {
         let Some(head) = record.head() else {
             return Announcement::Next;
         };
-        match (
-            Announcement::of(head.kind(), head.priority()),
-            &record.announce_after,
-        ) {
+        let later = record
+            .accepted()
+            .and_then(|accepted| accepted.times.announce_after.as_ref());
+        match (Announcement::of(head.kind(), head.priority()), later) {
             (Announcement::Next, Some(at)) => Announcement::Later(at.clone()),
             (announcement, _) => announcement,
         }

@@ -132,7 +132,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 fn show_records(
     room: &Room,
     since: Option<&str>,
-    event: Option<Event>,
+    event: Option<EventKind>,
     cx: &mut Context,
 ) -> Result<Exit> {
     let since = since.map(time::past).transpose()?;
