@@ -67,9 +67,8 @@ class Mailbag:
         self.agent = agent or os.environ.get("MAILBAG_AGENT") or os.environ.get("MAOS_AGENT_ID") or ""
         if not self.agent:
             raise MailbagError("no agent name given; set MAILBAG_AGENT")
-        if not (self.room / "outbox" / self.agent).is_dir():
-            same = (name for name in os.listdir(self.room / "outbox") if name.lower() == self.agent.lower())
-            self.agent = next(same, self.agent)
+        same = sorted((name for name in os.listdir(self.room / "outbox") if name.lower() == self.agent.lower()), key=self.agent.__ne__)
+        self.agent = same[0] if same else self.agent
         if not (_NAME.match(self.agent) and (self.room / "outbox" / self.agent).is_dir()):
             raise MailbagError(f"no agent {self.agent!r} in {self.room}; `mailbag agent add NAME` registers one")
 

@@ -46,8 +46,7 @@ mailbag_me() (
     me=${MAILBAG_AGENT:-${MAOS_AGENT_ID:?set MAILBAG_AGENT to your agent id}} room=$(mailbag_room) || exit
     case $me in .* | */*) mailbag_fail 2 "$me is not a valid agent id" ;; esac
     [ -d "$room/outbox/$me" ] || me=$(ls "$room/outbox" | grep -ixF -- "$me" || printf '%s' "$me")
-    [ -d "$room/outbox/$me" ] || mailbag_fail 3 "no agent $me in $room; register it with \`mailbag agent add $me\`"
-    printf '%s\n' "$me"
+    [ -d "$room/outbox/$me" ] && printf '%s\n' "$me" || mailbag_fail 3 "no agent $me in $room; register it: \`mailbag agent add $me\`"
 )
 # A UUID v7, so that later ids sort later: the millisecond, below it 4096 steps, then random digits.
 mailbag_new_id() (

@@ -71,6 +71,8 @@ export class Mailbag {
     this.room = room;
     this.agent = options.agent || env["MAILBAG_AGENT"] || env["MAOS_AGENT_ID"] || "";
     if (!this.agent) throw new MailbagError("no agent name given; set MAILBAG_AGENT");
+    const same = fs.readdirSync(path.join(room, "outbox")).filter((name) => name.toLowerCase() === this.agent.toLowerCase());
+    if (!same.includes(this.agent)) this.agent = same[0] ?? this.agent;
     if (!NAME.test(this.agent) || !fs.existsSync(path.join(room, "outbox", this.agent))) {
       throw new MailbagError(`no agent ${this.agent} in ${room}; \`mailbag agent add NAME\` registers one`);
     }
@@ -222,146 +224,12 @@ function read(file: string): Buffer {
   const flag: unknown = fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW | fs.constants.O_NONBLOCK;
   return fs.readFileSync(file, { flag: flag as string });
 }
-
 /** Writes a file, complete and durable before it gets its name. */
 function write(file: string, content: string | Uint8Array, publish: (draft: string, file: string) => void): void {
   const draft = path.join(path.dirname(file), `.tmp-${randomUUID()}`);
   try {
-<<<<<<< HEAD
     fs.writeFileSync(draft, content, { flag: "wx", flush: true });
     publish(draft, file);
-=======
-    const text = fs.readFileSync(path.join(directory, ".git"), "utf8");
-    if (!text.startsWith("gitdir:")) return undefined;
-    const own = path.resolve(directory, text.slice("gitdir:".length).trim());
-    const common = path.resolve(own, fs.readFileSync(path.join(own, "commondir"), "utf8").trim());
-    return path.dirname(fs.realpathSync(common));
-  } catch {
-    return undefined;
-  }
-}
-
-function isDirectory(place: string): boolean {
-  return fs.statSync(place, { throwIfNoEntry: false })?.isDirectory() ?? false;
-}
-
-function findAgent(room: string, asked: string | undefined): string {
-  const name = asked || process.env["MAILBAG_AGENT"] || process.env["MAOS_AGENT_ID"];
-  if (!name) throw new MailbagError("no agent name given; set MAILBAG_AGENT");
-  const known = agentsOf(room);
-  if (known.some((agent) => agent["id"] === name)) return name;
-  const named = known.find((agent) =>
-    [agent["id"], agent["name"]].some((one) => String(one ?? "").toLowerCase() === name.toLowerCase()),
-  );
-  if (named && typeof named["id"] === "string" && NAME.test(named["id"])) return named["id"];
-  const isOpen = /^\s*admission\s*=\s*["']open["']/m.test(settingsOf(room));
-  if (NAME.test(name) && (isOpen || isDirectory(path.join(room, "outbox", name)))) return name;
-  throw new MailbagError(
-    `no agent is called ${JSON.stringify(name)} in ${room}; \`mailbag agent add NAME\` registers one`,
-  );
-}
-
-function agentsOf(room: string): { [key: string]: Json | undefined }[] {
-  try {
-    const agents: unknown = JSON.parse(fs.readFileSync(path.join(room, "registry.json"), "utf8")).agents;
-    return Array.isArray(agents) ? agents.filter(isObject) : [];
-  } catch {
-    return [];
-  }
-}
-
-function settingsOf(room: string): string {
-  try {
-    return fs.readFileSync(path.join(room, "settings.toml"), "utf8");
-  } catch {
-    return "";
-  }
-}
-
-function contextOf(room: string): string {
-  const named = process.env["MAOS_SHARED_CONTEXT"];
-  if (named) return path.resolve(named);
-  const said = /^[ \t]*context[ \t]*=[ \t]*(.*)$/m.exec(settingsOf(room));
-  if (said === null) return path.join(room, "context");
-  const plain = /^(?:"([^"\\]*)"|'([^']*)')\s*(?:#.*)?$/.exec((said[1] ?? "").trim());
-  if (plain === null) {
-    const file = path.join(room, "settings.toml");
-    throw new MailbagError(`cannot parse \`context\` in ${file}; set MAOS_SHARED_CONTEXT to its directory`);
-  }
-  return path.resolve(room, plain[1] ?? plain[2] ?? "context");
-}
-
-/** Reads a message file. Other files, which anyone may have put there, give nothing and a warning. */
-function read(file: string): Mail | undefined {
-  try {
-    // Do not follow links, and do not block on a pipe.
-    const handle = fs.openSync(file, fs.constants.O_RDONLY | fs.constants.O_NOFOLLOW | fs.constants.O_NONBLOCK);
-    try {
-      const found = fs.fstatSync(handle);
-      if (!found.isFile()) throw new Error("it is not a regular file");
-      if (found.size > MAIL_BYTES) throw new Error("it is too large");
-      const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(fs.readFileSync(handle));
-      const fields: unknown = JSON.parse(text);
-      if (!isObject(fields)) throw new Error("it is not a JSON object");
-      return new Mail(fields, file);
-    } finally {
-      fs.closeSync(handle);
-    }
-  } catch (e) {
-    if (code(e) !== "ENOENT" && !warned.has(file)) {
-      warned.add(file);
-      const why = e instanceof Error ? e.message : String(e);
-      process.emitWarning(`skipped ${JSON.stringify(file)}: not a message: ${JSON.stringify(why)}`);
-    }
-    return undefined;
-  }
-}
-
-let last = 0n;
-
-/** A UUID v7, so that later ids sort later: always in this process, and as far as the clock allows in all processes. */
-function newId(): string {
-  const now = Date.now();
-  const precise = performance.timeOrigin + performance.now();
-  // The precise time does not follow a clock that is set.
-  const millis = Math.abs(precise - now) < 2 ? precise : now;
-  const tick = (BigInt(Math.floor(millis)) << 12n) | BigInt(Math.floor((millis % 1) * 4096));
-  last = tick > last ? tick : last + 1n;
-  const time = (last >> 12n).toString(16).padStart(12, "0");
-  const step = (last & 0xfffn).toString(16).padStart(3, "0");
-  return `${time.slice(0, 8)}-${time.slice(8)}-7${step}-${randomUUID().slice(19)}`;
-}
-
-/** Syncs a file or a directory to disk. */
-function sync(place: string): void {
-  const handle = fs.openSync(place, "r");
-  try {
-    fs.fsyncSync(handle);
-  } finally {
-    fs.closeSync(handle);
-  }
-}
-
-/** Copies a file and returns the copy's name and digest. */
-function place(source: string, directory: string): [string, string] {
-  const draft = path.join(directory, `.tmp-${randomUUID()}`);
-  try {
-    const sha256 = digestOf(source, draft);
-    sync(draft);
-    for (let number = 1; ; number++) {
-      const kept = numbered(path.basename(source), number);
-      const there = path.join(directory, kept);
-      try {
-        fs.linkSync(draft, there);
-        fs.rmSync(draft);
-        sync(directory);
-        return [kept, sha256];
-      } catch (e) {
-        if (code(e) !== "EEXIST") throw e;
-        if (fs.lstatSync(there).isFile() && digestOf(there) === sha256) return [kept, sha256];
-      }
-    }
->>>>>>> 58b54f15 (wip)
   } finally {
     fs.rmSync(draft, { force: true });
   }
@@ -369,7 +237,6 @@ function place(source: string, directory: string): [string, string] {
   fs.fsyncSync(directory);
   fs.closeSync(directory);
 }
-
 /** A UUID v7, so that later ids sort later. It has the millisecond, and below it 4096 steps. */
 let last = 0n;
 function newId(): string {
