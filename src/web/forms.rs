@@ -17,18 +17,16 @@ use crate::commands::read::mark_files_seen;
 use crate::commands::rejected::{self, Retried, Which};
 use crate::commands::reply::{Reply, reply};
 use crate::commands::send::Draft;
-use crate::disk::layout;
 use crate::message::id;
 use crate::message::record::EventKind;
+use crate::query::inbox;
 use crate::query::pending::{Item, Key};
-use crate::room::inbox;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use axum::{Extension, Form};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::ffi::OsString;
 use std::sync::Arc;
 
 /// The proof with which a browser enters.
@@ -220,12 +218,13 @@ pub(super) async fn mark_read(
 ) -> Response {
     done(&app, move |app| {
         let at: Vec<Stamp> = form.at.split(' ').filter_map(Stamp::parse).collect();
-        let mut names = inbox::unread(&app.room.dir, id::HUMAN)?;
-        names.retain(|name| layout::read_delivered(name).is_some_and(|one| at.contains(&one)));
-        mark_files_seen(&app.room, id::HUMAN, names.iter().map(OsString::as_os_str))?;
+        let mut unread = inbox::names(&app.room, id::HUMAN)?;
+        unread.retain(|(_, accepted)| accepted.is_some_and(|one| at.contains(&one)));
+        let names = unread.iter().map(|(name, _)| name.as_os_str());
+        mark_files_seen(&app.room, id::HUMAN, names)?;
         Ok(Done::stay(format!(
             "{} marked as read",
-            count_of(names.len(), "message")
+            count_of(unread.len(), "message")
         )))
     })
     .await

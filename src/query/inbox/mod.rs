@@ -119,6 +119,17 @@ impl Mail {
     }
 }
 
+/// The file names of the unread mail of an agent, oldest first, with the accept times in them. No file is opened.
+pub fn names(room: &Room, agent: &str) -> Result<Vec<(OsString, Option<Stamp>)>> {
+    let names = inbox::unread(&room.dir, agent)?.into_iter();
+    Ok(names
+        .map(|name| {
+            let at = layout::read_delivered(&name);
+            (name, at)
+        })
+        .collect())
+}
+
 /// The unread mail of an agent, oldest first.
 pub fn list(room: &Room, agent: &str) -> Result<Vec<Mail>> {
     list_those(room, agent, &mut |_| true)

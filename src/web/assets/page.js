@@ -316,6 +316,7 @@ document.addEventListener("click", (event) => {
 
 const LISTS = ["/", "/inbox", "/all"];
 addEventListener("popstate", () => {
+  if (location.hash) return; // the token of a new URL
   if (location.pathname.startsWith("/thread/")) return openConversation(location.href);
   if (!$("#list > *") || !document.body.classList.contains("opened")) return location.reload();
   document.body.classList.remove("opened");

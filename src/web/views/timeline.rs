@@ -4,12 +4,11 @@ use super::{Page, agent, agents, encoded, initials, nothing, respond, seq, text,
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
-use crate::disk::layout;
 use crate::message::record::EventKind;
 use crate::message::{TYPES, id};
+use crate::query::inbox;
 use crate::query::timeline::{Choice, Entry, page, since};
 use crate::query::view::View;
-use crate::room::inbox;
 use crate::web::app::{App, run};
 use crate::web::reply::json_text;
 use axum::extract::{Query, State};
@@ -161,8 +160,8 @@ struct Unread {
 impl Unread {
     fn of(app: &App) -> Result<Unread> {
         let (mut at, mut files) = (BTreeSet::new(), Vec::new());
-        for name in inbox::unread(&app.room.dir, id::HUMAN)? {
-            match layout::read_delivered(&name) {
+        for (name, accepted) in inbox::names(&app.room, id::HUMAN)? {
+            match accepted {
                 Some(stamp) => drop(at.insert(stamp)),
                 None => files.push(name.to_string_lossy().into_owned()),
             }
