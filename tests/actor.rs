@@ -494,7 +494,14 @@ fn the_page_has_no_form_for_consent_links_settings_or_names() {
         .filter_map(|rest| rest.split_once(')'))
         .map(|(name, _)| name)
         .collect();
-    let own = ["send_again", "send", "answer", "enter"];
+    let own = [
+        "send_again",
+        "send",
+        "answer",
+        "dismiss",
+        "mark_read",
+        "enter",
+    ];
     assert_eq!(
         forms.iter().find(|name| !own.contains(name)),
         None,
@@ -526,4 +533,19 @@ fn the_table_of_ways_around_a_person_explains_each_of_its_cells() {
         let unexplained = action[1..].iter().find(|cell| !meanings.contains(*cell));
         assert_eq!(unexplained, None, "{action:?}");
     }
+}
+
+#[test]
+fn an_agent_checks_no_file_by_its_name() {
+    // P194
+    let world = World::with(&["alice", "bob"]);
+    let message = r#"{"to": "bob", "body": "hi"}"#;
+    world.write("x.json", message);
+    let file = world.room("x.json").display().to_string();
+    let words = ["send", "--dry-run", "--as", "alice", "--file", &file];
+    assert_eq!(world.run(&words).code, 0);
+    let ran = world.run_with(&words, |command| {
+        command.env("CLAUDECODE", "1");
+    });
+    assert!(ran.code != 0 && ran.err.contains("--file -"), "{ran:?}");
 }

@@ -136,11 +136,11 @@ fn packs_are_evidence_of_lost_records_and_of_their_messages() {
         fs::rename(world.path().join("old"), world.room("log")).expect("moved");
         fs::remove_file(world.room("spool/committed")).expect("removed");
         let _ = fs::remove_file(world.room("spool/checkpoint"));
-        for month in world.names("archive") {
-            for pack in world.names(&format!("archive/{month}")) {
-                if !pack.starts_with(kind) {
-                    fs::remove_file(world.room(&format!("archive/{month}/{pack}")))
-                        .expect("removed");
+        for month in fs::read_dir(world.room("archive")).expect("a directory") {
+            let packs = fs::read_dir(month.expect("an entry").path()).expect("a directory");
+            for pack in packs.map(|pack| pack.expect("an entry")) {
+                if !pack.file_name().to_string_lossy().starts_with(kind) {
+                    fs::remove_file(pack.path()).expect("removed");
                 }
             }
         }

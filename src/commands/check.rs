@@ -11,6 +11,7 @@ use crate::message::{Message, id, mentions};
 use crate::query::candidates::{Candidates, NoCandidates};
 use crate::query::identity;
 use crate::room::Room;
+use crate::room::actor::reject_agent;
 use crate::room::outbox::{self, Content, Whole};
 use crate::room::registry::Registry;
 use crate::room::resolve::{self, Availability, Recipient, Resolved};
@@ -177,8 +178,10 @@ fn content(path: &Path) -> Result<Result<Vec<u8>, Vec<Problem>>> {
     }
 }
 
-/// The files for a command-line argument: the file itself, or if it does not exist, the matches of the pattern.
+/// The files for a command-line argument: the file itself, or if it does not exist, the matches of the pattern. An agent may
+/// name none, because a client lets it send messages without a question.
 pub fn expand(name: &str) -> Result<Vec<PathBuf>> {
+    reject_agent("check files by their names; a session passes one by `--file -`")?;
     let path = PathBuf::from(name);
     if path.exists() {
         return Ok(vec![path]);

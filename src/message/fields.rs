@@ -9,7 +9,6 @@ use super::event::{
 };
 use super::gap::Gap;
 use super::hash::{hex_hash, hex_hash_option};
-use super::record::Record;
 use super::status::Receipt;
 use super::waking::Waking;
 use crate::base::error::Problem;
@@ -22,13 +21,13 @@ use std::sync::Arc;
 /// The fields of a line, before they are sorted into the event. Serde cannot read an enum that contains raw JSON.
 #[derive(Deserialize)]
 pub(super) struct Fields {
-    seq: u64,
-    at: String,
-    clock: Option<String>,
-    batch: u64,
-    count: Option<u32>,
+    pub(super) seq: u64,
+    pub(super) at: String,
+    pub(super) clock: Option<String>,
+    pub(super) batch: u64,
+    pub(super) count: Option<u32>,
     #[serde(with = "hex_hash")]
-    prev: Hash,
+    pub(super) prev: Hash,
     event: EventKind,
     room: Option<String>,
     claim: Option<String>,
@@ -64,20 +63,20 @@ pub(super) struct Fields {
     gap: Option<Box<Gap>>,
     message: Option<Box<RawValue>>,
     #[serde(default)]
-    receipts: Vec<Receipt>,
+    pub(super) receipts: Vec<Receipt>,
     #[serde(default)]
-    wakes: Vec<Waking>,
+    pub(super) wakes: Vec<Waking>,
     #[serde(default)]
-    settled: Vec<(u64, u64)>,
+    pub(super) settled: Vec<(u64, u64)>,
     #[serde(default)]
-    acked: Vec<Acked>,
+    pub(super) acked: Vec<Acked>,
     #[serde(default)]
-    carried: Vec<Carried>,
+    pub(super) carried: Vec<Carried>,
 }
 
 impl Fields {
     /// Takes the fields of the event. Fails if the event needs a field that the line does not have.
-    fn take_event(&mut self) -> Result<Event, String> {
+    pub(super) fn take_event(&mut self) -> Result<Event, String> {
         Ok(match self.event {
             EventKind::Room => Event::Room {
                 room: self.room.take(),
@@ -166,26 +165,4 @@ impl Fields {
 
 fn need<T>(field: &str, value: Option<T>) -> Result<T, String> {
     value.ok_or_else(|| format!("missing field `{field}`"))
-}
-
-impl TryFrom<Fields> for Record {
-    type Error = String;
-
-    fn try_from(mut fields: Fields) -> Result<Record, String> {
-        let event = fields.take_event()?;
-        Ok(Record {
-            seq: fields.seq,
-            at: fields.at,
-            clock: fields.clock,
-            batch: fields.batch,
-            count: fields.count,
-            prev: fields.prev,
-            event,
-            receipts: fields.receipts,
-            wakes: fields.wakes,
-            settled: fields.settled,
-            acked: fields.acked,
-            carried: fields.carried,
-        })
-    }
 }

@@ -63,6 +63,28 @@ pub struct Record {
     pub carried: Vec<Carried>,
 }
 
+impl TryFrom<Fields> for Record {
+    type Error = String;
+
+    fn try_from(mut fields: Fields) -> Result<Record, String> {
+        let event = fields.take_event()?;
+        Ok(Record {
+            seq: fields.seq,
+            at: fields.at,
+            clock: fields.clock,
+            batch: fields.batch,
+            count: fields.count,
+            prev: fields.prev,
+            event,
+            receipts: fields.receipts,
+            wakes: fields.wakes,
+            settled: fields.settled,
+            acked: fields.acked,
+            carried: fields.carried,
+        })
+    }
+}
+
 impl Record {
     /// A record of this event. The log adds number, time, batch and hash.
     pub fn new(event: Event) -> Record {

@@ -154,7 +154,7 @@ fn python_is_named_where_its_json_dump_is_the_usual_cause() {
 fn wrong_types_in_every_field_are_all_told_at_once() {
     let town = Town::of(&["alice", "bob"]).run();
     let wrong = json!({"id": 1, "timestamp": true, "to": {}, "type": 5, "subject": [], "body": 7, "channel": 1,
-        "thread_id": 2, "in_reply_to": {}, "refs": "r", "context": "c", "attachments": {}, "priority": 9,
+        "thread_id": 2, "in_reply_to": {}, "refs": {}, "context": "c", "attachments": {}, "priority": 9,
         "requires_response": "yes", "expires_at": 4, "action": [], "project_id": {}, "metadata": "m"});
     town.mail("alice", "wrong.json", wrong.clone());
     let refusal = is_refused(&town, "alice", "wrong.json", "wrong_type");

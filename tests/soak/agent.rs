@@ -124,7 +124,7 @@ impl<'a> Agent<'a> {
             r#"{"to": "nobody-known", "body": "x"}"#,
             r#"{"to": "all", "from": "human", "body": "x"}"#,
             r#"{"to": nonsense}"#,
-            r#"{"to": "a0", "body": "x", "refs": 7}"#,
+            r#"{"to": "a0", "body": "x", "refs": {}}"#,
         ];
         let text = bad[self.random.below(bad.len())];
         let file = self.drop_text(text);

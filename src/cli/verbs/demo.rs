@@ -17,7 +17,7 @@ Examples:
 
 /// Run a demonstration in a temporary room
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, hide = true)]
 pub(crate) struct Args {
     /// No removal of the room at the end
     #[arg(long)]

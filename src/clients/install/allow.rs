@@ -13,13 +13,12 @@ use std::path::PathBuf;
 /// The commands that read and write mail and claims. A name with a space allows one subcommand of a
 /// command with others. None of them runs a program, decides for the person, changes who is
 /// registered, or edits settings.
-pub(super) const COMMANDS: [&str; 22] = [
+pub(super) const COMMANDS: [&str; 21] = [
     "ack",
     "ask",
     "claim",
     "claims",
     "context",
-    "explain",
     "handoff",
     "inbox",
     "join",
