@@ -32,7 +32,7 @@ There is no room here or in a parent directory. To begin:
 
   mailbag up            set up this project and its clients
   mailbag init          create only a room
-  mailbag demo   send messages in a temporary room and show them
+  mailbag demo          send messages in a temporary room and show them
 
 `mailbag --help` shows the commands of daily work.";
 
