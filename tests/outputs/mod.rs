@@ -108,10 +108,10 @@ fn collect(command: &clap::Command, before: &str, all: &mut Vec<String>) {
             format!("{before}-{name}")
         }
     };
-    // A hidden command prints what another command prints.
+    // A hidden command prints what another command prints; only the demo has an output of its own.
     for inner in command
         .get_subcommands()
-        .filter(|inner| !inner.is_hide_set())
+        .filter(|inner| !inner.is_hide_set() || inner.get_name() == "demo")
     {
         let name = join(inner.get_name());
         // These have verbs, and are commands without one as well.
