@@ -59,7 +59,7 @@ impl Default for Ids {
 }
 
 impl Ids {
-    /// Stores the position of a record, by each id under which it is searched.
+    /// Stores the position of a record for each of its ids.
     pub(super) fn add(&mut self, record: &Record, at: Position) {
         self.recent
             .extend(keys(record).into_iter().map(|key| (key, pack(at))));
@@ -290,9 +290,14 @@ fn entries_of_log(room: &Dir, until: Position) -> Result<Vec<SortedEntry>> {
         if line.at >= until {
             break;
         }
-        let record = serde_json::from_slice::<Record>(&line.bytes);
-        let keys = record.map(|record| keys(&record)).unwrap_or_default();
-        entries.extend(keys.into_iter().map(|key| (key, pack(line.at))));
+        // Without the ids of this record, its message would be accepted again.
+        let record: Record = serde_json::from_slice(&line.bytes).map_err(|e| Error::State {
+            path: log::path(room, line.at.segment),
+            line: None,
+            what: format!("damaged at byte {}: {e}", line.at.offset),
+            cure: "run `mailbag log verify` and restore the segment from a backup; nothing was changed".into(),
+        })?;
+        entries.extend(keys(&record).into_iter().map(|key| (key, pack(line.at))));
     }
     entries.sort_unstable();
     Ok(entries)

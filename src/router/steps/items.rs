@@ -16,6 +16,7 @@ use crate::room::links::{EndState, Heard, cure, judge};
 use crate::room::outbox::{Content, Files, Look, Ready, Terms};
 use crate::router::parts::{Piece, Stop};
 use serde_json::Value;
+use std::cell::RefCell;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -195,7 +196,7 @@ impl Pickup<'_> {
                 Look::Gone => return Ok(Step::End),
             };
         let (arrival, content) = match Item::read(value) {
-            Ok(item) => self.open(item, tag),
+            Ok(item) => self.open(item, tag)?,
             Err(Unfit::Damaged) => return self.remove(&files.dir, &name, tag, "it is damaged"),
             Err(Unfit::Invalid(why)) => return self.remove(&files.dir, &name, tag, why),
         };
@@ -261,7 +262,8 @@ impl Pickup<'_> {
             },
             _ => (Value::Null, 0),
         };
-        let opened = Item::read(value).ok().map(|item| self.open(item, &tag));
+        let item = Item::read(value).ok();
+        let opened = item.map(|item| self.open(item, &tag)).transpose()?;
         let opened = opened.filter(|(arrival, _)| filling.place_of(self.state, &tag).fits(arrival));
         let Some((arrival, content)) = opened else {
             self.storage.claims().remove(&claim)?;
@@ -284,13 +286,22 @@ impl Pickup<'_> {
         Ok(())
     }
 
-    fn open(&self, item: Item, tag: &Arc<str>) -> (Arrival, Value) {
-        open(item, tag, &|sender, id| {
+    fn open(&self, item: Item, tag: &Arc<str>) -> Result<(Arrival, Value)> {
+        let failure = RefCell::new(None);
+        let opened = open(item, tag, &|sender, id| {
             // A local agent of that name must not get the reference.
-            let is_local = self.config.registry().find_position(sender).is_some();
-            let places = self.state.ids.places(&far(tag, sender), id);
-            is_local || places.is_ok_and(|places| !places.is_empty())
-        })
+            if self.config.registry().find_position(sender).is_some() {
+                return true;
+            }
+            match self.state.ids.places(&far(tag, sender), id) {
+                Ok(places) => !places.is_empty(),
+                Err(e) => {
+                    failure.replace(Some(e));
+                    false
+                }
+            }
+        });
+        failure.into_inner().map_or(Ok(opened), Err)
     }
 
     /// A message that is too large for this room is rejected as any other: the items behind it follow it.
