@@ -1,5 +1,5 @@
-//! Temporary files of replacements that a kill has left. Those in outboxes may belong to commands that still run, so only
-//! `mailbag doctor` removes them.
+//! Temporary files of replacements that a kill has left. In an outbox they can belong to a running command, so only `mailbag
+//! doctor` removes them there.
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -13,25 +13,21 @@ pub(super) fn remove_leftovers(room: &Room) -> Result<()> {
     for name in names(&spool, layout::is_spool_draft) {
         spool.remove(name)?;
     }
-    for name in names(&room.dir, layout::is_projection_draft) {
-        room.dir.remove(name)?;
-    }
     if let Ok(queues) = room.dir.sub(layout::QUEUES) {
         for name in names(&queues, layout::is_projection_draft) {
             queues.remove(name)?;
         }
     }
-    let of_registry = names(&room.dir, layout::is_registry_draft);
-    if !of_registry.is_empty()
-        && let Ok(_lock) = room.try_lock_registry()
-    {
-        for name in of_registry {
-            room.dir.remove(name)?;
+    for name in names(&room.dir, |name| name.starts_with('.')) {
+        if layout::is_registry_draft(&name) {
+            if let Ok(_lock) = room.try_lock_registry() {
+                room.dir.remove(name)?;
+            }
+            continue;
         }
-    }
-    // Nothing shows whether their writers still run.
-    for name in names(&room.dir, layout::is_command_draft) {
-        if is_old(&room.dir, &name)? {
+        // Nothing shows whether the command still runs.
+        let is_abandoned = layout::is_command_draft(&name) && is_old(&room.dir, &name)?;
+        if is_abandoned || layout::is_projection_draft(&name) {
             room.dir.remove(name)?;
         }
     }
