@@ -20,7 +20,7 @@ use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// The result for one file or line.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct Checked {
     /// The file as given; `-` for standard input; none for a message on the command line.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -125,24 +125,18 @@ fn one(judge: &Judge<'_>, input: Input, most: u64) -> Result<Vec<Checked>> {
                 file: Some(file.clone()),
                 line,
                 ok: true,
-                problems: Vec::new(),
                 recipients,
                 unreached,
                 said,
+                ..Checked::default()
             }
         }
-        Err(problems) => {
-            let (recipients, unreached, said) = (None, Vec::new(), None);
-            Checked {
-                file: Some(file.clone()),
-                line,
-                ok: false,
-                problems,
-                recipients,
-                unreached,
-                said,
-            }
-        }
+        Err(problems) => Checked {
+            file: Some(file.clone()),
+            line,
+            problems,
+            ..Checked::default()
+        },
     };
     let bytes = match bytes {
         Ok(bytes) => bytes,

@@ -9,7 +9,7 @@ use crate::room::Room;
 use crate::room::resolve::{Explained, Explanation, Recipient};
 use serde::Serialize;
 
-/// What would happen if messages were sent.
+/// The expected result of sending messages.
 #[derive(Debug, Default, Serialize)]
 pub struct DryRun {
     /// Whether all messages would be accepted.
@@ -23,7 +23,7 @@ pub struct DryRun {
 }
 
 impl DryRun {
-    /// The result for files, whose addresses are not explained one by one.
+    /// The result for files. Their addresses are not explained one by one.
     pub fn of_files(messages: Vec<Checked>) -> DryRun {
         DryRun {
             ok: messages.iter().all(|message| message.ok),
@@ -61,25 +61,18 @@ pub fn dry_run(room: &Room, who: Option<&Who>, draft: Draft) -> Result<DryRun> {
 
 /// Checks a draft as `send` does.
 fn check_draft(room: &Room, who: &Who, draft: Draft) -> Result<Checked> {
-    let rejected = |problems| Checked {
-        file: None,
-        line: None,
-        ok: false,
-        problems,
-        recipients: None,
-        unreached: Vec::new(),
-        said: None,
-    };
-    let prepared = match send::prepare(room, who, draft) {
-        Ok(prepared) => prepared,
-        Err(Error::Rejected(problems)) => return Ok(rejected(problems)),
-        Err(e) => return Err(e),
-    };
-    Ok(Checked {
-        ok: true,
-        recipients: Some(prepared.sent.recipients),
-        unreached: prepared.sent.unreached,
-        said: Some(Said::of(&prepared.message)),
-        ..rejected(Vec::new())
-    })
+    match send::prepare(room, who, draft) {
+        Ok(prepared) => Ok(Checked {
+            ok: true,
+            recipients: Some(prepared.sent.recipients),
+            unreached: prepared.sent.unreached,
+            said: Some(Said::of(&prepared.message)),
+            ..Checked::default()
+        }),
+        Err(Error::Rejected(problems)) => Ok(Checked {
+            problems,
+            ..Checked::default()
+        }),
+        Err(e) => Err(e),
+    }
 }
