@@ -13,7 +13,7 @@ use crate::town::{PATIENCE, so_within};
 use crate::world::World;
 use serde_json::Value;
 
-/// The statuses of one recipient's copy, as `trace` tells them.
+/// The statuses of one recipient's copy, as `trace` shows them.
 fn statuses(world: &World, id: &str, agent: &str) -> Vec<String> {
     let trace = world.json(&["trace", id]);
     let recipients = trace["recipients"].as_array().cloned().unwrap_or_default();

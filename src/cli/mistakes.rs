@@ -1,9 +1,9 @@
-//! Answers to common mistakes on the command line: the form that does what was meant.
+//! Answers to common mistakes on the command line: the correct form.
 
 use crate::base::error::Error;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// Words that are no commands, each with the command that does what is probably meant.
+/// Common guesses for commands, each with the correct form.
 const COMMANDS: &[(&str, &str)] = &[
     ("accept", "handoff --accept"),
     ("answer", "reply ID BODY"),
@@ -67,7 +67,7 @@ pub(super) fn answer(error: &clap::Error) -> Option<Error> {
     let word = text(error, ContextKind::InvalidSubcommand)?;
     let form = COMMANDS.iter().find(|(known, _)| *known == word)?.1;
     Some(Error::Usage {
-        what: format!("`{word}` is no command"),
+        what: format!("`{word}` is not a command"),
         cure: format!("run `mailbag {form}`"),
     })
 }

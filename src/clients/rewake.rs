@@ -197,7 +197,7 @@ impl IdleWait {
         self.waiter.end_by(signal)
     }
 
-    /// The time after which a working session can be idle. `None` if it is idle now.
+    /// The time until a working session can be idle. `None` if it is idle now.
     fn at_work(&self, lease: &Lease) -> Result<Option<Duration>> {
         // A message that is queued in Codex waits for the end of the turn, and a hook announces mail earlier.
         let most = if lease.client == sessions::CODEX {

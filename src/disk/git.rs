@@ -179,7 +179,7 @@ impl Worktree {
         self.git != self.common
     }
 
-    /// Is it a submodule of another repository, which has its git directory?
+    /// Returns true for a submodule. Its git directory is in another repository.
     pub fn is_submodule(&self) -> bool {
         !self.is_linked()
             && !self.git.starts_with(&self.top)

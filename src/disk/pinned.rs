@@ -1,4 +1,4 @@
-//! Files that the router writes for people, who may write to them too.
+//! Files that the router and people write.
 
 use super::system::{self, ReadLease};
 use super::{Dir, Meta, file_meta};
@@ -11,13 +11,13 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The new content of a file to which other programs may write.
+/// The new content of a file that other programs may also write.
 pub struct SharedText<'a> {
     /// Its first bytes.
     pub head: &'a [u8],
-    /// What follows: a file, from this byte on.
+    /// The rest: a file, from this byte on.
     pub rest: Option<(&'a mut File, u64)>,
-    /// Must a power cut leave the old file or the complete new file?
+    /// True if a power cut must leave the old file or the complete new file.
     pub is_durable: bool,
 }
 
@@ -40,7 +40,7 @@ impl Dir {
         Ok((!is_top).then_some(above))
     }
 
-    /// Replaces a file to which other programs may write, in one step. The file must still be as in `before`, or be missing:
+    /// Replaces a file that other programs may also write, in one step. The file must still be as in `before`, or be missing:
     /// otherwise it stays, and the result is `None`. Returns the metadata of the new file; a later write by another program
     /// changes them. Only one process at a time may call it.
     ///
@@ -72,7 +72,7 @@ impl Dir {
                     system::sync_data(file.as_fd()).doing_in("sync", self.path(), &temporary)?;
                 }
                 let draft = file_meta(&file).doing_in("look at", self.path(), &temporary)?;
-                // Whoever sees the name finds a file that nobody writes.
+                // The file is closed before it has its name.
                 drop(file);
                 if !self.is_free(name, before)? {
                     return Ok(None);
@@ -92,7 +92,7 @@ impl Dir {
         done
     }
 
-    /// Is the file missing, or as it was, and not open for writing?
+    /// Returns true if the file is missing, or if it is unchanged and not open for writing.
     fn is_free(&self, name: &OsStr, before: Option<&Meta>) -> Result<bool> {
         let Some(now) = self.stat(name)? else {
             return Ok(true);

@@ -16,7 +16,7 @@ pub type SortedEntry = (u64, u64);
 
 /// The bytes of an entry.
 const ENTRY: usize = 16;
-/// The bytes of a block without its checksum: a page, so that one read gets it.
+/// The bytes of a block without its checksum: one page, so a single read returns it.
 const BLOCK: usize = 4096;
 /// The entries of a full block.
 const ENTRIES: u64 = (BLOCK / ENTRY) as u64;
@@ -89,9 +89,10 @@ impl SortedFile {
         while begin < end {
             let width = u128::from(end - begin - 1);
             // Hashes are evenly distributed, so a guess from the bounds is usually right. Half of the steps do not rely on that.
-            let step = match is_guess {
-                true => u128::from(key - low) * width / u128::from(high - low).max(1),
-                false => width / 2,
+            let step = if is_guess {
+                u128::from(key - low) * width / u128::from(high - low).max(1)
+            } else {
+                width / 2
             };
             is_guess = !is_guess;
             let n = begin + step as u64;

@@ -86,7 +86,7 @@ pub enum Event {
     Accepted(Box<Accepted>),
     /// A file was rejected.
     Rejected(Box<Rejected>),
-    /// A message came again with the same id and the same content.
+    /// A message was repeated with the same id and the same content.
     Duplicate(Box<Duplicate>),
     /// The router sent a message of its own.
     Notice(Box<Notice>),
@@ -165,10 +165,10 @@ pub struct Accepted {
     /// The result of the change, as the copies report it in `delivery`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<Value>,
-    /// The agents whose failed wakes the human dismisses with this message.
+    /// The agents in this dismissal of failed wakes by the human.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dismissed: Vec<Arc<str>>,
-    /// The texts of the attached files of a message that goes to another room.
+    /// The texts of the attached files of a message to another room.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub enclosed: Vec<Enclosed>,
     /// The complete message.
@@ -187,7 +187,7 @@ pub struct Times {
     /// The time of the first notice about a missing acknowledgement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ack_by: Option<String>,
-    /// The time after which its copies may be announced without request. Mail of a loop is announced later.
+    /// The earliest time of an announcement without request. Mail of a loop is announced later.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub announce_after: Option<String>,
 }
@@ -210,7 +210,7 @@ pub struct Rejected {
     pub message: Box<RawValue>,
 }
 
-/// A message that came again.
+/// A repeated message.
 #[derive(Debug, Serialize)]
 pub struct Duplicate {
     /// The file that brought it.

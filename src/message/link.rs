@@ -166,7 +166,7 @@ pub fn size(message: &Message, enclosed: &[Enclosed]) -> u64 {
         .sum()
 }
 
-/// The references of a message that came by this link, as this room has them. A text in `refs` such as `docs/a.md` has the
+/// The references of a message from this link, as this room has them. A text in `refs` such as `docs/a.md` has the
 /// form of a reference to a message of `docs`, so it is changed only if `is_agent` says that this is an agent.
 pub fn bring_home(
     message: &mut Map<String, Value>,
@@ -190,7 +190,7 @@ fn has_sender(text: &str) -> bool {
     Reference::parse(text).is_some_and(|one| one.sender().is_some())
 }
 
-/// Replaces the references for which `change`, given the field and the text, returns another text.
+/// Replaces each reference if `change`, given the field and the text, returns another text.
 fn change_references(
     message: &mut Map<String, Value>,
     change: &dyn Fn(&str, &str) -> Option<String>,

@@ -55,7 +55,7 @@ pub struct Record {
     /// Ranges of settled records, both ends included, on the first record of a batch.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub settled: Vec<(u64, u64)>,
-    /// Positions up to which other rooms have committed this room's items, on the first record of a batch.
+    /// The last items of this room that other rooms have committed, on the first record of a batch.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub acked: Vec<Acked>,
     /// The items of links that it sends.

@@ -83,7 +83,7 @@ impl Reach {
     }
 }
 
-/// The time at which hooks announce a message.
+/// The time of the announcement by hooks.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Announcement {
     /// As soon as the recipient's session calls a hook.

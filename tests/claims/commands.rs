@@ -449,7 +449,7 @@ fn ctrl_c_withdraws_the_waiting_claim_and_a_kill_leaves_it() {
     world.ok(&["claim", "docs", "--as", "bob"]);
     let first = waiting(&world, &["claim", "docs", "src", "--wait", "--as", "bob"]);
     wait("bob waits", || queue(&world) == ["bob"]);
-    // claims.json can be behind the log.
+    // claims.json can be older than the log.
     let id = world.json(&["claims"])["waiting"][0]["claim"]
         .as_str()
         .expect("a message")
@@ -487,7 +487,7 @@ fn ctrl_c_names_the_message_that_still_waits_if_it_cannot_be_withdrawn() {
     world.ok(&["claim", "src", "--as", "alice"]);
     let first = waiting(&world, &["claim", "src", "--wait", "--as", "bob"]);
     wait("bob waits", || queue(&world) == ["bob"]);
-    // claims.json can be behind the log.
+    // claims.json can be older than the log.
     let id = world.json(&["claims"])["waiting"][0]["claim"]
         .as_str()
         .expect("a message")

@@ -32,7 +32,7 @@ const PAGES: &[&str] = &[
     "docs/tutorial.md",
 ];
 
-/// A term that is not used any more, as a pattern, and what to write instead.
+/// A replaced term, as a pattern, and its replacement.
 const REPLACED: &[(&str, &str)] = &[
     (r"\bfold(s|ed|ing)?\b", "state; read the log into the state"),
     (r"\brungs?\b", "status"),

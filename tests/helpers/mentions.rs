@@ -1,5 +1,4 @@
-//! Whom a body mentions, what it says beside that, and whether it is a broadcast: the same answers from `mailbag send --dry-run`
-//! and from the helpers.
+//! The mentions in a body, its other text, and the flag of a broadcast: `mailbag send --dry-run` and the helpers return the same.
 
 use super::tongue::Tongue;
 use super::{file, in_each};
@@ -25,7 +24,7 @@ fn answers(tongue: Tongue, town: &Town, bodies: &[String]) -> Vec<Value> {
     let lines = tongue.ok(town, "alice", &words);
     let answer = |line: &String| {
         let answer: Value = serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"));
-        // The shell helper prints what the program prints.
+        // The shell helper prints the program's output.
         answer_of(if answer["messages"].is_array() {
             &answer["messages"][0]
         } else {

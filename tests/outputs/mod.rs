@@ -26,7 +26,7 @@ const WITH_OPTION: &[(&str, [&str; 2])] = &[
     ("take-done", ["take", "--done"]),
 ];
 
-/// The words of the command line whose output has the schema of this name.
+/// The command line for a schema of this name.
 fn words_of(name: &str) -> Vec<&str> {
     let with_option = WITH_OPTION.iter().find(|(known, _)| *known == name);
     with_option.map_or_else(|| name.split('-').collect(), |(_, words)| words.to_vec())

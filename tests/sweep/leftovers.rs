@@ -15,7 +15,7 @@ use tempfile::TempDir;
 const TIMES: [&str; 2] = ["2026-11-21T10:00:00Z", "2026-11-21T10:05:00Z"];
 const LINE: &str = r#"{"id":"01J","t":"2026-11-21T10:00:00Z","type":"agent","sender":"alice","content":"hello?","addressed":["bob"]}"#;
 
-/// A room in which the next pass writes the registry, the claims, the files for people, and a line that another program wrote.
+/// A room. Its next pass writes the registry, the claims and the files for people, and cuts out a foreign line.
 fn room(room: &Path) -> io::Result<()> {
     new_room(room, &["alice", "bob"])?;
     fs::write(room.join("settings.toml"), "mailbox = true\nadmission = \"open\"\n")?;

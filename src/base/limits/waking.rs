@@ -40,7 +40,7 @@ const _: () = assert!(WAITER_HANDOVER.as_secs() > 2 * WAITER_CHECK.as_secs());
 pub const WAKE_SOCKET: Duration = Duration::from_secs(5);
 /// The time limit for a sign of a session after its client took a message. After it, the client holds the message.
 pub const WAKE_REACTION: Duration = Duration::from_secs(10);
-/// The interval at which a background waiter with mail checks a session that called recently.
+/// The interval between two checks of a session that called recently, by a background waiter with mail.
 pub const WAITER_LOOK: Duration = Duration::from_millis(400);
 /// The number of bytes at the end of a transcript that show the end of the last turn.
 pub const TRANSCRIPT_END: u64 = 64 << 10;

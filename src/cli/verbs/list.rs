@@ -54,7 +54,7 @@ pub(crate) struct Args {
     /// Show new messages of the inbox as they arrive
     #[arg(long, conflicts_with_all = ["from", "to", "kind", "channel", "since", "until", "unread", "requires_response", "last"])]
     follow: bool,
-    /// Time without a new message after which --follow ends; 0: never
+    /// End --follow after this time without a new message; 0: never
     #[arg(long, value_name = "TIME", default_value = "15m", value_parser = waiting::span, requires = "follow")]
     idle: Duration,
 }

@@ -156,7 +156,7 @@ mailbag_wait() (
     seconds=$(mailbag_seconds "$1") && shift && mailbag_poll "$seconds" mailbag_fits "$@"
 )
 mailbag_fits() ( for field in "$@"; do [ "$(mailbag_text "$file" "${field%%=*}")" = "${field#*=}" ] || exit; done )
-# Prints the first unread $file for which a command succeeds, or fails after this number of seconds.
+# Prints the first unread $file that a command accepts, or fails after this number of seconds.
 mailbag_poll() (
     until=$(($(date +%s) + $1)) && shift
     while :; do

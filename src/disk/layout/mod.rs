@@ -63,7 +63,7 @@ pub const CLAIM: &str = "spool/claim";
 pub const STAGE: &str = "spool/stage";
 /// Notes about lines that were cut out of conversations. Each stays until the log has the notices about the cut.
 pub const CUT: &str = "spool/cut";
-/// The temporary file for cut lines and their notes. In [`SPOOL`], where recovery removes what a kill has left.
+/// The temporary file for cut lines and their notes. In [`SPOOL`], where recovery removes it after a kill.
 pub const CUT_DRAFT: &str = ".cut.tmp";
 /// Files that recovery could not explain and did not remove.
 pub const QUARANTINE: &str = "spool/quarantine";
@@ -110,7 +110,7 @@ pub const SESSIONS_LOCK: &str = ".lock";
 pub const FIRED: &str = "sessions/fired";
 /// Excludes the room from version control.
 pub const GITIGNORE: &str = ".gitignore";
-/// What the name of [`clock_file`] begins with.
+/// The prefix of the name of [`clock_file`].
 const CLOCK: &str = ".clock.";
 /// The directories of every room.
 pub const DIRECTORIES: [&str; 9] = [

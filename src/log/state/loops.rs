@@ -31,7 +31,7 @@ pub struct Loops {
 struct Chain {
     /// The time until which another message continues it, in microseconds since 1970.
     until: i64,
-    /// The number of messages without content that came back to an agent of the chain.
+    /// The number of messages without content that an agent of the chain received again.
     hops: u32,
     is_reported: bool,
     senders: VecDeque<Arc<str>>,

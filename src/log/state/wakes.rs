@@ -46,7 +46,7 @@ pub struct FailedWake {
     pub at: i64,
     /// The reason.
     pub why: String,
-    /// The newest message for which it was.
+    /// The newest message that caused it.
     pub seq: u64,
 }
 

@@ -23,7 +23,7 @@ pub(super) enum Reading {
     /// `metadata.content`.
     Content,
     /// Text becomes the body. Of an object, `text`, `body` or `content` becomes the body, `subject` the subject, and
-    /// the rest goes into `metadata`, with the field of the body in [`PAYLOAD_FIELD`]. A list becomes `metadata.payload`.
+    /// the rest is moved into `metadata`, with the field of the body in [`PAYLOAD_FIELD`]. A list becomes `metadata.payload`.
     Payload,
     /// References, single or as `{id}`. If one item is not a reference, such as a URL, all items are also kept in
     /// `metadata.links`.

@@ -51,7 +51,7 @@ pub fn check_as(
     if let Some(corrected) = corrected
         && problems.iter().any(|problem| problem.code == MISNAMED)
     {
-        // What a wrong name leaves out is not another problem.
+        // A field that is missing because its name is wrong is not another problem.
         problems.retain(|problem| problem.code == MISNAMED);
         let problems_of_rest = check_as(corrected, sender, also, now).err();
         problems

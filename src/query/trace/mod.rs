@@ -338,7 +338,7 @@ impl<'a> Tracing<'a> {
         }
     }
 
-    /// The recipients in this room, and those in other rooms: each address, and each agent of which its room tells.
+    /// The recipients in this room and in other rooms: each address, and each agent that its room reported.
     fn recipients(&self, record: &Record, state: &State) -> Vec<Recipient> {
         let mut recipients: Vec<Recipient> = record
             .recipients()

@@ -449,7 +449,7 @@ fn rejected(origin: Origin, bounce: &Message, to: Vec<Group>, problems: Vec<Prob
     }))
 }
 
-/// The file that brought a message. Only messages of the router's own have none.
+/// The file of a message. Only the router's own messages have no file.
 fn take_origin(letter: &mut Letter<()>) -> Result<Origin> {
     Ok(Origin {
         claim: letter.claim.take().ok_or_else(not_found)?,

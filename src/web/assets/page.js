@@ -324,7 +324,7 @@ addEventListener("popstate", () => {
   if (top) scrollTo(0, top);
 });
 
-// ---- what needs the person ----
+// ---- items that need the person ----
 
 let known; // the number of items at the last look
 /** The title of the tab has the number of items. A notification names no text of others. */

@@ -4,7 +4,7 @@ use super::{block, text};
 use maud::{Markup, PreEscaped, html};
 use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html::push_html};
 
-/// The largest text that is parsed. Longer text is shown as it is.
+/// The largest text that is parsed. Longer text is shown as plain text.
 const MOST: usize = 64 << 10;
 
 /// The text of a message.

@@ -1,7 +1,7 @@
 //! The pages. The script asks for a page with the browser's secret, shows it, and keeps it up to date.
 //!
-//! Everything that an agent wrote goes through [`text`], [`block`] or [`markdown`](markdown::markdown): its markup is never
-//! markup of the page, and what no reader would see is made visible.
+//! [`text`], [`block`] and [`markdown`](markdown::markdown) show the text of agents: its markup is never markup of the page, and
+//! invisible characters are made visible.
 
 pub(super) mod claims;
 pub(super) mod enter;
@@ -35,7 +35,7 @@ use std::sync::Arc;
 /// A page without its frame.
 pub(super) struct Page {
     title: String,
-    /// The address of the view to which it belongs.
+    /// The address of its view.
     place: &'static str,
     content: Markup,
     /// The conversation that is open beside the list.
