@@ -5,6 +5,7 @@ use crate::clients::install::{self, Hooks, Scope, Status, Trust};
 use crate::clients::kind::Client;
 use crate::room::sessions::{self, Fired};
 use crate::room::signature::{self, DecisionKey};
+use std::path::{Path, PathBuf};
 
 pub(super) fn look(examined: &Examined<'_>, request: &Request<'_>, findings: &mut Vec<Finding>) {
     let fired = sessions::fired(examined.room).unwrap_or_default();
@@ -21,9 +22,10 @@ pub(super) fn look(examined: &Examined<'_>, request: &Request<'_>, findings: &mu
         ours.iter()
             .for_each(|fired| errors(client, fired, findings));
         let installed = installed(client, request);
-        installed
-            .iter()
-            .for_each(|status| can_run(status, findings));
+        for status in &installed {
+            can_run(status, findings);
+        }
+        run_twice(client, &installed, findings);
         if !installed.is_empty() {
             shut_out(client, request, findings);
         }
@@ -113,6 +115,34 @@ fn can_run(status: &Status, findings: &mut Vec<Finding>) {
             cure,
         ));
     }
+}
+
+/// Reports hooks in more than one place. mailbag announces once, but each call costs time.
+fn run_twice(client: Client, installed: &[Status], findings: &mut Vec<Finding>) {
+    let files: Vec<&Path> = installed
+        .iter()
+        .flat_map(|status| &status.hook_files)
+        .map(PathBuf::as_path)
+        .collect();
+    if files.len() < 2 {
+        return;
+    }
+    let shown: Vec<String> = files
+        .iter()
+        .map(|file| file.display().to_string())
+        .collect();
+    let what = format!(
+        "the hooks of {} run twice: they are in {}",
+        client.name(),
+        shown.join(" and in ")
+    );
+    let has_user = installed.iter().any(|status| status.scope == Scope::User);
+    let cure = if has_user {
+        format!("mailbag uninstall {} --user", client.as_str())
+    } else {
+        format!("mailbag install {}", client.as_str())
+    };
+    findings.push(Finding::new("hooks_twice", Severity::Warning, what, cure));
 }
 
 fn shut_out(client: Client, request: &Request<'_>, findings: &mut Vec<Finding>) {

@@ -3,6 +3,7 @@
 
 mod allow;
 mod approvals;
+mod forms;
 mod git;
 mod merging;
 mod kimi;

@@ -23,7 +23,11 @@ fn the_plugin_calls_the_program_as_the_agent_and_says_who_wrote_it() {
             .starts_with("no changes for OpenCode")
     );
     desk.ok(&["install", "opencode"]);
-    assert!(!desk.text(PLUGIN).contains("--as"));
+    let command = serde_json::json!([desk.program, "hook", "opencode"]);
+    assert!(
+        desk.text(PLUGIN)
+            .contains(&format!("\nconst COMMAND = {command}\n"))
+    );
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The section in the instructions for agents.
 
 use super::Desk;
+use std::collections::BTreeSet;
 
 const BEGIN: &str = "<!-- mailbag:begin -->";
 
@@ -8,23 +9,33 @@ const BEGIN: &str = "<!-- mailbag:begin -->";
 fn it_is_short_and_names_only_commands_that_there_are() {
     let desk = Desk::new();
     desk.ok(&["install", "codex"]);
-    let text = desk.text("AGENTS.md");
+    let section = desk.text("AGENTS.md");
+    assert!(section.len() <= 500, "{} bytes", section.len());
+    for needed in [
+        "`mailbag read`",
+        "`mailbag reply ID 'text'`",
+        "`mailbag send NAME - <<'EOF'`",
+    ] {
+        assert!(section.contains(needed), "{needed}: {section}");
+    }
+    let skill = desk.text(".agents/skills/mailbag/SKILL.md");
+    assert!(skill.len() < 2048, "{} bytes", skill.len());
     assert!(
-        text.lines().count() <= 12 && text.len() < 1000,
-        "{} lines, {} bytes",
-        text.lines().count(),
-        text.len()
+        skill.starts_with("---\nname: mailbag\ndescription: ") && !skill.contains("allowed-tools")
     );
-    assert!(text.contains("`mailbag send NAME - <<'EOF'`"), "{text}");
+    names_commands_that_there_are(&section, 3);
+    names_commands_that_there_are(&skill, 6);
+}
+
+fn names_commands_that_there_are(text: &str, at_least: usize) {
     let known = mailbag::cli::command();
-    let words = text
-        .split('`')
-        .skip(1)
-        .step_by(2)
-        .filter_map(|code| code.strip_prefix("mailbag "));
-    let words: Vec<&str> = words.filter_map(|rest| rest.split(' ').next()).collect();
-    assert!(words.len() > 5, "{words:?}");
-    for word in words.into_iter().filter(|word| *word != "join") {
+    let codes = text.split('`').skip(1).step_by(2);
+    let words: BTreeSet<&str> = codes
+        .filter_map(|code| code.strip_prefix("mailbag ")?.split(' ').next())
+        .filter(|word| !word.starts_with('-'))
+        .collect();
+    assert!(words.len() >= at_least, "{words:?}");
+    for word in words {
         assert!(known.find_subcommand(word).is_some(), "mailbag {word}");
     }
 }

@@ -30,11 +30,16 @@ impl Fresh {
     pub(super) fn with(clients: &[&str]) -> Fresh {
         let fresh = Fresh::new();
         for client in clients {
-            let path = fresh.world.path().join("bin").join(client);
-            fs::write(&path, "#!/bin/sh\n").expect("a program");
-            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
+            fresh.install(client, "");
         }
         fresh
+    }
+
+    /// Installs a client that prints this version.
+    pub(super) fn install(&self, client: &str, version: &str) {
+        let path = self.world.path().join("bin").join(client);
+        fs::write(&path, format!("#!/bin/sh\necho '{version}'\n")).expect("a program");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("a program");
     }
 
     pub(crate) fn at(&self, below: &str) -> PathBuf {

@@ -8,7 +8,7 @@ use crate::cli::context::{Context, Identity, here};
 use crate::clients::git_hooks;
 use crate::clients::hook_events::{self, Asked, Event, Verdict};
 use crate::clients::idle;
-use crate::clients::install::DRY_RUN;
+use crate::clients::install::{DRY_RUN, is_second_hook};
 use crate::clients::kind::Client;
 use crate::clients::rewake::{Ended, IdleWait};
 use crate::clients::session_watch;
@@ -114,6 +114,9 @@ fn answer(client: Client, args: &Args, cx: &mut Context) -> Result<()> {
         return Ok(());
     };
     limit_reads(limits::HOOK_READS);
+    if is_second_hook(client, &here()?) {
+        return print(client, &event, None, Verdict::None, cx);
+    }
     let Some(room) = room(cx, &event) else {
         return print(client, &event, None, Verdict::None, cx);
     };

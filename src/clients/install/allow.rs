@@ -39,15 +39,16 @@ pub(super) const COMMANDS: [&str; 21] = [
 
 /// The rules of a client, if its settings have a list of them.
 pub(super) fn rules(client: Client) -> Vec<String> {
-    let Allow::List { command, tool, .. } = client.facts().allow else {
+    let Allow::List { command, tools, .. } = client.facts().allow else {
         return Vec::new();
     };
     let commands = COMMANDS
         .iter()
         .filter_map(|name| Some(command?.replacen('*', name, 1)));
-    commands
-        .chain(mcp::tool_names().map(|name| tool.replace('*', name)))
-        .collect()
+    let tools = tools
+        .iter()
+        .flat_map(|rule| mcp::tool_names().map(|name| rule.replace('*', name)));
+    commands.chain(tools).collect()
 }
 
 /// Would our rules in a project take the person's own from them, because its list replaces that of the user?

@@ -31,6 +31,12 @@ pub(super) struct Target {
     pub(super) parts: Vec<Part>,
     /// Rules of ours that the person had already.
     pub(super) kept: Vec<String>,
+    /// The parts that belong in it only if mailbag is installed in the settings.
+    pub(super) of_settings: Vec<Part>,
+    /// The parts that belong in it only if mailbag is installed as a plugin.
+    pub(super) of_plugin: Vec<Part>,
+    /// The parts of the other form, which an installation takes out.
+    pub(super) obsolete: Vec<Part>,
 }
 
 /// The directories with client files.
@@ -57,6 +63,18 @@ pub(super) struct Wanted {
     pub(super) program: String,
     pub(super) agent: Option<String>,
     pub(super) approvals: bool,
+}
+
+/// The parts of a file in a list.
+fn parts_in(files: &'static [File], file: &File) -> &'static [Part] {
+    let found = files.iter().find(|one| one.name == file.name);
+    found.map_or(&[], |file| file.parts)
+}
+
+fn parts_without(parts: &[Part], others: &[Part]) -> Vec<Part> {
+    let mut rest = parts.to_vec();
+    rest.retain(|part| !others.contains(part));
+    rest
 }
 
 impl Client {
@@ -119,7 +137,7 @@ impl Client {
             .map(PathBuf::from)
     }
 
-    /// The files to edit.
+    /// The files of both forms of an installation, those with hooks before the others.
     pub(super) fn targets(self, scope: Scope, homes: &Homes) -> Vec<Target> {
         let own = match scope {
             Scope::Project => homes.project.clone(),
@@ -130,14 +148,31 @@ impl Client {
         } else {
             &homes.home
         };
-        let files = self.facts().files(scope).iter();
-        let target = |file: &File| Target {
-            path: layout::of_client(if file.beside { beside } else { &own }, file.name),
-            format: file.format,
-            parts: file.parts.to_vec(),
-            kept: Vec::new(),
+        let settings = self.facts().files(scope);
+        let plugin = match &self.facts().plugin {
+            Some(plugin) if scope == Scope::Project => plugin.files,
+            _ => settings,
         };
-        files.map(target).collect()
+        let mut all: Vec<Target> = Vec::new();
+        for file in plugin.iter().chain(settings) {
+            let path = layout::of_client(if file.beside { beside } else { &own }, file.name);
+            if all.iter().any(|target| target.path == path) {
+                continue;
+            }
+            let (in_settings, in_plugin) = (parts_in(settings, file), parts_in(plugin, file));
+            let of_settings = parts_without(in_settings, in_plugin);
+            all.push(Target {
+                path,
+                format: file.format,
+                parts: [&of_settings, in_plugin].concat(),
+                kept: Vec::new(),
+                of_settings,
+                of_plugin: parts_without(in_plugin, in_settings),
+                obsolete: Vec::new(),
+            });
+        }
+        all.sort_by_key(|target| !target.parts.contains(&Part::Hooks));
+        all
     }
 
     /// A hook in the format of the settings.

@@ -15,7 +15,7 @@ pub fn has_tools(client: Client, from: &Path) -> bool {
         .into_iter()
         .flat_map(|scope| client.targets(scope, &homes));
     targets
-        .filter(|target| target.parts.contains(&Part::Mcp))
+        .filter(|target| target.parts.contains(&Part::Mcp) || target.format == Format::Script)
         .any(|target| names_it(&target))
 }
 
@@ -36,6 +36,7 @@ fn names_it(target: &Target) -> bool {
         Format::Json(dialect) => {
             Json::read(text, dialect).is_ok_and(|json| servers::find(&json).is_some())
         }
-        Format::Markdown | Format::Script => false,
+        Format::Script => true,
+        Format::Markdown | Format::Whole => false,
     }
 }

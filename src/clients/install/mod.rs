@@ -8,6 +8,7 @@ mod allow;
 mod preexisting;
 mod changing;
 mod clients;
+mod form;
 mod hooks;
 mod json;
 mod hook_test;
@@ -17,6 +18,7 @@ mod servers;
 mod status;
 mod toml;
 mod toml_hooks;
+mod whole;
 mod trust;
 mod notes;
 mod plugin;
@@ -45,6 +47,8 @@ use crate::room::actor::require_person;
 use crate::room::signature::DecisionKey;
 use crate::room::{self, Room};
 use clients::{Format, Part, Target, Wanted};
+use form::Form;
+pub use form::is_second_hook;
 use json::{Json, Wrong};
 use preexisting::{Preexisting, check_inside};
 use sections::Kind;
@@ -132,8 +136,21 @@ pub fn install(asked: &Request<'_>) -> Result<Plan> {
     let mut notes = notes::on_install(asked, &homes, &wanted, room.as_ref());
     let before = Preexisting::of(asked, &homes);
     let mut files = Vec::new();
+    let form = Form::on_this_machine(asked.client, asked.scope);
     for target in targets(asked.client, asked.scope, &homes)? {
-        files.extend(put(&target, asked.client, &wanted, &before, &mut notes)?);
+        let target = target.for_form(form);
+        files.extend(if target.parts.is_empty() {
+            let extent = Extent::Whole;
+            removal::take_out(
+                &target.obsolete(),
+                asked.client,
+                before.project,
+                extent,
+                &mut notes,
+            )?
+        } else {
+            put(&target, asked.client, &wanted, &before, &mut notes)?
+        });
     }
     let asks = questions::of(asked.client, asked.scope, &homes);
     if asked.for_up.is_none() {
@@ -267,7 +284,14 @@ fn put(
     check_inside(&original, from.project)?;
     let before = text(&original)?;
     let ours = from.ours(target, client, before.unwrap_or_default(), text(&backup)?);
-    let after = edit(&ours, before.unwrap_or_default(), client, wanted)
+    let obsolete = from.ours(
+        &target.obsolete(),
+        client,
+        before.unwrap_or_default(),
+        text(&backup)?,
+    );
+    let after = undo(&obsolete, before.unwrap_or_default(), client)
+        .and_then(|rest| edit(&ours, &rest, client, wanted))
         .map_err(|wrong| refused(&original, wrong))?;
     let is_own = ours.parts != target.parts;
     if is_own {
@@ -277,8 +301,11 @@ fn put(
         return Ok(None);
     }
     original.check_writable()?;
-    let is_ours =
-        before.is_some_and(|text| undo(&ours, text, client).is_ok_and(|rest| rest != text));
+    let is_ours = before.is_some_and(|text| {
+        [&ours, &obsolete]
+            .iter()
+            .any(|target| undo(target, text, client).is_ok_and(|rest| rest != text))
+    });
     let keep = if before.is_some() && !is_ours {
         Keep::Make
     } else {
@@ -309,6 +336,7 @@ fn edit(target: &Target, text: &str, client: Client, wanted: &Wanted) -> Result<
         Format::Toml => toml::put(text, wanted),
         Format::Markdown => sections::put(text, kind(target)),
         Format::Script => plugin::put(text, client, wanted),
+        Format::Whole => whole::put(text, target.parts[0]),
     }
 }
 
@@ -332,6 +360,7 @@ fn undo(target: &Target, text: &str, client: Client) -> Result<String, Wrong> {
         Format::Toml => toml::take_out(text),
         Format::Markdown => sections::take_out(text),
         Format::Script => plugin::take_out(text),
+        Format::Whole => Ok(whole::take_out(text, target.parts[0])),
     }
 }
 

@@ -25,6 +25,12 @@ function hook(event, more, running) {
   })
 }
 
+// The environment of the MCP server: the agent of all sessions, if there is one.
+function environment() {
+  const at = COMMAND.indexOf("--as")
+  return at < 0 ? {} : { MAILBAG_AGENT: COMMAND[at + 1] }
+}
+
 export const Mailbag = async ({ client, directory }) => {
   const parents = new Map() // the session of each sub-agent
   const fresh = new Set() // sessions that were created here and have had no prompt
@@ -56,6 +62,10 @@ export const Mailbag = async ({ client, directory }) => {
   process.on("exit", () => waiting.forEach((child) => child?.kill()))
 
   return {
+    config: async (config) => {
+      config.mcp ??= {}
+      config.mcp.mailbag ??= { type: "local", command: [COMMAND[0], "mcp"], enabled: true, environment: environment() }
+    },
     event: async ({ event: { type, properties } }) => {
       const session = properties?.sessionID ?? properties?.info?.id
       if (type === "session.created") {

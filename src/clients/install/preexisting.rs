@@ -3,7 +3,7 @@
 use super::clients::{Format, Homes, Part, Scope, Target};
 use super::json::{Json, Wrong};
 use super::sections::{self, Kind};
-use super::{Request, allow, plugin, servers, status, toml};
+use super::{Request, allow, plugin, servers, status, toml, whole};
 use crate::base::error::{Error, Result};
 use crate::clients::kind::Client;
 use crate::disk::UserFile;
@@ -86,6 +86,7 @@ fn contains_ours(target: &Target, text: &str) -> Result<bool, Wrong> {
         Format::Toml => toml::server(text)?.is_some(),
         Format::Markdown => sections::has_section(text, Kind::Mail),
         Format::Script => plugin::find(text)?.is_some(),
+        Format::Whole => whole::is_ours(text, target.parts[0]),
     })
 }
 

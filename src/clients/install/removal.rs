@@ -1,6 +1,6 @@
 //! Plans an uninstallation, also where a killed run has left a part of one.
 
-use super::clients::{Part, Scope, Target, Wanted};
+use super::clients::{Homes, Part, Scope, Target, Wanted};
 use super::preexisting::{Preexisting, check_inside};
 use super::{
     Changing, Keep, Plan, Request, changing, edit, homes, kind, notes, plan, refused, sections,
@@ -39,9 +39,10 @@ pub fn uninstall_among(asked: &Request<'_>, order: &[Client], extent: Extent) ->
         .into_iter()
         .filter(|client| *client != asked.client && !gone.contains(client))
         .collect();
-    let used = others
+    let installed: Vec<Client> = others
         .into_iter()
-        .find(|client| status(*client, asked.scope, &homes).is_installed());
+        .filter(|client| status(*client, asked.scope, &homes).is_installed())
+        .collect();
     let (mut files, mut notes) = (Vec::new(), Vec::new());
     let before = Preexisting::of(asked, &homes);
     let targets = match (targets(asked.client, asked.scope, &homes), extent) {
@@ -53,8 +54,8 @@ pub fn uninstall_among(asked: &Request<'_>, order: &[Client], extent: Extent) ->
         .iter()
         .any(|target| target.parts.contains(&Part::Hooks));
     for target in targets {
-        let shared = asked.scope == Scope::Project && target.parts == [Part::Section];
-        match used.filter(|_| shared) {
+        let used = other_user(&target, &installed, asked.scope, &homes);
+        match used {
             Some(other) if order.contains(&other) => {}
             Some(other) => notes.push(notes::still_used(&target.path, other)),
             None => match (
@@ -75,7 +76,25 @@ pub fn uninstall_among(asked: &Request<'_>, order: &[Client], extent: Extent) ->
     Ok(plan(asked, homes, files, notes, wanted))
 }
 
-fn take_out(
+/// Another installed client that reads the same instructions or the same skill.
+fn other_user(
+    target: &Target,
+    installed: &[Client],
+    scope: Scope,
+    homes: &Homes,
+) -> Option<Client> {
+    let is_shared = matches!(target.parts[..], [Part::Section] | [Part::Skill]);
+    if scope != Scope::Project || !is_shared {
+        return None;
+    }
+    installed.iter().copied().find(|client| {
+        let targets = client.targets(scope, homes);
+        targets.iter().any(|other| other.path == target.path)
+    })
+}
+
+/// Plans the removal of our parts from a file.
+pub(super) fn take_out(
     target: &Target,
     client: Client,
     project: Option<&Path>,
@@ -99,7 +118,8 @@ fn take_out(
         is_first: false,
         is_first_of_all: false,
     };
-    let ours = nothing.ours(target, client, now, before);
+    let mut ours = nothing.ours(target, client, now, before);
+    keep_installed_parts(&mut ours, client, now);
     let wanted = status::wanted(&ours, now, client);
     let makes_this = |text: &str| {
         wanted
@@ -137,6 +157,21 @@ fn take_out(
         None => (Some(rest), Keep::Leave),
     };
     changing(&target.path, &original, after, keep).map(Some)
+}
+
+/// Leaves out the parts of the form that is not installed: the file is compared with what an installation writes.
+fn keep_installed_parts(target: &mut Target, client: Client, text: &str) {
+    let mut there = target.parts.clone();
+    there.retain(|part| {
+        let alone = Target {
+            parts: vec![*part],
+            ..target.clone()
+        };
+        undo(&alone, text, client).is_ok_and(|rest| rest != text)
+    });
+    if !there.is_empty() {
+        target.parts = there;
+    }
 }
 
 /// The rest of a file with its last line ended as it was `before`: an installation ends a last line that has no end.

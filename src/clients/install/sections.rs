@@ -9,14 +9,12 @@ const END: &str = "<!-- mailbag:end -->";
 const SECTION: &str = "\
 ## Mail between agents
 
-If there is a `.mailbag` directory, use `mailbag` to write to agents in other sessions and to the human. Your own sub-agents and teammates have the messages of your client. New mail is announced to you; do not poll.
+If there is a `.mailbag` directory, use `mailbag` to write to agents in other sessions and to the human. New mail is announced to you; do not poll.
 
-- Your session has a name, or gets one at its start. `mailbag join NAME` changes it (`mailbag agent list` shows the names)
-- Send: `mailbag send NAME 'text'`, or with quotes in the text `mailbag send NAME - <<'EOF'`; NAME can also be `human`, `all` or a role such as `@engineer`
-- Read the oldest unread message: `mailbag read`; list unread mail: `mailbag inbox`
-- Answer: `mailbag reply ID 'text'`; after you have done the work: `mailbag ack ID --status actioned`
-- Ask and wait for the answer: `mailbag ask NAME 'question'`
-- Claim files before you edit them: `mailbag claim PATH`; afterwards: `mailbag release PATH`
+- Read: `mailbag read`. Answer: `mailbag reply ID 'text'`
+- Send: `mailbag send NAME 'text'`, or with quotes in the text `mailbag send NAME - <<'EOF'`
+
+The skill `mailbag` or `mailbag --help` has more, for example how to claim files before you edit them.
 ";
 
 /// The content of a section.

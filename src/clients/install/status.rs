@@ -52,6 +52,9 @@ pub struct Status {
     pub executable: Option<PathBuf>,
     /// Whether the client runs the hooks.
     pub trusted: Trust,
+    /// The settings and plugins with our hooks. With more than one, each hook runs twice.
+    #[serde(skip)]
+    pub hook_files: Vec<PathBuf>,
     /// The files that were examined.
     pub files: Vec<PathBuf>,
     /// Files that could not be read.
@@ -84,6 +87,7 @@ pub fn status(client: Client, scope: Scope, homes: &Homes) -> Status {
         command: None,
         executable: None,
         trusted: Trust::Unknown,
+        hook_files: Vec::new(),
         files: Vec::new(),
         problems: Vec::new(),
     };
@@ -119,7 +123,7 @@ pub(super) fn wanted(target: &Target, text: &str, client: Client) -> Option<Want
             toml_hooks::find(text, client).ok()?.wanted
         }
         Format::Toml => toml::server(text).ok()?,
-        Format::Markdown => anybody(),
+        Format::Markdown | Format::Whole => anybody(),
         Format::Script => plugin::find(text).ok()?,
     }
 }
@@ -170,13 +174,13 @@ impl Status {
             Format::Markdown => self.section &= sections::has_section(text, kind(target)),
             Format::Script => {
                 let plugin = plugin::find(text)?;
-                self.hooks = if plugin.is_some() {
-                    Hooks::Installed
-                } else {
-                    Hooks::Absent
-                };
+                if plugin.is_some() {
+                    self.hooks = Hooks::Installed;
+                    self.mcp = true;
+                }
                 self.called_for(plugin);
             }
+            Format::Whole => {}
             Format::Toml if target.parts.contains(&Part::Hooks) => {
                 self.fill_hooks(toml_hooks::find(text, self.client)?)
             }
@@ -188,7 +192,11 @@ impl Status {
             Format::Json(dialect) => {
                 let json = Json::read(text, dialect)?;
                 if target.parts.contains(&Part::Hooks) {
-                    self.fill_hooks(hooks::find(&json, self.client));
+                    let found = hooks::find(&json, self.client);
+                    if found.any {
+                        self.hook_files.push(target.path.clone());
+                    }
+                    self.fill_hooks(found);
                 }
                 if target.parts.contains(&Part::Allow) {
                     let rules = allow::rules(self.client);
@@ -196,7 +204,7 @@ impl Status {
                 }
                 if target.parts.contains(&Part::Mcp) {
                     let server = servers::find(&json);
-                    self.mcp = server.is_some();
+                    self.mcp |= server.is_some();
                     self.called_for(server);
                 }
             }
@@ -205,13 +213,16 @@ impl Status {
     }
 
     fn fill_hooks(&mut self, found: hooks::Found) {
-        self.hooks = match (found.any, found.missing.is_empty()) {
-            (false, _) => Hooks::Absent,
-            (true, true) => Hooks::Installed,
-            (true, false) => Hooks::Partly,
+        if !found.any {
+            return;
+        }
+        self.hooks = if found.missing.is_empty() {
+            Hooks::Installed
+        } else {
+            Hooks::Partly
         };
-        self.approvals = found.approvals;
-        self.missing = if found.any { found.missing } else { Vec::new() };
+        self.approvals |= found.approvals;
+        self.missing = found.missing;
         self.called_for(found.wanted);
     }
 

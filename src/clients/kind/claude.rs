@@ -1,8 +1,9 @@
 //! Facts about Claude Code: <https://code.claude.com/docs/en/hooks>, and `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Named, Part, RESTART,
-    Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook, note_in_project,
+    About, Allow, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Named, Part, PluginForm,
+    RESTART, Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
+    note_in_project,
 };
 
 const JSON: Format = Format::Json(Dialect::Strict);
@@ -16,13 +17,43 @@ pub(super) static FACTS: Facts = Facts {
         below_variable: "",
         own: ".claude",
     },
-    directories: &[".claude"],
+    directories: &[".claude", "skills", "mailbag", "hooks", ".claude-plugin"],
     project: &[
         file(".claude/settings.json", JSON, &[Part::Hooks, Part::Allow]),
         file(".mcp.json", JSON, &[Part::Mcp]),
+        file(
+            ".claude/skills/mailbag/SKILL.md",
+            Format::Whole,
+            &[Part::Skill],
+        ),
         file("AGENTS.md", Format::Markdown, &[Part::Section]),
         file("CLAUDE.md", Format::Markdown, &[Part::Include]),
     ],
+    // The server of a plugin asks the same question as one of .mcp.json.
+    plugin: Some(PluginForm {
+        since: [2, 1, 331],
+        files: &[
+            file(
+                ".claude/skills/mailbag/hooks/hooks.json",
+                JSON,
+                &[Part::Hooks],
+            ),
+            file(".claude/skills/mailbag/.mcp.json", JSON, &[Part::Mcp]),
+            file(
+                ".claude/skills/mailbag/.claude-plugin/plugin.json",
+                Format::Whole,
+                &[Part::Manifest],
+            ),
+            file(
+                ".claude/skills/mailbag/skills/mailbag/SKILL.md",
+                Format::Whole,
+                &[Part::Skill],
+            ),
+            file(".claude/settings.json", JSON, &[Part::Allow]),
+            file("AGENTS.md", Format::Markdown, &[Part::Section]),
+            file("CLAUDE.md", Format::Markdown, &[Part::Include]),
+        ],
+    }),
     user: &[
         file("settings.json", JSON, &[Part::Hooks, Part::Allow]),
         File {
@@ -69,7 +100,7 @@ pub(super) static FACTS: Facts = Facts {
     allow: Allow::List {
         at: &["permissions", "allow"],
         command: Some("Bash(mailbag *:*)"),
-        tool: "mcp__mailbag__*",
+        tools: &["mcp__mailbag__*", "mcp__plugin_mailbag_mailbag__*"],
         replaces: false,
         exclusive: None,
     },

@@ -1,7 +1,7 @@
 //! Facts about Codex: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, Hook, HookForm, Named, Part, Servers,
+    About, Allow, Can, Dialect, Facts, Format, Home, Hook, HookForm, Named, Part, SKILL, Servers,
     TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook, note,
 };
 
@@ -16,13 +16,15 @@ pub(super) static FACTS: Facts = Facts {
         below_variable: "",
         own: ".codex",
     },
-    directories: &[".codex"],
+    directories: &[".agents", "skills", "mailbag", ".codex"],
     // Codex reads AGENTS.md itself.
     project: &[
         file(".codex/hooks.json", JSON, &[Part::Hooks]),
         file(".codex/config.toml", Format::Toml, &[Part::Mcp]),
         file("AGENTS.md", Format::Markdown, &[Part::Section]),
+        SKILL,
     ],
+    plugin: None,
     user: &[
         file("hooks.json", JSON, &[Part::Hooks]),
         file("config.toml", Format::Toml, &[Part::Mcp]),

@@ -1,8 +1,8 @@
 //! Facts about GitHub Copilot CLI: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Named, Part, RESTART, Servers,
-    TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
+    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Named, Part, RESTART, SKILL,
+    Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Comments);
@@ -16,13 +16,17 @@ pub(super) static FACTS: Facts = Facts {
         below_variable: "",
         own: ".copilot",
     },
-    directories: &[".github", "hooks", ".copilot"],
+    directories: &[
+        ".agents", "skills", "mailbag", ".github", "hooks", ".copilot",
+    ],
     // Copilot CLI reads AGENTS.md itself.
     project: &[
         file(".github/hooks/mailbag.json", JSON, &[Part::Hooks]),
         file(".github/mcp.json", JSON, &[Part::Mcp]),
         file("AGENTS.md", Format::Markdown, &[Part::Section]),
+        SKILL,
     ],
+    plugin: None,
     user: &[
         file("hooks/mailbag.json", JSON, &[Part::Hooks]),
         file("mcp-config.json", JSON, &[Part::Mcp]),

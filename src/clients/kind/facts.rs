@@ -17,6 +17,8 @@ pub struct Facts {
     pub directories: &'static [&'static str],
     /// The files of an installation for a project. The first has the hooks, if the client reads hooks there.
     pub project: &'static [File],
+    /// The form as a plugin of the project, if the client loads one.
+    pub plugin: Option<PluginForm>,
     /// The files of an installation for a user. The first has the hooks.
     pub user: &'static [File],
     /// The format of a hook in its settings.
@@ -43,6 +45,15 @@ pub struct Facts {
     pub notes: &'static [Note],
     /// What mailbag can do in it.
     pub abilities: [Ability; 9],
+}
+
+/// A form in which the client loads mailbag as a plugin of the project, and its settings need fewer edits.
+#[derive(Debug)]
+pub struct PluginForm {
+    /// The first version with which it was seen to work.
+    pub since: [u32; 3],
+    /// The files. The first has the hooks.
+    pub files: &'static [File],
 }
 
 /// The directory of a user's settings of a client.
@@ -82,6 +93,10 @@ pub enum Part {
     Section,
     /// A line that includes AGENTS.md.
     Include,
+    /// The skill.
+    Skill,
+    /// The manifest of a plugin.
+    Manifest,
 }
 
 /// The format of a file.
@@ -95,6 +110,8 @@ pub enum Format {
     Markdown,
     /// A script that the client loads as a plugin.
     Script,
+    /// A file that belongs to mailbag as a whole.
+    Whole,
 }
 
 /// The JSON dialect of a client.
@@ -240,8 +257,8 @@ pub enum Allow {
         at: &'static [&'static str],
         /// The rule for a command of mailbag, with `*` for the command, if it allows nothing else in the same line.
         command: Option<&'static str>,
-        /// The rule for a tool of the MCP server, with `*` for the tool.
-        tool: &'static str,
+        /// The rules for a tool of the MCP server, with `*` for the tool: one for each name that the client gives to it.
+        tools: &'static [&'static str],
         /// Does the list of a project replace that of the user?
         replaces: bool,
         /// The beginning of a rule that makes the client reject all other shell commands.

@@ -1,8 +1,8 @@
 //! Facts about Gemini CLI: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Named, Part, RESTART, Servers,
-    TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
+    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Named, Part, RESTART, SKILL,
+    Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Comments);
@@ -16,7 +16,7 @@ pub(super) static FACTS: Facts = Facts {
         below_variable: ".gemini",
         own: ".gemini",
     },
-    directories: &[".gemini"],
+    directories: &[".agents", "skills", "mailbag", ".gemini"],
     project: &[
         file(
             ".gemini/settings.json",
@@ -24,8 +24,10 @@ pub(super) static FACTS: Facts = Facts {
             &[Part::Hooks, Part::Mcp, Part::Allow],
         ),
         file("AGENTS.md", Format::Markdown, &[Part::Section]),
+        SKILL,
         file("GEMINI.md", Format::Markdown, &[Part::Include]),
     ],
+    plugin: None,
     user: &[
         file(
             "settings.json",
@@ -59,7 +61,7 @@ pub(super) static FACTS: Facts = Facts {
         at: &["tools", "allowed"],
         // One entry for a shell command makes Gemini CLI reject all other shell commands.
         command: None,
-        tool: "mcp_mailbag_*",
+        tools: &["mcp_mailbag_*"],
         replaces: true,
         exclusive: Some("run_shell_command("),
     },

@@ -22,6 +22,7 @@ pub(super) static FACTS: Facts = Facts {
         file(".kimi-code/mcp.json", JSON, &[Part::Mcp]),
         file("AGENTS.md", Format::Markdown, &[Part::Section]),
     ],
+    plugin: None,
     user: &[
         file("config.toml", Format::Toml, &[Part::Hooks]),
         file("mcp.json", JSON, &[Part::Mcp]),

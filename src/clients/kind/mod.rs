@@ -12,7 +12,7 @@ mod table;
 
 pub use facts::{
     Ability, About, Allow, Ask, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Named,
-    Note, Part, Scope, Servers, TrustRecord, Turns, Unit, WakeBy, What,
+    Note, Part, PluginForm, Scope, Servers, TrustRecord, Turns, Unit, WakeBy, What,
 };
 use serde::Serialize;
 pub use table::{limits, summary};
@@ -105,6 +105,13 @@ const fn file(name: &'static str, format: Format, parts: &'static [Part]) -> Fil
         parts,
     }
 }
+
+/// The skill that Codex, Gemini CLI, Qwen Code, OpenCode and Copilot CLI read.
+const SKILL: File = file(
+    ".agents/skills/mailbag/SKILL.md",
+    Format::Whole,
+    &[Part::Skill],
+);
 
 /// An event with a hook for all tools.
 const fn hook(event: &'static str) -> Hook {

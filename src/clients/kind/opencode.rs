@@ -1,8 +1,8 @@
 //! Facts about OpenCode: <https://opencode.ai/docs/plugins>, and `docs/hooks.md`.
 
 use super::{
-    Allow, Can, Dialect, Facts, Format, Home, HookForm, Named, Part, RESTART, Servers, TrustRecord,
-    Turns, Unit, WakeBy, abilities, file, guard, hook,
+    Allow, Can, Dialect, Facts, Format, Home, HookForm, Named, Part, PluginForm, RESTART, SKILL,
+    Servers, TrustRecord, Turns, Unit, WakeBy, abilities, file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Commas);
@@ -16,7 +16,15 @@ pub(super) static FACTS: Facts = Facts {
         below_variable: "opencode",
         own: ".config/opencode",
     },
-    directories: &[".opencode", "plugins", "opencode", ".config"],
+    directories: &[
+        ".agents",
+        "skills",
+        "mailbag",
+        ".opencode",
+        "plugins",
+        "opencode",
+        ".config",
+    ],
     // OpenCode reads AGENTS.md itself.
     project: &[
         file(
@@ -26,7 +34,21 @@ pub(super) static FACTS: Facts = Facts {
         ),
         file("opencode.json", JSON, &[Part::Mcp]),
         file("AGENTS.md", Format::Markdown, &[Part::Section]),
+        SKILL,
     ],
+    // The plugin adds the MCP server itself, so opencode.json stays as it is.
+    plugin: Some(PluginForm {
+        since: [1, 18, 33],
+        files: &[
+            file(
+                ".opencode/plugins/mailbag.js",
+                Format::Script,
+                &[Part::Hooks],
+            ),
+            file("AGENTS.md", Format::Markdown, &[Part::Section]),
+            SKILL,
+        ],
+    }),
     user: &[
         file("plugins/mailbag.js", Format::Script, &[Part::Hooks]),
         file("opencode.json", JSON, &[Part::Mcp]),

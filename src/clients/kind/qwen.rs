@@ -1,8 +1,8 @@
 //! Facts about Qwen Code: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Named, Part, RESTART, Servers,
-    TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
+    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Named, Part, RESTART, SKILL,
+    Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Comments);
@@ -16,7 +16,7 @@ pub(super) static FACTS: Facts = Facts {
         below_variable: "",
         own: ".qwen",
     },
-    directories: &[".qwen"],
+    directories: &[".agents", "skills", "mailbag", ".qwen"],
     // Qwen Code reads AGENTS.md beside QWEN.md.
     project: &[
         file(
@@ -25,7 +25,9 @@ pub(super) static FACTS: Facts = Facts {
             &[Part::Hooks, Part::Mcp, Part::Allow],
         ),
         file("AGENTS.md", Format::Markdown, &[Part::Section]),
+        SKILL,
     ],
+    plugin: None,
     user: &[
         file(
             "settings.json",
@@ -62,7 +64,7 @@ pub(super) static FACTS: Facts = Facts {
     allow: Allow::List {
         at: &["permissions", "allow"],
         command: None,
-        tool: "mcp__mailbag__*",
+        tools: &["mcp__mailbag__*"],
         replaces: false,
         exclusive: None,
     },

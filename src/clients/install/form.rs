@@ -1,0 +1,129 @@
+//! The form of an installation: edits of the client's settings, or a plugin that the client loads from the project.
+
+use super::clients::{Scope, Target};
+use super::{homes, status};
+use crate::clients::kind::Client;
+use crate::disk::machine;
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+use wait_timeout::ChildExt;
+
+/// How long a client may take to print its version.
+const VERSION_WITHIN: Duration = Duration::from_secs(5);
+
+/// The variable that Claude Code sets for the hooks of a plugin.
+const PLUGIN_VARIABLE: &str = "CLAUDE_PLUGIN_ROOT";
+
+/// How mailbag is installed in a client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// In its settings.
+    Settings,
+    /// As a plugin of the project.
+    Plugin,
+}
+
+impl Form {
+    /// The form for the version of a client on this machine. A client without a known version gets the settings, which all
+    /// versions read.
+    pub(super) fn on_this_machine(client: Client, scope: Scope) -> Form {
+        let Some(plugin) = &client.facts().plugin else {
+            return Form::Settings;
+        };
+        let is_new = || version(client).is_some_and(|version| version >= plugin.since);
+        if scope == Scope::Project && is_new() {
+            Form::Plugin
+        } else {
+            Form::Settings
+        }
+    }
+}
+
+/// Returns true for a hook of a plugin, if the settings have the same hooks. Each of them would run twice, so this one does nothing.
+pub fn is_second_hook(client: Client, from: &Path) -> bool {
+    let is_of_plugin = std::env::var_os(PLUGIN_VARIABLE).is_some_and(|root| !root.is_empty());
+    let Ok(homes) = homes(from) else { return false };
+    let has_hooks = |scope| {
+        let files = client.facts().files(scope).iter();
+        let names: Vec<&str> = files.map(|file| file.name).collect();
+        let mut found = status(client, scope, &homes).hook_files.into_iter();
+        found.any(|file| names.iter().any(|name| file.ends_with(name)))
+    };
+    is_of_plugin
+        && client.facts().plugin.is_some()
+        && [Scope::Project, Scope::User].into_iter().any(has_hooks)
+}
+
+impl Target {
+    /// Limits the parts to those of a form. The parts of the other form become obsolete.
+    pub(super) fn for_form(mut self, form: Form) -> Target {
+        self.obsolete = match form {
+            Form::Settings => self.of_plugin.clone(),
+            Form::Plugin => self.of_settings.clone(),
+        };
+        self.parts.retain(|part| !self.obsolete.contains(part));
+        self
+    }
+
+    /// The same file with the obsolete parts only.
+    pub(super) fn obsolete(&self) -> Target {
+        Target {
+            parts: self.obsolete.clone(),
+            ..self.clone()
+        }
+    }
+}
+
+/// The version of a client's program on the PATH.
+fn version(client: Client) -> Option<[u32; 3]> {
+    static KNOWN: [OnceLock<Option<[u32; 3]>>; Client::ALL.len()] =
+        [const { OnceLock::new() }; Client::ALL.len()];
+    let at = Client::ALL.iter().position(|one| *one == client)?;
+    *KNOWN[at].get_or_init(|| read_version(&print_version(client)?))
+}
+
+fn print_version(client: Client) -> Option<String> {
+    let program = machine::program(client.facts().program)?;
+    let mut child = Command::new(program)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    if child.wait_timeout(VERSION_WITHIN).ok()?.is_none() {
+        let _ = child.kill();
+        let _ = child.wait();
+        return None;
+    }
+    let mut text = String::new();
+    let output = child.stdout.take()?;
+    output.take(1 << 10).read_to_string(&mut text).ok()?;
+    Some(text)
+}
+
+/// The first version number in a text.
+fn read_version(text: &str) -> Option<[u32; 3]> {
+    let mut words = text.split(|c: char| !c.is_ascii_digit() && c != '.');
+    words.find_map(|word| {
+        let numbers = word.split('.').map_while(|number| number.parse().ok());
+        numbers.collect::<Vec<u32>>().try_into().ok()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read_version;
+
+    #[test]
+    fn the_version_is_found_in_what_clients_print() {
+        assert_eq!(read_version("2.1.332 (Claude Code)\n"), Some([2, 1, 332]));
+        assert_eq!(read_version("Copilot CLI 1.0.102.\n"), Some([1, 0, 102]));
+        assert_eq!(read_version("codex-cli 0.169.0\n"), Some([0, 169, 0]));
+        assert_eq!(read_version("1.18\n"), None);
+        assert_eq!(read_version(""), None);
+    }
+}

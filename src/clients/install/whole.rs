@@ -1,0 +1,58 @@
+//! Files that belong to mailbag as a whole: the skill, and the manifest of a plugin.
+
+use super::json::Wrong;
+use crate::clients::kind::Part;
+use serde_json::{Value, json};
+
+/// The skill for all clients.
+pub(super) const SKILL: &str = include_str!("skill.md");
+
+/// The beginning of each version of the skill.
+const SKILL_HEAD: &str = "---\nname: mailbag\n";
+
+/// The manifest of the plugin, as Claude Code and clients with its format read it.
+pub(super) fn manifest() -> Value {
+    json!({
+        "name": "mailbag",
+        "version": env!("CARGO_PKG_VERSION"),
+        "description": "Mail between coding agents, and to the human",
+        "author": {"name": "The mailbag developers"},
+        "license": "MIT OR Apache-2.0",
+    })
+}
+
+/// The content of a file.
+pub(super) fn content(part: Part) -> String {
+    if part == Part::Manifest {
+        format!("{:#}\n", manifest())
+    } else {
+        SKILL.to_owned()
+    }
+}
+
+/// Returns true if mailbag wrote a version of this file.
+pub(super) fn is_ours(text: &str, part: Part) -> bool {
+    if part != Part::Manifest {
+        return text.starts_with(SKILL_HEAD);
+    }
+    let read: Result<Value, _> = serde_json::from_str(text);
+    read.is_ok_and(|value| value["name"] == "mailbag")
+}
+
+/// Replaces an empty file, or an earlier version.
+pub(super) fn put(text: &str, part: Part) -> Result<String, Wrong> {
+    if text.trim().is_empty() || is_ours(text, part) {
+        Ok(content(part))
+    } else {
+        Err(Wrong::new("is not a file of mailbag; rename or remove it"))
+    }
+}
+
+/// Returns what remains without the content of mailbag.
+pub(super) fn take_out(text: &str, part: Part) -> String {
+    if is_ours(text, part) {
+        String::new()
+    } else {
+        text.to_owned()
+    }
+}

@@ -1,0 +1,193 @@
+//! The forms of an installation: a plugin in the project for clients that load one, else edits of the settings.
+
+use super::up::Fresh;
+use super::{meaning, read_fixture};
+use serde_json::Value;
+use std::fs;
+
+const NEW: &str = "2.1.332 (Claude Code)";
+const OLD: &str = "2.1.197 (Claude Code)";
+const HOOKS: &str = ".claude/skills/mailbag/hooks/hooks.json";
+
+fn with_claude(version: &str) -> Fresh {
+    let fresh = Fresh::new();
+    fresh.install("claude", version);
+    fresh
+}
+
+fn has_hooks(fresh: &Fresh, file: &str) -> bool {
+    fresh.at(file).exists() && fresh.text(file).contains("hook claude")
+}
+
+#[test]
+fn a_claude_code_that_loads_plugins_gets_a_folder_and_only_rules_in_its_settings() {
+    // P522
+    let fresh = with_claude(NEW);
+    fresh.write(
+        ".claude/settings.json",
+        read_fixture("claude-own-hooks.json"),
+    );
+    fresh.write(
+        ".mcp.json",
+        "{\"mcpServers\":{\"own\":{\"command\":\"own\"}}}",
+    );
+    let before = fresh.files();
+    fresh.ok(&["up"]);
+    assert!(has_hooks(&fresh, HOOKS) && !has_hooks(&fresh, ".claude/settings.json"));
+    assert!(!fresh.text(".mcp.json").contains("mailbag"));
+    let folder = ".claude/skills/mailbag";
+    for (file, text) in [
+        (".mcp.json", "\"mcp\""),
+        (".claude-plugin/plugin.json", "\"name\": \"mailbag\""),
+        ("skills/mailbag/SKILL.md", "name: mailbag"),
+    ] {
+        let written = fresh.text(&format!("{folder}/{file}"));
+        assert!(written.contains(text), "{file}: {written}");
+    }
+    let rules = meaning(&fresh.text(".claude/settings.json"))["permissions"]["allow"].to_string();
+    assert!(rules.contains("mcp__mailbag__fetch_inbox"), "{rules}");
+    assert!(
+        rules.contains("mcp__plugin_mailbag_mailbag__fetch_inbox"),
+        "{rules}"
+    );
+    assert!(fresh.ok(&["up"]).starts_with("nothing to do"));
+    fresh.ok(&["up", "--undo"]);
+    assert!(fresh.files() == before, "{:?}", fresh.files());
+}
+
+#[test]
+fn an_older_or_unknown_claude_code_gets_edits_of_its_settings() {
+    // P522
+    for version in [OLD, ""] {
+        let fresh = with_claude(version);
+        let before = fresh.files();
+        fresh.ok(&["up"]);
+        assert!(has_hooks(&fresh, ".claude/settings.json"), "{version}");
+        assert!(fresh.text(".mcp.json").contains("mailbag") && !fresh.at(HOOKS).exists());
+        assert!(fresh.at(".claude/skills/mailbag/SKILL.md").is_file());
+        fresh.ok(&["up", "--undo"]);
+        assert!(fresh.files() == before);
+    }
+}
+
+#[test]
+fn each_form_replaces_the_other_and_undoing_restores_the_bytes() {
+    // P522
+    for (first, second) in [(OLD, NEW), (NEW, OLD)] {
+        let fresh = with_claude(first);
+        fresh.write(
+            ".claude/settings.json",
+            read_fixture("claude-own-hooks.json"),
+        );
+        fresh.write(
+            ".mcp.json",
+            "{\"mcpServers\":{\"own\":{\"command\":\"own\"}}}",
+        );
+        let before = fresh.files();
+        fresh.ok(&["up"]);
+        fresh.install("claude", second);
+        fresh.ok(&["up"]);
+        let is_plugin = second == NEW;
+        assert_eq!(has_hooks(&fresh, HOOKS), is_plugin, "{second}");
+        assert_eq!(has_hooks(&fresh, ".claude/settings.json"), !is_plugin);
+        assert_eq!(fresh.text(".mcp.json").contains("mailbag"), !is_plugin);
+        assert!(fresh.ok(&["up"]).starts_with("nothing to do"));
+        fresh.ok(&["up", "--undo"]);
+        let left: Vec<_> = fresh
+            .files()
+            .into_iter()
+            .filter(|file| !before.contains(file))
+            .collect();
+        assert!(fresh.files() == before, "{second}: {left:?}");
+    }
+}
+
+#[test]
+fn with_both_forms_mail_is_announced_once_and_doctor_reports_it() {
+    // P523
+    let fresh = with_claude(NEW);
+    fresh.ok(&["up"]);
+    let plugin = fresh.text(HOOKS);
+    fresh.install("claude", OLD);
+    fresh.ok(&["up"]);
+    fresh.write(HOOKS, plugin);
+    fresh.ok(&["agent", "add", "alice", "bob"]);
+    fresh.ok(&["send", "alice", "one", "--as", "bob"]);
+    let start = |root: &str| {
+        let input =
+            r#"{"hook_event_name": "SessionStart", "session_id": "s1", "source": "startup"}"#;
+        let args = ["hook", "claude", "--as", "alice"];
+        let mut hook = fresh.world.program(&args);
+        hook.current_dir(fresh.at("")).write_stdin(input);
+        fresh.surround(|name, value| {
+            hook.env(name, value);
+        });
+        let output = hook.env("CLAUDE_PLUGIN_ROOT", root).output();
+        String::from_utf8(output.expect("the hook runs").stdout).expect("text")
+    };
+    let (of_settings, of_plugin) = (start(""), start("/anywhere"));
+    assert!(of_settings.contains("1 unread"), "{of_settings}");
+    assert_eq!(of_plugin, "");
+    let found: Value = serde_json::from_str(&fresh.run(&["doctor", "--json"]).out).expect("JSON");
+    let twice = found["findings"]
+        .as_array()
+        .expect("findings")
+        .iter()
+        .find(|one| one["code"] == "hooks_twice");
+    let twice = twice.expect("a finding").to_string();
+    assert!(
+        twice.contains("hooks.json and in") && twice.contains("mailbag install claude"),
+        "{twice}"
+    );
+    fresh.install("claude", NEW);
+    fresh.ok(&["install", "claude", "--command", &fresh.program]);
+    assert!(!fresh.run(&["doctor", "--json"]).out.contains("hooks_twice"));
+    fresh.ok(&["send", "alice", "two", "--as", "bob"]);
+    let announced = start("/anywhere");
+    assert!(announced.contains("“two”"), "{announced}");
+}
+
+#[test]
+fn the_plugin_of_opencode_brings_the_server_and_its_settings_stay() {
+    // P522
+    let fresh = Fresh::new();
+    fresh.install("opencode", "1.18.33");
+    fresh.write("opencode.json", "{}\n");
+    let before = fresh.files();
+    fresh.ok(&["up"]);
+    assert_eq!(fresh.text("opencode.json"), "{}\n");
+    assert!(
+        fresh
+            .text(".opencode/plugins/mailbag.js")
+            .contains("config.mcp.mailbag ??=")
+    );
+    let status = fresh.ok(&["install", "--status", "opencode", "--project", "--json"]);
+    assert!(
+        status.contains("\"mcp\": true") || status.contains("\"mcp\":true"),
+        "{status}"
+    );
+    fresh.ok(&["up", "--undo"]);
+    assert!(fresh.files() == before);
+}
+
+#[test]
+fn the_skill_stays_while_another_client_reads_it_and_one_of_a_person_is_not_changed() {
+    const SKILL: &str = ".agents/skills/mailbag/SKILL.md";
+    let fresh = Fresh::with(&["codex", "gemini", "qwen", "kimi"]);
+    fresh.ok(&["up"]);
+    fresh.ok(&["uninstall", "codex"]);
+    fresh.ok(&["uninstall", "gemini"]);
+    assert!(fresh.at(SKILL).is_file());
+    fresh.ok(&["uninstall", "qwen"]);
+    assert!(!fresh.at(".agents").exists(), "Kimi CLI reads no skill");
+
+    let fresh = Fresh::with(&["codex"]);
+    fresh.write(SKILL, "---\nname: post\n---\nMine.\n");
+    let said = fresh.run(&["up"]);
+    assert_eq!(said.code, 1, "{said:?}");
+    assert!(said.err.contains("is not a file of mailbag"), "{said:?}");
+    assert_eq!(
+        fs::read_to_string(fresh.at(SKILL)).expect("the skill"),
+        "---\nname: post\n---\nMine.\n"
+    );
+}
