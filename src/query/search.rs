@@ -1,4 +1,4 @@
-//! Searches all text of all messages in the log with a regular expression.
+//! Searches all text of all messages in the log, for words or with a regular expression.
 
 use super::history::{Filter, LoggedMessage};
 use super::newest::last_of;
@@ -40,73 +40,114 @@ pub struct Match {
     pub after: String,
 }
 
-/// A search pattern.
+/// The terms of a search. Each must occur in a field of the message.
 pub struct Pattern {
-    regex: Regex,
+    terms: Vec<Regex>,
     sieve: Option<Sieve>,
     field: Option<String>,
 }
 
 impl Pattern {
-    /// Compiles a regular expression. With `field`, only that field and its subfields are searched.
-    pub fn new(text: &str, ignore_case: bool, field: Option<String>) -> Result<Pattern> {
-        let wrong = |e: String| Error::Usage {
-            what: format!("{} is not a regular expression: {}", quoted(text), e.trim()),
-            cure: "put a backslash before each literal . + * ? ( ) [ ] { } | ^ $".into(),
-        };
-        let regex = regex::RegexBuilder::new(text)
-            .case_insensitive(ignore_case)
-            .build();
-        let regex = regex.map_err(|e| wrong(e.to_string()))?;
-        let hir = regex_syntax::ParserBuilder::new()
-            .case_insensitive(ignore_case)
-            .build()
-            .parse(text);
-        let pieces = hir.ok().and_then(|hir| pieces(&hir)).unwrap_or_default();
+    /// Words in any order. Letter case does not matter, and text in double quotes is one word. With `field`, only that
+    /// field and its subfields are searched.
+    pub fn words(text: &str, field: Option<String>) -> Result<Pattern> {
+        let words: Vec<String> = split_words(text).map(regex::escape).collect();
+        if words.is_empty() {
+            return Err(Error::Usage {
+                what: "no word to search for".into(),
+                cure: "write a word, such as `mailbag search port`".into(),
+            });
+        }
+        Pattern::compile(&words, true, field)
+    }
+
+    /// A regular expression. See [`Pattern::words`] for `field`.
+    pub fn regex(text: &str, ignore_case: bool, field: Option<String>) -> Result<Pattern> {
+        Pattern::compile(&[text.to_owned()], ignore_case, field)
+    }
+
+    fn compile(texts: &[String], ignore_case: bool, field: Option<String>) -> Result<Pattern> {
+        let mut terms = Vec::new();
+        let mut literals: Vec<String> = Vec::new();
+        for text in texts {
+            let regex = regex::RegexBuilder::new(text)
+                .case_insensitive(ignore_case)
+                .build();
+            terms.push(regex.map_err(|e| not_a_regex(text, &e))?);
+            let hir = regex_syntax::ParserBuilder::new()
+                .case_insensitive(ignore_case)
+                .build()
+                .parse(text);
+            let of_term = hir.ok().and_then(|hir| pieces(&hir)).unwrap_or_default();
+            // One term is enough to skip a line. Longer literals skip more lines.
+            if shortest(&of_term) > shortest(&literals) {
+                literals = of_term;
+            }
+        }
         // JSON may write any letter with an escape.
         let escape = Sieve::of(&["\\u".to_owned()])?;
         Ok(Pattern {
-            regex,
-            sieve: Sieve::of(&pieces)?.map(|sieve| sieve.or(escape)),
+            terms,
+            sieve: Sieve::of(&literals)?.map(|sieve| sieve.or(escape)),
             field,
         })
     }
 
-    fn matches(&self, past: &LoggedMessage) -> Vec<Match> {
-        let mut found = Vec::new();
-        // Subject and body first: of several matches, a person sees the first.
-        for field in ["subject", "body"] {
-            past.message
-                .get(field)
-                .into_iter()
-                .for_each(|value| self.look(field, value, &mut found));
+    /// The first match in each field, if the message has all terms.
+    fn matches(&self, message: &LoggedMessage) -> Vec<Match> {
+        let texts = self.texts_of(message);
+        let has_term = |term: &Regex| texts.iter().any(|(_, text)| term.is_match(text));
+        if !self.terms.iter().all(has_term) {
+            return Vec::new();
         }
-        for (field, value) in past
-            .message
-            .iter()
-            .filter(|(field, _)| !["subject", "body"].contains(&field.as_str()))
-        {
-            self.look(field, value, &mut found);
+        let mut found: Vec<Match> = Vec::new();
+        for (field, text) in &texts {
+            let hits = self.terms.iter().filter_map(|term| term.find(text));
+            if let Some(first) = hits.min_by_key(regex::Match::start)
+                && !found.iter().any(|other| other.field == *field)
+            {
+                found.push(around(field, text, first));
+            }
         }
-        // The resolved recipients are only in the record.
-        past.recipients
-            .iter()
-            .for_each(|agent| self.look("to", &Value::from(&**agent), &mut found));
         found
     }
 
-    /// Searches a value and all nested values. Keys are not searched: no sender wrote them as text.
-    fn look(&self, field: &str, value: &Value, found: &mut Vec<Match>) {
-        match value {
-            Value::String(text)
-                if self.is_asked(field) && !found.iter().any(|m| m.field == field) =>
-            {
-                found.extend(self.regex.find(text).map(|hit| around(field, text, hit)));
+    /// The texts to search, with their fields. Subject and body are first, because a list shows the first match.
+    fn texts_of<'m>(&self, message: &'m LoggedMessage) -> Vec<(String, &'m str)> {
+        const FIRST: [&str; 2] = ["subject", "body"];
+        let mut texts = Vec::new();
+        for field in FIRST {
+            if let Some(value) = message.message.get(field) {
+                self.collect(field, value, &mut texts);
             }
-            Value::Array(items) => items.iter().for_each(|item| self.look(field, item, found)),
-            Value::Object(map) => map
-                .iter()
-                .for_each(|(key, value)| self.look(&format!("{field}.{key}"), value, found)),
+        }
+        for (field, value) in &message.message {
+            if !FIRST.contains(&field.as_str()) {
+                self.collect(field, value, &mut texts);
+            }
+        }
+        // The resolved recipients are only in the record.
+        if self.is_asked("to") {
+            let recipients = message.recipients.iter();
+            texts.extend(recipients.map(|agent| ("to".to_owned(), &**agent)));
+        }
+        texts
+    }
+
+    /// Collects the texts of a value and of all nested values. Keys are not searched: no sender wrote them as text.
+    fn collect<'m>(&self, field: &str, value: &'m Value, texts: &mut Vec<(String, &'m str)>) {
+        match value {
+            Value::String(text) if self.is_asked(field) => texts.push((field.to_owned(), text)),
+            Value::Array(items) => {
+                for item in items {
+                    self.collect(field, item, texts);
+                }
+            }
+            Value::Object(map) => {
+                for (key, value) in map {
+                    self.collect(&format!("{field}.{key}"), value, texts);
+                }
+            }
             _ => {}
         }
     }
@@ -117,6 +158,29 @@ impl Pattern {
                 .strip_prefix(asked.as_str())
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         })
+    }
+}
+
+/// The words of a text. Text in double quotes is one word.
+fn split_words(text: &str) -> impl Iterator<Item = &str> {
+    text.split('"').enumerate().flat_map(|(n, part)| {
+        let is_quoted = n % 2 == 1;
+        let (whole, words) = if is_quoted { (part, "") } else { ("", part) };
+        std::iter::once(whole.trim())
+            .filter(|whole| !whole.is_empty())
+            .chain(words.split_whitespace())
+    })
+}
+
+fn not_a_regex(text: &str, error: &regex::Error) -> Error {
+    let why = error.to_string();
+    Error::Usage {
+        what: format!(
+            "{} is not a regular expression: {}",
+            quoted(text),
+            why.trim()
+        ),
+        cure: "put a backslash before each literal . + * ? ( ) [ ] { } | ^ $".into(),
     }
 }
 
@@ -208,7 +272,7 @@ mod tests {
     }
 
     fn sieve_of(pattern: &str, ignore_case: bool) -> Option<Sieve> {
-        Pattern::new(pattern, ignore_case, None)
+        Pattern::regex(pattern, ignore_case, None)
             .expect("a pattern")
             .sieve
     }
@@ -275,6 +339,13 @@ mod tests {
         }
         assert!(sieve_of("port", true).is_some());
         assert!(sieve_of("\\d+", false).is_none() && sieve_of("a*", false).is_none());
+    }
+
+    #[test]
+    fn text_in_double_quotes_is_one_word() {
+        let words: Vec<&str> = split_words("port  \"test server\" 80\"").collect();
+        assert_eq!(words, ["port", "test server", "80"]);
+        assert_eq!(split_words(" \"\" ").count(), 0);
     }
 
     #[test]

@@ -22,7 +22,8 @@ use std::sync::Arc;
 /// What a list may be asked for, as the options of `mailbag list` and `mailbag search`.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct Asked {
-    pattern: Option<String>,
+    words: Option<String>,
+    regex: Option<String>,
     #[serde(default)]
     ignore_case: bool,
     from: Option<String>,
@@ -103,14 +104,16 @@ pub(super) async fn list(State(app): State<Arc<App>>, Query(asked): Query<Asked>
 
 pub(super) async fn search(State(app): State<Arc<App>>, Query(asked): Query<Asked>) -> Response {
     let work = move |app: &App| {
-        let pattern = asked.pattern.as_deref().unwrap_or_default();
-        if pattern.is_empty() {
-            return Err(Error::Usage {
-                what: "there is no pattern".into(),
-                cure: "add `?pattern=TEXT`".into(),
-            });
-        }
-        let pattern = Pattern::new(pattern, asked.ignore_case, None)?;
+        let pattern = match (&asked.regex, &asked.words) {
+            (Some(regex), _) => Pattern::regex(regex, asked.ignore_case, None)?,
+            (None, Some(words)) => Pattern::words(words, None)?,
+            (None, None) => {
+                return Err(Error::Usage {
+                    what: "no words to search for".into(),
+                    cure: "add `?words=TEXT` or `?regex=PATTERN`".into(),
+                });
+            }
+        };
         query::search::newest(&app.room, pattern, asked.filter(&app.room)?, asked.most())
     };
     answer(&app, work).await

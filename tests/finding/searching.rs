@@ -38,7 +38,7 @@ fn ids(world: &World, args: &[&str]) -> Vec<String> {
 #[test]
 fn every_text_of_a_message_is_searched_as_it_was_written() {
     let world = room();
-    let found = |pattern: &str| ids(&world, &[pattern]);
+    let found = |pattern: &str| ids(&world, &["--regex", pattern]);
     assert_eq!(found("port \\d+"), ["m1", "m4"]);
     assert_eq!(found("taken by \"nginx\""), ["m1"]);
     assert_eq!(found("is\\ttaken"), ["m1"]);
@@ -58,9 +58,36 @@ fn every_text_of_a_message_is_searched_as_it_was_written() {
         "the log's own fields are no message"
     );
     assert_eq!(found("GRÖSSE"), [""; 0]);
-    assert_eq!(ids(&world, &["-i", "PORT|größe"]), ["m1", "m3", "m4"]);
-    assert_eq!(ids(&world, &["-i", "ПОРТ"]), ["m1"]);
+    assert_eq!(
+        ids(&world, &["--regex", "-i", "PORT|größe"]),
+        ["m1", "m3", "m4"]
+    );
+    assert_eq!(ids(&world, &["--regex", "-i", "ПОРТ"]), ["m1"]);
     assert_eq!(found(".").len(), 4);
+}
+
+#[test]
+fn words_are_found_in_any_order_and_in_any_field() {
+    let world = room();
+    let found = |words: &[&str]| ids(&world, words);
+    assert_eq!(found(&["TAKEN", "port"]), ["m1"]);
+    assert_eq!(found(&["taken port"]), ["m1"]);
+    assert_eq!(found(&["nginx порт"]), ["m1"], "subject and body");
+    assert_eq!(found(&["carol port"]), ["m4"], "sender and attachment");
+    assert_eq!(found(&["port"]), ["m1", "m4"]);
+    assert_eq!(found(&["port", "--last", "1"]), ["m4"]);
+    assert_eq!(found(&["größe STIMMT"]), ["m3"]);
+    assert_eq!(found(&["\"8080 is\""]), ["m1"]);
+    assert_eq!(found(&["\"is taken\""]), [""; 0], "a tab is not a blank");
+    assert_eq!(found(&["\"is\ttaken\" port"]), ["m1"]);
+    assert_eq!(found(&["\"port taken\""]), [""; 0]);
+    assert_eq!(found(&["C:\\temp\\x"]), ["m2"], "no regular expression");
+    assert_eq!(found(&["port."]), [""; 0]);
+    assert_eq!(found(&["port needle"]), [""; 0], "no message has both");
+    assert_eq!(found(&["port 8080", "--field", "body"]), ["m1"]);
+    assert_eq!(found(&["порт 8080", "--field", "body"]), [""; 0]);
+    let said = world.fails(2, &["search", " "]);
+    assert!(said.contains("no word to search for"), "{said}");
 }
 
 #[test]
@@ -80,7 +107,7 @@ fn a_field_and_the_filters_narrow_a_search() {
     assert_eq!(ids(&world, &["port", "--until", "1h"]), [""; 0]);
     world.ok(&["read", "m1", "--as", "bob"]);
     assert_eq!(ids(&world, &["port", "--unread", "--to", "bob"]), ["m4"]);
-    let said = world.fails(2, &["search", "port ("]);
+    let said = world.fails(2, &["search", "--regex", "port ("]);
     assert!(
         said.contains("is not a regular expression") && said.contains("unclosed group"),
         "{said}"
@@ -90,7 +117,7 @@ fn a_field_and_the_filters_narrow_a_search() {
 #[test]
 fn a_match_is_shown_in_one_line_with_what_stands_around_it() {
     let world = room();
-    let shown = world.ok(&["search", "taken|needle"]);
+    let shown = world.ok(&["search", "--regex", "taken|needle"]);
     assert!(
         shown.contains("alice → bob  body: port 8080 is\\ttaken by \"nginx\"\n"),
         "{shown}"
@@ -132,7 +159,7 @@ fn hostile_text_is_found_and_neutralised() {
         )],
     );
     for pattern in ["needle", "\\x1b\\[2J", "owned", "gnihton", "\u{202e}"] {
-        let ran = world.run(&["search", pattern]);
+        let ran = world.run(&["search", "--regex", pattern]);
         assert!(
             ran.code == 0 && is_tame(&ran.out) && is_tame(&ran.err),
             "{pattern:?}: {ran:?}"
@@ -144,5 +171,7 @@ fn hostile_text_is_found_and_neutralised() {
         EVIL,
         "data is data"
     );
-    assert!(is_tame(&world.fails(2, &["search", &format!("({EVIL}")])));
+    assert!(is_tame(
+        &world.fails(2, &["search", "--regex", &format!("({EVIL}")])
+    ));
 }

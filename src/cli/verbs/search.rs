@@ -1,4 +1,4 @@
-//! `mailbag search`: finds messages by a regular expression.
+//! `mailbag search`: finds messages by words or by a regular expression.
 
 use super::list::{Filters, head};
 use crate::base::error::Result;
@@ -6,20 +6,22 @@ use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::cli::show::output::{FOUND, Talk};
-use crate::query::search::{Block, Hit, Match, Pattern, search};
+use crate::query::search::{Block, Hit, Match, Pattern, newest, search};
 use crate::query::view::View;
 use std::time::{Duration, Instant};
 
 const EXAMPLES: &str = "\
 Examples:
-  mailbag search 'port 80[0-9]+'
-  mailbag search -i deadlock --since 7d --from alice
+  mailbag search server port
+  mailbag search deadlock --since 7d --from alice --last 10
+  mailbag search '\"test server\"'              # these words, in this order
+  mailbag search --regex 'port 80[0-9]+'
   mailbag search parser.rs --field metadata.file --json
 
-PATTERN is a regular expression. The command searches all text of a message:
-subject, body, from, to, id, names and contents of attachments, and metadata.
-Columns: number, accept time (UTC), sender and recipients, field, match with the
-text around it.
+Finds the messages that contain all words, in any order and in any field. Letter
+case does not matter. The command searches all text of a message: subject, body,
+from, to, id, names and contents of attachments, and metadata. Columns: number,
+accept time (UTC), sender and recipients, field, match with the text around it.
 
 An agent finds the messages that it sent or received. The human, and a caller
 without an identity, finds all messages.";
@@ -30,27 +32,42 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// Time between reports.
 const OFTEN: Duration = Duration::from_millis(100);
 
-/// Search messages by regular expression
+/// Search messages by words
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Regular expression
-    pattern: String,
-    /// Match of upper and lower case letters alike
+    /// Words that the message contains; a word in double quotes may have blanks
+    #[arg(required = true, value_name = "WORD")]
+    words: Vec<String>,
+    /// Treat the words as a regular expression
+    #[arg(long)]
+    regex: bool,
+    /// Ignore letter case in a regular expression
     #[arg(short, long)]
     ignore_case: bool,
     /// Field to search, such as subject or metadata.file
     #[arg(long, value_name = "NAME")]
     field: Option<String>,
+    /// Number of messages, the newest
+    #[arg(long, value_name = "N")]
+    last: Option<usize>,
     #[command(flatten)]
     filters: Filters,
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let pattern = Pattern::new(&args.pattern, args.ignore_case, args.field)?;
+    let text = args.words.join(" ");
+    let pattern = if args.regex {
+        Pattern::regex(&text, args.ignore_case, args.field)?
+    } else {
+        Pattern::words(&text, args.field)?
+    };
     let room = cx.room()?;
     cx.route_waiting(&room);
     let filter = args.filters.filter(&room, cx)?;
+    if let Some(last) = args.last {
+        return show_newest(&newest(&room, pattern, filter, last)?, cx);
+    }
     let scan = search(&room, pattern, filter)?;
     let mut progress = Progress {
         started: Instant::now(),
@@ -89,7 +106,24 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     }
     cx.out.talk().progress("");
     if !any {
-        cx.out.note("no matching messages");
+        cx.out.note(NONE);
+    }
+    Ok(Exit::Ok)
+}
+
+const NONE: &str = "no matching messages";
+
+fn show_newest(found: &[Hit], cx: &mut Context) -> Result<Exit> {
+    if cx.out.json {
+        cx.out.json_list(found.iter().map(Ok))?;
+        return Ok(Exit::Ok);
+    }
+    for hit in found {
+        let line = line(hit, cx);
+        cx.out.line(line)?;
+    }
+    if found.is_empty() {
+        cx.out.note(NONE);
     }
     Ok(Exit::Ok)
 }

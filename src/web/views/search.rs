@@ -1,23 +1,33 @@
 //! A search over all messages, the newest first.
 
-use super::{Page, agent, nothing, respond, seq, text, time};
+use super::{Page, agent, agents, initials, nothing, respond, seq, text, words};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::base::text::count_of;
+use crate::message::TYPES;
 use crate::query::history::{Criteria, Filter};
 use crate::query::search::{Hit, Pattern, newest};
+use crate::query::time;
 use crate::web::app::App;
+use crate::web::reply::Failure;
 use axum::extract::{Query, State};
+use axum::http::Uri;
 use axum::response::Response;
 use maud::{Markup, html};
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// What to search for.
-#[derive(Debug, Deserialize)]
+/// The form of the search.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
 pub(in crate::web) struct Asked {
-    #[serde(default)]
     q: String,
+    /// Whether `q` is a regular expression.
+    regex: Option<String>,
+    from: String,
+    to: String,
+    r#type: String,
+    since: String,
 }
 
 pub(in crate::web) async fn show(
@@ -25,42 +35,112 @@ pub(in crate::web) async fn show(
     Query(asked): Query<Asked>,
 ) -> Response {
     respond(&app, move |app| {
-        let found = if asked.q.is_empty() {
-            Vec::new()
-        } else {
-            found(app, &asked.q)?
-        };
-        Ok(Page::new("Search", "/search", content(&asked.q, &found)))
+        Ok(Page::new("Search", "/search", section(app, &asked)))
     })
     .await
 }
 
-/// The newest messages that match, in log order. Letter case does not count.
-fn found(app: &App, words: &str) -> Result<Vec<Hit>> {
-    let (pattern, filter) = (
-        Pattern::new(words, true, None)?,
-        Filter::new(&app.room, Criteria::default())?,
-    );
-    newest(&app.room, pattern, filter, limits::PAGE_FOUND)
-}
-
-fn content(words: &str, found: &[Hit]) -> Markup {
+/// The form with its results. An invalid search keeps the form as it was sent.
+pub(super) fn section(app: &App, asked: &Asked) -> Markup {
     html! {
         section {
             h1 { "Search" }
-            form .search action="/search" {
-                input type="search" name="q" value=(words) aria-label="Regular expression" autofocus;
-                button .primary { "Search" }
-            }
-            @if words.is_empty() {
-                (nothing("A text or a regular expression, as for", "mailbag search"))
-            } @else if found.is_empty() {
-                (nothing("No matching messages.", ""))
+            (form(asked))
+            @if asked.q.trim().is_empty() {
+                (nothing("Words in any order, or text in double quotes, as for", "mailbag search"))
             } @else {
-                p .facts {
-                    (count_of(found.len(), "message"))
-                    @if found.len() == limits::PAGE_FOUND { ", the newest; " code { "mailbag search" } " finds all" }
+                @match found(app, asked) {
+                    Ok(found) => (results(&found)),
+                    Err(e) => (problem(&e.into())),
                 }
+            }
+        }
+    }
+}
+
+fn form(asked: &Asked) -> Markup {
+    html! {
+        form .search action="/search" {
+            input type="search" name="q" value=(asked.q) aria-label="Words" autofocus;
+            button .primary { "Search" }
+            details open[asked.has_filters()] {
+                summary { "Filters" }
+                div .filters {
+                    label { "From" input name="from" value=(asked.from) autocomplete="off"; }
+                    label { "To" input name="to" value=(asked.to) autocomplete="off"; }
+                    label {
+                        "Type"
+                        select name="type" {
+                            option value="" { "all" }
+                            @for kind in TYPES { option value=(kind) selected[asked.r#type == *kind] { (words(kind)) } }
+                        }
+                    }
+                    label { "Since" input name="since" value=(asked.since) placeholder="7d, yesterday" autocomplete="off"; }
+                    label .check {
+                        input type="checkbox" name="regex" value="true" checked[asked.regex.is_some()];
+                        "Regular expression"
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Asked {
+    /// The search at this address; an empty one if the address has no valid query.
+    pub(super) fn at(address: &str) -> Asked {
+        let uri = address.parse::<Uri>().ok();
+        uri.and_then(|uri| Query::try_from_uri(&uri).ok())
+            .map(|Query(asked)| asked)
+            .unwrap_or_default()
+    }
+
+    fn has_filters(&self) -> bool {
+        let texts = [&self.from, &self.to, &self.r#type, &self.since];
+        self.regex.is_some() || texts.iter().any(|text| !text.is_empty())
+    }
+}
+
+/// The newest messages that match, in log order. Letter case does not matter.
+fn found(app: &App, asked: &Asked) -> Result<Vec<Hit>> {
+    let pattern = if asked.regex.is_some() {
+        Pattern::regex(&asked.q, true, None)?
+    } else {
+        Pattern::words(&asked.q, None)?
+    };
+    let criteria = Criteria {
+        from: given(&asked.from),
+        to: given(&asked.to),
+        kind: given(&asked.r#type),
+        since: given(&asked.since)
+            .map(|since| time::past(&since))
+            .transpose()?,
+        ..Criteria::default()
+    };
+    let filter = Filter::new(&app.room, criteria)?;
+    newest(&app.room, pattern, filter, limits::PAGE_FOUND)
+}
+
+fn given(text: &str) -> Option<String> {
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn problem(failure: &Failure) -> Markup {
+    html! {
+        p .problem role="alert" { (text(&failure.what)) }
+        p .fix { (text(&failure.cure)) }
+    }
+}
+
+fn results(found: &[Hit]) -> Markup {
+    html! {
+        @if found.is_empty() {
+            (nothing("No matching messages.", ""))
+        } @else {
+            p .facts {
+                (count_of(found.len(), "message"))
+                @if found.len() == limits::PAGE_FOUND { ", the newest; " code { "mailbag search" } " finds all" }
             }
             ol .entries { @for hit in found.iter().rev() { (row(hit)) } }
         }
@@ -68,9 +148,19 @@ fn content(words: &str, found: &[Hit]) -> Markup {
 }
 
 fn row(hit: &Hit) -> Markup {
+    let message = &hit.past;
+    let subject = message.subject.as_deref().or(message.preview.as_deref());
     html! {
-        li .entry tabindex="-1" {
-            p .facts { (agent(&hit.past.from)) " " (time(&hit.past.accepted_at)) " " (seq(hit.past.seq)) }
+        li .entry data-seq=(message.seq) tabindex="-1" {
+            (initials(&message.from))
+            p .facts {
+                (agent(&message.from)) " "
+                span .arrow { span .hidden { "to" } span aria-hidden="true" { "→" } } " "
+                (agents(message.recipients.iter().take(NAMES).map(|name| &**name)))
+                @if message.recipients.len() > NAMES { " and " (message.recipients.len() - NAMES) " more" }
+                " " (super::time(&message.accepted_at)) " " (seq(message.seq))
+            }
+            p .subject { a href={ "/thread/" (message.seq) } data-open { (text(subject.unwrap_or("Message"))) } }
             @for found in &hit.matches {
                 p .found {
                     span .field { (text(&found.field)) } " "
@@ -80,3 +170,6 @@ fn row(hit: &Hit) -> Markup {
         }
     }
 }
+
+/// How many recipients are named.
+const NAMES: usize = 3;

@@ -3,7 +3,7 @@
 
 use super::timeline::{Asked, MailList};
 use super::{
-    Page, agent, agents, initials, message, needs, respond_about, seq, text, time, timeline,
+    Page, agent, agents, initials, message, needs, respond_about, search, seq, text, time, timeline,
 };
 use crate::base::error::Result;
 use crate::base::limits;
@@ -18,11 +18,22 @@ use maud::{Markup, html};
 use serde::Deserialize;
 use std::sync::Arc;
 
-/// The list beside a conversation.
+/// The list beside a conversation, by its address.
 #[derive(Debug, Deserialize)]
 pub(in crate::web) struct From {
     #[serde(default)]
     of: String,
+}
+
+impl From {
+    /// The address, if it is a list's address. A link of another site must not lead the button *Back* elsewhere.
+    fn address(&self) -> &str {
+        match self.of.as_str() {
+            "/" | "/inbox" => &self.of,
+            of if of.starts_with("/search?") => of,
+            _ => "/all",
+        }
+    }
 }
 
 pub(in crate::web) async fn show(
@@ -31,16 +42,18 @@ pub(in crate::web) async fn show(
     Query(from): Query<From>,
 ) -> Response {
     respond_about(&app, &word, move |app, found| {
-        let (place, list) = match &*from.of {
+        let address = from.address();
+        let (place, list) = match address {
             "/" => ("/", needs::section(app, &app.pending()?)),
             "/inbox" => (
                 "/inbox",
                 timeline::section(app, &Asked::of(MailList::Inbox))?,
             ),
-            _ => ("/all", timeline::section(app, &Asked::of(MailList::All))?),
+            "/all" => ("/all", timeline::section(app, &Asked::of(MailList::All))?),
+            _ => ("/search", search::section(app, &search::Asked::at(address))),
         };
         let mut page = Page::new(format!("Conversation #{found}"), place, list);
-        page.open = Some(conversation(app, found, place)?);
+        page.open = Some(conversation(app, found, address)?);
         Ok(page)
     })
     .await
@@ -53,7 +66,7 @@ pub(in crate::web) async fn part(
     Query(from): Query<From>,
 ) -> Response {
     match super::number(&word) {
-        Ok(found) => super::part(&app, move |app| conversation(app, found, &from.of)).await,
+        Ok(found) => super::part(&app, move |app| conversation(app, found, from.address())).await,
         Err(failure) => failure.json(),
     }
 }
@@ -73,11 +86,6 @@ fn conversation(app: &App, found: u64, place: &str) -> Result<Markup> {
         .iter()
         .rev()
         .find(|past| &*past.from != id::MAILBAG);
-    let place = if place.starts_with('/') {
-        place
-    } else {
-        "/all"
-    };
     Ok(html! {
         section #open .still aria-labelledby="open-title"
             data-live={ "/part/thread/" (found) "?of=" (super::encoded(place)) } {

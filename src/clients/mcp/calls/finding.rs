@@ -153,7 +153,7 @@ pub(super) fn search(mut call: Call<'_>) -> Result<Shown> {
     let room = call.session.room()?;
     let agent = call.session.agent(&room, "search_messages")?.name;
     route_pending(&room, limits::READER_WAIT).unwrap_or_else(|e| tracing::warn!("{e}"));
-    let pattern = Pattern::new(&regex::escape(&query), true, None)?;
+    let pattern = Pattern::words(&query, None)?;
     let filter = Filter::new(
         &room,
         Criteria {
