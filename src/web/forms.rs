@@ -311,31 +311,35 @@ fn sent(app: &App, letter: &Letter) -> Result<String> {
     Ok(posted.lines().join("; "))
 }
 
-/// The text of a rejected file, as it was mended.
+/// The text of a rejected file, as the person fixed it.
 #[derive(Debug, Deserialize)]
-pub(super) struct Mended {
+pub(super) struct Fixed {
+    #[serde(default)]
+    action: String,
     text: String,
 }
 
-/// Sends a rejected message again. If it is rejected again, the next page shows the new reasons with the text.
-pub(super) async fn send_again(
+/// Sends a rejected message again, or drops it. If it is rejected again, the next page shows the new reasons with the text.
+pub(super) async fn fix(
     State(app): State<Arc<App>>,
     Path(seq): Path<String>,
-    Form(Mended { text }): Form<Mended>,
+    Form(form): Form<Fixed>,
 ) -> Response {
     let seq = match views::number(&seq) {
         Ok(seq) => seq,
         Err(failure) => return failure.json(),
     };
-    let content = text.replace("\r\n", "\n").into_bytes();
     done(&app, move |app| {
-        let retried = rejected::retry(
-            &app.room,
-            &Which::Named(vec![format!("#{seq}")]),
-            Some(content),
-            limits::WRITER_WAIT,
-        )?
-        .pop();
+        let which = Which::Named(vec![format!("#{seq}")]);
+        if form.action == "drop" {
+            rejected::remove_all(&app.room, rejected::list(&app.room, &which)?)?;
+            return Ok(Done {
+                next: Some("/rejected".to_owned()),
+                ..Done::stay(format!("dropped #{seq}"))
+            });
+        }
+        let content = form.text.replace("\r\n", "\n").into_bytes();
+        let retried = rejected::retry(&app.room, &which, Some(content), limits::WRITER_WAIT)?.pop();
         Ok(retried.map_or_else(
             || Done::stay("it is in the outbox again".to_owned()),
             |one| sent_again(&one),

@@ -301,7 +301,7 @@ fn a_message_is_written_and_one_that_cannot_be_sent_says_why() {
 }
 
 #[test]
-fn refused_mail_is_mended_and_sent_again() {
+fn rejected_mail_is_fixed_and_sent_again_or_dropped() {
     let world = World::with(&["alice", "bob"]);
     world.drop_file("alice", "bad.json", r#"{"to": "bbo", "body": "x"}"#);
     world.ok(&["run", "--once"]);
@@ -309,7 +309,7 @@ fn refused_mail_is_mended_and_sent_again() {
     let seq = page.get("/api/rejected").json()[0]["seq"].to_string();
     let again = page.submit(
         &format!("/rejected/{seq}"),
-        &[("text", r#"{"to": "bib", "body": "mended"}"#)],
+        &[("text", r#"{"to": "bib", "body": "fixed"}"#)],
     );
     assert!(
         again["failed"] == true && again["said"] == "rejected again",
@@ -321,17 +321,26 @@ fn refused_mail_is_mended_and_sent_again() {
         .to_owned();
     let shown = page.get(&place).body;
     assert!(
-        shown.contains("did you mean bob?") && shown.contains("mended"),
+        shown.contains("did you mean bob?") && shown.contains("fixed"),
         "{shown}"
     );
-    let next = page.submit(&place, &[("text", r#"{"to": "bob", "body": "mended"}"#)]);
+    let next = page.submit(&place, &[("text", r#"{"to": "bob", "body": "fixed"}"#)]);
     assert!(
         next["said"]
             .as_str()
             .is_some_and(|said| said.contains("to bob")),
         "{next}"
     );
-    assert!(world.ok(&["read", "--as", "bob"]).contains("mended"));
+    assert!(world.ok(&["read", "--as", "bob"]).contains("fixed"));
+    assert_eq!(page.get("/api/rejected").json(), serde_json::json!([]));
+    world.drop_file("alice", "bad.json", r#"{"to": "zzz", "body": "x"}"#);
+    world.ok(&["run", "--once"]);
+    let seq = page.get("/api/rejected").json()[0]["seq"].to_string();
+    let dropped = page.submit(
+        &format!("/rejected/{seq}"),
+        &[("action", "drop"), ("text", "changed")],
+    );
+    assert_eq!(dropped["next"], "/rejected", "{dropped}");
     assert_eq!(page.get("/api/rejected").json(), serde_json::json!([]));
 }
 

@@ -154,7 +154,11 @@ pub fn show(room: &Room, name: &str) -> Result<Shown> {
     if found.len() > 1 {
         return Err(several(name, "lines", &found));
     }
-    let rejected = found.remove(0);
+    Ok(with_text(room, found.remove(0)))
+}
+
+/// A rejected file with its text, if that can be read.
+pub fn with_text(room: &Room, rejected: Rejected) -> Shown {
     let bytes = rejected.file.as_ref().and_then(|file| {
         room.dir
             .read(file, limits::MESSAGE_BYTES_MOST)
@@ -164,11 +168,11 @@ pub fn show(room: &Room, name: &str) -> Result<Shown> {
     let text = bytes
         .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
         .or_else(|| rejected.text.clone());
-    Ok(Shown {
+    Shown {
         problems: rejected.problems.clone(),
         text,
         rejected,
-    })
+    }
 }
 
 /// Removes the listed rejected files and their explanations, and returns the removed ones. Later ones stay, and so does

@@ -15,6 +15,7 @@ mod words;
 pub use outputs::{OUTPUTS, output};
 pub use parse::parse;
 pub use parsed::{DEPTH, Parsed};
+pub use repair::corrected;
 pub use rules::EXPIRED_ALREADY;
 
 use crate::base::clock::Stamp;

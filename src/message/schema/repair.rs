@@ -44,6 +44,41 @@ pub(super) fn accepted_or_least(message: Value) -> Value {
     }
 }
 
+/// The text of a rejected file with the suggestions of its problems. `None` if no problem has one that can be pasted.
+pub fn corrected(text: &str, problems: &[Problem]) -> Option<String> {
+    let whole = problems
+        .iter()
+        .filter_map(|problem| problem.example.as_ref())
+        .find(|example| is_message(example));
+    let message = whole
+        .cloned()
+        .or_else(|| with_values(object(text)?, problems))?;
+    serde_json::to_string_pretty(&message).ok()
+}
+
+/// Returns true if a suggestion is a whole message, and not the value of a field.
+fn is_message(example: &Value) -> bool {
+    ["to", "type", "body"]
+        .iter()
+        .any(|field| example.get(field).is_some())
+}
+
+fn with_values(mut message: Value, problems: &[Problem]) -> Option<Value> {
+    let mut is_changed = false;
+    for problem in problems {
+        let (Some(example), Some(field)) = (&problem.example, problem.place.strip_prefix('/'))
+        else {
+            continue;
+        };
+        match message.pointer_mut(&problem.place) {
+            Some(value) => *value = example.clone(),
+            None => message[field] = example.clone(),
+        }
+        is_changed = true;
+    }
+    is_changed.then_some(message)
+}
+
 /// The JSON object in a text.
 pub(super) fn object(text: &str) -> Option<Value> {
     serde_json::from_str(text).ok().filter(Value::is_object)

@@ -259,6 +259,14 @@ impl Registry {
 
     /// A hint for an unknown name: the most similar names, or the command that lists all.
     pub fn did_you_mean(&self, word: &str) -> String {
+        match self.similar_names(word).as_slice() {
+            [] => "run `mailbag agent list` to list the registered agents".to_owned(),
+            near => format!("did you mean {}?", near.join(", ")),
+        }
+    }
+
+    /// The names that are most similar to an unknown name, best first.
+    pub(crate) fn similar_names(&self, word: &str) -> Vec<&str> {
         // Comparing names is slow, and lengths that differ by more cannot match.
         let far = word.len() / 3 + 1;
         let close = |name: &&str| {
@@ -270,10 +278,7 @@ impl Registry {
             .flatten();
         let aliases = self.aliases.iter().map(|(alias, _)| alias.as_str());
         let lanes = self.lanes.iter().map(|lane| lane.address.as_str());
-        match nearest(word, names.chain(aliases).chain(lanes).filter(close)).as_slice() {
-            [] => "run `mailbag agent list` to list the registered agents".to_owned(),
-            near => format!("did you mean {}?", near.join(", ")),
-        }
+        nearest(word, names.chain(aliases).chain(lanes).filter(close))
     }
 
     /// An alias in any letter case, with its addresses.

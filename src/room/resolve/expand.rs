@@ -13,6 +13,7 @@ use crate::message::id::{HUMAN, far};
 use crate::message::subject::Subject;
 use crate::room::registry::{Agent, Registry};
 use crate::room::settings::Accept;
+use serde_json::json;
 use std::cmp::Reverse;
 
 /// The most globs in one message, including those in aliases. Each glob is compared with every name.
@@ -409,20 +410,28 @@ impl<'a, 's> Expansion<'a, 's> {
     fn unknown(&self, address: &Address, word: &str) -> Problem {
         let registry = self.registry;
         let what = format!("unknown recipient {}", quoted(&address.to_string()));
-        let fix = if word.eq_ignore_ascii_case(crate::message::id::MAILBAG) {
-            "remove it: mailbag is the router and does not read mail".to_owned()
+        let problem = Problem::new("unknown_recipient", what);
+        if word.eq_ignore_ascii_case(crate::message::id::MAILBAG) {
+            problem.fix("remove it: mailbag is the router and does not read mail")
         } else if word.eq_ignore_ascii_case("channel") {
-            "write @channel or all".to_owned()
+            problem.fix("write @channel or all")
         } else if let Some((role, _)) = role_named(registry, word) {
-            format!("write all_{role} for all agents with this role, or any_{role} for one of them")
+            problem.fix(format!(
+                "write all_{role} for all agents with this role, or any_{role} for one of them"
+            ))
         } else if !registry.with_topic(word).is_empty() {
-            format!("write #{word} for the subscribers of this topic")
+            problem.fix(format!("write #{word} for the subscribers of this topic"))
         } else if registry.with_capability(word).is_some() {
-            format!("write cap:{word} for all agents with this capability")
+            problem.fix(format!(
+                "write cap:{word} for all agents with this capability"
+            ))
         } else {
-            registry.did_you_mean(word)
-        };
-        Problem::new("unknown_recipient", what).fix(fix)
+            let problem = problem.fix(registry.did_you_mean(word));
+            match registry.similar_names(word).as_slice() {
+                [only] => problem.example(json!(only)),
+                _ => problem,
+            }
+        }
     }
 
     fn remote(&self, tag: &str, who: &str, each: Each<'_>) -> Result<(), Problem> {

@@ -77,7 +77,16 @@ pub(super) fn bounce(
     let mut body = format!("{what} was not delivered to anyone:\n");
     for problem in problems {
         body += &format!("- {problem}\n");
-        if let Some(example) = &problem.example {
+        let is_in_fix = |example: &Value| {
+            example
+                .as_str()
+                .is_some_and(|word| problem.fix.contains(word))
+        };
+        if let Some(example) = problem
+            .example
+            .as_ref()
+            .filter(|example| !is_in_fix(example))
+        {
             body += &format!("  for example: {example}\n");
         }
     }

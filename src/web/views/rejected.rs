@@ -1,13 +1,15 @@
-//! Rejected mail: the list, and one file with its problems, to be mended and sent again.
+//! Rejected mail: the list, and one file with its problems, to be fixed and sent again, or removed.
 
 use super::{Page, agent, nothing, respond, respond_about, text, time};
 use crate::base::error::{Problem, Result};
-use crate::base::sanitize;
+use crate::base::{limits, sanitize};
 use crate::commands::rejected::{self, Shown, Which};
+use crate::message::schema::corrected;
 use crate::web::app::App;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use maud::{Markup, html};
+use serde_json::Value;
 use std::sync::Arc;
 
 pub(in crate::web) async fn list(State(app): State<Arc<App>>) -> Response {
@@ -18,23 +20,75 @@ pub(in crate::web) async fn list(State(app): State<Arc<App>>) -> Response {
                 h1 { "Rejected mail" }
                 @if all.is_empty() { (nothing("No rejected mail. Check a file before you send it with", "mailbag send --dry-run --file FILE")) }
                 ol .entries {
-                    @for one in &all {
-                        li .entry .rejected {
-                            p .facts {
-                                (agent(&one.agent)) " " span .badge .rejection { (text(&one.code)) } " "
-                                (time(&one.rejected_at)) " "
-                                a .seq href={ "/rejected/" (one.seq) } { "#" (one.seq) }
-                            }
-                            p .subject { a href={ "/rejected/" (one.seq) } { (text(&one.name)) } }
-                            p .problem { (text(&one.what)) }
-                        }
-                    }
+                    @for one in all.iter().take(limits::PAGE_ENTRIES) { (row(&rejected::with_text(&app.room, one.clone()))) }
+                }
+                @if all.len() > limits::PAGE_ENTRIES {
+                    p .facts { "and " (all.len() - limits::PAGE_ENTRIES) " older: " code { "mailbag rejected list" } }
                 }
             }
         };
         Ok(Page::new("Rejected", "/rejected", content))
     })
     .await
+}
+
+fn row(shown: &Shown) -> Markup {
+    let one = &shown.rejected;
+    let head = Head::of(shown);
+    html! {
+        li .entry .rejected tabindex="-1" {
+            p .facts {
+                (agent(&one.agent)) (head.recipients()) " "
+                (time(&one.rejected_at)) " "
+                a .seq href={ "/rejected/" (one.seq) } { "#" (one.seq) }
+            }
+            p .subject { a href={ "/rejected/" (one.seq) } { (text(head.subject.as_deref().unwrap_or(&one.name))) } }
+            p .problem { (text(&one.what)) }
+        }
+    }
+}
+
+/// The recipients and the subject of a rejected file, as far as it has them.
+#[derive(Default)]
+struct Head {
+    to: Vec<String>,
+    /// The subject, or the first line of the body.
+    subject: Option<String>,
+}
+
+impl Head {
+    fn of(shown: &Shown) -> Head {
+        let content = shown.text.as_deref().unwrap_or_default();
+        let Ok(message) = serde_json::from_str::<Value>(content) else {
+            return Head::default();
+        };
+        let field = |name: &str| message.get(name).and_then(Value::as_str);
+        let to = match &message["to"] {
+            Value::String(one) => vec![one.clone()],
+            Value::Array(all) => all
+                .iter()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect(),
+            _ => Vec::new(),
+        };
+        let subject =
+            field("subject").or_else(|| field("body").and_then(|body| body.lines().next()));
+        let subject = subject.filter(|line| !line.trim().is_empty());
+        Head {
+            to,
+            subject: subject.map(|line| sanitize::brief(line, limits::PAGE_PREVIEW)),
+        }
+    }
+
+    fn recipients(&self) -> Markup {
+        html! {
+            @if !self.to.is_empty() {
+                " " span .arrow { span .hidden { "to" } span aria-hidden="true" { "→" } } " "
+                span .to { (text(&sanitize::brief(&self.to.join(", "), limits::PAGE_PREVIEW))) }
+            }
+        }
+    }
 }
 
 pub(in crate::web) async fn show(
@@ -54,33 +108,48 @@ pub(in crate::web) async fn show(
 
 fn content(shown: &Shown) -> Result<Markup> {
     let one = &shown.rejected;
+    let head = Head::of(shown);
     Ok(html! {
         section {
-            h1 { (text(&one.name)) " " span .seq { "#" (one.seq) } }
-            p .facts { "from " (agent(&one.agent)) ", rejected " (time(&one.rejected_at)) }
-            (mend(one.seq, &one.agent, &shown.problems, shown.text.as_deref().unwrap_or_default()))
+            h1 { (text(head.subject.as_deref().unwrap_or(&one.name))) " " span .seq { "#" (one.seq) } }
+            p .facts {
+                (agent(&one.agent)) (head.recipients()) ", rejected " (time(&one.rejected_at)) ", file " code { (text(&one.name)) }
+            }
+            (problems(&shown.problems))
+            (form(one.seq, &one.agent, &shown.problems, shown.text.as_deref().unwrap_or_default()))
         }
     })
 }
 
-fn mend(seq: u64, sender: &str, problems: &[Problem], body: &str) -> Markup {
+fn problems(problems: &[Problem]) -> Markup {
     html! {
         ul .problems {
             @for problem in problems {
                 li .problem {
-                    @if !problem.place.is_empty() { code { (text(&problem.place)) } " " }
+                    @if !problem.place.is_empty() { code { (text(problem.place.trim_start_matches('/'))) } ": " }
                     (text(&problem.what))
                     @if !problem.fix.is_empty() { p .fix { (text(&problem.fix)) } }
                 }
             }
         }
-        form method="post" action={ "/rejected/" (seq) } .mend {
+    }
+}
+
+/// The file, with buttons that send it, insert the suggestions, or remove it.
+fn form(seq: u64, sender: &str, problems: &[Problem], content: &str) -> Markup {
+    // An escape of JSON means the same character, and can be seen.
+    let fixed = corrected(content, problems).map(|text| sanitize::json(&text).into_owned());
+    html! {
+        form method="post" action={ "/rejected/" (seq) } .fixing {
             label {
                 "The file. It is sent as " (text(sender)) "."
-                // An escape of JSON means the same character, and can be seen.
-                textarea name="text" rows=(body.lines().count().clamp(6, 24)) spellcheck="false" { "\n" (sanitize::json(body)) }
+                textarea name="text" rows=(content.lines().count().clamp(6, 24)) spellcheck="false" { "\n" (sanitize::json(content)) }
             }
-            button .primary { "Send again" }
+            span .buttons {
+                button name="action" value="send" .primary { "Send again" }
+                @if let Some(fixed) = fixed { button type="button" data-text=(fixed) { "Insert the suggestion" } }
+                button name="action" value="drop" .quiet { "Drop" }
+            }
         }
     }
 }
