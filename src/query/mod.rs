@@ -30,6 +30,7 @@ pub mod programs;
 pub mod reach;
 pub mod records;
 pub mod search;
+pub mod activity;
 pub mod candidates;
 pub mod status;
 pub mod follow;

@@ -13,7 +13,8 @@ use crate::room::Room;
 use crate::router::watcher::LogWatch;
 use serde::Serialize;
 use serde_json::Value;
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// One entry of the timeline.
 #[derive(Debug, Clone, Serialize)]
@@ -322,27 +323,42 @@ impl Entry {
     }
 }
 
-/// A stable number below `of` for a name, so that a sender always has the same colour.
+/// The colour of an agent, as a number below `of`. The first `of` names that a process shows have different colours, and
+/// a name mostly has the same colour in each process.
 pub fn shade(name: &str, of: usize) -> usize {
+    static TAKEN: Mutex<BTreeMap<usize, String>> = Mutex::new(BTreeMap::new());
     // FNV-1a, because the standard library's hasher may change between releases.
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     });
-    (hash % of.max(1) as u64) as usize
+    let own = (hash % of.max(1) as u64) as usize;
+    let mut taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+    for shade in (own..of).chain(0..own) {
+        match taken.get(&shade) {
+            Some(other) if other != name => {}
+            Some(_) => return shade,
+            None => {
+                taken.insert(shade, name.to_owned());
+                return shade;
+            }
+        }
+    }
+    own
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
-    fn a_name_keeps_its_shade() {
-        assert_eq!(
-            [shade("planner", 12), shade("human", 12)],
-            [shade("planner", 12), shade("human", 12)]
-        );
-        let used: std::collections::BTreeSet<usize> =
-            (0..100).map(|n| shade(&format!("agent_{n}"), 12)).collect();
+    fn twelve_agents_have_twelve_colours_and_keep_them() {
+        let shades: Vec<usize> = (0..12).map(|n| shade(&format!("agent_{n}"), 12)).collect();
+        let used: BTreeSet<usize> = shades.iter().copied().collect();
         assert_eq!(used.len(), 12);
+        for n in [0, 7, 11] {
+            assert_eq!(shade(&format!("agent_{n}"), 12), shades[n]);
+        }
+        assert_eq!(shade("one_more", 12), shade("one_more", 12));
     }
 }
