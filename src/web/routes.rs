@@ -21,9 +21,10 @@ pub(super) fn routes(app: Arc<App>) -> Router {
         .route("/rejected", get(views::rejected::list))
         .route(
             "/rejected/{seq}",
-            get(views::rejected::show).post(forms::send_again),
+            get(views::rejected::show).post(forms::fix),
         )
         .route("/search", get(views::search::show))
+        .route("/activity", get(views::activity::show))
         .route("/claims", get(views::claims::show))
         .route("/worklog", get(views::worklog::show))
         .route("/links", get(views::links::show))

@@ -76,8 +76,28 @@ fn each_page_shows_its_part_of_the_room() {
         ],
     );
     shows("/thread/3", &["Which port?", "8080"]);
-    shows("/rejected", &["bad.json", "bbo"]);
+    shows("/rejected", &["bbo", "→", "href=\"/rejected/"]);
     shows("/search?q=PORT", &["Which", "<mark>port</mark>"]);
+    shows(
+        "/search?q=bob+port&type=question",
+        &["<mark>port</mark>", "/thread/3"],
+    );
+    assert!(!page.get("/search?q=port&type=task").body.contains("<mark>"));
+    shows(
+        "/search?q=port+(&regex=true",
+        &["is not a regular expression", "value=\"port (\"", "checked"],
+    );
+    shows(
+        "/thread/3?of=%2Fsearch%3Fq%3DPORT",
+        &["<mark>port</mark>", "8080"],
+    );
+    assert!(
+        !page
+            .get("/thread/3?of=//other.example")
+            .body
+            .contains("other.example")
+    );
+    shows("/activity", &["<svg", "alice", "bob", "Who writes to whom"]);
     shows("/claims", &["src/**", "alice", "the login"]);
     shows("/worklog", &["Login works", "milestone"]);
     shows("/links", &["mailbag link add"]);
@@ -112,7 +132,7 @@ fn programs_get_what_the_commands_print() {
     let page = Page::of(&world);
     for (path, command) in [
         ("/api/list", &["list"][..]),
-        ("/api/search?pattern=port", &["search", "port"]),
+        ("/api/search?words=port", &["search", "port"]),
         ("/api/thread?id=2", &["thread", "2", "--as", "human"]),
         ("/api/trace?id=2", &["trace", "2"]),
         ("/api/rejected", &["rejected", "list"]),
@@ -240,7 +260,7 @@ fn a_search_shows_the_newest_first_however_much_there_is() {
         .collect();
     assert!(places.is_sorted(), "{places:?}");
     assert!(!found.contains("needle</mark> 49 "), "200 are shown");
-    let hits = page.get("/api/search?pattern=needle&last=3").json();
+    let hits = page.get("/api/search?words=needle&last=3").json();
     let seqs: Vec<u64> = hits
         .as_array()
         .expect("hits")

@@ -256,6 +256,11 @@ document.addEventListener("submit", async (event) => {
   location.assign(result.next);
 });
 
+document.addEventListener("click", ({ target }) => {
+  const { text } = target.closest("button[data-text]")?.dataset ?? {};
+  if (text !== undefined) target.form.elements.text.value = text;
+});
+
 // ---- the open conversation ----
 
 /** Opens a conversation beside the list, which stays where it is. */
@@ -308,13 +313,18 @@ document.addEventListener("click", (event) => {
   const link = event.target.closest("#list a[data-open]");
   if (!link) return;
   event.preventDefault();
-  const of = $("#timeline")?.dataset.place ?? location.pathname;
-  const address = `${link.getAttribute("href")}?of=${encodeURIComponent(LISTS.includes(of) ? of : "/all")}`;
+  const address = `${link.getAttribute("href")}?of=${encodeURIComponent(listAddress())}`;
   if (!document.body.classList.contains("opened")) top = scrollY;
   openConversation(address).then(() => history.pushState({ opened: true }, "", address), () => location.assign(address));
 });
 
-const LISTS = ["/", "/inbox", "/all"];
+/** The address of the list, also while a conversation is open beside it. */
+function listAddress() {
+  const { pathname, search } = location;
+  if (pathname.startsWith("/thread/")) return new URLSearchParams(search).get("of") ?? "/all";
+  return pathname === "/search" ? pathname + search : $("#timeline")?.dataset.place ?? pathname;
+}
+
 addEventListener("popstate", () => {
   if (location.hash) return; // the token of a new URL
   if (location.pathname.startsWith("/thread/")) return openConversation(location.href);

@@ -3,6 +3,7 @@
 //! [`text`], [`block`] and [`markdown`](markdown::markdown) show the text of agents: its markup is never markup of the page, and
 //! invisible characters are made visible.
 
+pub(super) mod activity;
 pub(super) mod claims;
 pub(super) mod enter;
 pub(super) mod health;

@@ -25,7 +25,7 @@ pub(super) struct Overview {
 }
 
 /// The views, by address and name.
-const VIEWS: [(&str, &str); 9] = [
+const VIEWS: [(&str, &str); 10] = [
     ("/", "Needs you"),
     ("/inbox", "Inbox"),
     ("/all", "All mail"),
@@ -33,11 +33,15 @@ const VIEWS: [(&str, &str); 9] = [
     ("/rejected", "Rejected"),
     ("/claims", "Claims"),
     ("/worklog", "Worklog"),
+    ("/activity", "Activity"),
     ("/links", "Links"),
     ("/health", "Health"),
 ];
 /// The number of views in the navigation bar of a narrow window. The others are behind *More*.
 const IN_BAR: usize = 4;
+
+/// The page with all views and agents, for a narrow window. On it the left area has no agents.
+const MORE: &str = "/more";
 
 impl Overview {
     pub(super) fn of(app: &App) -> Result<Overview> {
@@ -68,10 +72,10 @@ impl Overview {
                 nav aria-label="Views" {
                     ul .views {
                         (self.views(place, IN_BAR))
-                        li .bar-only { a href="/more" aria-current=[(place == "/more").then_some("page")] { "More" } }
+                        li .bar-only { a href=(MORE) aria-current=[(place == MORE).then_some("page")] { "More" } }
                     }
                 }
-                (self.agents(limits::PAGE_AGENTS))
+                @if place != MORE { (self.agents(limits::PAGE_AGENTS)) }
                 button type="button" #notify hidden { "Notify me of new items" }
             }
         }
@@ -104,7 +108,7 @@ impl Overview {
                         (row(agent, self.waits.get(&agent.id).map_or(&[], Vec::as_slice)))
                     }
                 }
-                @if present.len() > most { p { a href="/more" { "and " (present.len() - most) " more" } } }
+                @if present.len() > most { p { a href=(MORE) { "and " (present.len() - most) " more" } } }
                 @if !remote.is_empty() {
                     p .remote { "Of other rooms: " (agents(remote.iter().map(|remote| remote.id.as_str()))) }
                 }
@@ -167,11 +171,11 @@ pub(in crate::web) async fn more(State(app): State<Arc<App>>) -> Response {
         let content = html! {
             section .more {
                 h1 { "Views and agents" }
-                ul .views { (overview.views("/more", VIEWS.len())) }
+                ul .views { (overview.views(MORE, VIEWS.len())) }
                 (overview.agents(usize::MAX))
             }
         };
-        Ok(super::Page::new("Views and agents", "/more", content))
+        Ok(super::Page::new("Views and agents", MORE, content))
     })
     .await
 }

@@ -191,7 +191,7 @@ fn filters(choice: &Choice) -> Markup {
                 "Type"
                 select name="type" {
                     option value="" { "all" }
-                    @for kind in TYPES { option selected[choice.kind.as_deref() == Some(kind)] { (words(kind)) } }
+                    @for kind in TYPES { option value=(kind) selected[choice.kind.as_deref() == Some(kind)] { (words(kind)) } }
                 }
             }
             label { "Channel" input name="channel" value=(value(&choice.channel)) autocomplete="off"; }
