@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// Number of hours.
 pub const HOURS: usize = 24;
-const HOUR: Duration = Duration::from_hours(1);
+const HOUR: Duration = Duration::from_secs(3600);
 
 /// The mail of the last [`HOURS`] hours.
 #[derive(Debug, Default)]
