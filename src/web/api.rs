@@ -1,6 +1,6 @@
 //! JSON for programs: what the commands print with `--json`, in the same form.
 
-use super::app::{App, run};
+use super::app::{App, run, run_in_turn};
 use super::reply::{Failure, json_of};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
@@ -77,9 +77,11 @@ async fn answer<T: Serialize + Send + 'static>(
         let_router_process(&app.room);
         work(app)
     };
-    run(app, work)
-        .await
-        .map_or_else(|failure: Failure| failure.json(), |data| json_of(&data))
+    respond(run(app, work).await)
+}
+
+fn respond<T: Serialize>(made: std::result::Result<T, Failure>) -> Response {
+    made.map_or_else(|failure| failure.json(), |data| json_of(&data))
 }
 
 pub(super) async fn pending(State(app): State<Arc<App>>) -> Response {
@@ -116,7 +118,11 @@ pub(super) async fn search(State(app): State<Arc<App>>, Query(asked): Query<Aske
         };
         query::search::newest(&app.room, pattern, asked.filter(&app.room)?, asked.most())
     };
-    answer(&app, work).await
+    let work = move |app: &App| {
+        let_router_process(&app.room);
+        work(app)
+    };
+    respond(run_in_turn(&app, work).await)
 }
 
 pub(super) async fn thread(State(app): State<Arc<App>>, Query(meant): Query<Meant>) -> Response {

@@ -34,6 +34,8 @@ pub(super) struct App {
     pub(super) unread: Arc<Semaphore>,
     /// Held by the stream that reads records into memory.
     pub(super) reading: tokio::sync::Mutex<()>,
+    /// Held by the request that searches the log, so that many searches do not keep other requests waiting.
+    searching: Arc<tokio::sync::Mutex<()>>,
     latest: Mutex<Latest>,
 }
 
@@ -46,6 +48,7 @@ impl App {
             streams: Arc::new(Semaphore::new(limits::WEB_STREAMS)),
             unread: Arc::new(Semaphore::new(limits::WEB_STREAM_KIB as usize)),
             reading: tokio::sync::Mutex::default(),
+            searching: Arc::default(),
             latest: Mutex::new(Latest::new(room.clone())),
         }
     }
@@ -81,6 +84,20 @@ impl App {
     pub(super) fn waits(&self) -> Result<BTreeMap<Arc<str>, Vec<Wait>>> {
         held(&self.latest).waits()
     }
+}
+
+/// Like [`run`], for work that reads the whole log: one after another.
+pub(super) async fn run_in_turn<T: Send + 'static>(
+    app: &Arc<App>,
+    work: impl FnOnce(&App) -> Result<T> + Send + 'static,
+) -> std::result::Result<T, Failure> {
+    let turn = app.searching.clone().lock_owned().await;
+    // If the client closes the connection, the work continues, and so does its turn.
+    run(app, move |app| {
+        let _turn = turn;
+        work(app)
+    })
+    .await
 }
 
 /// A request that panicked leaves nothing half done here.

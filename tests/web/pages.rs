@@ -3,6 +3,8 @@
 use super::Page;
 use crate::world::World;
 use serde_json::json;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 
 #[test]
 fn each_page_shows_its_part_of_the_room() {
@@ -454,4 +456,37 @@ fn a_page_with_many_messages_and_items_stays_small() {
         100,
         "all items are listed"
     );
+}
+
+#[test]
+fn many_searches_do_not_keep_other_requests_waiting() {
+    const SEARCHES: usize = 24;
+    let world = World::with(&["alice"]);
+    let line = json!({"to": "human", "body": "x".repeat(4000)}).to_string();
+    for n in 0..3 {
+        let lines = [line.as_str(); 250].join("\n") + "\n";
+        world.drop_file("alice", &format!("{n}.ndjson"), lines);
+        world.ok(&["run", "--once"]);
+    }
+    let page = Page::of(&world);
+    page.secret();
+    let finished = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..SEARCHES {
+            scope.spawn(|| {
+                // Each line is compared with an expression that has no literal.
+                page.get("/api/search?regex=(a%7Cb)*z%24");
+                finished.fetch_add(1, Relaxed);
+            });
+        }
+        while finished.load(Relaxed) == 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(page.get("/api/claims").status, 200);
+        let before = finished.load(Relaxed);
+        assert!(
+            before < SEARCHES / 2,
+            "{before} searches were answered first"
+        );
+    });
 }

@@ -1,6 +1,6 @@
 //! Messages per hour and sender, and who writes to whom: as drawings, and as tables with the same numbers.
 
-use super::{Page, SHADES, agent, nothing, respond, text};
+use super::{Page, SHADES, agent, nothing, respond_in_turn, text};
 use crate::query::activity::{Activity, HOURS, Sender, activity};
 use crate::query::timeline::shade;
 use crate::web::app::App;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 const MOST: usize = SHADES;
 
 pub(in crate::web) async fn show(State(app): State<Arc<App>>) -> Response {
-    respond(&app, |app| {
+    respond_in_turn(&app, |app| {
         let found = activity(&app.room)?;
         Ok(Page::new("Activity", "/activity", content(&found)))
     })

@@ -19,7 +19,7 @@ pub(super) mod timeline;
 pub(super) mod worklog;
 pub(super) mod write;
 
-use super::app::{App, run};
+use super::app::{App, run, run_in_turn};
 use super::reply::{Failure, typed};
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -62,11 +62,26 @@ pub(super) async fn respond(
     app: &Arc<App>,
     make: impl FnOnce(&App) -> Result<Page> + Send + 'static,
 ) -> Response {
-    let made = run(app, move |app| {
-        let page = make(app)?;
-        Ok((Overview::of(app), page))
-    });
-    match made.await {
+    finish(app, run(app, move |app| made(app, make)).await)
+}
+
+/// Like [`respond`], for a page that reads the whole log.
+pub(super) async fn respond_in_turn(
+    app: &Arc<App>,
+    make: impl FnOnce(&App) -> Result<Page> + Send + 'static,
+) -> Response {
+    finish(app, run_in_turn(app, move |app| made(app, make)).await)
+}
+
+type Made = (Result<Overview>, Page);
+
+fn made(app: &App, make: impl FnOnce(&App) -> Result<Page>) -> Result<Made> {
+    let page = make(app)?;
+    Ok((Overview::of(app), page))
+}
+
+fn finish(app: &App, made: std::result::Result<Made, Failure>) -> Response {
+    match made {
         Ok((overview, page)) => framed(app, &page, overview.ok()),
         Err(failure) => failed(app, &failure),
     }

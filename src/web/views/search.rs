@@ -1,6 +1,6 @@
 //! A search over all messages, the newest first.
 
-use super::{Page, agent, agents, initials, nothing, respond, seq, text, words};
+use super::{Page, agent, agents, initials, nothing, respond_in_turn, seq, text, words};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::base::text::count_of;
@@ -34,7 +34,7 @@ pub(in crate::web) async fn show(
     State(app): State<Arc<App>>,
     Query(asked): Query<Asked>,
 ) -> Response {
-    respond(&app, move |app| {
+    respond_in_turn(&app, move |app| {
         Ok(Page::new("Search", "/search", section(app, &asked)))
     })
     .await
