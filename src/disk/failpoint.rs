@@ -39,6 +39,10 @@ pub enum Failpoint {
     LogCheck,
     /// The comparison of the log with the evidence of later records, at the start of a router.
     LogEvidence,
+    /// The record of a notice before the file that caused it is moved away.
+    NoticeRecord,
+    /// The removal of temporary files of killed programs.
+    Leftovers,
 }
 
 impl Failpoint {
@@ -62,6 +66,8 @@ impl Failpoint {
             Failpoint::CommittedNote => "committed-note",
             Failpoint::LogCheck => "log-check",
             Failpoint::LogEvidence => "log-evidence",
+            Failpoint::NoticeRecord => "notice-record",
+            Failpoint::Leftovers => "leftovers",
         }
     }
 }

@@ -5,6 +5,7 @@ use super::one_pass::{done, drop_file, new_room, pass};
 use super::scenario::PROGRAM;
 use super::sweeps::{Done, Points, green};
 use super::tracer::{End, Outcome, Plan, Tracer};
+use crate::world::skip;
 use serde_json::json;
 use std::fs;
 use std::io;
@@ -46,13 +47,20 @@ fn temporary_files(at: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 fn play(plan: Plan, command: &dyn Fn(&Path) -> Command) -> io::Result<(Figures, Outcome)> {
+    play_without("", plan, command)
+}
+
+/// Without the protection `fault` in the pass after the kill.
+fn play_without(fault: &str, plan: Plan, command: &dyn Fn(&Path) -> Command) -> io::Result<(Figures, Outcome)> {
     let home = TempDir::new()?;
     let place = home.path().join("room");
     room(&place)?;
     let outcome = Tracer::new(&place)?.run(command(&place), plan)?;
     let reached = usize::from(outcome.end == End::Killed);
     let mut figures = Figures { points: 1, reached, ..Figures::default() };
-    done(pass(&place, TIMES[1]))?;
+    let mut next = pass(&place, TIMES[1]);
+    next.env("MAILBAG_FAILPOINT", fault);
+    done(next)?;
     for path in temporary_files(&place)? {
         figures.left_over(format!("{} after {plan:?}", path.display()));
     }
@@ -81,4 +89,20 @@ fn no_temporary_file_of_a_killed_command_stays() -> Done {
         add.args(["agent", "add", "--quiet", "erin", "--room"]).arg(room).env("MAILBAG_TEST_ANCESTRY", "person");
         add
     })
+}
+
+#[test]
+fn without_the_removal_of_temporary_files() -> Done {
+    if !cfg!(feature = "failpoints") {
+        skip("the program was built without the feature `failpoints`");
+        return Ok(());
+    }
+    let command: &dyn Fn(&Path) -> Command = &|room| pass(room, TIMES[1]);
+    let (_, outcome) = play(Plan::Count, command)?;
+    for (call, moment) in Points::of(outcome).choose(60, 401) {
+        if !play_without("leftovers", Plan::Kill { call, moment }, command)?.0.complaints.is_empty() {
+            return Ok(());
+        }
+    }
+    Err("no kill notices that the protection is off".into())
 }

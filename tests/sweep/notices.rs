@@ -2,9 +2,11 @@
 
 use super::ledger::Figures;
 use super::one_pass::{came_once, done, drop_file, new_room, pass};
-use super::sweeps::{Done, full, green};
-use super::tracer::{Outcome, Plan, Tracer};
+use super::scenario::PROGRAM;
+use super::sweeps::{Done, Points, full, green};
+use super::tracer::{End, Outcome, Plan, Tracer};
 use super::{charter, claims, decisions, waking};
+use crate::world::skip;
 use libc::{EIO, EMFILE, ENOSPC};
 use serde_json::{Value, json};
 use std::fs;
@@ -57,21 +59,69 @@ fn room(room: &Path) -> io::Result<()> {
     fs::write(room.join("outbox/bob/notes.txt"), "notes")
 }
 
+/// What each has in its inbox in the end, in the room whose files and claims cause the messages.
+const CAUSED: [&str; 10] = [
+    "human: the link po has stopped", "human: another program or person wrote to WORKLOG.md", "alice: your claims lapse at 2030-01-01T10:06:00Z",
+    "bob: not handed over: docs", "lead: your claims lapse at 2030-01-01T10:20:00Z", "alice: a", "bob: b", "lead: l", "carol: offer",
+    "alice: m",
+];
+
+/// A room in which a lease is nearly over, a session has ended, the recipient of an offer is retired, a link has the
+/// state of another room, and a person wrote into the worklog.
+fn room_of_causes(room: &Path) -> io::Result<()> {
+    new_room(room, &AGENTS)?;
+    fs::write(room.join("settings.toml"), "worklog = true\n[links.po]\naddress = \"/nowhere\"\n")?;
+    drop_file(room, "alice", "a", json!({"type": "claim", "claims": ["src"], "lease": "6m"}))?;
+    drop_file(room, "bob", "b", json!({"type": "claim", "claims": ["docs"]}))?;
+    drop_file(room, "lead", "l", json!({"type": "claim", "claims": ["tests"]}))?;
+    done(pass(room, TIMES[0]))?;
+    drop_file(room, "bob", "offer", json!({"type": "handoff", "to": "carol", "claims": ["docs"], "body": "yours"}))?;
+    drop_file(room, "boss", "m", json!({"to": "alice", "type": "milestone", "body": "The parser works"}))?;
+    done(pass(room, TIMES[0]))?;
+    let mut join = Command::new(PROGRAM);
+    join.args(["join", "lead", "--quiet", "--room"]).arg(room);
+    join.env("MAILBAG_TEST_NOW", TIMES[0]).env("CLAUDE_CODE_SESSION_ID", "ended");
+    done(join)?;
+    let session = room.join("sessions/lead.json");
+    let mut ended: Value = serde_json::from_slice(&fs::read(&session)?)?;
+    ended["ended"] = json!(true);
+    fs::write(session, ended.to_string())?;
+    let mut retire = Command::new(PROGRAM);
+    retire.args(["agent", "retire", "carol", "--quiet", "--room"]).arg(room);
+    done(retire)?;
+    let came = json!({"stream": "another", "n": 3, "digest": "0".repeat(64)});
+    fs::create_dir_all(room.join("links/po/in"))?;
+    fs::write(room.join("links/po/in/state.json"), json!({"room": "far", "in": came, "out": null}).to_string())?;
+    let worklog = room.with_file_name("WORKLOG.md");
+    let text = fs::read_to_string(&worklog)?;
+    fs::write(worklog, text + "written by hand\n")
+}
+
 fn play(plan: Plan) -> io::Result<(Figures, Outcome)> {
+    play_in(room, &COPIES, plan, "")
+}
+
+fn play_causes(plan: Plan) -> io::Result<(Figures, Outcome)> {
+    play_in(room_of_causes, &CAUSED, plan, "")
+}
+
+/// The disturbed pass, without the protection `fault`, and everything that is wrong after three more passes.
+fn play_in(room: fn(&Path) -> io::Result<()>, copies: &[&str], plan: Plan, fault: &str) -> io::Result<(Figures, Outcome)> {
     let home = TempDir::new()?;
     let place = home.path().join("room");
     room(&place)?;
     let pass = || -> Command {
         let mut pass = pass(&place, TIMES[1]);
-        pass.env("MAILBAG_TEST_STRAY_MS", "0");
+        pass.env("MAILBAG_TEST_STRAY_MS", "0").env("MAILBAG_FAILPOINT", fault);
         pass
     };
     let outcome = Tracer::new(&place)?.run(pass(), plan)?;
-    let mut figures = Figures { points: 1, reached: usize::from(outcome.failed > 0), ..Figures::default() };
+    let is_reached = outcome.failed > 0 || outcome.end == End::Killed;
+    let mut figures = Figures { points: 1, reached: usize::from(is_reached), ..Figures::default() };
     for _ in 0..3 {
         done(pass())?;
     }
-    came_once(&place, &AGENTS, &COPIES, &mut figures)?;
+    came_once(&place, &AGENTS, copies, &mut figures)?;
     let after = format!("\n    after {plan:?}, {:?}: {}", outcome.end, outcome.stderr);
     figures.complaints.iter_mut().for_each(|complaint| complaint.push_str(&after));
     Ok((figures, outcome))
@@ -99,7 +149,39 @@ fn fail_each(most: usize, play: impl Fn(Plan) -> io::Result<(Figures, Outcome)>)
 #[test]
 fn every_kind_of_message_of_the_router_stays_due_until_it_is_recorded() -> Done {
     // P291
-    green("messages of the router whose staging fails", &fail_each(40, play)?)
+    green("messages of the router whose staging fails", &fail_each(40, play)?)?;
+    green("messages about files and leases whose staging fails", &fail_each(20, play_causes)?)
+}
+
+#[test]
+fn a_pass_with_every_kind_of_message_of_the_router_is_killed_at_any_call() -> Done {
+    // P291
+    for (what, play) in [("many kinds", play as fn(Plan) -> _), ("files and leases", play_causes)] {
+        let (mut figures, outcome) = play(Plan::Count)?;
+        for (call, moment) in Points::of(outcome).choose(16, 291) {
+            figures.add(play(Plan::Kill { call, moment })?.0);
+        }
+        green(&format!("kills of a pass with messages of the router: {what}"), &figures)?;
+    }
+    Ok(())
+}
+
+#[test]
+fn without_the_record_of_a_notice_before_its_cause_is_moved() -> Done {
+    if !cfg!(feature = "failpoints") {
+        skip("the program was built without the feature `failpoints`");
+        return Ok(());
+    }
+    let play = |plan| play_in(room_of_causes, &CAUSED, plan, "notice-record");
+    let (mut figures, outcome) = play(Plan::Count)?;
+    assert_eq!(figures.complaints.len(), 0, "only a kill separates the two: {figures}");
+    for (call, moment) in Points::of(outcome).choose(40, 292) {
+        figures.add(play(Plan::Kill { call, moment })?.0);
+        if !figures.complaints.is_empty() {
+            return Ok(());
+        }
+    }
+    Err(format!("no kill notices that the protection is off: {figures}").into())
 }
 
 #[test]

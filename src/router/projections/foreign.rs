@@ -6,6 +6,7 @@
 
 use crate::base::error::Result;
 use crate::base::hash::{hash, hex};
+use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Dir, layout};
 use crate::log::state::State;
 use crate::router::projections::Report;
@@ -57,6 +58,9 @@ impl MadeFile<'_> {
             self.advice
         );
         report.notices.tell_human(state, about, subject, body);
+        if !failpoint::on(Failpoint::NoticeRecord) {
+            return self.move_aside(&kept).map(|()| true);
+        }
         Ok(false)
     }
 
