@@ -97,6 +97,49 @@ fn agree(setting: &Setting, plan: Plan, cut: Option<u64>) -> io::Result<(Figures
     Ok((figures, outcome))
 }
 
+/// The names of the rooms that the person is recorded to have created.
+fn created(person: &Person) -> io::Result<BTreeSet<String>> {
+    let recorded: Value = serde_json::from_slice(&fs::read(person.home().join("trust/rooms.json"))?)?;
+    let rooms = recorded["rooms"].as_array().into_iter().flatten();
+    let name = |room: &Value| Some(Path::new(room["path"].as_str()?).file_name()?.to_str()?.to_owned());
+    Ok(rooms.filter_map(name).collect())
+}
+
+/// The person creates a third room, disturbed; then once more.
+fn create(plan: Plan, cut: Option<u64>) -> io::Result<(Figures, Outcome)> {
+    let person = Person::new(&Setting::default())?;
+    let before = created(&person)?;
+    let (mut unsynced, mut figures) = (Unsynced::default(), Figures::default());
+    let outcome = Tracer::new(&person.home())?
+        .at_call(|call| unsynced.about_to(call))
+        .run(person.command(&["init", &person.room("third")]), plan)?;
+    unsynced.ended(&outcome);
+    cut.map_or(Ok(()), |seed| unsynced.undo(&mut Random(seed)))?;
+    match created(&person) {
+        Ok(now) if before.is_subset(&now) => {}
+        found => figures.damaged(format!("{plan:?}, cut {cut:?}: {found:?}")),
+    }
+    if let Err(e) = person.ok(&["init", &person.room("third")]) {
+        figures.damaged(format!("{plan:?}, cut {cut:?}: the room cannot be created afterwards: {e}"));
+    }
+    if !created(&person)?.contains("third") {
+        figures.lost(format!("{plan:?}, cut {cut:?}: the record of the third room"));
+    }
+    (figures.points, figures.reached) = (1, usize::from(outcome.end == End::Killed || outcome.failed > 0));
+    Ok((figures, outcome))
+}
+
+#[test]
+fn the_record_of_created_rooms_survives_a_kill_and_a_power_cut_at_any_call() -> Done {
+    // P107
+    let (mut figures, outcome) = create(Plan::Count, None)?;
+    for (n, (call, moment)) in Points::of(outcome).choose(20, 45).into_iter().enumerate() {
+        let cut = (n % 2 == 0).then_some(n as u64);
+        figures.add(create(Plan::Kill { call, moment }, cut)?.0);
+    }
+    green("kills and power cuts while a room is created", &figures)
+}
+
 fn agreed_and_cut(setting: &Setting, enough: usize) -> io::Result<Figures> {
     let (mut figures, outcome) = agree(setting, Plan::Count, Some(setting.seed))?;
     for (n, (call, moment)) in Points::of(outcome).choose(24, setting.seed).into_iter().enumerate() {
