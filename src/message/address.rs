@@ -42,7 +42,7 @@ pub enum Address {
     At(String),
     /// `planner`: an id, a display name or an alias.
     Word(String),
-    /// `engineer_*`: every agent whose whole id or display name matches the pattern.
+    /// `engineer_*`: every agent with an id or display name that matches the pattern as a whole.
     Glob(String),
     /// `#auth-module`: the subscribers of a topic.
     Topic(String),
@@ -105,14 +105,14 @@ pub fn reserved(name: &str) -> Option<&'static str> {
         .or_else(|| WORDS.into_iter().find(|w| w.eq_ignore_ascii_case(name)))
 }
 
-/// Is this a word that has a meaning of its own before a colon?
+/// Returns true for a word with a special meaning before a colon.
 pub fn is_prefix(tag: &str) -> bool {
     PREFIXES
         .iter()
         .any(|prefix| tag.eq_ignore_ascii_case(prefix))
 }
 
-/// Is this a display name: 1 to 12 ASCII letters?
+/// Returns true for a display name: 1 to 12 ASCII letters.
 pub fn is_display_name(text: &str) -> bool {
     (1..=limits::DISPLAY_NAME).contains(&text.len())
         && text.bytes().all(|b| b.is_ascii_alphabetic())

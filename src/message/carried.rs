@@ -1,4 +1,4 @@
-//! What records say about links to other rooms.
+//! The parts of a record about links to other rooms.
 
 use super::hash::hex_hash;
 use super::status::Status;
@@ -21,13 +21,13 @@ pub struct Carried {
     /// The digest of the item.
     #[serde(with = "hex_hash")]
     pub digest: Hash,
-    /// What became of messages of the other room, by their numbers there.
+    /// Status changes of the other room's messages, by their numbers there.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub receipts: Vec<FarReceipt>,
-    /// Does it have receipts alone, because there are too many for one item?
+    /// True if the item has only receipts, because there are too many for one item.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub alone: bool,
-    /// The earlier record of which it is made, where an item is sent again in a new stream: segment and offset of its line.
+    /// The segment and offset of the earlier record, if its item is sent again in a new stream.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub again: Option<(u32, u64)>,
 }
@@ -55,7 +55,7 @@ pub struct Arrived {
     pub digest: Hash,
     /// The number of the message's record in the other room.
     pub seq: u64,
-    /// What became of messages of this room, by their numbers here.
+    /// Status changes of this room's messages, by their numbers here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub receipts: Vec<FarReceipt>,
 }
@@ -71,7 +71,7 @@ impl LinkChange {
     }
 }
 
-/// In a record: how far the other room has committed what was sent to it.
+/// In a record: the position that the other room has committed in the outgoing stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Acked {
     /// The tag of the other room.
@@ -82,7 +82,7 @@ pub struct Acked {
     pub n: u64,
 }
 
-/// What became of messages that came by a link.
+/// A status change of messages that came by a link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FarReceipt {
     /// The status of the copies.
@@ -97,12 +97,12 @@ pub struct FarReceipt {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LinkChange {
-    /// A sign of life is asked for.
+    /// A probe is sent.
     Probed {
         /// The tag of the other room.
         link: Arc<str>,
     },
-    /// The link is gone: what was not acknowledged is given up.
+    /// The link is removed, with its unconfirmed items.
     Removed {
         /// The tag of the other room.
         link: Arc<str>,

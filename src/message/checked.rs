@@ -93,7 +93,7 @@ impl Message {
         self.text("id").unwrap_or_default()
     }
 
-    /// The sender: the agent in whose outbox it was dropped.
+    /// The sender: the owner of the outbox.
     pub fn from(&self) -> &str {
         self.text("from").unwrap_or_default()
     }
@@ -113,7 +113,8 @@ impl Message {
         !self.addresses.is_empty() && !self.by_mention
     }
 
-    /// Are the addresses mentions in the body? Then an unknown name is not an error.
+    /// Returns true if the addresses are mentions in the body. Then an unknown name is not an
+    /// error.
     pub fn by_mention(&self) -> bool {
         self.by_mention
     }
@@ -142,7 +143,7 @@ impl Message {
             .filter_map(Value::as_str)
     }
 
-    /// Does its sender want an answer?
+    /// Returns true if the sender expects an answer.
     pub fn wants_answer(&self) -> bool {
         let is_required = field(&self.fields, "requires_response")
             .and_then(Value::as_bool)
@@ -150,7 +151,7 @@ impl Message {
         is_required || self.kind() == QUESTION
     }
 
-    /// All fields in the order in which they were sent.
+    /// All fields in the sender's order.
     pub fn fields(&self) -> &Map<String, Value> {
         &self.fields
     }
@@ -160,17 +161,17 @@ impl Message {
         self.fields
     }
 
-    /// Does it have no recipient, and a type that can go to a channel only?
+    /// Returns true without recipients if the type needs only a channel.
     pub fn is_for_channel_alone(&self) -> bool {
         self.addresses.is_empty() && may_go_to_channel_alone(self.kind())
     }
 
-    /// Is it of a type that the router acts on, and that no conversation shows?
+    /// Returns true for a type that the router acts on and that no conversation shows.
     pub fn is_for_router(&self) -> bool {
         ROUTER_TYPES.contains(&self.kind())
     }
 
-    /// Does it change the ownership of work?
+    /// Returns true if it changes the ownership of work.
     pub fn is_about_claims(&self) -> bool {
         CLAIM_TYPES.contains(&self.kind()) || is_offer(&self.fields)
     }
@@ -197,7 +198,7 @@ impl Message {
     }
 }
 
-/// As [`Message::digest`], of any object.
+/// Like [`Message::digest`], for any object.
 pub(super) fn digest_of(fields: &Map<String, Value>) -> [u8; 32] {
     let mut sink = Sink {
         hasher: Hasher::default(),
@@ -207,7 +208,7 @@ pub(super) fn digest_of(fields: &Map<String, Value>) -> [u8; 32] {
     sink.finish()
 }
 
-/// A field of a message. In an object of few fields, comparing their names takes less than hashing this one.
+/// A field of a message. For a small object a linear scan is faster than hashing the name.
 pub(super) fn field<'m>(fields: &'m Map<String, Value>, name: &str) -> Option<&'m Value> {
     const FEW: usize = 16;
     match fields.len() {
@@ -219,13 +220,14 @@ pub(super) fn field<'m>(fields: &'m Map<String, Value>, name: &str) -> Option<&'
     }
 }
 
-/// Are these the fields of a handoff that offers claims? Without `claims` it is a message like any other.
+/// Returns true for a handoff that offers claims. Without `claims` it is an ordinary message.
 pub fn is_offer(fields: &Map<String, Value>) -> bool {
     field(fields, "type").and_then(Value::as_str) == Some("handoff")
         && field(fields, "claims").is_some()
 }
 
-/// Are these the fields of a decision on an approval? Without `option` or `in_reply_to` it is a message like any other.
+/// Returns true for a decision on an approval. Without `option` or `in_reply_to` it is an ordinary
+/// message.
 pub fn is_decision(fields: &Map<String, Value>) -> bool {
     let is_decision = field(fields, "type").and_then(Value::as_str) == Some(DECISION);
     is_decision
@@ -257,7 +259,8 @@ fn written_addresses(fields: &Map<String, Value>) -> Vec<String> {
     }
 }
 
-/// How many bytes are collected before they are hashed. Hashing each small piece would cost more than the hash itself.
+/// Size of the buffer before the hasher. Hashing each small piece would cost more than the hash
+/// itself.
 const SINK: usize = 1024;
 
 /// Writes JSON into a hasher.

@@ -41,7 +41,7 @@ pub enum Change {
         /// The subjects.
         claims: Vec<String>,
     },
-    /// The recipient of the offer in this message owns what was offered.
+    /// The recipient of the offer in this message owns its subjects.
     Accept {
         /// The message.
         offer: String,
@@ -51,7 +51,7 @@ pub enum Change {
         /// The message.
         offer: String,
     },
-    /// An agent has another name now: everything that it had is that of the agent with this name.
+    /// An agent was renamed: its claims and offers now belong to the agent with the new name.
     Rename {
         /// The name so far.
         of: Arc<str>,
@@ -75,7 +75,7 @@ pub enum Change {
 pub struct Terms {
     /// The subjects.
     pub claims: Vec<String>,
-    /// How long the claim lives after the owner's last activity, in seconds.
+    /// Lifetime of the claim after the owner's last activity, in seconds.
     pub lease: u64,
     /// The purpose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -88,8 +88,8 @@ pub fn name(sender: &str, id: &str) -> String {
 }
 
 impl Change {
-    /// The change that a message makes, in few words: `src/auth/** · granted`. `None` for a change of the router, whose
-    /// notice says it.
+    /// A short form of the change: `src/auth/** · granted`. `None` for a change of the router,
+    /// because its notice has the text.
     pub fn summary(&self) -> Option<String> {
         let (what, status) = match self {
             Change::Grant(terms) => (listed(&terms.claims), "granted"),
@@ -110,7 +110,7 @@ impl Change {
     }
 }
 
-/// As [`Change::summary`], from a copy, whose `delivery.claim` has the outcome.
+/// Like [`Change::summary`], from `delivery.claim` of a copy.
 pub fn summary_of_copy(copy: &Map<String, Value>) -> Option<String> {
     let outcome = copy.get("delivery")?.get("claim")?;
     let claims = outcome

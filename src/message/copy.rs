@@ -19,8 +19,8 @@ pub struct Copies {
 /// The fields before `to` in a copy.
 const HEAD: [&str; 3] = ["id", "timestamp", "from"];
 
-/// Fields that may be long: they come last, so that a reader finds all others at the beginning of the file. The body comes
-/// first of them, because its beginning is useful by itself.
+/// Long fields, written last so that a reader finds the others at the beginning of the file. The
+/// body is the first of them, because its beginning is useful by itself.
 const LONG: [&str; 6] = [
     "body",
     "addressed_to",

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// What a record changes about decisions. A message is named `<sender>/<id>`.
+/// A record's change of approvals and decisions. A message is named `<sender>/<id>`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Step {
@@ -19,7 +19,7 @@ pub enum Step {
         approval: String,
         /// The chosen option.
         option: String,
-        /// The question, in one line, so that the record alone says what was decided.
+        /// The question, in one line, so that the record alone shows the decision.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         title: String,
     },
@@ -52,7 +52,7 @@ pub enum Step {
         /// The proposal, in one line.
         title: String,
     },
-    /// The sender objects to what was said in this thread.
+    /// The sender objects to a proposal or objection in this thread.
     Object {
         /// The thread.
         thread: String,
@@ -102,15 +102,15 @@ pub struct Terms {
         with = "optional_time"
     )]
     pub deadline: Option<i64>,
-    /// What happens at the deadline.
+    /// The outcome at the deadline.
     pub on_deadline: OnDeadline,
-    /// Does a decision need a signature?
+    /// True if a decision needs a signature.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub signed: bool,
     /// Agents that cannot decide, but get the decision.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tell: Vec<Arc<str>>,
-    /// The thread on whose proposals it decides.
+    /// The thread of the proposals that it decides on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thread: Option<String>,
 }
@@ -130,7 +130,7 @@ impl Step {
     }
 }
 
-/// As [`Step::summary`], from a copy, whose `delivery.approval` has the outcome.
+/// Like [`Step::summary`], from `delivery.approval` of a copy.
 pub fn summary_of_copy(copy: &Map<String, Value>) -> Option<String> {
     let about = copy.get("delivery")?.get("approval")?;
     let text = |field: &str| about.get(field).and_then(Value::as_str);
@@ -141,7 +141,7 @@ fn outcome(approval: &str, option: &str) -> String {
     format!("{approval} · {option}")
 }
 
-/// What happens to an approval at its deadline.
+/// The outcome of an approval at its deadline.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnDeadline {
@@ -191,7 +191,8 @@ pub fn options(fields: &Map<String, Value>) -> Vec<String> {
     }
 }
 
-/// The option that a word means. Letter case does not matter, except between options that differ in nothing else.
+/// Returns the option for a word. Letter case only matters between options that differ only in
+/// case.
 pub fn option<'o>(options: &'o [String], word: &str) -> Option<&'o String> {
     let word = word.trim();
     let same = |option: &&String| option.to_lowercase() == word.to_lowercase();
@@ -201,7 +202,7 @@ pub fn option<'o>(options: &'o [String], word: &str) -> Option<&'o String> {
         .or_else(|| options.iter().find(same))
 }
 
-/// What `on_deadline` means with these options. `None` if it is no valid word.
+/// Parses `on_deadline` for these options. `None` if the word is invalid.
 pub fn on_deadline(options: &[String], word: Option<&str>) -> Option<OnDeadline> {
     let Some(word) = word else {
         return Some(OnDeadline::Deny);

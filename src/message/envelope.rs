@@ -1,4 +1,4 @@
-//! Events: what a record of the log tells people about the work, in one form for all kinds.
+//! Events: the records about the work that people read, in one form for all kinds.
 
 use super::claim::Change;
 use super::decision::Step;
@@ -16,8 +16,8 @@ static TOLD: LazyLock<Vec<String>> = LazyLock::new(|| {
     let kinds = TYPES.iter().filter(|kind| is_told(kind));
     kinds.map(|kind| format!("\"type\":\"{kind}\"")).collect()
 });
-/// What a line of the log has before its message, if it is an event whatever its type: a change of claims or approvals, or
-/// the charter as its subject.
+/// Marks before the message of a line that make it an event whatever its type: a change of claims
+/// or approvals, or the charter as its subject.
 static CHANGES: LazyLock<[Finder<'static>; 3]> = LazyLock::new(|| {
     let charter = format!("\"about\":\"{CHARTER} ");
     ["\"ownership\":", "\"decision\":{", &charter].map(|mark| Finder::new(mark).into_owned())
@@ -35,7 +35,7 @@ pub struct Envelope {
     pub id: String,
     /// The accept time of its record.
     pub at: String,
-    /// What happened: the type of a message, or `claim.`, `approval.` or `charter.` with a word.
+    /// The kind: the type of a message, or `claim.`, `approval.` or `charter.` with a word.
     pub kind: String,
     /// The agent that made it happen; `mailbag` for the router.
     pub actor: String,
@@ -45,12 +45,12 @@ pub struct Envelope {
     pub subject: Option<String>,
     /// The rest: the body and the metadata of the message, and the fields of the change.
     pub payload: Map<String, Value>,
-    /// The messages to which it refers.
+    /// The messages that it refers to.
     pub links: Vec<String>,
 }
 
 impl Envelope {
-    /// Can this line of the log be an event? A quick look, which most lines do not pass.
+    /// Cheap pre-filter: returns false for most lines that are not events.
     pub fn may_be(line: &[u8]) -> bool {
         let [begin, kind] = &*PLACES;
         let (own, message) = line.split_at(begin.find(line).unwrap_or(line.len()));
@@ -62,7 +62,8 @@ impl Envelope {
             || kind.find_iter(message).any(is_kind)
     }
 
-    /// As [`Envelope::entry`], for a caller that has the head of an accepted message: most messages need no further look.
+    /// Like [`Envelope::entry`], for a caller that has the head of an accepted message. The head
+    /// suffices for most messages.
     pub fn entry_of(record: &Record, head: Option<&Head<'_>>) -> Option<Envelope> {
         let is_possible = match head {
             Some(head) => may_tell(record) || is_told(head.kind()),
@@ -80,7 +81,7 @@ impl Envelope {
         Envelope::of(record).filter(Envelope::is_for_worklog)
     }
 
-    /// The event of a record. `None` if the record is no event.
+    /// The event of a record. `None` if the record is not an event.
     pub fn of(record: &Record) -> Option<Envelope> {
         if !matches!(record.kind(), EventKind::Accepted | EventKind::Notice) {
             return None;
@@ -131,7 +132,7 @@ impl Envelope {
         })
     }
 
-    /// What it says, for a line: subject and body, else the fields of the payload.
+    /// One line of text: subject and body, else the fields of the payload.
     pub fn text(&self) -> String {
         let field = |name: &str| self.payload.get(name).and_then(Value::as_str);
         let is_decided = self.kind == "approval.decided";
@@ -167,12 +168,12 @@ impl Envelope {
         )
     }
 
-    /// Is it a milestone?
+    /// Returns true for a milestone.
     pub fn is_milestone(&self) -> bool {
         self.kind == MILESTONE
     }
 
-    /// Does somebody have to step in, or has a claim ended against its owner's will?
+    /// Returns true for an escalation, and for a claim that ended against its owner's will.
     pub fn is_escalation(&self) -> bool {
         let kinds = [
             ESCALATION,
@@ -184,8 +185,8 @@ impl Envelope {
         kinds.contains(&self.kind.as_str())
     }
 
-    /// Does the worklog show it? Of claims it shows only the end of one against its owner's will, and of approvals the
-    /// outcome.
+    /// Returns true if the worklog shows it: claims only if they ended against the owner's will,
+    /// approvals only their outcome.
     pub fn is_for_worklog(&self) -> bool {
         let is_change = self.kind.starts_with("claim.")
             || matches!(self.kind.as_str(), "approval.asked" | "approval.pinned");
@@ -193,7 +194,7 @@ impl Envelope {
     }
 }
 
-/// Is a message of this type an event?
+/// Returns true if messages of this type are events.
 fn is_told(kind: &str) -> bool {
     [MILESTONE, ESCALATION, DECISION].contains(&kind) || is_session_event(kind)
 }
@@ -210,7 +211,7 @@ fn is_about_charter(record: &Record) -> bool {
             .is_some_and(|about| about.split(' ').next() == Some(CHARTER))
 }
 
-/// The messages in `refs`, and the one that it answers.
+/// The messages in `refs` and `in_reply_to`.
 fn links(fields: &Map<String, Value>) -> Vec<String> {
     let refs = fields
         .get("refs")
@@ -228,8 +229,8 @@ fn links(fields: &Map<String, Value>) -> Vec<String> {
     links
 }
 
-/// The kind of a step of an approval or of a disagreement, and its fields. Of a disagreement it is the session event that
-/// the message is, or amounts to.
+/// The kind of a step of an approval or of a disagreement, and its fields. The kind of a
+/// disagreement is its session event.
 fn decided(step: &Step, kind: String) -> (String, Map<String, Value>) {
     let of_thread = |event: &str, thread: &str| {
         let kind = if is_session_event(&kind) {

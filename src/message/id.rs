@@ -7,15 +7,16 @@ use uuid::{ContextV7, Timestamp, Uuid};
 
 /// The name of the person. It is always registered.
 pub const HUMAN: &str = "human";
-/// The name under which the router sends its own messages.
+/// The sender of the router's own messages.
 pub const MAILBAG: &str = "mailbag";
 
-/// Is this a valid name of an agent, role, topic, channel, capability, alias or tag: `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`?
+/// Returns true for a valid name of an agent, role, topic, channel, capability, alias or tag:
+/// `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`.
 pub fn is_name(text: &str) -> bool {
     is_word(text, limits::NAME)
 }
 
-/// Is this a valid message id: `[A-Za-z0-9][A-Za-z0-9._-]{0,127}`?
+/// Returns true for a valid message id: `[A-Za-z0-9][A-Za-z0-9._-]{0,127}`.
 pub fn is_message_id(text: &str) -> bool {
     is_word(text, limits::MESSAGE_ID)
 }
@@ -25,18 +26,18 @@ pub fn tag_of(agent: &str) -> Option<&str> {
     agent.split_once(':').map(|(tag, _)| tag)
 }
 
-/// The id by which a room knows an agent of another room.
+/// The id of another room's agent in this room.
 pub fn far(tag: &str, agent: &str) -> String {
     format!("{tag}:{agent}")
 }
 
-/// Can an answer of `by` be what is expected of `of`? Any agent of another room can answer for an address of that room,
-/// because only that room knows who has the address.
+/// Returns true if an answer from `by` counts as an answer from `of`. Any agent of another room can
+/// answer for an address of that room, because only that room can resolve the address.
 pub fn answers_for(by: &str, of: &str) -> bool {
     by == of || tag_of(of).is_some() && tag_of(of) == tag_of(by)
 }
 
-/// Is this the id of an agent of this or another room?
+/// Returns true for an agent's id, of this or another room.
 pub fn is_sender(text: &str) -> bool {
     match text.split_once(':') {
         Some((tag, agent)) => is_name(tag) && is_name(agent),
@@ -44,8 +45,8 @@ pub fn is_sender(text: &str) -> bool {
     }
 }
 
-/// A new message id: a UUID v7, so that later ids sort later. Those of one process always do. Those of several processes
-/// do so from a microsecond on.
+/// A new message id: a UUID v7. Later ids of one process always sort later; ids of several
+/// processes if they are a microsecond apart.
 pub fn mint() -> String {
     static CONTEXT: LazyLock<Mutex<ContextV7>> =
         LazyLock::new(|| Mutex::new(ContextV7::new().with_additional_precision()));

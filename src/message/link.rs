@@ -1,4 +1,4 @@
-//! Items: what crosses a link to another room, and what records say about them.
+//! Items: the units that cross a link to another room.
 //!
 //! Each direction of a link is a *stream*: items with the numbers 1, 2, 3, without gaps, each with the digest of the item
 //! before. An item is made from its record alone, so that it can be made again from the log.
@@ -14,11 +14,11 @@ use crate::base::hash::{Hash, NO_HASH, hex, unhex};
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// What a message of the type `link` can ask for: a sign of life from the other room; to start both streams again; to end the
-/// link if nothing waits; to end it and to tell the senders of what waits.
+/// The actions of a `link` message: request an answer from the other room; restart both streams;
+/// remove the link if no mail waits; remove it and notify the senders of waiting mail.
 pub const ACTIONS: [&str; 4] = ["probe", "rebind", "remove", "bounce"];
 
-/// An item, as it was read.
+/// A parsed item.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Item {
     /// The id of the stream.
@@ -33,11 +33,11 @@ pub struct Item {
     pub seq: u64,
     /// The message: its sender, its addresses in this room, and its fields. `None` for receipts alone.
     pub letter: Option<(String, Vec<String>, Map<String, Value>)>,
-    /// What became of messages of this room.
+    /// Status changes of this room's messages.
     pub receipts: Vec<FarReceipt>,
 }
 
-/// The tags of the rooms to which a record sends its message.
+/// The tags of the rooms that a record sends its message to.
 pub fn tags(record: &Record) -> Vec<Arc<str>> {
     let mut tags: Vec<Arc<str>> = Vec::new();
     for tag in record.recipients().filter_map(|(agent, _)| tag_of(agent)) {
@@ -111,9 +111,10 @@ fn fields(
     fields
 }
 
-/// The fields of a message as they cross the border: without sender and recipients, which are beside it, with the
-/// time of its acceptance where the sender gave none, with the texts of attached files, and with its references as the
-/// other room has them. A reference that begins with a colon is to a message of the other room.
+/// The fields of a message in an item: without sender and recipients, which are separate fields,
+/// with the accept time as the default `timestamp`, with the texts of attached files, and with
+/// references in the other room's form. A reference that begins with a colon is to a message of the
+/// other room.
 fn across(message: &Map<String, Value>, link: &str, record: &Record) -> Map<String, Value> {
     let mut message = message.clone();
     message.shift_remove("from");
@@ -155,7 +156,7 @@ fn put_in(message: &mut Map<String, Value>, enclosed: &[Enclosed]) {
     }
 }
 
-/// How many bytes a message has in an item, without its addresses.
+/// Size of a message in an item, in bytes, without its addresses.
 pub fn size(message: &Message, enclosed: &[Enclosed]) -> u64 {
     let texts = enclosed
         .iter()
@@ -212,9 +213,9 @@ fn change_references(
 /// Why a file is not the item that it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unfit {
-    /// It is damaged, as a file can be after a power cut: its digest is not that of its content.
+    /// The content does not match the digest, for example after a power cut.
     Damaged,
-    /// It is whole, but has no valid form.
+    /// It is complete but invalid.
     Invalid(&'static str),
 }
 

@@ -169,7 +169,8 @@ fn remote_end(text: &str, begin: usize, end: usize) -> Option<usize> {
     is_followed.then(|| name_at(text, end + 1)).flatten()
 }
 
-/// Does a character before an `@` make it part of a mail address, a path or another word?
+/// Returns true if a character before an `@` makes it part of a mail address, a path or another
+/// word.
 fn belongs_to_word(c: char) -> bool {
     is_letter(c) || matches!(c, '.' | '_' | '-' | '+' | '%' | '/' | '\\' | '@' | '=')
 }

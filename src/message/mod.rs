@@ -5,8 +5,8 @@
 //!
 //! All results depend only on the input.
 //!
-//! What does not belong here: file calls (`disk`), the registry and the recipients of an address (`room`), what the
-//! router does with a message (`router`).
+//! What does not belong here: file calls (`disk`), the registry and the recipients of an address
+//! (`room`), the delivery of a message (`router`).
 
 pub mod address;
 pub mod answer;

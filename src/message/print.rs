@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::ser::{CompactFormatter, Formatter, PrettyFormatter, Serializer};
 use std::io::{self, Write};
 
-/// How many levels are indented.
+/// Number of indented levels.
 const LEVELS: usize = 4;
 
 /// The value as people read it, without a newline at the end.

@@ -90,7 +90,7 @@ impl Status {
         }
     }
 
-    /// Is a copy with this status closed?
+    /// Returns true if a copy with this status is closed.
     pub fn is_closed(self) -> bool {
         self.rank() == 6
     }

@@ -1,4 +1,4 @@
-//! The types of messages, and what a message of each type needs.
+//! The types of messages and their requirements.
 
 /// Every valid type, besides custom types, which begin with `x-`.
 pub const TYPES: &[&str] = &[
@@ -62,7 +62,7 @@ pub const REPORTS: [&str; 5] = [
 ];
 /// Types that the router acts on.
 pub const ROUTER_TYPES: &[&str] = &["ack", "subscribe", "unsubscribe", LINK, PIN];
-/// The type of a message with which a person changes a link to another room.
+/// The message type that changes a link to another room.
 pub const LINK: &str = "link";
 /// The message type that pins the person's decision key in the room.
 pub const PIN: &str = "pin";
@@ -70,18 +70,18 @@ pub const PIN: &str = "pin";
 pub const APPROVAL: &str = "approval";
 /// The type of a message that asks.
 pub const QUESTION: &str = "question";
-/// The type of a message that passes something on to somebody who can decide.
+/// The type of a message to a person or agent that can decide.
 pub const ESCALATION: &str = "escalation";
 /// The type of a message that decides.
 pub const DECISION: &str = "decision";
-/// Types that change the ownership of work. A `handoff` with `claims` does so, too.
+/// Types that change the ownership of work. A `handoff` with `claims` also does.
 pub const CLAIM_TYPES: &[&str] = &["claim", "release", "accept", "decline"];
 /// The value of `claims` in a `release` or `handoff` of everything that the agent owns.
 pub const ALL_CLAIMS: &str = "all";
 /// The type that announces a result to all agents.
 pub const MILESTONE: &str = "milestone";
-/// Types that need no recipient, because they can go to a channel only. The same holds for session events, whose types
-/// contain a dot.
+/// Types that need no recipient, because a channel suffices. The same holds for session events
+/// (types with a dot).
 const CHANNEL_TYPES: &[&str] = &[
     "status",
     "progress",
@@ -120,22 +120,23 @@ pub fn senders_of_type(kind: &str) -> TypeSenders {
     }
 }
 
-/// Does the router act on messages of this type, so that they need neither a recipient nor content?
+/// Returns true if the router acts on messages of this type. They need neither a recipient nor
+/// content.
 pub fn is_acted_on(kind: &str) -> bool {
     ROUTER_TYPES.contains(&kind) || CLAIM_TYPES.contains(&kind)
 }
 
-/// Does a message of this type without `to` go to all agents?
+/// Returns true if a message of this type without `to` is for all agents.
 pub fn goes_to_all(kind: &str) -> bool {
     [MILESTONE, "announcement", "broadcast"].contains(&kind)
 }
 
-/// Can a message of this type have no recipient, because it can go to a channel only?
+/// Returns true if a message of this type needs no recipient, because a channel suffices.
 pub fn may_go_to_channel_alone(kind: &str) -> bool {
     CHANNEL_TYPES.contains(&kind) || is_session_event(kind)
 }
 
-/// Is it the type of a session event?
+/// Returns true for the type of a session event.
 pub(super) fn is_session_event(kind: &str) -> bool {
     kind.contains('.') && TYPES.contains(&kind)
 }

@@ -1,4 +1,4 @@
-//! The steps of a wake: what the router records when it wakes an agent, apart from the status of the mail.
+//! The recorded steps of a wake. The status of the mail is separate.
 
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ pub enum WakeStep {
     Succeeded,
     /// The program could not be started, or it failed.
     Failed,
-    /// The agent left the mail unread for long: it is announced once more.
+    /// The agent did not read the mail for a long time, so it is announced again.
     Again,
 }
 

@@ -1,9 +1,9 @@
 //! Dialects: other spellings of a message, and their conversion to the canonical form by the module `table`.
 //!
-//! If two fields have the same meaning and the same value, one is dropped. With different values the message is
-//! rejected. A value without a canonical field goes into `metadata`, so that nothing of the message is lost. `null` is
-//! an absent value in every known field, because many programs write all fields of a record. The exception is
-//! `to_agent: null`, which means all agents.
+//! If two fields have the same meaning and the same value, one is dropped. With different values
+//! the message is rejected. A value without a canonical field goes into `metadata`, so that no part
+//! of the message is lost. `null` is an absent value in every known field, because many programs
+//! write all fields of a record. The exception is `to_agent: null`, which means all agents.
 
 mod recipients;
 mod table;
@@ -23,7 +23,7 @@ use table::{Meaning, ROUTED, ROUTES, Reading};
 pub struct Converted {
     /// Its fields in the sent order.
     pub fields: Map<String, Value>,
-    /// The canonical fields that came from a dialect, and their original positions as JSON pointers.
+    /// The canonical fields read from a dialect, and their original positions as JSON pointers.
     pub origins: Vec<(&'static str, String)>,
     /// Fields that contradict each other, names that are not understood, and values that no canonical field accepts.
     pub problems: Vec<Problem>,

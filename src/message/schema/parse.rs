@@ -56,7 +56,7 @@ impl Strict<'_> {
     }
 }
 
-/// The key with which serde_json passes a number to a visitor when it keeps numbers as written. A sender's object with
+/// The key that serde_json uses to pass a number unchanged to a visitor. A sender's object with
 /// this key would be read as a number from the log, so it is rejected at any depth.
 const PRIVATE: &str = "$serde_json::private::";
 
@@ -141,7 +141,7 @@ impl Strict<'_> {
     }
 }
 
-/// Accepts an owned string and nothing else.
+/// Accepts only an owned string.
 struct Owned;
 
 impl<'de> DeserializeSeed<'de> for Owned {

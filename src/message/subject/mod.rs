@@ -22,7 +22,8 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::OnceLock;
 
-/// What a claim is about. Two subjects that cover the same things in the same form are equal, in any letter case.
+/// The subject of a claim. Two subjects that cover the same things in the same form are equal, in
+/// any letter case.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Subject {
@@ -173,9 +174,9 @@ impl Subject {
     /// The end of each part of a beginning.
     pub const AFTER_NAME: char = '/';
 
-    /// What identifies the things that it can cover, as far as it has no wildcard: one text for each of its alternatives, in
-    /// which each part ends with [`Subject::AFTER_NAME`]. Two subjects can conflict only if a beginning of one is the first
-    /// part of a beginning of the other.
+    /// The part before the first wildcard: one text for each alternative, with
+    /// [`Subject::AFTER_NAME`] after each part. Two subjects can conflict only if a beginning of
+    /// one is a prefix of a beginning of the other.
     pub fn beginnings(&self) -> Vec<String> {
         match self.kind() {
             Some(Kind::Task(name)) => vec![format!("task/{name}/")],
@@ -194,7 +195,7 @@ impl Subject {
         }
     }
 
-    /// Could one thing be covered by both?
+    /// Returns true if both could cover one thing.
     pub fn conflicts(&self, other: &Subject) -> bool {
         match (self.kind(), other.kind()) {
             (Some(Kind::Task(one)), Some(Kind::Task(two)))

@@ -1,13 +1,14 @@
 //! Paths and globs as patterns: which paths one covers, and whether two could cover the same path.
 //!
-//! `*` and `?` match within a component, `[a-f]` one character, `{a,b}` either text, and `**` as a whole component any
-//! number of components. A pattern covers what it matches and everything below.
+//! `*` and `?` match within a component, `[a-f]` one character, `{a,b}` either text, and `**` as a
+//! whole component any number of components. A pattern covers matching paths and everything below
+//! them.
 
 use crate::base::limits;
 use std::collections::HashSet;
 use unicode_normalization::UnicodeNormalization;
 
-/// A path or glob without alternatives, in the form in which paths are compared.
+/// A path or glob without alternatives, in comparable form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Pattern(Vec<Component>);
 
@@ -35,7 +36,7 @@ enum Token {
 }
 
 impl Pattern {
-    /// The names before the first wildcard, each with a slash behind it.
+    /// The names before the first wildcard, each followed by a slash.
     pub(super) fn beginning(&self) -> String {
         let names = self.0.iter().map_while(|component| match component {
             Component::Name(name) => Some(format!("{name}/")),
@@ -45,7 +46,7 @@ impl Pattern {
     }
 }
 
-/// The components of a path, in the form in which paths are compared.
+/// The components of a path, in comparable form.
 pub(super) struct Parts(Vec<Component>);
 
 impl Parts {
@@ -56,7 +57,7 @@ impl Parts {
     }
 }
 
-/// What is wrong, and what to do.
+/// The problem and its fix.
 type Wrong = (String, &'static str);
 
 /// Reads a path or glob: one pattern for each way to choose from its alternatives.
@@ -93,12 +94,12 @@ pub(super) fn tidied(text: &str) -> String {
     }
 }
 
-/// The form in which paths are compared: lower case, with composed letters.
+/// The comparable form of a path: lower case, with composed letters.
 fn comparable(text: &str) -> String {
     text.nfc().flat_map(char::to_lowercase).nfc().collect()
 }
 
-/// Writes `{a,b}` out, nested ones too.
+/// Expands `{a,b}`, including nested alternatives.
 fn choices(text: &str) -> Result<Vec<String>, Wrong> {
     let Some(open) = text.find('{') else {
         return match text.contains('}') {
@@ -212,7 +213,8 @@ fn ranges(inside: &str) -> Vec<(char, char)> {
     ranges
 }
 
-/// How many pairs of places one comparison may visit. A sender chooses both patterns, so the time must be bounded.
+/// The number of position pairs that one comparison may visit. A sender chooses both patterns, so
+/// the time must be bounded.
 pub(super) struct Fuel(u32);
 
 impl Fuel {
@@ -232,20 +234,20 @@ impl Fuel {
 }
 
 impl Pattern {
-    /// Does it match the path or a directory above it? Without an answer within the fuel, it does not.
+    /// Returns true if it matches the path or a directory above it, and false if the fuel runs out.
     pub(super) fn covers(&self, path: &Parts, fuel: &mut Fuel) -> bool {
         // The path itself has nothing below it here, so only the pattern may end first.
         meet(&self.0, &path.0, false, fuel).unwrap_or(false)
     }
 
-    /// Could one path be covered by both? Without an answer within the fuel, it could.
+    /// Returns true if both could cover one path, and if the fuel runs out.
     pub(super) fn conflicts(&self, other: &Pattern, fuel: &mut Fuel) -> bool {
         meet(&self.0, &other.0, true, fuel).unwrap_or(true)
     }
 }
 
-/// Is there a path that the first covers and the second matches, or, where `either`, covers as well? Pairs of places in both
-/// are visited once each. `None` if the fuel does not last.
+/// Returns true if the first covers a path that the second matches or, with `either`, covers.
+/// Visits each pair of positions once. `None` if the fuel runs out.
 fn meet(
     mut one: &[Component],
     mut two: &[Component],
@@ -268,7 +270,7 @@ fn meet(
             return None;
         }
         match (one.get(i), two.get(j)) {
-            // Everything below what a pattern matches is covered.
+            // A pattern covers everything below a matching path.
             (None, _) => return Some(true),
             (Some(_), None) if either => return Some(true),
             (Some(Component::Any), None) => next.push((i + 1, j)),
@@ -285,7 +287,7 @@ fn meet(
     Some(false)
 }
 
-/// Is there a name that both components match?
+/// Returns true if both components match one name.
 fn overlap(one: &Component, two: &Component, fuel: &mut Fuel) -> Option<bool> {
     let letters = |name: &str| name.chars().map(Token::Letter).collect::<Vec<Token>>();
     match (one, two) {
@@ -322,13 +324,14 @@ fn share_a_name(one: &[Token], two: &[Token], fuel: &mut Fuel) -> Option<bool> {
 }
 
 impl Token {
-    /// Could one letter be matched by both?
+    /// Returns true if both could match one letter.
     fn meets(&self, other: &Token) -> bool {
         match (self, other) {
             (Token::Letter(a), Token::Letter(b)) => a == b,
             (Token::Letter(c), class @ Token::Class { .. })
             | (class @ Token::Class { .. }, Token::Letter(c)) => class.has(*c),
-            // Two classes are taken to meet: that may report a conflict that is none, and never misses one.
+            // Two classes count as overlapping: this may report a false conflict, and never misses
+            // one.
             _ => true,
         }
     }
