@@ -1,4 +1,4 @@
-//! `mailbag backup`: a room in use is copied whole, and a copy is told from its room.
+//! `mailbag backup`: copies a room in use completely, and a copy is distinguished from its room.
 
 use crate::town::is_root;
 use crate::world::{World, wait};
@@ -104,7 +104,7 @@ fn a_copy_of_a_room_in_use_lacks_nothing_and_repeats_nothing() {
     });
 }
 
-/// Ends the sender also where a check fails, which else would wait for it.
+/// Ends the sender even if a check fails. Otherwise the check would wait for it.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {
@@ -113,7 +113,7 @@ impl Drop for Over<'_> {
     }
 }
 
-/// Routes what the copy has, and compares it with its own log.
+/// Routes the waiting mail of the copy, and compares the copy with its own log.
 fn check(world: &World, copy: &Path) {
     let room = copy.display().to_string();
     world.ok(&["--room", &room, "run", "--once"]);

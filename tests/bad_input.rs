@@ -8,8 +8,8 @@ use crate::town::{Town, listing};
 use serde_json::Value;
 use std::fs;
 
-/// Checks a refusal from all sides: the code, the bounce in the sender's own inbox, the file kept, and nothing
-/// delivered to anybody else.
+/// Checks every effect of a rejection: the code, the bounce in the sender's inbox, the kept file,
+/// and no delivery to other agents.
 #[track_caller]
 pub(crate) fn is_refused(town: &Town, sender: &str, original: &str, code: &str) -> Value {
     let wanted = |refusal: &Value| refusal["file"] == original;

@@ -1,4 +1,4 @@
-//! The command line: what each command prints, changes and returns.
+//! The command line: output, effects and exit status of each command.
 
 mod agents;
 mod completing;
@@ -174,7 +174,7 @@ fn settings_say_where_each_value_comes_from() {
     };
     assert_eq!(source("durability"), Some("settings.toml".into()));
     assert_eq!(source("admission"), Some("default".into()));
-    // What is printed is a settings.toml again.
+    // The output is a valid settings.toml.
     let text = world.ok(&["settings"]);
     let again = World::new().settings(&text);
     assert!(again.ok(&["settings"]).contains("durability = \"process\""));

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const NOBODY: u32 = 65534;
-/// What a container is made with, and by which users it can be.
+/// The options that make a container, and the users that it can have.
 const NAMESPACES: [&str; 6] = [
     "--mount",
     "--pid",
@@ -82,7 +82,7 @@ impl Container {
         self
     }
 
-    /// With this directory of what is at `name` read-only.
+    /// Mounts the directory at `name` read-only.
     fn read_only(mut self, name: &str) -> Container {
         let place = self.at(name);
         self.mount(&place, name, "ro");
@@ -206,7 +206,7 @@ fn a_room_on_a_bind_mount_at_another_path_is_one_room_from_both_sides() {
     town.wait_for_bodies("bob", &["from within", "again"]);
     town.router().signal(rustix::process::Signal::KILL);
     town.ended();
-    // The kernel ends what is inside a moment after what started it.
+    // The kernel ends the processes inside shortly after their parent.
     town.wait("nobody is the router any more", || {
         town.json(&["status"])["router"].is_null()
     });
@@ -273,7 +273,6 @@ fn mail_in_a_read_only_inbox_is_seen_by_a_dropped_ack_and_the_router_moves_it() 
         town.count("bob") == 0 && town.names("inbox/bob/seen").len() == 2
     });
     assert_eq!(status(&town, &id), "actioned");
-    // Nobody can say so for others.
     assert!(
         town.fails(65, &["ack", &id, "--status", "seen", "--as", "alice"])
             .contains("only who got it")

@@ -1,7 +1,9 @@
-//! The docs can't lie: what they show is run, and what they claim about the source is compared with it.
+//! The docs match the program: their examples are run, and their statements about the source are
+//! compared with it.
 //!
-//! A block of ```` ```sh ```` is run, and the ```` ```text ```` behind it is what it has to print, standard error
-//! included. In it, `…` stands for anything in a line, and a line that is only `…` for any number of lines.
+//! A block of ```` ```sh ```` is run, and the next ```` ```text ```` block must be its output,
+//! including standard error. In this block, `…` matches any text in a line, and a line `…` matches
+//! any number of lines.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -178,7 +180,8 @@ fn the_protocol_has_every_code_field_and_event_of_the_source() {
     );
 }
 
-/// The codes with which a message is refused: those in the source, but for registries', settings' and commands' own.
+/// The codes of rejected messages in the source, except for the codes of registries, settings and
+/// commands.
 fn codes() -> BTreeSet<String> {
     let mut codes = BTreeSet::new();
     for file in files("src") {
@@ -208,7 +211,7 @@ fn codes() -> BTreeSet<String> {
             }
         }
     }
-    // Of a registry's schema, which is checked beside the message's.
+    // Codes of the registry's schema, which is checked beside the message's.
     let of_registries = ["bad_status", "missing_field"];
     codes.retain(|code| !of_registries.contains(&code.as_str()));
     assert!(codes.len() > 30, "{codes:?}");
@@ -249,7 +252,7 @@ fn cited() -> BTreeSet<usize> {
         } else {
             &text
         };
-        // In comments only: P0 to P3 are priorities, too.
+        // Only in comments, because P0 to P3 are also priorities.
         let comments = tests
             .lines()
             .filter(|line| line.trim_start().starts_with("//"));
@@ -259,7 +262,7 @@ fn cited() -> BTreeSet<usize> {
     cited
 }
 
-/// What stands below a heading.
+/// The text below a heading.
 fn section(markdown: &str, heading: &str) -> String {
     let below = markdown
         .split(&format!("\n## {heading}\n"))
@@ -295,7 +298,7 @@ fn run_as_shown(document: &str, markdown: &str) {
     }
 }
 
-/// Every block to be run, with its line and what is shown behind it.
+/// Every block to run, with its line and the shown output.
 fn blocks(markdown: &str) -> Vec<(usize, String, Option<String>)> {
     let mut blocks: Vec<(usize, String, Option<String>)> = Vec::new();
     let mut open: Option<(&str, usize, String)> = None;
@@ -316,11 +319,11 @@ fn blocks(markdown: &str) -> Vec<(usize, String, Option<String>)> {
     blocks
 }
 
-/// Runs a script in a new directory with the program on the `PATH`, and gives what it printed.
+/// Runs a script in a new directory with the program on the `PATH`, and returns its output.
 fn shell(script: &str) -> String {
     let program = Path::new(env!("CARGO_BIN_EXE_mailbag"));
     let room = tempfile::tempdir().expect("a directory");
-    // A home directory is no repository.
+    // A home directory does not count as a repository.
     let home = tempfile::tempdir().expect("a directory");
     let path = std::env::var("PATH").unwrap_or_default();
     let path = format!(
@@ -352,7 +355,7 @@ fn lines(text: &str) -> Vec<&str> {
     text.lines().map(str::trim_end).collect()
 }
 
-/// Do the lines fit, with a line of `…` for any number of lines?
+/// Returns true if the lines match; a line `…` matches any number of lines.
 fn matches(shown: &[&str], printed: &[&str]) -> bool {
     match shown.split_first() {
         None => printed.is_empty(),
@@ -363,7 +366,7 @@ fn matches(shown: &[&str], printed: &[&str]) -> bool {
     }
 }
 
-/// Does a line fit, with `…` for anything in it?
+/// Returns true if a line matches; `…` matches any text.
 fn fits(shown: &str, line: &str) -> bool {
     match shown.split_once('…') {
         None => shown == line,

@@ -1,5 +1,6 @@
-//! The messages of the five design documents, as `fixtures/documents` shows them: each is dropped as it is, reaches whom it
-//! names, and is answered in the same format. As a file and as a line it means the same.
+//! The messages of the five design documents (`fixtures/documents`): each is dropped unchanged,
+//! reaches its recipients, and is answered in the same format. A file and a line of a file have the
+//! same meaning.
 
 use crate::links::records;
 use crate::world::World;

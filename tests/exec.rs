@@ -142,7 +142,7 @@ fn said(world: &World, agent: &str) -> Vec<Value> {
         .collect()
 }
 
-/// What an agent said, as `type: subject` each.
+/// The messages of an agent, as `type: subject`.
 fn words(world: &World, agent: &str) -> Vec<String> {
     let word =
         |message: &Value, field: &str| message[field].as_str().unwrap_or_default().to_owned();
@@ -152,12 +152,12 @@ fn words(world: &World, agent: &str) -> Vec<String> {
         .collect()
 }
 
-/// What `mailbag who` says that an agent does.
+/// The current work of an agent in `mailbag who`.
 fn doing(world: &World, agent: &str) -> Value {
     present(world, agent)["doing"].clone()
 }
 
-/// What `mailbag who` says of an agent.
+/// The entry of an agent in `mailbag who`.
 fn present(world: &World, agent: &str) -> Value {
     let agents = world.json(&["who"])["agents"]
         .as_array()

@@ -1,5 +1,6 @@
-//! Hostile neighbours: whoever can write into one outbox can harm nobody else. `docs/security.md` has the table, and
-//! names the test of each row; a test here holds that those tests exist.
+//! Hostile neighbours: a process that can write into one outbox cannot harm other agents.
+//! `docs/security.md` names a test for each row of its table; a test here checks that those tests
+//! exist.
 
 mod budgets;
 mod contexts;

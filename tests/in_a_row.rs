@@ -1,4 +1,5 @@
-//! Two commands in a row: a command sees the result of the command before it, whoever routes.
+//! Two commands in a row: a command sees the result of the command before it, whichever process
+//! routes.
 
 use crate::mcp::Client;
 use crate::town::{PATIENCE, Town, so_within};
@@ -7,10 +8,11 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How many times a pair is tried while another process routes. A router that answers too early fails within a few tries.
+/// Number of tries of a pair while another process routes. A router that answers too early fails
+/// within a few tries.
 const TRIES: usize = 5;
 
-/// Who routes while the commands run.
+/// The process that routes while the commands run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Routes {
     /// Each command by itself.
@@ -67,7 +69,7 @@ fn stable(ran: &Ran) -> String {
     format!("{} {words}", ran.code)
 }
 
-/// Is this word a message's id, a number, a time, or the path of the room?
+/// Returns true for a message's id, a number, a time, or the path of the room.
 fn is_of_the_run(word: &str) -> bool {
     let is_time = word
         .as_bytes()
@@ -81,7 +83,7 @@ fn is_of_the_run(word: &str) -> bool {
     is_time || is_age || is_number || word.contains("-7") || word.contains(".mailbag")
 }
 
-/// A writing command of alice, and what a reader must show directly after it.
+/// A writing command of alice, and a text that a reader must show directly after it.
 struct Pair {
     /// Run before, in order.
     before: &'static [&'static str],
@@ -259,7 +261,7 @@ fn a_reader_shows_what_was_dropped_before_it_started() {
         for n in 0..TRIES * 4 {
             let body = format!("dropped {n}");
             let name = format!("{n}.json");
-            // Each way by which a file appears in an outbox.
+            // Each way that a file appears in an outbox.
             match n % 3 {
                 0 => town.mail("alice", &name, json!({"to": "bob", "body": body})),
                 1 => {
@@ -487,7 +489,7 @@ fn a_request_for_a_pass_can_be_made_with_plain_files() {
         town.wait("the router removes the request", || !request.exists());
         assert_eq!(town.count("bob"), n + 1);
     }
-    // What cannot be removed delays no command.
+    // A file that cannot be removed delays no command.
     std::fs::create_dir(town.room("outbox/alice/.pass-directory")).expect("a directory");
     assert!(town.ok(&["inbox", "bob"]).contains("plain"));
 }

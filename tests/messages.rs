@@ -1,9 +1,9 @@
-//! Runs the fixtures of `fixtures/messages`: data that a client in any language can run too.
+//! Runs the fixtures of `fixtures/messages`, which a client in any language can also run.
 //!
-//! `valid/<case>.json` is what was dropped and `<case>.expected.json` the canonical message, without `id` where one is
-//! minted. `invalid/<case>.json` is the raw file, which need not be JSON, and `<case>.expected.json` names the sender
-//! and the problems, by code and place. The time is 2026-11-21T10:30:00Z in all of them, and the sender is alice
-//! unless the expectation says otherwise.
+//! `valid/<case>.json` is the dropped file, and `<case>.expected.json` the canonical message,
+//! without `id` if the router creates it. `invalid/<case>.json` is the raw file, which need not be
+//! JSON, and `<case>.expected.json` names the sender and the problems, by code and place. The time
+//! is always 2026-11-21T10:30:00Z, and the default sender is alice.
 
 use mailbag::base::clock::Stamp;
 use mailbag::base::error::Problem;
@@ -227,7 +227,7 @@ fn numbers_are_kept_as_written() {
     let Parsed::Value(value) = schema::parse(text.as_bytes()) else {
         panic!("{text}")
     };
-    // serde_json writes an exponent in one way; nothing else is touched.
+    // serde_json normalises only an exponent.
     assert_eq!(value.to_string(), text.replace("1E5", "1e+5"));
 }
 

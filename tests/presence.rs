@@ -1,4 +1,4 @@
-//! Presence and topics: who is there, what each does, and who follows what.
+//! Presence and topics: active agents, their work, and the subscribers of topics.
 
 mod choosing;
 mod state;
@@ -48,7 +48,7 @@ fn in_roster(roster: &Value, agent: &str) -> Value {
         .unwrap_or_default()
 }
 
-/// What the human was told of who is stale.
+/// The alerts to the human about stale agents.
 fn alerts(world: &World) -> Vec<Value> {
     world
         .inbox("human")

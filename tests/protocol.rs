@@ -12,7 +12,7 @@ fn once(world: &World) -> String {
     world.ok(&["run", "--once"])
 }
 
-/// The codes with which the one refused file of alice was refused.
+/// The codes of alice's one rejected file.
 fn codes(world: &World) -> Vec<String> {
     let names = world.names("rejected/alice");
     let explanation = names
@@ -28,7 +28,7 @@ fn codes(world: &World) -> Vec<String> {
         .collect()
 }
 
-/// What a file with this content is refused with.
+/// The codes that a file with this content is rejected with.
 fn refused(content: impl AsRef<[u8]>) -> Vec<String> {
     let world = World::with(&["alice", "bob"]);
     world.drop_file("alice", "x.json", content);

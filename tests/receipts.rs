@@ -1,4 +1,5 @@
-//! The ladder: what left an inbox was seen, who got a message says how far it has come, and time does the rest.
+//! The statuses of copies: the router observes that a copy left its inbox, recipients acknowledge,
+//! and time limits expire.
 
 mod acks;
 mod closing;
@@ -46,7 +47,7 @@ fn wait_for_status(world: &World, id: &str, agent: &str, status: &str) {
     );
 }
 
-/// What mailbag wrote to somebody, of this type.
+/// The router's messages of this type to an agent.
 fn from_mailbag(world: &World, agent: &str, kind: &str) -> Vec<Value> {
     world
         .inbox(agent)

@@ -1,10 +1,10 @@
-//! What recovery refuses to do: nothing that was committed is set aside, and whoever says that nothing was changed has
-//! changed nothing.
+//! The limits of recovery: it never sets a committed batch aside, and an error that reports no
+//! change has changed nothing.
 
 use crate::world::World;
 use std::fs;
 
-/// A room in which three messages were routed, one after the other.
+/// A room with three messages, routed one after the other.
 fn used() -> World {
     let world = World::with(&["alice", "bob"]);
     for n in 0..3 {
@@ -13,7 +13,7 @@ fn used() -> World {
     world
 }
 
-/// What a disk shows that never wrote the end of the log: nothing, in the place of the last line.
+/// Zeros in place of the last line, as if the disk had never written it.
 fn lose_the_end(world: &World) {
     let path = world.room("log/00000001.ndjson");
     let mut bytes = fs::read(&path).expect("the log");
@@ -34,7 +34,7 @@ fn as_person(command: &mut assert_cmd::Command) {
     command.env("MAILBAG_TEST_ANCESTRY", "person");
 }
 
-/// The room's files but for those in which a router says who it is and what waits.
+/// The room's files, except for the router's status files.
 fn all_that_counts(world: &World) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     let mut all = world.everything();
     all.retain(|(path, _)| !path.ends_with("spool/lock") && !path.is_dir());
@@ -135,7 +135,7 @@ fn a_log_that_was_emptied_removed_or_rolled_back_is_not_whole() {
     is_rolled_back(&world, &[], "sent/alice/");
     fs::remove_dir_all(world.room("log")).expect("removed");
     is_rolled_back(&world, &[], "sent/alice/");
-    // The first batch alone is a log in itself: only what followed from the others tells.
+    // The first batch alone is a valid log, so only the effects of later batches reveal the loss.
     fs::create_dir(world.room("log")).expect("a directory");
     let second = whole
         .match_indices("\"count\":")
@@ -176,7 +176,6 @@ fn a_head_that_was_kept_tells_a_log_that_was_replaced_as_a_whole() {
     for kept in [&early, &head, &json.to_string()] {
         world.ok(&["log", "verify", "--head", kept]);
     }
-    // All that the room itself would tell it by is gone.
     let path = world.room("log/00000001.ndjson");
     let text = fs::read_to_string(&path).expect("the log");
     let seq: usize = words[0].parse().expect("a number");
@@ -218,7 +217,7 @@ fn a_log_that_ends_before_its_checkpoint_stops_the_router_and_is_not_whole() {
         );
     }
     world.ok(&["run", "--once"]);
-    // Reading that much makes the next start write one.
+    // Reading this many bytes makes the next start write a checkpoint.
     world.ok(&["run", "--once"]);
     assert!(world.room("spool/checkpoint").exists());
     fs::remove_dir_all(world.room("sent")).expect("removed");

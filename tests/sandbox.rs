@@ -8,10 +8,10 @@ use std::fs::File;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a command may take: a second for the router, and what a busy machine takes to start it.
+/// The limit for a command: a second for the router, and the start on a busy machine.
 const SOON: Duration = Duration::from_secs(8);
 
-/// Can this machine make such a sandbox for this user?
+/// Returns true if this user can make such a sandbox on this machine.
 fn can_be_made() -> bool {
     let made = Command::new("unshare")
         .args(["--mount", "--pid", "--fork", "--mount-proc", "true"])
@@ -176,7 +176,7 @@ fn what_one_took_in_a_namespace_is_not_its_namesake_s_in_another() {
     }
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "work");
-    // In each, the program has the same number, and so has whoever has run it.
+    // The program and its parent have the same process id in each namespace.
     let take = || run_inside(&world, &["take", "--as", "bob", "--lease", "1ms", "--json"]);
     let (first, second) = (take(), take());
     let holder = |ran: &Ran| {

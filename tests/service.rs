@@ -1,4 +1,5 @@
-//! The router as a service: the file that is written, what the service manager is asked, and what is left after it.
+//! The router as a service: the unit file, the calls of the service manager, and the state after
+//! removal.
 
 use crate::world::{World, skip};
 use serde_json::Value;
@@ -6,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
-/// Stands in for systemd: writes down what it is asked, and runs nothing.
+/// Replaces systemd: records its arguments and runs nothing.
 const SYSTEMCTL: &str = r#"#!/bin/sh
 shift
 case "$1" in

@@ -1,4 +1,5 @@
-//! Which session speaks for which agent: joining, commands that know who they are, and the second that is refused.
+//! The session of each agent: joining, commands that find their agent, and the rejection of a
+//! second session.
 
 use crate::town::so_within;
 use crate::world::World;

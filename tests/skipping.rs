@@ -4,7 +4,7 @@ use crate::world::skip;
 use std::fs;
 use std::process::Command;
 
-/// What a test does on a machine that cannot run it.
+/// A test that cannot run on this machine.
 #[test]
 #[ignore = "skips always; the tests of the switch run it"]
 fn a_skipped_test() {

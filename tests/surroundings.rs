@@ -1,10 +1,10 @@
-//! What surrounds the program and is none of its business: an output that takes nothing, a clock that is wrong.
+//! Bad surroundings of the program: an output that accepts no bytes, and a wrong clock.
 
 use crate::world::{World, skip, wait};
 use std::fs::{self, File};
 use std::process::{Command, Stdio};
 
-/// What takes no byte, as a full disk does.
+/// A file that accepts no bytes, like a full disk.
 fn full() -> File {
     File::options()
         .write(true)
@@ -17,7 +17,7 @@ fn full() -> File {
 fn a_router_goes_on_where_its_log_can_t_be_written() {
     let world = World::with(&["alice", "bob"]);
     for format in ["text", "json"] {
-        // The damaged end makes recovery warn, too.
+        // The damaged end also makes recovery warn.
         let log = world.room("log/00000001.ndjson");
         let torn = fs::read(&log).unwrap_or_default();
         world.write("log/00000001.ndjson", [&torn[..], b"{"].concat());
@@ -124,7 +124,8 @@ fn no_command_panics_where_nothing_can_be_said() {
     );
 }
 
-/// A library that sets the clock of a program to so many seconds from 1970; `None` where none can be compiled.
+/// A library that sets a program's clock to this many seconds after 1970; `None` without a
+/// compiler.
 fn clock(world: &World, seconds: i64) -> Option<std::path::PathBuf> {
     let source = "#define _GNU_SOURCE\n#include <time.h>\n#include <unistd.h>\n#include <sys/syscall.h>\n\
         int clock_gettime(clockid_t id, struct timespec *t) {\n\

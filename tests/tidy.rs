@@ -1,8 +1,8 @@
-//! The house rules, as a test: who may import whom, who may touch files, print, join paths or watch, and how long
-//! files and functions may be.
+//! The rules of this code as tests: imports between folders, file calls, output, paths, and the
+//! length of files and functions.
 //!
-//! A rule has a list of exceptions where there is a reason for some. An exception that nothing uses any more fails too,
-//! so that the lists stay true.
+//! Some rules have a list of exceptions with reasons. An unused exception also fails, so that the
+//! lists stay correct.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -343,7 +343,7 @@ impl Source {
 #[test]
 fn only_disk_makes_file_calls() {
     let is_call = |line: &str| {
-        // A kind of file is no call, and who one is no file's matter.
+        // Neither a file's type nor a user id is a file call.
         if line == "use rustix::fs::FileType;" || line.contains("rustix::process::geteuid") {
             return false;
         }
@@ -502,7 +502,7 @@ fn tests_wait_for_something_rather_than_for_some_time() {
                 .enumerate()
                 .map(|(n, line)| (source.path.clone(), n + 1, line.to_owned()))
         })
-        // What a slow writer does is the thing tested.
+        // The sleep of a slow writer is part of its test.
         .filter(|(_, _, line)| line.contains(sleep) && !line.contains("time.sleep"))
         .map(|(path, n, line)| format!("{path}:{n}: {}", line.trim()))
         .collect();
@@ -602,7 +602,7 @@ fn words(line: &str) -> impl Iterator<Item = String> + '_ {
     })
 }
 
-/// Texts are joined with a literal that is no path; everything else that is joined is taken for a path.
+/// A join with a literal separator joins texts; every other join counts as a path.
 fn joins_a_path(line: &str) -> bool {
     line.match_indices(".join(").any(|(at, found)| {
         let with = &line[at + found.len()..];

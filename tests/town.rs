@@ -1,4 +1,4 @@
-//! A world with a router running in it: drop files, wait for mail, hear what the router says.
+//! A world with a running router: drop files, wait for mail, read the router's log.
 //!
 //! Everything goes through plain files and the real program. Nothing sleeps for a guessed time: a test waits for what
 //! it wants to see, and fails with the router's own words when that has not come within [`PATIENCE`].
@@ -13,13 +13,13 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long anything may take on a machine that is busy with something else.
+/// The time limit for every wait, also on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 const GLANCE: Duration = Duration::from_millis(4);
 
 /// A world, and perhaps its router.
 pub(crate) struct Town {
-    // Dropped in this order: a router that still runs would make again what is removed.
+    // Dropped before the directory: a running router would make removed files again.
     router: Option<Router>,
     world: World,
 }
@@ -57,7 +57,7 @@ impl Town {
         };
         town.register(agents);
         if agents.iter().any(|agent| agent.get("wake").is_some()) {
-            // Whoever writes such a test agrees to the program in it.
+            // A test that configures a program agrees to it.
             town.ok(&["trust", "--yes"]);
         }
         for agent in agents.iter().filter_map(|agent| agent["id"].as_str()) {
@@ -86,7 +86,7 @@ impl Town {
         );
     }
 
-    /// Puts a file into the room in one step, over what is there.
+    /// Replaces a file in the room in one step.
     pub(crate) fn place(&self, below: &str, bytes: &[u8]) {
         let beside = self.room(".beside");
         fs::write(&beside, bytes).expect("room for a file");
@@ -119,7 +119,7 @@ impl Town {
         self.router.as_ref().expect("the router was started")
     }
 
-    /// What the router has said since it started.
+    /// The router's log since its start.
     pub(crate) fn words(&self) -> String {
         self.router.as_ref().map(Router::log).unwrap_or_default()
     }
@@ -170,7 +170,7 @@ impl Town {
         assert_eq!(bodies, wanted);
     }
 
-    /// How many messages stand in an inbox.
+    /// The number of messages in an inbox.
     pub(crate) fn count(&self, agent: &str) -> usize {
         self.names(&format!("inbox/{agent}")).len()
     }
@@ -187,7 +187,7 @@ impl Town {
             .collect()
     }
 
-    /// Waits until an agent's files were refused so many times, and gives the codes in the order of the refusals.
+    /// Waits for this many rejected files of an agent, and returns the codes in order.
     #[track_caller]
     pub(crate) fn wait_for_refusals(&self, agent: &str, count: usize) -> Vec<String> {
         self.wait(&format!("{count} refusals for {agent}"), || {
@@ -202,12 +202,12 @@ impl Town {
             .collect()
     }
 
-    /// What `mailbag status --json` says.
+    /// The output of `mailbag status --json`.
     pub(crate) fn status(&self) -> Value {
         self.json(&["status"])
     }
 
-    /// Waits until `status` says this, of what waits or of the room itself.
+    /// Waits until `status` shows this reason, for a pending item or for the room.
     #[track_caller]
     pub(crate) fn wait_for_reason(&self, reason: &str) {
         self.wait(&format!("status says {reason:?}"), || {
@@ -218,7 +218,7 @@ impl Town {
         });
     }
 
-    /// Waits until nothing waits any more for any reason.
+    /// Waits until no item is pending.
     #[track_caller]
     pub(crate) fn wait_until_nothing_waits(&self) {
         self.wait("nothing waits", || self.status()["blocked"] == json!([]));
@@ -249,13 +249,13 @@ impl Town {
         self.ok(&["log", "verify"]);
     }
 
-    /// Is every sweep to be as large as the promise says?
+    /// Returns true if the sweeps must run in full size.
     pub(crate) fn full_size() -> bool {
         std::env::var("MAILBAG_SWEEP").is_ok_and(|size| size == "full")
     }
 }
 
-/// Is something so before this much time has passed?
+/// Returns true if the condition becomes true within this time.
 pub(crate) fn so_within(time: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + time;
     while !is_so() {
@@ -267,7 +267,7 @@ pub(crate) fn so_within(time: Duration, mut is_so: impl FnMut() -> bool) -> bool
     true
 }
 
-/// The names in a directory as they may be shown, in order; none if there is no such directory.
+/// The names in a directory in lossy UTF-8, sorted; empty without the directory.
 pub(crate) fn listing(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut names: Vec<String> = entries
@@ -301,8 +301,8 @@ pub(crate) fn tool<'a>(program: &str, arguments: impl IntoIterator<Item = &'a Os
     );
 }
 
-/// Copies a program, to be run by somebody else. A process of its own does so: while this one had the copy open for writing,
-/// a test beside this one might just be starting something, and what anybody holds open so can't be run.
+/// Copies a program with another process. This process would hold the copy open for writing while
+/// another test forks, and the kernel cannot start a program that is open for writing.
 pub(crate) fn copy_program(from: impl AsRef<OsStr>, to: &Path) {
     tool("cp", [from.as_ref(), to.as_os_str()]);
 }
@@ -314,7 +314,8 @@ pub(crate) fn exchange(one: &Path, other: &Path) {
         .expect("both are there, on one file system");
 }
 
-/// A Python program that runs beside the test; `None` where there is no Python, and the test is skipped.
+/// A Python program that runs beside the test. Without Python it is `None`, and the test is
+/// skipped.
 pub(crate) fn python(script: &str, arguments: &[&Path]) -> Option<Child> {
     let mut command = Command::new("python3");
     command

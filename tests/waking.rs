@@ -1,4 +1,4 @@
-//! Waking: an agent that idles is woken once for mail that comes, and not for what needs no waking.
+//! Waking: an idle agent is woken once for new mail, and only for mail that needs it.
 
 mod recorded;
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::process::Stdio;
 use std::time::Duration;
 
-/// A program that writes what it was given into a file, one line a run.
+/// A program that writes its arguments and input into a file, one line a run.
 fn alarm(words: &[&str]) -> Value {
     let script = "printf '%s|' \"$@\" >> woken; echo >> woken; echo rang";
     let mut argv = vec!["sh", "-c", script, "sh"];
@@ -23,13 +23,13 @@ fn town(wake: Value) -> Town {
         .run()
 }
 
-/// What the alarm was given so far, a line for each time that it rang.
+/// The input of the alarm so far, one line for each run.
 fn rung(world: &World) -> Vec<String> {
     let text = std::fs::read_to_string(world.path().join("woken")).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
 }
 
-/// Waits until the alarm rang that often, and gives what it was given.
+/// Waits until the alarm has run this often, and returns its input.
 #[track_caller]
 fn wait_for(town: &Town, times: usize) -> Vec<String> {
     town.wait(&format!("bob is woken {times} times"), || {
@@ -38,7 +38,7 @@ fn wait_for(town: &Town, times: usize) -> Vec<String> {
     rung(town)
 }
 
-/// The alarm does not ring for what came up to now: bob is woken by a last message, and only by that.
+/// The alarm ignores earlier mail: only a last message wakes bob.
 #[track_caller]
 fn only_the_last_wakes(town: &Town) {
     town.mail(
@@ -214,7 +214,7 @@ fn what_only_sends_reads_tells_or_waits_starts_no_programs() {
             .out
             .contains("second")
     );
-    // It routes for longer than a router waits for more before it wakes somebody.
+    // It routes for longer than a router collects mail before a wake.
     let wait = town
         .bare(&["wait", "--as", "alice", "--timeout", "4s"])
         .stderr(Stdio::null())
@@ -230,7 +230,8 @@ fn what_only_sends_reads_tells_or_waits_starts_no_programs() {
     assert!(wait_for(&town, 1)[0].contains("third"));
 }
 
-/// A room where bob is a session of Codex that idles, and a stand-in for `codex` that writes down what it was given.
+/// A room with bob as an idle session of Codex, and a replacement for `codex` that records its
+/// arguments.
 fn town_of_codex() -> Town {
     town_of_codex_with(
         json!({"by": "codex"}),

@@ -5,18 +5,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long something may take before a test gives up on it: far longer than it does.
+/// The time limit of a test, far longer than it needs.
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// A directory with a room in it, removed when dropped.
 pub(crate) struct World {
     dir: tempfile::TempDir,
-    /// What its person agrees to, outside the room.
+    /// The consent of the room's person, outside the room.
     trust: tempfile::TempDir,
 }
 
-/// Has what tests start hear SIGINT and its like, though whoever runs the tests has them ignored, as `nohup` and a shell
-/// in the background do: a signal that this process catches is the default one in what it starts.
+/// Restores the default action of SIGINT and similar signals in started programs, even if the test
+/// run ignores them, as under `nohup`. A signal that this process catches has its default action in
+/// its child processes.
 fn hear_signals() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2};
     static ONCE: std::sync::Once = std::sync::Once::new();
@@ -30,7 +31,7 @@ fn hear_signals() {
     });
 }
 
-/// What a run of the program did.
+/// The result of a run of the program.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -53,21 +54,21 @@ impl World {
         }
     }
 
-    /// A world with a room in which nobody but the human is registered.
+    /// A world with a room and only the human registered.
     pub(crate) fn new() -> World {
         let world = World::empty();
         world.ok(&["init"]);
         world
     }
 
-    /// With these agents, none of which has a role.
+    /// A world with these agents, without roles.
     pub(crate) fn with(agents: &[&str]) -> World {
         let world = World::new();
         world.ok(&[&["agent", "add"], agents].concat());
         world
     }
 
-    /// With one agent more, and what `agent add` is told about it.
+    /// Adds an agent with these options of `agent add`.
     pub(crate) fn agent(self, id: &str, fields: &[&str]) -> World {
         self.ok(&[&["agent", "add", id], fields].concat());
         self
@@ -79,12 +80,12 @@ impl World {
         self
     }
 
-    /// The directory in which the program is run: the room's parent.
+    /// The working directory of the program: the room's parent.
     pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
 
-    /// Where it is recorded what the person agrees to.
+    /// The file with the person's consent.
     pub(crate) fn trust(&self) -> &Path {
         self.trust.path()
     }
@@ -144,7 +145,7 @@ impl World {
         Ran::of(self.program(args).write_stdin(input).timeout(DEADLINE))
     }
 
-    /// Runs the program with nothing on standard input, and with what is done to the command before.
+    /// Runs the program with empty standard input, after this change of the command.
     pub(crate) fn run_with(
         &self,
         args: &[&str],
@@ -168,7 +169,7 @@ impl World {
         serde_json::from_str(&out).unwrap_or_else(|e| panic!("{args:?} gave no JSON: {e}\n{out}"))
     }
 
-    /// Runs the program, which must fail with this status, and gives what it complained.
+    /// Runs the program, which must fail with this status, and returns its standard error.
     #[track_caller]
     pub(crate) fn fails(&self, code: i32, args: &[&str]) -> String {
         self.run(args).fails(code, args)
@@ -179,7 +180,7 @@ impl World {
         self.at_terminal_with(args, typed, |_| {})
     }
 
-    /// As [`World::at_terminal`], with what is done to the command before.
+    /// Like [`World::at_terminal`], after this change of the command.
     pub(crate) fn at_terminal_with(
         &self,
         args: &[&str],
@@ -271,7 +272,8 @@ impl World {
         self.write(&format!("outbox/{agent}/{name}"), text)
     }
 
-    /// The names of the message files in a directory of the room, sorted; none if there is no directory.
+    /// The names of the message files in a directory of the room, sorted; empty without the
+    /// directory.
     pub(crate) fn names(&self, below: &str) -> Vec<String> {
         let Ok(entries) = std::fs::read_dir(self.room(below)) else {
             return Vec::new();
@@ -395,7 +397,7 @@ pub(crate) struct Router {
 }
 
 impl Router {
-    /// What it has said so far.
+    /// Its log so far.
     pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
@@ -411,7 +413,7 @@ impl Router {
         rustix::process::kill_process(pid, signal).expect("the router can be signalled");
     }
 
-    /// Asks it to end, and gives the status with which it does.
+    /// Asks it to end, and returns its exit status.
     #[track_caller]
     pub(crate) fn end(mut self) -> i32 {
         self.signal(rustix::process::Signal::TERM);

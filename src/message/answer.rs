@@ -88,7 +88,11 @@ impl<'a> Reply<'a> {
             });
         }
         let thread = message.text("thread_id");
-        let correlation = answered.filter(|_| RESPONSES.contains(&kind));
+        let correlation = if RESPONSES.contains(&kind) {
+            answered
+        } else {
+            None
+        };
         let refs: Vec<Reference> = message.references().filter_map(Reference::parse).collect();
         let is_connected =
             names.is_some() || thread.is_some() || correlation.is_some() || !refs.is_empty();

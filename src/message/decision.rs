@@ -195,11 +195,9 @@ pub fn options(fields: &Map<String, Value>) -> Vec<String> {
 /// case.
 pub fn option<'o>(options: &'o [String], word: &str) -> Option<&'o String> {
     let word = word.trim();
-    let same = |option: &&String| option.to_lowercase() == word.to_lowercase();
-    options
-        .iter()
-        .find(|option| *option == word)
-        .or_else(|| options.iter().find(same))
+    let exact = options.iter().find(|option| *option == word);
+    let lower = word.to_lowercase();
+    exact.or_else(|| options.iter().find(|option| option.to_lowercase() == lower))
 }
 
 /// Parses `on_deadline` for these options. `None` if the word is invalid.

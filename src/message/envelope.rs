@@ -135,13 +135,15 @@ impl Envelope {
     /// One line of text: subject and body, else the fields of the payload.
     pub fn text(&self) -> String {
         let field = |name: &str| self.payload.get(name).and_then(Value::as_str);
-        let is_decided = self.kind == "approval.decided";
-        let decided = [field("title"), field("option")].map(|text| text.filter(|_| is_decided));
-        let said = decided
+        let mut said = vec![self.subject.as_deref(), field("body")];
+        if self.kind == "approval.decided" {
+            said.splice(0..0, [field("title"), field("option")]);
+        }
+        let said: Vec<&str> = said
             .into_iter()
-            .chain([self.subject.as_deref(), field("body")])
-            .flatten();
-        let said: Vec<&str> = said.filter(|text| !text.is_empty()).collect();
+            .flatten()
+            .filter(|text| !text.is_empty())
+            .collect();
         if !said.is_empty() {
             return said.join(": ");
         }

@@ -91,9 +91,8 @@ fn fields(
         .map(|(agent, _)| &**agent)
         .filter(is_ours)
         .collect();
-    if let Some(message) = message
-        .filter(|_| !to.is_empty() && !carried.alone && record.kind() != EventKind::Duplicate)
-    {
+    let has_message = !to.is_empty() && !carried.alone && record.kind() != EventKind::Duplicate;
+    if has_message && let Some(message) = message {
         let to: Vec<&str> = to
             .into_iter()
             .map(|agent| &agent[link.len() + 1..])

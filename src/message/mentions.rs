@@ -59,9 +59,10 @@ fn places(text: &str) -> Vec<(usize, usize)> {
 fn without_code(text: &str) -> String {
     let mut prose = String::with_capacity(text.len());
     for (stretch, is_code) in stretches(text) {
-        match is_code {
-            true => prose.extend(std::iter::repeat_n('`', stretch.len())),
-            false => blank_spans(stretch, &mut prose),
+        if is_code {
+            prose.extend(std::iter::repeat_n('`', stretch.len()));
+        } else {
+            blank_spans(stretch, &mut prose);
         }
     }
     prose

@@ -46,7 +46,7 @@ impl Reference {
             None => (None, text),
         };
         let is_one = id::is_message_id(id) && sender.is_none_or(is_sender);
-        let seq = seq(id).filter(|_| sender.is_none());
+        let seq = if sender.is_none() { seq(id) } else { None };
         is_one.then(|| Reference {
             sender: sender.map(str::to_owned),
             id: Some(id.to_owned()),
@@ -74,10 +74,11 @@ impl Reference {
         if self.seq.is_some() && self.seq == seq {
             return Some(Fit::Whole);
         }
-        let begun = id
-            .strip_prefix(self.id.as_deref()?)
-            .filter(|_| self.sender.as_deref().is_none_or(|s| s == from))?;
-        Some(if begun.is_empty() {
+        if self.sender.as_deref().is_some_and(|sender| sender != from) {
+            return None;
+        }
+        let rest = id.strip_prefix(self.id.as_deref()?)?;
+        Some(if rest.is_empty() {
             Fit::Whole
         } else {
             Fit::Beginning
@@ -107,7 +108,7 @@ pub fn bare(reference: &str) -> &str {
 // A text with a leading zero is not a number but the prefix of an id.
 fn seq(text: &str) -> Option<u64> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
-    text.parse().ok().filter(|_| is_number)
+    if is_number { text.parse().ok() } else { None }
 }
 
 #[cfg(test)]

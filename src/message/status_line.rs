@@ -94,9 +94,10 @@ pub fn is_line(kind: &str) -> bool {
 
 /// Returns true if a field belongs to the status line of a message with this type, as it was sent and in canonical form.
 pub fn takes(word: &str, kind: &str, field: &str) -> bool {
-    match OF_ARTIFACTS.contains(&field) {
-        true => word == "artifact",
-        false => word != "artifact" && REPORTS.contains(&kind) && FIELDS.contains(&field),
+    if OF_ARTIFACTS.contains(&field) {
+        word == "artifact"
+    } else {
+        word != "artifact" && REPORTS.contains(&kind) && FIELDS.contains(&field)
     }
 }
 

@@ -1,4 +1,4 @@
-//! What deadlines bring, and that mail in time goes first.
+//! Deadlines of approvals: their outcomes, and the precedence of mail that was dropped in time.
 
 use super::{approval, codes, decision, drop_at, outcomes, pass, run_at, say, steps};
 use crate::town::so_within;

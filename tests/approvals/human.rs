@@ -1,4 +1,5 @@
-//! Who is the human: sessions of clients are not, and a signed approval needs the key that the person pinned.
+//! The human's identity: sessions of clients cannot act as the human, and a signed approval needs
+//! the pinned key.
 
 use super::{approval, codes, decision, outcomes, steps};
 use crate::world::World;
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Output;
 
-/// A room in which alice asks for a signed decision on `d`.
+/// A room with a signed approval `d` from alice.
 fn asked() -> World {
     let world = World::with(&["alice"]);
     ask(&world, "d");

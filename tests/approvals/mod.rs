@@ -1,4 +1,4 @@
-//! Approvals: what waits for a decision, by dropped files and by commands.
+//! Approvals, by dropped files and by commands.
 
 mod commands;
 mod deadlines;
@@ -23,7 +23,7 @@ pub(crate) fn time(minutes: u64) -> String {
     )
 }
 
-/// Delivers what is there, at this time.
+/// Delivers the waiting mail, at this time.
 #[track_caller]
 pub(crate) fn pass(world: &World, minutes: u64) {
     run_at(world, minutes, &["run", "--once"]);
@@ -71,7 +71,7 @@ pub(crate) fn decision(approval: &str, option: &str) -> Value {
     json!({"type": "decision", "in_reply_to": approval, "option": option})
 }
 
-/// The outcomes that an agent was told: the option or the status, and who decided.
+/// The outcomes in an agent's mail: the option or the status, and the decider.
 pub(crate) fn outcomes(world: &World, agent: &str) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let outcome = |mail: Value| {
@@ -89,7 +89,7 @@ pub(crate) fn outcomes(world: &World, agent: &str) -> Vec<(String, String)> {
     world.inbox(agent).into_iter().filter_map(outcome).collect()
 }
 
-/// The codes of the rejections that an agent was told.
+/// The codes of the rejections in an agent's mail.
 pub(crate) fn codes(world: &World, agent: &str) -> Vec<String> {
     let errors = world
         .inbox(agent)

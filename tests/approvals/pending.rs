@@ -1,10 +1,10 @@
-//! `mailbag pending` and `pending.json`: what needs an agent or the human.
+//! `mailbag pending` and `pending.json`: the items that need an agent or the human.
 
 use super::{approval, decision, drop_at, pass, run_at, say};
 use crate::world::World;
 use serde_json::{Value, json};
 
-/// What needs an agent at this time: the kind and the title of each item.
+/// The pending items of an agent at this time: kind and title.
 #[track_caller]
 fn pending(world: &World, minutes: u64, agent: &str) -> Vec<(String, String)> {
     let list: Value = serde_json::from_str(&run_at(

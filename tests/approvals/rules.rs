@@ -1,4 +1,4 @@
-//! Who decides, and what is a decision.
+//! The agents that can decide, and the form of a valid decision.
 
 use super::{approval, codes, decision, drop_at, outcomes, pass, say, steps};
 use crate::world::World;
@@ -295,7 +295,7 @@ fn an_asker_withdraws_its_approval_and_a_recipient_cannot() {
         what.contains("alice/d was decided already: withdrawn, by alice at"),
         "{told}"
     );
-    // In one batch, too.
+    // The same in one batch.
     drop_at(
         &world,
         50,

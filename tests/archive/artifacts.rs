@@ -1,4 +1,4 @@
-//! Shared files: large text that is old is compressed where it stands, and nothing else is touched.
+//! Shared files: old large text is compressed in place; other files are not changed.
 
 use super::{LATER, archive_at};
 use crate::world::World;
@@ -159,7 +159,7 @@ fn a_name_that_leaves_no_room_is_left_alone_and_stops_nothing() {
 fn a_file_that_the_room_did_not_put_there_is_left_alone() {
     let (world, text) = room();
     fs::write(artifact(&world, "own.md"), &text).expect("a file");
-    // Shared, and then edited: what stands there now is somebody's work.
+    // An edited file: it may be a person's work.
     share(&world, "edited.md", text.as_bytes());
     let edited = format!("{text}and more\n");
     fs::write(artifact(&world, "edited.md"), &edited).expect("a file");

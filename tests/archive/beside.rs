@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 const LETTERS: usize = 400;
 
-/// Runs the archiver again and again until it is told to stop; counts how often it packed something.
+/// Runs the archiver until the stop flag is set; counts the runs that packed a segment.
 fn archive_until(world: &World, stop: &AtomicBool, packed: &AtomicUsize) {
     while !stop.load(Relaxed) {
         let some = world.json(&["archive", "--older-than", "0s"])["packed"] != json!([]);
@@ -17,7 +17,7 @@ fn archive_until(world: &World, stop: &AtomicBool, packed: &AtomicUsize) {
     }
 }
 
-/// A router whose log begins a new segment every few batches.
+/// A router that starts a new segment every few batches.
 fn start_router(town: &mut Town) {
     let mut command = town.bare(&["run"]);
     command.env("MAILBAG_TEST_SEGMENT_BYTES", "4000");
@@ -75,7 +75,7 @@ fn a_router_goes_on_while_the_archiver_packs_behind_it() {
             .values()
             .all(|contents| contents.len() == 1)
     );
-    // The archiver counts on the last batch only once another stands behind it, and that may be alone in its segment.
+    // The archiver never packs the last batch, and this batch may be alone in its segment.
     let live = crate::town::listing(&town.room("log"));
     assert!(live.len() <= 2, "{live:?}");
     assert!(
@@ -128,7 +128,7 @@ fn a_router_that_runs_forgets_the_ids_of_what_was_archived() {
     town.wait_for_mail("bob", 2);
     mail("m-3", "d.json");
     town.wait_for_mail("bob", 3);
-    // The router settles what is done once it has been idle for a second.
+    // The router settles records after it has been idle for a second.
     town.wait("the first segment is archived", || {
         town.json(&["archive", "--older-than", "0s"]);
         !town.room("log/00000001.ndjson").exists()

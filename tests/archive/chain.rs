@@ -118,7 +118,7 @@ fn a_missing_or_damaged_part_is_an_error_that_names_the_file() {
             ran.code != 0 && ran.err.contains("00000002.ndjson"),
             "{why}: {ran:?}"
         );
-        // With a checkpoint nobody needs the archive.
+        // With a checkpoint the archive is not needed.
         let routed = world.run(&["run", "--once"]);
         assert_eq!(routed.code, 0, "{why}: {routed:?}");
         fs::rename(world.room("spool/checkpoint"), world.room("spool/aside"))
@@ -181,7 +181,7 @@ fn a_room_whose_archive_was_moved_away_goes_on_if_it_has_a_checkpoint() {
             .fails(1, &["log", "verify"])
             .contains("log/00000001.ndjson: is missing")
     );
-    // Without a checkpoint nobody knows how the log went on, and nothing is guessed.
+    // Without a checkpoint the end of the log is unknown, and the router does not guess.
     fs::remove_file(world.room("spool/checkpoint")).expect("a checkpoint");
     world.drop_file("alice", "y.json", r#"{"to":"bob","body":"later"}"#);
     let complaint = world.fails(1, &["run", "--once"]);
@@ -238,7 +238,7 @@ fn a_segment_that_stands_in_both_places_is_only_removed_if_it_is_the_same() {
     world.ok(&["log", "verify"]);
     archive(&world);
     assert!(!world.room("log/00000001.ndjson").exists());
-    // Somebody has edited it: neither copy is touched.
+    // An edited segment: neither copy is changed.
     let edited = String::from_utf8_lossy(&live).replace("alice", "alicf");
     fs::write(world.room("log/00000001.ndjson"), &edited).expect("written");
     let _ = fs::remove_file(world.room("spool/checkpoint"));
@@ -280,7 +280,8 @@ fn a_conversation_whose_messages_are_all_archived_stays_as_it_is() {
         before
     );
     assert!(!world.room("rejected/alice").exists() && !world.room("rejected/human").exists());
-    // One that went is made again, from the archive too; and a line of somebody else's is still noticed.
+    // A removed conversation is made again, including archived messages, and another program's line
+    // is still noticed.
     fs::remove_file(&conversations[1]).expect("a conversation");
     world.ok(&["run", "--once"]);
     assert_eq!(

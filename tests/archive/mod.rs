@@ -1,4 +1,4 @@
-//! The cleanup job: what it packs, what it leaves alone, and that everything stays readable.
+//! The archiver: the files that it packs and keeps, and that all mail stays readable.
 
 pub(crate) mod packs;
 
@@ -25,7 +25,7 @@ fn with_segments(world: &World, bytes: u32, args: &[&str]) -> assert_cmd::Comman
     program
 }
 
-/// Routes what waits, one pass to a message, in small segments.
+/// Routes the waiting mail, one pass for each message, in small segments.
 #[cfg(feature = "failpoints")]
 fn route(world: &World) {
     with_segments(world, 1000, &["run", "--once"])
@@ -44,7 +44,7 @@ fn letter(world: &World, n: usize) {
     route(world);
 }
 
-/// A room in which alice wrote to bob so often that the log has several segments.
+/// A room with so many messages from alice to bob that the log has several segments.
 #[cfg(feature = "failpoints")]
 fn room_with_segments() -> World {
     let world = World::with(&["alice", "bob"]);
@@ -74,7 +74,7 @@ fn archive_at(world: &World, now: &str, args: &[&str]) -> Ran {
     }
 }
 
-/// What `mailbag log` gives, as JSON lines.
+/// The output of `mailbag log --json`.
 #[cfg(feature = "failpoints")]
 fn log(world: &World) -> String {
     world.ok(&["log", "--json"])

@@ -1,4 +1,4 @@
-//! Whatever somebody put in the archiver's way: it is left alone or told, and nothing is lost.
+//! Obstacles for the archiver: it keeps or reports them, and loses no mail.
 
 use super::packs::{all, files};
 use super::{LATER, archive, archive_at};
@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::os::unix::process::CommandExt;
 
-/// What was left alone, and why.
+/// The kept files and the reasons.
 fn left(report: &Value) -> String {
     report["left"].to_string()
 }
@@ -171,7 +171,7 @@ fn an_archive_that_cannot_be_written_is_told_and_nothing_is_lost() {
     );
     fs::set_permissions(world.room("archive"), fs::Permissions::from_mode(0o755))
         .expect("root may");
-    // Somebody else's directory: what can't be removed is not packed either, night after night.
+    // Another user's directory: the archiver never packs a file that it cannot remove.
     world.write("inbox/bob/seen/20260301T000000.000000Z-alice-m.json", "{}");
     chown(world.room("inbox/bob/seen"), Some(0), Some(0)).expect("root may");
     fs::set_permissions(

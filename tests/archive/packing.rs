@@ -1,4 +1,4 @@
-//! What is packed, what stays, and what the command says of it.
+//! The packed files, the kept files, and the report of the command.
 
 use super::packs::{self, all, files};
 use super::{LATER, archive, archive_at};
@@ -6,7 +6,7 @@ use crate::world::{World, skip};
 use serde_json::json;
 use std::fs;
 
-/// alice wrote twice to bob, who read one, and once to nobody.
+/// alice wrote twice to bob, who read one message, and once to a topic without subscribers.
 fn room() -> World {
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "read before");
@@ -17,7 +17,7 @@ fn room() -> World {
     world
 }
 
-/// Every file of a directory of the room: its path in the room, and what is in it.
+/// Every file of a directory of the room: its path and content.
 fn contents(world: &World, below: &str) -> Vec<(Vec<u8>, Vec<Vec<u8>>)> {
     let read = |name: String| {
         let path = format!("{below}/{name}");
@@ -122,7 +122,7 @@ fn mail_goes_to_the_month_in_which_it_was_accepted() {
         "inbox/bob/expired/20261001T000000.000000Z-alice-b.json",
         "{}",
     );
-    // Nobody makes his mail younger than it is.
+    // A later time in the name does not make mail younger.
     world.write("inbox/bob/seen/29990101T000000.000000Z-alice-c.json", "{}");
     archive(&world);
     let now = chrono::Utc::now().format("%Y-%m").to_string();

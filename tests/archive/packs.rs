@@ -1,4 +1,4 @@
-//! What stands in an archive, read without the program.
+//! Reads an archive without the program.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ pub(crate) fn all(room: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// What a packed file gives back. What is damaged gives less, and whoever looks for it misses it.
+/// The content of a packed file. A damaged pack returns less, and the caller's comparison fails.
 pub(crate) fn unpacked(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     let file = File::open(path).expect("it stands there");
@@ -62,7 +62,7 @@ pub(crate) fn files(room: &Path, kind: &str) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>> 
     files
 }
 
-/// The log's bytes, segment by segment, wherever each stands; of one that stands twice, those in `log/`.
+/// The log's bytes, in order of the segments; if a segment exists twice, the one in `log/`.
 pub(crate) fn log(room: &Path) -> Vec<u8> {
     let mut segments: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     for entry in fs::read_dir(room.join("log"))

@@ -1,4 +1,5 @@
-//! The cron line and the systemd units of the docs: what they run is a command line that works, and systemd takes them.
+//! The cron line and the systemd units of the docs: their command line works, and systemd accepts
+//! them.
 
 use crate::world::{World, skip};
 use std::fs;

@@ -1,4 +1,4 @@
-//! Regular files whose content is no message.
+//! Regular files without a valid message.
 
 use super::{is_refused, nothing_else_happened};
 use crate::town::Town;
@@ -6,7 +6,7 @@ use crate::world::skip;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 
-/// A file name, what is in it, and the code it is refused with.
+/// A file name, its content, and the code of its rejection.
 fn cases() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     let text = |name, text: &str, code| (name, text.as_bytes().to_vec(), code);
     let id = |name, id: &str| {
@@ -228,7 +228,7 @@ fn a_refusal_never_causes_another_and_a_wrong_ack_is_filed_without_a_bounce() {
     town.wait("the ack is filed", || town.refusals("alice").len() == 1);
     town.is_alive("alice", "bob");
     assert_eq!(town.count("alice"), 0, "{:#?}", town.inbox("alice"));
-    // An answer to the router itself is a message to nobody: one bounce, and no more.
+    // A reply to the router has no recipient: the sender gets exactly one bounce.
     town.mail(
         "alice",
         "answer.json",

@@ -4,7 +4,7 @@ use crate::town::Town;
 use serde_json::json;
 use std::fs;
 
-/// What stands in the registry, and what the complaint has to name.
+/// A registry, and the words that the error must name.
 fn cases() -> Vec<(&'static str, &'static [&'static str])> {
     vec![
         ("", &["registry.json"]),

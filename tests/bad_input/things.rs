@@ -1,4 +1,4 @@
-//! What is no regular file, may not be read, or has an impossible name.
+//! Files that are not regular, not readable, or have an impossible name.
 
 use super::{is_refused, nothing_else_happened};
 use crate::town::{Town, copy_program, exchange, is_root, tool};
@@ -87,7 +87,7 @@ fn an_outbox_replaced_by_a_symlink_is_blocked_and_nothing_behind_it_is_touched()
     assert_eq!(town.count("bob"), 0);
     assert_eq!(fs::read_dir(&elsewhere).expect("it stays").count(), 2);
     fs::remove_file(town.room("outbox/alice")).expect("it is there");
-    // The router may have been faster in making it anew.
+    // The router may already have made it again.
     fs::create_dir_all(town.room("outbox/alice")).expect("its parent is there");
     town.is_alive("alice", "bob");
 }
@@ -127,7 +127,8 @@ fn a_file_that_the_router_may_not_read_is_refused_after_a_while_unless_it_become
     town.wait_for_bodies("bob", &["later.json"]);
 }
 
-/// The router as a user who owns nothing else. The program may lie where nobody may look.
+/// Runs the router as a user without other files. This user may not be able to read the program's
+/// directory.
 fn as_nobody(town: &Town) -> std::process::Command {
     let run = town.bare(&["run"]);
     let program = town.path().join("mailbag");

@@ -1,4 +1,4 @@
-//! What the carriers bring, and what they say.
+//! Delivery by the carriers, and their output.
 
 use super::Pair;
 use super::hostile::{Talk, items, lines};
@@ -157,7 +157,7 @@ fn an_item_that_is_damaged_in_out_is_not_sent_and_the_router_makes_it_again() {
     wait("it is removed", || {
         std::fs::read_to_string(&damaged).ok().as_deref() != Some("{\"n\":2}")
     });
-    // The item that the router has made instead may follow at once.
+    // The router's repaired item may follow immediately.
     assert!(!heard.contains("{\"n\":2}"), "{heard}");
     drop(talk);
     pair.once().ok(&["link run"]);

@@ -1,4 +1,4 @@
-//! What a person does with a link to another machine.
+//! A person's commands for a link to another machine.
 
 use super::Pair;
 use crate::world::{World, wait};

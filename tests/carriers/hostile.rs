@@ -1,4 +1,4 @@
-//! A peer that means harm: it has the connection, and says what it likes.
+//! A hostile peer: it has the connection and sends any frames.
 
 use super::Pair;
 use crate::world::World;
@@ -84,7 +84,7 @@ fn hello() -> Value {
     json!({"hello": {"version": 1, "room": "another"}})
 }
 
-/// What a room would send that has this mail for `po`.
+/// The items of a room with this mail for `po`.
 pub(super) fn items(bodies: &[&str]) -> Vec<Value> {
     let pair = Pair::new();
     for body in bodies {
@@ -253,7 +253,7 @@ fn items_that_cannot_be_taken_yet_fill_the_disk_to_a_bound_only() {
         .map(|entry| entry.metadata().expect("a file").len())
         .sum();
     assert!(total <= 16 << 20, "{total} bytes");
-    // What follows always has space, and the rest is taken as far as it came.
+    // The next item always has space, and the others were accepted in their order.
     served(&pair.po, "fit", &lines(&[hello(), json!({"item": first})]));
     pair.po.ok(&["run", "--once"]);
     assert!(

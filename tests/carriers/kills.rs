@@ -28,15 +28,15 @@ impl Dice {
     }
 }
 
-/// What brings the mail.
+/// The carrier of a link.
 #[derive(Clone, Copy, PartialEq)]
 enum Carrier {
     Dir,
     Ssh,
 }
 
-/// What may be killed: the carrier, and the routers. With the far end of the connection, whatever serves there dies. The
-/// carrier `dir` is in the routers: there a single pass is killed, or both routers at once.
+/// The processes to kill: the carrier and the routers. The serving end dies with its connection.
+/// The routers run the carrier `dir`: there a single pass or both routers are killed.
 struct Town {
     pair: Pair,
     carrier: Carrier,
@@ -80,7 +80,7 @@ impl Town {
         }
     }
 
-    /// Cuts the link, or mends it.
+    /// Cuts or restores the link.
     fn set_down(&mut self, is_down: bool) {
         self.is_down = is_down;
         match self.carrier {
@@ -111,7 +111,7 @@ impl Town {
             if ended {
                 *router = None;
             }
-            // Sometimes nobody but the carriers delivers.
+            // Sometimes only the carriers deliver.
             if router.is_none() && dice.roll(3) > 0 {
                 let world = [&self.pair.fit, &self.pair.po][n];
                 *router = Some(Running::start(world.bare(&["run"]), world.path()));
@@ -139,7 +139,7 @@ impl Town {
         }
     }
 
-    /// Brings what is on its way, undisturbed.
+    /// Delivers the mail on its way, without kills.
     fn settle(self) -> Pair {
         let Town {
             pair,
@@ -192,7 +192,7 @@ impl NextKill {
     }
 }
 
-/// How many messages have arrived in both rooms.
+/// The number of messages that have arrived in both rooms.
 pub(super) fn arrived(fit: &World, po: &World) -> usize {
     SENDERS
         .iter()

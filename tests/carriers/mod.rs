@@ -17,7 +17,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Runs the far end here, unless `down` is there. Its process is the one that `serving` names.
+/// Runs the far end here, unless `down` exists. `serving` names its process.
 const STAND_IN: &str = r#"#!/bin/sh
 here=$(dirname "$0")
 if [ -e "$here/down" ]; then echo "ssh: connect to host po port 22: Connection refused" >&2; exit 255; fi
@@ -27,7 +27,7 @@ echo $$ > "$here/serving"
 exec sh -c "exec $*"
 "#;
 
-/// Two rooms: `fit` connects to `po`, whose link has no carrier of its own.
+/// Two rooms: `fit` connects to `po`. The link of `po` has no carrier.
 pub(super) struct Pair {
     pub(super) fit: World,
     pub(super) po: World,
@@ -117,7 +117,7 @@ impl Pair {
     }
 }
 
-/// A program that runs, and what it says.
+/// A running program and its output.
 pub(super) struct Running {
     pub(super) child: Child,
     log: PathBuf,

@@ -14,7 +14,7 @@ struct Server {
     running: Running,
 }
 
-/// `None` where there is no SSH server, or this user may not run one.
+/// `None` without an SSH server, or if this user may not run one.
 fn server(pair: &Pair) -> Option<Server> {
     let find = |name: &str| {
         let places = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/usr/local/sbin";

@@ -1,4 +1,4 @@
-//! What a conversation shows, and that it shows all of it.
+//! The content of a conversation, and its completeness.
 
 use super::{bytes, conversation, once, said};
 use crate::world::World;

@@ -1,4 +1,5 @@
-//! Lines that somebody else writes into a conversation: cut out, kept, and explained to whoever wrote them.
+//! Lines that another program writes into a conversation: removed, kept, and explained to their
+//! writer.
 
 use super::{bytes, once, said};
 use crate::town::Town;

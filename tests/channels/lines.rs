@@ -278,7 +278,7 @@ fn a_killed_router_takes_up_a_file_of_lines_where_it_was() {
         (vec!["1".into(), "2".into()], vec!["1".into(), "2".into()])
     );
     assert!(world.room("sent/alice/2~x.ndjson").exists());
-    // Recorded and not retired: what was delivered stays delivered.
+    // Recorded and not retired: the delivered messages stay delivered.
     fs::rename(
         world.room("sent/alice/2~x.ndjson"),
         world.room("spool/claim/7~alice~x.ndjson"),
@@ -313,7 +313,7 @@ fn a_file_over_its_sender_s_budget_goes_a_few_lines_at_a_time_and_each_line_once
     world.drop_file("alice", "a.ndjson", &text);
     world.drop_file("alice", "b.json", r#"{"to":"bob","body":"behind"}"#);
     for sofar in [2, 4] {
-        // Each pass begins with what a router that was killed would leave.
+        // Each pass starts with the files that a killed router would leave.
         once(&world);
         assert_eq!(
             (

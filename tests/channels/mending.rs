@@ -53,7 +53,8 @@ fn deleted_while_the_router_runs_it_is_made_again_with_the_next_message() {
 
 #[test]
 fn cut_at_any_byte_it_is_completed() {
-    // P53: a kill between the commit and the line, or in the middle of it, leaves nothing else.
+    // P53: a kill between the commit and the line, or in the middle of the line, has no other
+    // effect.
     let world = talked(9);
     let whole = bytes(&world, "main");
     let step = (whole.len() / 60).max(1);
@@ -169,7 +170,8 @@ fn a_large_one_is_compared_at_its_end_only() {
     let world = talked(600);
     let whole = bytes(&world, "main");
     let mut torn = whole.clone();
-    // A changed line far back is not looked for: whoever edited it can delete the file to have it made again.
+    // The router does not search for a changed line far back: a person can delete the file to have
+    // it made again.
     torn[20] = b'#';
     torn.truncate(whole.len() - 100);
     fs::write(world.room(FILE), &torn).expect("a torn file");

@@ -1,4 +1,5 @@
-//! Channels, files that hold a message a line, and mentions: from what an agent writes to what another one reads.
+//! Channels, files with one message per line, and mentions: from the sender's file to the reader's
+//! copy.
 
 mod conversation;
 mod foreign;
@@ -10,13 +11,13 @@ mod showing;
 use crate::world::World;
 use serde_json::Value;
 
-/// Routes what is there.
+/// Routes the waiting mail.
 #[track_caller]
 pub(crate) fn once(world: &World) {
     world.ok(&["run", "--once"]);
 }
 
-/// The lines of a channel, as an agent reads them that reads nothing else.
+/// The lines of a channel, read without any other file.
 #[track_caller]
 pub(crate) fn conversation(world: &World, channel: &str) -> Vec<Value> {
     let path = world.room(&format!("channels/{channel}/messages.ndjson"));
@@ -30,7 +31,7 @@ pub(crate) fn conversation(world: &World, channel: &str) -> Vec<Value> {
         .collect()
 }
 
-/// What was said in a channel, in order.
+/// The bodies in a channel, in order.
 #[track_caller]
 pub(crate) fn said(world: &World, channel: &str) -> Vec<String> {
     conversation(world, channel)

@@ -1,4 +1,4 @@
-//! `mailbag channel`: what it lists, shows and follows.
+//! The lists, pages and live output of `mailbag channel`.
 
 use crate::world::World;
 use std::io::{BufRead, BufReader};
@@ -146,7 +146,7 @@ fn without_a_router_it_routes_and_without_a_reader_it_ends() {
             .is_some_and(|line| line.contains("alice → bob"))
     );
     assert_eq!(lines.next().as_deref(), Some("    hello"));
-    // Nobody says anything more, and still it ends.
+    // It ends although no new line arrives.
     drop(lines);
     ends(&world, child);
 }

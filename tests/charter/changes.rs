@@ -1,4 +1,5 @@
-//! Each change of the charter is recorded once and told to the human, whoever made it and whether a router ran.
+//! Each change of the charter is recorded once and reported to the human, whichever program made
+//! it, and even while no router ran.
 
 use super::TEXT;
 use crate::town::Town;
@@ -12,7 +13,7 @@ use std::process::Command;
 
 type Obstacle = (fn(&Path), &'static str);
 
-/// What can have the charter's name, and a word of the message about it.
+/// Obstacles under the charter's name, and a word of the message about each.
 pub(super) const OBSTACLES: [Obstacle; 5] = [
     (
         |path| symlink("/etc/passwd", path).expect("a link"),

@@ -1,4 +1,4 @@
-//! The charter: what is shown of it, whom its lanes reach, and that no change of it goes unnoticed.
+//! The charter: its display, the recipients of its lanes, and the record of each change.
 
 mod changes;
 mod lanes;

@@ -14,7 +14,7 @@ fn a_charter_that_may_not_be_read_is_pending_and_mail_goes_on_until_it_may() {
     // P173
     let mut town = Town::of(&["alice", "bob"]);
     town.write("charter.md", TEXT);
-    // Root may read everything, so the room is somebody else's.
+    // Root may read every file, so the room belongs to another user.
     let is_root = rustix::process::geteuid().is_root();
     if is_root {
         tool(

@@ -1,4 +1,4 @@
-//! The commands: what they say, and with which status they end.
+//! The claim commands: their output and exit status.
 
 use super::{answer, claim, owner, release_all, time};
 use crate::world::{World, wait};
@@ -492,7 +492,7 @@ fn ctrl_c_names_the_message_that_still_waits_if_it_cannot_be_withdrawn() {
         .as_str()
         .expect("a message")
         .to_owned();
-    // Nothing can be written into this outbox any more.
+    // This outbox is no longer writable.
     std::fs::rename(world.room("outbox/bob"), world.room("outbox-of-bob")).expect("it is there");
     std::fs::write(world.room("outbox/bob"), "").expect("the room");
     kill_process(Pid::from_child(&first), Signal::INT).expect("a signal");

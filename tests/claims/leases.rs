@@ -67,7 +67,7 @@ fn every_sign_of_life_renews_a_claim() {
     );
     pass(&world, 100);
     assert_eq!(owner(&world, "src"), "alice", "mail renews it");
-    // A read message is one, too.
+    // A read message also counts as activity.
     say(&world, 101, "bob", json!({"to": "alice", "body": "hi"}));
     for name in world.names("inbox/alice") {
         std::fs::remove_file(world.room(&format!("inbox/alice/{name}"))).expect("it is there");

@@ -1,5 +1,5 @@
-//! The log read a second time, by code of its own: no subject has two owners at any record, every grant was told to its
-//! owner, and no claim waits for nothing.
+//! An independent reader of the log: no subject has two owners at any record, every grant was
+//! reported to its owner, and no claim waits without an obstacle.
 
 use crate::world::World;
 use mailbag::message::subject::Subject;
@@ -7,16 +7,16 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// What the log amounts to.
+/// The ownership that follows from the log.
 #[derive(Default)]
 pub(crate) struct Ledger {
     pub(crate) held: Vec<(String, Subject)>,
     /// Message, agent and subjects.
     pub(super) waiting: Vec<(String, String, Vec<Subject>)>,
     offers: Vec<(String, String, String, Vec<Subject>)>,
-    /// How many claims were granted.
+    /// The number of granted claims.
     pub(super) grants: usize,
-    /// How many records changed something.
+    /// The number of records with a change.
     pub(super) changes: usize,
 }
 

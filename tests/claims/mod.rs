@@ -22,7 +22,7 @@ fn time(minutes: u64) -> String {
     )
 }
 
-/// Delivers what is there, at this time.
+/// Delivers the waiting mail, at this time.
 #[track_caller]
 fn pass(world: &World, minutes: u64) {
     run_at(world, minutes, &["run", "--once"]);
@@ -50,7 +50,7 @@ fn say(world: &World, minutes: u64, agent: &str, message: Value) -> String {
     outcome(world, agent, &id)
 }
 
-/// What became of a message about claims.
+/// The outcome of a message about claims.
 fn outcome(world: &World, agent: &str, id: &str) -> String {
     let copy = world.inbox(agent).into_iter().find(|mail| mail["id"] == id);
     if let Some(copy) = copy {

@@ -45,7 +45,7 @@ fn acts() -> impl Strategy<Value = (usize, Act)> {
     (0..AGENTS.len(), act)
 }
 
-/// What the model knows: who owns which subject, who waits for what, and who offers what to whom.
+/// The model's knowledge: owners of subjects, waiting claims, and offers.
 #[derive(Default)]
 struct Model {
     held: Vec<(usize, usize)>,
@@ -73,7 +73,7 @@ impl Model {
             .collect()
     }
 
-    /// The agents in the way of these subjects, with the first so many waiting claims.
+    /// The agents in the way of these subjects, including the first waiting claims up to `before`.
     fn in_the_way(&self, agent: usize, subjects: &[usize], before: usize) -> BTreeSet<usize> {
         let meets = |other: usize| subjects.iter().any(|own| meet(*own, other));
         let held = self
@@ -116,7 +116,7 @@ impl Model {
         })
     }
 
-    /// What becomes of an act: the status in the copy, the code of the rejection, or nothing.
+    /// The outcome of an act: the status in the copy, the code of the rejection, or nothing.
     fn act(&mut self, agent: usize, act: &Act) -> &'static str {
         let became = self.judge(agent, act);
         while let Some(n) = (0..self.waiting.len()).find(|n| {
@@ -308,7 +308,8 @@ fn the_program_grants_what_a_model_grants() {
         ..Config::default()
     };
     let sequences = proptest::collection::vec(acts(), 10..30);
-    // The small run tries the same sequences each time, so that it fails for a change and for nothing else.
+    // The small run always tries the same sequences, so that only a change of the code can make it
+    // fail.
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut runner = if Town::full_size() {
         TestRunner::new(config)

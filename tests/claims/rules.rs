@@ -1,4 +1,4 @@
-//! Who gets what: granting, rejecting, waiting, handing over, releasing.
+//! Claims: granting, rejecting, waiting, handing over, releasing.
 
 use super::{answer, claim, notices, outcome, owned, owner, pass, release_all, say, wait_for};
 use crate::town::Town;

@@ -96,7 +96,7 @@ impl Drop for Client {
     }
 }
 
-/// Delivers what is there, so many minutes from now.
+/// Delivers the waiting mail, this many minutes from now.
 #[track_caller]
 fn pass_in(world: &World, minutes: u64) {
     let at = Stamp::now()
@@ -109,7 +109,7 @@ fn pass_in(world: &World, minutes: u64) {
     ledger::check(world);
 }
 
-/// A room in which alice owns src, by a dropped file.
+/// A room with alice as the owner of src, by a dropped file.
 fn office() -> World {
     let world = World::with(&["alice", "bob"]);
     world.drop_file("alice", "c.json", claim(&["src"]).to_string());
@@ -117,7 +117,7 @@ fn office() -> World {
     world
 }
 
-/// The files by which processes hold alice.
+/// The files of processes that hold alice.
 fn holds(world: &World) -> Vec<Value> {
     let entries = fs::read_dir(world.room("sessions/holds"))
         .into_iter()
@@ -210,7 +210,7 @@ fn a_client_in_a_pid_namespace_of_its_own_behaves_alike() {
     assert_eq!(owned(&world), []);
 }
 
-/// Does a process hold a lock for alice?
+/// Returns true if a process holds a lock for alice.
 fn is_held(world: &World) -> bool {
     let entries = fs::read_dir(world.room("sessions/holds"))
         .into_iter()
@@ -328,7 +328,7 @@ fn the_end_of_a_killed_command_that_ran_as_an_agent_is_known_too() {
     });
     exec.kill().expect("it runs");
     exec.wait().expect("it was started here");
-    // What it read is recorded first, since a receipt is a sign of life at the time of its record.
+    // Its reading is recorded first, since a receipt is activity at the time of its record.
     pass_in(&world, 0);
     pass_in(&world, 1);
     pass_in(&world, 17);

@@ -1,4 +1,4 @@
-//! Messages about claims, as commands show them: what they ask for, and what became of it.
+//! Messages about claims in the output of commands: the request and the outcome.
 
 use crate::world::World;
 use serde_json::{Value, json};
@@ -86,7 +86,7 @@ fn every_list_has_the_same_field_for_it_in_json() {
     assert!(plain[0].get("change").is_none(), "{plain}");
 }
 
-/// What `watch` shows in a pipe, as soon as it shows the last message.
+/// The output of `watch` in a pipe, once it has the last message.
 fn watched(world: &World) -> String {
     let path = world.path().join("watched");
     let mut command = world.bare(&["watch", "--as", "alice"]);

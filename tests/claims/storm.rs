@@ -1,5 +1,5 @@
-//! Agents that claim and release at random, killed at random, and so is the router: no subject ever has two owners, every
-//! grant is told, and no waiting claim is forgotten.
+//! Agents claim and release at random, and agents and the router are killed at random: no subject
+//! ever has two owners, every grant is reported, and no waiting claim is forgotten.
 
 use super::ledger::Ledger;
 use crate::town::{Town, python, so_within};

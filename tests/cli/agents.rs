@@ -23,7 +23,7 @@ fn agents_are_added_with_their_boxes_and_shown() {
     );
     assert_eq!(alice["capabilities"], serde_json::json!(["rust", "web"]));
     assert!(world.room("outbox/alice").is_dir() && world.room("inbox/alice/seen").is_dir());
-    // By its display name, in any letter case.
+    // Found by the display name, in any letter case.
     assert_eq!(world.json(&["agent", "show", "sintra"])["id"], "alice");
     let world = world.agent("bob", &["--name", "auto"]);
     assert_eq!(world.json(&["agent", "show", "bob"])["name"], "Porto");

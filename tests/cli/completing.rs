@@ -1,8 +1,8 @@
-//! What a shell is offered while somebody types.
+//! Completions in a shell.
 
 use crate::world::World;
 
-/// What bash would offer for the last of these words.
+/// The offers of bash for the last of these words.
 fn offered(world: &World, words: &[&str]) -> Vec<String> {
     let line = [&["--", "mailbag"], words].concat();
     let mut program = world.program(&line);
@@ -75,7 +75,7 @@ fn nothing_is_offered_that_a_shell_could_take_for_a_command() {
 fn where_there_is_no_room_nothing_is_offered_and_nothing_complains() {
     let world = World::empty();
     assert_eq!(offered(&world, &["read", "--as", "b"]), [""; 0]);
-    // Whoever asks in a way that is not understood is not answered with something else.
+    // An invalid request gets no offers instead of wrong ones.
     let ran = world
         .program(&["status"])
         .env("MAILBAG_COMPLETE", "no-such-shell")

@@ -1,4 +1,4 @@
-//! Help: every command says in one short line what it does, its examples are true, and `mailbag help` shows all of it.
+//! Help: every command has one short line, its examples work, and `mailbag help` shows all of it.
 
 use crate::world::World;
 use clap::Command;
@@ -87,7 +87,7 @@ fn every_example_is_a_command_line_that_is_understood() {
     assert!(seen > 100, "only {seen} examples were found");
 }
 
-/// The words of the first call of mailbag in a line of a shell; none if there is no call.
+/// The words of the first call of mailbag in a line of a shell; empty without a call.
 fn words_of(line: &str) -> Option<Vec<String>> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     for c in line.chars() {

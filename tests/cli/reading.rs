@@ -112,7 +112,7 @@ fn what_could_not_be_printed_is_not_marked_as_read() {
     } else {
         skip("no /dev/full");
     }
-    // A reader that has enough is no failure, and has read nothing.
+    // A reader that closes the pipe early does not cause an error, and has read no message.
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     let status = world.bare(&["read", "--as", "bob"]).stdout(writer).status();
@@ -277,7 +277,7 @@ fn fifty_readers_at_once_show_each_message_once() {
         .collect();
     world.drop_file("alice", "many.ndjson", lines);
     world.ok(&["run", "--once"]);
-    // Nobody writes meanwhile: what two of them would show is decided by the readers alone.
+    // No new mail arrives, so only the two readers decide what each shows.
     let _router = world.router(&[]);
     let readers: Vec<_> = (0..50)
         .map(|_| {
@@ -313,7 +313,7 @@ fn a_reader_that_does_not_end_keeps_its_message_and_no_other() {
     let long = serde_json::json!({"to": "bob", "body": "long ".repeat(100_000)}).to_string();
     world.drop_file("alice", "long.json", long);
     world.ok(&["run", "--once"]);
-    // It fills the pipe, which nobody empties, and so goes on showing.
+    // It fills the pipe without a reader, so it is still printing.
     let mut slow = world.bare(&["read", "--as", "bob"]);
     let mut slow = slow
         .stdout(Stdio::piped())

@@ -204,7 +204,7 @@ fn what_is_dropped_is_gone_and_nothing_is_dropped_unasked() {
 #[test]
 fn odd_things_in_rejected_are_told_apart() {
     let world = World::with(&["alice", "bob"]);
-    // A file that is called as explanations are, a directory, and a refusal whose file somebody took.
+    // A file named like an explanation, a directory, and an explanation without its rejected file.
     world.drop_file("alice", "x.error.json", "[]");
     std::fs::create_dir_all(world.room("outbox/alice/d.json")).expect("a directory");
     world.drop_file("alice", "taken.json", "[]");
@@ -308,7 +308,7 @@ fn a_refused_line_of_a_file_of_lines_is_shown_and_goes_back_as_a_file_of_its_own
     assert_eq!(world.json(&["rejected", "list"]), json!([]));
 }
 
-/// Alice dropped a file of three lines, of which these are addressed to somebody who isn't there.
+/// Alice dropped a file of three lines; these have an unregistered recipient.
 fn lines(refused: &[usize]) -> World {
     let world = World::with(&["alice", "bob"]);
     let to = |n: &usize| if refused.contains(n) { "bbo" } else { "bob" };

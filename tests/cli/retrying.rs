@@ -4,7 +4,7 @@ use crate::world::World;
 use serde_json::{Value, json};
 use std::process::Stdio;
 
-/// Alice dropped a file of lines, of which the second names an agent that is now registered.
+/// Alice dropped a file of lines. The second line names an agent that is now registered.
 fn line() -> (World, String) {
     let world = World::with(&["alice", "bob"]);
     let lines = "{\"to\": \"bob\", \"body\": \"one\"}\n{\"to\": \"bbo\", \"body\": \"two\"}\n";
@@ -146,7 +146,7 @@ fn another_content_after_a_killed_retry_is_rejected_and_kept() {
             "{ran:?}"
         );
         assert_eq!(world.bodies("bbo"), ["two"]);
-        // Its own retry is one of the first rejection, too.
+        // Its own retry also belongs to the first rejection.
         let listed = world.json(&["rejected", "list"]);
         assert_eq!(
             (listed.as_array().map(Vec::len), &listed[0]["code"]),
@@ -201,7 +201,7 @@ fn a_file_that_only_looks_like_a_retry_is_an_ordinary_message() {
     {
         world.drop_file("alice", name, format!(r#"{{"to": "bob", "body": "{n}"}}"#));
     }
-    // The rejection is that of another sender.
+    // The rejection of another sender.
     for n in 4..6 {
         world.drop_file(
             "bob",

@@ -115,7 +115,8 @@ fn the_body_is_the_last_word_or_comes_from_a_pipe() {
         ["to both", "piped\nin two lines", "dash", ""]
     );
     assert_eq!(world.bodies("carol"), ["to both"]);
-    // An address where the body stands is asked about, since nobody would hear of the mistake.
+    // An address in the place of the body is rejected, because otherwise the mistake would go
+    // unnoticed.
     let said = world.fails(2, &["send", "bob", "carol", "--as", "alice"]);
     assert!(said.contains("mailbag send bob carol BODY"), "{said}");
     let said = world.fails(65, &["send", "bob", "it's", "done", "now", "--as", "alice"]);
@@ -320,7 +321,7 @@ fn check_reports_everything_and_sends_nothing() {
     );
     world.fails(3, &["send", "--dry-run", "--file", "missing.json"]);
     assert_eq!(world.everything(), before);
-    // Without a room, too.
+    // The same without a room.
     let nowhere = World::empty();
     assert_eq!(
         nowhere

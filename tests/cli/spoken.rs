@@ -34,7 +34,7 @@ fn the_spellings_that_people_come_with_do_what_mailbag_s_own_do() {
     let missing = world.fails(3, &["channel", "roster", "desing"]);
     assert!(missing.contains("design"), "{missing}");
     world.fails(2, &["message", "sing"]);
-    // Where such a word is no command, it stays what it is.
+    // In other positions, such a word keeps its meaning.
     world.ok(&["send", "bob", "roster", "--as", "alice"]);
     world.ok(&["send", "bob", "--as", "alice", "message"]);
     assert_eq!(world.bodies("bob"), ["hello", "roster", "message"]);

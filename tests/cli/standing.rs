@@ -1,11 +1,11 @@
-//! Errors that come once the thing is done: they name what stands, and nobody takes them for a reason to do it again.
+//! Errors after the effect: they name the completed effect, so that a caller does not repeat it.
 
 use crate::world::{Ran, World};
 use serde_json::Value;
 use std::fs::File;
 use std::process::Stdio;
 
-/// Runs a command whose standard output is a full disk.
+/// Runs a command with a full disk as standard output.
 fn to_a_full_disk(world: &World, args: &[&str]) -> (i32, String) {
     let full = File::options()
         .write(true)
@@ -104,7 +104,7 @@ mod traced {
     use super::*;
     use crate::sweep::tracer::{End, Plan, Tracer};
 
-    /// Sends while the N-th sync fails, in a room whose passes sync nothing.
+    /// Sends while the N-th sync fails, in a room with passes that sync no files.
     fn failing(nth: usize) -> (World, End, String) {
         let world = World::with(&["alice", "bob"]);
         world.write("settings.toml", "durability = \"process\"\n");

@@ -1,4 +1,4 @@
-//! What an agent gets to continue its work, and what of it fits a budget.
+//! The context that an agent needs to continue its work, within a budget.
 
 mod starting;
 

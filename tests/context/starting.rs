@@ -5,7 +5,7 @@ use crate::town::Town;
 use serde_json::{Value, json};
 use std::fs;
 
-/// What a client's hook tells alice at an event of her session.
+/// The hook's output for alice at an event of her session.
 fn fire(town: &Town, client: &str, event: &str, source: &str) -> String {
     let mut hook = town.program(&["hook", client]);
     let event = json!({"hook_event_name": event, "session_id": "s1", "source": source, "prompt": "x", "cwd": town.path()});

@@ -1,4 +1,4 @@
-//! What the docs say that each client can do is what the table in the source says.
+//! The tables of client features in the docs match the table in the source.
 
 use super::read;
 use mailbag::clients::kind;

@@ -1,4 +1,4 @@
-//! The recording in the README shows what the program shows: it is made again, and compared.
+//! The recording in the README matches the program: it is made again and compared.
 
 use crate::world::skip;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The fast tests: `.ci/fast` chooses them by a rule, and what it chooses exists and is worth running.
+//! The fast tests: `.ci/fast` selects them by a rule, and the selected tests exist and are useful.
 
 use std::collections::BTreeSet;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! What commands that were killed left in outboxes.
+//! Drafts of killed commands in outboxes.
 
 use super::{codes, examined, finding, says};
 use crate::world::World;

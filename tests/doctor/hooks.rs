@@ -1,10 +1,10 @@
-//! Hooks that silently do nothing: what the doctor says of them.
+//! Findings about hooks that silently do not run.
 
 use super::{codes, finding, says};
 use crate::world::World;
 use serde_json::{Value, json};
 
-/// What the doctor says in a home of its own.
+/// The doctor's report in a separate home.
 fn examined(world: &World) -> Value {
     let ran = world.run_with(&["doctor", "--json"], |doctor| at_home(world, doctor));
     serde_json::from_str(&ran.out).expect("JSON")

@@ -1,4 +1,4 @@
-//! What the machine allows: watches, open files, space, and file systems that tell of nothing.
+//! The machine's limits: watches, open files, space, and file systems without events.
 
 use super::{finding, report, says};
 use crate::world::{World, skip};
@@ -72,13 +72,15 @@ fn a_file_system_that_tells_of_no_changes_is_a_note() {
     );
 }
 
-/// Runs the program in a room on a file system made for it, and says what `doctor` said; `None` where nobody may mount.
+/// Runs the program in a room on a new file system, and returns the report of `doctor`; `None`
+/// without the right to mount.
 #[cfg(target_os = "linux")]
 fn mounted(world: &World, script: &str) -> Option<serde_json::Value> {
     mounted_by(world, "-rm", script)
 }
 
-/// The same with these rights: `-rm`, those that everybody has over what is in memory; `-m`, the tester's own.
+/// The same with these rights: `-rm` for a file system in memory, which every user may mount; `-m`
+/// for the tester's own.
 #[cfg(target_os = "linux")]
 fn mounted_by(world: &World, rights: &str, script: &str) -> Option<serde_json::Value> {
     let may = Command::new("unshare")

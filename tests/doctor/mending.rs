@@ -1,11 +1,11 @@
-//! `--fix`: what can be mended without losing anything is mended, and told.
+//! `--fix` fixes and reports only problems that it can fix without losing data.
 
 use super::{codes, examined, finding, says};
 use crate::world::World;
 use serde_json::{Value, json};
 use std::fs;
 
-/// Mends, and gives the codes of what was mended.
+/// Runs `--fix` and returns the codes of the fixed findings.
 fn fixed(world: &World) -> Vec<Value> {
     let report = examined(world, &["--fix"]);
     assert_eq!(
@@ -61,7 +61,7 @@ fn a_last_batch_that_is_not_whole_is_set_aside() {
     );
     let report = examined(&world, &["--fix"]);
     assert_eq!(report["fixed"][0]["code"], "log_unfinished");
-    // What was cut off is kept, and said.
+    // The removed end is kept and reported.
     assert_eq!(codes(&report), ["quarantine"]);
     world.ok(&["log", "verify"]);
 }

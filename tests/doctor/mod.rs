@@ -1,4 +1,4 @@
-//! `mailbag doctor`: each thing that it finds, in a real room, and what mends it.
+//! `mailbag doctor`: each finding in a real room, and its fix.
 
 mod drafts;
 mod hooks;
@@ -11,7 +11,7 @@ mod sessions;
 use crate::world::World;
 use serde_json::Value;
 
-/// What the doctor found, and that its exit status says the same.
+/// The report of the doctor; its exit status must match.
 #[track_caller]
 fn examined(world: &World, args: &[&str]) -> Value {
     report(world.program(&[&["doctor", "--json"], args].concat()))
@@ -75,7 +75,7 @@ fn says(finding: &Value, severity: &str, words: &[&str]) {
     }
 }
 
-/// Runs the cure of a finding as a person does who pastes it.
+/// Runs the suggested command of a finding, as a person would paste it.
 #[track_caller]
 fn paste(world: &World, finding: &Value) {
     let program = assert_cmd::cargo::cargo_bin!("mailbag");

@@ -8,7 +8,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 
-/// A world whose room is empty and has another room at a path, with mail in it for bob.
+/// A world with an empty room, and a second room at a path, with mail in it for bob.
 fn beside(other: &str) -> World {
     let world = World::with(&["bob"]);
     mail_in(&world, &world.path().join(other));
@@ -156,7 +156,8 @@ fn a_directory_that_its_owner_may_not_write_is_told_with_the_command_that_mends_
     };
     let mut command = world.bare(&["doctor", "--json"]);
     if am_root {
-        // Root may write everywhere, so somebody else looks, at a room that others may read.
+        // Root may write everywhere, so another user runs the doctor in a room that others may
+        // read.
         mode(world.path(), 0o755);
         crate::town::tool(
             "chmod",

@@ -1,4 +1,4 @@
-//! What is wrong with a room's own files and its mail.
+//! Problems of a room's own files and its mail.
 
 use super::{codes, examined, finding, paste, report, says};
 use crate::world::World;

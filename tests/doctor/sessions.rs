@@ -5,7 +5,7 @@ use crate::town::is_root;
 use crate::world::World;
 use std::process::{Child, Command, Stdio};
 
-/// A session that works as an agent in a world until it is dropped: a process whose parent knows nothing of it.
+/// A session of an agent until it is dropped: a process without a parent that names a session.
 struct Session(Child);
 
 impl Session {

@@ -1,4 +1,4 @@
-//! Who the command is while it runs, and what becomes of it.
+//! The identity of the command while it runs, and its end.
 
 use super::{Command, doing, present, said, words};
 use crate::town::Town;

@@ -5,7 +5,7 @@ use crate::town::Town;
 use crate::world::World;
 use serde_json::json;
 
-/// Runs a command that prints this, as alice, and gives what is shown and what is complained.
+/// Runs a command as alice that prints this, and returns standard output and standard error.
 fn print(world: &World, text: &str) -> (String, String) {
     std::fs::write(world.path().join("printed"), text).expect("a file");
     let ran = world.run(&["exec", "--id", "alice", "--", "cat", "printed"]);

@@ -1,4 +1,4 @@
-//! What a command prints goes on as it is, at once, whatever it is.
+//! The command's output is passed on unchanged and immediately.
 
 use super::{Command, words};
 use crate::world::World;
@@ -17,7 +17,7 @@ fn other_output_goes_on_byte_for_byte() {
     ] {
         bytes.extend(part.bytes());
     }
-    // Longer than a message may be, and than anybody should hold.
+    // Longer than a message, and than a reasonable buffer.
     bytes.extend(
         format!(
             "{{\"type\":\"status\",\"message\":\"{}\"}}\n",

@@ -172,8 +172,8 @@ fn a_router_that_is_started_to_ignore_an_interrupt_ends_by_sigterm_alone() {
     town.stop();
 }
 
-/// Runs what its arguments say in a terminal of its own, presses Ctrl-C once `up` appears, goes on until it ends, and
-/// prints what was on the terminal and the status.
+/// Runs its arguments in a separate terminal, presses Ctrl-C when `up` appears, and prints the
+/// terminal's content and the status.
 const TERMINAL: &str = r#"
 import os, pty, sys
 pid, terminal = pty.fork()
@@ -198,7 +198,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 #[test]
 fn what_is_typed_at_a_terminal_reaches_the_command_once() {
     let world = World::new();
-    // The second SIGINT would end it with another status; a look at the clock tells that none came.
+    // A second SIGINT would end it with another status; the clock shows that none arrived.
     let script = "import signal, sys, time
 count = 0
 def told(*_):

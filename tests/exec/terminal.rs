@@ -5,7 +5,7 @@ use crate::world::{World, skip};
 use serde_json::{Value, json};
 use std::process::Command;
 
-/// Runs a program in a terminal of 24 lines and 80 columns, plays the steps, and prints what was shown.
+/// Runs a program in a terminal of 24 lines and 80 columns, plays the steps, and prints the output.
 const DRIVER: &str = r#"
 import fcntl, json, os, pty, select, signal, struct, sys, termios, time
 steps, argv = json.loads(sys.argv[1]), sys.argv[2:]
@@ -52,8 +52,9 @@ os.waitpid(pid, 0)
 end(None)
 "#;
 
-/// Plays the steps with this shell script at a terminal, in which `exec` stands for `mailbag exec --id alice`. Then the terminal has
-/// the same mode as before. Returns what was shown, or nothing if there is no Python here.
+/// Plays the steps with this shell script at a terminal, where `exec` means `mailbag exec --id
+/// alice`. Afterwards the terminal must have its original mode. Returns the output, or `None`
+/// without Python.
 #[track_caller]
 fn at_terminal(world: &World, script: &str, steps: Value) -> Option<String> {
     let program = world.bare(&[]);
@@ -215,14 +216,14 @@ fn a_signal_from_elsewhere_ends_the_command_and_restores_the_terminal() {
 fn a_command_whose_exec_is_killed_is_hung_up() {
     let world = World::new();
     let killed = "EXEC -- sh -c 'trap \"echo hung up >> hung; exit\" HUP TERM; echo up; kill -KILL $(ps -o ppid= -p $PPID); sleep 60 & wait'";
-    // Nobody restores the mode then but the shell.
+    // Only the shell restores the mode in this case.
     let script = format!("{killed}; stty \"$(cat before)\"");
     if at_terminal(&world, &script, json!([["expect", "status=0"]])).is_some() {
         world.wait("the command is told", || world.path().join("hung").exists());
     }
 }
 
-/// Plays the steps at the prompt of an interactive shell, in which `$LINE` runs this command as alice.
+/// Plays the steps at the prompt of an interactive shell, where `$LINE` runs this command as alice.
 #[track_caller]
 fn at_prompt(world: &World, command: &str, steps: &[Value]) -> Option<String> {
     let line = format!("EXEC -- {command}")
@@ -252,7 +253,7 @@ fn suspended() -> Vec<Value> {
         .collect()
 }
 
-/// Sends a signal to a suspended command, and waits until the shell has no job any more.
+/// Sends a signal to a suspended command, and waits until the shell has no jobs.
 fn kill(signal: &str) -> [Value; 2] {
     let kills = format!(
         "kill -{signal} %1; while [ \"$(jobs)\" ]; do sleep 0.1; done; echo gone-$((1 + 1))\n"

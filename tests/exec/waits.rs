@@ -238,7 +238,7 @@ fn an_answer_or_a_decision_that_refers_to_the_wait_ends_it() {
         let mut bob = after(&world, "bob", &["alice"]);
         let wait = bob.waits(&world, "bob");
         let id = wait["id"].as_str().expect("an id");
-        // Neither one that refers to nothing, nor one of another type, nor one for somebody else.
+        // A message without a reference, of another type, or for another agent has no effect.
         world.drop_file(
             "carol",
             "1.json",

@@ -1,4 +1,4 @@
-//! What is committed: nobody is told of a message that the log may still lose.
+//! Committed messages: no reader sees a message that the log may still lose.
 
 use crate::mcp::Client;
 use crate::sweep::calls::Call;
@@ -61,7 +61,7 @@ fn syncs_the_log(call: &Call) -> bool {
             .any(|path| path.to_string_lossy().contains("/log/"))
 }
 
-/// Which of the calls of a pass that are named `fdatasync` is the commit.
+/// The number of the pass's `fdatasync` call that is the commit.
 fn commit() -> usize {
     let (world, calls, commit) = (world(), Cell::new(0), Cell::new(0));
     late(&world);
@@ -99,7 +99,7 @@ fn a_message_whose_sync_is_not_done_or_failed_is_shown_by_no_reader() {
                 during.replace(Some(shown_by(&world, &READERS)));
             }
         })
-        // No pass, for which the readers would wait.
+        // A router instead of a pass, because readers would wait for a pass.
         .run(world.bare(&["run"]), plan)
         .expect("it can be traced");
     assert_eq!(
@@ -177,7 +177,7 @@ fn the_sender_of_a_message_whose_sync_is_not_done_or_failed_is_not_told_that_it_
     assert_eq!(told(&world), (true, json!(2)));
 }
 
-/// Appends the first record of a batch of two to the log, as a router does whose write was cut off.
+/// Appends the first record of a batch of two to the log, like a router with an interrupted write.
 fn torn(world: &World) {
     let path = world.room("log/00000001.ndjson");
     let log = fs::read_to_string(&path).expect("a log");
@@ -217,7 +217,7 @@ fn a_batch_that_is_not_whole_is_shown_by_no_reader() {
     // P94
     for noted in [true, false] {
         let world = world();
-        // It holds the lock, so that no reader mends the log, and has nothing to write.
+        // It holds the lock, so that no reader fixes the log, and it has no mail to route.
         let router = world.router(&[]);
         torn(&world);
         if !noted {
@@ -266,7 +266,7 @@ fn what_is_committed_and_cannot_be_delivered_yet_is_shown_as_accepted() {
     assert_eq!(steps.as_array().map(Vec::len), Some(1), "{steps}");
 }
 
-/// What the views and the tools show while they read the log.
+/// The output of the views and the tools while they read the log.
 fn shown_live(world: &World) -> Vec<String> {
     let client = Client::of(world, "alice");
     let mut shown = Vec::new();

@@ -4,7 +4,7 @@ use crate::mcp::Client;
 use crate::world::World;
 use serde_json::{Value, json};
 
-/// How many spellings there are.
+/// Number of spellings.
 const REFERENCE_FORMS: usize = 6;
 
 /// Each spelling of a message of alice's.
@@ -247,7 +247,7 @@ fn what_is_ambiguous_is_refused_with_all_that_it_could_mean() {
         "x.json",
         r#"{"type": "ack", "refs": ["one"], "status": "actioned"}"#,
     );
-    // The client routes as long as it is there.
+    // The client routes while it is connected.
     world.wait("it is refused", || world.names("rejected/bob").len() == 2);
     let why = world
         .names("rejected/bob")

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::fs::OpenOptions;
 use std::io::Write;
 
-/// A room whose log has many small segments: as a build for tests can make them.
+/// A room with a log of many small segments, which test builds can make.
 fn segmented(messages: usize) -> World {
     let world = World::with(&["alice", "bob"]).settings("durability = \"process\"\n");
     for n in 0..messages {

@@ -28,7 +28,8 @@ fn a_reply_goes_to_the_sender_and_belongs_to_the_conversation() {
         (&json!("ops"), Some("alice"))
     );
     assert_eq!(world.inbox("carol").len(), 1, "not to all");
-    // And back, by seq: the thread stays, `Re: ` is not doubled, and an answer is no question.
+    // A reply by seq: the thread stays, `Re: ` is not doubled, and an answer does not count as a
+    // question.
     let seq = answer["delivery"]["seq"].to_string();
     world.ok(&["reply", &seq, "thanks", "--as", "alice"]);
     let thanks = &world.inbox("bob")[0];
@@ -74,7 +75,7 @@ fn a_reply_to_all_and_a_reply_to_what_one_sent_go_to_those_who_had_it() {
     );
     assert_eq!(world.inbox("carol")[1]["thread_id"], "greetings");
     assert_eq!(world.inbox("carol")[1]["in_reply_to"], "alice/m");
-    // Alice adds something; who is gone meanwhile is left out, and told.
+    // Alice adds a message. A retired recipient is left out and reported.
     world.ok(&["agent", "set", "dave", "--status", "retired"]);
     let ran = world.run(&["reply", "m", "one more thing", "--as", "alice"]);
     assert!(

@@ -100,7 +100,7 @@ fn a_thread_is_what_has_its_name_and_what_answers_it_in_the_order_of_the_log() {
     assert_eq!(ids(&["x1"]), ["x1", "x2"]);
     assert_eq!(ids(&["ports", "--last", "2"]), ["p4", "p5"]);
     assert_eq!(ids(&["ports", "--last", "0"]), [""; 0]);
-    // Each sees only what it sent or got.
+    // Each agent sees only the messages that it sent or got.
     assert_eq!(ids(&["ports", "--as", "bob"]), ["p1", "p2", "p3", "p5"]);
     assert_eq!(ids(&["p3", "--as", "carol"]), ["p3", "p4", "p5"]);
     world.fails(3, &["thread", "x1", "--as", "bob"]);

@@ -1,4 +1,4 @@
-//! Fuzz target: addresses, against the registry of the fixtures. What is delivered and what is explained agree.
+//! Fuzz target: addresses, against the registry of the fixtures. Delivery and explanation agree.
 
 use mailbag::base::clock::Stamp;
 use mailbag::message::address::Address;
@@ -20,10 +20,11 @@ const TEXT: &str = r#"{"version": 1, "agents": [
     {"id": "human", "role": "engineer", "topics": ["auth-module"]}],
   "aliases": {"web-owner": "cap:web-presence", "team": ["web-owner", "carol"], "me": "alice", "ping": "pong",
     "pong": ["bob", "ping"], "gone": "nobody-there", "many": ["*", "all", "agent_*", "any_engineer"]}}"#;
-/// So many that no message runs into the bound on patterns, which an explanation has for each address alone.
+/// So few that no message reaches the limit on patterns, which an explanation has for each address
+/// alone.
 const MOST: usize = 8;
 
-/// Everybody stands in a way of their own, so that `any_<role>` has a choice to make.
+/// Every agent has a different presence, so that `any_<role>` has a choice.
 struct Stand;
 
 impl Availability for Stand {
@@ -63,7 +64,7 @@ pub(crate) fn run(bytes: &[u8]) {
             ),
         }
     }
-    // Nobody's handle is no mention, and nothing else is refused.
+    // An unknown handle does not count as a mention, and all other addresses are valid.
     let mentioned = resolve(registry, from, &addresses, true, &mut Stand);
     mentioned.iter().flatten().for_each(|r| {
         assert!(

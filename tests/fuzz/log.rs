@@ -1,5 +1,5 @@
-//! Fuzz target: a log that was torn, edited or forged. Reading it never panics, and never loses an earlier whole batch
-//! without saying so: what comes out begins with every batch that was not touched, or it is an error.
+//! Fuzz target: a torn, edited or forged log. Reading never panics, and never silently loses an
+//! earlier complete batch: the result begins with every unchanged batch, or is an error.
 
 use super::place::Place;
 use mailbag::base::error::Error;
@@ -99,7 +99,7 @@ fn holds(place: &Place, log: &[u8]) {
         Err(Error::State { what, cure, .. }) => assert!(!what.is_empty() && !cure.is_empty()),
         Err(e) => panic!("no error of state: {e:?}"),
     }
-    // A router starts from it, or says why it doesn't; what it leaves is whole.
+    // A router starts from it or reports an error; the remaining log is valid.
     if daemon::pass(&room).is_ok() {
         let again = replay(&room.dir).expect("what a router left can be read");
         assert!(
@@ -119,7 +119,8 @@ fn is_later(line: &[u8], than: u64) -> bool {
 /// Doubled again and again, it would be the edits that take time and memory.
 const LARGEST: usize = 64 << 10;
 
-/// The real log after edits: each a byte that says which, two for the place, one for how much.
+/// The real log after edits. An edit has four bytes: one for its kind, two for the place, one for
+/// the amount.
 fn edited(mut edits: &[u8]) -> Vec<u8> {
     let mut log = LOG.to_vec();
     while let [kind, high, low, much, rest @ ..] = edits {
@@ -164,7 +165,8 @@ fn lines(log: &[u8], edit: impl FnOnce(&mut Vec<&[u8]>)) -> Vec<u8> {
     lines.concat()
 }
 
-/// The lines chained anew, so that what they say is reached: whoever can write the log can do that.
+/// The lines with a new chain, so that the parser reaches their content. A process that can write
+/// the log can do this.
 fn chained(log: &[u8], numbered: bool) -> Vec<u8> {
     let (mut chained, mut prev) = (Vec::new(), NO_HASH);
     for (n, line) in log

@@ -7,14 +7,14 @@ use mailbag::message::Message;
 use mailbag::message::record::{Event, MessageName, Notice, Record};
 use mailbag::message::schema::{self, Parsed};
 
-/// The agent whose outbox the file is in, as in the fixtures, and its display name.
+/// The owner of the outbox, as in the fixtures, and its display name.
 pub(crate) const SENDER: &str = "agent_engineer_1_abc123";
 const NAME: &str = "Sintra";
-/// The most bytes that all there is to say about one file may have, but for the examples, beside what the file itself
-/// may be quoted with.
+/// The size limit of all errors about one file, without the examples and without the quoted parts
+/// of the file.
 const SAID: usize = 64 << 10;
 
-/// Reads the bytes as the router does, and checks what came of it.
+/// Reads the bytes as the router does, and checks the result.
 pub(crate) fn run(bytes: &[u8]) {
     let now = Stamp::parse("2026-11-21T10:30:00Z").expect("a time");
     let value = match schema::parse(bytes) {
@@ -32,7 +32,7 @@ pub(crate) fn run(bytes: &[u8]) {
     }
 }
 
-// Whatever is refused is refused with a reason and a cure, and at a length that somebody can read.
+// Every rejection has a reason and a fix, in a readable length.
 fn helps(problems: &[Problem], bytes: &[u8]) {
     assert!(
         !problems.is_empty() && problems.len() <= limits::PROBLEMS,
@@ -62,7 +62,8 @@ fn helps(problems: &[Problem], bytes: &[u8]) {
     assert!(said <= SAID, "{said} bytes about {} bytes", bytes.len());
 }
 
-// What is accepted has all that a message needs, reads back from its copy and from the log, and is accepted again.
+// An accepted message has all required fields, is read back from its copy and from the log, and is
+// accepted again.
 fn keeps(message: &Message, now: Stamp) {
     assert_eq!(message.from(), SENDER);
     assert!(

@@ -1,7 +1,8 @@
-//! Fuzzing: what each target of `fuzz/` does with an input, and an ordinary test that replays every input that is kept.
+//! Fuzzing: the functions of the targets in `fuzz/`, and an ordinary test that replays every kept
+//! input.
 //!
-//! The targets are run by libFuzzer: `fuzz/run` says how. What it finds is kept in `fuzz/corpus`, and the test `replay`
-//! gives all of it, and all that `seeds` makes of the fixtures, to the same functions.
+//! libFuzzer runs the targets (`fuzz/run`). Its finds are kept in `fuzz/corpus`. The test `replay`
+//! passes them, and the inputs that `seeds` makes of the fixtures, to the same functions.
 
 mod address;
 mod log;

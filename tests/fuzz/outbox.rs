@@ -18,19 +18,19 @@ const REGISTRY: &str = r#"{"agents": [
     {"id": "alice", "role": "lead"}, {"id": "bob", "role": "engineer", "name": "Sintra", "topics": ["news"]},
     {"id": "agent_engineer_1_abc123", "role": "engineer", "capabilities": ["web"]}, {"id": "old", "status": "retired"}],
   "aliases": {"owner": "cap:web"}}"#;
-/// Three who may send, one who no longer may, and one nobody knows.
+/// Three active agents, a retired one, and an unregistered one.
 const AGENTS: [&str; 5] = ["alice", "bob", "agent_engineer_1_abc123", "old", "stranger"];
-/// What separates two files: it stands in no UTF-8.
+/// The separator of two files: not valid in UTF-8.
 const BETWEEN: u8 = 0xff;
 /// The most files, so that an input takes milliseconds.
 const MOST: usize = 24;
 /// An unfinished file is refused once it has stood for two seconds, which a slow machine may need for the first pass.
 const AT_ONCE: Duration = Duration::from_secs(1);
-/// How many bytes a copy may have for each byte that was sent, and beside them: the first levels are indented.
+/// The limit of a copy: a factor for the sent bytes, and a constant. The first levels are indented.
 const GROWTH: (usize, usize) = (8, 4096);
 
-/// Files, with 0xff between them. Of each, the first byte says whose it is and of what kind, then comes its name up to
-/// a newline, then what it holds.
+/// Files with 0xff between them. The first byte gives the owner and the kind, then comes the name
+/// up to a newline, then the content.
 pub(crate) fn run(bytes: &[u8]) {
     let place = Place::new(REGISTRY);
     let begun = Instant::now();
@@ -106,8 +106,8 @@ fn drop_file(place: &Place, file: &[u8]) -> Option<Dropped> {
     })
 }
 
-/// Waits until nobody holds a file open that was written here: a program that another thread just starts has for a
-/// moment all that this one has open, and the router leaves such files for later.
+/// Waits until no process holds the file open. A program that another thread starts holds all files
+/// of this process open for a moment, and the router skips open files.
 pub(crate) fn let_go(path: &Path) {
     let begun = Instant::now();
     while fs::File::open(path).is_ok_and(|file| disk::lease(&file) == ReadLease::Writer) {

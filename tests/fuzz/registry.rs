@@ -4,7 +4,7 @@ use mailbag::base::limits;
 use mailbag::message::schema;
 use mailbag::room::registry::Registry;
 
-/// Reads the bytes; what is accepted is written and read again as the same, and can be edited.
+/// Reads the bytes. An accepted registry is written and read back equal, and can be edited.
 pub(crate) fn run(bytes: &[u8]) {
     let registry = match Registry::parse(bytes) {
         Ok(registry) => registry,

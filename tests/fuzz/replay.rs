@@ -1,4 +1,4 @@
-//! Replays every input that is kept: those made of the fixtures, and those that fuzzing found worth keeping.
+//! Replays every kept input: those from the fixtures, and the finds of fuzzing.
 
 use super::{address, log, message, outbox, registry, seeds, settings};
 use std::fs;
@@ -8,9 +8,10 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// How long one input may take, here without optimisation: it takes milliseconds, so that one that doesn't is hung.
+/// The time limit for one input, without optimisation. An input takes milliseconds, so a slower one
+/// hangs.
 const HUNG: Duration = Duration::from_secs(20);
-/// Fewer inputs than this, and somebody has emptied the corpus.
+/// With fewer inputs than this, the corpus is missing.
 const LEAST: usize = 6;
 
 type Target = fn(&[u8]);

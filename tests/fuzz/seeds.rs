@@ -4,7 +4,7 @@ use serde_json::Value;
 use std::fs;
 use std::path::Path;
 
-/// An input: what it is called, and its bytes.
+/// An input: its name and its bytes.
 pub(super) type Seed = (String, Vec<u8>);
 
 /// Files larger than this teach a fuzzer nothing that smaller ones don't.
@@ -132,7 +132,7 @@ fn logs() -> Vec<Seed> {
 }
 
 fn outboxes() -> Vec<Seed> {
-    // Whose, and of what kind: see the target.
+    // Owner and kind of the file: see the target.
     let head = |agent: u8, kind: u8| agent + 5 * kind;
     let file =
         |head: u8, name: &str, content: &[u8]| [&[head], name.as_bytes(), b"\n", content].concat();

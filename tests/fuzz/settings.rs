@@ -3,7 +3,7 @@
 use mailbag::base::limits;
 use mailbag::room::settings::Settings;
 
-/// Reads the text; what is accepted can be written from its own listing and read again as the same.
+/// Reads the text. Accepted settings can be written from their listing and read back equal.
 pub(crate) fn run(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let settings = match Settings::parse(&text) {

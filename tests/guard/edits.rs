@@ -26,7 +26,8 @@ const EDITS: [(&str, &str, &str); 16] = [
     ("copilot", "PreToolUse-Edit-patch", "src/a.txt"),
 ];
 
-/// What a hook prints for an agent at a recorded edit in this directory; an empty name is nobody.
+/// The hook's output for an agent at a recorded edit in this directory; without a name, for an
+/// unidentified session.
 fn edit_at(world: &World, at: &Path, agent: &str, client: &str, event: &str) -> String {
     let input = recorded(client, event).replace("/home/dev/project", at.to_str().expect("plain"));
     let mut hook = world.program(&["hook", client]);
@@ -42,7 +43,7 @@ fn edit(world: &World, agent: &str, client: &str, event: &str) -> String {
     edit_at(world, world.path(), agent, client, event)
 }
 
-/// What a client prints if there is nothing to say.
+/// The output of a client's hook without a message.
 fn nothing(client: &str) -> &'static str {
     if matches!(client, "claude" | "qwen" | "opencode" | "copilot" | "kimi") {
         ""
@@ -215,7 +216,7 @@ fn a_second_session_under_one_name_is_nobody() {
     // P157
     let world = project(&["alice", "bob"]);
     claim(&world, "bob", json!({"claims": ["src"]}));
-    // The recorded session is another one than the one that holds bob.
+    // The recorded session differs from the session that holds bob.
     let joined = world.run_with(&["join", "bob", "--session", "other"], |_| {});
     joined.ok(&[]);
     let said = edit(&world, "bob", "claude", "PreToolUse-Edit");
@@ -275,7 +276,8 @@ fn an_unknown_owner_passes_and_is_reported_each_time() {
     );
 }
 
-/// What Claude Code's hook prints for an agent of its own session that edits a file at this time of one day.
+/// The output of Claude Code's hook for an agent in its own session that edits a file at this time
+/// of one day.
 fn edit_file(world: &World, agent: &str, time: &str, path: &str) -> String {
     let at = world.path().to_str().expect("plain");
     let input = recorded("claude", "PreToolUse-Edit")

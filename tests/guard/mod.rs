@@ -1,4 +1,5 @@
-//! What is around claims: which path a claim means, and the guard that stops an edit or a commit of another agent's files.
+//! The guard around claims: the paths of a claim, and the rejection of an edit or a commit of
+//! another agent's files.
 
 mod commits;
 mod edits;
@@ -76,7 +77,7 @@ pub(crate) fn program() -> String {
         .to_owned()
 }
 
-/// Runs git as an agent, with the world's consent; an empty name is nobody.
+/// Runs git as an agent, with the world's consent; without a name, as an unidentified committer.
 pub(crate) fn git_as(world: &World, at: &Path, agent: &str, args: &[&str]) -> Output {
     git_command_as(world, at, agent, args)
         .output()

@@ -7,7 +7,8 @@ use serde_json::json;
 use std::fs;
 use std::process::Output;
 
-/// A repository with hooks, in which bob owns `src`, and the branches `main` and `side` have changed it.
+/// A repository with hooks and with bob as the owner of `src`. The branches `main` and `side` have
+/// changed it.
 struct Forked {
     world: World,
 }
@@ -49,7 +50,8 @@ impl Forked {
             .expect("git runs")
     }
 
-    /// Stages a text under this name, and commits as alice. Gives whether git did, and what was printed.
+    /// Stages a text under this name, and commits as alice. Returns the success of git, and the
+    /// output.
     fn commit(&self, name: &str, text: &str) -> (bool, String) {
         file(self.world.path(), name, text);
         git(self.world.path(), &["add", "-A"]);

@@ -1,4 +1,4 @@
-//! Which repository and path a word on the command line means.
+//! The repository and the path of a word on the command line.
 
 use super::{file, git, project, repository};
 use crate::world::World;

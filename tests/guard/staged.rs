@@ -1,4 +1,4 @@
-//! The check before a commit: whose files stop it, and what passes.
+//! The check before a commit: it stops other agents' files and lets the rest pass.
 
 use super::commits::hooked;
 use super::{claim, executable, file, git, git_as, program};
@@ -6,7 +6,7 @@ use crate::world::World;
 use serde_json::json;
 use std::path::Path;
 
-/// Commits what is staged, as an agent. Gives whether git did, and what was printed.
+/// Commits the staged files as an agent. Returns the success of git, and the output.
 fn commit(world: &World, at: &Path, agent: &str) -> (bool, String) {
     let output = git_as(world, at, agent, &["commit", "-q", "-m", "work"]);
     (

@@ -1,4 +1,4 @@
-//! The guard in bad surroundings: it lets pass what it cannot judge, judges what it can, and never fails.
+//! The guard in bad surroundings: it never fails, and lets a commit pass if it cannot judge it.
 
 use super::commits::hooked;
 use super::{claim, file, git, git_as, git_command_as, project};
@@ -8,7 +8,7 @@ use crate::world::World;
 use serde_json::json;
 use std::process::{Command, Output};
 
-/// A repository with hooks, in which bob owns `src`, and a staged file of his.
+/// A repository with hooks, with bob as the owner of `src`, and one of his files staged.
 fn staged() -> World {
     let world = hooked(&["alice", "bob"]);
     claim(&world, "bob", json!({"claims": ["src"]}));

@@ -1,4 +1,4 @@
-# What the tests have the shell helper do: one verb a run.
+# Runs one verb of the shell helper for the tests.
 set -eu
 . "${0%/*}/mailbag.sh"
 

@@ -62,7 +62,7 @@ fn cases(folder: &str) -> Vec<(String, Vec<u8>, Value)> {
 
 fn valid_fixtures_are_delivered_equal(tongue: Tongue) {
     let town = town();
-    // Some fixtures name what somebody must have sent before, and somebody who must be there.
+    // Some fixtures refer to an earlier message, or to an agent that must be registered.
     town.mail(
         "bob",
         "first.json",
@@ -141,7 +141,7 @@ fn invalid_fixtures_bounce_and_are_seen_as_such(tongue: Tongue) {
                 .collect()
         };
         let (case, _, expected) = &cases[at];
-        // Who an address reaches is asked here, too.
+        // The recipients of an address are also checked here.
         assert!(
             codes(&refusal["problems"]).starts_with(&codes(&expected["problems"])),
             "{case}: {refusal:#}"

@@ -10,7 +10,7 @@ in_each!(
     characters_that_belong_to_words_are_those_of_the_program
 );
 
-/// What the helper says of each body.
+/// The helper's answer for each body.
 fn answers(tongue: Tongue, town: &Town, bodies: &[String]) -> Vec<Value> {
     let files = bodies
         .iter()
@@ -34,7 +34,7 @@ fn answers(tongue: Tongue, town: &Town, bodies: &[String]) -> Vec<Value> {
     lines.iter().map(answer).collect()
 }
 
-/// What the program says of each, in messages that name nobody else.
+/// The program's answer for each body, in messages without other recipients.
 fn checked(town: &Town, bodies: &[String]) -> Vec<Value> {
     let message = |body: &String| json!({"type": "status", "body": body}).to_string();
     let files = bodies

@@ -1,5 +1,5 @@
-//! The helpers for other languages against a router that runs, each in its own language: what they send, how they read,
-//! and what hostile text and hostile neighbours do to them.
+//! The helpers for other languages with a running router, each in its own language: sending,
+//! reading, hostile text and hostile neighbours.
 
 mod fixtures;
 mod mentions;
@@ -73,7 +73,7 @@ fn a_helper_is_written_to_a_file_or_printed() {
         );
         let lines = printed.lines().count();
         assert!(printed.contains("request") && lines > 100 && lines <= 250);
-        // An older one is replaced, and nothing else is.
+        // It replaces only an older helper.
         world.ok(&["generate", "helper", language, "-o", name]);
         fs::write(world.path().join(name), "mine\n").expect("a file");
         assert!(

@@ -1,4 +1,5 @@
-//! How a helper reads: oldest first, read only when the loop goes on, and past whatever is no message.
+//! A helper reads the oldest message first, marks it as read only when the loop continues, and
+//! skips invalid files.
 
 use super::tongue::{Fault, Tongue};
 use super::{file, in_each, town};

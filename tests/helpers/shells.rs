@@ -22,7 +22,8 @@ fn town() -> Town {
     town
 }
 
-/// Runs a script in a shell; `None` where there is no such shell, and that part of the test is skipped.
+/// Runs a script in a shell. Without that shell it returns `None`, and this part of the test is
+/// skipped.
 fn run(world: &World, shell: &str, args: &[&str]) -> Option<Output> {
     let mut command = Command::new(shell);
     command

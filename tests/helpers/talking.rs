@@ -17,7 +17,7 @@ in_each!(
     route_leaves_the_work_to_a_router_that_runs,
 );
 
-/// What breaks a writer that puts its text between quotes, and 100 kB.
+/// Texts that break a writer that only adds quotation marks, and 100 kB.
 fn texts() -> Vec<String> {
     let controls: String = (1..32_u8).chain([127]).map(char::from).collect();
     let long = "Zwölf \"Boxkämpfer\" \\ jagen 😀\tden\n".repeat(2800);
@@ -310,7 +310,7 @@ fn one_sender_s_messages_arrive_in_order_without_a_router(tongue: Tongue) {
     tongue.ok(&town, "alice", &["route"]);
     let wanted: Vec<String> = (0..=60).map(|n: usize| n.to_string()).collect();
     assert_eq!(town.bodies("bob"), wanted);
-    // The program's own names sort with those of the helper.
+    // The program's own names sort together with the helper's names.
     tongue.ok(
         &town,
         "alice",

@@ -97,7 +97,7 @@ impl Tongue {
         lines(&output)
     }
 
-    /// Runs a verb, which must fail, and gives why and what it said.
+    /// Runs a verb, which must fail, and returns the fault and the output.
     #[track_caller]
     pub(super) fn fails(self, mut command: Command) -> (Fault, String) {
         let output = command.output().expect("it starts");
@@ -177,8 +177,9 @@ pub(super) fn ended(mut child: std::process::Child) -> Vec<String> {
 
 type Node = Result<(Vec<String>, PathBuf), String>;
 
-/// What node is to be given, and the driver that it can run; or why there is none. Newer ones take the types away by
-/// themselves. For Node 20 the compiler does, which `.ci/run` puts into the target directory.
+/// The arguments of node, and a driver that it can run; or the reason for skipping. Newer versions
+/// strip the types themselves. For Node 20, `.ci/run` installs the compiler into the target
+/// directory.
 fn node() -> Node {
     static NODE: OnceLock<Node> = OnceLock::new();
     NODE.get_or_init(prepare_node).clone()
@@ -256,7 +257,7 @@ pub(super) fn compiler() -> Option<PathBuf> {
         .filter(|compiler| compiler.join("bin/tsc").exists())
 }
 
-/// The checker of Python's types: the one that `.ci/run` installs, or the one on the `PATH`.
+/// The checker of Python's types: installed by `.ci/run`, or found on the `PATH`.
 pub(super) fn type_checker() -> Option<String> {
     let installed = Path::new(env!("CARGO_TARGET_TMPDIR"))
         .parent()?

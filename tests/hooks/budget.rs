@@ -1,4 +1,4 @@
-//! How much an agent is told: alike messages in one line, and no more lines than its budget.
+//! The announcement budget: similar messages share a line, and the number of lines is limited.
 
 use super::{fire, mail, recorded, room};
 use crate::world::World;

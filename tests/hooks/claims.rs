@@ -1,4 +1,4 @@
-//! What a session is told of claims at its start.
+//! The lines about claims at the start of a session.
 
 use super::{fire, mail, room};
 use crate::world::World;

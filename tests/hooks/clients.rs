@@ -2,14 +2,14 @@
 
 use super::{fire, mail, room};
 
-/// What carries text into the agent's context, in the form that all three take.
+/// The output that adds text to the agent's context, in the common form of three clients.
 fn context(event: &str, text: &str) -> String {
     format!(
         "{{\"hookSpecificOutput\":{{\"hookEventName\":\"{event}\",\"additionalContext\":\"{text}\"}}}}\n"
     )
 }
 
-/// What ends the first announcement of a session.
+/// The end of the first announcement in a session.
 fn hint(seq: u64) -> String {
     format!("\\n`mailbag read {seq}` shows it, `mailbag reply {seq} TEXT` answers")
 }

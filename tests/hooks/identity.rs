@@ -1,10 +1,10 @@
-//! Whose session it is: by the environment, by joining, and what a second one hears.
+//! The agent of a session: by the environment, by joining, and the notice to a second session.
 
 use super::{mail, recorded, room, run};
 use crate::world::World;
 use serde_json::Value;
 
-/// What a session is told that is nobody by the environment.
+/// The hook's output for a session without a name in the environment.
 #[track_caller]
 fn told(world: &World, input: &str) -> String {
     let output = run(world, &["claude"], None, input);

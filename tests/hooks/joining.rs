@@ -1,4 +1,4 @@
-//! A session that joins another agent than the one that it was given.
+//! A session that joins another agent instead of its given one.
 
 use super::names::{agent_of, in_session, of, registered, told};
 use super::{mail, room, run};
@@ -150,7 +150,7 @@ fn a_join_that_was_killed_is_completed_by_the_next_one() {
     let world = room();
     told(&world, "s1", "SessionStart-startup");
     in_session(&world, "s1", &["claim", "src/**"]).ok(&["claim"]);
-    // As after a kill behind the lease.
+    // The lease as after a kill.
     let mut lease = world.read("sessions/alder.json");
     lease["agent"] = json!("alice");
     world.write("sessions/alice.json", lease.to_string());

@@ -1,4 +1,5 @@
-//! Hooks: what the clients' own recorded inputs give, byte for byte, and what an agent is told of how often.
+//! Hooks: their output for recorded inputs of the clients, byte for byte, and the frequency of
+//! announcements.
 
 mod budget;
 mod claims;
@@ -32,7 +33,7 @@ fn run(world: &World, args: &[&str], agent: Option<&str>, input: &str) -> Output
     hook.write_stdin(input).output().expect("the program runs")
 }
 
-/// What a hook prints for alice; it must end well and say nothing else.
+/// The hook's output for alice; it must end with status 0 and without standard error.
 #[track_caller]
 pub(crate) fn fire(world: &World, client: &str, event: &str) -> String {
     let output = run(world, &[client], Some("alice"), &recorded(client, event));

@@ -5,7 +5,7 @@ use crate::world::World;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// What a hook of a client tells a session.
+/// The text that a client's hook gives to a session.
 #[track_caller]
 pub(super) fn told_by(
     world: &World,
@@ -163,7 +163,7 @@ fn sessions_that_start_in_the_same_moment_get_different_names() {
     let sessions: Vec<String> = (0..8).map(|n| format!("s{n}")).collect();
     std::thread::scope(|scope| {
         for session in &sessions {
-            // A session may have several processes that start at once.
+            // A session may have several processes that start at the same time.
             for _ in 0..2 {
                 scope.spawn(|| told(&world, session, "SessionStart-startup"));
             }

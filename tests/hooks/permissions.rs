@@ -35,7 +35,7 @@ impl Waiting {
         Waiting { hook }
     }
 
-    /// What it prints, and its complaint; it must end with status 0.
+    /// Its standard output and standard error; it must end with status 0.
     #[track_caller]
     fn ends(self) -> (String, String) {
         let output = self.hook.wait_with_output().expect("it ends");
@@ -252,7 +252,8 @@ fn a_failure_lets_the_client_ask_by_itself() {
         "{complaint}"
     );
     assert!(complaint.contains("permission_within"), "{complaint}");
-    // A session without an agent, a call that nobody could read in full, and a dialog with answers of its own.
+    // A session without an agent, a call that is too long to read, and a dialog with its own
+    // answers.
     let world = asking("5m");
     let with = |what: &dyn Fn(&mut Value)| {
         let mut input =

@@ -1,5 +1,5 @@
-//! A client that takes messages by a command of its own: an idle session of Codex is woken, and a message that Codex holds back
-//! is no wake.
+//! A client with its own command for messages: an idle session of Codex is woken, and a message
+//! that Codex holds back does not count as a wake.
 
 use super::{mail, recorded, room};
 use crate::world::World;

@@ -1,4 +1,4 @@
-//! `wait --rewake`: a session that has stopped is woken by mail, once, and by nothing else.
+//! `wait --rewake`: only mail wakes a stopped session, and only once.
 
 use super::{fire, mail, recorded, room, run};
 use crate::town::so_within;
@@ -50,7 +50,7 @@ fn stopped() -> World {
     world
 }
 
-/// Waits until somebody waits behind the session.
+/// Waits until a process waits for the session.
 #[track_caller]
 fn wait_until_it_waits(world: &World) {
     world.wait("somebody waits", || {
@@ -63,7 +63,7 @@ fn ended(wait: Child) -> Output {
     wait.wait_with_output().expect("it ends")
 }
 
-/// What ends the first announcement of a session.
+/// The end of the first announcement in a session.
 fn hint(seq: u64) -> String {
     format!("`mailbag read {seq}` shows it, `mailbag reply {seq} TEXT` answers")
 }
@@ -165,7 +165,7 @@ fn a_session_that_was_never_prompted_is_woken() {
     let wait = watch_at(&world, "SessionStart-startup");
     fire(&world, "claude", "SessionStart-startup");
     wait_until_it_waits(&world);
-    // Its tool server comes up after it, and is no call of the agent's.
+    // Its tool server starts later, which does not count as a call of the agent.
     let mut lease = world.read("sessions/alice.json");
     lease["event"] = json!("start");
     world.write("sessions/alice.json", lease.to_string());
@@ -386,7 +386,7 @@ fn a_command_line_that_makes_no_sense_wakes_nobody() {
 
 #[test]
 fn hooks_of_claude_code_do_nothing_when_another_client_runs_them() {
-    // Copilot CLI does, and would wait for the one that waits for mail.
+    // Copilot CLI would wait for the hook that waits for mail.
     let world = room();
     mail(&world, "API shape?", &[]);
     let input = recorded("copilot", "SessionStart-new");

@@ -10,7 +10,7 @@ use std::path::Path;
 
 const TOKEN: &str = "0f09730debc1dd80c7ffb4a2e7689e409831180d4b4e0ddecec1ef8db0a964c1";
 
-/// Runs a hook of Qwen Code whose session listens at this socket.
+/// Runs a hook of Qwen Code for a session that listens at this socket.
 fn fire(world: &World, event: &str, socket: &Path) -> String {
     let mut hook = world.program(&["hook", "qwen"]);
     hook.env("MAILBAG_AGENT", "alice");

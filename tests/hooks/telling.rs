@@ -1,4 +1,4 @@
-//! What an agent is told: each message once, as a fact, and never what it need not know.
+//! Announcements to an agent: each message once, as a fact, and only the messages that it needs.
 
 use super::names::of;
 use super::{fire, mail, room, run};
@@ -77,7 +77,7 @@ fn mail_before(world: &World, body: &str, by: Duration) -> u64 {
         .expect("it is in the inbox of alice")
 }
 
-/// What a hook prints for alice in this session.
+/// The hook's output for alice in this session.
 fn of_session(world: &World, client: &str, (session, event): (&str, &str)) -> String {
     let output = run(world, &[client], Some("alice"), &of(client, session, event));
     String::from_utf8_lossy(&output.stdout).into_owned()
@@ -143,7 +143,7 @@ fn the_start_names_the_newest_five_and_all_that_was_never_told_and_counts_the_re
         (1..=6).all(|n| told.contains(&format!("“note {n}”"))) && !told.contains("more"),
         "{told}"
     );
-    // A session from before was told of these, and of none that come now.
+    // An earlier session has seen these messages, and none of the later ones.
     world.ok(&["send", "alice", "from carol", "--as", "carol"]);
     for n in 7..=12 {
         mail(&world, &format!("note {n}"), &[]);

@@ -1,4 +1,5 @@
-//! Budgets: who sends too much, or answers too fast, is delayed and never refused, and holds up nobody else.
+//! Budgets: a sender with too much mail, or too fast replies, is delayed but never rejected, and
+//! delays no other sender.
 
 use crate::town::{Town, so_within};
 use crate::world::World;
@@ -23,7 +24,7 @@ fn numbers(range: std::ops::Range<usize>) -> Vec<String> {
     range.map(|n| n.to_string()).collect()
 }
 
-/// What `status --json` says about a file or an outbox that waits.
+/// The entry of a delayed file or outbox in `status --json`.
 fn blocked(town: &Town, what: &str) -> Option<Value> {
     let status = town.status();
     status["blocked"]
@@ -54,7 +55,7 @@ fn a_sender_over_its_budget_waits_in_its_outbox_in_order_and_status_says_so() {
         told.contains("15 files in outbox/mallory, first 005.json"),
         "{told}"
     );
-    // What comes on top waits behind, whatever it is called, and waiting did not begin anew.
+    // Further files wait after it, whatever their names, and the delay does not restart.
     numbered(&town, "mallory", "bob", 20..25);
     town.is_alive("alice", "bob");
     assert_eq!(
@@ -65,14 +66,14 @@ fn a_sender_over_its_budget_waits_in_its_outbox_in_order_and_status_says_so() {
         blocked(&town, "outbox/mallory").expect("it waits")["since"],
         line["since"]
     );
-    // What was spent is remembered by the router that runs, and by no other.
+    // The spent budget is kept only in the memory of a running router.
     town.router().signal(Signal::KILL);
     town.ended();
     town.start(&[]);
     town.wait("five more arrive", || town.count("bob") == 10);
     town.wait_for_reason("over its budget");
     assert_eq!(town.bodies("bob"), numbers(0..10));
-    // A budget that is raised takes effect at once.
+    // A raised budget takes effect immediately.
     town.place("settings.toml", b"");
     town.wait("all arrive", || town.count("bob") == 25);
     assert_eq!(town.bodies("bob"), numbers(0..25));
@@ -134,7 +135,7 @@ fn a_person_is_never_held_back() {
     town.wait_until_nothing_waits();
 }
 
-/// An agent that answers whatever it gets at once with the next number, until it is told to stop.
+/// An agent that immediately answers every message with the next number, until it is stopped.
 fn answer_at_once(
     town: &Town,
     me: &str,
@@ -163,7 +164,8 @@ fn next_number(mail: &Value) -> String {
     .to_string()
 }
 
-/// Two agents that answer each other without end, while `watch` looks on; then how many messages they came to.
+/// Two agents that answer each other endlessly while `watch` runs. Returns the number of their
+/// messages.
 fn loop_of_two(
     town: &Town,
     answer: &(dyn Fn(&Value) -> Value + Sync),
@@ -175,7 +177,7 @@ fn loop_of_two(
             let stop = &stop;
             scope.spawn(move || answer_at_once(town, me, answer, stop));
         }
-        // Stops the two also when it fails.
+        // Stops the two agents even if a check fails.
         let watched = std::panic::catch_unwind(std::panic::AssertUnwindSafe(watch));
         stop.store(true, Ordering::Relaxed);
         watched.unwrap_or_else(|e| std::panic::resume_unwind(e));
@@ -222,7 +224,7 @@ fn two_agents_that_answer_each_other_at_once_are_slowed_after_thirty_hops_and_go
         town.wait_for_reason("its conversation exceeded the reply rate of 30 a minute; next at ");
         let (start, before) = (Instant::now(), accepted());
         assert!(before >= 31, "{before}");
-        // Only the conversation waits: not its participants, and nobody else.
+        // Only the conversation waits, not its participants or other agents.
         town.is_alive("bystander", "bystander");
         town.mail(
             "ping",
@@ -342,7 +344,7 @@ fn a_storm_of_bad_files_without_answers_is_bounded_by_the_sender_s_budget() {
         town.drop_file("mallory", &format!("{n}.json"), "{\"to\": ");
     }
     let town = town.run();
-    // They end too early, so they have to stand still for a while before they count as what they are.
+    // They are truncated, so they must stay unchanged for a while before they count as truncated.
     town.wait_for_reason("over its budget of 20 messages an hour");
     town.is_alive("alice", "bob");
     assert_eq!(

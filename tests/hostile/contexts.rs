@@ -1,4 +1,5 @@
-//! What a sender, a charter or a shared file says stays in its quotation marks in the context of a session.
+//! Texts of a sender, a charter or a shared file stay in their quotation marks in the context of a
+//! session.
 
 use super::forging::room;
 use super::words::{HOSTILE, assert_tame};

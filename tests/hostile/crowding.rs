@@ -1,4 +1,4 @@
-//! Too many files, too many refusals, patterns made to be slow: one sender holds up nobody else.
+//! Too many files, too many rejections, slow patterns: one sender delays no other sender.
 
 #[cfg(feature = "failpoints")]
 use crate::sweep::scenario::{BATCH_COPIES, STAGE_MS};
@@ -100,7 +100,7 @@ fn patterns_made_to_be_slow_are_not_against_ten_thousand_names() {
     }
 }
 
-/// How nobody stands.
+/// A presence without any agent.
 struct Nobody;
 
 impl mailbag::room::resolve::Availability for Nobody {
@@ -172,7 +172,7 @@ fn everybody_writing_to_everybody_at_once_comes_to_its_end_and_a_single_message_
     town.verify();
 }
 
-/// A town of so many agents, of whom `mallory` sends a file of lines to all.
+/// A town with this number of agents. `mallory` sends a file of lines to all.
 #[cfg(feature = "failpoints")]
 fn crowd(agents: usize, lines: usize) -> Town {
     let mut ids: Vec<String> = (0..agents).map(|n| format!("a{n}")).collect();

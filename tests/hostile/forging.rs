@@ -1,4 +1,4 @@
-//! What a sender writes is shown as that sender's, wherever it is shown: no text, field or name passes for another
+//! A sender's texts are always shown as that sender's: no text, field or name passes for another
 //! message, another sender, or a word of mailbag or of a client.
 
 use super::words::{HOSTILE, assert_tame, everywhere};
@@ -106,7 +106,7 @@ fn letters(text: &str) -> Vec<(String, String)> {
     letters
 }
 
-/// A room with what mallory wrote for bob: a message for each place, and how many came.
+/// A room with mallory's messages for bob, one for each place, and their number.
 pub(super) fn room(text: &str) -> (Town, usize) {
     let town = Town::of(&["mallory", "bob"]).quick();
     for (n, (_, mail)) in everywhere(text).into_iter().enumerate() {
@@ -322,7 +322,8 @@ fn mail_of(town: &Town, message: &Value) -> Value {
     unread.unwrap_or_else(|| panic!("there is no message of this number: {message}"))
 }
 
-/// Is every fact of mailbag's own what the copy says, and is everything of the sender's under a name of its own?
+/// Checks that mailbag's own facts equal the copy's, and that the sender's values have separate
+/// names.
 #[track_caller]
 fn exact(what: &str, message: &Value, mail: &Value) {
     tame_texts(what, message);
@@ -368,7 +369,7 @@ fn exact(what: &str, message: &Value, mail: &Value) {
     );
 }
 
-/// Has no text in it, nor any name, anything hidden?
+/// Checks that no text or name has hidden characters.
 #[track_caller]
 fn tame_texts(what: &str, data: &Value) {
     match data {

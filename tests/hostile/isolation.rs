@@ -1,4 +1,4 @@
-//! Agents that run as users of their own: what each can reach, and that what the docs advise does what they say.
+//! Agents that run as separate users: their access, and the advice of the docs.
 
 use crate::town::{is_root, so_within};
 use crate::world::World;
@@ -56,7 +56,7 @@ impl Isolated {
             .ok(&["--room", &self.room.display().to_string(), "run", "--once"]);
     }
 
-    /// What a shell of this user does in the room's directory.
+    /// The result of a shell of this user in the room's directory.
     fn shell(&self, user: u32, script: &str) -> Output {
         let user = user.to_string();
         let mut shell = Command::new("setpriv");
@@ -198,7 +198,8 @@ fn a_copy_that_root_makes_belongs_to_its_reader_and_to_the_group_of_the_inbox() 
     assert_eq!(owners, [(BOB, GROUP)]);
 }
 
-/// Every file and directory below the room, with its permissions, but for what a sender itself dropped.
+/// Every file and directory below the room, with its permissions, except the files that a sender
+/// dropped.
 fn permissions(room: &Path) -> Vec<(PathBuf, u32)> {
     let entries = walkdir::WalkDir::new(room)
         .into_iter()
@@ -253,7 +254,8 @@ fn a_room_made_for_a_group_can_be_read_by_it_and_changed_by_nobody_else() {
         let world = World::empty();
         used(&world, &["init", "--group"], umask);
         for (path, mode) in permissions(&world.room("")) {
-            // What is locked or rewritten in place is its owner's alone: who may open it could hold it.
+            // Only the owner may open files that are locked or rewritten in place: another user
+            // that opened one could hold its lock.
             let name = path
                 .file_name()
                 .and_then(|name| name.to_str())
@@ -319,7 +321,7 @@ fn root_leaves_nothing_in_a_room_of_somebody_else_that_its_owner_cannot_use() {
             !entry.file_type().is_symlink()
                 && entry.metadata().is_ok_and(|meta| meta.uid() != ALICE)
         });
-        // What the sender dropped keeps its owner, here the tester.
+        // The dropped file keeps its owner, here the tester.
         let kept = |path: &Path| {
             ["sent", "rejected"]
                 .iter()

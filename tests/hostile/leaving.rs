@@ -26,7 +26,7 @@ fn offer(world: &World, path: &str) -> Ran {
     world.run(&["exec", "--id", "carol", "--", "printf", "%s\\n", &line])
 }
 
-/// Is the secret in anything below the room?
+/// The files below the room that contain the secret.
 fn leaked(world: &World) -> Vec<PathBuf> {
     let holds = |bytes: &[u8]| {
         bytes

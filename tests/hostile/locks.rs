@@ -1,4 +1,4 @@
-//! Locks that somebody holds who has no business with them: nobody waits without end, and each says who it is.
+//! Locks that a foreign process holds: each wait ends, and the error names the process.
 
 use crate::town::is_root;
 use crate::world::{Ran, World};
@@ -7,7 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// How long a command may take that waits for a lock: its deadline, and what a busy machine adds.
+/// The time limit for a command that waits for a lock: its deadline, and the delay of a busy
+/// machine.
 const BOUND: Duration = Duration::from_secs(30);
 
 #[test]

@@ -1,4 +1,5 @@
-//! Unread mail without end: what lists it, tells of it or takes one of it reads heads, and stays small.
+//! Huge numbers of unread messages: listing, announcing and taking read only the beginnings of
+//! files, and use little memory.
 
 use crate::hooks::{fire, recorded};
 use crate::sweep::tracer::{End, Plan, Tracer};
@@ -10,7 +11,7 @@ use std::time::{Duration, SystemTime};
 /// The most memory of its own, in KiB, that a command may have here: far less than the mail that it looks through.
 const MOST: u32 = 32 << 10;
 
-/// Puts as many copies of a delivered message into an inbox.
+/// Puts this number of copies of a delivered message into an inbox.
 fn multiply(world: &World, agent: &str, times: usize) {
     let name = world.names(&format!("inbox/{agent}")).remove(0);
     let (stamp, rest) = name.split_at(16);
@@ -191,11 +192,11 @@ fn hooks_look_through_a_full_inbox_again_only_once_something_has_changed() {
     world.send("bob", "alice", "news");
     assert!(fire(&world, "claude", "UserPromptSubmit").contains("“news”"));
     assert_eq!(fire(&world, "claude", "UserPromptSubmit"), "");
-    // A session that knows nothing hears of what is unread all the same.
+    // A new session still hears of the unread mail.
     assert!(fire(&world, "claude", "SessionStart-clear").contains("1202 unread"));
 }
 
-/// How often a hook at a prompt lists alice's inbox, and what it prints.
+/// The number of listings of alice's inbox by a hook at a prompt, and the hook's output.
 fn listings(world: &World) -> (usize, String) {
     let input = world.path().join("input.json");
     fs::write(&input, recorded("claude", "UserPromptSubmit")).expect("a file");

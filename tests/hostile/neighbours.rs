@@ -1,4 +1,4 @@
-//! Other users, other users' files, and directories that are not what they seem.
+//! Other users, other users' files, and replaced directories.
 
 use crate::town::{Town, exchange, is_root};
 use crate::world::World;
@@ -53,7 +53,7 @@ fn where_the_registry_pins_an_owner_only_its_files_are_taken() {
     assert_eq!(town.bodies("bob"), ["own.json"]);
 }
 
-/// What a shell of another user can do, and whether it worked.
+/// Runs a script as another user, and returns whether it succeeded.
 fn as_nobody(script: &str, town: &Town) -> bool {
     let mut shell = Command::new("setpriv");
     shell
@@ -236,11 +236,11 @@ fn an_outbox_swapped_for_a_symlink_and_back_all_the_time_lets_nothing_through_fr
     assert!(elsewhere.join("x.json").is_file());
 }
 
-// The limit of it all, as it is: file permissions know users, not agents.
+// The limit of the protection: file permissions distinguish users, not agents.
 #[test]
 fn a_process_of_the_same_user_can_send_as_another_agent_and_a_changed_log_shows() {
     let mut town = Town::of(&["mallory", "alice", "bob"]).run();
-    // Whoever writes here, nothing in the file tells that it was not alice.
+    // The file has no trace of its real writer.
     fs::write(
         town.room("outbox/alice/x.json"),
         r#"{"to": "bob", "body": "forged by mallory"}"#,

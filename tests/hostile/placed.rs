@@ -7,7 +7,7 @@ use std::fs;
 
 const UNKNOWN: &str = "placed here directly, sender unknown";
 
-/// A room in which `bob` has one message of `alice`, read or unread, and its bytes and file name.
+/// A room with one message from `alice` to `bob`, read or unread, and its bytes and file name.
 fn delivered() -> (World, String, Value) {
     let world = World::with(&["alice", "bob", "carol"]);
     world.ok(&[

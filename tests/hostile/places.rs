@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// A FUSE mount whose server has died, gone when dropped.
+/// A FUSE mount with a dead server, unmounted when dropped.
 struct Dead(PathBuf);
 
 impl Dead {
@@ -40,7 +40,7 @@ impl Drop for Dead {
     }
 }
 
-/// How many lines of the router's own log say that something waits.
+/// The number of lines in the router's log about a waiting file.
 fn warnings(town: &Town) -> usize {
     town.words()
         .lines()
@@ -249,7 +249,7 @@ fn an_outbox_without_permissions_costs_a_router_of_a_plain_user_nothing() {
     assert!(warnings(&town) < 12, "{}", town.words());
 }
 
-/// Starts the router of a town with so many of a thing of inotify's.
+/// Starts the router of a town with this limit of inotify.
 fn with_few(town: &mut Town, setting: &str, most: u32) -> bool {
     let script = format!("echo {most} > /proc/sys/user/{setting} && exec \"$0\" \"$@\"");
     let run = town.bare(&["run"]);
@@ -343,7 +343,7 @@ fn names_that_will_never_be_taken_are_shown_with_their_cure_and_told_once() {
     for (_, cure) in wanted {
         assert!(doctor.contains(cure), "{cure}: {doctor}");
     }
-    // Each once, to the agent whose they are, and not again by the next look or the next router.
+    // Each agent gets one notice for its file, and none after the next scan or restart.
     if cfg!(feature = "failpoints") {
         town.wait("three are told", || town.count("alice") >= 3);
     }
@@ -355,7 +355,7 @@ fn names_that_will_never_be_taken_are_shown_with_their_cure_and_told_once() {
         told.len() <= 3 && told.iter().all(|mail| mail["from"] == "mailbag"),
         "{told:#?}"
     );
-    // The cure cures.
+    // The suggested commands work.
     for (_, cure) in wanted {
         tool(
             "sh",

@@ -1,4 +1,4 @@
-//! What agents write is kept as it came, and never reaches a terminal as more than text.
+//! Agents' texts are stored unchanged, and reach a terminal only as plain text.
 
 use crate::town::{Town, copy_program, is_root, tool};
 use crate::world::World;

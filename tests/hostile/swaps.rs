@@ -1,5 +1,5 @@
-//! What changes between the look and the use: a tracer stops the router at the entry of the very call, and somebody
-//! puts something else there.
+//! Replacements between check and use: a tracer stops the router at the entry of the call, and the
+//! test replaces the file there.
 
 use crate::sweep::calls::Call;
 use crate::sweep::tracer::{End, Plan, Tracer};

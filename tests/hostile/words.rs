@@ -1,8 +1,9 @@
-//! What a hostile sender writes, where it can write it, and what must be true of everything that is shown of it.
+//! Texts of a hostile sender, the places that it can write to, and the properties of every output
+//! of them.
 
 use serde_json::{Value, json};
 
-/// Each by what it tries to pass for.
+/// Each text, with the thing that it imitates.
 pub(super) const HOSTILE: [(&str, &str); 16] = [
     (
         "a second message below a rule",
@@ -126,7 +127,7 @@ pub(super) fn everywhere(text: &str) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// What no output may have, whatever it shows.
+/// Checks that an output has no forbidden characters.
 #[track_caller]
 pub(super) fn assert_tame(what: &str, text: &str) {
     let unseen = |c: char| {

@@ -1,9 +1,9 @@
-//! The rules by which a client lets agents use mail without a question: which they are, and that they go as they came.
+//! The rules that let agents use mail without a question: their list, and their removal.
 
 use super::{Desk, meaning};
 use serde_json::{Value, json};
 
-/// What nobody may do without a question.
+/// Commands that always need a question.
 const NEVER: [&str; 22] = [
     "agent",
     "archive",
@@ -81,7 +81,7 @@ fn claude_code_may_read_and_send_and_nothing_else() {
         .into_iter()
         .filter(|rule| rule.starts_with("mcp__"))
         .collect();
-    // The second name is that of the server in a plugin.
+    // The second name is the name of a plugin's server.
     for name in [
         "mcp__mailbag__fetch_inbox",
         "mcp__plugin_mailbag_mailbag__fetch_inbox",
@@ -258,7 +258,7 @@ fn the_rules_of_the_person_stay_where_they_are_and_ours_go_alone() {
             .count(),
         1
     );
-    // Somebody adds a rule, so the file is not simply restored.
+    // A person adds a rule, so the file is not simply restored.
     let more = desk
         .text(".claude/settings.json")
         .replace("\"Bash(ls:*)\",", "\"Bash(ls:*)\",\n      \"Bash(cat:*)\",");

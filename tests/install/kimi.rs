@@ -1,4 +1,4 @@
-//! The hooks of Kimi CLI in the user's `config.toml`, beside what is there.
+//! The hooks of Kimi CLI in the user's `config.toml`, beside other settings.
 
 use super::Desk;
 use serde_json::json;

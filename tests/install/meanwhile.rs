@@ -1,4 +1,4 @@
-//! What the person, or the client itself, did to the files between installing and taking out.
+//! Changes to the files by the person or the client between installation and removal.
 
 use super::{Desk, backups, client, commands, fixtures, meaning, place, read_fixture};
 use serde_json::{Value, json};
@@ -28,7 +28,7 @@ fn a_line_that_was_changed_meanwhile_stays_changed_and_all_else_is_as_before() {
         desk.write(place(fixture), change(&installed));
         desk.ok(&["uninstall", client(fixture)]);
         let after = desk.text(place(fixture));
-        // What was an empty list goes with the hook that was in it.
+        // A list that was empty is removed with its hook.
         let rough = ["claude-odd.json", "claude-minified.json"];
         if rough.contains(&fixture.as_str()) {
             assert!(!after.contains("mailbag"), "{fixture}: {after}");

@@ -1,4 +1,4 @@
-//! What goes into settings of every kind, and that it goes out again.
+//! Installation into settings of every kind, and removal.
 
 use super::{Desk, backups, client, commands, fixtures, meaning, place, read_fixture};
 use serde_json::Value;
@@ -60,7 +60,7 @@ fn called(client: &str, program: &str) -> (&'static [&'static str], String) {
     )
 }
 
-/// Everything that was there says the same, if what is ours is left out of account.
+/// Checks that the person's settings are unchanged apart from mailbag's entries.
 #[track_caller]
 fn holds(now: &Value, before: &Value, of: &str) {
     match (before, now) {

@@ -1,5 +1,5 @@
-//! `mailbag install` and `uninstall` on a person's own settings: what goes in, that nothing else changes, that it goes
-//! out again to the byte, and that it was tried.
+//! `mailbag install` and `uninstall` on a person's own settings: the added entries, unchanged other
+//! settings, removal to the byte, and the test run of the hook.
 
 mod allow;
 mod approvals;
@@ -41,8 +41,8 @@ fn script(directory: &Path, text: &str) -> String {
     let directory = directory.join("bin");
     fs::create_dir_all(&directory).expect("a directory");
     let path = directory.join("mailbag");
-    // By another process: while this one has it open for writing, a test beside this one may just be starting something,
-    // and a file that anybody holds open so can't be run.
+    // Another process writes it. This process would hold the file open for writing while another
+    // test forks, and the kernel cannot start a program that is open for writing.
     let writes = ["-c", "printf %s \"$1\" > \"$0\" && chmod 755 \"$0\""];
     let wrote = std::process::Command::new("sh")
         .args(writes)
@@ -53,7 +53,7 @@ fn script(directory: &Path, text: &str) -> String {
     path.to_str().expect("a plain path").to_owned()
 }
 
-/// Runs the program for a user whose home is in the world.
+/// Runs the program for a user with a home in the world.
 pub(crate) fn run_at_home(world: &World, args: &[&str]) -> Ran {
     world.run_with(args, at_home(world))
 }
@@ -159,7 +159,7 @@ impl Desk {
         self.world.decision_key()
     }
 
-    /// All files but those of the room and what the stand-in heard.
+    /// All files except the room's and the replacement's record.
     fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut all = self.world.everything();
         let own =
@@ -178,7 +178,7 @@ fn line(client: &str, program: &str, words: &str) -> String {
     format!("command -v {program} >/dev/null 2>&1 || exit 0; {call}")
 }
 
-/// Which client a fixture is of.
+/// The client of a fixture.
 fn client(fixture: &str) -> &str {
     fixture
         .rsplit('/')
@@ -226,7 +226,7 @@ fn fixtures(below: &str) -> Vec<String> {
         .collect()
 }
 
-/// What a settings file says, comments and a byte order mark aside, as its client reads it.
+/// A settings file as its client reads it, without comments and a byte order mark.
 fn meaning(text: &str) -> Value {
     let mut plain = String::new();
     let mut chars = text.trim_start_matches('\u{feff}').chars().peekable();

@@ -1,4 +1,5 @@
-//! The plugin file of OpenCode: it is ours between its marks, and what a person writes around it stays.
+//! The plugin file of OpenCode: mailbag owns the text between its marks, and a person's text around
+//! it stays.
 
 use super::Desk;
 

@@ -1,4 +1,4 @@
-//! What is refused, with the place and the cure, and nothing changed.
+//! Rejected settings: the error names the place and the fix, and no file changes.
 
 use super::{Desk, client, fixtures, place};
 use std::fs;

@@ -86,7 +86,7 @@ fn looking_changes_nothing() {
     assert!(desk.world.everything() == before);
 }
 
-/// What Codex notes of our hook with five seconds, and three at the end, by event.
+/// Codex's notes about our hook with five seconds, and three at the end, by event.
 const TRUSTED: [(&str, &str); 7] = [
     (
         "session_start",

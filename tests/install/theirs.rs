@@ -1,9 +1,10 @@
-//! What a person put under our name before: it stays, and is there again when ours goes.
+//! A person's earlier entry under mailbag's name: it stays, and is restored when mailbag's entry is
+//! removed.
 
 use super::{Desk, backups, meaning};
 use serde_json::json;
 
-/// A project whose owner has made use of mailbag by hand.
+/// A project with a manual setup of mailbag.
 fn by_hand() -> Desk {
     let desk = Desk::new();
     desk.write(".mcp.json", SERVER);

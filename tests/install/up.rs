@@ -10,7 +10,7 @@ use std::path::PathBuf;
 /// The clients that are on the PATH of a test, as programs that do nothing.
 pub(super) const CLIENTS: [&str; 3] = ["claude", "codex", "gemini"];
 
-/// A project without a room, its user's home, and a PATH with nothing else on it than what the test puts there.
+/// A project without a room, its user's home, and a PATH with only the test's programs.
 pub(crate) struct Fresh {
     pub(crate) world: World,
     pub(crate) program: String,
@@ -88,7 +88,7 @@ impl Fresh {
         serde_json::from_str(&self.ok(&[args, &["--json"]].concat())).expect("JSON")
     }
 
-    /// Every file and directory of the project, with what is in it.
+    /// Every file and directory of the project, with its content.
     pub(crate) fn files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut all: Vec<_> = walkdir::WalkDir::new(self.at(""))
             .sort_by_file_name()
@@ -398,8 +398,8 @@ fn a_message_to_the_person_keeps_the_room() {
 
 #[test]
 fn a_killed_run_is_completed_by_the_next_and_undone_by_the_next_undo() {
-    // P195
-    // What a kill can leave of the room: nothing of it has its own name, or what has it can be completed.
+    // P195 The remains of a room after a kill: either the room does not have its final name, or it
+    // can be completed.
     let rests: [&[&str]; 4] = [
         &[".mailbag.up"],
         &[".mailbag.up/spool"],

@@ -1,4 +1,4 @@
-//! `mailbag up` beside settings of all clients at once, as people have them.
+//! `mailbag up` beside settings of all clients together.
 
 use super::up::Fresh;
 use super::{backups, read_fixture};
@@ -42,7 +42,7 @@ const OWN: [(&str, &str); 10] = [
     (".gitignore", "/alpha\n"),
 ];
 
-/// A project in which all clients are used, and have settings.
+/// A project with settings of all clients.
 pub(crate) fn lived_in() -> Fresh {
     let fresh = Fresh::with(&ALL);
     OWN.iter().for_each(|(file, text)| fresh.write(file, text));
@@ -86,7 +86,7 @@ fn all_clients_at_once_are_plugged_in_and_out_to_the_byte() {
     assert!(fresh.files() == before);
 }
 
-/// Somebody changes a word in each file that a person may edit.
+/// Changes a word in each file that a person may edit.
 pub(crate) fn changed_by_somebody(fresh: &Fresh) {
     for (path, bytes) in fresh.files() {
         if path.is_file() && !path.starts_with(fresh.at(".mailbag")) {

@@ -174,7 +174,7 @@ fn the_project_is_where_the_repository_or_the_room_begins() {
     );
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(desk.is_there(".codex/hooks.json") && !desk.is_there("src/deep/.codex"));
-    // A home that is under version control is no project of what is below it.
+    // A home under version control does not count as the project of its directories.
     fs::create_dir_all(desk.path("home/.git")).expect("a directory");
     fs::create_dir_all(desk.path("home/notes")).expect("a directory");
     let ran = desk.world.run_with(

@@ -97,7 +97,7 @@ fn the_text_is_in_the_log_when_the_file_is_gone() {
         fs::read(rooms.fit.room("links/po/out/000000000001.json")).expect("an item"),
         item
     );
-    // A new stream is made of the log, too.
+    // A new stream is also made from the log.
     rooms.fit.write("context/a.md", "second");
     super::change(&rooms.fit, "po", "rebind");
     fs::rename(&away, rooms.po.room("")).expect("the room");

@@ -5,7 +5,7 @@ use crate::world::World;
 use serde_json::json;
 use std::fs;
 
-/// In a year when no clock of a tester is behind the log.
+/// A day far in the future, so that no real clock is after the log.
 fn day(day: u32) -> String {
     format!("2099-01-{day:02}T10:00:00Z")
 }
@@ -72,7 +72,7 @@ fn while_the_other_room_is_away_for_a_month_its_mail_is_kept_through_every_archi
     assert!(packed > 2, "the records of what waits are in the archive");
     let waiting = rooms.fit.names("links/po/out");
     assert_eq!(waiting.len(), 5, "{waiting:?}");
-    // What is brought can be made again from the archive.
+    // Delivered items can be made again from the archive.
     fs::remove_dir_all(rooms.fit.room("links/po/out")).expect("the items");
     assert!(rooms.fit.run(&["link", "status"]).out.contains("waiting 4"));
     fs::rename(&away, rooms.po.path()).expect("it is back");

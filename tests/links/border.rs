@@ -1,4 +1,4 @@
-//! What may cross, and what a room takes.
+//! The mail that may cross a link, and the mail that a room accepts.
 
 use super::{Rooms, bounced, link, records};
 use crate::world::World;

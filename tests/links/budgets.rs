@@ -1,4 +1,4 @@
-//! The budgets of a link: a room that sends too much waits, and holds up nobody else.
+//! The budgets of a link: mail over the budget waits, and delays no other mail.
 
 use super::hostile::Prey;
 use super::{Rooms, link, records};
@@ -59,7 +59,7 @@ fn a_room_that_floods_costs_only_its_own_link() {
         "{told}"
     );
     assert_eq!(bodies(&rooms.po, "sintra", "fit:"), 3);
-    // Nothing of it is lost: a larger budget takes effect at once.
+    // No mail is lost: a larger budget takes effect immediately.
     let settings = fs::read_to_string(rooms.po.room("settings.toml")).expect("settings");
     rooms.po.write(
         "settings.toml",

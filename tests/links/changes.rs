@@ -80,7 +80,7 @@ fn what_the_other_room_has_already_is_a_duplicate_after_a_rebinding() {
         .drop_file("alice", "a.json", r#"{"to": "po:sintra", "body": "x"}"#);
     rooms.fit.ok(&["run", "--once"]);
     rooms.po.ok(&["run", "--once"]);
-    // The confirmation is not read: both begin anew.
+    // The confirmation is not read: both streams restart.
     std::fs::remove_file(rooms.fit.room("links/po/in/state.json")).expect("the state");
     change(&rooms.fit, "po", "rebind");
     change(&rooms.po, "fit", "rebind");

@@ -1,4 +1,4 @@
-//! What a person does with links, and sees of them.
+//! A person's commands for links, and their output.
 
 use super::{Rooms, bounced};
 use crate::world::World;
@@ -37,7 +37,7 @@ fn two_projects_four_commands_a_question_and_its_answer() {
     po.ok(&["init"]);
     fit.ok(&["link", "add", "po", &path(&po)]);
     po.ok(&["link", "add", "fit", &path(&fit)]);
-    // Mail flows. The agents are those of the two projects.
+    // Mail crosses. The agents belong to the two projects.
     let (fit, po) = (fit.agent("alice", &[]), po.agent("Sintra", &[]));
     let id = fit.ok(&[
         "send",
@@ -352,7 +352,7 @@ fn agents_of_other_rooms_are_known_and_when_they_were_heard_of() {
         line("po:sintra").contains("Sintra") && line("po:sintra").contains("heard just now"),
         "{shown}"
     );
-    // A change of the registry crosses, too.
+    // A change of the registry also crosses.
     rooms.po.ok(&["agent", "add", "dora", "--role", "tester"]);
     rooms.po.ok(&["agent", "retire", "bob"]);
     rooms.settle();
@@ -395,7 +395,7 @@ fn a_link_is_removed_when_nothing_waits_and_the_settings_keep_the_rest() {
 fn a_stopped_link_says_so_and_is_begun_anew() {
     let rooms = Rooms::new();
     rooms.alice_says(json!({"to": "po:sintra", "body": "one"}));
-    // The other room is made anew, under the same path.
+    // The other room is replaced by a new room, under the same path.
     std::fs::remove_dir_all(rooms.po.room("")).expect("the room");
     rooms.po.ok(&["init"]);
     rooms.po.ok(&["agent", "add", "sintra"]);
@@ -446,7 +446,7 @@ fn a_session_of_a_client_does_not_change_links() {
 fn the_tool_that_lists_agents_has_those_of_other_rooms() {
     // P233
     let rooms = Rooms::new();
-    // A room tells of its agents once its log has begun.
+    // A room sends its agents once its log has begun.
     rooms.po.send("bob", "sintra", "hello");
     rooms.settle();
     let client = crate::mcp::Client::of(&rooms.fit, "alice");

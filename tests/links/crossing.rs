@@ -199,7 +199,7 @@ fn mail_between_running_routers_needs_no_command() {
     rooms.fit.wait("the confirmation", || {
         state(&rooms.fit, "po")["out"]["acked"] == state(&rooms.fit, "po")["out"]["n"]
     });
-    // What was brought and not confirmed is in `out/` once the other room cannot be reached.
+    // Delivered but unconfirmed items are in `out/` once the other room is unreachable.
     drop(other);
     let brought = || rooms.po.names("links/fit/in").len() > 1;
     rooms

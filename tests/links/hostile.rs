@@ -1,4 +1,5 @@
-//! A hostile room at the other end: whoever can write into `links/<tag>/in/` makes items of any kind.
+//! A hostile room at the other end: a process that can write into `links/<tag>/in/` makes items of
+//! any kind.
 
 use super::{Rooms, bounced, records};
 use crate::world::World;
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::os::unix::fs::symlink;
 
-/// A room whose link nobody serves, and the items that come to it.
+/// A room with an unserved link, and its incoming items.
 pub(super) struct Prey {
     rooms: Rooms,
     pub(super) n: u64,

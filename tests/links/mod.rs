@@ -128,7 +128,7 @@ pub(crate) fn bounced(world: &World, agent: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// What a room says of itself to another.
+/// The state of a room for another room.
 pub(crate) fn state(world: &World, tag: &str) -> Value {
     world.read(&format!("links/{tag}/out/state.json"))
 }

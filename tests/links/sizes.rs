@@ -1,4 +1,4 @@
-//! What is too large or too much for a link does not block it.
+//! An item or a message that is too large for a link does not block it.
 
 use super::{Rooms, bounced, change, records};
 use serde_json::{Value, json};
@@ -129,7 +129,7 @@ fn more_receipts_than_an_item_can_have_are_in_several_items() {
         let name = name.expect("mail");
         std::fs::rename(place(&name), place(&format!("seen/{name}"))).expect("it was read");
     }
-    // The record of this message has the receipts, too.
+    // The record of this message also has the receipts.
     rooms
         .po
         .drop_file("bob", "b.json", r#"{"to": "fit:alice", "body": "y"}"#);

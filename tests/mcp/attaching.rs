@@ -1,4 +1,4 @@
-//! What a model attaches comes from the repository, the context, or a directory that the settings name.
+//! A model attaches files only from the repository, the context, or a directory in the settings.
 
 use super::Client;
 use crate::world::World;

@@ -1,7 +1,8 @@
-//! What mail costs a model: `docs/agents.md` has the figures, and here they are counted.
+//! The cost of mail for a model: the tests count the figures of `docs/agents.md`.
 //!
-//! Counted is all that the model of a session of Claude Code reads and writes because of mail, in bytes divided by four:
-//! what hooks tell it, with the words that the client puts before; its calls of tools, as JSON; and what these give back.
+//! Counted are all bytes that the model of a Claude Code session reads and writes because of mail,
+//! divided by four: output of hooks, with the client's frame, tool calls as JSON, and their
+//! results.
 
 use super::{Client, came};
 use crate::world::World;
@@ -12,19 +13,19 @@ const SESSION: &str = "5e550000-0000-4000-8000-000000000001";
 const ANSWER: &str =
     "8080 as before, but on 127.0.0.1 only. The README says so now, below Testing.";
 
-/// How many turns without mail the page counts to one message.
+/// Number of turns without mail for each message, in the page's calculation.
 const TURNS: usize = 20;
 
-/// A session as alice, and how many bytes went through its model.
+/// A session as alice, and the bytes that its model read or wrote.
 struct Session {
     world: World,
     bytes: usize,
 }
 
-/// What one way to use mail costs, in tokens.
+/// The cost of one way to use mail, in tokens.
 #[derive(Debug)]
 struct Cost {
-    /// What is read at the start of each session: instructions, or the list of tools.
+    /// The text at the start of each session: instructions, or the list of tools.
     once: usize,
     /// From the arrival of a message to its answer.
     message: usize,
@@ -127,7 +128,7 @@ impl Session {
         std::mem::take(&mut self.bytes).div_ceil(4)
     }
 
-    /// Bob has his answer, and the mail that was answered is not told again.
+    /// Bob has his answer, and the answered mail is not announced again.
     fn must_be_answered(mut self) {
         self.turn();
         assert_eq!(self.spent(), 0, "nothing is told of what was read");
@@ -137,7 +138,7 @@ impl Session {
     }
 }
 
-/// What `mailbag install` writes into the instructions of a session.
+/// The instructions that `mailbag install` writes for a session.
 fn instructions() -> usize {
     let world = World::with(&["alice"]);
     let ran = world.run_with(&["install", "claude", "--agent", "alice"], |install| {

@@ -1,4 +1,5 @@
-//! Who a client is: by its environment, its session, or by registering; and the second that is refused.
+//! The agent of a client: by its environment, its session, or by registering; and the rejected
+//! second client.
 
 use super::Client;
 use crate::world::World;
@@ -167,7 +168,7 @@ fn a_server_that_was_started_under_another_id_than_its_session_has_learns_it_fro
     assert_eq!(world.read("sessions/alice.json")["session"], "s1");
 }
 
-/// What Codex adds to each call.
+/// The metadata that Codex adds to each call.
 fn of_codex(session: &str) -> serde_json::Value {
     json!({"sessionId": session, "threadId": session, "x-codex-turn-metadata": {"session_id": session}})
 }

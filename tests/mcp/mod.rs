@@ -24,7 +24,7 @@ pub(crate) struct Client {
     server: Child,
     input: Option<ChildStdin>,
     output: Receiver<String>,
-    /// What came and was not asked for yet.
+    /// Messages that arrived before a test asked for them.
     early: RefCell<Vec<Value>>,
     last: RefCell<u64>,
 }
@@ -35,7 +35,7 @@ impl Client {
         Client::with(world, &[], &[("MAILBAG_AGENT", agent)])
     }
 
-    /// A client in a session of Claude Code, which speaks for nobody yet.
+    /// A client in a session of Claude Code, without an agent.
     fn session(world: &World, session: &str) -> Client {
         Client::with(world, &[], &[("CLAUDE_CODE_SESSION_ID", session)])
     }
@@ -91,7 +91,7 @@ impl Client {
         }
     }
 
-    /// Writes a line as it is.
+    /// Writes a line unchanged.
     fn line(&self, line: &str) {
         let mut input = self.input.as_ref().expect("it is open");
         input
@@ -114,7 +114,7 @@ impl Client {
         self.ask("tools/call", json!({"name": tool, "arguments": arguments}))
     }
 
-    /// The client doesn't want an answer any more.
+    /// Cancels a request.
     fn cancel(&self, id: u64) {
         let params = json!({"requestId": id, "reason": "too late"});
         let note = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
@@ -182,7 +182,7 @@ impl Client {
         text_of(&answer)
     }
 
-    /// Closes its input, and gives the status with which it ends.
+    /// Closes its input, and returns its exit status.
     #[track_caller]
     fn end(mut self) -> Option<i32> {
         self.input = None;
@@ -237,7 +237,8 @@ fn done(answer: Value) -> (String, Value) {
     )
 }
 
-/// Waits until an inbox has so much mail: the server that runs routes it, not the command that sent it.
+/// Waits until an inbox has this much mail: the running server routes it, not the command that sent
+/// it.
 #[track_caller]
 fn came(world: &World, agent: &str, count: usize) {
     world.wait("the mail comes", || world.inbox(agent).len() == count);

@@ -1,4 +1,4 @@
-//! The protocol itself: versions, framing, errors, cancellation, the end, and what the list of tools costs.
+//! The protocol: versions, framing, errors, cancellation, the end, and the size of the tool list.
 
 use super::{Client, began, done};
 use crate::world::World;

@@ -34,7 +34,7 @@ fn install() -> Result<PathBuf, String> {
     Ok(venv::install(CLIENT, ("python", &["-c", &has]))?.join("bin/python"))
 }
 
-/// Alice and Bob, whose clients a script drives.
+/// Alice and Bob, with clients that a script controls.
 fn drive(python: &Path, town: &Town, words: &[&str]) -> Child {
     let script = town.path().join("clients.py");
     std::fs::write(&script, include_str!("clients.py")).expect("a file");

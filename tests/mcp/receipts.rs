@@ -4,7 +4,7 @@ use super::{Client, came};
 use crate::world::World;
 use serde_json::json;
 
-/// A room in which alice wrote to bob.
+/// A room with mail from alice to bob.
 fn room() -> World {
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "the port is 8080");

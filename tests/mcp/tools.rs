@@ -1,4 +1,4 @@
-//! What each tool does, and what it says when it is used wrongly.
+//! The effect of each tool, and its errors for wrong calls.
 
 use super::{Client, began, came};
 use crate::world::World;
@@ -532,7 +532,7 @@ fn a_wait_ends_when_mail_comes_that_fits() {
 fn a_message_that_can_not_be_routed_now_is_not_lost() {
     let (world, client) = room();
     client.text("send_message", json!({"to": "bob", "body": "before"}));
-    // It ends well, so that what is damaged stands before the last batch: that stops every router.
+    // It ends in a valid batch, so the damage is before the last batch: that stops every router.
     assert_eq!(client.end(), Some(0));
     let log = world.room("log/00000001.ndjson");
     let good = std::fs::read(&log).expect("a log");

@@ -1,4 +1,4 @@
-//! What can happen to a room.
+//! The acts that change a room.
 
 use super::letters::{Broken, Expires, Flaw, Letter, Mail, instant};
 use super::people::{AGENTS, ALIASES, Address, Name, PATTERNS, ROLES, TOPICS};
@@ -23,9 +23,9 @@ pub(super) enum Act {
         which: usize,
         way: Taking,
     },
-    /// Somebody edits the registry.
+    /// A person edits the registry.
     Edit(Edit),
-    /// So many hours pass; before the first time that they do, it is today.
+    /// Advances the time by hours; the first one starts today.
     Later(u32),
     /// A pass over the room.
     Pass,
@@ -36,15 +36,15 @@ pub(super) enum Act {
 /// How a file comes into an outbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dropping {
-    /// What its name begins with: files of one outbox are read in the order of their names.
+    /// The first character of its name: files of one outbox are read in the order of their names.
     pub(super) first: char,
     /// Written in place, rather than moved there.
     pub(super) in_place: bool,
-    /// Under a name that is no message's.
+    /// True for a name without the form of a message file.
     pub(super) aside: bool,
 }
 
-/// What a recipient does with a message.
+/// A recipient's action on a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Taking {
     ToSeen,
@@ -62,7 +62,7 @@ pub(super) enum Edit {
     Alias(Name, Vec<Address>),
 }
 
-/// Which side of a call a kill falls on.
+/// The side of a call that a kill hits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Side {
     Before,
@@ -86,7 +86,7 @@ pub(super) fn acts(kills: bool) -> BoxedStrategy<Act> {
         which,
         way,
     });
-    // Hours can pass only in a build whose clock can be set.
+    // The time can advance only in a build with a settable clock.
     let later = u32::from(cfg!(any(debug_assertions, feature = "failpoints")));
     let calls = prop_oneof![1..20usize, 1..150usize];
     let sides = select(vec![Side::Before, Side::Halfway, Side::After]);

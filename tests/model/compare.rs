@@ -14,13 +14,13 @@ use std::fs;
 /// Where the unread copy of a message stands once its time has passed, below its inbox.
 pub(super) const EXPIRED: &str = "expired";
 
-/// What the log says became of a message.
+/// The outcome of a message in the log.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Outcome {
     pub(super) event: EventKind,
-    /// Whom it went to.
+    /// The recipients.
     to: BTreeSet<Name>,
-    /// What the router told the human about.
+    /// The subject of the router's notice to the human.
     about: Option<String>,
     /// The subject of the notice if an address reaches no agent.
     unreached: Option<String>,
@@ -97,7 +97,7 @@ pub(super) fn complaints(room: &Room, state: &State) -> Vec<String> {
     compared.wrong
 }
 
-/// What became of each file: its number in the log, and its fate, both unknown while it waits.
+/// The number in the log and the fate of each file; both are unknown while it waits.
 type Became = Vec<Option<(u64, Fate)>>;
 
 /// A use of an id: the number in the log, the file, and its fate.
@@ -286,7 +286,7 @@ impl Compared<'_> {
         }
     }
 
-    /// Everybody found every message that was for it once, whole, and nothing else.
+    /// Every recipient found each of its messages once and complete, and no other file.
     fn copies(&mut self, became: &Became) {
         let mut found: BTreeMap<(Name, u64), usize> = BTreeMap::new();
         let letters: BTreeMap<u64, &File> = became
@@ -336,7 +336,7 @@ impl Compared<'_> {
         }
     }
 
-    // Nobody but its reader takes a message out of an inbox, unless its time has passed.
+    // Only the reader takes a message out of an inbox, unless the message has expired.
     fn still_there(&mut self, agent: Name, name: &str, file: Option<&File>) {
         let taken = self.room.found.taken.contains(&(agent, name.to_owned()));
         let expires = file
@@ -440,7 +440,7 @@ fn allows(said: &Fate, seen: &Fate) -> bool {
     }
 }
 
-/// What of the letter is not in its copy.
+/// The part of the letter that its copy lacks.
 fn differs(file: &File, copy: &Value) -> Option<String> {
     let Letter::Mail(mail) = &file.letter else {
         return Some("a copy of no mail".into());

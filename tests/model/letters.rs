@@ -1,17 +1,18 @@
-//! What senders drop: messages, right and wrong, and files that are none.
+//! The dropped files: valid and invalid messages, and other files.
 
 use super::people::{Address, Name};
 use serde_json::{Map, Value, json};
 use std::fmt;
 
-/// The instant from which times are counted: behind every real clock, so that only a clock that was set reaches it.
+/// The year that times are counted from: later than every real clock, so that only a set clock
+/// reaches it.
 pub(super) const YEAR: i32 = 2100;
 
 /// The content of a file.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum Letter {
     Mail(Mail),
-    /// Its sender gets what is written to a topic, or no longer does.
+    /// Subscribes its sender to a topic, or unsubscribes it.
     Follow {
         topic: Name,
         follow: bool,
@@ -31,22 +32,22 @@ pub(super) struct Mail {
     pub(super) spelled: bool,
 }
 
-/// When a message is of no use any more.
+/// The expiry of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Expires {
     LongAgo,
-    /// So many hours into the year [`YEAR`].
+    /// This many hours into the year [`YEAR`].
     At(u32),
 }
 
-/// What is wrong with a message beside its addresses.
+/// A flaw of a message besides its addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flaw {
     Spoofed,
     SaysNothing,
 }
 
-/// Files that are no message.
+/// Files without a valid message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Broken {
     NotJson,
@@ -83,7 +84,7 @@ impl Letter {
         }
     }
 
-    /// Does it end too early, so that its writer may not be done?
+    /// Returns true if it is truncated, so that its writer may not have finished.
     pub(super) fn is_unfinished(&self) -> bool {
         matches!(self, Letter::Broken(Broken::Empty | Broken::Truncated))
     }
@@ -132,7 +133,7 @@ impl Mail {
         fields
     }
 
-    /// Is it the same message, however it is spelled?
+    /// Returns true for the same message in another spelling.
     pub(super) fn is_same(&self, other: &Mail) -> bool {
         let plain = |mail: &Mail| Mail {
             spelled: false,
@@ -151,7 +152,7 @@ impl Expires {
     }
 }
 
-/// So many hours into the year [`YEAR`].
+/// This many hours into the year [`YEAR`].
 pub(super) fn instant(hours: u32) -> String {
     format!("{YEAR}-01-{:02}T{:02}:00:00Z", 1 + hours / 24, hours % 24)
 }

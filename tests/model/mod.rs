@@ -1,9 +1,11 @@
-//! A model of the whole: random sequences of what people, agents and crashes do to a room, played on the real program
-//! and on a model in memory, which says for each file and each recipient what must have come of it.
+//! A model of the whole: random sequences of acts by people, agents and crashes, applied to the
+//! real program and to a model in memory. The model predicts the outcome of each file and each
+//! recipient.
 //!
-//! `people` is the registry and what addresses mean in it, `letters` is what senders drop, `acts` is what can happen,
-//! `state` is the model, and `room` is the real one, compared with the model by `compare`. A failure prints the
-//! shortest sequence that fails, one act a line; it is kept in `regressions.txt`, and tried first from then on.
+//! `people` is the registry and the meaning of addresses, `letters` has the dropped files, `acts`
+//! the acts, `state` is the model, and `room` the real room. `compare` compares the two. A failure
+//! prints the shortest failing sequence, one act a line; it is kept in `regressions.txt` and tried
+//! first from then on.
 //!
 //! - `cargo test --all-features model -- --nocapture`: some seconds.
 //! - `MAILBAG_SWEEP=full cargo test --release --all-features model -- --nocapture`: thousands of sequences.
@@ -23,7 +25,7 @@ use proptest::strategy::Strategy;
 use proptest::test_runner::{Config, FileFailurePersistence, TestError, TestRunner};
 use proptest_state_machine::{ReferenceStateMachine, StateMachineTest};
 
-/// How many acts a sequence has.
+/// Number of acts in a sequence.
 const ACTS: std::ops::Range<usize> = 4..28;
 
 /// The real room beside the model, without crashes or with them.
@@ -67,7 +69,7 @@ impl StateMachineTest for WithoutDuplicateCheck {
     }
 }
 
-/// What a run came to: nothing, or the shortest sequence that fails, and how.
+/// The result of a run: success, or the shortest failing sequence and its error.
 type Ran = Result<(), Box<TestError<Vec<Act>>>>;
 
 fn run<T>(cases: u32, keeps: bool) -> Ran
@@ -99,7 +101,7 @@ where
     })
 }
 
-/// So many sequences, or twenty times as many in a full run.
+/// This number of sequences, or twenty times as many in a full run.
 fn cases(few: u32) -> u32 {
     let full = std::env::var("MAILBAG_SWEEP").is_ok_and(|size| size == "full");
     if full { few * 20 } else { few }

@@ -1,10 +1,11 @@
-//! Who is in the room, and whom an address reaches: worked out anew, and simply, from what the protocol says.
+//! The agents of the room and the recipients of an address: a second, simple implementation of the
+//! protocol.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) type Name = &'static str;
 
-/// Everybody who may ever be in the room; the last two join later, if at all.
+/// All possible agents; the last two join later.
 pub(super) const AGENTS: [Name; 6] = ["alice", "bob", "carol", "agent_writer_1_ab", "eve", "frank"];
 pub(super) const AT_FIRST: usize = 4;
 pub(super) const ROLES: [Name; 3] = ["lead", "engineer", "writer"];
@@ -12,7 +13,7 @@ pub(super) const TOPICS: [Name; 2] = ["news", "auth"];
 pub(super) const ALIASES: [Name; 2] = ["owner", "crew"];
 pub(super) const PATTERNS: [Name; 4] = ["agent_*", "writer_*", "*", "x*"];
 pub(super) const CAPABILITY: Name = "web";
-/// Bob's display name, as somebody may write it.
+/// Bob's display name, in another letter case.
 pub(super) const BOB: Name = "sintra";
 
 /// One agent, as the registry has it.
@@ -62,11 +63,11 @@ impl Address {
 pub(super) struct People {
     pub(super) agents: Vec<Agent>,
     pub(super) aliases: BTreeMap<Name, Vec<Address>>,
-    /// Whoever follows a topic; `None` where a crash leaves it open.
+    /// The subscribers of a topic; `None` if a crash leaves it open.
     pub(super) topics: BTreeMap<(Name, Name), Option<bool>>,
 }
 
-/// Whom a message reaches.
+/// The recipients of a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Reach {
     pub(super) surely: BTreeSet<Name>,
@@ -77,7 +78,7 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// Can these be the recipients?
+    /// Returns true if these can be the recipients.
     pub(super) fn fits(&self, got: &BTreeSet<Name>) -> bool {
         let chosen: Vec<&Name> = got
             .difference(&self.surely)
@@ -110,14 +111,14 @@ impl People {
         self.agents.iter_mut().find(|agent| agent.id == id)
     }
 
-    /// May it send and be written to?
+    /// Returns true if the agent can send and receive.
     pub(super) fn is_active(&self, id: Name) -> bool {
         self.agents
             .iter()
             .any(|agent| agent.id == id && !agent.retired)
     }
 
-    /// Whom these addresses reach, or the codes with which they are refused.
+    /// The recipients of these addresses, or the codes of their rejection.
     pub(super) fn reach(&self, from: Name, addresses: &[Address]) -> Result<Reach, BTreeSet<Name>> {
         let (mut reach, mut codes) = (Reach::default(), BTreeSet::new());
         for address in addresses {

@@ -1,4 +1,4 @@
-//! The real room: what the acts do to it, and what its recipients found.
+//! The real room: the effects of the acts, and the messages that its recipients found.
 
 use super::acts::{Act, Edit, Side, Taking};
 use super::compare;
@@ -26,7 +26,7 @@ pub(super) struct Room {
     last: Option<State>,
 }
 
-/// What all sequences of one test came to: what was met, and how often.
+/// The figures of all sequences of one test: events and their number.
 pub(super) type Figures = BTreeMap<&'static str, usize>;
 
 thread_local! {
@@ -38,19 +38,19 @@ fn count(what: &'static str, more: usize) {
     FIGURES.with(|figures| *figures.borrow_mut().entry(what).or_default() += more);
 }
 
-/// What recipients found, whether they took it or not.
+/// The messages that recipients found, taken or not.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Found {
     /// By recipient and file name.
     pub(super) copies: BTreeMap<(Name, String), Vec<u8>>,
-    /// Which of them were taken away.
+    /// The taken messages.
     pub(super) taken: BTreeSet<(Name, String)>,
-    /// What came a second time.
+    /// The messages that arrived a second time.
     pub(super) again: Vec<String>,
 }
 
 impl Room {
-    /// A room with those in it who are there at first; the program runs with this protection off.
+    /// A room with its first agents; the program runs with this protection disabled.
     pub(super) fn new(fault: Option<&'static str>) -> Room {
         let memory = Path::new("/dev/shm");
         let mut builder = tempfile::Builder::new();
@@ -151,7 +151,7 @@ impl Room {
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     }
 
-    /// What the router says of that which it cannot deliver.
+    /// The router's entries for undelivered files.
     pub(super) fn blocked(&self) -> Vec<Blocked> {
         status::status(&self.open())
             .map(|status| status.blocked)
@@ -197,7 +197,7 @@ impl Room {
         self.found.taken.insert((agent, name.clone()));
     }
 
-    /// Everybody looks into its inbox.
+    /// Every recipient reads its inbox.
     fn look(&mut self) {
         for agent in AGENTS.into_iter().chain([HUMAN]) {
             let inbox = self.path("inbox").join(agent);
@@ -264,7 +264,8 @@ impl Room {
         fs::rename(beside, self.path("registry.json")).expect("it moves");
     }
 
-    /// One pass: here where that will do, else by the program, whose clock and protections can be set.
+    /// One pass: in this process if possible, otherwise by the program, with its settable clock and
+    /// protections.
     fn pass(&self, state: &State) {
         if state.hour.is_none() && self.fault.is_none() {
             match daemon::pass(&self.open()) {
@@ -330,7 +331,7 @@ impl Room {
     }
 }
 
-/// The message files in a directory, in order; none if there is no such directory.
+/// The message files in a directory, in order; empty without the directory.
 pub(super) fn names(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());

@@ -1,8 +1,8 @@
-//! The model: what is in the room, and what can have become of each file that was dropped.
+//! The model: the content of the room, and the possible outcomes of each dropped file.
 //!
-//! Where no pass was killed, each file has exactly one fate. A killed pass may have got anywhere, and what is edited or
-//! dropped before the next one may or may not have counted already; then a file has every fate that each of the passes
-//! would have given it, and the room has to show one of them, whole.
+//! Without killed passes, each file has exactly one fate. A killed pass may have stopped anywhere,
+//! and a later edit or drop may or may not have counted already. Then a file has every fate that
+//! each of the passes would have given it, and the room must show exactly one of them.
 
 use super::acts::{self, Act, Edit};
 use super::letters::{Broken, Expires, Flaw, Letter, Mail};
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// The model as a state machine, with passes that are killed or without.
 pub(super) struct Model<const CRASHES: bool>;
 
-/// What the model knows.
+/// The state of the model.
 #[derive(Debug, Clone)]
 pub(super) struct State {
     pub(super) people: People,
@@ -22,7 +22,7 @@ pub(super) struct State {
     pub(super) files: Vec<File>,
     /// The hour that the clock was set to.
     pub(super) hour: Option<u32>,
-    /// About whose outbox the human hears: surely, or perhaps.
+    /// The outboxes that the human gets a notice about: surely, or perhaps.
     pub(super) notices: BTreeMap<Name, bool>,
     /// Whether the last pass was killed.
     killed: bool,
@@ -43,7 +43,7 @@ pub(super) struct File {
     perhaps_taken: bool,
 }
 
-/// What can become of a file.
+/// A possible outcome of a file.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Fate {
     /// Routed to these.
@@ -120,7 +120,8 @@ impl State {
         });
     }
 
-    /// Which files the router may take: those whose sender is registered now, or was when a killed pass came by.
+    /// Returns true if the router may take the file: its sender is registered now, or was at a
+    /// killed pass.
     fn takes(&self, file: &File) -> bool {
         file.open
             && !file.aside
@@ -164,7 +165,7 @@ impl State {
         }
     }
 
-    /// A pass of which nobody can say how far it got, or the one after it.
+    /// A pass that stopped anywhere, or the pass after it.
     fn perhaps(&mut self, clean: bool) {
         self.killed = true;
         if !clean {
@@ -205,7 +206,7 @@ impl State {
         }
     }
 
-    // Files that nobody takes, and why.
+    // Files that the router does not take, and the reasons.
     fn wait(&mut self) {
         for file in self
             .files
@@ -242,7 +243,7 @@ impl State {
         }
     }
 
-    /// What is wrong with a file whoever it is for.
+    /// The flaws of a file that do not depend on its recipients.
     fn read(&self, file: &File) -> Result<(), BTreeSet<Name>> {
         let codes: BTreeSet<Name> = match &file.letter {
             Letter::Broken(Broken::NotJson) => ["not_json"].into(),
@@ -254,7 +255,7 @@ impl State {
         if codes.is_empty() { Ok(()) } else { Err(codes) }
     }
 
-    /// Has this time passed?
+    /// Returns true if this time has passed.
     pub(super) fn is_over(&self, expires: Option<Expires>) -> bool {
         match expires {
             None => false,
@@ -271,7 +272,7 @@ impl State {
         let to = file.letter.mail().map_or(none, |mail| &mail.to);
         let reached = self.people.reach(file.sender, to);
         if let Err(mut codes) = self.read(file) {
-            // Wrong recipients are told of along with the rest.
+            // Wrong recipients are reported together with the other problems.
             codes.extend(reached.err().unwrap_or_default());
             return refused(codes);
         }

@@ -1,4 +1,4 @@
-//! What commands print with `--json` is what their schemas say, and every command that prints JSON has a schema.
+//! The `--json` output of commands matches its schema, and every such command has a schema.
 
 mod populated;
 
@@ -7,7 +7,7 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Commands whose output is no JSON, with the reason.
+/// Commands without JSON output, with the reason.
 const WITHOUT: &[(&str, &str)] = &[
     ("generate-schema", "prints a schema as it is"),
     ("generate-completions", "prints a script"),
@@ -180,7 +180,7 @@ fn what_every_command_prints_in_a_populated_room_is_what_its_schema_says() {
     judged.every_field_was_seen();
 }
 
-/// What was held against its schema.
+/// The outputs that were compared with their schemas.
 #[derive(Default)]
 struct Judged {
     /// The outputs, by command.
@@ -207,7 +207,8 @@ impl Judged {
             .push(output.clone());
     }
 
-    /// A field that no output had may be misspelt in its schema. Those that only trouble brings are named here.
+    /// A field without any output may be misspelt in its schema. Fields that only errors produce
+    /// are listed here.
     #[track_caller]
     fn every_field_was_seen(&self) {
         let mut missing = Vec::new();
@@ -232,7 +233,7 @@ impl Judged {
     }
 }
 
-/// A schema says which fields there are at least; a test wants to know of those that it forgets.
+/// A schema lists the known fields; the test also rejects unlisted fields.
 fn close(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {

@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::fs::File;
 use std::process::Stdio;
 
-/// Runs every command that prints JSON, in an order in which each has something to say.
+/// Runs every command that prints JSON, in an order that gives each one data.
 pub(super) fn run_everything(judged: &mut Judged) {
     let mut run = Run {
         world: World::empty(),
@@ -227,7 +227,7 @@ impl Run<'_> {
         }
     }
 
-    /// A command that fails, whose complaint is judged.
+    /// Runs a failing command and checks its error.
     #[track_caller]
     fn error(&mut self, code: i32, args: &[&str]) {
         let said = self.world.fails(code, &[args, &["--json"]].concat());

@@ -1,4 +1,4 @@
-//! `any_<role>`: one who was seen lately comes before one who was not.
+//! `any_<role>` prefers a recently active agent.
 
 use super::run_at;
 use crate::world::World;
@@ -16,7 +16,7 @@ fn choosing() -> World {
     world
 }
 
-/// P77: the choice is made by what was observed.
+/// P77: the choice follows from observations.
 #[test]
 fn who_was_seen_within_the_hour_is_chosen_although_it_has_more_to_read() {
     let world = choosing();
@@ -62,7 +62,7 @@ fn who_is_said_to_be_offline_comes_last_even_if_it_was_seen() {
     assert_eq!((world.inbox("e1").len(), world.inbox("e2").len()), (1, 1));
 }
 
-/// P77: to wait is to be there.
+/// P77: waiting counts as activity.
 #[test]
 fn who_waits_for_mail_is_chosen_before_who_was_not_seen_lately() {
     let world = choosing();

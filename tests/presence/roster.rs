@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use std::fs;
 
 fn roster(town: &Town) -> Value {
-    // It is replaced in one step: whoever opens it sees it whole.
+    // It is replaced in one step, so every reader sees a complete file.
     fs::read(town.room("roster.json")).map_or(Value::Null, |bytes| {
         serde_json::from_slice(&bytes).expect("whole")
     })
@@ -49,7 +49,8 @@ fn it_says_what_is_unread_and_who_was_seen() {
     });
 }
 
-/// P76: it follows from the log and the registry, so it can be deleted, and what somebody else makes of it does not stay.
+/// P76: it follows from the log and the registry, so it can be deleted, and foreign changes do not
+/// stay.
 #[test]
 fn deleted_or_overwritten_it_is_made_again() {
     let mut town = Town::of(&["alice", "bob"]);
@@ -147,7 +148,7 @@ fn a_router_tells_the_human_of_who_becomes_stale_while_nothing_happens() {
     );
 }
 
-/// P76: in a room in which nothing else happens, it says who began to wait and who does no longer.
+/// P76: without other events, it shows the start and the end of a wait.
 #[test]
 fn it_says_who_waits_as_long_as_it_waits() {
     let mut town = Town::of(&["alice", "bob"]);

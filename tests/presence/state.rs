@@ -1,4 +1,4 @@
-//! What is observed of agents survives a checkpoint as it stands.
+//! The observed activity of agents survives a checkpoint unchanged.
 
 use super::{in_roster, run_at};
 use crate::world::World;

@@ -1,4 +1,4 @@
-//! `mailbag who`: what is observed, with the clock at a fixed time.
+//! `mailbag who`: the observed activity, with the clock at a fixed time.
 
 use super::{alerts, in_roster, run_at, seen_at};
 use crate::world::World;
@@ -91,7 +91,8 @@ fn a_killed_session_is_offline_at_once() {
     assert_eq!(presence(), "offline");
 }
 
-/// P77: taking mail out of the inbox is enough, by whatever means; nobody has to say that he is there.
+/// P77: taking mail out of the inbox counts as activity, by any means; an agent need not report its
+/// presence.
 #[test]
 fn who_takes_mail_out_of_the_inbox_is_seen() {
     let world = World::with(&["alice", "bob", "carol"]);
@@ -142,7 +143,8 @@ fn who_waits_or_follows_is_online_until_that_ends() {
     }
 }
 
-/// P79: the human is told once of who has left mail unread for six hours, and again only when it was seen in between.
+/// P79: the human gets one alert about an agent that has left mail unread for six hours, and
+/// another only after new activity.
 #[test]
 fn who_leaves_mail_unread_for_six_hours_is_stale_and_the_human_is_told_once() {
     let world = World::with(&["alice", "bob"]);
@@ -287,7 +289,7 @@ fn the_settings_say_when_somebody_is_stale() {
     assert!(world.fails(1, &["settings"]).contains("6h"));
 }
 
-/// P78: what an agent does is what its last message of such a type says.
+/// P78: the work of an agent comes from its last message of such a type.
 #[test]
 fn what_an_agent_does_is_what_it_last_said_of_it() {
     let world = World::with(&["alice", "bob"]);

@@ -155,7 +155,7 @@ fn a_message_that_its_sender_takes_back_leaves_the_inboxes_where_it_is_unread() 
 fn a_withdrawal_that_was_committed_is_carried_out_after_a_kill() {
     let world = World::with(&["alice", "bob"]);
     let id = world.send("alice", "bob", "stop the press");
-    // What stands where the copy is to go keeps the record open.
+    // An obstacle at the copy's destination keeps the record open.
     world.write("inbox/bob/expired", "in the way");
     world.ok(&["ack", &id, "--status", "withdrawn", "--as", "alice"]);
     assert_eq!(world.inbox("bob").len(), 1);

@@ -5,7 +5,7 @@ use crate::approvals::{drop_at, pass, run_at, say, time};
 use crate::world::World;
 use serde_json::{Value, json};
 
-/// Bob has a supervisor and the others have none. Answers are due after 10 minutes.
+/// Only bob has a supervisor. Answers are due after 10 minutes.
 fn room() -> World {
     let world = World::with(&["alice", "boss", "carol"]).agent("bob", &["--supervisor", "boss"]);
     world.settings("answer_within = \"10m\"\nworklog = true\n")

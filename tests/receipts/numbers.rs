@@ -1,5 +1,5 @@
-//! The numbers of messages: consecutive in the ordinary case, because what the router records about earlier messages is
-//! part of the next message's record.
+//! The numbers of messages are usually consecutive, because receipts of earlier messages are part
+//! of the next message's record.
 
 use super::{statuses, wait_for_status};
 use crate::town::Town;

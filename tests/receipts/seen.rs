@@ -1,4 +1,5 @@
-//! `seen`: observed by the router, whatever the recipient does with its file, and also while no router runs.
+//! `seen`: the router observes it, whatever the recipient does with its file, and even while no
+//! router runs.
 
 use super::{statuses, wait_for_status};
 use crate::town::Town;

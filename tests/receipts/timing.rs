@@ -1,4 +1,4 @@
-//! Time: mail that expires unread, and questions that nobody answers.
+//! Time: mail that expires unread, and unanswered questions.
 
 use super::{from_mailbag, statuses, wait_for_status};
 use crate::approvals::{drop_at, pass, run_at, say, time};

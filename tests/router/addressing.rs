@@ -1,4 +1,4 @@
-//! Who gets it: sets worked out once, whole or not at all.
+//! Recipients: a message is delivered to its whole set of recipients, or rejected.
 
 use crate::town::Town;
 use serde_json::{Value, json};

@@ -168,7 +168,7 @@ fn a_hard_link_into_the_outbox_arrives_once_whether_its_other_name_stays_or_goes
         }
     }
     town.wait_for_bodies("bob", &["goes", "stays"]);
-    // Whoever goes on writing through the other name doesn't change what was delivered.
+    // Writing through the other name does not change the delivered copy.
     fs::write(town.path().join("stays"), "changed").expect("room");
     town.wait_for_bodies("bob", &["goes", "stays"]);
 }

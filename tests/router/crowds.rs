@@ -1,4 +1,4 @@
-//! Many agents, many files, many writers and readers at once.
+//! Many agents, many files, many writers and readers at the same time.
 
 use crate::town::Town;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn all_reaches_the_999_others_of_a_thousand_agents() {
     town.verify();
 }
 
-/// What ten writers wrote, as their readers took it: body, and how often.
+/// The messages of ten writers, as their readers took them: body, and number.
 type Taken = BTreeMap<String, usize>;
 
 /// Takes what stands in an inbox, deletes it, and counts it.

@@ -1,4 +1,4 @@
-//! The router's life: what it reads again, what ends it, and who else may route.
+//! The router's life: reloading, its end, and other routers.
 
 use crate::town::Town;
 use rustix::process::Signal;

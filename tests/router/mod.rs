@@ -1,4 +1,4 @@
-//! The router, running: what is dropped arrives, whole and once, whoever dropped it and however.
+//! The running router: dropped files arrive complete and once, from every sender and in every way.
 
 mod addressing;
 mod arriving;

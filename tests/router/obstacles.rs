@@ -1,5 +1,5 @@
-//! What passes by itself or by somebody's hand is waited out: the message waits, others go on, `status` says why, and
-//! it arrives once the cause is gone.
+//! Temporary obstacles: the message waits, other mail is delivered, `status` shows the reason, and
+//! the message arrives once the cause is removed.
 
 use crate::town::{PATIENCE, Town, is_root, so_within, tool};
 use crate::world::{World, skip};
@@ -23,7 +23,7 @@ fn mail_waits_for(obstacle: impl FnOnce(&Town), reason: &str, removed: impl FnOn
     town.is_alive("alice", "carol");
     town.wait_for_reason(reason);
     removed(&town);
-    // What comes now gets through, and takes along what waits.
+    // The new message is delivered, together with the waiting ones.
     town.mail(
         "alice",
         "y.json",
@@ -201,7 +201,7 @@ fn a_full_disk_is_waited_out_and_status_says_so() {
     drop(mounted);
 }
 
-/// Sets how many descriptors a process may have open.
+/// Sets the limit of open descriptors of a process.
 fn limit(pid: u32, open: usize) {
     tool(
         "prlimit",
@@ -228,14 +228,14 @@ fn without_descriptors_mail_waits_and_the_router_lives() {
     };
     let is_delivered =
         |path: PathBuf| path.starts_with(town.room("inbox").canonicalize().expect("a directory"));
-    // Those that wait for the barrier are closed soon.
+    // The files that wait for the barrier are closed soon.
     town.wait("the delivery is durable", || {
         !descriptors()
             .filter_map(|fd| fs::read_link(fd.path()).ok())
             .any(is_delivered)
     });
     let open = descriptors().count();
-    // Below what it has: nothing at all can be opened.
+    // Below the current number: no file can be opened.
     limit(pid, open.saturating_sub(3));
     town.mail(
         "alice",

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::time::Duration;
 
-/// What a person or `join` does: the agent goes, and its name becomes an alias.
+/// The action of a person or `join`: the agent is removed, and its name becomes an alias.
 fn rename(world: &World, of: &str, to: &str) {
     let mut registry = world.read("registry.json");
     registry["agents"]
@@ -446,7 +446,7 @@ fn an_agent_that_has_read_its_own_copy_does_not_get_that_of_the_former_name() {
     drop("two.json", json!(["kiwi", "lemon"]));
     world.ok(&["read", "--as", "bob"]);
     world.ok(&["run", "--once"]);
-    // The first name had two former names, of which one got a copy as well.
+    // The first name had two former names; one of them also got a copy.
     rename(&world, "lemon", "kiwi");
     world.ok(&["run", "--once"]);
     assert_eq!(world.bodies("kiwi"), ["three.json", "two.json"]);

@@ -1,4 +1,4 @@
-//! An agent of the soak: drops messages in every way there is, and takes what comes.
+//! An agent of the soak: drops messages in every way, and takes its mail.
 
 use super::ledger::{Ledger, bounce};
 use super::{AGENTS, Bell, name, role};
@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::io::Write;
 use std::time::Duration;
 
-/// How many of its last messages an agent remembers, to answer them and to drop them again.
+/// Number of its last messages that an agent remembers, to answer them and to drop them again.
 const REMEMBERED: usize = 20;
 
 pub(super) struct Agent<'a> {
@@ -19,11 +19,11 @@ pub(super) struct Agent<'a> {
     id: String,
     random: Random,
     ledger: Ledger,
-    /// How many files it has dropped.
+    /// Number of dropped files.
     files: usize,
     /// Id and text of its last messages.
     last: VecDeque<(String, String)>,
-    /// Files that it has begun and still holds open, each with what is missing.
+    /// Unfinished files that it still holds open, each with its missing part.
     begun: Vec<(File, String)>,
 }
 
@@ -49,7 +49,7 @@ impl<'a> Agent<'a> {
         }
     }
 
-    /// Sends and takes until the bell rings, and finishes what it has begun.
+    /// Sends and takes until the bell rings, and finishes its open files.
     pub(super) fn live(mut self, bell: &Bell, dense: bool) -> Agent<'a> {
         let longest = if dense { 100 } else { 400 };
         while bell.pause(Duration::from_millis(self.random.below(longest) as u64)) {
@@ -148,7 +148,7 @@ impl<'a> Agent<'a> {
             .expect(&recipients, &format!("{}/{}", self.id, id.trim()));
     }
 
-    /// One, a role, everybody, or two that overlap; and who that is.
+    /// One agent, a role, all agents, or two overlapping addresses; and the recipients.
     fn choose_recipients(&mut self) -> (Value, Vec<String>) {
         let one = match self.random.below(20) {
             0 => "human".to_owned(),

@@ -1,4 +1,5 @@
-//! Keeps a router running, kills it every few seconds, lets a single pass take its place, and looks how much it holds.
+//! Keeps a router running, kills it every few seconds, sometimes replaces it by a single pass, and
+//! measures its memory and descriptors.
 
 use super::Bell;
 use crate::sweep::letters::Random;
@@ -22,7 +23,7 @@ pub(super) struct Keeper<'a> {
     killed_passes: usize,
 }
 
-/// The router that runs in the end, and what came before it.
+/// The router that runs at the end, and the figures of its predecessors.
 pub(super) struct Kept {
     pub(super) router: Router,
     pub(super) watched: Watched,
@@ -114,7 +115,7 @@ impl<'a> Keeper<'a> {
     }
 }
 
-/// How many messages were routed; each leaves an id in the router's memory.
+/// The number of routed messages; each leaves an id in the router's memory.
 fn sent(town: &Town) -> usize {
     (0..super::AGENTS)
         .map(|n| {
@@ -123,7 +124,7 @@ fn sent(town: &Town) -> usize {
         .sum()
 }
 
-/// What a process held at a time.
+/// A measurement of a process.
 #[derive(Clone, Copy, Debug)]
 struct Look {
     /// In kB.
@@ -193,9 +194,10 @@ impl Watched {
         ]
     }
 
-    /// It grows by what it has to remember of each message, and by nothing else.
+    /// Checks that memory grows only by the router's entry for each message.
     pub(super) fn is_flat(&self) {
-        // A hash table doubles: forty bytes for each id at its worst, and as much again while it is moved.
+        // A hash table doubles: at most forty bytes for each id, and the same again while it is
+        // moved.
         const AN_ID: usize = 80;
         const SLACK: usize = 6 << 20;
         let [early, late] = self.early_and_late();
@@ -205,7 +207,7 @@ impl Watched {
             grown <= allowed,
             "{grown} bytes more, where {allowed} are for ids: {early:?} {late:?}"
         );
-        // A batch holds what it is about to make durable; a leak would be hundreds.
+        // A batch holds the files of one barrier; a leak would be hundreds.
         assert!(
             late.descriptors <= early.descriptors + 32,
             "{early:?} {late:?}"

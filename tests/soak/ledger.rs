@@ -1,4 +1,4 @@
-//! What was sent to whom, and what was taken by whom: each message once.
+//! The sent and the taken messages of each agent: each message once.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -10,7 +10,7 @@ pub(super) struct Ledger {
     pub(super) messages: usize,
     pub(super) refused: usize,
     pub(super) duplicates: usize,
-    /// Who is to get which message: the recipient, and what names the message.
+    /// The expected messages: recipient and message name.
     expected: Vec<(String, String)>,
     taken: Vec<(String, String)>,
     reader: String,
@@ -18,7 +18,7 @@ pub(super) struct Ledger {
     writer: Option<File>,
 }
 
-/// What the comparison found.
+/// The result of the comparison.
 #[derive(Debug)]
 pub(super) struct Verdict {
     pub(super) copies: usize,
@@ -37,7 +37,7 @@ impl Verdict {
 }
 
 impl Ledger {
-    /// A reader's ledger; what it takes is written down in this directory before it is touched.
+    /// A reader's ledger; each taken message is recorded in this directory before it is touched.
     pub(super) fn of(reader: &str, directory: &Path) -> Ledger {
         fs::create_dir_all(directory).expect("the world");
         let record = directory.join(reader);
@@ -77,7 +77,7 @@ impl Ledger {
             .expect("room for a line");
     }
 
-    /// Reads back what was written down.
+    /// Reads the record back.
     pub(super) fn close(mut self) -> Ledger {
         self.writer = None;
         let lines = fs::read_to_string(&self.record).expect("it was written");
@@ -128,7 +128,7 @@ impl Ledger {
     }
 }
 
-/// What names the bounce of a file.
+/// The name of a file's bounce.
 pub(super) fn bounce(file: &str) -> String {
     format!("the refusal of {file}")
 }

@@ -1,10 +1,11 @@
-//! The soak: minutes of mixed traffic while the router is killed again and again; then everybody has everything once.
+//! The soak: minutes of mixed traffic with repeated kills of the router; then every agent has every
+//! message once.
 //!
 //! - `cargo test --all-features soak -- --nocapture`: half a minute, as part of the ordinary tests.
 //! - `MAILBAG_SOAK=10m cargo test --release --all-features soak -- --nocapture`: ten minutes, and four times as dense.
 //!
-//! `agent` writes and reads as agents do, `ledger` compares what was sent with what was taken, and `keeper` keeps a
-//! router running, kills it, and looks how much it holds.
+//! `agent` writes and reads as agents do, `ledger` compares the sent and the taken messages, and
+//! `keeper` keeps a router running, kills it, and measures it.
 
 mod agent;
 mod keeper;
@@ -22,7 +23,7 @@ use std::time::{Duration, Instant};
 const AGENTS: usize = 10;
 const HALF_A_MINUTE: Duration = Duration::from_secs(30);
 
-/// Tells all threads when it is over, also those that pause.
+/// Signals the end to all threads, including pausing ones.
 #[derive(Default)]
 struct Bell {
     rung: Mutex<bool>,
@@ -35,7 +36,7 @@ impl Bell {
         self.told.notify_all();
     }
 
-    /// Waits for so long, or until the bell rings. Is there still time?
+    /// Waits for this time, or until the bell rings. Returns true if time is left.
     fn pause(&self, time: Duration) -> bool {
         let rung = self.rung.lock().expect("nobody fails while holding it");
         let (rung, _) = self
@@ -147,7 +148,7 @@ fn is_routed(town: &Town) -> bool {
             .all(|spool| listing(&town.room(spool)).is_empty())
 }
 
-/// The log counts what the agents count, the originals are kept, and the spool is empty.
+/// The log and the agents have the same counts, the originals are kept, and the spool is empty.
 fn nothing_is_left(town: &Town, ledger: &Ledger) {
     town.verify();
     let status = town.status();

@@ -1,4 +1,5 @@
-//! The floors of `src/`: no file imports from a floor below its own in `lib.rs`, and within a floor there are no circles.
+//! The floors of `src/`: no file imports from a floor after its own in `lib.rs`, and a floor has no
+//! import cycles.
 
 use super::{Source, sources};
 use std::collections::{BTreeMap, BTreeSet};
@@ -90,7 +91,7 @@ fn a_face_uses_commands_and_queries_and_not_what_is_below_them() {
     assert_eq!(wrong, ALLOWED, "a face goes around the commands");
 }
 
-/// Does one module lead to another?
+/// Returns true if imports lead from one module to another.
 fn reaches(edges: &BTreeMap<&Module, BTreeSet<Module>>, from: &Module, to: &Module) -> bool {
     let (mut seen, mut next) = (BTreeSet::new(), vec![from]);
     while let Some(module) = next.pop() {

@@ -10,7 +10,8 @@ use std::process::Command;
 
 const NOBODY: &str = "65534:65534";
 
-/// A room with mail and a program in it, which belongs to the user nobody; `None` without root, and the test is skipped.
+/// A room with mail and a program, owned by the user nobody. Without root it is `None`, and the
+/// test is skipped. prose-ok
 fn foreign(test: &str) -> Option<Town> {
     if !is_root(test) {
         return None;

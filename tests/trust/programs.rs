@@ -7,7 +7,7 @@ use serde_json::json;
 
 const TOLD: &str = "the user has not agreed to start its program";
 
-/// A room whose registry came with a program, as with somebody's repository.
+/// A room with a program in its registry, as from another person's repository.
 fn brought(word: &str) -> Town {
     let town = Town::of(&["alice", "bob"]).quick();
     town.register(&[

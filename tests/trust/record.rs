@@ -1,4 +1,4 @@
-//! Where it is recorded what a person agreed to: outside the room, whole, and by nobody else.
+//! The record of a person's consent: outside the room, complete, and written only by its owner.
 
 use super::bell;
 use crate::sweep::calls::Call;

@@ -1,4 +1,4 @@
-//! Who waits routes meanwhile, if nobody else does.
+//! A waiting command routes if no other process does.
 
 use super::{Beside, is_free};
 use crate::town::Town;

@@ -59,7 +59,7 @@ fn the_first_answer_ends_the_wait_and_is_read() {
 #[test]
 fn an_answer_names_the_question_in_any_way_or_stands_in_its_thread() {
     let town = Town::of(&["alice", "bob"]).run();
-    // What stood in the thread before is no answer.
+    // Earlier messages of the thread do not count as answers.
     town.mail(
         "bob",
         "0.json",
@@ -165,7 +165,7 @@ fn all_waits_for_everybody_and_says_who_is_missing() {
         (told["answers"].as_array().map(Vec::len), &told["missing"]),
         (Some(3), &json!([]))
     );
-    // Once more, and two keep silent.
+    // The same again, with two silent agents.
     let mut asking = Beside::start(&town, &[&args[..], &["4s"]].concat());
     town.wait("the second question comes", || town.count("bob") == 2);
     let id = town.inbox("bob")[1]["id"].clone();

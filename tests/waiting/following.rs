@@ -79,7 +79,7 @@ fn each_line_of_json_is_handed_on_at_once() {
             (&json!("alice"), &json!(n.to_string()))
         );
     }
-    // Nobody reads any more, and nothing comes: it ends by itself.
+    // Without a reader and without new mail, it ends by itself.
     drop(lines);
     world.wait("it ends", || child.try_wait().expect("a child").is_some());
     assert!(child.wait().expect("a child").success());
@@ -96,7 +96,7 @@ fn it_ends_when_nothing_comes_any_more() {
         "{out}"
     );
     assert!(is_free(&world));
-    // A second one tells of it again: it was asked to.
+    // A second process announces it again, because it was asked to.
     assert_eq!(
         world.ok(&["list", "--follow", "--as", "bob", "--idle", "1ms"]),
         out

@@ -32,7 +32,7 @@ const MOMENTS: [Moment; 3] = [Moment::Before, Moment::Halfway, Moment::After];
 
 #[test]
 fn a_take_killed_at_any_call_leaves_each_message_in_one_place() {
-    // P64 and P65: each of these gives back what the one before took, and takes one of two.
+    // P64 and P65: each of these returns the earlier one's message, and takes one of two.
     let town = shop(2);
     let take = [
         "take", "--as", "builders", "--lease", "0", "--holder", "doomed",

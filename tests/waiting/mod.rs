@@ -59,7 +59,7 @@ impl Beside {
         kill_process(Pid::from_child(&self.child), signal).expect("it can be signalled");
     }
 
-    /// Waits until it routes, as nobody else does.
+    /// Waits until it routes, because no other process does.
     #[track_caller]
     fn routes(&mut self, world: &World) {
         let pid = self.child.id();
@@ -101,7 +101,7 @@ impl Drop for Beside {
     }
 }
 
-/// Nobody routes any more.
+/// Returns true if no process routes.
 fn is_free(world: &World) -> bool {
     world.json(&["status"])["router"].is_null()
 }

@@ -1,4 +1,4 @@
-//! Several processes that share an inbox, all at once, and some of them killed.
+//! Several processes that share an inbox at the same time. Some of them are killed.
 
 use super::Beside;
 use crate::town::Town;
@@ -6,7 +6,7 @@ use crate::world::World;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// A room whose inbox `builders` has so many messages, with the bodies `0`, `1`, …
+/// A room with this number of messages in the inbox `builders`, with the bodies `0`, `1`, …
 pub(super) fn shop(count: usize) -> Town {
     let town = Town::of(&["alice", "builders"]).quick();
     for n in 0..count {
@@ -99,7 +99,7 @@ fn a_taker_killed_at_any_moment_leaves_each_message_in_one_place_and_it_comes_ba
                 "take", "--as", "builders", "--lease", "0", "--holder", "doomed",
             ],
         );
-        // At a moment that differs from one to the next: after so many looks at it.
+        // At a different moment each time: after this number of polls.
         let mut looks = 0;
         town.wait("its moment has come", || {
             looks += 1;

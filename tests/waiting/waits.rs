@@ -24,7 +24,7 @@ fn mail_that_is_there_already_counts_and_stays_unread() {
         (names.len(), world.names("inbox/bob/.announced")),
         (2, names[..1].to_vec())
     );
-    // Who asks again is told again, marker or not.
+    // A new request shows it again, with or without a marker.
     let all = world.json(&["wait", "--as", "bob", "--timeout", "0", "--all", "--read"]);
     assert_eq!(
         (all[0]["body"].as_str(), all[1]["body"].as_str()),

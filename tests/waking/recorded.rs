@@ -1,4 +1,4 @@
-//! What the log keeps of wakes: the sender and the human see how each went, and no mail wakes twice.
+//! The wakes in the log: the sender and the human see the result of each, and no mail wakes twice.
 
 use super::{alarm, rung, town, wait_for};
 use crate::town::{Town, so_within};
@@ -19,7 +19,7 @@ fn steps(world: &World, reference: &str) -> Vec<String> {
         .collect()
 }
 
-/// The failed wakes in `pending.json`, and those that the command lists.
+/// The failed wakes in `pending.json` and in the command's list.
 fn failed(world: &World) -> (usize, usize) {
     let of_wakes = |list: &Value| {
         list.as_array()

@@ -1,4 +1,4 @@
-//! `mailbag watch`: what needs the human, answered in place.
+//! `mailbag watch`: answers to the human's pending items.
 
 use super::terminal::Terminal;
 use crate::world::World;
@@ -28,7 +28,7 @@ fn ended(child: Child) -> (Option<i32>, String) {
     )
 }
 
-/// An agent drops a message, which somebody else delivers.
+/// An agent drops a message, and another process delivers it.
 fn tell(world: &World, agent: &str, message: &Value) {
     world.drop_file(
         agent,
@@ -51,7 +51,7 @@ fn question(id: &str, title: &str) -> Value {
     json!({"id": id, "to": "human", "type": "question", "body": title})
 }
 
-/// What needs the human: the number and the title of each item.
+/// The human's pending items: number and title.
 fn pending(world: &World) -> Vec<(u64, String)> {
     let list = world.json(&["pending", "--as", "human"]);
     let item = |item: &Value| {
@@ -355,7 +355,7 @@ fn a_name_and_an_option_decide_and_several_items_ask_for_the_number() {
             && screen.contains("“Three?”")
     });
     assert_eq!((written(&world).len(), pending(&world).len()), (2, 2));
-    // A text that is no option can only answer the question.
+    // A text that is not an option can only answer the question.
     terminal.keys(&["BSpace", "BSpace"]);
     terminal.text("four");
     terminal.keys(&["Enter"]);

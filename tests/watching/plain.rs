@@ -1,4 +1,4 @@
-//! `mailbag watch` for a pipe: one line an entry, handed on at once.
+//! `mailbag watch` in a pipe: one line for each entry, printed immediately.
 
 use crate::world::World;
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 
-/// A watching program whose output goes to a file, ended when dropped.
+/// A watching program that writes into a file, ended when dropped.
 struct Watching {
     child: Child,
     out: PathBuf,
@@ -190,7 +190,7 @@ fn a_batch_that_is_not_whole_is_left_until_it_is() {
     let path = world.room("log/00000001.ndjson");
     let log = fs::read_to_string(&path).expect("the log");
     let second = log.find("\"b1\"").expect("the second of the batch");
-    // In a copy of the room, so that nobody repairs what is cut here.
+    // In a copy of the room, so that no router repairs the truncated file.
     let copy = World::with(&["alice", "bob"]);
     let _holder = copy.router(&[]);
     let path = copy.room("log/00000001.ndjson");

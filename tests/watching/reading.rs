@@ -18,7 +18,7 @@ fn an_approval_is_decided_only_after_every_line_was_on_the_screen() {
         return;
     };
     terminal.wait("it is shown", |screen| screen.contains("! 1 approval"));
-    // Several keys at once do not pass over text that was not drawn.
+    // Several keys together do not skip text that was not drawn.
     terminal.keys(&[
         "1", "y", "Enter", "Enter", "PageDown", "PageDown", "PageDown", "PageDown", "Enter",
     ]);

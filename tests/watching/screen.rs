@@ -46,7 +46,7 @@ fn what_happens_is_shown_folded_to_the_width_and_anew_when_that_changes() {
         lines[0].starts_with("  ") && lines[0].contains("day 20"),
         "{lines:?}"
     );
-    // The numbers of the records depend on what the router did in between.
+    // The record numbers depend on the router's other work.
     let without_number = |line: &String| {
         line.trim_end_matches(|c: char| c.is_ascii_digit() || " #".contains(c))
             .to_owned()
@@ -125,7 +125,7 @@ fn what_is_typed_with_a_name_in_front_goes_there_and_the_numbers_follow() {
     terminal.wait("the answer is shown", |screen| {
         screen.contains("well?") && screen.contains("unread human 1, all 2")
     });
-    // What was sent before comes back with a key.
+    // A key recalls the last sent text.
     terminal.keys(&["Up", "!", "Enter"]);
     world.wait("bob has another", || {
         world.bodies("bob") == ["hello", "hello!"]

@@ -10,8 +10,8 @@ pub(super) struct Terminal<'w> {
 }
 
 impl Terminal<'_> {
-    /// Runs the program in a window of that size, below a line that was there before; what it leaves of the terminal is
-    /// shown behind it. `None`, with a line that says so, where there is no tmux.
+    /// Runs the program in a window of this size, below an earlier line; the terminal's state
+    /// afterwards is shown after it. Without tmux it prints a line and returns `None`.
     pub(super) fn run<'w>(
         world: &'w World,
         size: (u16, u16),
@@ -31,7 +31,7 @@ impl Terminal<'_> {
         Terminal::of(world, size, world.bare(args))
     }
 
-    /// The same with a command whose environment the test has set.
+    /// The same with a command that has the test's environment.
     pub(super) fn of(
         world: &World,
         (columns, rows): (u16, u16),
@@ -89,12 +89,12 @@ impl Terminal<'_> {
         command.output().expect("tmux runs")
     }
 
-    /// What stands on the screen, line by line, without blanks at the ends.
+    /// The text on the screen, line by line, without trailing blanks.
     pub(super) fn screen(&self) -> String {
         String::from_utf8_lossy(&self.tmux(&["capture-pane", "-p"]).stdout).into_owned()
     }
 
-    /// What stands on the screen, with the escapes for its colours.
+    /// The text on the screen, with its colour escapes.
     pub(super) fn coloured(&self) -> String {
         String::from_utf8_lossy(&self.tmux(&["capture-pane", "-p", "-e"]).stdout).into_owned()
     }
@@ -108,13 +108,13 @@ impl Terminal<'_> {
             .collect()
     }
 
-    /// What tmux knows of the terminal, such as `cursor_flag`.
+    /// A variable of tmux about the terminal, such as `cursor_flag`.
     pub(super) fn state(&self, of: &str) -> String {
         let output = self.tmux(&["display-message", "-p", &format!("#{{{of}}}")]);
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
-    /// Types text as it is.
+    /// Types literal text.
     pub(super) fn text(&self, text: &str) {
         self.tmux(&["send-keys", "-l", "--", text]);
     }

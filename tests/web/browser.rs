@@ -5,7 +5,7 @@ use crate::world::{World, skip};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What drives the browser: installed by `.ci/run`, from npm.
+/// The package that controls the browser: installed by `.ci/run`, from npm.
 fn modules() -> Option<PathBuf> {
     let program = assert_cmd::cargo::cargo_bin!("mailbag");
     let target = program.ancestors().nth(2)?;

@@ -1,4 +1,4 @@
-//! What a person does on the page, as the forms send it.
+//! A person's actions on the page, as the forms send them.
 
 use super::Page;
 use super::stream::Stream;

@@ -1,4 +1,5 @@
-//! `mailbag web`: the real program, asked over HTTP by a client that sends exactly what a test says, and by a real browser.
+//! `mailbag web`: the real program, asked over HTTP by a client that sends exactly the test's
+//! bytes, and by a real browser.
 
 mod attack;
 mod browser;
@@ -14,7 +15,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-/// How long an answer may take.
+/// The time limit of an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// The header line of a form.
 pub(super) const FORM: &str = "Content-Type: application/x-www-form-urlencoded\r\n";
@@ -199,7 +200,7 @@ impl Drop for Page {
     }
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: u16,

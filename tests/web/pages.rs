@@ -1,4 +1,4 @@
-//! What the pages show: everything of the room, and what others wrote only ever as text.
+//! The pages show everything in the room, and senders' texts only as text.
 
 use super::Page;
 use crate::world::World;

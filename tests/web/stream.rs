@@ -1,4 +1,5 @@
-//! The stream of events: without a gap or a repeat, also across reconnections, restarts, and for a slow reader.
+//! The stream of events: without a gap or a repeat, even across reconnections and restarts, and for
+//! a slow reader.
 
 use super::Page;
 use crate::town::so_within;
@@ -181,7 +182,7 @@ fn a_room_that_moves_away_and_back_is_said_and_goes_on() {
         "{gone}"
     );
     std::fs::rename(&away, &room).expect("it moves back");
-    // Readers are told, although nothing is new.
+    // Readers get a notification although the room has no new record.
     stream.next("change");
     world.ok(&["send", "bob", "back", "--as", "alice"]);
     assert_eq!(stream.next("entry").1["body"], "back");

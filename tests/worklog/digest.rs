@@ -4,7 +4,7 @@ use super::{echo, pass, shell};
 use crate::world::World;
 use serde_json::json;
 
-/// A day in which something of each kind happened, and an older one.
+/// A day with an event of each kind, and an older day.
 fn day() -> World {
     let world = World::with(&["alice", "bob", "carol"]);
     let at = |time: &str, agent: &str, message: &str| {

@@ -1,4 +1,4 @@
-//! Changes by hand are kept aside, and the human is told.
+//! Manual changes are set aside, and the human is notified.
 
 use super::{echo, entries_of, kept, pass, room, worklog};
 use crate::town::Town;
@@ -71,7 +71,7 @@ fn each_kind_of_change_by_hand_is_kept_and_undone() {
     ];
     for (n, change) in changes.iter().enumerate() {
         fs::write(world.path().join("WORKLOG.md"), change).expect("changed");
-        // One pass finds it, tells the human, and makes the file again.
+        // One pass finds it, notifies the human, and makes the file again.
         pass(&world);
         assert!(worklog(&world) == whole, "{n}: {}", worklog(&world));
         assert_eq!((kept(&world).len(), notices(&world).len()), (n + 1, n + 1));
@@ -84,7 +84,7 @@ fn each_kind_of_change_by_hand_is_kept_and_undone() {
         changes.iter().all(|change| texts.contains(change)),
         "each is kept whole"
     );
-    // Once more the same: it is kept under another name.
+    // The same change again is kept under another name.
     fs::write(world.path().join("WORKLOG.md"), &changes[0]).expect("changed");
     pass(&world);
     assert_eq!(

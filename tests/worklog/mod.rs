@@ -1,4 +1,4 @@
-//! Milestones, and the files that tell people what happened.
+//! Milestones, and the files that report events to people.
 
 mod agree;
 mod digest;
@@ -67,7 +67,7 @@ fn entries_of(worklog: &str) -> &str {
         .1
 }
 
-/// What each entry says: its agent, its kind and its text.
+/// The agent, kind and text of each entry.
 #[track_caller]
 fn said(world: &World) -> Vec<String> {
     let worklog = worklog(world);

@@ -1,4 +1,4 @@
-//! Where the worklog may be, and what may stand in its way.
+//! The allowed places of the worklog, and obstacles there.
 
 use super::{echo, entries_of, kept, pass, room, shell, worklog};
 use crate::town::{Town, is_root};

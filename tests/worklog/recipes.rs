@@ -1,4 +1,5 @@
-//! The recipes of `docs/recipes.md`, run as they are written: the human is told by a program, and gets the digest by cron.
+//! The recipes of `docs/recipes.md`, run unchanged: a program notifies the human, and cron sends
+//! the digest.
 
 use super::{echo, pass};
 use crate::town::Town;
@@ -59,7 +60,7 @@ fn run(world: &World, path: &str, line: &str) {
     assert!(output.status.success(), "{line}: {output:?}");
 }
 
-/// A room whose human is woken by this line, and its router.
+/// A room with this line as the human's wake program, and its router.
 fn woken(stand_ins: &[&str], line: &str) -> Town {
     let mut town = Town::of(&["alice"]);
     let path = path(&town, stand_ins);
@@ -70,7 +71,7 @@ fn woken(stand_ins: &[&str], line: &str) -> Town {
     town
 }
 
-/// A server that takes what is posted, as ntfy does: the first line and the headers, and the body.
+/// A server that accepts posts, as ntfy does: the first line and the headers, and the body.
 fn server() -> (u16, Receiver<(String, String)>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("it is bound").port();

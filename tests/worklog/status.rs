@@ -1,4 +1,4 @@
-//! The status block: who does what, who owns what, and who waits for whom.
+//! The status block: the agents' work, claims and waits.
 
 use super::{echo, entries_of, pass, room, worklog};
 

@@ -280,7 +280,9 @@ impl Conversion {
         let other = ["text", "content"]
             .into_iter()
             .find(|field| map.get(*field).is_some_and(Value::is_string));
-        if let Some(field) = other.filter(|_| !map.contains_key("body")) {
+        if !map.contains_key("body")
+            && let Some(field) = other
+        {
             self.metadata.push((
                 PAYLOAD_FIELD.to_owned(),
                 field.into(),
@@ -361,12 +363,11 @@ impl Conversion {
             metadata,
         } = report;
         let has_text = self.fields.contains_key("subject") || self.fields.contains_key("body");
-        let texts = [("subject", subject.filter(|_| !has_text)), ("body", body)];
-        for (field, text) in texts
-            .into_iter()
-            .filter_map(|(field, text)| Some((field, text?)))
-        {
-            self.put(field, Value::String(text), "/message".into());
+        if !has_text && let Some(subject) = subject {
+            self.put("subject", subject.into(), "/message".into());
+        }
+        if let Some(body) = body {
+            self.put("body", body.into(), "/message".into());
         }
         for (field, value) in more {
             self.fields.entry(field).or_insert(value);

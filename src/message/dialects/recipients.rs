@@ -57,14 +57,17 @@ impl Recipients {
                 .route
                 .as_ref()
                 .is_some_and(|(word, _)| word == "broadcast");
-        let mut all: Vec<String> = match given.is_empty() {
-            false => given,
-            true if to.is_some() => return Ok(None),
-            true if means_all || !self.copies.is_empty() && goes_to_all(kind) => {
-                vec!["all".to_owned()]
-            }
-            true if self.copies.is_empty() => return Ok(None),
-            true => mentions(body),
+        let has_copies = !self.copies.is_empty();
+        let mut all: Vec<String> = if !given.is_empty() {
+            given
+        } else if to.is_some() {
+            return Ok(None);
+        } else if means_all || has_copies && goes_to_all(kind) {
+            vec!["all".to_owned()]
+        } else if has_copies {
+            mentions(body)
+        } else {
+            return Ok(None);
         };
         let place = self
             .copies_at
@@ -117,14 +120,12 @@ impl Recipients {
                 format!("omit {}, or name only all", &place[1..]),
             ));
         }
-        let Some((word, place)) = self.route.as_ref().filter(|_| !given.is_empty()) else {
+        let Some((word, place)) = &self.route else {
             return Ok(());
         };
         let odd = match word.as_str() {
-            "broadcast" => given
-                .iter()
-                .find(|address| !is_all(address))
-                .filter(|_| !given.iter().any(|a| is_all(a))),
+            "broadcast" if given.iter().any(|address| is_all(address)) => None,
+            "broadcast" => given.first(),
             word => given.iter().find(|address| !can_be(word, address)),
         };
         match odd {
@@ -188,10 +189,7 @@ pub(super) fn identity(value: Value, is_recipient: bool) -> Value {
         .into_iter()
         .find_map(text)
         .map(str::to_owned);
-    let role = || {
-        text("role")
-            .filter(|_| is_recipient)
-            .map(|role| format!("all_{role}"))
-    };
-    name.or_else(role).map_or(value, Value::String)
+    let role = if is_recipient { text("role") } else { None };
+    name.or_else(|| role.map(|role| format!("all_{role}")))
+        .map_or(value, Value::String)
 }

@@ -398,11 +398,11 @@ pub(super) fn value(field: &str, word: &str, canonical: &[&'static str]) -> Opti
     }
     let folded = fold(word);
     let others = VALUES.iter().filter(|(of, ..)| *of == field);
-    let near = NEAR_TYPES.iter().filter(|_| field == "type");
+    let near = if field == "type" { NEAR_TYPES } else { &[] };
     let known = canonical.iter().map(|value| (*value, *value));
     let words = others.flat_map(|(_, words, value)| words.iter().map(move |word| (*word, *value)));
     words
-        .chain(near.copied())
+        .chain(near.iter().copied())
         .chain(known)
         .find(|(word, _)| fold(word) == folded)
         .map(|(_, value)| value)

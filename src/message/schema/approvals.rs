@@ -131,15 +131,11 @@ fn check_outcome(fields: &Fields, options: &[String]) -> Option<Problem> {
     let is_first = options
         .first()
         .is_some_and(|first| decision::option(options, word) == Some(first));
-    let what = match is_first {
-        true => format!(
-            "on_deadline cannot be the first option, {}: it would let the asker go on",
-            quoted(word)
-        ),
-        false => format!(
-            "on_deadline must be an option, deny or escalate, not {}",
-            quoted(word)
-        ),
+    let word = quoted(word);
+    let what = if is_first {
+        format!("on_deadline cannot be the first option, {word}: it would let the asker go on")
+    } else {
+        format!("on_deadline must be an option, deny or escalate, not {word}")
     };
     let others: Vec<&str> = options
         .iter()

@@ -29,7 +29,8 @@ pub(super) fn check(fields: &Fields, kind: &str, problems: &mut Vec<Problem>) {
             continue;
         };
         let problem = match Subject::parse(text) {
-            Ok(subject) => subject.check_explicit(text).filter(|_| kind == "claim"),
+            Ok(subject) if kind == "claim" => subject.check_explicit(text),
+            Ok(_) => None,
             Err(problem) => Some(*problem),
         };
         problems.extend(problem.map(|problem| problem.at(format!("/claims/{n}"))));

@@ -85,7 +85,13 @@ pub(super) fn object(text: &str) -> Option<Value> {
 }
 
 fn read(text: String, most: usize) -> Option<Value> {
-    object(&text).or_else(|| read(mistake(&text).filter(|_| most > 0)?.corrected, most - 1))
+    if let Some(object) = object(&text) {
+        return Some(object);
+    }
+    if most == 0 {
+        return None;
+    }
+    read(mistake(&text)?.corrected, most - 1)
 }
 
 fn mistake(text: &str) -> Option<Mistake> {
@@ -127,9 +133,10 @@ pub(super) fn prose(text: &str) -> Problem {
     let is_markdown = text
         .lines()
         .any(|line| MARKS.iter().any(|mark| line.starts_with(mark)));
-    let what = match is_markdown {
-        true => "the file is Markdown, not JSON",
-        false => "the file is not JSON: it begins with neither { nor [",
+    let what = if is_markdown {
+        "the file is Markdown, not JSON"
+    } else {
+        "the file is not JSON: it begins with neither { nor ["
     };
     let fix = "write one JSON object, for example with jq -n --arg body \"$text\" '{to: \"bob\", body: $body}'";
     let message = if text.contains('{') {
@@ -142,22 +149,23 @@ pub(super) fn prose(text: &str) -> Problem {
 
 /// The lines without a number and a tab, an arrow, a bar or a colon at their beginning, if each has them.
 fn without_numbers(text: &str) -> Option<String> {
-    let bare = |line: &str| {
-        let rest = line.trim_start();
-        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
-        let rest = rest[digits..]
-            .strip_prefix(['\t', '→', '|', ':'])
-            .filter(|_| digits > 0);
-        rest.map(str::to_owned)
-    };
-    let lines: Option<Vec<String>> = text
+    let lines: Option<Vec<&str>> = text
         .lines()
         .filter(|line| !line.trim().is_empty())
-        .map(bare)
+        .map(without_number)
         .collect();
     lines
         .map(|lines| lines.join("\n"))
         .filter(|text| !text.is_empty())
+}
+
+fn without_number(line: &str) -> Option<&str> {
+    let line = line.trim_start();
+    let rest = line.trim_start_matches(|c: char| c.is_ascii_digit());
+    if rest.len() == line.len() {
+        return None;
+    }
+    rest.strip_prefix(['\t', '→', '|', ':'])
 }
 
 /// The text between the first fence and the next one.

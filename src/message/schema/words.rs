@@ -52,7 +52,7 @@ fn of_item(problem: Problem, place: &str) -> Problem {
 pub(super) fn of_registry(error: &ValidationError) -> Problem {
     let mut place = error.instance_path().to_string();
     let is_of_agent = place.starts_with("/agents/");
-    if let Some(at) = place.find("/wake").filter(|_| is_of_agent) {
+    if is_of_agent && let Some(at) = place.find("/wake") {
         place.truncate(at + "/wake".len());
     }
     let value = error.instance().as_ref();

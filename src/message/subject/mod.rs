@@ -74,7 +74,6 @@ impl Subject {
     /// Reads a subject as written in a message: `task:<name>`, `lane:<name>`, `<path or glob>` or
     /// `<repository>:<path or glob>`. The problem, if there is one, has the code `bad_claim` and no place.
     pub fn parse(text: &str) -> Result<Subject, Box<Problem>> {
-        let wrong = |what: &str, fix: &str| Box::new(Problem::new("bad_claim", what).fix(fix));
         if text.len() > limits::SUBJECT_BYTES {
             let what = format!(
                 "{} has {} bytes; a claim has at most {}",
@@ -82,14 +81,17 @@ impl Subject {
                 text.len(),
                 limits::SUBJECT_BYTES
             );
-            return Err(wrong(&what, "claim the directory above, or several parts"));
+            return Err(bad_claim(
+                &what,
+                "claim the directory above, or several parts",
+            ));
         }
         if let Some(c) = text.chars().find(|c| c.is_control() || *c == '\\') {
             let what = format!(
                 "{} contains {c:?}, which no claim can contain",
                 quoted(text)
             );
-            return Err(wrong(
+            return Err(bad_claim(
                 &what,
                 "separate directories by /, and write file names without control characters",
             ));
@@ -98,24 +100,17 @@ impl Subject {
             Some((prefix, rest)) => (Some(prefix), rest),
             None => (None, text),
         };
-        let named = |what: &str| match id::is_name(rest) {
-            true => Ok(rest.to_lowercase()),
-            false => Err(wrong(
-                &format!("{} is not the name of a {what}", quoted(rest)),
-                "use letters, digits, `.`, `_` and `-`, beginning with a letter or digit",
-            )),
-        };
         let kind = match prefix.map(str::to_lowercase).as_deref() {
-            Some("task") => Kind::Task(named("task")?),
-            Some("lane") => Kind::Lane(named("lane")?),
+            Some("task") => Kind::Task(subject_name("task", rest)?),
+            Some("lane") => Kind::Lane(subject_name("lane", rest)?),
             Some(repository) if !id::is_name(repository) => {
-                return Err(wrong(
+                return Err(bad_claim(
                     &format!("{} is not the name of a repository", quoted(repository)),
                     "write `task:<name>`, `lane:<name>`, `<path>` or `<repository>:<path>`",
                 ));
             }
             repository => {
-                let patterns = pattern::parse(rest).map_err(|(what, fix)| wrong(&what, fix))?;
+                let patterns = pattern::parse(rest).map_err(|(what, fix)| bad_claim(&what, fix))?;
                 Kind::Path {
                     repository: repository.map(str::to_owned),
                     patterns,
@@ -271,6 +266,20 @@ impl fmt::Display for Subject {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text)
     }
+}
+
+fn bad_claim(what: &str, fix: &str) -> Box<Problem> {
+    Box::new(Problem::new("bad_claim", what).fix(fix))
+}
+
+/// The name in `task:<name>` or `lane:<name>`, in lower case.
+fn subject_name(kind: &str, name: &str) -> Result<String, Box<Problem>> {
+    if id::is_name(name) {
+        return Ok(name.to_lowercase());
+    }
+    let what = format!("{} is not the name of a {kind}", quoted(name));
+    let fix = "use letters, digits, `.`, `_` and `-`, beginning with a letter or digit";
+    Err(bad_claim(&what, fix))
 }
 
 #[cfg(test)]

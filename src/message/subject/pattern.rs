@@ -102,10 +102,10 @@ fn comparable(text: &str) -> String {
 /// Expands `{a,b}`, including nested alternatives.
 fn choices(text: &str) -> Result<Vec<String>, Wrong> {
     let Some(open) = text.find('{') else {
-        return match text.contains('}') {
-            true => Err(("a claim has } without {".into(), "close each { with one }")),
-            false => Ok(vec![text.to_owned()]),
-        };
+        if text.contains('}') {
+            return Err(("a claim has } without {".into(), "close each { with one }"));
+        }
+        return Ok(vec![text.to_owned()]);
     };
     let (mut depth, mut parts, mut begin, mut end) = (0, Vec::new(), open + 1, None);
     for (at, c) in text.char_indices().skip_while(|(at, _)| *at < open) {

@@ -1,4 +1,4 @@
-//! What the carrier over NATS brings, whoever is there.
+//! Delivery over NATS, whichever rooms are connected.
 
 use super::servers::Cluster;
 use super::{Rooms, drop_mail, once, run, with_one_connected};
@@ -85,7 +85,7 @@ fn the_servers_keep_mail_for_a_room_that_is_away_also_from_one_that_has_gone() {
     // The confirmation has waited for the sender.
     once(&rooms.fit).ok(&["link run"]);
     assert_eq!(state(&rooms.fit, "po")["out"]["acked"], 3);
-    // The server comes back with what it had before all this, as after a power cut: with items and states of then.
+    // The server returns with its earlier data, as after a power cut: old items and states.
     cluster.kill(0);
     std::fs::remove_dir_all(&store).expect("its store");
     copy_all(&before, &store);
@@ -140,7 +140,7 @@ fn a_stream_that_was_deleted_loses_nothing() {
             .contains("\"messages\":4")
     });
     delete("mailbag_po");
-    // The other room's carrier begins, and this one sends again what is not confirmed.
+    // The other room's carrier starts, and this one resends the unconfirmed items.
     let po = run(&rooms.po);
     wait("it arrives", || {
         rooms.po.bodies("sintra") == ["0", "1", "2"]

@@ -1,4 +1,4 @@
-//! Whom a room connects to over NATS, and who it is there: the person agreed to exactly that.
+//! A room connects over NATS only to the servers, and with the identity, that the person agreed to.
 
 use super::servers::Cluster;
 use super::{Rooms, drop_mail, once, run};
@@ -8,7 +8,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-/// The users of `docs/machines.md`: each room may say only what is its own, and read only what is for it.
+/// The users of `docs/machines.md`: each room may publish only its own messages, and read only
+/// messages for it.
 const USERS: &str = r#"
 authorization {
   users: [
@@ -55,7 +56,7 @@ fn a_room_says_who_it_is_and_the_servers_let_it_do_only_what_it_needs() {
     drop_mail(&rooms.po, "sintra", "fit:alice", "hi");
     wait("it comes back", || rooms.fit.bodies("alice") == ["hi"]);
     drop((fit, po));
-    // Nobody else speaks for the room `po`.
+    // No other user publishes for the room `po`.
     give(&rooms.po, "credentials", "fit:fit-secret\n");
     rooms.po.ok(&["trust", "--yes"]);
     let told = once(&rooms.po).fails(75, &["link run"]);

@@ -1,11 +1,11 @@
-//! A peer that means harm: it may publish what the other room may, and publishes what it likes.
+//! A hostile peer: it has the other room's rights, and publishes any messages.
 
 use super::super::hostile::items;
 use super::{drop_mail, once, run, with_one_connected};
 use crate::world::wait;
 use serde_json::{Value, json};
 
-/// What a carrier says of its room.
+/// A carrier's message about its room.
 fn said(count: u64, state: Value) -> Vec<u8> {
     json!({"hello": {"version": 1, "room": "far"}, "session": "s", "count": count, "state": state})
         .to_string()
@@ -80,7 +80,7 @@ fn what_does_not_fit_is_dropped_and_the_mail_of_the_other_room_still_comes() {
     );
     let names = rooms.po.names("links/fit/in");
     assert!(names.iter().all(|name| name == "state.json"), "{names:?}");
-    // What is of no use to anybody is on no server either.
+    // The servers also remove invalid messages.
     wait("the servers keep none of it", || {
         let info = evil.ask(
             "$JS.API.STREAM.INFO.mailbag_po",
@@ -106,7 +106,7 @@ fn a_peer_of_another_version_is_told_of() {
     po.says("version 9");
     po.says("version 1");
     drop(po);
-    // The servers still have what it said, so no connection counts as one.
+    // The servers still have its messages, so no connection counts as one.
     let told = once(&rooms.po).fails(75, &["link run"]);
     assert!(
         told.contains("version 9") && !told.contains("connected to"),

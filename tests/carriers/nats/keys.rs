@@ -8,7 +8,7 @@ use data_encoding::BASE64URL_NOPAD;
 use nkeys::KeyPair;
 use serde_json::{Value, json};
 
-/// What the docs let a room do.
+/// The permissions of a room in the docs.
 fn permissions(own: &str) -> (Value, Value) {
     let publish = json!([
         format!("mailbag.*.{own}.>"),
@@ -33,7 +33,7 @@ fn token(by: &KeyPair, of: &KeyPair, nats: &Value) -> String {
     format!("{text}.{}", BASE64URL_NOPAD.encode(&signature))
 }
 
-/// Mail crosses with these credentials, and not with those of a stranger.
+/// Mail is delivered with these credentials, but not with a stranger's.
 fn mail_crosses(servers: &str, [fit, po, stranger]: [String; 3]) {
     let Some(cluster) = Cluster::start(1, servers) else {
         return;

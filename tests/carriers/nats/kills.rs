@@ -2,8 +2,9 @@
 //! in order.
 //!
 //! - `cargo test --all-features carriers::nats::kills`: a few messages, and one server.
-//! - `MAILBAG_SWEEP=full cargo test --release --all-features carriers::nats::kills -- --nocapture`: 5,000 each way over three
-//!   servers, of which the leader of a stream is killed, or so many that the others cannot go on.
+//! `MAILBAG_SWEEP=full cargo test --release --all-features carriers::nats::kills -- --nocapture`:
+//! 5,000 messages in each direction over three servers. The leader of a stream is killed, or so
+//! many servers that the others cannot continue.
 //! - `MAILBAG_SWEEP=servers`: the same with 400 each way.
 
 use super::super::kills::{Dice, NextKill, SENDERS, arrived, got};
@@ -13,7 +14,7 @@ use crate::carriers::Running;
 use crate::world::{World, wait};
 use std::time::{Duration, Instant};
 
-/// What may be killed.
+/// The processes to kill.
 struct Town {
     rooms: Rooms,
     cluster: Cluster,
@@ -41,7 +42,7 @@ impl Town {
             if ended {
                 self.routers[n] = None;
             }
-            // Sometimes nobody but the carriers delivers.
+            // Sometimes only the carriers deliver.
             if self.routers[n].is_none() && dice.roll(3) > 0 {
                 let world = self.worlds()[n];
                 self.routers[n] = Some(Running::start(world.bare(&["run"]), world.path()));

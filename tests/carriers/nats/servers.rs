@@ -1,4 +1,5 @@
-//! Real servers of NATS on free ports of this machine, and a client of a few lines that says what it likes to them.
+//! Real servers of NATS on free ports of this machine, and a small client that sends any text to
+//! them.
 
 use super::super::Running;
 use crate::venv;
@@ -39,7 +40,7 @@ pub(in crate::carriers) struct Cluster {
 }
 
 impl Cluster {
-    /// Starts so many servers, with these lines in their configuration.
+    /// Starts this number of servers, with these lines in their configuration.
     pub(in crate::carriers) fn start(nodes: usize, more: &str) -> Option<Cluster> {
         let program = program()?;
         let dir = tempfile::Builder::new()
@@ -115,7 +116,7 @@ impl Cluster {
         drop(self.nodes[n].take());
     }
 
-    /// Where it keeps what it has.
+    /// The directory of its data.
     pub(in crate::carriers) fn store(&self, n: usize) -> PathBuf {
         self.dir.path().join(format!("store-{n}"))
     }
@@ -139,7 +140,7 @@ impl Cluster {
         Raw::connect(self.ports[runs], as_whom)
     }
 
-    /// What the leader of a stream is, if it has one now.
+    /// The leader of a stream, if it has one now.
     pub(in crate::carriers) fn leader(&self, stream: &str) -> Option<usize> {
         let runs = |n: &usize| {
             self.nodes[*n].is_some() && TcpStream::connect(("127.0.0.1", self.ports[*n])).is_ok()
@@ -156,7 +157,7 @@ impl Cluster {
 }
 
 fn free_ports(count: usize) -> Vec<u16> {
-    // All are open at once, so that none is taken twice.
+    // All are open at the same time, so that no port is used twice.
     let open: Vec<TcpListener> = (0..count)
         .map(|_| TcpListener::bind("127.0.0.1:0").expect("a free port"))
         .collect();
@@ -218,7 +219,7 @@ impl Raw {
         self.until("PONG");
     }
 
-    /// Asks, and gives the answer; nothing if nobody answers in time.
+    /// Sends a request and returns the answer; empty after the time limit.
     pub(in crate::carriers) fn ask(&mut self, subject: &str, text: &str) -> String {
         self.say(&format!(
             "SUB answer 1\r\nPUB {subject} answer {}\r\n{text}\r\n",
