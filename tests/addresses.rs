@@ -160,7 +160,7 @@ fn written() -> impl Strategy<Value = String> {
 
 proptest! {
     #[test]
-    fn nobody_twice_and_nobody_by_surprise(addresses in prop::collection::vec(written(), 0..6), mention: bool) {
+    fn an_address_list_reaches_each_named_agent_once(addresses in prop::collection::vec(written(), 0..6), mention: bool) {
         let registry = team();
         if let Ok(list) = resolve(&registry, "alice", &addresses, mention, &mut Stand::default()) {
             let mut ids: Vec<_> = list.iter().map(|r| r.agent.clone()).collect();

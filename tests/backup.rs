@@ -171,7 +171,7 @@ fn a_directory_with_something_in_it_and_one_in_the_room_are_refused() {
 
 // P93
 #[test]
-fn a_copy_is_told_from_its_room_until_it_is_adopted() {
+fn a_copied_room_is_marked_as_a_copy_until_it_is_adopted() {
     let world = World::with(&["alice"]);
     let room = backup(&world, "copy");
     let says = |words: &str| {
@@ -278,7 +278,7 @@ fn a_room_that_was_moved_is_no_copy() {
 }
 
 #[test]
-fn what_is_still_being_written_and_what_is_no_file_is_left_out_and_told() {
+fn a_backup_omits_and_lists_open_files_and_links() {
     let world = World::with(&["alice"]);
     let half = world.drop_file("alice", "half.json", r#"{"to": "hu"#);
     let _writer = fs::File::options()

@@ -47,7 +47,7 @@ fn a_harness_keeps_what_it_made_before() {
 }
 
 #[test]
-fn a_room_is_found_from_below_and_a_missing_one_is_told() {
+fn a_room_is_found_from_a_subdirectory_and_a_missing_room_is_an_error() {
     let world = World::with(&["alice"]);
     let below = world.path().join("src/deep");
     std::fs::create_dir_all(&below).expect("a directory");

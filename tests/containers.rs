@@ -364,7 +364,7 @@ fn the_root_of_a_container_is_the_user_who_made_it() {
 }
 
 #[test]
-fn a_user_of_the_rooms_group_reads_the_room_and_is_told_why_it_cannot_send() {
+fn a_user_of_the_room_s_group_can_read_and_learns_why_it_cannot_send() {
     if !is_root("another user") {
         return;
     }

@@ -90,7 +90,7 @@ fn every_invalid_message_is_refused_with_all_its_problems() {
 }
 
 #[test]
-fn what_is_canonical_stays_as_it_is_when_it_is_sent_again() {
+fn a_canonical_message_is_unchanged_when_it_is_sent_again() {
     for case in cases("valid") {
         let first = read(&fs::read(&case).expect("a fixture"), ALICE).expect("a valid fixture");
         let again =

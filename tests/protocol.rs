@@ -119,7 +119,7 @@ fn a_hard_link_that_stays_is_taken_after_a_while() {
 }
 
 #[test]
-fn what_was_delivered_stays_as_it_was_read() {
+fn later_changes_of_files_do_not_change_a_delivered_copy() {
     // P7
     let world = World::with(&["alice", "bob", "carol"]);
     world.drop_file("alice", "x.json", r#"{"to":["bob","carol"],"body":"read"}"#);
@@ -133,7 +133,7 @@ fn what_was_delivered_stays_as_it_was_read() {
 }
 
 #[test]
-fn what_is_no_regular_file_is_refused_and_not_followed() {
+fn a_link_directory_or_fifo_in_an_outbox_is_rejected_and_not_followed() {
     // P8
     for (make, code) in [
         ("ln -s ../../secret.json x.json", "symlink"),
@@ -408,7 +408,7 @@ fn a_file_that_its_reader_took_does_not_come_back() {
 }
 
 #[test]
-fn a_refused_file_is_kept_with_the_reason_and_its_sender_is_told_once() {
+fn a_rejected_file_is_kept_with_the_reason_and_its_sender_gets_one_bounce() {
     // P35, P36, P37
     let world = World::with(&["alice", "bob"]);
     world.drop_file("alice", "x.json", r#"{"id":"m-1","to":"bbo","body":"hi"}"#);

@@ -170,7 +170,7 @@ fn the_agent_of_a_session_outside_is_not_free_in_another_namespace() {
 }
 
 #[test]
-fn what_one_took_in_a_namespace_is_not_its_namesake_s_in_another() {
+fn a_message_taken_in_one_namespace_is_not_released_by_the_same_process_id_in_another() {
     if !can_be_made() {
         return;
     }
@@ -230,7 +230,7 @@ fn where_all_but_its_own_directories_is_read_only_an_agent_has_its_mail() {
 }
 
 #[test]
-fn what_cannot_be_marked_as_read_is_shown_and_stays_unread() {
+fn read_shows_a_message_in_a_read_only_room_and_it_stays_unread() {
     if !can_be_made() {
         return;
     }
@@ -275,7 +275,7 @@ fn a_pass_that_does_not_end_keeps_a_command_for_no_longer_than_a_second() {
 }
 
 #[test]
-fn what_was_not_printed_is_not_read() {
+fn a_message_that_was_not_printed_is_not_read() {
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "hello");
     let full = || {
@@ -314,7 +314,7 @@ fn what_was_not_printed_is_not_read() {
 }
 
 #[test]
-fn what_comes_after_its_client_was_killed_is_not_read() {
+fn a_message_that_arrives_after_its_client_was_killed_is_not_read() {
     let world = World::with(&["alice", "bob"]);
     let (reader, writer) = std::io::pipe().expect("a pipe");
     let mut wait = world.bare(&["wait", "--read", "--as", "bob", "--timeout", "1m"]);

@@ -56,7 +56,7 @@ fn a_session_that_joined_needs_no_as() {
 }
 
 #[test]
-fn a_session_without_an_id_is_told_how_to_give_one() {
+fn join_without_a_session_id_explains_how_to_give_one() {
     let complaint = room().fails(2, &["join", "alice"]);
     assert!(
         complaint.contains("CLAUDE_CODE_SESSION_ID") && complaint.contains("--session"),
@@ -181,7 +181,7 @@ fn a_new_agent_is_registered_only_with_its_role() {
 }
 
 #[test]
-fn what_a_session_joined_as_counts_before_the_variable_and_after_as() {
+fn a_joined_name_takes_precedence_over_the_variable_but_not_over_as() {
     // P99
     let world = room();
     let said = |args: &[&str]| {
@@ -263,7 +263,7 @@ fn an_agent_is_not_free_while_something_of_its_session_lives() {
 }
 
 #[test]
-fn a_session_whose_agent_was_taken_over_hears_so() {
+fn a_session_learns_that_its_agent_was_taken_over() {
     // P99
     let world = room();
     in_session(&world, "s1", &["join", "alice"]);

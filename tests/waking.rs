@@ -109,7 +109,7 @@ fn who_reads_it_meanwhile_is_not_woken() {
 }
 
 #[test]
-fn who_is_at_work_is_told_by_its_hook_and_not_woken() {
+fn a_working_agent_gets_mail_by_its_hook_and_is_not_woken() {
     // P87
     let town = town(alarm(&["{text}"]));
     let hook = |event: &str| {
@@ -164,7 +164,7 @@ fn a_program_that_hangs_is_ended_with_what_it_started() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_told_and_stops_nothing() {
+fn a_missing_wake_program_is_reported_and_delays_no_mail() {
     let town = town(json!({"argv": ["/no/such/program"]}));
     town.mail("alice", "a.json", json!({"to": "bob", "body": "hello"}));
     town.wait("the log tells", || town.words().contains("cannot wake bob"));
@@ -190,7 +190,7 @@ fn mail_that_came_while_no_router_ran_wakes_when_one_does() {
 }
 
 #[test]
-fn what_only_sends_reads_tells_or_waits_starts_no_programs() {
+fn commands_and_single_passes_start_no_wake_programs() {
     // P85
     let mut town = Town::with(&[
         json!({"id": "alice"}),

@@ -17,7 +17,7 @@ fn pair(option: &str, by: &str) -> (String, String) {
 }
 
 #[test]
-fn at_the_deadline_the_named_option_holds_and_everybody_concerned_is_told_once() {
+fn the_deadline_selects_the_named_option_and_notifies_asker_and_recipients_once() {
     // P131
     let world = asked(json!({"deadline": "30m", "on_deadline": "no"}));
     assert_eq!(
@@ -80,7 +80,7 @@ fn a_decision_behind_a_thousand_other_files_of_its_sender_is_in_time_too() {
 }
 
 #[test]
-fn a_decision_that_was_dropped_too_late_changes_nothing_and_is_told() {
+fn a_decision_dropped_after_the_deadline_is_rejected_and_changes_nothing() {
     // P132
     let world = asked(json!({"deadline": "30m", "on_deadline": "no"}));
     drop_at(&world, 31, "bob", decision("alice/d", "yes"));

@@ -97,7 +97,7 @@ fn after_two_rounds_the_supervisor_is_asked_and_after_its_time_the_human_who_dec
 }
 
 #[test]
-fn the_supervisor_s_decision_ends_it_and_both_are_told() {
+fn the_supervisor_s_decision_ends_a_disagreement_and_reaches_both_sides() {
     // P139
     let world = room();
     disagree(&world);

@@ -231,7 +231,7 @@ fn an_item_of_somebody_without_activity_is_marked() {
 }
 
 #[test]
-fn one_flooding_agent_hides_nobody_else_s_items() {
+fn a_flooding_agent_does_not_hide_items_of_other_agents() {
     // P137
     let world = room();
     say(
@@ -265,7 +265,7 @@ fn one_flooding_agent_hides_nobody_else_s_items() {
 }
 
 #[test]
-fn what_a_sender_writes_stays_in_one_line_and_shows_no_control_characters() {
+fn pending_shows_a_sender_s_text_in_one_line_without_control_characters() {
     // P137
     let world = room();
     let title = "Deploy?\u{1b}[2J\u{202e}\u{2028}#99  approval human";

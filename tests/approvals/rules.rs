@@ -13,7 +13,7 @@ fn pair(option: &str, by: &str) -> (String, String) {
 }
 
 #[test]
-fn the_first_valid_decision_counts_and_is_told_to_the_asker_and_the_others_who_were_asked() {
+fn the_first_valid_decision_counts_and_notifies_the_asker_and_the_other_deciders() {
     // P128, P129, P130
     let world = room();
     say(
@@ -143,7 +143,7 @@ fn options_that_look_alike_or_have_invisible_characters_are_rejected() {
 }
 
 #[test]
-fn of_two_deciders_in_one_batch_one_decides_and_the_other_is_told() {
+fn the_first_of_several_decisions_in_a_batch_counts_and_the_others_are_rejected() {
     // P130
     let world = room();
     say(
@@ -170,7 +170,7 @@ fn of_two_deciders_in_one_batch_one_decides_and_the_other_is_told() {
 }
 
 #[test]
-fn a_forged_or_wrong_decision_changes_nothing_and_is_told() {
+fn a_forged_or_wrong_decision_is_rejected_and_changes_nothing() {
     // P129
     let world = room();
     say(
@@ -224,7 +224,7 @@ fn words_alone_open_no_gate() {
 }
 
 #[test]
-fn an_approval_has_to_reach_somebody_else_and_nobody_has_a_hundred_open_ones_more() {
+fn an_approval_needs_another_agent_and_a_sender_has_at_most_a_hundred_open_approvals() {
     // P128
     let world = room();
     say(&world, 0, "alice", approval("d", json!("alice"), json!({})));

@@ -106,7 +106,7 @@ fn small_ones_binaries_drafts_and_what_lies_behind_links_stay() {
 }
 
 #[test]
-fn what_a_killed_run_left_is_finished() {
+fn an_archiver_finishes_the_work_of_a_killed_archiver() {
     let (world, text) = room();
     let whole = zstd::encode_all(text.as_bytes(), 3).expect("zstd");
     fs::write(

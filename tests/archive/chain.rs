@@ -159,7 +159,7 @@ fn a_missing_or_damaged_part_is_an_error_that_names_the_file() {
 }
 
 #[test]
-fn a_room_whose_archive_was_moved_away_goes_on_if_it_has_a_checkpoint() {
+fn a_room_without_its_archive_continues_from_its_checkpoint() {
     let world = World::with(&["alice", "bob"]);
     let large = "x".repeat(700_000);
     for n in 0..4 {
@@ -258,7 +258,7 @@ fn a_segment_that_stands_in_both_places_is_only_removed_if_it_is_the_same() {
 }
 
 #[test]
-fn a_conversation_whose_messages_are_all_archived_stays_as_it_is() {
+fn archiving_all_messages_of_a_conversation_does_not_change_the_conversation() {
     let world = room_with_segments();
     world.drop_file(
         "alice",

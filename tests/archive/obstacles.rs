@@ -108,7 +108,7 @@ fn a_file_that_somebody_writes_waits_for_the_next_run() {
 }
 
 #[test]
-fn an_archive_that_is_a_file_or_a_link_is_told_and_nothing_is_lost() {
+fn a_file_or_link_in_place_of_the_archive_is_reported_and_no_mail_is_lost() {
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "kept");
     world.write("archive", "mine");
@@ -132,7 +132,7 @@ fn an_archive_that_is_a_file_or_a_link_is_told_and_nothing_is_lost() {
 }
 
 #[test]
-fn an_archive_that_cannot_be_written_is_told_and_nothing_is_lost() {
+fn an_unwritable_archive_is_reported_and_no_mail_is_lost() {
     if !is_root("an archive that can't be written") {
         return;
     }
@@ -198,7 +198,7 @@ fn an_archive_that_cannot_be_written_is_told_and_nothing_is_lost() {
 }
 
 #[test]
-fn what_a_killed_run_left_is_put_in_order_and_nothing_else() {
+fn an_archiver_repairs_only_the_remains_of_a_killed_archiver() {
     // P72
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "one");

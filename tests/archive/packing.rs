@@ -30,7 +30,7 @@ fn contents(world: &World, below: &str) -> Vec<(Vec<u8>, Vec<Vec<u8>>)> {
 }
 
 #[test]
-fn what_is_old_is_packed_and_can_be_given_back_byte_for_byte() {
+fn old_files_are_packed_and_unpack_byte_for_byte() {
     // P67, P69, P70
     let world = room();
     let kinds = [
@@ -73,7 +73,7 @@ fn what_is_old_is_packed_and_can_be_given_back_byte_for_byte() {
 }
 
 #[test]
-fn what_is_younger_stays() {
+fn younger_files_are_not_packed() {
     let world = room();
     let before = world.everything();
     let said = world.ok(&["archive", "--older-than", "7d"]);
@@ -170,7 +170,7 @@ fn a_dry_run_says_the_same_and_changes_nothing() {
 }
 
 #[test]
-fn quiet_means_quiet_and_nonsense_is_told() {
+fn quiet_prints_nothing_and_a_wrong_age_is_an_error() {
     let world = room();
     assert!(world.fails(2, &["archive"]).contains("--older-than"));
     assert!(

@@ -197,7 +197,7 @@ fn a_room_that_is_known_by_another_tag_says_so() {
 }
 
 #[test]
-fn a_far_side_of_another_version_is_told_of() {
+fn a_carrier_reports_another_version_at_the_far_side() {
     // P220
     let pair = Pair::new();
     fs::remove_file(pair.bin("mailbag")).expect("it was there");

@@ -170,7 +170,7 @@ fn the_file_only_grows_and_its_reader_can_hold_it_open() {
 }
 
 #[test]
-fn channels_whose_names_differ_only_in_letter_case_are_one_name() {
+fn a_channel_name_that_differs_only_in_letter_case_is_rejected() {
     // P292
     let world = World::with(&["alice", "bob"]);
     let drop = |name: &str, channel: &str| {

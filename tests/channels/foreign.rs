@@ -34,7 +34,7 @@ fn kept(world: &World, agent: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_line_of_an_agent_is_kept_for_it_and_it_is_told_how_to_send() {
+fn an_agent_s_line_in_a_conversation_is_kept_and_the_agent_learns_how_to_send() {
     // P54
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "real");
@@ -83,7 +83,7 @@ fn a_line_of_an_agent_is_kept_for_it_and_it_is_told_how_to_send() {
 }
 
 #[test]
-fn what_names_nobody_goes_to_the_human_also_without_a_line_end_or_before_the_first_message() {
+fn the_human_gets_foreign_lines_without_a_registered_sender() {
     // P54
     let world = World::with(&["alice", "bob"]);
     append(
@@ -139,7 +139,7 @@ fn a_router_that_runs_notices_before_it_writes_the_next_line() {
 }
 
 #[test]
-fn lines_of_others_between_those_of_the_router_are_all_kept_and_none_of_the_routers_is_lost() {
+fn foreign_lines_between_router_lines_are_all_kept_and_no_router_line_is_lost() {
     const LINES: usize = 40;
     let town = Town::of(&["alice", "bob", "carol"]).quick().run();
     town.mail(

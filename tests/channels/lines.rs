@@ -382,7 +382,7 @@ fn a_file_of_bad_lines_that_goes_in_several_batches_is_rejected_and_one_good_lin
 }
 
 #[test]
-fn a_file_that_is_cut_short_while_it_is_routed_is_told_of_and_comes_to_its_end() {
+fn a_file_truncated_while_it_is_routed_is_reported_and_finished() {
     // P111
     let world =
         World::with(&["alice", "bob"]).settings("sender_budget = 2\nbudget_window = \"1h\"\n");

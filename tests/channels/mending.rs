@@ -106,7 +106,7 @@ fn a_hole_that_a_power_cut_left_far_back_is_filled_after_the_boot() {
 }
 
 #[test]
-fn what_stands_in_its_place_is_told_and_hinders_no_mail() {
+fn an_obstacle_in_place_of_a_conversation_is_reported_and_delays_no_mail() {
     let world = talked(3);
     for make in [
         |path: &std::path::Path| fs::create_dir(path).expect("a directory"),

@@ -112,7 +112,7 @@ fn ends(world: &World, mut child: Child) {
 }
 
 #[test]
-fn what_is_said_is_shown_as_it_comes_until_a_signal_also_when_the_file_is_made_again() {
+fn channel_watch_shows_new_lines_until_a_signal_even_if_the_file_is_made_again() {
     let world = talk();
     let _router = world.router(&[]);
     world.wait("two messages", || {

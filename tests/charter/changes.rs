@@ -109,7 +109,7 @@ fn a_running_router_records_each_change_once_and_tells_the_human() {
 }
 
 #[test]
-fn what_changed_while_no_router_ran_is_found_by_the_next_pass() {
+fn the_next_pass_records_a_change_made_while_no_router_ran() {
     // P172
     let world = World::with(&["alice"]);
     let pass_until = |changes: usize| {
@@ -187,7 +187,7 @@ fn the_lanes_of_a_file_that_a_program_still_writes_do_not_count_yet() {
 }
 
 #[test]
-fn what_cannot_be_read_is_pending_and_told_and_mail_and_lanes_go_on() {
+fn an_unreadable_charter_is_pending_and_reported_while_mail_and_lanes_continue() {
     // P173
     std::thread::scope(|scope| {
         for (make, word) in OBSTACLES {
@@ -227,7 +227,7 @@ fn mail_and_lanes_go_on(make: fn(&Path), word: &str) {
 }
 
 #[test]
-fn what_a_charter_says_cannot_look_like_the_router_s_own_words() {
+fn the_text_of_a_charter_cannot_imitate_the_router() {
     // P103
     let town = Town::of(&["alice"]).run();
     edit(

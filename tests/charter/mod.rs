@@ -88,7 +88,7 @@ fn mistakes_are_named_with_their_lines_and_the_rest_counts() {
 }
 
 #[test]
-fn what_is_no_charter_is_named_and_nothing_hangs() {
+fn an_invalid_charter_is_reported_and_blocks_no_command() {
     let world = World::with(&["alice"]);
     let charter = world.room("charter.md");
     let clear = || {

@@ -131,7 +131,7 @@ fn without_a_decision_in_time_the_status_is_75() {
 }
 
 #[test]
-fn what_a_command_does_a_dropped_file_does_too() {
+fn a_dropped_file_has_the_same_effect_as_the_command() {
     let world = office();
     world.ok(&["claim", "src", "--as", "alice"]);
     world.ok(&["handoff", "bob", "src", "--as", "alice"]);

@@ -9,7 +9,7 @@ fn office() -> World {
 }
 
 #[test]
-fn a_claim_lapses_after_its_lease_without_activity_and_owner_waiter_and_human_are_told() {
+fn a_claim_lapses_after_its_lease_and_owner_waiter_and_human_are_notified() {
     // P123
     let world = office();
     say(

@@ -312,7 +312,7 @@ fn of_two_overlapping_claims_of_one_owner_none_is_handed_over_alone() {
 }
 
 #[test]
-fn no_part_of_a_claim_is_released_and_nobody_releases_what_another_agent_owns() {
+fn an_agent_releases_only_its_own_claims_and_only_as_a_whole() {
     // P121
     let world = office();
     say(&world, 0, "alice", claim(&["src/**"]));
@@ -430,7 +430,7 @@ fn everything_is_released_and_handed_over_by_its_own_word() {
 }
 
 #[test]
-fn the_human_and_a_steward_override_and_the_owner_is_told() {
+fn the_human_and_a_steward_release_a_claim_and_its_owner_is_notified() {
     // P121
     let world = office().agent("lead", &["--capability", "steward"]);
     say(&world, 0, "alice", claim(&["src", "docs"]));

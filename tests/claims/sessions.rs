@@ -269,7 +269,7 @@ fn the_watch_of_a_session_ends_with_its_last_claim() {
 }
 
 #[test]
-fn a_tool_server_whose_client_is_gone_ends_the_session() {
+fn a_tool_server_ends_the_session_when_its_client_has_ended() {
     // P126
     let world = office();
     let mut server = world.bare(&["mcp"]);

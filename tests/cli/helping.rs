@@ -227,7 +227,7 @@ fn help_is_a_command_too() {
 }
 
 #[test]
-fn what_names_a_message_in_a_row_can_be_pasted_back() {
+fn the_number_in_a_printed_row_names_its_message() {
     let world = World::with(&["alice", "bob"]);
     world.ok(&["send", "bob", "hello", "--as", "alice"]);
     let (inbox, list) = (

@@ -212,7 +212,7 @@ fn an_agent_registered_while_a_router_runs_is_heard() {
 }
 
 #[test]
-fn a_service_manager_is_told_when_the_router_watches() {
+fn the_router_notifies_the_service_manager_when_it_watches() {
     let world = World::with(&["alice"]);
     let socket = world.path().join("notify.sock");
     let listener = std::os::unix::net::UnixDatagram::bind(&socket).expect("a socket");

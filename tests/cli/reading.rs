@@ -97,7 +97,7 @@ fn a_message_is_named_by_id_beginning_or_seq_and_can_be_read_again() {
 }
 
 #[test]
-fn what_could_not_be_printed_is_not_marked_as_read() {
+fn read_does_not_mark_a_message_that_it_could_not_print() {
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", &"x".repeat(1000));
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
@@ -121,7 +121,7 @@ fn what_could_not_be_printed_is_not_marked_as_read() {
 }
 
 #[test]
-fn what_agents_write_cannot_play_with_the_terminal() {
+fn printed_texts_of_agents_have_no_control_characters() {
     let world = World::with(&["alice", "bob"]);
     let body = "\u{1b}[2Jgone \u{202e}drawkcab\u{9b}31m\nnext";
     world
@@ -229,7 +229,7 @@ fn seen_before(world: &World, bytes: Option<&str>) -> String {
 }
 
 #[test]
-fn a_message_whose_name_stands_in_seen_is_read_once_and_the_next_ones_follow() {
+fn read_shows_a_message_once_although_seen_has_a_file_of_its_name() {
     // P96
     let world = World::with(&["alice", "bob"]);
     ["first", "second", "third"]

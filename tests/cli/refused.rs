@@ -34,7 +34,7 @@ fn seq(world: &World, name: &str) -> String {
 }
 
 #[test]
-fn what_was_refused_is_listed_newest_first_and_shown_with_all_that_is_wrong() {
+fn rejected_files_are_listed_newest_first_and_shown_with_all_problems() {
     let world = world();
     let pair = |agent: &str, name: &str| (agent.to_owned(), name.to_owned());
     assert_eq!(
@@ -150,7 +150,7 @@ fn a_mended_file_goes_in_the_place_of_the_refused_one() {
 }
 
 #[test]
-fn many_are_retried_at_once_and_none_goes_where_nobody_routes() {
+fn retry_all_rejects_files_of_a_retired_agent_and_otherwise_retries_each() {
     let world = world();
     world.ok(&["agent", "add", "bbo"]);
     world.ok(&["agent", "retire", "bob"]);
@@ -170,7 +170,7 @@ fn many_are_retried_at_once_and_none_goes_where_nobody_routes() {
 }
 
 #[test]
-fn what_is_dropped_is_gone_and_nothing_is_dropped_unasked() {
+fn drop_deletes_only_the_named_rejected_files() {
     let world = world();
     let before = world.everything();
     assert!(
@@ -202,7 +202,7 @@ fn what_is_dropped_is_gone_and_nothing_is_dropped_unasked() {
 }
 
 #[test]
-fn odd_things_in_rejected_are_told_apart() {
+fn unusual_files_in_rejected_are_listed_correctly() {
     let world = World::with(&["alice", "bob"]);
     // A file named like an explanation, a directory, and an explanation without its rejected file.
     world.drop_file("alice", "x.error.json", "[]");
@@ -323,7 +323,7 @@ fn lines(refused: &[usize]) -> World {
 }
 
 #[test]
-fn a_file_of_which_every_line_was_refused_goes_back_once_however_it_is_named() {
+fn retry_sends_a_fully_rejected_file_of_lines_once_under_every_name() {
     let world = lines(&[1, 2, 3]);
     let listed = world.json(&["rejected", "list"]);
     assert_eq!(

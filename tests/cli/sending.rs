@@ -34,7 +34,7 @@ fn the_sender_is_named_or_known_from_the_environment() {
 }
 
 #[test]
-fn who_may_not_send_is_told_before_anything_is_written() {
+fn send_rejects_an_agent_that_cannot_send_before_it_writes() {
     let world = World::with(&["bob"])
         .agent("alice", &["--uid", "54321"])
         .agent("carol", &["--status", "retired"]);
@@ -72,7 +72,7 @@ fn an_open_room_takes_mail_from_whoever_writes() {
 }
 
 #[test]
-fn what_the_router_would_refuse_is_not_written() {
+fn send_does_not_write_a_message_that_the_router_would_reject() {
     let world = World::with(&["alice", "bob"]);
     let before = world.everything();
     let refused = |args: &[&str], why: &str| {

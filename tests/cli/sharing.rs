@@ -15,7 +15,7 @@ fn file(world: &World, name: &str, content: impl AsRef<[u8]>) -> String {
 }
 
 #[test]
-fn a_shared_file_stands_in_the_context_and_all_are_told() {
+fn share_copies_a_file_into_the_context_and_announces_it_to_all() {
     let world = World::with(&["alice", "bob", "carol"]);
     let notes = file(&world, "notes.md", "# Ports\n");
     let said = world.ok(&[
@@ -123,7 +123,7 @@ fn the_same_file_is_kept_once_and_another_gets_a_number() {
 }
 
 #[test]
-fn what_is_no_regular_file_is_refused() {
+fn share_rejects_everything_but_a_regular_file() {
     let world = World::with(&["alice", "bob"]);
     let notes = file(&world, "notes.md", "x");
     std::os::unix::fs::symlink(&notes, world.path().join("link")).expect("a link");

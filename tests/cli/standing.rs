@@ -65,7 +65,7 @@ fn a_full_output_does_not_make_anybody_send_twice() {
 }
 
 #[test]
-fn the_id_and_the_place_of_what_was_sent_are_told() {
+fn an_error_after_sending_names_the_id_and_the_place_of_the_message() {
     let world = World::with(&["alice", "bob"]);
     let (code, said) = to_a_full_disk(&world, &["send", "bob", "hello", "--as", "alice"]);
     assert_eq!(
@@ -159,7 +159,7 @@ mod traced {
     }
 
     #[test]
-    fn a_pass_whose_first_sync_fails_leaves_the_message_in_the_outbox() {
+    fn a_pass_leaves_the_message_in_the_outbox_if_its_first_sync_fails() {
         let world = World::with(&["alice", "bob"]);
         let (world, end, said) = sending(
             world,

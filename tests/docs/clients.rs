@@ -4,7 +4,7 @@ use super::read;
 use mailbag::clients::kind;
 
 #[test]
-fn the_tables_of_what_clients_can_do_are_those_of_the_source() {
+fn the_tables_of_client_features_match_the_source() {
     let (summary, limits) = (kind::summary(), kind::limits());
     for (page, name, table) in [
         ("README.md", "abilities", &summary),

@@ -15,7 +15,7 @@ fn draft(world: &World, name: &str, minutes: u64) -> File {
 }
 
 #[test]
-fn an_old_draft_that_nobody_holds_is_told_and_removed() {
+fn an_old_unlocked_draft_is_reported_and_removed() {
     let world = World::with(&["alice"]);
     draft(&world, ".old.json.4711.tmp", 30);
     draft(&world, ".young.json.4711.tmp", 5);

@@ -30,7 +30,7 @@ fn project() -> World {
 }
 
 #[test]
-fn hooks_that_never_ran_are_told_and_when_each_ran() {
+fn doctor_reports_hooks_that_never_ran_and_the_last_run_of_each() {
     let world = project();
     assert!(codes(&examined(&world)).is_empty(), "{}", examined(&world));
     install(&world, "claude");
@@ -53,7 +53,7 @@ fn hooks_that_never_ran_are_told_and_when_each_ran() {
 }
 
 #[test]
-fn hooks_that_the_client_leaves_out_are_told() {
+fn doctor_reports_hooks_that_the_client_skips() {
     let world = project();
     install(&world, "codex");
     let found = finding(&examined(&world), "hooks_not_trusted");
@@ -65,7 +65,7 @@ fn hooks_that_the_client_leaves_out_are_told() {
 }
 
 #[test]
-fn what_a_hook_complained_of_is_told() {
+fn doctor_reports_the_error_of_a_hook() {
     let world = project();
     let input = json!({"hook_event_name": "SessionStart", "session_id": "s1", "source": "startup"})
         .to_string();
@@ -102,7 +102,7 @@ fn hooks_that_call_a_program_that_is_gone_are_a_problem() {
 }
 
 #[test]
-fn an_agent_that_could_not_be_woken_is_told() {
+fn doctor_reports_a_failed_wake() {
     let world = project();
     let trouble = json!({"client": "wake", "event": "alice", "at": "2026-01-05T10:00:00Z", "trouble": "bell: no bell"});
     world.write("sessions/fired/wake.alice.json", trouble.to_string());

@@ -16,7 +16,7 @@ fn bounds(world: &World, watches: u64, watchers: u64) -> std::path::PathBuf {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn too_few_watches_and_watchers_are_told_with_the_command_that_allows_more() {
+fn doctor_reports_low_watch_limits_with_the_command_that_raises_them() {
     let world = World::with(&["alice", "bob"]);
     world.ok(&["run", "--once"]);
     let mut command = world.program(&["doctor", "--json"]);
@@ -37,7 +37,7 @@ fn too_few_watches_and_watchers_are_told_with_the_command_that_allows_more() {
 }
 
 #[test]
-fn too_few_open_files_are_told() {
+fn doctor_reports_a_low_limit_of_open_files() {
     let world = World::with(&["alice"]);
     let program = assert_cmd::cargo::cargo_bin!("mailbag")
         .display()
@@ -107,7 +107,7 @@ fn mounted_by(world: &World, rights: &str, script: &str) -> Option<serde_json::V
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_disk_that_is_nearly_full_is_told() {
+fn doctor_reports_a_nearly_full_disk() {
     let world = World::empty();
     let script = "mkdir small && mount -t tmpfs -o size=1m,nr_inodes=200 none small && cd small && \
                   \"$mailbag\" -q init > /dev/null && exec \"$mailbag\" doctor --json";
@@ -128,7 +128,7 @@ fn a_disk_that_is_nearly_full_is_told() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn an_inbox_on_another_file_system_is_told() {
+fn doctor_reports_an_inbox_on_another_file_system() {
     let world = World::with(&["bob"]);
     std::fs::create_dir_all(world.room("inbox/bob")).expect("an inbox");
     let script = "mount -t tmpfs none .mailbag/inbox/bob && exec \"$mailbag\" doctor --json";
@@ -144,7 +144,7 @@ fn an_inbox_on_another_file_system_is_told() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_room_in_memory_is_told_that_it_is_not_durable() {
+fn doctor_reports_that_a_room_in_memory_is_not_durable() {
     let world = World::empty();
     let script = |settings: &str| {
         format!(
@@ -182,7 +182,7 @@ fn a_file_system_that_does_not_tell_is_a_note() {
 /// Formats a file in these ways, mounts it, and looks what `doctor` says of a room there.
 #[cfg(target_os = "linux")]
 #[test]
-fn ext4_without_a_journal_and_ext2_are_told_and_ext4_with_one_is_not() {
+fn doctor_reports_ext2_and_ext4_without_a_journal() {
     let is_told = |mkfs: &str| {
         let world = World::empty();
         let script = format!(

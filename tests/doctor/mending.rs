@@ -67,7 +67,7 @@ fn a_last_batch_that_is_not_whole_is_set_aside() {
 }
 
 #[test]
-fn what_a_killed_router_left_is_cleared() {
+fn fix_removes_the_lock_file_of_a_killed_router() {
     let world = World::with(&["alice"]);
     world.write(
         "spool/lock",
@@ -101,7 +101,7 @@ fn a_missing_directory_is_made_and_waiting_mail_routed() {
 }
 
 #[test]
-fn what_it_mended_is_told_in_words() {
+fn fix_reports_its_changes_in_words() {
     let world = World::with(&["alice", "bob"]);
     world.drop_file("alice", "x.json", r#"{"to": "bob", "body": "x"}"#);
     let text = world.ok(&["doctor", "--fix"]);
@@ -112,7 +112,7 @@ fn what_it_mended_is_told_in_words() {
 }
 
 #[test]
-fn what_it_may_not_mend_is_left_as_it_is() {
+fn fix_does_not_change_an_invalid_registry() {
     let world = World::with(&["alice"]);
     world.write("registry.json", "{");
     let before = fs::read(world.room("registry.json")).expect("the registry");

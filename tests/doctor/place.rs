@@ -31,7 +31,7 @@ fn from(world: &World, directory: &Path, args: &[&str]) -> Value {
 }
 
 #[test]
-fn an_empty_room_with_mail_in_one_below_is_told() {
+fn doctor_reports_an_empty_room_with_mail_in_a_room_below() {
     let world = beside("project");
     let found = finding(&examined(&world, &[]), "other_room");
     says(
@@ -51,7 +51,7 @@ fn an_empty_room_with_mail_in_one_below_is_told() {
 }
 
 #[test]
-fn mail_in_a_room_above_the_one_that_is_found_is_told() {
+fn doctor_reports_mail_in_a_room_above_the_current_room() {
     let world = World::with(&["bob"]);
     world.send("human", "bob", "hi");
     let below = world.path().join("a/b");
@@ -136,7 +136,7 @@ fn a_room_near_by_is_only_a_note_where_there_is_mail_here_too() {
 }
 
 #[test]
-fn a_link_in_the_place_of_an_inbox_is_told() {
+fn doctor_reports_a_link_in_place_of_an_inbox() {
     let world = World::with(&["bob"]);
     fs::remove_dir_all(world.room("inbox/bob")).ok();
     std::os::unix::fs::symlink("/tmp", world.room("inbox/bob")).expect("a link");
@@ -148,7 +148,7 @@ fn a_link_in_the_place_of_an_inbox_is_told() {
 }
 
 #[test]
-fn a_directory_that_its_owner_may_not_write_is_told_with_the_command_that_mends_it() {
+fn doctor_reports_an_unwritable_directory_with_the_command_that_fixes_it() {
     let world = World::with(&["alice"]);
     let am_root = rustix::process::geteuid().is_root();
     let mode = |path: &Path, mode| {

@@ -6,7 +6,7 @@ use serde_json::json;
 use std::fs;
 
 #[test]
-fn an_outbox_of_nobody_is_named_and_the_cure_registers_its_agent() {
+fn doctor_reports_an_outbox_without_an_agent_and_its_command_registers_the_agent() {
     let world = World::with(&["bob"]);
     world.drop_file("stranger", "x.json", r#"{"to": "bob", "body": "x"}"#);
     let found = finding(&examined(&world, &[]), "unrouted_outbox");
@@ -49,7 +49,7 @@ fn files_that_wait_without_a_router_are_a_note() {
 }
 
 #[test]
-fn what_is_blocked_is_told_with_its_reason() {
+fn doctor_reports_a_blocked_file_with_its_reason() {
     let world = World::with(&["alice", "bob"]);
     world.drop_file("alice", "x.json", r#"{"to": "#);
     world.ok(&["run", "--once"]);
@@ -144,7 +144,7 @@ fn a_damaged_log_is_named() {
 }
 
 #[test]
-fn a_clock_behind_the_log_is_told() {
+fn doctor_reports_a_clock_before_the_log() {
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "one");
     let mut command = world.program(&["doctor", "--json"]);
@@ -157,7 +157,7 @@ fn a_clock_behind_the_log_is_told() {
 }
 
 #[test]
-fn a_log_of_another_room_is_told() {
+fn doctor_reports_a_log_of_another_room() {
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "one");
     world.write("spool/room", "msg_another\n");
@@ -169,7 +169,7 @@ fn a_log_of_another_room_is_told() {
 }
 
 #[test]
-fn what_recovery_set_aside_is_told() {
+fn doctor_reports_files_that_recovery_set_aside() {
     let world = World::with(&["alice"]);
     world.write("spool/quarantine/log-1-0-x", "bytes");
     says(

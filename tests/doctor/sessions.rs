@@ -37,7 +37,7 @@ impl Drop for Session {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn two_processes_that_are_started_as_one_agent_are_told() {
+fn doctor_reports_two_processes_that_run_as_one_agent() {
     let (world, elsewhere) = (World::with(&["alice", "bob"]), World::with(&["bob"]));
     let is_told = || codes(&examined(&world, &[])).contains(&"two_sessions".to_owned());
     let _sessions = [
@@ -62,7 +62,7 @@ fn two_processes_that_are_started_as_one_agent_are_told() {
 }
 
 #[test]
-fn messages_of_several_users_in_one_outbox_are_told() {
+fn doctor_reports_messages_of_several_users_in_one_outbox() {
     if !is_root("messages of several users") {
         return;
     }

@@ -73,7 +73,7 @@ fn each_line_for_mailbag_becomes_a_message_and_is_not_shown() {
 }
 
 #[test]
-fn what_is_said_shows_at_once_while_the_command_runs() {
+fn a_status_line_is_visible_while_the_command_still_runs() {
     let world = World::new();
     let line = r#"{"type":"status","message":"half of it","progress":0.5}"#;
     let mut command = super::Command::start(
@@ -179,7 +179,7 @@ fn a_file_that_stands_in_the_context_is_announced_where_it_is() {
 }
 
 #[test]
-fn who_is_waited_for_and_unknown_is_told_with_who_may_be_meant() {
+fn a_dependency_on_an_unknown_agent_gets_a_suggestion() {
     let world = World::with(&["bob"]);
     let (out, err) = print(&world, r#"{"type":"dependency","waiting_for":["bobb"]}"#);
     assert!(
@@ -206,7 +206,7 @@ fn a_supervisor_hears_of_a_command_that_fails_and_of_nothing_else() {
 }
 
 #[test]
-fn what_does_not_fit_into_a_message_goes_on_as_it_is() {
+fn a_line_too_long_for_a_message_is_passed_on_unchanged() {
     let world = World::new().settings("message_bytes = 4096\n");
     let line = json!({"type": "complete", "result": "x".repeat(3900)}).to_string();
     assert!(

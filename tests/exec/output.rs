@@ -93,7 +93,7 @@ fn standard_error_is_the_commands_own() {
 }
 
 #[test]
-fn a_command_whose_reader_goes_hears_of_it_as_it_would_alone() {
+fn a_command_gets_sigpipe_when_the_reader_of_exec_ends() {
     let world = World::new();
     let mut command = world.bare(&["exec", "--id", "alice", "--", "yes"]);
     let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
@@ -115,7 +115,7 @@ fn a_command_whose_reader_goes_hears_of_it_as_it_would_alone() {
 }
 
 #[test]
-fn what_a_command_leaves_running_holds_nobody_up() {
+fn exec_ends_although_a_background_process_keeps_the_output_open() {
     let world = World::new();
     let script = "tail -f /dev/null & echo $! > pid; printf '{\"held\"'";
     let command = Command::start(&world, &["--id", "alice", "--", "sh", "-c", script]);
@@ -125,7 +125,7 @@ fn what_a_command_leaves_running_holds_nobody_up() {
 }
 
 #[test]
-fn what_comes_a_moment_after_the_command_is_handed_on() {
+fn exec_passes_on_output_that_arrives_just_after_the_command_ended() {
     let world = World::new();
     let script = "exec > >(cat; echo last); echo first";
     for _ in 0..5 {

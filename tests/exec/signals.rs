@@ -94,7 +94,7 @@ fn a_signal_that_comes_before_the_command_keeps_it_from_beginning() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_it_was_started_to_ignore_the_command_ignores_too() {
+fn the_command_inherits_ignored_signals() {
     let world = World::new();
     let program = env!("CARGO_BIN_EXE_mailbag");
     let mut nohup = world.bare(&[]);
@@ -196,7 +196,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 "#;
 
 #[test]
-fn what_is_typed_at_a_terminal_reaches_the_command_once() {
+fn ctrl_c_at_a_terminal_reaches_the_command_once() {
     let world = World::new();
     // A second SIGINT would end it with another status; the clock shows that none arrived.
     let script = "import signal, sys, time

@@ -213,7 +213,7 @@ fn a_signal_from_elsewhere_ends_the_command_and_restores_the_terminal() {
 }
 
 #[test]
-fn a_command_whose_exec_is_killed_is_hung_up() {
+fn a_command_gets_sighup_when_its_exec_is_killed() {
     let world = World::new();
     let killed = "EXEC -- sh -c 'trap \"echo hung up >> hung; exit\" HUP TERM; echo up; kill -KILL $(ps -o ppid= -p $PPID); sleep 60 & wait'";
     // Only the shell restores the mode in this case.
@@ -403,7 +403,7 @@ fn a_signal_ends_a_suspended_command() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn nothing_is_left_of_a_suspended_command_whose_exec_is_killed() {
+fn a_suspended_command_ends_when_its_exec_is_killed() {
     let world = World::new();
     let command = "sh -c 'echo $$ $PPID > pids; echo up; read word'";
     if at_prompt(&world, command, &[&suspended()[..], &kill("KILL")].concat()).is_some() {

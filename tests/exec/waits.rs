@@ -50,7 +50,7 @@ fn it_begins_once_the_others_have_completed() {
 }
 
 #[test]
-fn what_was_completed_before_counts_unless_it_was_begun_anew() {
+fn an_earlier_completion_counts_unless_the_agent_started_again() {
     let world = World::new();
     world.ok(&["exec", "--id", "alice", "--", "true"]);
     assert_eq!(
@@ -193,7 +193,7 @@ fn who_was_killed_while_it_waited_waits_no_more() {
 }
 
 #[test]
-fn a_circle_with_one_that_runs_is_told() {
+fn a_circle_of_waits_with_a_running_command_is_reported() {
     let world = World::with(&["bob"]);
     let line = r#"{"type":"dependency","waiting_for":"bob"}"#;
     let mut alice = Command::start(

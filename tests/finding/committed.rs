@@ -81,7 +81,7 @@ fn commit() -> usize {
 }
 
 #[test]
-fn a_message_whose_sync_is_not_done_or_failed_is_shown_by_no_reader() {
+fn no_reader_shows_a_message_before_its_sync_succeeded() {
     // P94
     let (nth, world) = (commit(), world());
     late(&world);
@@ -146,7 +146,7 @@ fn told(world: &World) -> (bool, Value) {
 }
 
 #[test]
-fn the_sender_of_a_message_whose_sync_is_not_done_or_failed_is_not_told_that_it_is_accepted() {
+fn no_command_reports_a_message_as_accepted_before_its_sync_succeeded() {
     // P94
     let (nth, world) = (commit(), world());
     late(&world);
@@ -252,7 +252,7 @@ fn a_room_of_a_version_that_made_no_notes_shows_all_that_it_has() {
 }
 
 #[test]
-fn what_is_committed_and_cannot_be_delivered_yet_is_shown_as_accepted() {
+fn a_committed_but_undelivered_message_is_shown_as_accepted() {
     let world = world();
     fs::remove_dir_all(world.room("inbox/bob")).expect("an inbox");
     world.write("inbox/bob", "no directory");
@@ -304,7 +304,7 @@ fn shown_live(world: &World) -> Vec<String> {
 }
 
 #[test]
-fn a_message_whose_sync_is_not_done_or_failed_is_shown_by_no_tool_no_view_and_no_doctor() {
+fn no_tool_view_or_doctor_shows_a_message_before_its_sync_succeeded() {
     // P94
     let (nth, world) = (commit(), world());
     late(&world);
@@ -346,7 +346,7 @@ fn a_message_whose_sync_is_not_done_or_failed_is_shown_by_no_tool_no_view_and_no
 }
 
 #[test]
-fn a_question_whose_sync_failed_is_not_answered_for_and_is_sent_once() {
+fn ask_sends_a_question_once_if_its_sync_failed() {
     // P94
     let (nth, world) = (commit(), world());
     let plan = Plan::Fail {
@@ -390,7 +390,7 @@ fn a_question_whose_sync_failed_is_not_answered_for_and_is_sent_once() {
 }
 
 #[test]
-fn a_tool_does_not_report_a_message_as_sent_whose_sync_failed() {
+fn a_tool_does_not_report_a_message_as_sent_if_its_sync_failed() {
     // P94
     let (nth, world) = (commit(), world());
     let request = |id: u64, method: &str, params: Value| {

@@ -170,7 +170,7 @@ fn a_listing_is_a_line_a_message_whatever_it_says() {
 }
 
 #[test]
-fn what_was_dropped_is_routed_before_and_nothing_is_done_if_nothing_waits() {
+fn reading_commands_route_pending_files_first_and_otherwise_change_nothing() {
     // P50
     let world = World::with(&["alice", "bob"]);
     world.drop_file(

@@ -189,7 +189,7 @@ fn urgent_mail_that_was_acknowledged_from_the_archive_is_not_escalated() {
 
 #[cfg(feature = "failpoints")]
 #[test]
-fn a_message_whose_copy_is_archived_can_be_read_again() {
+fn a_message_with_an_archived_copy_can_be_read_again() {
     let world = world(&["read"]);
     world.ok(&["read", "--all", "--as", "bob"]);
     archive(&world);
@@ -212,7 +212,7 @@ fn a_message_whose_copy_is_archived_can_be_read_again() {
 }
 
 #[test]
-fn what_is_ambiguous_is_refused_with_all_that_it_could_mean() {
+fn an_ambiguous_reference_is_rejected_with_all_matches() {
     // P95
     let world = world(&["one"]);
     let all: Vec<String> = (0..REFERENCE_FORMS)

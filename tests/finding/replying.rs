@@ -167,7 +167,7 @@ fn a_reply_takes_what_send_takes() {
 }
 
 #[test]
-fn what_was_dropped_just_now_can_be_answered_with_a_router_and_without() {
+fn a_just_dropped_message_can_be_answered_with_and_without_a_router() {
     let world = World::with(&["alice", "bob"]);
     world.drop_file(
         "alice",
@@ -188,7 +188,7 @@ fn what_was_dropped_just_now_can_be_answered_with_a_router_and_without() {
 }
 
 #[test]
-fn what_can_t_be_answered_is_told_and_nothing_is_written() {
+fn reply_rejects_an_unanswerable_message_and_writes_nothing() {
     let world = World::with(&["alice", "bob", "carol"]);
     drop_all(
         &world,

@@ -221,7 +221,7 @@ fn a_name_that_is_a_message_of_one_thread_and_begins_another_means_both() {
 }
 
 #[test]
-fn a_thread_named_as_a_number_is_told_from_a_seq() {
+fn a_numeric_thread_id_is_distinguished_from_a_record_number() {
     let world = World::with(&["alice", "bob"]);
     drop_all(
         &world,
@@ -252,7 +252,7 @@ fn a_thread_named_as_a_number_is_told_from_a_seq() {
 }
 
 #[test]
-fn what_answers_a_message_that_the_log_does_not_have_is_shown_all_the_same() {
+fn a_thread_shows_replies_to_messages_missing_from_the_log() {
     let world = World::with(&["alice", "bob"]);
     drop_all(
         &world,

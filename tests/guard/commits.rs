@@ -41,7 +41,7 @@ fn shown(world: &World, agent: &str) -> Value {
 }
 
 #[test]
-fn the_hook_records_a_commit_as_activity_of_its_agent_and_nobody_gets_mail() {
+fn the_hook_records_a_commit_as_activity_without_sending_mail() {
     // P152
     let world = hooked(&["alice", "bob"]);
     world.ok(&["send", "bob", "later", "--type", "blocked", "--as", "alice"]);
@@ -106,7 +106,7 @@ fn it_survives_a_restart_from_the_log() {
 }
 
 #[test]
-fn the_session_of_a_worktree_is_the_committer_if_nobody_else_is_named() {
+fn the_session_of_a_worktree_is_the_default_committer() {
     // P152
     let world = hooked(&["alice", "bob"]);
     let linked = world.path().join("linked");

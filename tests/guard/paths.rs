@@ -207,7 +207,7 @@ fn symbolic_links_are_resolved_and_the_link_itself_is_known_too() {
 }
 
 #[test]
-fn a_file_whose_name_looks_like_a_pattern_is_that_file() {
+fn a_file_name_that_looks_like_a_pattern_means_that_file() {
     // P150
     let world = project(&["alice"]);
     for name in [

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 in_each!(
     the_fixtures_are_answered_as_they_say,
-    characters_that_belong_to_words_are_those_of_the_program
+    helper_and_program_agree_on_word_characters
 );
 
 /// The helper's answer for each body.
@@ -77,7 +77,7 @@ fn the_fixtures_are_answered_as_they_say(tongue: Tongue) {
     }
 }
 
-fn characters_that_belong_to_words_are_those_of_the_program(tongue: Tongue) {
+fn helper_and_program_agree_on_word_characters(tongue: Tongue) {
     let town = Town::of(&["alice"]);
     // Where punctuation and signs border on letters.
     let parts = [

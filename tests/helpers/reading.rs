@@ -10,7 +10,7 @@ use std::os::unix::fs::symlink;
 
 in_each!(
     a_message_is_read_when_the_loop_goes_on,
-    what_is_no_message_is_passed_over_and_stays,
+    a_helper_skips_and_keeps_files_that_are_not_messages,
     without_a_router_the_program_carries_the_mail,
 );
 
@@ -52,7 +52,7 @@ fn a_message_is_read_when_the_loop_goes_on(tongue: Tongue) {
     assert_eq!(tongue.ok(&town, "alice", &["stop_at", "never"]), [""; 0]);
 }
 
-fn what_is_no_message_is_passed_over_and_stays(tongue: Tongue) {
+fn a_helper_skips_and_keeps_files_that_are_not_messages(tongue: Tongue) {
     let town = town();
     write(&town, &["good", "good too"]);
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));

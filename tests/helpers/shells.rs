@@ -127,7 +127,7 @@ fn sourced_it_leaves_the_shell_as_it_is_and_its_functions_work() {
 }
 
 #[test]
-fn run_as_a_program_it_does_what_it_is_told() {
+fn the_shell_helper_also_works_as_a_program() {
     let town = town();
     for shell in SHELLS {
         let Some(output) = run(&town, shell, &["mailbag.sh", "send", "bob", shell]) else {

@@ -9,8 +9,8 @@ use std::process::Stdio;
 
 in_each!(
     hostile_text_goes_to_and_fro_between_two_processes,
-    a_role_is_told_and_one_of_it_is_asked,
-    what_is_refused_or_late_is_an_error_of_its_kind,
+    broadcast_reaches_a_whole_role_and_request_one_agent_of_it,
+    rejection_and_timeout_raise_different_errors,
     an_ack_shows_in_the_trace,
     the_environment_says_who_and_where,
     one_sender_s_messages_arrive_in_order_without_a_router,
@@ -117,7 +117,7 @@ fn statuses(trace: &Value) -> Vec<String> {
         .collect()
 }
 
-fn a_role_is_told_and_one_of_it_is_asked(tongue: Tongue) {
+fn broadcast_reaches_a_whole_role_and_request_one_agent_of_it(tongue: Tongue) {
     let town = town();
     tongue.ok(
         &town,
@@ -192,7 +192,7 @@ fn a_role_is_told_and_one_of_it_is_asked(tongue: Tongue) {
     assert_eq!(town.bodies("alice"), ["something else"]);
 }
 
-fn what_is_refused_or_late_is_an_error_of_its_kind(tongue: Tongue) {
+fn rejection_and_timeout_raise_different_errors(tongue: Tongue) {
     let town = town();
     let question = file(&town, "question", "anybody?");
     let (fault, said) = tongue.fails(tongue.command(

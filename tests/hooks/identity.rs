@@ -203,7 +203,7 @@ fn a_session_that_is_taken_up_again_hears_who_has_its_name_by_then() {
 }
 
 #[test]
-fn a_session_whose_name_is_taken_over_hears_so_once_whoever_named_it() {
+fn a_session_learns_once_that_another_session_took_its_name() {
     // P99
     for named in [true, false] {
         let world = room();
@@ -240,7 +240,7 @@ fn a_session_whose_name_is_taken_over_hears_so_once_whoever_named_it() {
 }
 
 #[test]
-fn what_a_session_joined_as_counts_before_the_name_its_hooks_were_installed_with() {
+fn a_joined_name_takes_precedence_over_the_installed_name() {
     // P99
     let world = room();
     let hook = |session: &str, event: &str| {
@@ -271,7 +271,7 @@ fn what_a_session_joined_as_counts_before_the_name_its_hooks_were_installed_with
 }
 
 #[test]
-fn a_name_that_nobody_has_is_told_at_the_start() {
+fn the_start_hook_reports_an_unknown_name() {
     let world = room();
     let output = run(
         &world,

@@ -5,7 +5,7 @@ use super::{mail, room, run};
 use serde_json::{Value, json};
 
 #[test]
-fn a_session_that_joins_leaves_the_name_that_nobody_knows() {
+fn a_session_that_joins_frees_its_unused_name() {
     // P192
     let world = room();
     told(&world, "s1", "SessionStart-startup");

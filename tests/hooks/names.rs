@@ -214,7 +214,7 @@ fn a_session_keeps_its_name_although_its_lease_was_removed() {
 }
 
 #[test]
-fn a_session_that_empties_its_context_is_told_its_name_again() {
+fn a_session_sees_its_name_again_after_its_context_was_compacted() {
     // P190
     let world = room();
     told(&world, "s1", "SessionStart-startup");
@@ -427,7 +427,7 @@ fn the_first_mail_of_a_session_says_how_to_read_it() {
 }
 
 #[test]
-fn a_client_with_the_tools_is_told_of_the_tool() {
+fn the_hook_of_a_client_with_tools_names_the_tool() {
     // P193
     let world = room();
     let server = json!({"mcpServers": {"mailbag": {"command": "mailbag", "args": ["mcp"]}}});

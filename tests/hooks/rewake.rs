@@ -69,7 +69,7 @@ fn hint(seq: u64) -> String {
 }
 
 #[test]
-fn mail_wakes_a_session_that_has_stopped_and_is_told_once() {
+fn mail_wakes_a_stopped_session_and_is_announced_once() {
     // P193
     let world = stopped();
     let wait = watch(&world);
@@ -185,7 +185,7 @@ fn a_session_that_was_never_prompted_is_woken() {
 }
 
 #[test]
-fn what_the_start_of_a_session_announces_does_not_wake_it() {
+fn mail_announced_at_the_start_does_not_wake_the_session() {
     // P100
     let world = room();
     mail(&world, "from before", &[]);

@@ -104,7 +104,7 @@ fn fire_by_a_helper(world: &World, (session, event): (&str, &str), socket: &Path
 }
 
 #[test]
-fn a_session_whose_hook_ran_in_a_helper_process_is_woken_and_keeps_its_name() {
+fn a_session_with_a_hook_in_a_helper_process_is_woken_and_keeps_its_name() {
     // P425
     let world = room();
     let socket = world.path().join("client.sock");

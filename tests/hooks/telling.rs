@@ -10,7 +10,7 @@ use std::time::Duration;
 const PROMPT: &str = "UserPromptSubmit";
 
 #[test]
-fn a_message_is_told_once_over_a_whole_session_and_stays_unread() {
+fn a_message_is_announced_once_in_a_session_and_stays_unread() {
     // P63, P83
     let world = room();
     assert_eq!(fire(&world, "claude", "SessionStart-startup"), "");
@@ -104,7 +104,7 @@ fn a_session_with_an_empty_context_hears_of_unread_mail_again() {
 }
 
 #[test]
-fn a_start_whose_hook_is_slower_than_that_of_the_first_prompt_does_not_repeat_what_that_one_told() {
+fn a_slow_start_hook_does_not_repeat_the_announcement_of_the_prompt_hook() {
     // P83
     let started = "SessionStart-startup";
     let clients = [
@@ -232,7 +232,7 @@ fn sub_agents_are_left_out() {
 }
 
 #[test]
-fn what_a_sender_writes_cannot_pass_for_the_hook_s_own_words() {
+fn a_sender_s_text_cannot_imitate_the_hook() {
     // P84
     let world = room();
     mail(
@@ -291,7 +291,7 @@ fn mail_that_waits_is_routed_behind_the_answer_where_no_router_runs() {
 }
 
 #[test]
-fn an_answer_that_nobody_reads_takes_nothing_from_the_next_one() {
+fn an_unread_hook_output_does_not_mark_mail_as_announced() {
     // P63
     let world = room();
     mail(&world, "hello", &[]);
@@ -370,7 +370,7 @@ fn a_hook_without_news_reads_an_inbox_of_hundreds_again_only_once_it_has_changed
 }
 
 #[test]
-fn what_was_told_is_known_among_any_number_of_markers_of_other_messages() {
+fn an_announced_message_is_recognised_among_many_markers() {
     // P63
     let world = room();
     mail(&world, "told", &[]);

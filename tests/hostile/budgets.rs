@@ -83,7 +83,7 @@ fn a_sender_over_its_budget_waits_in_its_outbox_in_order_and_status_says_so() {
 }
 
 #[test]
-fn what_was_spent_comes_back_evenly() {
+fn a_spent_budget_is_refilled_evenly() {
     let town =
         Town::of(&["mallory", "bob"]).settings("sender_budget = 3\nbudget_window = \"3s\"\n");
     numbered(&town, "mallory", "bob", 0..6);

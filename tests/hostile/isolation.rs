@@ -249,7 +249,7 @@ fn whatever_the_umask_a_room_is_its_owner_s_alone() {
 }
 
 #[test]
-fn a_room_made_for_a_group_can_be_read_by_it_and_changed_by_nobody_else() {
+fn a_group_can_read_its_room_but_not_change_it() {
     for umask in ["000", "077"] {
         let world = World::empty();
         used(&world, &["init", "--group"], umask);

@@ -184,7 +184,7 @@ fn a_session_that_sends_without_a_question_attaches_only_what_a_model_may() {
 }
 
 #[test]
-fn a_person_may_attach_any_file_and_is_told_what_was_copied() {
+fn a_person_may_attach_any_file_and_sees_the_copied_files() {
     let (town, _elsewhere, secret) = repository();
     let ran = town.pipe(
         &[

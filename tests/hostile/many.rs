@@ -86,7 +86,7 @@ fn a_hundred_large_messages_cost_a_listing_a_hook_and_a_wait_no_memory() {
 }
 
 #[test]
-fn what_is_short_stands_in_front_of_the_body_in_each_copy() {
+fn short_fields_precede_the_body_in_each_copy() {
     // P104
     let world = World::with(&["alice", "bob"]);
     let long = "y".repeat(150_000);

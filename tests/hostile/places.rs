@@ -76,7 +76,7 @@ fn is_quiet(pid: u32) {
 
 // P113
 #[test]
-fn dead_mounts_over_all_of_an_agent_s_directories_hold_up_nobody_else() {
+fn dead_mounts_over_an_agent_s_directories_delay_no_other_agent() {
     if !is_root("dead mounts") {
         return;
     }

@@ -188,7 +188,7 @@ fn a_shell_script_keeps_its_own_lines_and_gets_them_back_to_the_byte() {
 }
 
 #[test]
-fn what_a_person_added_since_stays() {
+fn uninstall_keeps_a_person_s_additions_to_git_hooks() {
     let desk = Desk::new();
     hook(
         desk.world.path(),
@@ -215,7 +215,7 @@ fn what_a_person_added_since_stays() {
 }
 
 #[test]
-fn what_is_no_plain_shell_script_is_not_touched() {
+fn install_does_not_change_hooks_that_are_not_shell_scripts() {
     let polyglot = "#!/bin/sh\n''''exec python3 \"$0\" \"$@\" # '''\nprint(1)\n";
     let cases: [(&str, u32, &str); 5] = [
         (

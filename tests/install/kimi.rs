@@ -15,7 +15,7 @@ const FOUND: [&str; 5] = [
 ];
 
 #[test]
-fn hooks_go_in_beside_those_of_the_person_and_out_again_to_the_byte() {
+fn kimi_hooks_are_added_beside_the_person_s_hooks_and_removed_to_the_byte() {
     for found in &FOUND[..4] {
         let desk = Desk::new();
         desk.write(CONFIG, found);
@@ -60,7 +60,7 @@ fn hooks_go_in_beside_those_of_the_person_and_out_again_to_the_byte() {
 }
 
 #[test]
-fn what_a_person_changes_meanwhile_stays_and_another_agent_replaces_the_first() {
+fn uninstall_keeps_the_person_s_changes_and_a_new_agent_replaces_the_first() {
     let desk = Desk::new();
     desk.write(CONFIG, FOUND[2]);
     desk.ok(&["install", "kimi", "--user", "--agent", "bob"]);
@@ -102,7 +102,7 @@ fn hooks_in_one_value_are_refused_and_a_missing_one_is_named() {
 }
 
 #[test]
-fn a_project_gets_the_server_and_the_section_and_is_told_of_the_hooks() {
+fn installing_kimi_in_a_project_adds_server_and_section_and_suggests_user_hooks() {
     let desk = Desk::new();
     let before = desk.files();
     let said = desk.run(&["install", "kimi"]);

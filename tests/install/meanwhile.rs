@@ -130,7 +130,7 @@ fn a_hook_that_is_missing_comes_back_and_one_that_was_changed_by_hand_stays() {
 }
 
 #[test]
-fn hooks_of_an_earlier_release_become_those_of_this_one() {
+fn install_replaces_hooks_of_an_earlier_release() {
     let desk = Desk::new();
     for client in ["claude", "codex", "gemini"] {
         desk.ok(&["install", client, "--agent", "bob"]);

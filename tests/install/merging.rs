@@ -181,7 +181,7 @@ fn a_hook_of_codex_keeps_its_number_and_one_comma_is_all_that_changes() {
 }
 
 #[test]
-fn what_is_installed_goes_out_again_to_the_byte_and_comes_back_the_same() {
+fn uninstall_restores_settings_to_the_byte_and_a_new_install_gives_the_same_text() {
     for fixture in fixtures("") {
         let desk = Desk::with(&fixture);
         let before = desk.files();

@@ -4,7 +4,7 @@ use super::{Desk, script};
 use serde_json::Value;
 
 #[test]
-fn the_hook_gets_the_start_of_a_session_and_is_told_that_it_is_tried() {
+fn install_runs_the_hook_with_a_session_start_and_marks_the_run_as_a_test() {
     for client in ["claude", "codex", "gemini", "qwen", "copilot"] {
         let mut desk = Desk::new();
         let text = "cat > heard.json\necho \"$*|$MAILBAG_HOOK_TRIED\" > called.txt\n";
@@ -27,7 +27,7 @@ fn the_hook_gets_the_start_of_a_session_and_is_told_that_it_is_tried() {
 }
 
 #[test]
-fn what_it_said_is_shown() {
+fn install_shows_the_output_of_the_test_run() {
     let desk = Desk::new();
     let said = desk.ok(&["install", "claude"]);
     assert!(
@@ -55,7 +55,7 @@ fn a_path_with_blanks_and_quotes_is_called_all_the_same() {
 }
 
 #[test]
-fn a_hook_that_fails_or_says_what_no_client_takes_is_told_of() {
+fn install_reports_a_hook_that_fails_or_prints_invalid_output() {
     for (does, trouble) in [
         (
             "echo broken >&2; exit 3",
@@ -101,7 +101,7 @@ fn a_hook_that_hangs_is_ended() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_told_of() {
+fn install_reports_a_missing_program() {
     let mut desk = Desk::new();
     desk.program = desk.path("nowhere/mailbag").display().to_string();
     let ran = desk.run(&["install", "claude"]);
@@ -147,7 +147,7 @@ fn where_the_program_is_missing_the_hooks_say_nothing_and_fail_at_nothing() {
 }
 
 #[test]
-fn what_is_proved_is_the_hook_that_this_program_has() {
+fn the_real_hook_passes_the_test_run_and_changes_nothing() {
     for client in ["claude", "codex", "gemini", "qwen", "copilot"] {
         let desk = Desk::new();
         desk.world.send("human", "bob", "are you there?");

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 #[test]
-fn what_is_no_settings_is_refused_and_left_as_it_is() {
+fn install_rejects_invalid_settings_and_changes_no_file() {
     for fixture in fixtures("wrong/") {
         let desk = Desk::with(&fixture);
         let before = desk.files();
@@ -109,7 +109,7 @@ fn a_file_that_is_read_only_is_meant_so() {
 }
 
 #[test]
-fn what_is_no_file_or_in_no_directory_is_refused() {
+fn install_rejects_directories_and_broken_links_in_place_of_settings() {
     let desk = Desk::new();
     fs::create_dir_all(desk.path(".claude/settings.json")).expect("a directory");
     assert!(

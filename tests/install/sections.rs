@@ -147,7 +147,7 @@ fn one_file_by_two_names_gets_one_section_and_no_line_that_includes_itself() {
 }
 
 #[test]
-fn gemini_that_is_told_to_read_it_needs_no_other_file() {
+fn gemini_settings_that_name_agents_md_need_no_gemini_md() {
     let desk = Desk::with("gemini-old-name.json");
     desk.ok(&["install", "gemini"]);
     assert!(!desk.is_there("GEMINI.md"));

@@ -79,7 +79,7 @@ fn a_server_that_says_what_ours_would_say_is_its_maker_s_too() {
 }
 
 #[test]
-fn what_a_person_changes_beside_it_meanwhile_stays_too() {
+fn uninstall_keeps_the_person_s_changes_of_an_earlier_entry() {
     let desk = by_hand();
     desk.ok(&["install", "claude"]);
     let changed = SERVER.replace("carol", "dora");

@@ -225,7 +225,7 @@ fn undoing_leaves_the_settings_of_all_clients_as_they_were_to_the_byte() {
 }
 
 #[test]
-fn what_a_person_edits_in_between_stays() {
+fn undo_keeps_a_person_s_edits() {
     let fresh = Fresh::with(&CLIENTS);
     fresh.write("AGENTS.md", "# Rules\n");
     fresh.write(".claude/settings.json", "{\n  \"model\": \"alpha\"\n}\n");
@@ -328,7 +328,7 @@ fn with_dry_run_the_person_hears_what_each_client_will_ask_and_every_note() {
 }
 
 #[test]
-fn a_machine_without_a_client_gets_a_room_and_is_told_what_to_do() {
+fn up_without_a_client_makes_a_room_and_suggests_the_next_step() {
     let fresh = Fresh::new();
     let said = fresh.ok(&["up"]);
     assert!(fresh.at(".mailbag/spool/room").is_file());

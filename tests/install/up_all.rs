@@ -102,7 +102,7 @@ fn changed(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn what_somebody_changes_in_each_file_meanwhile_is_what_changes() {
+fn after_up_and_undo_only_the_person_s_changes_remain() {
     let fresh = lived_in();
     let wanted: Vec<(PathBuf, Vec<u8>)> = fresh
         .files()

@@ -217,7 +217,7 @@ fn without_a_home_and_with_one_that_cannot_be_written_the_project_is_set_up() {
 }
 
 #[test]
-fn what_a_client_asks_is_said_with_the_needed_answer() {
+fn up_prints_the_questions_of_each_client_with_the_needed_answers() {
     let fresh = Fresh::with(&CLIENTS);
     let up = fresh.json(&["up"]);
     let asks = |n: usize| up["clients"][n]["asks"].as_array().expect("a list").len();
@@ -267,7 +267,7 @@ fn another_user_s_room_and_directory_are_left_alone() {
 }
 
 #[test]
-fn what_others_put_into_a_directory_that_everybody_can_write_is_no_project() {
+fn up_ignores_files_of_other_users_in_a_shared_directory() {
     use std::os::unix::fs::PermissionsExt;
     let fresh = Fresh::with(&["claude"]);
     fs::create_dir_all(fresh.at("open/.git")).expect("a directory");

@@ -189,7 +189,7 @@ fn the_project_is_where_the_repository_or_the_room_begins() {
 }
 
 #[test]
-fn what_the_person_has_to_do_is_said() {
+fn install_prints_the_remaining_steps_of_the_person() {
     let desk = Desk::new();
     let notes = |args: &[&str]| desk.run(args).err;
     assert!(notes(&["install", "codex", "--dry-run"]).contains("`/hooks`"));

@@ -24,7 +24,7 @@ fn rejected_here(message: Value, code: &str) {
 }
 
 #[test]
-fn what_changes_one_room_does_not_leave_it() {
+fn messages_that_act_on_a_room_do_not_cross_a_link() {
     // P207
     let to = "po:sintra";
     rejected_here(
@@ -262,7 +262,7 @@ fn mail_that_came_by_a_link_is_not_sent_on_by_another() {
 }
 
 #[test]
-fn the_tag_is_that_of_the_receivers_link_whatever_the_item_says() {
+fn the_sender_s_tag_comes_from_the_receiver_s_link() {
     // P200
     let rooms = Rooms::new();
     rooms.alice_says(json!({"to": "po:sintra", "body": "x", "from": "alice", "x-from": "human"}));

@@ -72,7 +72,7 @@ fn only_the_human_changes_a_link() {
 }
 
 #[test]
-fn what_the_other_room_has_already_is_a_duplicate_after_a_rebinding() {
+fn a_resent_message_is_a_duplicate_after_a_rebinding() {
     // P206
     let rooms = Rooms::new();
     rooms

@@ -443,7 +443,7 @@ fn a_session_of_a_client_does_not_change_links() {
 }
 
 #[test]
-fn the_tool_that_lists_agents_has_those_of_other_rooms() {
+fn list_agents_includes_agents_of_linked_rooms() {
     // P233
     let rooms = Rooms::new();
     // A room sends its agents once its log has begun.

@@ -96,7 +96,7 @@ fn the_sender_sees_what_became_of_it_and_what_was_only_sent_is_not_delivered() {
 }
 
 #[test]
-fn a_message_without_a_time_has_that_of_its_acceptance_in_its_own_room() {
+fn a_linked_message_without_a_time_gets_its_accept_time() {
     let rooms = Rooms::new();
     rooms.alice_says(json!({"id": "m-1", "to": "po:sintra", "body": "x"}));
     let at = rooms.fit.json(&["trace", "m-1"])["accepted_at"].clone();

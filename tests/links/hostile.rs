@@ -95,7 +95,7 @@ fn a_far_sender_with_a_local_name_is_a_far_sender() {
 }
 
 #[test]
-fn what_acts_on_a_room_does_not_come_from_another_one() {
+fn a_room_rejects_messages_from_a_link_that_act_on_it() {
     let mut prey = Prey::new();
     prey.po().ok(&["claim", "src/**", "--as", "bob"]);
     prey.po().drop_file(
@@ -261,7 +261,7 @@ fn a_message_that_is_too_large_here_bounces_and_the_next_one_comes() {
 }
 
 #[test]
-fn a_flood_of_items_holds_nobody_up() {
+fn a_flood_of_items_delays_no_other_mail() {
     let mut prey = Prey::new();
     for n in 0..3_000 {
         prey.po()

@@ -57,7 +57,7 @@ fn a_role_that_is_written_like_a_name_is_a_role() {
 }
 
 #[test]
-fn names_in_the_body_of_far_mail_reach_nobody_here() {
+fn names_in_the_body_of_linked_mail_reach_no_local_agent() {
     // P229
     let rooms = Rooms::new();
     rooms.alice_says(json!({"to": "po:sintra", "body": "@bob, @all, @fit:anna, @engineers: look"}));

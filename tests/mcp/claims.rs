@@ -66,7 +66,7 @@ fn work_is_claimed_handed_over_and_released() {
 }
 
 #[test]
-fn a_wrong_call_is_told_what_is_right() {
+fn a_wrong_call_of_claim_work_gets_a_helpful_error() {
     let world = World::with(&["alice"]);
     let alice = Client::of(&world, "alice");
     assert!(

@@ -6,7 +6,7 @@ use crate::world::World;
 use serde_json::json;
 
 #[test]
-fn who_is_nobody_yet_is_told_to_register() {
+fn an_unidentified_client_gets_an_error_that_names_register_agent() {
     let world = World::with(&["alice", "bob"]);
     let client = Client::with(&world, &[], &[]);
     for tool in ["fetch_inbox", "wait_for_message"] {
@@ -42,7 +42,7 @@ fn who_is_nobody_yet_is_told_to_register() {
 }
 
 #[test]
-fn a_new_agent_is_registered_with_its_role_and_a_mistyped_name_is_told() {
+fn register_agent_registers_a_new_agent_with_a_role_and_suggests_mistyped_names() {
     let world = World::with(&["planner"]);
     let client = Client::session(&world, "s1");
     assert!(
@@ -119,7 +119,7 @@ fn a_second_session_under_the_same_name_is_refused_with_who_holds_it() {
 }
 
 #[test]
-fn what_the_session_joined_its_server_knows() {
+fn a_server_uses_the_agent_that_its_session_joined() {
     let world = World::with(&["alice", "bob"]);
     world.ok(&["join", "bob", "--session", "s1", "--client", "claude"]);
     let client = Client::session(&world, "s1");
@@ -174,7 +174,7 @@ fn of_codex(session: &str) -> serde_json::Value {
 }
 
 #[test]
-fn codex_says_with_each_call_whose_it_is() {
+fn a_server_reads_the_codex_session_from_each_call() {
     let world = World::with(&["alice", "bob"]);
     world.ok(&["join", "alice", "--session", "s1", "--client", "codex"]);
     world.ok(&["join", "bob", "--session", "s2", "--client", "codex"]);
@@ -196,7 +196,7 @@ fn codex_says_with_each_call_whose_it_is() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn below_codex_a_server_takes_no_name_before_it_knows_whose_it_is() {
+fn a_server_below_codex_takes_no_name_before_it_knows_the_session() {
     let world = World::with(&["alice"]);
     let codex = world.path().join("codex");
     std::os::unix::fs::symlink("/bin/sh", &codex).expect("a shell");
@@ -222,7 +222,7 @@ fn below_codex_a_server_takes_no_name_before_it_knows_whose_it_is() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_client_whose_conversation_was_cleared_keeps_its_agent() {
+fn a_client_keeps_its_agent_when_its_conversation_is_cleared() {
     let world = World::with(&["alice"]);
     let client = Client::session(&world, "s1");
     client.text("register_agent", json!({"name": "alice"}));
@@ -382,7 +382,7 @@ fn a_name_that_the_client_chooses_counts_before_the_one_it_was_installed_with() 
 }
 
 #[test]
-fn what_the_session_joined_counts_before_the_name_that_the_server_was_set_up_with() {
+fn a_joined_agent_takes_precedence_over_the_name_of_the_server() {
     // P99
     let world = World::with(&["alice", "bob"]);
     let client = Client::with(

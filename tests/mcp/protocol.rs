@@ -69,7 +69,7 @@ fn the_newest_protocol_needs_no_handshake() {
 }
 
 #[test]
-fn what_is_no_message_does_no_harm() {
+fn invalid_protocol_lines_do_not_break_the_server() {
     let world = World::with(&["bob"]);
     let client = Client::start(&world, &[], &[("MAILBAG_AGENT", "bob")]);
     let lines = [
@@ -102,7 +102,7 @@ fn what_is_no_message_does_no_harm() {
 }
 
 #[test]
-fn an_unknown_tool_is_told_with_the_nearest() {
+fn an_unknown_tool_gets_an_error_with_the_most_similar_name() {
     let client = Client::of(&World::with(&["bob"]), "bob");
     let answer = client.request("tools/call", json!({"name": "fetch_inbx", "arguments": {}}));
     assert_eq!(answer["error"]["code"], -32602, "{answer}");
@@ -157,7 +157,7 @@ fn the_list_of_tools_costs_what_the_page_says() {
 }
 
 #[test]
-fn a_wait_hinders_nobody_and_can_be_cancelled() {
+fn a_wait_blocks_no_other_call_and_can_be_cancelled() {
     let world = World::with(&["alice", "bob"]);
     let client = Client::of(&world, "bob");
     let waits = client.ask_tool("wait_for_message", json!({"timeout_s": 50}));

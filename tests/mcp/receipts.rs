@@ -135,7 +135,7 @@ fn a_client_that_gave_up_on_a_request_is_given_the_mail_again() {
 }
 
 #[test]
-fn what_was_lost_on_its_way_was_not_announced() {
+fn a_cancelled_fetch_inbox_removes_its_announcement_markers() {
     let world = room();
     let client = Client::of(&world, "bob");
     let late = client.ask_tool("fetch_inbox", json!({}));
@@ -152,7 +152,7 @@ fn what_was_lost_on_its_way_was_not_announced() {
 }
 
 #[test]
-fn what_its_reader_took_away_by_itself_is_fine() {
+fn a_copy_that_its_reader_removed_causes_no_error() {
     let world = room();
     let client = Client::of(&world, "bob");
     client.text("fetch_inbox", json!({}));

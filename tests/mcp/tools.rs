@@ -118,7 +118,7 @@ fn a_message_is_sent_with_all_that_was_said_of_it() {
 }
 
 #[test]
-fn what_would_be_refused_is_refused_at_once_with_what_was_meant() {
+fn a_tool_rejects_invalid_mail_immediately_with_a_suggestion() {
     let (world, client) = room();
     assert!(
         client
@@ -413,7 +413,7 @@ fn no_letter_can_look_like_another_or_hide_anything() {
 }
 
 #[test]
-fn what_is_no_message_is_shown_as_what_it_is() {
+fn fetch_inbox_shows_a_file_that_is_not_a_message_as_a_file() {
     let (world, client) = room();
     world.write("inbox/alice/notes.json", "[1, 2]");
     let (text, data) = client.call("fetch_inbox", json!({}));
@@ -430,7 +430,7 @@ fn what_is_no_message_is_shown_as_what_it_is() {
 }
 
 #[test]
-fn what_was_written_is_found_and_its_thread_shown() {
+fn tools_find_a_message_and_show_its_thread() {
     let (world, client) = room();
     let (_, asked) = client.call(
         "send_message",
@@ -489,7 +489,7 @@ fn what_was_written_is_found_and_its_thread_shown() {
 }
 
 #[test]
-fn who_is_there_is_told_in_a_line_each() {
+fn list_agents_prints_one_line_for_each_agent() {
     let (world, client) = room();
     world.ok(&["send", "alice", "on it", "--type", "status", "--as", "bob"]);
     came(&world, "alice", 1);

@@ -180,7 +180,7 @@ fn the_model_misses_the_duplicate_check() {
 }
 
 #[test]
-fn acts_are_told_in_words() {
+fn acts_are_printed_in_words() {
     let mut runner = TestRunner::deterministic();
     let acts = acts::acts(true);
     for _ in 0..50 {

@@ -165,7 +165,7 @@ fn every_schema_is_one_has_its_version_and_is_printed_as_it_is() {
 }
 
 #[test]
-fn what_every_command_prints_in_a_populated_room_is_what_its_schema_says() {
+fn every_command_s_output_in_a_populated_room_matches_its_schema() {
     let mut judged = Judged::default();
     populated::run_everything(&mut judged);
     let all: BTreeSet<&str> = mailbag::message::schema::OUTPUTS

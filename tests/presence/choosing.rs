@@ -37,7 +37,7 @@ fn who_was_seen_within_the_hour_is_chosen_although_it_has_more_to_read() {
 }
 
 #[test]
-fn when_nobody_was_seen_lately_the_fewest_unread_counts() {
+fn without_recent_activity_any_role_chooses_the_fewest_unread_messages() {
     let world = choosing();
     run_at(
         &world,

@@ -72,7 +72,7 @@ fn following_it_twice_or_leaving_what_one_does_not_follow_is_fine() {
 }
 
 #[test]
-fn a_bad_name_the_human_and_a_stranger_are_told_what_to_do_and_nothing_is_written() {
+fn topic_rejects_a_bad_name_the_human_and_a_stranger_and_writes_nothing() {
     let world = world();
     let before = world.everything();
     assert!(

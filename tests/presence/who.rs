@@ -146,7 +146,7 @@ fn who_waits_or_follows_is_online_until_that_ends() {
 /// P79: the human gets one alert about an agent that has left mail unread for six hours, and
 /// another only after new activity.
 #[test]
-fn who_leaves_mail_unread_for_six_hours_is_stale_and_the_human_is_told_once() {
+fn an_agent_with_mail_unread_for_six_hours_is_stale_and_the_human_gets_one_alert() {
     let world = World::with(&["alice", "bob"]);
     run_at(
         &world,
@@ -201,7 +201,7 @@ fn who_leaves_mail_unread_for_six_hours_is_stale_and_the_human_is_told_once() {
 }
 
 #[test]
-fn what_somebody_read_while_nobody_routed_is_known_before_it_is_called_stale() {
+fn a_router_records_earlier_reading_before_it_calls_an_agent_stale() {
     let world = World::with(&["alice", "bob"]);
     run_at(&world, "10:00", &["send", "bob", "one", "--as", "alice"]);
     let mail = world.names("inbox/bob").remove(0);
@@ -216,7 +216,7 @@ fn what_somebody_read_while_nobody_routed_is_known_before_it_is_called_stale() {
 }
 
 #[test]
-fn what_the_registry_says_is_shown_beside_what_is_observed() {
+fn who_shows_the_registry_s_status_beside_the_observed_activity() {
     let world = World::with(&["alice", "bob", "carol", "dave"]);
     for (agent, status) in [
         ("alice", "busy"),
@@ -291,7 +291,7 @@ fn the_settings_say_when_somebody_is_stale() {
 
 /// P78: the work of an agent comes from its last message of such a type.
 #[test]
-fn what_an_agent_does_is_what_it_last_said_of_it() {
+fn an_agent_s_work_comes_from_its_last_status_message() {
     let world = World::with(&["alice", "bob"]);
     let doing = |message: Value| {
         world.drop_file("alice", "x.json", message.to_string());

@@ -164,7 +164,7 @@ fn a_record_without_a_field_of_its_event_is_damage() {
 }
 
 #[test]
-fn a_room_whose_log_is_anothers_is_not_routed() {
+fn a_room_with_another_room_s_log_is_not_routed() {
     // P49
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "hi");

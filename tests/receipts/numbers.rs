@@ -74,7 +74,7 @@ fn messages_that_a_router_routes_have_consecutive_numbers_also_after_a_pause_and
 }
 
 #[test]
-fn what_was_read_is_recorded_with_the_next_message_and_as_nobody_s_word() {
+fn a_receipt_is_recorded_with_the_next_message_and_has_no_author() {
     // P115, P58
     let world = World::with(&["alice", "bob"]);
     let first = world.send("alice", "bob", "one");
@@ -113,7 +113,7 @@ fn what_was_read_is_recorded_with_the_next_message_and_as_nobody_s_word() {
 }
 
 #[test]
-fn what_was_read_and_is_followed_by_no_message_is_recorded_by_itself() {
+fn a_receipt_without_a_following_message_gets_its_own_record() {
     let mut town = Town::of(&["alice", "bob"]).run();
     let id = town.send("alice", "bob", "hello");
     town.wait_for_mail("bob", 1);

@@ -59,7 +59,7 @@ fn a_file_that_was_moved_anywhere_was_seen() {
 }
 
 #[test]
-fn what_is_read_while_no_router_runs_is_noticed_by_the_next_pass() {
+fn the_next_pass_records_mail_read_while_no_router_ran() {
     // P58
     let world = World::with(&["alice", "bob"]);
     let id = world.send("alice", "bob", "hello");
@@ -71,7 +71,7 @@ fn what_is_read_while_no_router_runs_is_noticed_by_the_next_pass() {
 }
 
 #[test]
-fn what_is_read_while_the_router_is_dead_is_noticed_when_it_starts() {
+fn a_starting_router_records_mail_read_while_it_was_dead() {
     let mut town = Town::of(&["alice", "bob"]).run();
     let id = town.send("alice", "bob", "hello");
     town.wait_for_mail("bob", 1);
@@ -82,7 +82,7 @@ fn what_is_read_while_the_router_is_dead_is_noticed_when_it_starts() {
 }
 
 #[test]
-fn what_was_handed_out_is_seen_once_it_is_done_and_not_before() {
+fn a_taken_message_is_seen_only_after_it_is_done() {
     let town = Town::of(&["alice", "bob"]).run();
     let id = town.send("alice", "bob", "a task");
     town.wait_for_mail("bob", 1);
@@ -102,7 +102,7 @@ fn what_was_handed_out_is_seen_once_it_is_done_and_not_before() {
 }
 
 #[test]
-fn what_was_put_back_was_not_seen() {
+fn a_copy_that_was_put_back_is_not_seen() {
     let town = Town::of(&["alice", "bob"]);
     let id = town.send("alice", "bob", "hello");
     let mail = file(&town, "bob");

@@ -11,7 +11,7 @@ fn soon(millis: i64) -> String {
 }
 
 #[test]
-fn mail_whose_time_passes_unread_is_set_aside_and_its_sender_is_told_once() {
+fn expired_unread_mail_is_set_aside_and_its_sender_is_notified_once() {
     // P61
     let world = World::with(&["alice", "bob", "carol"]);
     let message = json!({"id": "m-1", "to": ["bob", "carol"], "body": "lunch at one?", "expires_at": time(5)});
@@ -87,7 +87,7 @@ fn mail_that_expires_while_no_router_runs_is_set_aside_by_the_next_pass() {
 }
 
 #[test]
-fn a_question_that_nobody_answers_goes_to_the_supervisor_and_then_to_the_human_once_each() {
+fn an_unanswered_question_is_escalated_once_to_the_supervisor_and_once_to_the_human() {
     // P62
     let town = Town::with(&[
         json!({"id": "alice"}),
@@ -192,7 +192,7 @@ fn urgent_mail_wants_an_ack_and_the_settings_say_how_soon() {
 }
 
 #[test]
-fn what_is_due_survives_a_restart_and_a_lost_checkpoint() {
+fn an_escalation_survives_a_restart_and_a_lost_checkpoint() {
     let mut town = Town::of(&["alice", "bob"])
         .settings("answer_within = \"600ms\"\n")
         .run();
@@ -211,7 +211,7 @@ fn what_is_due_survives_a_restart_and_a_lost_checkpoint() {
 }
 
 #[test]
-fn a_bad_span_in_the_settings_is_told_with_what_to_write() {
+fn a_wrong_duration_in_the_settings_gets_an_error_with_an_example() {
     let world = World::new().settings("answer_within = \"soon\"\n");
     assert!(world.fails(1, &["settings"]).contains("30m"));
     let world = World::new().settings("answer_within = { urgent = \"5m\" }\n");

@@ -56,7 +56,7 @@ fn a_role_in_the_plural_a_glob_and_overlaps_reach_everybody_once_and_never_the_s
 }
 
 #[test]
-fn a_role_nobody_has_refuses_the_whole_message_and_names_those_there_are() {
+fn an_unknown_role_rejects_the_whole_message_and_the_bounce_names_the_roles() {
     let town = Town::with(&agents()).run();
     town.mail(
         "planner",

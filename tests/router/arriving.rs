@@ -87,7 +87,7 @@ fn python_s_slow_pieces_arrive_whole_and_never_before_the_file_is_closed() {
 
 #[test]
 #[cfg(all(target_os = "linux", feature = "native"))] // Other systems can't tell.
-fn a_whole_message_whose_writer_still_holds_it_open_waits_and_holds_up_nobody() {
+fn a_complete_message_that_is_still_open_waits_and_delays_no_other_mail() {
     let town = alice_and_bob().run();
     let mut held = fs::File::create(town.room("outbox/alice/held.json")).expect("an outbox");
     held.write_all(br#"{"to": "bob", "body": "held"}"#)
@@ -205,7 +205,7 @@ fn any_file_name_is_fine_and_comes_to_nothing_but_its_message() {
 }
 
 #[test]
-fn what_is_not_called_json_or_begins_with_a_dot_is_left_alone() {
+fn files_without_a_json_name_or_with_a_leading_dot_are_ignored() {
     let town = alice_and_bob().run();
     for name in ["notes.txt", "x.json.tmp", ".x.json", "json", "x.JSON~"] {
         town.drop_file("alice", name, r#"{"to": "bob", "body": "never"}"#);
@@ -282,7 +282,7 @@ fn the_listing_of_an_inbox_is_the_order_of_acceptance_whatever_senders_say_of_th
 }
 
 #[test]
-fn what_its_sender_does_to_the_file_after_the_claim_changes_nothing() {
+fn a_new_file_under_the_name_of_a_taken_file_is_a_new_message() {
     let town = alice_and_bob().run();
     let path = town.drop_file(
         "alice",

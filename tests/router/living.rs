@@ -123,7 +123,7 @@ fn a_second_router_is_refused_and_a_command_leaves_the_work_to_the_first() {
 }
 
 #[test]
-fn a_killed_router_s_lock_is_nobody_s() {
+fn a_killed_router_s_lock_blocks_no_router() {
     let mut town = Town::of(&["alice", "bob"]).run();
     town.router().signal(Signal::KILL);
     town.ended();

@@ -143,7 +143,7 @@ fn an_inbox_on_another_file_system_is_waited_for() {
 }
 
 #[test]
-fn an_outbox_that_cannot_be_read_holds_up_nobody_else() {
+fn an_unreadable_outbox_delays_no_other_agent() {
     let town = Town::of(&["alice", "bob", "carol"]);
     fs::remove_dir(town.room("outbox/alice")).expect("it is empty");
     fs::write(town.room("outbox/alice"), "mine").expect("its parent is there");

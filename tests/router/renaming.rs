@@ -435,7 +435,7 @@ fn mail_that_expires_or_waits_in_the_spool_follows_the_name() {
 }
 
 #[test]
-fn an_agent_that_has_read_its_own_copy_does_not_get_that_of_the_former_name() {
+fn an_agent_that_has_read_its_own_copy_does_not_get_the_former_name_s_copy() {
     // P144
     let world = World::with(&["alice", "bob", "carol", "kiwi", "lemon"]);
     let drop = |name: &str, to: Value| {

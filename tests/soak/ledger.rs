@@ -134,7 +134,7 @@ pub(super) fn bounce(file: &str) -> String {
 }
 
 #[test]
-fn what_is_lost_repeated_or_strange_shows() {
+fn the_ledger_finds_lost_repeated_and_unknown_messages() {
     let world = tempfile::tempdir().expect("a directory");
     let mut ledger = Ledger::of("bob", world.path());
     let bob = ["bob".to_owned()];

@@ -10,8 +10,8 @@ use std::process::Command;
 
 const NOBODY: &str = "65534:65534";
 
-/// A room with mail and a program, owned by the user nobody. Without root it is `None`, and the
-/// test is skipped. prose-ok
+/// A room with mail and a program, owned by another user. Without root it is `None`, and the
+/// test is skipped.
 fn foreign(test: &str) -> Option<Town> {
     if !is_root(test) {
         return None;

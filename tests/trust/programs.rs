@@ -171,7 +171,7 @@ fn at_a_terminal_it_asks_and_only_a_yes_agrees() {
 }
 
 #[test]
-fn what_was_agreed_to_can_be_listed_and_taken_back() {
+fn consent_can_be_listed_and_revoked() {
     // P109
     let town = brought("first");
     town.ok(&["trust", "--yes"]);

@@ -79,7 +79,7 @@ fn it_is_private_and_names_the_path_the_room_its_owner_and_the_program() {
 }
 
 #[test]
-fn what_others_could_have_written_counts_for_nothing() {
+fn a_consent_file_that_other_users_can_write_is_ignored() {
     // P109
     let world = agreed();
     let file = world.trust().join("trust.json");

@@ -110,7 +110,7 @@ fn an_answer_names_the_question_in_any_way_or_stands_in_its_thread() {
 }
 
 #[test]
-fn what_is_no_answer_is_left_in_the_inbox() {
+fn ask_leaves_other_mail_in_the_inbox() {
     let town = Town::of(&["alice", "bob", "carol"]).run();
     let asking = Beside::start(
         &town,
@@ -222,7 +222,7 @@ fn a_question_that_the_router_refuses_ends_the_wait_with_the_reason() {
 }
 
 #[test]
-fn what_send_would_refuse_is_not_asked_and_nobody_is_waited_for() {
+fn ask_rejects_invalid_questions_without_waiting() {
     let world = World::with(&["alice", "bob"]);
     assert!(
         world

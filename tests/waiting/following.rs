@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader};
 use std::process::Stdio;
 
 #[test]
-fn unread_mail_and_then_what_comes_is_told_once_a_line_each() {
+fn list_follow_prints_unread_and_new_mail_once_in_one_line_each() {
     // P63
     let town = Town::of(&["alice", "bob"]).run();
     town.mail(

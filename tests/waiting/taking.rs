@@ -113,7 +113,7 @@ fn shop_with(body: &str) -> World {
 }
 
 #[test]
-fn what_is_not_heard_of_comes_back_and_a_late_done_hears_who_has_it() {
+fn a_taken_message_returns_after_its_lease_and_a_late_done_names_the_new_holder() {
     // P65
     let world = shop_with("one");
     let first = take(&world, &["--lease", "1ms", "--holder", "first"]);
@@ -147,7 +147,7 @@ fn what_is_not_heard_of_comes_back_and_a_late_done_hears_who_has_it() {
 }
 
 #[test]
-fn a_late_done_of_what_nobody_else_has_taken_counts() {
+fn a_late_done_counts_if_no_other_process_has_the_message() {
     let world = shop_with("one");
     let taken = take(&world, &["--lease", "0", "--holder", "first"]);
     world.send("alice", "builders", "more urgent");
@@ -233,7 +233,7 @@ fn a_lease_can_be_made_longer() {
 }
 
 #[test]
-fn what_was_taken_by_hand_has_ten_minutes() {
+fn a_message_taken_by_hand_has_a_lease_of_ten_minutes() {
     // P64 and P65
     let world = shop_with("one");
     let name = world.names("inbox/builders")[0].clone();
@@ -255,7 +255,7 @@ fn what_was_taken_by_hand_has_ten_minutes() {
 }
 
 #[test]
-fn what_could_not_be_shown_is_not_handed_out() {
+fn take_returns_a_message_that_it_could_not_print() {
     let world = shop_with(&"x".repeat(1000));
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);

@@ -107,7 +107,7 @@ fn only_mail_that_fits_ends_the_wait() {
 }
 
 #[test]
-fn a_file_that_somebody_writes_by_hand_is_told_once_it_is_a_message() {
+fn wait_shows_a_handwritten_file_when_it_is_a_complete_message() {
     let world = World::with(&["alice", "bob"]);
     world.write("inbox/bob/x.json", r#"{"from": "alice", "body": "#);
     let waiting = Beside::start(&world, &["wait", "--as", "bob", "--timeout", "1m"]);
@@ -136,7 +136,7 @@ fn a_file_that_somebody_writes_by_hand_is_told_once_it_is_a_message() {
 }
 
 #[test]
-fn what_can_never_come_is_refused_at_once() {
+fn wait_rejects_an_impossible_filter_immediately() {
     let world = World::with(&["alice", "bob"]);
     assert!(
         world
@@ -187,7 +187,7 @@ fn an_inbox_that_is_replaced_is_watched_again() {
 }
 
 #[test]
-fn what_could_not_be_printed_was_not_announced() {
+fn wait_does_not_announce_a_message_that_it_could_not_print() {
     // P63
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", &"x".repeat(1000));

@@ -144,7 +144,7 @@ fn the_human_dismisses_a_failed_wake_by_its_number_and_the_next_failure_is_liste
 }
 
 #[test]
-fn a_router_that_starts_again_wakes_nobody_for_the_same_mail() {
+fn a_restarted_router_does_not_wake_an_agent_again_for_the_same_mail() {
     // P198
     let mut town = town(alarm(&["{count}"]));
     town.mail(
@@ -230,7 +230,7 @@ fn alerts(world: &World) -> Vec<Value> {
 }
 
 #[test]
-fn an_idle_session_that_leaves_its_mail_is_told_once_more_and_then_the_human() {
+fn unread_mail_of_an_idle_session_is_announced_again_before_the_human_is_alerted() {
     // P199
     let world = World::with(&["alice", "bob"]);
     hook_at(&world, "09:59", "SessionStart");

@@ -493,7 +493,7 @@ fn at_every_width_an_item_is_one_line_and_a_title_forges_neither_a_line_nor_a_co
 }
 
 #[test]
-fn what_is_urgent_stands_out_by_a_sign_and_where_wanted_by_colour() {
+fn urgent_items_have_a_sign_and_optionally_a_colour() {
     let world = world();
     say(&world, "planner", &approval("d", "Deploy?", &["yes", "no"]));
     say(&world, "writer", &question("q", "Which port?"));

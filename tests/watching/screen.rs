@@ -12,7 +12,7 @@ fn world() -> World {
 }
 
 #[test]
-fn what_happens_is_shown_folded_to_the_width_and_anew_when_that_changes() {
+fn watch_wraps_entries_to_the_width_and_redraws_them_after_a_change() {
     let world = world();
     world.send("alice", "bob", "before");
     let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else {
@@ -97,7 +97,7 @@ fn what_happens_is_shown_folded_to_the_width_and_anew_when_that_changes() {
 }
 
 #[test]
-fn what_is_typed_with_a_name_in_front_goes_there_and_the_numbers_follow() {
+fn a_line_that_begins_with_a_name_is_sent_there_and_the_numbers_follow() {
     let world = world();
     let Some(terminal) = Terminal::run(&world, (80, 24), &["watch"]) else {
         return;
@@ -133,7 +133,7 @@ fn what_is_typed_with_a_name_in_front_goes_there_and_the_numbers_follow() {
 }
 
 #[test]
-fn what_can_not_be_sent_stays_in_the_line_with_the_reason() {
+fn an_unsendable_text_stays_in_the_input_line_with_the_reason() {
     let world = world();
     let Some(terminal) = Terminal::run(&world, (80, 24), &["watch", "--as", "carol"]) else {
         return;

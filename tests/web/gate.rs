@@ -75,7 +75,7 @@ fn another_name_for_this_machine_gets_nothing_anywhere() {
 }
 
 #[test]
-fn what_changes_the_room_must_come_from_the_page_itself() {
+fn only_requests_of_the_page_itself_can_change_the_room() {
     let world = World::with(&["alice"]);
     let page = Page::of(&world);
     let secret = format!("{FORM}X-Mailbag-Secret: {}\r\n", page.secret());

@@ -82,7 +82,7 @@ fn a_reader_continues_behind_what_it_has() {
 }
 
 #[test]
-fn what_is_accepted_comes_at_once_and_once_across_restarts_of_router_and_page() {
+fn the_stream_shows_each_message_once_across_restarts_of_router_and_page() {
     let world = World::with(&["alice", "bob"]);
     let mut page = Page::of(&world);
     let mut stream = Stream::open(&page, "?since=0", "");

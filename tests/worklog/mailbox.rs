@@ -218,7 +218,7 @@ fn hostile_text_begins_no_line_and_no_markup() {
 }
 
 #[test]
-fn what_is_in_the_way_delays_no_mail_and_is_listed() {
+fn an_obstacle_in_place_of_the_mailbox_is_reported_and_delays_no_mail() {
     let world = room(&["alice", "bob"]);
     fs::create_dir_all(world.room("MAILBOX.md/mine")).expect("a directory");
     world.send("alice", "bob", "hi");

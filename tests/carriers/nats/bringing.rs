@@ -178,7 +178,7 @@ fn a_link_that_is_begun_anew_goes_on() {
 }
 
 #[test]
-fn servers_that_cannot_be_reached_are_told_of() {
+fn unreachable_servers_are_reported() {
     let Some(mut cluster) = Cluster::start(1, "") else {
         return;
     };
@@ -194,7 +194,7 @@ fn servers_that_cannot_be_reached_are_told_of() {
 }
 
 #[test]
-fn more_replicas_than_servers_are_told_of() {
+fn more_replicas_than_servers_are_reported() {
     let Some(cluster) = Cluster::start(1, "") else {
         return;
     };
@@ -213,7 +213,7 @@ fn more_replicas_than_servers_are_told_of() {
 }
 
 #[test]
-fn a_room_that_leads_to_itself_is_told_of() {
+fn a_link_from_a_room_to_itself_is_reported() {
     // P213
     let Some(cluster) = Cluster::start(1, "") else {
         return;

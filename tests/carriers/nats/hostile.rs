@@ -17,7 +17,7 @@ fn frame(item: &Value) -> Vec<u8> {
 }
 
 #[test]
-fn what_does_not_fit_is_dropped_and_the_mail_of_the_other_room_still_comes() {
+fn a_carrier_drops_invalid_messages_and_still_delivers_valid_mail() {
     // P213 P214
     let Some((cluster, rooms, po)) = with_one_connected(|rooms| &rooms.po) else {
         return;
@@ -94,7 +94,7 @@ fn what_does_not_fit_is_dropped_and_the_mail_of_the_other_room_still_comes() {
 }
 
 #[test]
-fn a_peer_of_another_version_is_told_of() {
+fn a_carrier_reports_a_peer_of_another_version() {
     // P213
     let Some((cluster, rooms, po)) = with_one_connected(|rooms| &rooms.po) else {
         return;
