@@ -8,6 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 mod floors;
+mod prose;
+mod shapes;
 
 const FILE_LINES: usize = 680;
 const FUNCTION_LINES: usize = 120;
@@ -635,12 +637,11 @@ fn functions(text: &str) -> Vec<(String, usize, usize)> {
         };
         let indent = line.len() - trimmed.len();
         let end = format!("{}}}", " ".repeat(indent));
-        let length = match trimmed.ends_with('}') || trimmed.ends_with(';') {
-            true => 1,
-            false => lines[n..]
-                .iter()
-                .position(|line| *line == end)
-                .map_or(1, |length| length + 1),
+        let length = if trimmed.ends_with(['}', ';']) {
+            1
+        } else {
+            let last = lines[n..].iter().position(|line| *line == end);
+            last.map_or(1, |length| length + 1)
         };
         let name = trimmed[at + 3..]
             .split(['(', '<'])

@@ -13,7 +13,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// The time limit for every wait, also on a busy machine.
+/// The time limit for every wait, even on a busy machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 const GLANCE: Duration = Duration::from_millis(4);
 

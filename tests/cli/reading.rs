@@ -277,7 +277,7 @@ fn fifty_readers_at_once_show_each_message_once() {
         .collect();
     world.drop_file("alice", "many.ndjson", lines);
     world.ok(&["run", "--once"]);
-    // No new mail arrives, so only the two readers decide what each shows.
+    // No new mail arrives, so only the two readers affect the output.
     let _router = world.router(&[]);
     let readers: Vec<_> = (0..50)
         .map(|_| {

@@ -101,7 +101,7 @@ where
     })
 }
 
-/// This number of sequences, or twenty times as many in a full run.
+/// This number of sequences, or twenty times this number in a full run.
 fn cases(few: u32) -> u32 {
     let full = std::env::var("MAILBAG_SWEEP").is_ok_and(|size| size == "full");
     if full { few * 20 } else { few }

@@ -1,4 +1,4 @@
-//! The order in which the files of one sender are accepted.
+//! The order of acceptance of one sender's files.
 
 use crate::sweep::letters::Random;
 use crate::town::{Town, listing, so_within};

@@ -1,0 +1,52 @@
+//! The shapes of types and functions: unique type names, and no tuples as parameters. The budgets may only fall.
+
+use super::sources;
+use regex::Regex;
+use std::collections::BTreeMap;
+
+/// The most type names that repeat the name of another type.
+const REPEATED_NAMES: usize = 353;
+/// The most functions with a tuple as a parameter.
+const TUPLE_PARAMETERS: usize = 78;
+
+#[test]
+fn type_names_are_unique() {
+    let pattern = Regex::new(
+        r"^(?:\s*(?:pub(?:\([^)]*\))? )?(?:struct|enum|trait)|(?:pub(?:\([^)]*\))? )?type) (\w+)",
+    )
+    .expect("a valid pattern");
+    let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for source in sources("src") {
+        for (line, text) in &source.code {
+            if let Some(name) = pattern.captures(text) {
+                let place = format!("{}:{line}", source.path);
+                places.entry(name[1].to_owned()).or_default().push(place);
+            }
+        }
+    }
+    // Each command has its arguments.
+    places.remove("Args");
+    places.retain(|_, places| places.len() > 1);
+    let repeated: usize = places.values().map(|places| places.len() - 1).sum();
+    assert!(
+        repeated <= REPEATED_NAMES,
+        "{repeated} repeated type names, {REPEATED_NAMES} allowed: {places:#?}"
+    );
+}
+
+#[test]
+fn functions_take_no_tuples() {
+    let pattern = Regex::new(r"fn (\w+)(?:<[^({;]*>)?\([^{;]*?: &?\(").expect("a valid pattern");
+    let mut found = Vec::new();
+    for source in sources("src") {
+        let code: Vec<&str> = source.code.iter().map(|(_, line)| line.as_str()).collect();
+        for function in pattern.captures_iter(&code.join("\n")) {
+            found.push(format!("{}: {}", source.path, &function[1]));
+        }
+    }
+    assert!(
+        found.len() <= TUPLE_PARAMETERS,
+        "{} functions with a tuple parameter, {TUPLE_PARAMETERS} allowed: {found:#?}",
+        found.len()
+    );
+}
