@@ -2,9 +2,9 @@
 //! in order.
 //!
 //! - `cargo test --all-features carriers::nats::kills`: a few messages, and one server.
-//! `MAILBAG_SWEEP=full cargo test --release --all-features carriers::nats::kills -- --nocapture`:
-//! 5,000 messages in each direction over three servers. The leader of a stream is killed, or so
-//! many servers that the others cannot continue.
+//! - `MAILBAG_SWEEP=full cargo test --release --all-features carriers::nats::kills -- --nocapture`: 5,000 messages
+//!   in each direction over three servers. The leader of a stream is killed, or so many servers that the others
+//!   cannot continue.
 //! - `MAILBAG_SWEEP=servers`: the same with 400 each way.
 
 use super::super::kills::{Dice, NextKill, SENDERS, arrived, got};
