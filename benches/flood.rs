@@ -1,4 +1,5 @@
-//! How long an honest sender waits beside a flood: a file of many lines, each to everybody, or messages to a crowd.
+//! The delay of an honest sender beside a flood: a file of many lines, each to all agents, or
+//! messages to a crowd.
 
 use anyhow::{Result, ensure};
 use serde_json::json;
@@ -9,11 +10,11 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_mailbag");
-/// How often the honest sender sends, and how finely its wait is told.
+/// The interval of the honest sender, and the precision of its delay.
 const EVERY: Duration = Duration::from_millis(100);
 const GLANCE: Duration = Duration::from_millis(2);
 
-/// A flood: so many agents, and what one of them drops.
+/// A flood: the number of agents, and the file that one of them drops.
 struct Flood {
     name: &'static str,
     agents: usize,
@@ -49,7 +50,8 @@ impl Drop for Router {
     }
 }
 
-/// `flood [DIR]`: in a directory on the file system that is to be measured, else where temporary files are.
+/// `flood [DIR]`: in this directory, on the file system to measure; by default in the directory of
+/// temporary files.
 pub(crate) fn main(args: &[String]) -> Result<()> {
     let parent = args.first().map_or_else(std::env::temp_dir, PathBuf::from);
     for flood in &FLOODS {

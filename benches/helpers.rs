@@ -90,8 +90,8 @@ pub(crate) fn write_sync_rename(args: &[String]) -> Result<()> {
     Ok(fs::rename(temporary, path)?)
 }
 
-/// `answer-hook ROOM AGENT`: the floor of a hook: reads what the client says, lists the mail and what was told, and
-/// renews a lease.
+/// `answer-hook ROOM AGENT`: the floor of a hook: reads the client's input, lists the mail and the
+/// markers, and renews a lease.
 pub(crate) fn answer_hook(args: &[String]) -> Result<()> {
     let [room, agent] = args else {
         bail!("answer-hook: ROOM and AGENT are wanted")

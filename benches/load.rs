@@ -24,7 +24,7 @@ pub(crate) struct Load {
 }
 
 impl Load {
-    /// How many copies each message becomes.
+    /// The number of copies of each message.
     pub(crate) fn fan_out(self) -> usize {
         if self.traffic == Traffic::ToAll {
             self.agents - 1
@@ -33,7 +33,7 @@ impl Load {
         }
     }
 
-    /// How many agents write.
+    /// The number of writing agents.
     pub(crate) fn senders(self) -> usize {
         match self.traffic {
             Traffic::Spread => self.agents,

@@ -1,7 +1,7 @@
 //! The benchmark: measures the router against a floor of bare file calls, pair by pair, in one run.
 //!
-//! `cargo bench --bench router -- --help` says how. The same program, started with another first word, is each of the
-//! small programs that it measures with, so that one build holds them all.
+//! `cargo bench --bench router -- --help` describes the options. The same program is also each of
+//! the small programs that it measures with, by its first argument, so that one build has them all.
 
 #[cfg(target_os = "linux")]
 mod finding;

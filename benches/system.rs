@@ -46,7 +46,8 @@ fn nanoseconds(time: libc::timespec) -> u64 {
         + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
-/// What a child process left: its wait status, its processor time in user and in system mode, and its peak memory in bytes.
+/// The usage of a child process: its wait status, its processor time in user and in system mode,
+/// and its peak memory in bytes.
 pub(crate) struct Ended {
     pub(crate) status: i32,
     pub(crate) user: Duration,

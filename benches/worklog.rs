@@ -1,4 +1,5 @@
-//! What the worklog costs: the same pending mail routed with it and without it, in turn, in one run.
+//! The cost of the worklog: the same pending mail is routed with it and without it, in turn, in one
+//! run.
 
 use crate::harness::child::Programs;
 use crate::harness::cleanup::{self, Undo};
@@ -26,7 +27,8 @@ const MESSAGES: usize = 20_000;
 const LINES: usize = 200;
 const SENDERS: usize = 10;
 
-/// Of so many messages one is an event, and one changes the status of its sender; 0 for none. And the messages in a file.
+/// The number of messages between events, and between changes of a sender's status (0 for none),
+/// and the messages in a file.
 const CASES: [(&str, usize, usize); 5] = [
     ("none", 0, 1),
     ("1 of 100", 100, 1),

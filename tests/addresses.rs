@@ -217,7 +217,7 @@ fn heavy_input_is_refused_quickly() {
 }
 
 #[test]
-fn refusals_say_how_to_mend_them() {
+fn a_rejected_address_gets_a_suggestion() {
     let said = |address: &str| to(&[address]).unwrap_err()[0].to_string();
     assert!(
         said("bobb").ends_with("did you mean bob?"),
@@ -251,7 +251,7 @@ fn refusals_say_how_to_mend_them() {
 }
 
 #[test]
-fn explanations_name_everybody() {
+fn an_explanation_names_every_agent_with_its_reason() {
     let e = explain(
         &team(),
         Some("alice"),
@@ -427,7 +427,7 @@ fn a_collision_names_both() {
 }
 
 #[test]
-fn edits_keep_what_they_do_not_know() {
+fn registry_edits_keep_unknown_fields() {
     let text = r#"{"z": 1e400, "agents": [{"x": 20123456789012345678901, "id": "bob", "name": "Porto"}], "version": 1}"#;
     let registry = Registry::parse(text.as_bytes()).unwrap();
     let change = Map::from_iter([
@@ -482,7 +482,7 @@ fn an_open_room_reads_roles_from_ids() {
 }
 
 #[test]
-fn settings_say_which_line() {
+fn settings_errors_name_the_line() {
     let settings = Settings::parse("# a room\ntag = \"po\"\ndurability = \"process\"\n").unwrap();
     assert_eq!(
         (settings.tag.as_deref(), settings.durability),

@@ -263,7 +263,7 @@ fn a_copy_with_the_log_of_another_room_or_without_records_is_not_adopted() {
 
 // P93
 #[test]
-fn a_room_that_was_moved_is_no_copy() {
+fn a_moved_room_does_not_count_as_a_copy() {
     let world = World::with(&["alice"]);
     let (from, to) = (world.room(""), world.path().join("moved"));
     fs::rename(from, &to).expect("a move");

@@ -162,7 +162,7 @@ fn the_schemas_are_printed_as_they_are() {
 }
 
 #[test]
-fn settings_say_where_each_value_comes_from() {
+fn settings_shows_the_source_of_each_value() {
     let world = World::new().settings("durability = \"process\"\n");
     let settings = world.json(&["settings"]);
     let source = |key: &str| {

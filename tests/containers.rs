@@ -216,7 +216,7 @@ fn a_room_on_a_bind_mount_at_another_path_is_one_room_from_both_sides() {
 }
 
 #[test]
-fn where_no_events_cross_the_other_side_is_seen_within_seconds() {
+fn a_router_without_events_finds_mail_of_a_container_within_seconds() {
     let Some(container) = Container::new() else {
         return;
     };

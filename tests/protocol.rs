@@ -38,7 +38,7 @@ fn refused(content: impl AsRef<[u8]>) -> Vec<String> {
 }
 
 #[test]
-fn names_that_begin_with_a_dot_or_end_otherwise_are_left_alone_and_all_others_taken() {
+fn the_router_takes_every_json_name_without_a_leading_dot() {
     // P1, P2
     let world = World::with(&["alice", "bob"]);
     let outbox = world.room("outbox/alice");
@@ -167,7 +167,7 @@ fn a_file_may_be_as_large_as_the_settings_say() {
 }
 
 #[test]
-fn an_unregistered_outbox_keeps_its_files_and_the_human_hears_of_it_once() {
+fn an_unregistered_outbox_keeps_its_files_and_the_human_gets_one_notice() {
     // P10
     let world = World::with(&["bob"]);
     let file = world.drop_file("dave", "x.json", r#"{"to":"bob","body":"early"}"#);
@@ -256,7 +256,7 @@ fn a_copy_is_the_message_with_what_was_left_out_and_where_it_came_from() {
 }
 
 #[test]
-fn refusals_name_everything_that_is_wrong() {
+fn a_rejection_lists_all_problems() {
     // P14, P16, P20, P21
     assert_eq!(
         refused(r#"{"to":"bob","body":"hi","from":"bob"}"#),
@@ -369,7 +369,7 @@ fn recipients_are_worked_out_once_whole_and_each_gets_one_copy() {
 }
 
 #[test]
-fn names_in_an_inbox_are_in_the_order_of_acceptance_whatever_senders_say() {
+fn names_in_an_inbox_follow_the_accept_order_and_not_the_senders_times() {
     // P29
     let world = World::with(&["alice", "bob"]);
     for (n, time) in [

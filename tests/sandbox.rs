@@ -189,7 +189,7 @@ fn a_message_taken_in_one_namespace_is_not_released_by_the_same_process_id_in_an
 }
 
 #[test]
-fn where_all_but_its_own_directories_is_read_only_an_agent_has_its_mail() {
+fn an_agent_sends_and_reads_with_only_its_own_directories_writable() {
     if !can_be_made() {
         return;
     }

@@ -125,7 +125,7 @@ fn a_service_is_installed_shown_and_removed_to_the_byte() {
 }
 
 #[test]
-fn a_unit_that_somebody_changed_stays_and_a_stopped_installation_is_finished() {
+fn a_changed_unit_is_kept_and_an_interrupted_installation_is_completed() {
     let home = Home::of(World::new(), SYSTEMCTL);
     fs::create_dir_all(home.home.join(".config/systemd/user")).expect("a directory");
     let file = PathBuf::from(home.run(0, &["install"])["file"].as_str().expect("a path"));

@@ -285,7 +285,7 @@ fn a_session_learns_that_its_agent_was_taken_over() {
 }
 
 #[test]
-fn torn_and_foreign_leases_are_passed_over() {
+fn torn_and_foreign_leases_are_ignored() {
     // P81
     let world = room();
     world.write("sessions/alice.json", "{\"agent\":\"ali");

@@ -14,7 +14,7 @@ fn full() -> File {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_router_goes_on_where_its_log_can_t_be_written() {
+fn a_router_continues_although_its_own_log_output_fails() {
     let world = World::with(&["alice", "bob"]);
     for format in ["text", "json"] {
         // The damaged end also makes recovery warn.

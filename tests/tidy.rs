@@ -406,7 +406,7 @@ fn only_notice_watches() {
 }
 
 #[test]
-fn nothing_is_unwrapped_outside_tests() {
+fn only_tests_use_unwrap() {
     let wrong = find(|_| true, |line| line.contains(".unwrap()"));
     assert!(
         wrong.is_empty(),
@@ -442,7 +442,7 @@ fn files_and_functions_are_short_and_say_what_they_are() {
 }
 
 #[test]
-fn nothing_is_left_to_be_done_and_no_registry_is_named() {
+fn no_file_has_open_task_marks_or_names_a_registry() {
     // Put together here, so that this file doesn't name them itself.
     let words = [
         concat!("TO", "DO"),

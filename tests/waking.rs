@@ -95,7 +95,7 @@ fn low_priority_and_acks_wake_nobody() {
 }
 
 #[test]
-fn who_reads_it_meanwhile_is_not_woken() {
+fn an_agent_that_has_read_its_mail_is_not_woken() {
     // P87
     let town = town(alarm(&["{text}"]));
     town.mail(
@@ -327,7 +327,7 @@ fn a_session_that_codex_cannot_wake_is_woken_as_the_registry_says_and_status_say
 }
 
 #[test]
-fn mail_of_a_running_exchange_wakes_codex_at_once_and_other_mail_once_a_minute() {
+fn mail_of_a_running_exchange_wakes_codex_immediately_and_other_mail_once_a_minute() {
     // P101
     let town = town_of_codex();
     town.mail(
@@ -467,7 +467,7 @@ fn arguments_reach_the_program_as_they_are_and_no_shell_reads_them() {
 }
 
 #[test]
-fn the_registry_says_how_and_refuses_what_is_no_way() {
+fn agent_set_accepts_valid_ways_to_wake_and_rejects_others() {
     let world = World::with(&["bob"]);
     for (how, wake) in [
         ("codex", json!({"by": "codex"})),

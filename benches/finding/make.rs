@@ -1,4 +1,4 @@
-//! A room whose log has as many messages as one likes, written as the router writes it, without routing them.
+//! Makes a room with a log of any size, in the router's form, without routing the messages.
 
 use anyhow::{Context, Result};
 use mailbag::base::clock::Stamp;
@@ -17,9 +17,9 @@ const AGENTS: u64 = 50;
 const DAYS: i64 = 30;
 /// Conversations that go on at the same time.
 const OPEN_THREADS: usize = 200;
-/// In the body of every so many-th message.
+/// One message in this many has the rare text.
 pub(super) const RARE_EVERY: u64 = 10_000;
-/// What stands there.
+/// The rare text.
 pub(super) const RARE: &str = "flux capacitor";
 
 const WORDS: &str = "the parser fails on second input since a comment may now end line please look at port 8080 is taken by \
@@ -34,7 +34,7 @@ const KINDS: [&str; 10] = [
     "handoff",
 ];
 
-/// Small, quick and the same every time: what the messages say needs no more.
+/// A small, fast and deterministic generator: the content of the messages needs no more.
 struct Dice(u64);
 
 impl Dice {

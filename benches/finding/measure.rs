@@ -1,4 +1,5 @@
-//! The cases: what mailbag is asked, what a plain search is asked instead, and that both have found something.
+//! The cases: the query of mailbag, the plain search beside it, and a check that both have found
+//! matches.
 
 use super::make::{RARE, agent};
 use crate::harness::child::{Programs, Usage};
@@ -8,7 +9,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// What the runs need.
+/// The inputs of the runs.
 pub(super) struct Bench {
     programs: Programs,
     room: PathBuf,
@@ -333,7 +334,7 @@ impl Bench {
     }
 }
 
-/// What stands in every line of the hour of that time.
+/// The text in every line of the hour of that time.
 fn hour_of(time: &str) -> String {
     format!("\"at\":\"{}", time.get(..13).unwrap_or_default())
 }

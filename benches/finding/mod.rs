@@ -23,7 +23,7 @@ with rg (or grep, where there is no rg) over the same bytes.
   --help             print this, and end
 ";
 
-/// Measures what is asked for.
+/// Measures the requested cases.
 pub(crate) fn main(args: &[String]) -> Result<()> {
     let (mut messages, mut pairs, mut kept) = (1_000_000, 5, None);
     let mut mailbag = PathBuf::from(env!("CARGO_BIN_EXE_mailbag"));

@@ -14,7 +14,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::rc::Rc;
 
-/// The relay: its room's handles, its agents, and what the last batch left to be synced.
+/// The relay: its room's handles, its agents, and the unsynced directories of the last batch.
 pub(crate) struct Relay {
     root: OwnedFd,
     outboxes: Handles,
@@ -23,7 +23,7 @@ pub(crate) struct Relay {
     claims: OwnedFd,
     stage: OwnedFd,
     log: OwnedFd,
-    /// In `power` mode: up to how many files and directories are synced one by one.
+    /// In `power` mode: the most files and directories that are synced one by one.
     power: Option<usize>,
     names: Vec<String>,
     by_name: HashMap<String, usize>,
@@ -59,7 +59,7 @@ struct Handles {
 }
 
 impl Relay {
-    /// Opens a room whose directories exist; every name in `inbox/` is an agent.
+    /// Opens a room with existing directories; every name in `inbox/` is an agent.
     pub(super) fn open(room: &Path, power: Option<usize>) -> Result<Relay> {
         let directory = |path: &str| {
             let path = room.join(path);
@@ -100,7 +100,7 @@ impl Relay {
         &self.names
     }
 
-    /// Routes what is here now, up to the bounds of one batch; false if there was nothing.
+    /// Routes the waiting files, up to the limits of one batch; false without files.
     pub(super) fn route(&mut self, intake: &mut Intake) -> Result<bool> {
         let mut letters = self.claim_and_read(intake)?;
         if letters.is_empty() {
@@ -225,7 +225,8 @@ impl Relay {
         }
     }
 
-    /// Writes every copy, and the batch's records into memory. The files stay open only if they are to be synced each.
+    /// Writes every copy, and the batch's records into memory. The files stay open only if each is
+    /// synced.
     fn stage(&mut self, letters: &mut [Letter], keep: bool) -> Result<(Vec<OwnedFd>, Vec<u8>)> {
         let (mut staged, mut log, mut name) = (Vec::new(), Vec::new(), String::new());
         for letter in letters {
@@ -315,7 +316,7 @@ impl Handles {
         self.get_or_take(agent, None, names)
     }
 
-    /// The agent's directory: this batch's, or else the one that the scan holds open, or else opened now.
+    /// The agent's directory: from this batch, from the scan, or opened now.
     fn get_or_take(
         &mut self,
         agent: usize,
@@ -337,7 +338,7 @@ impl Handles {
         Ok(directory)
     }
 
-    /// Ends the batch: closes what nothing else (the scan, the next barrier) still needs.
+    /// Ends the batch: closes all handles except those of the scan and the next barrier.
     fn close(&mut self) {
         for agent in self.used.drain(..) {
             self.opened[agent] = None;
@@ -352,7 +353,8 @@ impl Handles {
 }
 
 impl Unsynced {
-    /// Keeps the handles of what was just moved into, unless they are so many that everything is synced at once anyway.
+    /// Keeps the handles of the changed directories, unless there are too many: then the whole file
+    /// system is synced.
     fn after(inboxes: &Handles, sents: &Handles) -> Unsynced {
         if inboxes.used.len() + sents.used.len() > limits::SYNC_ONE_BY_ONE {
             return Unsynced {

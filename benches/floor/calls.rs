@@ -1,8 +1,10 @@
-//! Every file call of the floor, one function each, so that what it does can be read, counted and disputed in one place.
+//! Every file call of the floor, one function each, so that a reader can check and count the calls
+//! in one place.
 //!
-//! The floor claims to be the least that any relay with the router's safety must ask of the kernel. What is left out
-//! is what costs no file call (validation, addresses, hashes); what is in is in the order of use below. Directories
-//! are opened once per batch and directory, never followed through a symlink, and names are relative to them.
+//! The floor is the minimum that a relay with the router's safety must ask of the kernel. Work
+//! without file calls (validation, addresses, hashes) is left out; the rest is in the order of use
+//! below. Directories are opened once per batch and directory, never followed through a symlink,
+//! and names are relative to them.
 
 use rustix::buffer::spare_capacity;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -43,7 +45,8 @@ pub(super) fn open_message(outbox: BorrowedFd<'_>, name: &str) -> io::Result<Opt
     }))
 }
 
-/// `fcntl(F_SETLEASE, F_RDLCK)`, `fcntl(F_SETLEASE, F_UNLCK)`: whether nobody holds the file open for writing.
+/// `fcntl(F_SETLEASE, F_RDLCK)`, `fcntl(F_SETLEASE, F_UNLCK)`: true if no process holds the file
+/// open for writing.
 pub(super) fn is_finished(fd: &OwnedFd) -> io::Result<bool> {
     if set_lease(fd, libc::F_RDLCK) == -1 {
         let error = io::Error::last_os_error();
@@ -64,7 +67,7 @@ pub(super) fn is_finished(fd: &OwnedFd) -> io::Result<bool> {
     reason = "rustix has no leases; fcntl with an integer argument touches no memory"
 )]
 fn set_lease(fd: &OwnedFd, kind: libc::c_int) -> libc::c_int {
-    // SAFETY: the descriptor is open for as long as it is borrowed, and F_SETLEASE takes a plain integer.
+    // SAFETY: the borrow keeps the descriptor open, and F_SETLEASE takes a plain integer.
     unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETLEASE, kind) }
 }
 
@@ -103,8 +106,8 @@ pub(super) fn claimed_is(claims: BorrowedFd<'_>, name: &str, inode: u64) -> io::
     Ok(stat.stx_ino == inode)
 }
 
-/// `openat(O_CREAT | O_EXCL)`, `write`: one recipient's copy. `close` follows when the descriptor is dropped: at once,
-/// or after the sync where files are synced one by one.
+/// `openat(O_CREAT | O_EXCL)`, `write`: one recipient's copy. `close` follows when the descriptor
+/// is dropped: immediately, or after the sync if files are synced one by one.
 pub(super) fn stage(stage: BorrowedFd<'_>, name: &str, copy: &[u8]) -> io::Result<OwnedFd> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = fs::openat(stage, name, flags, Mode::from_raw_mode(0o644))?;
@@ -117,7 +120,7 @@ pub(super) fn sync_one(file: BorrowedFd<'_>) -> io::Result<()> {
     Ok(fs::fsync(file)?)
 }
 
-/// `syncfs`: barrier 1 for many files at once.
+/// `syncfs`: barrier 1 for many files.
 pub(super) fn sync_all(root: BorrowedFd<'_>) -> io::Result<()> {
     Ok(fs::syncfs(root)?)
 }

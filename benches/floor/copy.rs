@@ -1,14 +1,15 @@
-//! What the floor writes: a recipient's copy and a log record, of the size that the router writes.
+//! The floor's output: a recipient's copy and a log record, in the router's sizes.
 
 use mailbag::base::clock::Stamp;
 use serde_json::{Map, Value};
 use std::io::Write;
 
-/// What a record holds beside the message: kind, seq, batch, times, digest, the hash of the line before.
+/// Bytes of a record besides the message: kind, seq, batch, times, digest, the hash of the line
+/// before.
 const RECORD_BESIDE: usize = 353;
-/// What a record holds per recipient: its name, the rule that found it being said once for all.
+/// Bytes of a record per recipient: its name; the rule that found it appears once for all.
 const RECORD_PER_RECIPIENT: usize = 9;
-/// What stands in a record where the router would have its digests.
+/// The text in place of the router's digests.
 const FILLER: [u8; 64] = [b'0'; 64];
 
 /// The copies of one message: the same for every recipient up to its name, so written out once and ended per recipient.

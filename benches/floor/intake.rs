@@ -11,14 +11,15 @@ use std::collections::{HashMap, VecDeque};
 use std::mem::MaybeUninit;
 use std::rc::Rc;
 
-/// A file that may be a message: whose outbox, its name, and the outbox's handle if the scan holds it open.
+/// A possible message file: the outbox, the name, and the outbox's handle if the scan holds it
+/// open.
 pub(super) struct Candidate {
     pub(super) agent: usize,
     pub(super) name: String,
     pub(super) outbox: Option<Rc<OwnedFd>>,
 }
 
-/// What waits to be claimed.
+/// The files that wait for pickup.
 pub(super) struct Intake {
     noticed: VecDeque<Candidate>,
     /// Files that a program seems to write, to be looked at again.
@@ -95,7 +96,8 @@ struct Outbox {
 }
 
 impl Scan {
-    /// `openat` once per outbox, `getdents64` until it says that there is no more (32 KiB, so some 800 names, a call).
+    /// `openat` once per outbox, `getdents64` until the end (32 KiB, about 800 names, for each
+    /// call).
     fn next(&mut self, outboxes: BorrowedFd<'_>, names: &[String]) -> Result<Option<Candidate>> {
         while let Some(mut outbox) = self.waiting.pop_front() {
             let directory = match &outbox.opened {
@@ -183,8 +185,8 @@ impl Notice {
         Ok(Notice { inotify, agents })
     }
 
-    /// `read`, once, blocking: notes every event that one read gives. If files are to be looked at again, it waits no
-    /// longer than the router does for them.
+    /// `read`, once, blocking: notes every event of one read. If files wait for another check, it
+    /// waits no longer than the router does for them.
     pub(super) fn wait(&self, buffer: &mut [MaybeUninit<u8>], intake: &mut Intake) -> Result<()> {
         if !intake.unfinished.is_empty() {
             let pause = Timespec {

@@ -17,7 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// Runs the floor on a room whose directories exist, until SIGTERM, or once.
+/// Runs the floor on a room with existing directories, until SIGTERM, or once.
 pub(crate) fn main(args: &[String]) -> Result<()> {
     let mut room = None;
     let (mut once, mut power) = (false, true);
@@ -28,7 +28,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
             "--room" => room = args.next().map(PathBuf::from),
             "--once" => once = true,
             "--durability" => power = args.next().context("--durability power|process")? == "power",
-            // Another bound than the router's, to find out what the bound is worth.
+            // Another limit than the router's, to measure the value of the limit.
             "--one-by-one" => one_by_one = args.next().context("--one-by-one N")?.parse()?,
             other => bail!("floor: {other}?"),
         }

@@ -1,4 +1,4 @@
-//! What is measured: every case with its load, its label, and the targets it is judged by.
+//! The measured cases: each with its load, its label and its targets.
 
 use super::child::Mode;
 use super::disk::Kind;
@@ -31,12 +31,12 @@ pub(crate) struct Case {
     pub(crate) mode: Mode,
     pub(crate) load: Load,
     pub(crate) messages: usize,
-    /// Beside another program that writes 100 MB/s to the same file system?
+    /// True beside another program that writes 100 MB/s to the same file system.
     pub(crate) beside: bool,
 }
 
 impl Case {
-    /// The case in words, each of which can be asked for on the command line.
+    /// The case in words. Each word can be given on the command line.
     pub(crate) fn label(&self) -> String {
         let size = match self.name {
             "throughput" | "latency" => format!("fanout={}", self.load.fan_out()),
@@ -66,7 +66,7 @@ impl Case {
         self.name == "first-message"
     }
 
-    /// What that metric is judged by in this case.
+    /// The target of that metric in this case.
     pub(crate) fn target(&self, metric: &str) -> Option<Target> {
         match (self.name, metric) {
             ("throughput", "messages/s") if self.mode == Mode::Power => {
@@ -89,7 +89,7 @@ impl Case {
     }
 }
 
-/// Every case, in the order in which they are run; a quick run has a tenth of the load.
+/// Every case, in the order of the runs; a quick run has a tenth of the load.
 pub(crate) fn all(quick: bool) -> Vec<Case> {
     let share = if quick { 10 } else { 1 };
     let mut cases = Vec::new();
@@ -99,7 +99,7 @@ pub(crate) fn all(quick: bool) -> Vec<Case> {
             (Kind::Ext4, Mode::Process),
             (Kind::Tmpfs, Mode::Process),
         ] {
-            // On tmpfs nothing is written out, so nobody else's writing can matter.
+            // On tmpfs no data reaches a disk, so another writer does not matter.
             if beside && disk == Kind::Tmpfs {
                 continue;
             }
@@ -118,9 +118,10 @@ pub(crate) fn all(quick: bool) -> Vec<Case> {
 }
 
 fn by_fan_out(fan_out: u32, disk: Kind, mode: Mode, beside: bool, share: usize) -> [Case; 2] {
-    // One recipient: ten senders and one who only receives. Otherwise everybody is written to by ten of them, so that
-    // a message stays short whatever its fan-out; the copies come to some 80,000. Latency is measured well below what
-    // the floor can do, at no more than 5,000 copies a second, or it would be that of the queue in front of it.
+    // One recipient: ten senders and one agent that only receives. Otherwise ten agents write to
+    // all, so that a message stays short for every fan-out, with about 80,000 copies. Latency is
+    // measured well below the floor's limit, with at most 5,000 copies a second, so that it does
+    // not measure a queue.
     let (load, messages, per_second) = match fan_out {
         1 => (
             Load {

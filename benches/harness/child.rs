@@ -1,4 +1,4 @@
-//! The two sides as processes: how each is started, when it is ready, and what it has used when it ends.
+//! The two sides as processes: their start, their readiness, and their usage at the end.
 
 use super::cleanup::{self, Undo};
 use crate::system;
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long anything may take before the run counts as hung.
+/// The time limit for every step; after it, the run counts as hung.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Which program is measured.
+/// The measured program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Side {
     Floor,
@@ -38,7 +38,7 @@ impl Mode {
     }
 }
 
-/// Where the programs are, and where what they say goes.
+/// The places of the programs and of their output.
 pub(crate) struct Programs {
     pub(crate) mailbag: PathBuf,
     pub(crate) own: PathBuf,
@@ -83,19 +83,21 @@ impl Programs {
         command
     }
 
-    /// Starts it; what it says goes to a file that is shown if it fails.
+    /// Starts it. Its output is written to a file that is shown if it fails.
     pub(crate) fn start(&self, command: Command) -> Result<Running> {
         self.start_on(command, Stdio::null())
     }
 
     /// The same with something on its standard input.
     pub(crate) fn start_on(&self, mut command: Command, input: Stdio) -> Result<Running> {
-        // A file for each kind of program, so that one which runs beside the other doesn't write over what it says.
+        // One file for each kind of program, so that two programs side by side do not overwrite
+        // each other's output.
         let kind = command.get_args().next().unwrap_or_default();
         let path = self.said.with_extension(kind);
         let said = File::create(&path)?;
         command.stdin(input).stdout(said.try_clone()?).stderr(said);
-        // What a child inherits as its peak is this process's peak at the time of the fork: bring that down to what is.
+        // A child inherits this process's peak at the time of the fork: reset it to the current
+        // value.
         let _ = fs::write("/proc/self/clear_refs", "5");
         let started = Instant::now();
         let child = command.spawn().with_context(|| format!("{command:?}"))?;
@@ -108,7 +110,7 @@ impl Programs {
         })
     }
 
-    /// Starts a router that stays, and waits until it says that it is ready; gives how long that took, too.
+    /// Starts a router that stays, waits until it reports that it is ready, and returns this time.
     pub(crate) fn start_ready(&self, mut command: Command) -> Result<(Running, Duration)> {
         let path = self.said.with_extension("notify");
         let _ = fs::remove_file(&path);
@@ -145,7 +147,7 @@ pub(crate) struct Running {
     said: PathBuf,
 }
 
-/// What a run took.
+/// The usage of a run.
 pub(crate) struct Usage {
     pub(crate) wall: Duration,
     pub(crate) user: Duration,

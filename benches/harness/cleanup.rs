@@ -6,7 +6,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// What has to be undone, the last first.
+/// The actions to undo, in reverse order.
 static TO_UNDO: Mutex<Vec<Undo>> = Mutex::new(Vec::new());
 
 /// One thing to undo.

@@ -8,12 +8,12 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The image's size; sparse, so only what is written takes room.
+/// The image's size; it is sparse, so only written blocks take space.
 const IMAGE_BYTES: u64 = 4 << 30;
 /// Inodes for 100,000 waiting files, their copies, and the directories of 10,000 agents.
 const INODES: &str = "600000";
 
-/// On what a case runs.
+/// The file system of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Ext4,
@@ -29,7 +29,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// The directory that everything happens in, and what is mounted there.
+/// The directory of all runs, and its mounts.
 pub(crate) struct Disk {
     work: PathBuf,
     mounts: bool,
@@ -52,12 +52,12 @@ impl Disk {
         self.work.join(name)
     }
 
-    /// Are file systems mounted, or is it all in one plain directory?
+    /// Returns true if file systems are mounted, false for one plain directory.
     pub(crate) fn mounts(&self) -> bool {
         self.mounts
     }
 
-    /// An empty file system of that kind; what was there before is gone.
+    /// Makes an empty file system of that kind in place of the previous one.
     pub(crate) fn fresh(&self, kind: Kind) -> Result<PathBuf> {
         let mount = self.work.join("mount");
         self.clear();

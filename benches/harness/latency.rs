@@ -120,7 +120,7 @@ impl Seen {
         })
     }
 
-    /// Takes note until every copy of the first so many messages has been seen.
+    /// Records events until every copy of the first `messages` messages has been seen.
     pub(crate) fn until(&mut self, messages: usize, patience: Duration) -> Result<()> {
         let mut buffer = vec![MaybeUninit::uninit(); 256 << 10];
         let known: usize = self.copies[..messages].iter().sum();
@@ -146,7 +146,8 @@ impl Seen {
         Ok(())
     }
 
-    /// Notes what one or more reads give; the time is that of the read. Gives the number of copies.
+    /// Records the events of one or more reads with the time of the read. Returns the number of
+    /// copies.
     fn note(&mut self, buffer: &mut [MaybeUninit<u8>]) -> Result<usize> {
         let mut events = inotify::Reader::new(self.inotify.as_fd(), buffer);
         let (mut noted, mut now) = (0, 0);

@@ -39,7 +39,7 @@ Runs the cases whose label has every WORD; without words, all. `--list` prints t
   --help             print this, and end
 ";
 
-/// What the runs need.
+/// The inputs of the runs.
 struct Bench {
     programs: Programs,
     disk: Disk,
@@ -47,7 +47,7 @@ struct Bench {
     floor_only: bool,
 }
 
-/// Measures what is asked for.
+/// Measures the requested cases.
 pub(crate) fn main(args: &[String]) -> Result<()> {
     let (mut words, mut quick, mut pairs, mut floor_only, mut list) =
         (Vec::new(), false, None, false, false);
@@ -117,7 +117,7 @@ impl Bench {
     fn run(&self, cases: &[Case], mut json: Option<File>) -> Result<()> {
         self.print_facts();
         println!("\n{}", report::head());
-        // Not counted: the first run on a new image pays for the image's blocks, whoever makes it.
+        // Not counted: the first run on a new image allocates the image's blocks.
         if let Some(case) = cases
             .iter()
             .find(|case| case.measure == Measure::Throughput)
@@ -147,7 +147,8 @@ impl Bench {
         }
     }
 
-    /// Floor, mailbag, mailbag, floor …: what changes on the machine meanwhile meets both, and so does being first.
+    /// Floor, mailbag, mailbag, floor …: changes on the machine and the first position affect both
+    /// sides equally.
     fn measure(&self, case: &Case) -> Result<Vec<Row>> {
         let (mut floor, mut mailbag): (Vec<Samples>, Vec<Samples>) = (Vec::new(), Vec::new());
         let pairs = if matches!(case.measure, Measure::Idle(_)) {
@@ -180,7 +181,8 @@ impl Bench {
     }
 
     fn one(&self, case: &Case, side: Side) -> Result<Samples> {
-        // Whoever's room it is: beside a router, both sides of `send` and `hook` work in mailbag's.
+        // The room's owner: beside a router, both sides of `send` and `hook` work in mailbag's
+        // room.
         let owner =
             if matches!(case.measure, Measure::Send(_) | Measure::Hook(_)) && !self.floor_only {
                 Side::Mailbag
@@ -210,7 +212,7 @@ impl Bench {
         }
     }
 
-    /// What a reader of the figures has to know.
+    /// Prints the facts that a reader of the figures needs.
     fn print_facts(&self) {
         let read = |path: &str| {
             std::fs::read_to_string(path)

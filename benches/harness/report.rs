@@ -1,12 +1,12 @@
-//! What comes out: rows of a table, each with its target and whether it is met, and the same as JSON lines.
+//! The report: rows of a table, each with its target and result, and the same as JSON lines.
 
 use super::cases::Case;
 use serde_json::json;
 
-/// What one run of one side gave: by metric, unit included.
+/// The samples of one run of one side: metric with unit, and value.
 pub(crate) type Samples = Vec<(&'static str, f64)>;
 
-/// What a row is judged by.
+/// The target of a row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Target {
     /// mailbag's value over the floor's, at least.
@@ -25,7 +25,7 @@ pub(crate) struct Row {
     pub(crate) floor: Option<f64>,
     pub(crate) mailbag: Option<f64>,
     pub(crate) ratio: Option<f64>,
-    /// The lowest and the highest of the pairs' ratios, so that a reader sees how far they lie apart.
+    /// The lowest and the highest ratio of the pairs, to show their spread.
     pub(crate) between: Option<(f64, f64)>,
     pub(crate) target: Option<Target>,
 }
@@ -59,7 +59,7 @@ impl Row {
         }
     }
 
-    /// Whether the target is met; `None` if there is none, or if what it judges was not measured.
+    /// Whether the target is met; `None` without a target or a measurement.
     fn is_met(&self) -> Option<bool> {
         match self.target? {
             Target::RatioAtLeast(least) => self.ratio.map(|ratio| ratio >= least),
@@ -131,7 +131,7 @@ pub(crate) fn value(run: &Samples, metric: &str) -> Option<f64> {
         .map(|(_, value)| *value)
 }
 
-/// The value that as many lie below as above; of an even number, the mean of the middle two.
+/// The median; for an even number of values, the mean of the middle two.
 pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
@@ -157,8 +157,8 @@ fn number(value: Option<f64>) -> String {
     }
 }
 
-/// How much each side's cost per message grows with the agents, from the rows of the growth cases: a row for each
-/// number of agents but the first.
+/// The growth of each side's cost per message with the number of agents, from the growth cases: a
+/// row for each number of agents but the first.
 pub(crate) fn growth(rows: &[Row]) -> Vec<Row> {
     const METRICS: [(&str, &str); 2] = [
         ("us/message", "us/message vs agents=1"),
@@ -182,8 +182,8 @@ pub(crate) fn growth(rows: &[Row]) -> Vec<Row> {
             factor(row.floor, first.floor),
             factor(row.mailbag, first.mailbag),
         );
-        // Where the same few agents write, nothing may grow. Where all write, more directories are touched, and the
-        // file system's own cost grows: there the floor shows how much of it is the router's.
+        // If the same few agents write, the cost must not grow. If all write, more directories are
+        // touched, and the file system's own cost grows: there the floor shows the router's share.
         let alone = row.case.starts_with("growth-registered");
         let target = if alone {
             Target::AtMost(1.3)

@@ -1,4 +1,5 @@
-//! A room for one run: made, loaded, and afterwards counted, so that a fast run that lost something is no run.
+//! A room for one run: made, loaded, and counted afterwards, so that a run with lost mail is an
+//! error.
 
 use super::child::{Mode, Programs, Side};
 use super::disk;
@@ -52,9 +53,10 @@ impl Room {
         Ok(room)
     }
 
-    /// Lets the side make what it makes in a new room, and at each agent's first message unless nobody `has_sent`, so
-    /// that no measurement pays for it: one message of every sender to itself, which stays where it is delivered. All
-    /// this without syncs; the room is in its case's mode again, and on disk, before anything is measured.
+    /// Lets the side create its files in a new room and, unless `has_sent` is empty, at each
+    /// agent's first message, so that they are not measured: one message of every sender to itself,
+    /// which stays in its inbox. This runs without syncs; before the measurement the room is in its
+    /// case's mode again, and on disk.
     pub(crate) fn prepare(
         &mut self,
         programs: &Programs,
@@ -81,7 +83,7 @@ impl Room {
     }
 
     fn set_mode(&self, mode: Mode) -> Result<()> {
-        // What is counted for budgets is measured with the rest; nobody is to be over one.
+        // Counting for budgets is measured with the rest; no sender exceeds its budget.
         let text = format!(
             "durability = \"{}\"\nsender_budget = 1000000\ncopies_budget = 1000000\n",
             mode.word()

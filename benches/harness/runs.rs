@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What stands in the outboxes is routed by one pass; the time is that of the whole process, start-up included.
+/// One pass routes the files in the outboxes; the time is the whole process's, including its start.
 pub(crate) fn throughput(bench: &Bench, case: &Case, side: Side, room: &Room) -> Result<Samples> {
     room.fill(case.messages)?;
     let disturber = if case.beside {
@@ -62,8 +62,9 @@ impl Drop for Disturber {
     }
 }
 
-/// From the start of the process until it says that it is ready, and a whole pass over a room without mail. The room
-/// of `first ready` has a registry and empty outboxes and inboxes, and the router makes the rest.
+/// From the start of the process until it reports that it is ready, and a whole pass over a room
+/// without mail. The room of `first ready` has a registry and empty outboxes and inboxes, and the
+/// router makes the rest.
 pub(crate) fn startup(bench: &Bench, case: &Case, side: Side, room: &mut Room) -> Result<Samples> {
     let (router, first) = bench
         .programs
@@ -205,7 +206,7 @@ pub(crate) fn hook(
         let mail = json!({"id": format!("h{number:06}"), "from": agent(0), "type": "message", "body": "The build is done."});
         fs::write(inbox.join(name), mail.to_string())?;
     }
-    // It tells of so many at a time.
+    // It announces this number at a time.
     hooks(Side::Mailbag, 4, &nothing)?;
     let (full, _) = hooks(side, times, &nothing)?;
     let (changed, peak) = hooks(side, times, &|number| deliver_one(room, number))?;

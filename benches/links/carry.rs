@@ -68,7 +68,7 @@ pub(crate) fn carry(args: &[String]) -> Result<()> {
     loop {
         while let Some(name) = names.pop_front() {
             let path = from.join(&name);
-            // An event may follow for what the listing had.
+            // An event may follow for a file of the listing.
             let Ok(bytes) = fs::read(&path) else { continue };
             target.put(&name, &bytes)?;
             fs::remove_file(path)?;
@@ -90,7 +90,7 @@ pub(crate) fn carry(args: &[String]) -> Result<()> {
     }
 }
 
-/// `sink TO sync|no READY`: writes what comes on standard input.
+/// `sink TO sync|no READY`: writes the data of standard input.
 pub(crate) fn sink(args: &[String]) -> Result<()> {
     let [to, sync, ready] = args else {
         bail!("sink: three words are wanted")
@@ -137,7 +137,7 @@ impl Target {
     }
 }
 
-/// A directory into which files are brought.
+/// A directory that files are copied into.
 struct Place {
     path: PathBuf,
     /// Open if each file is durable before the next one.

@@ -1,8 +1,9 @@
 //! Links beside their floors: a message from an outbox of one room into an inbox of another, in a burst and one at a time.
 //!
-//! `bare` copies each file into the other room's inbox, with the syncs that make this copy durable: it has no log, no
-//! numbers and no second room. `relays` is the router's floor in each of the two rooms, with the bare copy between them: what
-//! it syncs is what the promise needs, once in each room.
+//! `bare` copies each file into the other room's inbox, with the syncs that make this copy durable:
+//! it has no log, no numbers and no second room. `relays` is the router's floor in each of the two
+//! rooms, with the bare copy between them: its syncs are the ones that the promise needs, once in
+//! each room.
 
 mod carry;
 #[cfg(feature = "nats")]
@@ -40,7 +41,7 @@ Two rooms on one fresh file system, and mail from one to the other.
   --help             print this, and end
 ";
 
-/// Messages that are sent one at a time, and how many in a second.
+/// Messages that are sent one at a time: their number, and their rate per second.
 const SINGLE: (u32, f64) = (60, 5.0);
 const PATIENCE: Duration = Duration::from_secs(120);
 const FROM: Load = Load {
@@ -77,7 +78,7 @@ struct Bench {
     messages: usize,
 }
 
-/// Measures what is asked for.
+/// Measures the requested cases.
 pub(crate) fn main(args: &[String]) -> Result<()> {
     let (mut carriers, mut messages, mut pairs, mut mode) = (Vec::new(), 5000, 3, Mode::Power);
     let mut mailbag = PathBuf::from(env!("CARGO_BIN_EXE_mailbag"));
@@ -135,7 +136,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
         .try_for_each(|carrier| bench.measure(carrier, pairs))
 }
 
-/// What a run of one side came to.
+/// The result of a run of one side.
 struct Figures {
     /// Messages a second, of a burst.
     rate: f64,
@@ -234,7 +235,7 @@ impl Bench {
             .try_for_each(|(draft, path)| fs::rename(draft, path))?;
         seen.until(self.messages, PATIENCE)?;
         let rate = self.messages as f64 / start.elapsed().as_secs_f64();
-        // Until what the burst left has settled.
+        // Waits until the effects of the burst have settled.
         std::thread::sleep(Duration::from_secs(2));
         let at = self.messages.to_string();
         let (agents, each, count) = (
@@ -331,7 +332,8 @@ impl Town {
         Ok(town)
     }
 
-    /// From a directory of the sender, or of the recipient, to one in the other room.
+    /// Copies from a directory of the sender, or of the recipient, to a directory in the other
+    /// room.
     fn copy(
         &mut self,
         bench: &Bench,
@@ -381,7 +383,7 @@ impl Town {
                     .router(RoomSide::Floor, &self.rooms[room].path, bench.mode, false);
             self.running.push(bench.programs.start_ready(floor)?.0);
         }
-        // What it brings is made durable by the relay behind it.
+        // The next relay makes the copied files durable.
         self.copy(bench, carrier, ["inbox", "outbox"], false)
     }
 

@@ -1,5 +1,6 @@
-//! Servers of NATS of the benchmark's own, and the bare publish and fetch that the carrier is measured beside: one publishes each
-//! file and does not wait for the confirmation of the one before, the other one writes what it fetches, and then acknowledges it.
+//! Servers of NATS for the benchmark, and the bare publish and fetch beside the carrier: the
+//! publisher does not wait for the previous confirmation; the fetcher writes each file and then
+//! acknowledges it.
 
 use super::until;
 use crate::harness::child::{Programs, Running};
@@ -15,9 +16,9 @@ use std::process::Command;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// How many there are, and on how many a stream is kept.
+/// The number of servers, and the number of copies of a stream.
 const SERVERS: usize = 3;
-/// As many as the carrier has on their way.
+/// The carrier's number of unconfirmed messages.
 const FLYING: usize = 256;
 const BATCH: usize = 100;
 
@@ -84,7 +85,7 @@ impl Servers {
         &self.address
     }
 
-    /// Removes what an earlier run left.
+    /// Removes the data of an earlier run.
     pub(super) fn clear(&self) -> Result<()> {
         in_runtime(async {
             let context = connect(&self.address).await?;
@@ -111,7 +112,7 @@ async fn connect(address: &str) -> Result<JetStream> {
     Ok(jetstream::new(async_nats::connect(servers).await?))
 }
 
-/// Publishes what it is given, in a thread.
+/// Publishes the received data, in a thread.
 pub(super) fn publisher(address: String) -> mpsc::UnboundedSender<Vec<u8>> {
     let (to, mut from) = mpsc::unbounded_channel::<Vec<u8>>();
     std::thread::spawn(move || {
@@ -134,7 +135,7 @@ pub(super) fn publisher(address: String) -> mpsc::UnboundedSender<Vec<u8>> {
     to
 }
 
-/// Fetches what is published, and writes it, until it is killed.
+/// Fetches the published data and writes it, until it is killed.
 pub(super) fn fetch(
     address: &str,
     ready: impl FnOnce() -> Result<()>,

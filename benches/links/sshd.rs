@@ -90,7 +90,7 @@ impl Server {
         )
     }
 
-    /// Where it is recorded what the person agrees to.
+    /// The file with the person's consent.
     pub(super) fn trust(&self) -> PathBuf {
         self.dir.join("trust")
     }

@@ -77,7 +77,7 @@ fn without_a_router_the_waiting_command_keeps_the_deadline() {
 }
 
 #[test]
-fn undecided_in_time_is_75_and_the_approval_stays_open() {
+fn ask_ends_with_75_at_its_timeout_and_the_approval_stays_open() {
     // P136
     let world = World::with(&["alice", "bob"]);
     let ask = [

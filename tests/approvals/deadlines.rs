@@ -64,7 +64,7 @@ fn a_decision_that_was_dropped_in_time_wins_although_no_router_ran() {
 }
 
 #[test]
-fn a_decision_behind_a_thousand_other_files_of_its_sender_is_in_time_too() {
+fn a_decision_dropped_in_time_counts_after_a_thousand_other_files() {
     // P131
     let world = asked(json!({"deadline": "30m", "on_deadline": "no"}));
     for n in 0..1000 {
@@ -178,7 +178,7 @@ fn a_router_that_runs_keeps_the_deadline_by_itself() {
 }
 
 #[test]
-fn a_decision_that_cannot_be_read_does_not_keep_an_approval_open_for_ever() {
+fn an_unreadable_decision_does_not_keep_an_approval_open() {
     // P131
     let world = asked(json!({"deadline": "30m", "on_deadline": "no"}));
     // A directory with the name of a message is never a message.
@@ -188,7 +188,7 @@ fn a_decision_that_cannot_be_read_does_not_keep_an_approval_open_for_ever() {
 }
 
 #[test]
-fn when_everybody_who_could_decide_has_left_the_human_is_asked_once() {
+fn the_human_is_asked_once_when_all_deciders_are_retired() {
     // P184
     let world = World::with(&["alice", "bob", "carol"]);
     say(
@@ -237,7 +237,7 @@ fn an_approval_that_is_left_to_the_human_keeps_its_deadline() {
 }
 
 #[test]
-fn a_running_router_asks_the_human_at_once_when_the_last_decider_leaves() {
+fn a_running_router_asks_the_human_immediately_when_the_last_decider_is_retired() {
     // P184
     let world = World::with(&["alice", "bob"]);
     let router = world.router(&[]);

@@ -123,7 +123,7 @@ fn the_supervisor_s_decision_ends_a_disagreement_and_reaches_both_sides() {
 }
 
 #[test]
-fn without_a_supervisor_the_human_is_asked_at_once() {
+fn without_a_supervisor_the_human_is_asked_immediately() {
     // P139
     let world = room();
     world.write("settings.toml", "[escalation]\nattempts = 1\n");
@@ -151,7 +151,7 @@ fn without_a_supervisor_the_human_is_asked_at_once() {
 }
 
 #[test]
-fn two_objections_to_one_proposal_are_one_round_and_words_of_others_are_none() {
+fn two_objections_to_one_proposal_are_one_round_and_other_messages_do_not_count() {
     // P139
     let world = room();
     say(&world, 0, "alice", propose("p1", "Use sqlite"));
@@ -192,7 +192,7 @@ fn without_the_setting_nothing_is_passed_on() {
 }
 
 #[test]
-fn session_events_are_proposals_and_objections_too() {
+fn session_events_count_as_proposals_and_objections() {
     // P139
     let world = room();
     world.write(

@@ -124,7 +124,7 @@ fn items_come_by_deadline_then_by_who_is_blocked_then_by_age() {
 }
 
 #[test]
-fn an_item_goes_when_it_is_settled() {
+fn a_pending_item_is_removed_when_it_is_settled() {
     // P137
     let world = room();
     say(
@@ -178,7 +178,7 @@ fn an_item_goes_when_it_is_settled() {
 }
 
 #[test]
-fn a_dismissed_item_goes_for_one_and_stays_for_the_others() {
+fn a_dismissed_item_is_removed_only_for_the_agent_that_dismissed_it() {
     // P137
     let world = room();
     say(
@@ -213,7 +213,7 @@ fn a_dismissed_item_goes_for_one_and_stays_for_the_others() {
 }
 
 #[test]
-fn an_item_of_somebody_without_activity_is_marked() {
+fn a_pending_item_of_an_inactive_sender_is_marked() {
     // P137
     let world = room();
     say(
@@ -312,7 +312,7 @@ fn a_changed_or_deleted_pending_json_is_written_again() {
 }
 
 #[test]
-fn a_flood_of_questions_to_everybody_is_bounded() {
+fn a_flood_of_questions_to_all_agents_is_limited() {
     // P138
     let names: Vec<String> = (0..1100).map(|n| format!("a{n:04}")).collect();
     let world = World::with(&names.iter().map(String::as_str).collect::<Vec<_>>());

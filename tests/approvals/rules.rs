@@ -200,7 +200,7 @@ fn a_forged_or_wrong_decision_is_rejected_and_changes_nothing() {
 }
 
 #[test]
-fn words_alone_open_no_gate() {
+fn a_message_in_prose_does_not_decide_an_approval() {
     // P129
     let world = room();
     say(&world, 0, "alice", approval("d", json!("bob"), json!({})));

@@ -77,7 +77,7 @@ fn a_large_old_text_is_compressed_where_it_stands() {
 }
 
 #[test]
-fn small_ones_binaries_drafts_and_what_lies_behind_links_stay() {
+fn small_files_binaries_drafts_and_targets_of_links_are_not_compressed() {
     let (world, text) = room();
     let files: [(&str, Vec<u8>); 4] = [
         ("small.md", TEXT.as_bytes().to_vec()),
@@ -124,7 +124,7 @@ fn an_archiver_finishes_the_work_of_a_killed_archiver() {
 }
 
 #[test]
-fn somebody_else_s_compressed_file_is_never_written_over() {
+fn a_foreign_compressed_file_is_never_overwritten() {
     let (world, text) = room();
     fs::write(artifact(&world, "notes.md.zst"), "mine").expect("a file");
     let ran = archive_at(&world, LATER, &["--older-than", "7d"]);

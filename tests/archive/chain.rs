@@ -229,7 +229,7 @@ fn ids_are_forgotten_with_the_log_that_holds_them() {
 }
 
 #[test]
-fn a_segment_that_stands_in_both_places_is_only_removed_if_it_is_the_same() {
+fn a_duplicate_segment_is_removed_only_if_it_equals_the_archived_one() {
     let world = room_with_segments();
     let live = fs::read(world.room("log/00000001.ndjson")).expect("a segment");
     archive(&world);

@@ -55,7 +55,7 @@ fn links_directories_and_fifos_are_left_alone() {
 }
 
 #[test]
-fn names_and_contents_that_are_no_text_come_back_as_they_were() {
+fn names_and_contents_that_are_not_utf_8_are_restored_unchanged() {
     // P70
     let world = World::with(&["bob"]);
     let seen = world.room("inbox/bob/seen");
@@ -84,7 +84,7 @@ fn names_and_contents_that_are_no_text_come_back_as_they_were() {
 }
 
 #[test]
-fn a_file_that_somebody_writes_waits_for_the_next_run() {
+fn a_file_that_is_open_for_writing_waits_for_the_next_archiver() {
     let world = World::with(&["bob"]);
     let path = world.write("inbox/bob/seen/notes.json", "{");
     let mut writer = fs::File::options()
@@ -252,7 +252,7 @@ fn an_archiver_repairs_only_the_remains_of_a_killed_archiver() {
 }
 
 #[test]
-fn a_note_or_a_pack_that_somebody_wrote_removes_nothing_but_what_is_packed() {
+fn a_forged_note_or_pack_removes_only_files_that_are_really_packed() {
     // P72
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "unread");

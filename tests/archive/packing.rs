@@ -115,7 +115,7 @@ fn unread_mail_taken_mail_and_what_has_another_name_stays() {
 }
 
 #[test]
-fn mail_goes_to_the_month_in_which_it_was_accepted() {
+fn mail_is_archived_under_the_month_of_its_acceptance() {
     let world = World::with(&["bob"]);
     world.write("inbox/bob/seen/20260930T235959.999999Z-alice-a.json", "{}");
     world.write(
@@ -184,7 +184,7 @@ fn quiet_prints_nothing_and_a_wrong_age_is_an_error() {
 }
 
 #[test]
-fn one_archiver_at_a_time() {
+fn a_second_archiver_is_rejected_while_one_runs() {
     // P72
     let world = room();
     let lock = fs::File::create(world.room("spool/archive.lock")).expect("a lock");
@@ -200,7 +200,7 @@ fn one_archiver_at_a_time() {
 
 #[cfg(feature = "failpoints")]
 #[test]
-fn many_files_are_several_packs_and_none_is_missing() {
+fn many_files_are_split_into_several_packs_without_loss() {
     let world = World::with(&["bob"]);
     let seen = world.room("inbox/bob/seen");
     for n in 0..250 {

@@ -151,7 +151,7 @@ fn python_is_named_where_its_json_dump_is_the_usual_cause() {
 }
 
 #[test]
-fn wrong_types_in_every_field_are_all_told_at_once() {
+fn wrong_types_in_all_fields_are_reported_together() {
     let town = Town::of(&["alice", "bob"]).run();
     let wrong = json!({"id": 1, "timestamp": true, "to": {}, "type": 5, "subject": [], "body": 7, "channel": 1,
         "thread_id": 2, "in_reply_to": {}, "refs": {}, "context": "c", "attachments": {}, "priority": 9,

@@ -65,7 +65,7 @@ fn devices_are_refused_without_being_read() {
 }
 
 #[test]
-fn an_outbox_replaced_by_a_symlink_is_blocked_and_nothing_behind_it_is_touched() {
+fn an_outbox_replaced_by_a_symlink_is_blocked_and_its_target_is_not_touched() {
     let town = Town::of(&["alice", "bob"]).run();
     let elsewhere = town.path().join("elsewhere");
     fs::create_dir(&elsewhere).expect("the world");

@@ -78,7 +78,7 @@ fn the_daemon_starts_the_carriers_along() {
 }
 
 #[test]
-fn one_carrier_serves_a_link_and_another_says_which() {
+fn a_second_carrier_of_a_link_names_the_first_one() {
     // P221
     let pair = Pair::new();
     let first = pair.carriers();
@@ -219,7 +219,7 @@ fn a_carrier_reports_another_version_at_the_far_side() {
 }
 
 #[test]
-fn a_room_that_leads_to_itself_is_refused() {
+fn a_link_from_a_room_to_itself_is_rejected() {
     // P220
     let pair = Pair::untrusted();
     let own = pair.fit.room("").display().to_string();

@@ -174,7 +174,7 @@ fn a_test_of_a_link_to_another_machine_shows_its_stages() {
 }
 
 #[test]
-fn a_message_that_is_too_large_there_bounces_and_the_connection_goes_on() {
+fn a_message_too_large_for_the_other_room_bounces_and_the_connection_continues() {
     // P231
     let pair = Pair::new();
     let larger = |world: &World| {

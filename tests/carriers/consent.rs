@@ -4,7 +4,7 @@ use super::Pair;
 use crate::world::wait;
 
 #[test]
-fn settings_that_arrived_connect_nowhere_before_the_person_agreed() {
+fn foreign_settings_do_not_connect_before_the_person_agrees() {
     // P226
     let pair = Pair::untrusted();
     pair.fit.send("alice", "po:sintra", "hello");
@@ -66,7 +66,7 @@ fn an_agent_cannot_agree_to_a_link() {
 }
 
 #[test]
-fn nothing_in_an_address_is_an_option_of_the_client_or_read_by_a_shell() {
+fn an_address_cannot_contain_ssh_options_or_shell_code() {
     // P227
     let pair = Pair::untrusted();
     for address in [

@@ -6,7 +6,7 @@ use crate::world::{World, wait};
 use std::time::{Duration, Instant};
 
 #[test]
-fn of_two_copies_that_connect_the_one_that_is_behind_stops_and_the_other_one_goes_on() {
+fn if_two_copies_of_a_room_connect_the_older_one_stops_and_the_other_continues() {
     // P205 P225
     let pair = Pair::new();
     pair.fit.send("alice", "po:sintra", "before");

@@ -103,7 +103,7 @@ impl Server {
 }
 
 #[test]
-fn mail_crosses_by_ssh_and_goes_on_when_the_connection_is_cut() {
+fn mail_crosses_by_ssh_and_continues_after_a_lost_connection() {
     // P220 P225
     let pair = Pair::new();
     let Some(server) = server(&pair) else { return };

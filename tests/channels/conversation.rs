@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use std::fs;
 
 #[test]
-fn every_accepted_message_stands_once_in_its_channel_in_the_order_of_the_log() {
+fn each_channel_has_every_accepted_message_once_in_log_order() {
     // P52, P53
     let world = World::with(&["alice", "bob"]);
     world.drop_file(
@@ -84,7 +84,7 @@ fn every_accepted_message_stands_once_in_its_channel_in_the_order_of_the_log() {
 }
 
 #[test]
-fn who_reads_only_the_conversation_misses_nothing_that_the_log_holds() {
+fn a_conversation_has_every_field_of_the_logged_messages() {
     let world = World::with(&["alice", "bob"]);
     let odd = r#"{"to":"bob","body":"käse 🧀\u0000\n\u2028","metadata":{"n":1.50,"delivery":"mine"},"own":{"x":[]},"attachments":[{"name":"a","content":"b"}],"context":{"file":"f"}}"#;
     for n in 0..30 {

@@ -186,7 +186,7 @@ fn foreign_lines_between_router_lines_are_all_kept_and_no_router_line_is_lost() 
 }
 
 #[test]
-fn a_forged_copy_of_a_line_is_no_line_of_the_routers() {
+fn a_forged_copy_of_a_router_line_is_removed() {
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "pay 10");
     let real = String::from_utf8(bytes(&world, "main")).expect("text");

@@ -227,7 +227,7 @@ fn a_file_that_is_being_written_is_left_until_its_writer_is_done() {
 }
 
 #[test]
-fn a_file_that_is_being_written_is_left_at_the_end_of_each_line_too() {
+fn a_file_of_lines_that_is_still_open_is_not_taken_after_a_complete_line() {
     // P55
     let town = Town::of(&["alice", "bob"]).run();
     let mut file = fs::File::create(town.room("outbox/alice/slow.ndjson")).expect("a file");
@@ -301,7 +301,7 @@ fn a_killed_router_takes_up_a_file_of_lines_where_it_was() {
 }
 
 #[test]
-fn a_file_over_its_sender_s_budget_goes_a_few_lines_at_a_time_and_each_line_once() {
+fn a_file_over_its_sender_s_budget_is_routed_in_parts_and_each_line_once() {
     // P111, P73
     let world =
         World::with(&["alice", "bob"]).settings("sender_budget = 2\nbudget_window = \"1h\"\n");
@@ -358,7 +358,7 @@ fn said_in_main(world: &World) -> Vec<String> {
 }
 
 #[test]
-fn a_file_of_bad_lines_that_goes_in_several_batches_is_rejected_and_one_good_line_makes_it_sent() {
+fn a_file_of_lines_in_several_batches_is_rejected_only_without_any_good_line() {
     // P56, P111
     for (last, kept) in [
         ("no", "rejected"),
@@ -472,7 +472,7 @@ fn check_and_status_know_such_files() {
 }
 
 #[test]
-fn a_thousand_lines_go_at_once_and_the_conversation_has_them_in_order() {
+fn a_thousand_lines_are_routed_together_and_the_conversation_has_them_in_order() {
     let world = World::with(&["alice", "bob"]).settings("durability = \"process\"\n");
     let text: String = (0..1000)
         .map(|n| format!("{{\"to\":\"bob\",\"body\":\"{n}\"}}\n"))

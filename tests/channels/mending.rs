@@ -24,7 +24,7 @@ fn talked(messages: usize) -> World {
 }
 
 #[test]
-fn deleted_while_no_router_runs_it_is_made_again() {
+fn the_next_pass_makes_a_deleted_conversation_again() {
     // P53
     let world = talked(30);
     let (main, other) = (bytes(&world, "main"), bytes(&world, "other"));
@@ -37,7 +37,7 @@ fn deleted_while_no_router_runs_it_is_made_again() {
 }
 
 #[test]
-fn deleted_while_the_router_runs_it_is_made_again_with_the_next_message() {
+fn a_running_router_makes_a_deleted_conversation_again_with_the_next_message() {
     // P53
     let world = talked(12);
     let before = bytes(&world, "main");
@@ -52,7 +52,7 @@ fn deleted_while_the_router_runs_it_is_made_again_with_the_next_message() {
 }
 
 #[test]
-fn cut_at_any_byte_it_is_completed() {
+fn a_conversation_truncated_at_any_byte_is_completed() {
     // P53: a kill between the commit and the line, or in the middle of the line, has no other
     // effect.
     let world = talked(9);
@@ -141,7 +141,7 @@ fn an_obstacle_in_place_of_a_conversation_is_reported_and_delays_no_mail() {
 }
 
 #[test]
-fn one_that_cannot_be_opened_after_a_boot_hinders_no_mail() {
+fn a_conversation_that_cannot_be_opened_after_a_boot_delays_no_mail() {
     let world = talked(3);
     let change = |how: &str| {
         Command::new("chattr")

@@ -12,7 +12,7 @@ fn team() -> World {
 }
 
 #[test]
-fn a_message_without_to_goes_to_those_it_mentions() {
+fn a_message_without_to_reaches_the_mentioned_agents() {
     let world = team();
     world.drop_file(
         "alice",
@@ -91,7 +91,7 @@ fn the_channel_and_a_role_can_be_mentioned() {
 }
 
 #[test]
-fn the_ndjson_spelling_is_read_as_it_is_written_elsewhere() {
+fn the_ndjson_dialect_of_other_tools_is_accepted() {
     let world = team();
     let kinds = [
         "user",

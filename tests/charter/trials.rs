@@ -10,7 +10,7 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 #[test]
-fn a_charter_that_may_not_be_read_is_pending_and_mail_goes_on_until_it_may() {
+fn an_unreadable_charter_is_pending_and_mail_continues_until_it_is_readable() {
     // P173
     let mut town = Town::of(&["alice", "bob"]);
     town.write("charter.md", TEXT);

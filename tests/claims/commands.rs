@@ -76,7 +76,7 @@ fn claim_ends_with_0_if_it_is_granted_and_with_1_if_another_agent_owns_a_part() 
 }
 
 #[test]
-fn the_caller_is_not_told_again_by_mail() {
+fn a_claim_command_marks_its_own_answer_as_read() {
     let world = office();
     world.ok(&["claim", "src", "--as", "alice"]);
     world.fails(1, &["claim", "src", "--as", "bob"]);
@@ -505,7 +505,7 @@ fn ctrl_c_names_the_message_that_still_waits_if_it_cannot_be_withdrawn() {
 }
 
 #[test]
-fn of_two_claims_at_the_same_instant_one_is_granted() {
+fn one_of_two_simultaneous_claims_is_granted() {
     let world = office();
     for round in 0..5 {
         let subject = format!("src/{round}");

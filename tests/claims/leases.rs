@@ -127,7 +127,7 @@ fn an_expiry_and_a_renewal_in_one_batch_leave_the_owner() {
 }
 
 #[test]
-fn a_claim_of_what_has_lapsed_is_granted_at_once_although_no_router_ran() {
+fn a_claim_on_lapsed_work_is_granted_although_no_router_ran() {
     // P123
     let world = office();
     say(&world, 0, "alice", claim(&["src"]));

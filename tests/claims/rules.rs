@@ -303,7 +303,7 @@ fn claims_are_handed_over_to_one_agent_and_a_handoff_without_claims_is_a_message
 }
 
 #[test]
-fn of_two_overlapping_claims_of_one_owner_none_is_handed_over_alone() {
+fn an_owner_cannot_hand_over_only_one_of_two_overlapping_claims() {
     // P120
     let world = office();
     say(&world, 0, "alice", claim(&["src", "src/auth/**"]));

@@ -142,7 +142,7 @@ fn the_claims_of_a_client_that_works_for_hours_without_mail_stay() {
 }
 
 #[test]
-fn the_claims_of_a_killed_client_are_free_fifteen_minutes_later_and_everybody_knows_why() {
+fn claims_of_a_killed_client_lapse_fifteen_minutes_later_with_notices() {
     // P126
     let world = office();
     let Some(mut client) = Client::start(&world, &[]) else {
@@ -173,7 +173,7 @@ fn the_claims_of_a_killed_client_are_free_fifteen_minutes_later_and_everybody_kn
 }
 
 #[test]
-fn the_end_of_a_client_is_known_although_no_router_ran_meanwhile() {
+fn the_end_of_a_client_is_recorded_although_no_router_ran_then() {
     // P126
     let world = office();
     let Some(mut client) = Client::start(&world, &[]) else {
@@ -309,7 +309,7 @@ fn the_claims_of_a_command_that_ran_as_an_agent_are_free_fifteen_minutes_after_i
 }
 
 #[test]
-fn the_end_of_a_killed_command_that_ran_as_an_agent_is_known_too() {
+fn the_end_of_a_killed_exec_command_releases_its_claims() {
     // P126
     let world = World::with(&["alice", "bob"]);
     let program = assert_cmd::cargo::cargo_bin!("mailbag")

@@ -62,7 +62,7 @@ fn a_registry_that_would_be_wrong_is_not_written() {
 }
 
 #[test]
-fn fields_are_changed_taken_away_and_what_is_unknown_is_kept() {
+fn agent_set_changes_and_removes_fields_and_keeps_unknown_ones() {
     let world = World::new().agent("alice", &["--role", "engineer", "--topic", "auth"]);
     let mut registry = world.read("registry.json");
     registry["agents"][1]["colour"] = "green".into();
@@ -92,7 +92,7 @@ fn fields_are_changed_taken_away_and_what_is_unknown_is_kept() {
 }
 
 #[test]
-fn lists_are_filtered_and_roles_counted() {
+fn agent_list_filters_agents_and_agent_roles_counts_them() {
     let world = World::new()
         .agent("e1", &["--role", "engineer", "--capability", "rust"])
         .agent("e2", &["--role", "engineer", "--status", "busy"])
@@ -159,7 +159,7 @@ fn a_thousand_agents_are_added_in_one_call() {
 }
 
 #[test]
-fn many_hands_may_add_agents_at_once() {
+fn agents_can_be_added_by_many_processes_at_the_same_time() {
     let world = World::new();
     std::thread::scope(|scope| {
         for n in 0..8 {

@@ -65,14 +65,14 @@ fn claims_and_open_offers_of_the_caller_are_offered() {
 }
 
 #[test]
-fn nothing_is_offered_that_a_shell_could_take_for_a_command() {
+fn completion_offers_no_text_that_a_shell_could_run() {
     let world = World::with(&["alice", "bob"]);
     std::fs::create_dir_all(world.room("channels/$(touch hit)")).expect("a hostile name");
     assert_eq!(offered(&world, &["channel", "show", "$"]), [""; 0]);
 }
 
 #[test]
-fn where_there_is_no_room_nothing_is_offered_and_nothing_complains() {
+fn completion_without_a_room_is_empty_and_silent() {
     let world = World::empty();
     assert_eq!(offered(&world, &["read", "--as", "b"]), [""; 0]);
     // An invalid request gets no offers instead of wrong ones.

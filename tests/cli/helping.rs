@@ -186,7 +186,7 @@ fn without_a_command_the_state_of_the_room_is_shown_or_how_to_begin() {
 }
 
 #[test]
-fn a_word_that_is_no_command_is_answered_with_the_right_form() {
+fn a_merged_or_unknown_command_gets_the_right_form() {
     let world = World::with(&["alice", "bob"]);
     for (word, form) in [
         ("accept", "mailbag handoff --accept"),
@@ -214,7 +214,7 @@ fn a_word_that_is_no_command_is_answered_with_the_right_form() {
 }
 
 #[test]
-fn help_is_a_command_too() {
+fn the_help_command_prints_the_same_as_the_help_option() {
     let world = World::empty();
     assert_eq!(world.ok(&["help"]), world.ok(&["--help"]));
     assert_eq!(world.ok(&["help", "send"]), world.ok(&["send", "--help"]));

@@ -43,7 +43,7 @@ fn status_names_what_is_unread_refused_and_unregistered() {
 }
 
 #[test]
-fn status_names_what_is_blocked_and_stands_above_a_broken_registry() {
+fn status_shows_blocked_items_even_with_a_broken_registry() {
     let world = World::with(&["alice"]);
     let reason = "cannot deliver to inbox/alice: No space left on device";
     let lines = json!([{"what": "inbox/alice", "reason": reason, "since": "2026-11-21T10:30:00.000000Z"}, {"other": 1}, 7]);
@@ -158,7 +158,7 @@ fn run_once_routes_what_is_there_and_ends() {
 }
 
 #[test]
-fn a_router_says_where_it_is_delivers_at_once_and_ends_cleanly() {
+fn a_router_prints_its_room_delivers_mail_and_ends_cleanly() {
     let world = World::with(&["alice", "bob"]);
     let router = world.router(&[]);
     assert!(
@@ -237,7 +237,7 @@ fn the_router_notifies_the_service_manager_when_it_watches() {
 }
 
 #[test]
-fn status_names_a_file_that_waits_also_where_its_name_is_no_text() {
+fn status_shows_a_pending_file_with_a_non_utf_8_name() {
     use std::os::unix::ffi::OsStrExt;
     let world = World::with(&["alice"]);
     let name = std::ffi::OsStr::from_bytes(b"unfinish\xe9d.json");

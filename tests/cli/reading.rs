@@ -147,7 +147,7 @@ fn printed_texts_of_agents_have_no_control_characters() {
 }
 
 #[test]
-fn whatever_stands_in_an_inbox_can_be_read() {
+fn every_file_in_an_inbox_can_be_read() {
     let world = World::with(&["bob"]);
     world.write("inbox/bob/a.json", "not JSON \u{1b}[31m");
     world.write("inbox/bob/b.json", r#"{"body": "by hand"}"#);
@@ -257,7 +257,7 @@ fn read_shows_a_message_once_although_seen_has_a_file_of_its_name() {
 }
 
 #[test]
-fn one_message_that_cannot_be_marked_keeps_no_other_from_it() {
+fn a_message_that_cannot_be_marked_does_not_block_other_messages() {
     let world = World::with(&["alice", "bob"]);
     ["first", "second"]
         .iter()
@@ -270,7 +270,7 @@ fn one_message_that_cannot_be_marked_keeps_no_other_from_it() {
 }
 
 #[test]
-fn fifty_readers_at_once_show_each_message_once() {
+fn fifty_simultaneous_readers_show_each_message_once() {
     let world = World::with(&["alice", "bob"]);
     let lines: String = (0..50)
         .map(|n| format!("{{\"to\": \"bob\", \"body\": \"letter {n}.\"}}\n"))

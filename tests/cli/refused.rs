@@ -85,7 +85,7 @@ fn rejected_files_are_listed_newest_first_and_shown_with_all_problems() {
 }
 
 #[test]
-fn a_refused_file_is_judged_anew_once_what_it_lacked_is_there() {
+fn a_retried_file_is_accepted_once_its_recipient_exists() {
     let world = world();
     let number = seq(&world, "one.json");
     let ran = world.run(&["rejected", "retry", &number]);
@@ -122,7 +122,7 @@ fn a_refused_file_is_judged_anew_once_what_it_lacked_is_there() {
 }
 
 #[test]
-fn a_mended_file_goes_in_the_place_of_the_refused_one() {
+fn a_corrected_file_replaces_the_rejected_one() {
     let world = world();
     let mended = world.path().join("mended.json");
     std::fs::write(&mended, r#"{"to": "bob", "body": "mended"}"#).expect("a file");
@@ -256,7 +256,7 @@ fn unusual_files_in_rejected_are_listed_correctly() {
 }
 
 #[test]
-fn status_names_the_command_that_mends_each() {
+fn status_names_the_command_that_fixes_each_problem() {
     let world = world();
     world.drop_file("stranger", "x.json", r#"{"to": "bob", "body": "x"}"#);
     world.drop_file("alice", "waits.json", r#"{"to": "bob", "body": "x"}"#);
@@ -273,7 +273,7 @@ fn status_names_the_command_that_mends_each() {
 }
 
 #[test]
-fn a_refused_line_of_a_file_of_lines_is_shown_and_goes_back_as_a_file_of_its_own() {
+fn a_rejected_line_is_shown_and_retried_as_its_own_file() {
     let world = World::with(&["alice", "bob"]);
     world.drop_file(
         "alice",
@@ -356,7 +356,7 @@ fn retry_sends_a_fully_rejected_file_of_lines_once_under_every_name() {
 }
 
 #[test]
-fn one_line_after_the_other_goes_back_and_then_the_file_is_gone() {
+fn a_file_of_lines_is_removed_after_each_line_was_retried() {
     let world = lines(&[1, 2, 3]);
     world.ok(&["agent", "add", "bbo"]);
     let seqs: Vec<String> = world

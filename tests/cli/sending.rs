@@ -181,7 +181,7 @@ fn every_option_arrives_where_it_belongs() {
 }
 
 #[test]
-fn files_go_along_by_name_from_the_context_and_as_a_copy_from_elsewhere() {
+fn send_attaches_context_files_by_name_and_other_files_as_copies() {
     let world = World::with(&["alice", "bob"]);
     world.write("context/decisions/ports.md", "8080\n");
     let notes = world.path().join("notes.txt");
@@ -263,7 +263,7 @@ fn a_reply_names_what_it_answers_by_id_or_seq() {
 }
 
 #[test]
-fn ten_at_once_without_a_router_are_delivered_once_each() {
+fn ten_simultaneous_sends_without_a_router_are_each_delivered_once() {
     let world = World::with(&["alice", "bob"]);
     std::thread::scope(|scope| {
         for n in 0..10 {

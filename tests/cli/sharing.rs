@@ -156,7 +156,7 @@ fn share_rejects_everything_but_a_regular_file() {
 }
 
 #[test]
-fn nothing_is_put_there_if_the_announcement_would_be_refused() {
+fn share_copies_no_file_if_its_announcement_would_be_rejected() {
     let world = World::with(&["alice", "bob"]);
     let notes = file(&world, "notes.md", "x");
     let odd = file(&world, "two\nlines.md", "x");
@@ -184,7 +184,7 @@ fn nothing_is_put_there_if_the_announcement_would_be_refused() {
 }
 
 #[test]
-fn a_file_of_any_size_is_shared_and_a_category_that_leads_elsewhere_is_not_followed() {
+fn share_accepts_large_files_and_does_not_follow_a_linked_category() {
     let world = World::with(&["alice", "bob"]);
     let content: Vec<u8> = (0..3_000_000_u32).flat_map(u32::to_le_bytes).collect();
     let large = file(&world, "large.bin", &content);

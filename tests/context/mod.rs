@@ -109,7 +109,7 @@ fn an_agent_gets_its_open_threads_goals_decisions_claims_and_the_files() {
 }
 
 #[test]
-fn the_text_stays_within_its_budget_and_the_least_valuable_goes_first() {
+fn the_context_stays_within_its_budget_and_drops_the_least_valuable_entries_first() {
     // P174
     let town = room();
     for n in 0..60 {

@@ -60,7 +60,7 @@ fn each_client_gets_it_once_at_the_start_and_not_without_the_setting() {
 }
 
 #[test]
-fn it_stays_within_its_own_budget_beside_the_mail() {
+fn the_context_has_its_own_budget_beside_the_mail() {
     // P175
     let town = room();
     for n in 0..80 {

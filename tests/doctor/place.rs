@@ -65,7 +65,7 @@ fn doctor_reports_mail_in_a_room_above_the_current_room() {
 }
 
 #[test]
-fn a_room_that_the_environment_names_is_compared_with_the_one_that_stands_here() {
+fn doctor_compares_the_room_of_the_environment_with_the_local_room() {
     let world = World::with(&["bob"]);
     world.send("human", "bob", "hi");
     let other = World::new();
@@ -123,7 +123,7 @@ fn the_rooms_of_all_worktrees_of_a_repository_are_looked_at() {
 }
 
 #[test]
-fn a_room_near_by_is_only_a_note_where_there_is_mail_here_too() {
+fn another_room_nearby_is_only_a_note_if_this_room_has_mail() {
     let world = beside("project");
     world.send("human", "bob", "here");
     let report = examined(&world, &[]);

@@ -20,7 +20,7 @@ fn doctor_reports_an_outbox_without_an_agent_and_its_command_registers_the_agent
 }
 
 #[test]
-fn an_outbox_under_a_display_name_is_named_and_the_cure_moves_its_mail() {
+fn doctor_reports_an_outbox_with_a_display_name_and_its_command_moves_the_mail() {
     let world = World::with(&["bob"]).agent("al", &["--name", "Porto"]);
     world.drop_file("Porto", "x.json", r#"{"to": "bob", "body": "x"}"#);
     let found = finding(&examined(&world, &[]), "unrouted_outbox");
@@ -180,7 +180,7 @@ fn doctor_reports_files_that_recovery_set_aside() {
 }
 
 #[test]
-fn a_process_that_holds_the_room_for_too_long_is_named() {
+fn doctor_names_a_process_that_holds_the_room_for_too_long() {
     let world = World::with(&["alice"]);
     let pid = std::process::id();
     let holder = json!({"pid": pid, "mode": "pass", "since": "2020-01-01T00:00:00Z"});

@@ -56,7 +56,7 @@ fn the_environment_says_who_and_where_it_is() {
 }
 
 #[test]
-fn a_helper_works_in_it_without_being_told_anything() {
+fn a_helper_works_under_exec_without_configuration() {
     for with_router in [false, true] {
         let mut town = Town::of(&["bob"]);
         if with_router {
@@ -78,7 +78,7 @@ fn a_helper_works_in_it_without_being_told_anything() {
 }
 
 #[test]
-fn it_is_registered_online_while_it_lives_and_offline_after() {
+fn an_exec_agent_is_online_while_it_runs_and_offline_afterwards() {
     let world = World::new();
     let mut command = Command::start(
         &world,
@@ -113,7 +113,7 @@ fn it_is_registered_online_while_it_lives_and_offline_after() {
 }
 
 #[test]
-fn who_was_retired_meanwhile_stays_so() {
+fn an_agent_retired_during_exec_stays_retired() {
     let world = World::new();
     let mut command = Command::start(&world, &["--id", "alice", "--", "sh", "-c", "echo up; cat"]);
     command.says(&world, "up");
@@ -147,7 +147,7 @@ fn another_role_a_person_and_a_bad_name_are_refused() {
 }
 
 #[test]
-fn it_ends_as_the_command_does_and_says_how() {
+fn exec_ends_with_the_command_s_status_and_reports_it() {
     let world = World::new();
     std::fs::write(world.path().join("plain"), "no program").expect("a file");
     for (code, words, text) in [
@@ -247,7 +247,7 @@ fn a_second_one_is_refused_with_who_holds_the_agent() {
 /// Where nothing ends the command with its wrapper, it goes on.
 #[cfg(target_os = "linux")]
 #[test]
-fn the_command_of_one_that_is_killed_ends_too_and_the_name_is_free() {
+fn killing_exec_ends_its_command_and_frees_the_name() {
     let world = World::new();
     let script = "trap 'echo told >> told; exit' TERM; echo up; while :; do read x || tail -f /dev/null & wait; done";
     let mut command = Command::start(&world, &["--id", "alice", "--", "bash", "-c", script]);
@@ -289,7 +289,7 @@ fn a_client_that_the_command_is_gets_its_mail_by_hooks() {
 }
 
 #[test]
-fn it_holds_its_agent_again_after_somebody_deleted_the_sessions() {
+fn exec_holds_its_agent_again_after_the_sessions_were_deleted() {
     // P81, P99
     let world = World::with(&["bob"]).settings("session_lease = \"3s\"\n");
     let mut command = Command::start(

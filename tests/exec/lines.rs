@@ -101,7 +101,7 @@ fn a_status_line_is_visible_while_the_command_still_runs() {
 }
 
 #[test]
-fn a_line_that_is_wrong_goes_on_untouched_with_a_warning() {
+fn an_invalid_status_line_is_passed_on_unchanged_with_a_warning() {
     let world = World::new();
     let lines = [
         r#"{"type":"status","message":"x","progress":7}"#,
@@ -162,7 +162,7 @@ fn a_name_in_a_status_reaches_nobody() {
 }
 
 #[test]
-fn a_file_that_stands_in_the_context_is_announced_where_it_is() {
+fn an_artifact_in_the_context_is_announced_without_a_copy() {
     let world = World::with(&["bob"]);
     let script = r#"mkdir -p "$MAOS_SHARED_CONTEXT/research" && echo x > "$MAOS_SHARED_CONTEXT/research/a.md" &&
         echo "{\"type\":\"artifact\",\"path\":\"$MAOS_SHARED_CONTEXT/research/a.md\"}""#;
@@ -193,7 +193,7 @@ fn a_dependency_on_an_unknown_agent_gets_a_suggestion() {
 }
 
 #[test]
-fn a_supervisor_hears_of_a_command_that_fails_and_of_nothing_else() {
+fn a_supervisor_gets_a_message_only_if_the_command_fails() {
     let world = World::with(&["boss"]).agent("alice", &["--supervisor", "boss"]);
     world.ok(&["exec", "--id", "alice", "--", "true"]);
     world.fails(3, &["exec", "--id", "alice", "--", "sh", "-c", "exit 3"]);

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::process::Stdio;
 
 #[test]
-fn other_output_goes_on_byte_for_byte() {
+fn other_output_is_passed_on_byte_for_byte() {
     let world = World::new().settings("message_bytes = 100_000\n");
     let mut bytes: Vec<u8> = (0..=255).cycle().take(100_000).collect();
     for part in [

@@ -15,7 +15,7 @@ fn after(world: &World, id: &str, others: &[&str]) -> Command {
 }
 
 #[test]
-fn it_begins_once_the_others_have_completed() {
+fn exec_after_starts_when_the_other_agents_have_completed() {
     // P78
     for with_router in [false, true] {
         let mut town = Town::of(&["alice", "bob", "carol"]);
@@ -74,7 +74,7 @@ fn an_earlier_completion_counts_unless_the_agent_started_again() {
 }
 
 #[test]
-fn who_was_begun_anew_has_not_completed_though_the_log_does_not_say_so_yet() {
+fn a_restarted_agent_has_not_completed_even_before_its_first_record() {
     let world = World::new();
     world.ok(&["exec", "--id", "alice", "--", "true"]);
     let now = chrono::Utc::now().to_rfc3339();
@@ -96,7 +96,7 @@ fn who_was_begun_anew_has_not_completed_though_the_log_does_not_say_so_yet() {
 }
 
 #[test]
-fn who_fails_is_waited_for_until_it_succeeds() {
+fn exec_after_waits_for_a_failed_agent_until_it_succeeds() {
     let world = World::with(&["alice"]);
     let mut bob = after(&world, "bob", &["alice"]);
     bob.waits(&world, "bob");
@@ -142,7 +142,7 @@ fn a_circle_is_refused_with_its_path() {
 }
 
 #[test]
-fn of_two_that_begin_to_wait_for_each_other_at_once_one_gives_way() {
+fn one_of_two_agents_that_wait_for_each_other_gives_up() {
     for _ in 0..5 {
         let world = World::with(&["alice", "bob"]);
         let mut both = [
@@ -180,7 +180,7 @@ fn of_two_that_begin_to_wait_for_each_other_at_once_one_gives_way() {
 }
 
 #[test]
-fn who_was_killed_while_it_waited_waits_no_more() {
+fn a_killed_waiting_agent_no_longer_waits() {
     let world = World::with(&["alice", "bob"]);
     let mut bob = after(&world, "bob", &["alice"]);
     bob.waits(&world, "bob");
@@ -357,7 +357,7 @@ fn a_wait_ends_in_time_and_by_a_signal_and_nothing_begins() {
 }
 
 #[test]
-fn who_does_not_exist_or_is_retired_is_not_waited_for() {
+fn exec_after_rejects_unknown_and_retired_agents() {
     let world = World::with(&["alice", "carol"]);
     world.ok(&["agent", "retire", "carol"]);
     let complaint = world.fails(

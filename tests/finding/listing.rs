@@ -117,7 +117,7 @@ fn filters_narrow_what_is_listed() {
 }
 
 #[test]
-fn unread_is_what_still_stands_in_the_inbox() {
+fn list_unread_shows_the_messages_that_are_still_in_the_inbox() {
     let world = room();
     assert_eq!(
         ids(&world, &["--unread", "--as", "bob"]),

@@ -158,7 +158,7 @@ fn every_command_tool_and_dropped_file_takes_every_spelling() {
 
 #[cfg(feature = "failpoints")]
 #[test]
-fn and_likewise_of_what_is_archived() {
+fn every_command_takes_every_spelling_of_an_archived_message() {
     let world = world(&KINDS);
     archive(&world);
     every_command_takes_every_spelling(&world);

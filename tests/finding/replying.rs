@@ -6,7 +6,7 @@ use crate::world::World;
 use serde_json::json;
 
 #[test]
-fn a_reply_goes_to_the_sender_and_belongs_to_the_conversation() {
+fn a_reply_reaches_the_sender_and_keeps_channel_and_thread() {
     let world = World::with(&["alice", "bob", "carol"]);
     let question = json!({"id": "q1", "to": ["bob", "carol"], "subject": "Порт?", "body": "which?", "type": "question",
         "channel": "ops"});
@@ -267,7 +267,7 @@ fn the_human_may_answer_what_was_said_between_agents() {
 }
 
 #[test]
-fn whoever_answers_a_message_has_read_it() {
+fn a_reply_marks_the_answered_message_as_read() {
     let world = World::with(&["alice", "bob", "carol"]);
     let asked = world
         .ok(&["send", "-q", "bob", "carol", "which port?", "--as", "alice"])

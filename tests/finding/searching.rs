@@ -67,7 +67,7 @@ fn every_text_of_a_message_is_searched_as_it_was_written() {
 }
 
 #[test]
-fn words_are_found_in_any_order_and_in_any_field() {
+fn search_finds_words_in_any_order_and_field() {
     let world = room();
     let found = |words: &[&str]| ids(&world, words);
     assert_eq!(found(&["TAKEN", "port"]), ["m1"]);
@@ -115,7 +115,7 @@ fn a_field_and_the_filters_narrow_a_search() {
 }
 
 #[test]
-fn a_match_is_shown_in_one_line_with_what_stands_around_it() {
+fn search_shows_each_match_in_one_line_with_its_surroundings() {
     let world = room();
     let shown = world.ok(&["search", "--regex", "taken|needle"]);
     assert!(

@@ -96,7 +96,7 @@ fn a_report_that_an_agent_drops_by_hand_counts_alike() {
 }
 
 #[test]
-fn it_survives_a_restart_from_the_log() {
+fn a_recorded_commit_survives_a_lost_checkpoint() {
     // P152
     let world = hooked(&["alice"]);
     commit(&world, "alice", "one.txt");
@@ -208,7 +208,7 @@ fn a_name_in_the_subject_line_informs_who_without_any_hook() {
 }
 
 #[test]
-fn who_works_without_git_and_beside_a_git_that_fails_or_hangs() {
+fn who_ignores_a_missing_failing_or_hanging_git() {
     // P153
     let world = project(&["alice"]);
     git(

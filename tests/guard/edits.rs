@@ -311,7 +311,7 @@ fn notice(world: &World, agent: &str) -> String {
 }
 
 #[test]
-fn two_agents_that_edit_one_file_within_30_seconds_are_both_told_once_an_hour() {
+fn two_agents_that_edit_one_file_within_30_seconds_are_notified_once_an_hour() {
     // P158
     let world = project(&["alice", "bob", "carol"]);
     assert_eq!(edit_file(&world, "alice", "10:00:00", "src/a.rs"), "");

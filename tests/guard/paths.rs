@@ -182,7 +182,7 @@ fn a_file_of_a_submodule_has_its_path_in_both_repositories() {
 }
 
 #[test]
-fn symbolic_links_are_resolved_and_the_link_itself_is_known_too() {
+fn a_claim_of_a_link_or_of_its_target_covers_the_file() {
     // P150
     let world = project(&["alice"]);
     file(world.path(), "releases/2/app.rs", "");

@@ -127,7 +127,7 @@ fn the_setting_warns_or_is_silent() {
 }
 
 #[test]
-fn a_bypass_passes_and_its_owner_hears_of_it() {
+fn a_bypass_passes_and_the_owner_is_notified() {
     // P155
     let world = hooked(&["alice", "bob"]);
     claim(&world, "bob", json!({"claims": ["src"]}));

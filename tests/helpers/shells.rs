@@ -96,7 +96,7 @@ fn a_number_of_seconds_is_read_as_people_write_it() {
 }
 
 #[test]
-fn sourced_it_leaves_the_shell_as_it_is_and_its_functions_work() {
+fn sourcing_the_shell_helper_changes_no_shell_option_and_defines_its_functions() {
     let town = town();
     for shell in SHELLS {
         for source in ["./mailbag.sh", "\"$PWD/mailbag.sh\""] {

@@ -57,7 +57,7 @@ fn a_session_that_begins_in_a_process_follows_the_one_that_was_there() {
 }
 
 #[test]
-fn a_session_that_gets_no_name_hears_once_how_to_join() {
+fn a_session_without_a_name_is_shown_once_how_to_join() {
     let world = room().settings("session_names = false\n");
     mail(&world, "hello", &[]);
     let how = told(&world, &of("s1", "SessionStart-startup"));
@@ -101,7 +101,7 @@ fn the_name_of_a_directory_cannot_pass_for_the_hook_s_own_words() {
 }
 
 #[test]
-fn a_second_session_of_the_same_name_hears_who_has_it_and_gets_a_name_of_its_own() {
+fn a_second_session_of_a_name_is_shown_the_holder_and_gets_another_name() {
     // P82, P191
     let world = room();
     mail(&world, "hello", &[]);
@@ -183,7 +183,7 @@ fn a_session_that_is_taken_up_again_has_its_name_again() {
 }
 
 #[test]
-fn a_session_that_is_taken_up_again_hears_who_has_its_name_by_then() {
+fn a_resumed_session_is_shown_the_new_holder_of_its_name() {
     // P99
     let world = room();
     world.ok(&["join", "alice", "--session", "s1", "--client", "claude"]);

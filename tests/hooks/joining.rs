@@ -63,7 +63,7 @@ fn a_session_that_joins_takes_its_claims_and_the_mail_to_its_first_name_along() 
 }
 
 #[test]
-fn unread_mail_of_the_first_name_waiting_claims_and_offers_go_along() {
+fn join_moves_unread_mail_waiting_claims_and_offers_of_the_first_name() {
     // P192, P143
     let world = room();
     told(&world, "s1", "SessionStart-startup");
@@ -164,7 +164,7 @@ fn a_join_that_was_killed_is_completed_by_the_next_one() {
 }
 
 #[test]
-fn two_processes_of_a_session_that_join_at_once_and_mail_meanwhile_lose_nothing() {
+fn two_processes_of_a_session_that_join_together_lose_no_mail() {
     // P192, P143
     let world = room();
     told(&world, "s1", "SessionStart-startup");

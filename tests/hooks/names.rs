@@ -125,7 +125,7 @@ fn two_sessions_in_one_directory_get_a_name_each_and_their_own_mail() {
 }
 
 #[test]
-fn three_clients_at_once_get_three_names() {
+fn three_simultaneous_clients_get_three_names() {
     // P190
     let world = room();
     for client in ["claude", "codex", "gemini"] {

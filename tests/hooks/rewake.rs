@@ -111,7 +111,7 @@ fn mail_of_low_priority_wakes_nobody() {
 }
 
 #[test]
-fn one_waiter_is_enough_for_a_session() {
+fn a_second_waiter_of_a_session_ends() {
     let world = stopped();
     let first = watch(&world);
     wait_until_it_waits(&world);
@@ -122,7 +122,7 @@ fn one_waiter_is_enough_for_a_session() {
 }
 
 #[test]
-fn a_session_at_work_is_not_woken_but_told_by_its_hooks() {
+fn a_working_session_gets_mail_by_its_hooks_and_is_not_woken() {
     let world = stopped();
     let wait = watch(&world);
     wait_until_it_waits(&world);
@@ -261,7 +261,7 @@ fn after_esc_a_session_is_woken_as_soon_as_the_file_of_its_client_says_that_it_i
 }
 
 #[test]
-fn a_turn_that_an_error_ended_leaves_a_session_that_is_woken_at_once() {
+fn a_session_is_woken_immediately_after_a_turn_that_ended_with_an_error() {
     // P100
     let world = room();
     let failure: Value = serde_json::from_str(&recorded("claude", "StopFailure")).expect("JSON");
@@ -339,7 +339,7 @@ fn a_sub_agent_arms_no_waiter() {
 }
 
 #[test]
-fn it_ends_with_its_session_and_when_another_one_has_the_agent() {
+fn a_waiter_ends_with_its_session_and_when_another_session_has_the_agent() {
     let world = stopped();
     let wait = watch(&world);
     wait_until_it_waits(&world);
@@ -362,7 +362,7 @@ fn it_ends_with_its_session_and_when_another_one_has_the_agent() {
 }
 
 #[test]
-fn it_does_not_hold_up_a_client_that_waits_for_it_or_an_agent_woken_in_another_way() {
+fn a_waiter_ends_in_clients_that_would_wait_for_it_or_wake_in_another_way() {
     let world = stopped();
     // As older versions of `claude -p` say it.
     let started = ended(watch_with(&world, &[("CLAUDE_CODE_ENTRYPOINT", "sdk-cli")]));

@@ -84,7 +84,7 @@ fn of_session(world: &World, client: &str, (session, event): (&str, &str)) -> St
 }
 
 #[test]
-fn a_session_with_an_empty_context_hears_of_unread_mail_again() {
+fn unread_mail_is_announced_again_after_the_context_was_emptied() {
     // P83
     let world = room();
     mail(&world, "one", &[]);
@@ -132,7 +132,7 @@ fn a_slow_start_hook_does_not_repeat_the_announcement_of_the_prompt_hook() {
 }
 
 #[test]
-fn the_start_names_the_newest_five_and_all_that_was_never_told_and_counts_the_rest() {
+fn the_start_hook_names_new_mail_and_the_newest_five_and_counts_the_rest() {
     // P102
     let world = room().agent("carol", &[]);
     for n in 1..=6 {
@@ -311,7 +311,7 @@ fn an_unread_hook_output_does_not_mark_mail_as_announced() {
 }
 
 #[test]
-fn input_that_is_none_is_a_warning_and_never_a_failure() {
+fn invalid_hook_input_is_a_warning_and_never_a_failure() {
     // P83
     let world = room();
     for input in ["", "{", "[]", "{\"hook_event_name\": 7}", "\u{0}"] {

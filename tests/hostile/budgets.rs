@@ -210,8 +210,7 @@ fn sent_numbers(town: &Town) -> Vec<u64> {
 
 // P75
 #[test]
-fn two_agents_that_answer_each_other_at_once_are_slowed_after_thirty_hops_and_go_on_at_the_allowed_pace()
- {
+fn two_agents_that_answer_each_other_are_slowed_after_thirty_hops() {
     let town = Town::of(&["ping", "pong", "bystander"]).quick().run();
     let answer = |mail: &Value| json!({"to": mail["from"], "in_reply_to": mail["id"], "body": next_number(mail)});
     town.mail("ping", "0.json", json!({"to": "pong", "body": "0"}));
@@ -260,7 +259,7 @@ fn two_agents_that_answer_each_other_at_once_are_slowed_after_thirty_hops_and_go
 }
 
 #[test]
-fn a_loop_that_only_names_its_thread_is_one_too_and_fifty_answers_to_one_question_are_none() {
+fn a_loop_by_thread_id_is_slowed_and_fifty_answers_to_one_question_are_not() {
     let many: Vec<String> = (0..50).map(|n| format!("a{n}")).collect();
     let agents: Vec<&str> = many
         .iter()
@@ -306,7 +305,7 @@ fn a_loop_that_only_names_its_thread_is_one_too_and_fifty_answers_to_one_questio
 }
 
 #[test]
-fn an_agent_that_answers_each_bounce_with_another_bad_file_is_slowed_too() {
+fn an_agent_that_answers_each_bounce_with_a_bad_file_is_slowed() {
     let town = Town::of(&["mallory", "alice", "bob"])
         .settings("loop_hops = 10\nbudget_window = \"1h\"\n")
         .run();
@@ -357,7 +356,7 @@ fn a_storm_of_bad_files_without_answers_is_bounded_by_the_sender_s_budget() {
 }
 
 #[test]
-fn everybody_answering_everybody_with_a_word_to_all_is_bounded_by_the_senders_budgets() {
+fn a_storm_of_replies_to_all_is_limited_by_the_senders_budgets() {
     let ids = ["a0", "a1", "a2", "a3", "a4"];
     let settings = "sender_budget = 20\nbudget_window = \"1h\"\ndurability = \"process\"\n";
     let town = Town::of(&ids).settings(settings).run();

@@ -120,7 +120,7 @@ impl mailbag::room::resolve::Availability for Nobody {
 }
 
 #[test]
-fn everybody_writing_to_everybody_at_once_comes_to_its_end_and_a_single_message_gets_through() {
+fn a_flood_from_all_agents_to_all_is_delivered_and_a_single_message_passes_it() {
     const AGENTS: usize = 30;
     const EACH: usize = 20;
     let ids: Vec<String> = (0..AGENTS).map(|n| format!("a{n}")).collect();
@@ -188,7 +188,7 @@ fn crowd(agents: usize, lines: usize) -> Town {
 // P111
 #[cfg(feature = "failpoints")]
 #[test]
-fn a_file_of_many_lines_to_everybody_lets_others_mail_through_between_its_slices() {
+fn a_file_of_many_lines_to_all_lets_other_mail_pass_between_its_slices() {
     let mut town =
         crowd(30, 300).settings("durability = \"process\"\nsender_budget = 0\ncopies_budget = 0\n");
     town.mail(

@@ -193,7 +193,7 @@ fn both(ran: &Ran) -> String {
 }
 
 #[test]
-fn nothing_that_a_sender_writes_leaves_its_frame_in_any_output_of_the_commands() {
+fn a_sender_s_text_stays_in_its_frame_in_every_command_output() {
     let (mut shown, mut drops) = (0, 0);
     for (what, text) in HOSTILE {
         let (town, came) = room(text);
@@ -244,7 +244,7 @@ fn nothing_that_a_sender_writes_leaves_its_frame_in_any_output_of_the_commands()
 }
 
 #[test]
-fn nothing_that_a_sender_writes_leaves_its_frame_in_what_tools_and_hooks_give_a_model() {
+fn a_sender_s_text_stays_in_its_frame_in_tool_and_hook_outputs() {
     for (what, text) in HOSTILE {
         let (town, came) = room(text);
         let mut hook = town.program(&["hook", "claude"]);
@@ -461,7 +461,7 @@ proptest! {
 
     /// P103
     #[test]
-    fn whatever_the_bytes_of_any_field_what_is_printed_reads_back_as_one_message_of_its_sender(
+    fn printed_output_of_any_bytes_reads_back_as_one_message_of_its_sender(
         texts in prop::collection::vec(bytes(), 1..4),
     ) {
         let town = Town::of(&["mallory", "bob"]).quick();

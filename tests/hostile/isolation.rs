@@ -238,7 +238,7 @@ fn used(world: &World, init: &[&str], umask: &str) {
 }
 
 #[test]
-fn whatever_the_umask_a_room_is_its_owner_s_alone() {
+fn a_room_is_private_to_its_owner_under_every_umask() {
     for umask in ["000", "022", "077"] {
         let world = World::empty();
         used(&world, &["init"], umask);
@@ -274,7 +274,7 @@ fn a_group_can_read_its_room_but_not_change_it() {
 }
 
 #[test]
-fn permissions_that_somebody_gave_to_the_registry_stay() {
+fn commands_keep_the_permissions_of_the_registry() {
     let world = World::with(&["alice"]);
     fs::set_permissions(
         world.room("registry.json"),
@@ -292,7 +292,7 @@ fn permissions_that_somebody_gave_to_the_registry_stay() {
 }
 
 #[test]
-fn root_leaves_nothing_in_a_room_of_somebody_else_that_its_owner_cannot_use() {
+fn root_leaves_only_files_that_the_room_s_owner_can_use() {
     if !is_root("a room of another user") {
         return;
     }

@@ -143,7 +143,7 @@ fn the_settings_name_further_directories() {
 }
 
 #[test]
-fn a_home_directory_with_a_room_in_it_is_no_repository() {
+fn a_home_directory_with_a_room_does_not_count_as_a_repository() {
     // P110
     let town = Town::of(&["alice", "bob"]).quick();
     fs::create_dir(town.path().join(".ssh")).expect("a directory");

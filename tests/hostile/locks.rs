@@ -70,7 +70,7 @@ fn while_held(world: &World, lock: &str, run: impl FnOnce() -> Ran) -> Ran {
 }
 
 #[test]
-fn whoever_finds_a_lock_held_gives_up_in_time_and_says_by_whom() {
+fn a_command_that_finds_a_lock_held_gives_up_in_time_and_names_the_holder() {
     // P98
     let world = World::with(&["alice", "bob"]);
     world.ok(&["join", "alice", "--session", "s1"]);

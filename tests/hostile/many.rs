@@ -143,7 +143,7 @@ fn short_fields_precede_the_body_in_each_copy() {
 }
 
 #[test]
-fn a_large_file_that_somebody_put_into_an_inbox_by_hand_is_listed_whatever_its_order() {
+fn a_large_file_placed_into_an_inbox_is_listed_with_fields_in_any_order() {
     let world = World::with(&["alice", "bob"]);
     let body = "x".repeat(300_000);
     let text = format!(
@@ -295,7 +295,7 @@ fn a_hook_lists_a_large_inbox_again_after_a_while_and_once_its_newest_mail_was_r
 }
 
 #[test]
-fn of_very_many_the_newest_are_listed_and_it_says_so() {
+fn inbox_lists_the_newest_of_many_messages_and_reports_the_rest() {
     let world = World::with(&["alice", "bob"]);
     world.ok(&["send", "alice", "x", "--subject", "many", "--as", "bob"]);
     multiply(&world, "alice", 300);

@@ -10,7 +10,7 @@ use std::process::Command;
 const NOBODY: u32 = 65534;
 
 #[test]
-fn a_hard_link_to_somebody_else_s_file_is_refused_after_a_while() {
+fn a_hard_link_to_another_user_s_file_is_rejected_after_a_while() {
     if !is_root("a hard link to somebody else's file") {
         return;
     }
@@ -34,7 +34,7 @@ fn a_hard_link_to_somebody_else_s_file_is_refused_after_a_while() {
 }
 
 #[test]
-fn where_the_registry_pins_an_owner_only_its_files_are_taken() {
+fn only_files_of_the_pinned_owner_are_taken() {
     if !is_root("files of other owners") {
         return;
     }
@@ -119,7 +119,7 @@ fn another_user_s_process_can_use_its_own_outbox_alone() {
 }
 
 #[test]
-fn where_originals_and_refusals_go_may_be_a_symlink_and_nothing_behind_it_is_touched() {
+fn a_symlink_in_place_of_sent_or_rejected_does_not_touch_its_target() {
     for (directory, message) in [
         ("sent/alice", json!({"to": "bob", "body": "x"})),
         ("rejected/alice", json!({"to": "?"})),
@@ -171,7 +171,7 @@ fn a_claim_with_the_largest_number_there_is_stops_nobody() {
 }
 
 #[test]
-fn no_name_in_a_message_leads_out_of_the_room() {
+fn no_name_in_a_message_writes_outside_the_room() {
     let town = Town::of(&["mallory", "bob"]).run();
     let before = outside(&town);
     let tricks: Vec<Value> = [
@@ -217,7 +217,7 @@ fn outside(town: &Town) -> Vec<String> {
 }
 
 #[test]
-fn an_outbox_swapped_for_a_symlink_and_back_all_the_time_lets_nothing_through_from_behind_it() {
+fn an_outbox_swapped_repeatedly_for_a_symlink_delivers_no_file_of_its_target() {
     let town = Town::of(&["mallory", "bob"]).run();
     let (elsewhere, link) = (town.path().join("elsewhere"), town.path().join("link"));
     fs::create_dir(&elsewhere).expect("the world");

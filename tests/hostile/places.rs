@@ -140,7 +140,7 @@ fn dead_mounts_over_an_agent_s_directories_delay_no_other_agent() {
 }
 
 #[test]
-fn a_mount_that_comes_and_goes_all_the_time_is_said_once_a_minute() {
+fn a_flapping_mount_is_reported_once_a_minute() {
     if !is_root("a flapping mount") {
         return;
     }
@@ -295,7 +295,7 @@ fn too_few_watches_for_the_agents_are_said_once_with_the_setting_to_raise() {
 }
 
 #[test]
-fn names_that_will_never_be_taken_are_shown_with_their_cure_and_told_once() {
+fn names_that_are_never_picked_up_are_shown_with_a_fix_and_reported_once() {
     let mut town = Town::of(&["alice", "bob"]);
     let body = json!({"to": "bob", "body": "a text"}).to_string();
     town.drop_file("alice", "a.txt", &body);

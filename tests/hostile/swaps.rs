@@ -110,7 +110,7 @@ fn a_file_swapped_for_a_fifo_or_a_directory_is_refused_and_hangs_nothing() {
 }
 
 #[test]
-fn a_file_swapped_for_a_hard_link_to_somebody_else_s_is_refused() {
+fn a_file_swapped_for_a_hard_link_to_another_user_s_file_is_rejected() {
     if !is_root("a hard link to somebody else's file") {
         return;
     }
@@ -147,7 +147,7 @@ fn a_file_swapped_for_one_of_another_owner_is_refused_where_the_owner_is_pinned(
 }
 
 #[test]
-fn an_outbox_swapped_for_a_symlink_at_the_claim_takes_nothing_from_behind_it() {
+fn an_outbox_swapped_for_a_symlink_at_the_pickup_delivers_no_file_of_its_target() {
     let town = Town::of(&["alice", "bob"]);
     town.drop_file("alice", "x.json", GOOD);
     let (elsewhere, link) = (town.path().join("elsewhere"), town.path().join("link"));
@@ -166,7 +166,7 @@ fn an_outbox_swapped_for_a_symlink_at_the_claim_takes_nothing_from_behind_it() {
 }
 
 #[test]
-fn an_inbox_swapped_for_a_symlink_at_the_delivery_puts_nothing_behind_it() {
+fn an_inbox_swapped_for_a_symlink_at_the_delivery_writes_no_file_to_its_target() {
     let town = Town::of(&["alice", "bob"]);
     town.drop_file("alice", "x.json", GOOD);
     let (elsewhere, link) = (town.path().join("elsewhere"), town.path().join("link"));
@@ -216,7 +216,7 @@ fn a_writer_that_opened_the_file_before_the_claim_and_writes_after_the_commit_ch
 }
 
 #[test]
-fn a_file_written_between_the_look_and_the_claim_is_read_anew_once_its_writer_has_closed_it() {
+fn a_file_written_between_check_and_pickup_is_read_again_after_it_is_closed() {
     let town = Town::of(&["alice", "bob"]);
     let path = town.drop_file("alice", "x.json", GOOD);
     let mut held = None;

@@ -293,7 +293,7 @@ fn whether_the_rules_are_there_is_said() {
 }
 
 #[test]
-fn something_else_in_place_of_the_list_is_a_mistake_that_changes_nothing() {
+fn a_wrong_type_of_the_rules_list_is_an_error_that_changes_no_file() {
     for wrong in [
         json!({"permissions": []}),
         json!({"permissions": {"allow": "all"}}),

@@ -15,7 +15,7 @@ const FILES: [(&str, &str); 2] = [
 ];
 
 #[test]
-fn the_hook_goes_in_with_its_timeout_and_out_again_to_the_byte() {
+fn the_permission_hook_is_added_with_its_timeout_and_removed_to_the_byte() {
     // P183
     for (client, file) in FILES {
         let desk = Desk::new();

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::fs;
 
 #[test]
-fn a_line_that_was_changed_meanwhile_stays_changed_and_all_else_is_as_before() {
+fn uninstall_keeps_a_changed_line_and_restores_the_rest() {
     let with_marker =
         |name: &&String| String::from_utf8_lossy(&read_fixture(name)).contains("marker");
     let all = fixtures("");
@@ -40,7 +40,7 @@ fn a_line_that_was_changed_meanwhile_stays_changed_and_all_else_is_as_before() {
 }
 
 #[test]
-fn a_file_that_its_client_wrote_anew_loses_what_is_ours_and_nothing_else() {
+fn uninstall_removes_only_mailbag_s_entries_from_a_rewritten_file() {
     for fixture in fixtures("").iter().filter(|name| name.ends_with(".json")) {
         let desk = Desk::with(fixture);
         let before = meaning(&desk.text(place(fixture)));
@@ -234,7 +234,7 @@ fn a_link_stays_a_link_and_a_private_file_stays_private() {
 }
 
 #[test]
-fn a_link_to_a_file_that_is_not_there_yet_leads_to_it() {
+fn install_writes_through_a_link_to_a_missing_file() {
     let desk = Desk::new();
     fs::create_dir_all(desk.path(".claude")).expect("a directory");
     std::os::unix::fs::symlink(

@@ -86,7 +86,7 @@ fn holds(now: &Value, before: &Value, of: &str) {
 }
 
 #[test]
-fn every_hook_goes_in_and_what_stood_there_says_the_same() {
+fn install_adds_every_hook_and_keeps_the_meaning_of_other_settings() {
     for fixture in fixtures("").iter().filter(|name| name.ends_with(".json")) {
         let desk = Desk::with(fixture);
         let before = meaning(&desk.text(place(fixture)));

@@ -84,7 +84,7 @@ fn commas_behind_last_items_stay_to_the_byte() {
 }
 
 #[test]
-fn a_plugin_of_that_name_that_is_not_ours_is_refused_and_left_as_it_is() {
+fn a_foreign_plugin_of_that_name_is_rejected_and_not_changed() {
     let desk = Desk::new();
     desk.write(PLUGIN, "export const Mine = async () => ({})\n");
     let before = desk.files();

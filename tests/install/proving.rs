@@ -115,7 +115,7 @@ fn install_reports_a_missing_program() {
 }
 
 #[test]
-fn where_the_program_is_missing_the_hooks_say_nothing_and_fail_at_nothing() {
+fn hooks_are_silent_and_succeed_if_the_program_is_missing() {
     let desk = Desk::new();
     for client in ["claude", "codex", "gemini", "qwen", "copilot"] {
         desk.ok(&["install", client]);
@@ -194,7 +194,7 @@ fn a_hook_that_is_tried_tells_why_it_would_be_silent() {
 }
 
 #[test]
-fn without_a_word_the_hooks_call_this_program_by_name_if_the_path_leads_to_it() {
+fn hooks_call_the_program_by_name_if_the_path_finds_it() {
     let desk = Desk::new();
     let program = assert_cmd::cargo::cargo_bin!("mailbag")
         .canonicalize()

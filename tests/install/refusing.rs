@@ -79,7 +79,7 @@ fn the_place_of_the_mistake_and_its_kind_are_named() {
 }
 
 #[test]
-fn one_bad_file_keeps_all_others_as_they_are() {
+fn one_invalid_file_prevents_all_changes() {
     let desk = Desk::new();
     desk.write(".mcp.json", "{");
     let before = desk.files();
@@ -133,7 +133,7 @@ fn install_rejects_directories_and_broken_links_in_place_of_settings() {
 }
 
 #[test]
-fn a_link_that_leads_out_of_the_project_is_not_followed() {
+fn install_does_not_follow_a_link_out_of_the_project() {
     for (link, client) in [
         ("AGENTS.md", "claude"),
         ("CLAUDE.md", "claude"),

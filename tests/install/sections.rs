@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 const BEGIN: &str = "<!-- mailbag:begin -->";
 
 #[test]
-fn it_is_short_and_names_only_commands_that_there_are() {
+fn the_section_is_short_and_names_only_existing_commands() {
     let desk = Desk::new();
     desk.ok(&["install", "codex"]);
     let section = desk.text("AGENTS.md");
@@ -41,7 +41,7 @@ fn names_commands_that_there_are(text: &str, at_least: usize) {
 }
 
 #[test]
-fn it_goes_behind_what_stands_there_and_out_again() {
+fn the_section_is_appended_to_the_file_and_removed_again() {
     for text in [
         "# Rules\n\nBe kind.\n",
         "# Rules",
@@ -112,7 +112,7 @@ fn half_a_section_is_refused() {
 }
 
 #[test]
-fn a_file_that_includes_it_already_is_left_as_it_is() {
+fn a_file_that_already_includes_agents_md_is_not_changed() {
     for text in ["@AGENTS.md\n", "# Here\n\nSee @./AGENTS.md\n"] {
         let desk = Desk::new();
         desk.write("CLAUDE.md", text);
@@ -124,7 +124,7 @@ fn a_file_that_includes_it_already_is_left_as_it_is() {
 }
 
 #[test]
-fn one_file_by_two_names_gets_one_section_and_no_line_that_includes_itself() {
+fn one_file_with_two_names_gets_one_section_and_no_self_include() {
     for (link, real) in [("CLAUDE.md", "AGENTS.md"), ("AGENTS.md", "CLAUDE.md")] {
         let desk = Desk::new();
         desk.write(real, "# Rules\n");
@@ -158,7 +158,7 @@ fn gemini_settings_that_name_agents_md_need_no_gemini_md() {
 }
 
 #[test]
-fn it_stays_as_long_as_another_client_needs_it() {
+fn the_section_stays_while_another_client_needs_it() {
     let desk = Desk::new();
     let before = desk.files();
     for client in ["claude", "codex", "gemini"] {

@@ -10,7 +10,7 @@ fn of(desk: &Desk, client: &str) -> Value {
 }
 
 #[test]
-fn nothing_is_there_and_then_all_of_it_and_then_nothing_again() {
+fn install_status_shows_every_part_before_and_after_install_and_uninstall() {
     let desk = Desk::new();
     let all = desk.json(&["install", "--status"])["clients"].clone();
     assert_eq!(all.as_array().map(Vec::len), Some(2 * Client::ALL.len()));

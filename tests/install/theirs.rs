@@ -63,7 +63,7 @@ fn a_server_and_a_section_that_were_there_before_stay_and_are_there_afterwards()
 }
 
 #[test]
-fn a_server_that_says_what_ours_would_say_is_its_maker_s_too() {
+fn an_identical_earlier_server_entry_stays_the_person_s() {
     let desk = Desk::new();
     let text =
         json!({"mcpServers": {"mailbag": {"command": desk.program, "args": ["mcp"]}}}).to_string();

@@ -125,7 +125,7 @@ impl Fresh {
 }
 
 #[test]
-fn one_command_makes_the_room_and_plugs_in_each_client_and_a_second_does_nothing() {
+fn up_makes_the_room_and_installs_each_client_and_a_second_up_changes_nothing() {
     let fresh = Fresh::with(&CLIENTS);
     let said = fresh.ok(&["up"]);
     assert!(
@@ -290,7 +290,7 @@ fn with_dry_run_each_change_is_shown_and_nothing_is_written() {
 }
 
 #[test]
-fn with_dry_run_the_person_hears_what_each_client_will_ask_and_every_note() {
+fn up_dry_run_prints_the_questions_of_each_client_and_every_note() {
     for place in [None, Some("elsewhere/room")] {
         let fresh = Fresh::with(&[
             "claude", "codex", "gemini", "qwen", "opencode", "copilot", "kimi",
@@ -358,7 +358,7 @@ fn a_named_client_is_plugged_in_also_if_it_is_not_on_the_path() {
 }
 
 #[test]
-fn a_room_that_somebody_used_or_made_stays_when_the_rest_is_undone() {
+fn undo_keeps_a_room_that_was_used_or_existed_before() {
     // P195
     let fresh = Fresh::with(&["claude"]);
     fresh.ok(&["up"]);

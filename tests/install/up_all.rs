@@ -59,7 +59,7 @@ pub(crate) fn lived_in() -> Fresh {
 }
 
 #[test]
-fn all_clients_at_once_are_plugged_in_and_out_to_the_byte() {
+fn up_and_undo_of_all_clients_restore_every_byte() {
     // P426
     let fresh = lived_in();
     let before = fresh.files();

@@ -178,7 +178,7 @@ fn with_approvals_each_client_that_can_ask_by_mail_does_and_a_second_run_keeps_i
 }
 
 #[test]
-fn one_client_is_named_once_for_two_terminals() {
+fn up_prints_one_client_once_for_two_terminals() {
     let said = Fresh::with(&["gemini"]).ok(&["up"]);
     assert!(
         said.contains("Next, in two terminals, in ") && said.matches("\n  gemini\n").count() == 1,

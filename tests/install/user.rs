@@ -4,7 +4,7 @@ use super::{Desk, meaning};
 use std::fs;
 
 #[test]
-fn the_users_own_files_take_it_and_the_project_stays_as_it_is() {
+fn install_user_changes_only_the_user_s_files() {
     let desk = Desk::new();
     desk.write(
         "home/.claude.json",

@@ -72,7 +72,7 @@ fn a_room_that_floods_costs_only_its_own_link() {
 }
 
 #[test]
-fn the_copies_of_a_link_have_a_budget_too() {
+fn a_link_has_a_budget_of_copies() {
     // P232
     let mut prey = Prey::new();
     let settings = fs::read_to_string(prey.po().room("settings.toml")).expect("settings");
@@ -108,7 +108,7 @@ fn the_copies_of_a_link_have_a_budget_too() {
 }
 
 #[test]
-fn a_budget_that_is_none_is_an_invalid_setting() {
+fn an_invalid_budget_of_a_link_is_an_error() {
     let rooms = Rooms::new();
     for wrong in [
         "sender_budget = -1",

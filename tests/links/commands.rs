@@ -164,7 +164,7 @@ fn a_link_that_cannot_work_is_not_added() {
 }
 
 #[test]
-fn a_copy_of_the_room_is_no_other_room() {
+fn link_add_rejects_a_copy_of_the_room() {
     let fit = World::new();
     let copied = World::empty();
     let copy = std::process::Command::new("cp")
@@ -392,7 +392,7 @@ fn a_link_is_removed_when_nothing_waits_and_the_settings_keep_the_rest() {
 }
 
 #[test]
-fn a_stopped_link_says_so_and_is_begun_anew() {
+fn a_stopped_link_is_reported_and_can_be_rebound() {
     let rooms = Rooms::new();
     rooms.alice_says(json!({"to": "po:sintra", "body": "one"}));
     // The other room is replaced by a new room, under the same path.

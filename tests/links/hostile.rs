@@ -196,7 +196,7 @@ fn a_proposal_from_another_room_changes_no_disagreement() {
 }
 
 #[test]
-fn names_that_climb_or_control_name_nothing() {
+fn invalid_names_from_a_link_are_rejected() {
     let mut prey = Prey::new();
     let before = prey.po().names("../");
     let message = json!({"id": "m", "type": "message", "body": "x"});
@@ -240,7 +240,7 @@ fn names_that_climb_or_control_name_nothing() {
 }
 
 #[test]
-fn a_message_that_is_too_large_here_bounces_and_the_next_one_comes() {
+fn an_oversized_message_from_a_link_bounces_and_the_next_one_is_delivered() {
     let rooms = Rooms::new();
     let settings = fs::read_to_string(rooms.po.room("settings.toml")).expect("settings");
     rooms
@@ -307,7 +307,7 @@ fn receipts_for_mail_of_others_change_nothing() {
 }
 
 #[test]
-fn a_state_that_lies_confirms_nothing() {
+fn an_invalid_state_of_another_room_confirms_no_item() {
     let rooms = Rooms::new();
     rooms.po.write("settings.toml", "");
     rooms

@@ -95,7 +95,7 @@ fn order_is_kept_from_each_sender_and_between_senders() {
 }
 
 #[test]
-fn a_room_restored_from_an_older_copy_stops_the_link_until_both_sides_bind_it_anew() {
+fn a_room_restored_from_an_older_copy_stops_the_link_until_both_sides_rebind_it() {
     // P205, P206
     let rooms = Rooms::new();
     rooms.alice_says(json!({"to": "po:sintra", "body": "one"}));
@@ -130,7 +130,7 @@ fn a_room_restored_from_an_older_copy_stops_the_link_until_both_sides_bind_it_an
 }
 
 #[test]
-fn a_room_made_anew_under_the_same_tag_stops_the_link() {
+fn a_new_room_under_the_same_tag_stops_the_link() {
     // P205
     let rooms = Rooms::new();
     rooms.alice_says(json!({"to": "po:sintra", "body": "one"}));
@@ -153,7 +153,7 @@ fn a_room_made_anew_under_the_same_tag_stops_the_link() {
 }
 
 #[test]
-fn a_message_that_the_other_room_rejects_bounces_and_the_link_goes_on() {
+fn a_message_rejected_by_the_other_room_bounces_and_the_link_continues() {
     // P209
     let rooms = Rooms::new();
     rooms.alice_says(json!({"id": "m-1", "to": "po:nobody", "body": "x"}));

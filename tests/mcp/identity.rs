@@ -479,7 +479,7 @@ fn a_room_may_come_later() {
 }
 
 #[test]
-fn a_server_holds_its_agent_again_after_somebody_deleted_the_sessions() {
+fn a_server_holds_its_agent_again_after_the_sessions_were_deleted() {
     // P81, P99
     let world = World::with(&["alice", "bob"]);
     let client = Client::session(&world, "s1");

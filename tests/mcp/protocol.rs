@@ -186,7 +186,7 @@ fn a_wait_blocks_no_other_call_and_can_be_cancelled() {
 }
 
 #[test]
-fn it_ends_with_its_input_and_by_signals_also_while_somebody_waits() {
+fn the_server_ends_with_its_input_and_by_signals_even_during_a_wait() {
     let world = World::with(&["bob"]);
     let start = Instant::now();
     for signal in [None, Some(Signal::TERM), Some(Signal::INT)] {
@@ -217,7 +217,7 @@ fn it_ends_with_its_input_and_by_signals_also_while_somebody_waits() {
 }
 
 #[test]
-fn a_client_that_says_nothing_is_no_trouble() {
+fn a_server_without_requests_ends_cleanly() {
     let world = World::with(&["bob"]);
     assert_eq!(Client::start(&world, &[], &[]).end(), Some(0));
     let ran = world.pipe(

@@ -16,7 +16,7 @@ fn seen(world: &World) -> usize {
 }
 
 #[test]
-fn mail_stays_unread_until_the_next_fetch_and_is_announced_at_once() {
+fn mail_stays_unread_until_the_next_fetch_but_counts_as_announced() {
     let world = room();
     let client = Client::of(&world, "bob");
     assert!(
@@ -56,7 +56,7 @@ fn mail_stays_unread_until_the_next_fetch_and_is_announced_at_once() {
 }
 
 #[test]
-fn who_answers_a_message_or_acknowledges_it_has_it() {
+fn a_reply_or_an_acknowledgement_confirms_the_received_mail() {
     let world = room();
     let ids = [
         world.send("alice", "bob", "second"),

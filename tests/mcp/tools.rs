@@ -557,7 +557,7 @@ fn a_message_that_can_not_be_routed_now_is_not_lost() {
 }
 
 #[test]
-fn a_status_that_is_none_is_answered_with_all_that_there_are() {
+fn an_invalid_status_gets_an_error_with_all_valid_ones() {
     let (_world, client) = room();
     for status in ["done", "actoned", ""] {
         let said = client.fails("acknowledge_message", json!({"id": "#2", "status": status}));

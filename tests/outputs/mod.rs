@@ -123,7 +123,7 @@ fn collect(command: &clap::Command, before: &str, all: &mut Vec<String>) {
 }
 
 #[test]
-fn every_schema_is_one_has_its_version_and_is_printed_as_it_is() {
+fn every_output_schema_is_valid_versioned_and_printed_unchanged() {
     let world = World::empty();
     let listed = world.ok(&["generate", "schema", "--list"]);
     for (name, text) in mailbag::message::schema::OUTPUTS {

@@ -18,7 +18,7 @@ fn choosing() -> World {
 
 /// P77: the choice follows from observations.
 #[test]
-fn who_was_seen_within_the_hour_is_chosen_although_it_has_more_to_read() {
+fn any_role_chooses_a_recently_active_agent_despite_more_unread_mail() {
     let world = choosing();
     let why = run_at(&world, "10:30", &["send", "--dry-run", "any_engineer", ""]);
     assert!(
@@ -51,7 +51,7 @@ fn without_recent_activity_any_role_chooses_the_fewest_unread_messages() {
 }
 
 #[test]
-fn who_is_said_to_be_offline_comes_last_even_if_it_was_seen() {
+fn any_role_chooses_an_agent_marked_offline_last() {
     let world = choosing();
     world.ok(&["agent", "set", "e2", "--status", "offline"]);
     run_at(
@@ -64,7 +64,7 @@ fn who_is_said_to_be_offline_comes_last_even_if_it_was_seen() {
 
 /// P77: waiting counts as activity.
 #[test]
-fn who_waits_for_mail_is_chosen_before_who_was_not_seen_lately() {
+fn any_role_prefers_an_agent_that_waits_for_mail() {
     let world = choosing();
     run_at(
         &world,

@@ -15,7 +15,7 @@ fn roster(town: &Town) -> Value {
 
 /// P76: the router keeps it while mail comes and goes.
 #[test]
-fn it_says_what_is_unread_and_who_was_seen() {
+fn the_roster_shows_unread_mail_and_presence() {
     let town = Town::of(&["alice", "bob"]).run();
     town.wait("a roster of all", || {
         roster(&town)["agents"]
@@ -52,7 +52,7 @@ fn it_says_what_is_unread_and_who_was_seen() {
 /// P76: it follows from the log and the registry, so it can be deleted, and foreign changes do not
 /// stay.
 #[test]
-fn deleted_or_overwritten_it_is_made_again() {
+fn a_deleted_or_overwritten_roster_is_made_again() {
     let mut town = Town::of(&["alice", "bob"]);
     town.start(&["--poll"]);
     town.mail("alice", "1.json", json!({"to": "bob", "body": "hi"}));
@@ -84,7 +84,7 @@ fn without_a_router_whoever_sends_or_reads_writes_it() {
 
 /// P76: the same stands beside each conversation, by a link.
 #[test]
-fn it_stands_beside_each_conversation_too() {
+fn each_conversation_has_a_link_to_the_roster() {
     let mut town = Town::of(&["alice", "bob"]);
     town.start(&["--poll"]);
     town.mail("alice", "1.json", json!({"to": "bob", "body": "hi"}));
@@ -115,7 +115,7 @@ fn it_stands_beside_each_conversation_too() {
 }
 
 #[test]
-fn a_directory_in_its_place_hinders_no_mail() {
+fn a_directory_in_place_of_the_roster_delays_no_mail() {
     let mut town = Town::of(&["alice", "bob"]);
     fs::create_dir_all(town.room("roster.json/x")).expect("room for a directory");
     fs::create_dir_all(town.room("channels/main/roster.json/x")).expect("room for a directory");
@@ -150,7 +150,7 @@ fn a_router_tells_the_human_of_who_becomes_stale_while_nothing_happens() {
 
 /// P76: without other events, it shows the start and the end of a wait.
 #[test]
-fn it_says_who_waits_as_long_as_it_waits() {
+fn the_roster_shows_a_waiting_agent_as_online_until_the_wait_ends() {
     let mut town = Town::of(&["alice", "bob"]);
     town.start(&["--poll"]);
     let presence = || in_roster(&roster(&town), "human")["presence"].clone();

@@ -7,7 +7,7 @@ use mailbag::room::Room;
 use serde_json::{Value, json};
 
 #[test]
-fn signs_of_life_and_what_somebody_does_survive_a_checkpoint() {
+fn activity_and_current_work_survive_a_checkpoint() {
     let world = World::with(&["alice", "bob"]);
     let told =
         json!({"type": "progress", "to": "bob", "body": "half", "metadata": {"progress": 50.0}});

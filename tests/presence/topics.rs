@@ -8,7 +8,7 @@ fn world() -> World {
 }
 
 #[test]
-fn who_follows_a_topic_by_whatever_means_gets_what_is_written_to_it() {
+fn every_subscriber_gets_the_messages_of_a_topic() {
     let world = world();
     world.ok(&["topic", "subscribe", "ports", "#releases", "--as", "bob"]);
     world.drop_file(
@@ -32,7 +32,7 @@ fn who_follows_a_topic_by_whatever_means_gets_what_is_written_to_it() {
 }
 
 #[test]
-fn who_no_longer_follows_it_gets_nothing_more() {
+fn an_agent_that_unsubscribed_gets_no_further_messages() {
     let world = world();
     world.ok(&["topic", "subscribe", "ports", "--as", "bob"]);
     world.ok(&["topic", "subscribe", "ports", "--as", "carol"]);

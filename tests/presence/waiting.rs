@@ -39,7 +39,7 @@ fn a_report_of_completion_reaches_the_agents_that_wait_for_its_sender() {
 }
 
 #[test]
-fn a_report_in_the_same_batch_counts_and_one_with_recipients_goes_to_them_alone() {
+fn a_completion_in_the_same_batch_reaches_waiting_agents_unless_it_has_recipients() {
     // P367
     let world = room();
     let blocked = json!({"type": "blocked", "body": "x", "metadata": {"waiting_for": "dave"}});

@@ -7,7 +7,7 @@ use std::process::Stdio;
 
 /// P77: who sends something is online for five minutes, idle for an hour, and offline then.
 #[test]
-fn who_sends_something_is_online_then_idle_then_offline() {
+fn an_agent_that_sends_is_online_then_idle_then_offline() {
     let world = World::with(&["alice", "bob"]);
     run_at(&world, "10:00", &["send", "bob", "hi", "--as", "alice"]);
     let presence = |time| seen_at(&world, time, "alice")["presence"].clone();
@@ -71,7 +71,7 @@ fn who_and_the_roster_show_capabilities_and_the_last_activity() {
 
 /// P424: a session with a killed client is offline, even if it has just called.
 #[test]
-fn a_killed_session_is_offline_at_once() {
+fn a_killed_session_is_offline_immediately() {
     let world = World::with(&["alice", "bob"]);
     let start = json!({"hook_event_name": "SessionStart", "session_id": "s1", "source": "startup"});
     world.pipe(&["hook", "claude", "--as", "alice"], start.to_string());
@@ -94,7 +94,7 @@ fn a_killed_session_is_offline_at_once() {
 /// P77: taking mail out of the inbox counts as activity, by any means; an agent need not report its
 /// presence.
 #[test]
-fn who_takes_mail_out_of_the_inbox_is_seen() {
+fn an_agent_that_takes_mail_out_of_its_inbox_is_active() {
     let world = World::with(&["alice", "bob", "carol"]);
     run_at(
         &world,
@@ -115,7 +115,7 @@ fn who_takes_mail_out_of_the_inbox_is_seen() {
 
 /// P77: who only waits or looks on is there as well, until that ends in whatever way.
 #[test]
-fn who_waits_or_follows_is_online_until_that_ends() {
+fn an_agent_is_online_while_it_waits_or_follows() {
     let world = World::with(&["alice", "bob"]);
     let presence = |agent: &str| in_roster(&world.json(&["who"]), agent)["presence"].clone();
     for (agent, args) in [
@@ -278,7 +278,7 @@ fn who_shows_the_registry_s_status_beside_the_observed_activity() {
 }
 
 #[test]
-fn the_settings_say_when_somebody_is_stale() {
+fn stale_after_sets_the_time_until_an_agent_is_stale() {
     let world = World::with(&["alice", "bob"]).settings("stale_after = \"30m\"\n");
     run_at(&world, "10:00", &["send", "bob", "hi", "--as", "alice"]);
     assert_eq!(seen_at(&world, "10:29", "bob")["presence"], "offline");
@@ -334,7 +334,7 @@ fn an_agent_s_work_comes_from_its_last_status_message() {
 }
 
 #[test]
-fn nothing_that_an_agent_says_of_itself_reaches_the_terminal_as_a_command() {
+fn who_neutralises_escapes_in_an_agent_s_status() {
     let world = World::with(&["alice"]);
     world.drop_file(
         "alice",

@@ -222,7 +222,7 @@ fn a_response_that_shares_only_the_thread_or_the_correlation_id_answers_the_requ
 }
 
 #[test]
-fn a_message_that_reports_asks_goes_elsewhere_or_comes_from_another_agent_answers_no_thread() {
+fn reports_questions_and_messages_of_or_to_others_do_not_answer_a_thread() {
     // P364
     let others = [
         (

@@ -177,7 +177,7 @@ fn a_sender_that_repeats_itself_is_announced_later() {
 }
 
 #[test]
-fn a_conversation_with_content_reports_and_urgent_mail_are_announced_at_once() {
+fn conversations_with_content_reports_and_urgent_mail_are_not_delayed() {
     // P368
     let world = room();
     let long = |n: usize| {

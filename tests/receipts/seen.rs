@@ -125,7 +125,7 @@ fn a_copy_that_could_not_be_delivered_yet_was_not_seen() {
 }
 
 #[test]
-fn a_marker_that_its_reader_was_told_is_a_rung_and_goes_with_the_copy() {
+fn an_announcement_marker_is_a_status_and_is_removed_with_the_copy() {
     let world = World::with(&["alice", "bob"]);
     let id = world.send("alice", "bob", "hello");
     let mail = file(&world, "bob");

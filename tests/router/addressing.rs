@@ -16,7 +16,7 @@ const FIRST: &str = "agent_engineer_1_abc123";
 const SECOND: &str = "agent_engineer_2_def456";
 
 #[test]
-fn a_role_in_the_plural_a_glob_and_overlaps_reach_everybody_once_and_never_the_sender() {
+fn plural_roles_globs_and_overlaps_reach_each_agent_once_and_never_the_sender() {
     let town = Town::with(&agents()).run();
     town.mail(
         "planner",

@@ -146,7 +146,7 @@ fn a_file_made_first_and_filled_later_is_not_refused_for_being_unfinished() {
 }
 
 #[test]
-fn a_rename_into_the_outbox_arrives_at_once() {
+fn a_file_renamed_into_the_outbox_arrives() {
     let town = alice_and_bob().run();
     let draft = town.drop_file("alice", ".draft", r#"{"to": "bob", "body": "renamed"}"#);
     town.is_alive("alice", "bob");
@@ -222,7 +222,7 @@ fn files_without_a_json_name_or_with_a_leading_dot_are_ignored() {
 }
 
 #[test]
-fn timestamps_without_a_zone_odd_ids_and_extra_fields_are_kept_as_they_came() {
+fn timestamps_without_a_zone_unusual_ids_and_extra_fields_are_kept_unchanged() {
     let town = alice_and_bob().run();
     let text = r#"{"id": "msg_1763721000.123456", "timestamp": "2026-11-21T10:30:00.123456", "to": "bob",
         "body": "odd", "mood": {"curious": true}, "tokens": 12345678901234567890123}"#;

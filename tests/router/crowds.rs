@@ -40,7 +40,7 @@ fn take(town: &Town, agent: &str, taken: &mut Taken) {
 }
 
 #[test]
-fn ten_programs_dropping_at_once_while_recipients_delete_lose_and_repeat_nothing() {
+fn ten_simultaneous_writers_lose_and_repeat_no_message() {
     const WRITERS: usize = 10;
     let each = if Town::full_size() { 2000 } else { 200 };
     let agents: Vec<String> = (0..WRITERS).map(|n| format!("a{n}")).collect();
@@ -110,7 +110,7 @@ fn write_to_neighbours(town: &Town, n: usize, writers: usize, each: usize) {
 }
 
 #[test]
-fn ten_sends_at_once_without_a_router_deliver_each_once() {
+fn ten_simultaneous_send_commands_without_a_router_deliver_each_message_once() {
     let town = Town::of(&["alice", "bob"]);
     let sends: Vec<_> = (0..10)
         .map(|n| {

@@ -216,7 +216,7 @@ fn mail_dropped_beside_the_outboxes_is_said() {
 }
 
 #[test]
-fn all_outboxes_moved_away_and_made_anew_are_watched_again() {
+fn a_router_watches_outboxes_again_after_all_were_moved_away() {
     let town = Town::of(&["alice", "bob"]).run();
     fs::rename(town.room("outbox"), town.path().join("moved")).expect("the same file system");
     town.wait("they are made anew", || town.room("outbox/alice").is_dir());
@@ -293,7 +293,7 @@ fn more_events_than_the_system_keeps_lose_no_mail() {
 }
 
 #[test]
-fn a_room_cleaned_under_its_router_stops_it_before_it_numbers_anything_anew() {
+fn a_router_stops_when_its_lock_file_is_removed() {
     let mut town = Town::of(&["alice", "bob"]).run();
     town.is_alive("alice", "bob");
     fs::remove_file(town.room("spool/lock")).expect("it is there");

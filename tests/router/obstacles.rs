@@ -52,7 +52,7 @@ fn an_inbox_that_is_a_file_is_waited_for() {
 }
 
 #[test]
-fn an_inbox_that_is_a_symlink_is_waited_for_and_nothing_behind_it_is_touched() {
+fn mail_waits_while_an_inbox_is_a_symlink_and_its_target_is_not_touched() {
     let elsewhere = |town: &Town| town.path().join("elsewhere");
     let make = |town: &Town| {
         fs::create_dir(elsewhere(town)).expect("the world");
@@ -66,7 +66,7 @@ fn an_inbox_that_is_a_symlink_is_waited_for_and_nothing_behind_it_is_touched() {
 }
 
 #[test]
-fn an_inbox_that_is_gone_is_made_anew() {
+fn a_missing_inbox_is_made_again() {
     mail_waits_for(
         |town| fs::remove_dir(town.room("inbox/bob")).expect("it is empty"),
         "",

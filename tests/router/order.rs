@@ -25,8 +25,7 @@ fn drop_numbered(town: &Town, numbers: std::ops::Range<u32>) {
 }
 
 #[test]
-fn thousands_of_files_of_one_sender_are_accepted_in_their_order_and_so_are_those_that_come_meanwhile()
- {
+fn thousands_of_files_of_one_sender_are_accepted_in_order_including_later_ones() {
     // P234
     let town = Town::of(&["alice", "bob"]).quick();
     drop_numbered(&town, 0..2000);
@@ -47,7 +46,7 @@ fn thousands_of_files_of_one_sender_are_accepted_in_their_order_and_so_are_those
 }
 
 #[test]
-fn of_very_many_files_the_first_ones_are_taken_first() {
+fn the_router_takes_the_first_names_of_very_many_files_first() {
     // P234
     let home = tempfile::TempDir::new().expect("a directory");
     let outbox = home.path().join("outbox/alice");

@@ -39,7 +39,7 @@ fn renames(world: &World) -> Vec<Value> {
 }
 
 #[test]
-fn unread_mail_goes_along_with_its_markers_and_is_not_taken_for_read() {
+fn a_rename_moves_unread_mail_with_its_markers_and_records_no_reading() {
     // P143, P144, P145
     let world = renamed(&["alice", "bob", "kiwi"]);
     world.ok(&["send", "kiwi", "third", "--as", "alice"]);
@@ -187,7 +187,7 @@ fn an_ack_an_answer_and_a_withdrawal_under_the_new_name_count() {
 }
 
 #[test]
-fn claims_waiting_claims_and_offers_go_along_and_none_waits_for_ever() {
+fn a_rename_moves_claims_waits_and_offers_without_a_deadlock() {
     // P146, P119
     let world = World::with(&["alice", "bob", "carol", "kiwi"]);
     let drop = |agent: &str, message: Value| {
@@ -352,7 +352,7 @@ fn a_later_agent_of_that_name_gets_its_own_mail_and_keeps_it() {
 }
 
 #[test]
-fn a_router_that_runs_moves_the_mail_at_once_and_all_that_still_comes() {
+fn a_running_router_moves_present_and_later_mail_of_a_renamed_agent() {
     // P143, P144
     let mut town = Town::of(&["alice", "bob", "kiwi"]);
     town.start(&[]);

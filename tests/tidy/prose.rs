@@ -12,7 +12,7 @@ use std::sync::LazyLock;
 /// The most places in each folder; zero without an entry.
 const BUDGETS: &[(&str, usize)] = &[
     ("README.md", 14),
-    ("benches", 147),
+    ("benches", 7),
     ("docs", 104),
     ("src", 3),
     ("src/base", 80),
@@ -28,7 +28,7 @@ const BUDGETS: &[(&str, usize)] = &[
     ("src/room", 282),
     ("src/router", 669),
     ("src/web", 64),
-    ("tests", 354),
+    ("tests", 351),
 ];
 
 /// A pattern, the kinds of lines where it counts, and what to write instead.

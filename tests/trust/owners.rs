@@ -64,7 +64,7 @@ fn root_uses_no_room_of_another_user_before_it_is_trusted() {
 }
 
 #[test]
-fn it_can_be_trusted_and_no_longer_be() {
+fn trust_of_a_foreign_room_can_be_given_and_revoked() {
     // P106, P109
     let Some(town) = foreign("rooms of other users") else {
         return;
@@ -146,7 +146,7 @@ fn the_doctor_and_the_tools_of_a_model_say_what_it_is() {
 }
 
 #[test]
-fn a_link_or_a_name_leads_to_it_no_more_than_its_path() {
+fn a_link_to_a_foreign_room_is_rejected_like_its_path() {
     // P106
     let Some(town) = foreign("rooms of other users") else {
         return;
@@ -171,7 +171,7 @@ fn another_room_in_the_place_of_a_trusted_one_is_not_trusted() {
 }
 
 #[test]
-fn another_user_below_a_room_of_root_is_refused_too_and_may_trust_it() {
+fn another_user_below_a_room_of_root_is_rejected_and_may_trust_it() {
     // P106
     if !is_root("another user's process") {
         return;

@@ -63,7 +63,7 @@ fn a_registry_that_is_edited_afterwards_names_a_program_that_was_not_agreed_to()
 }
 
 #[test]
-fn who_sets_a_program_agrees_to_it_and_to_no_other() {
+fn setting_a_wake_program_is_consent_to_this_program_only() {
     // P107
     let town = Town::of(&["alice", "bob"]).quick();
     town.ok(&["agent", "set", "bob", "--wake", &bell("mine").to_string()]);
@@ -210,7 +210,7 @@ fn consent_is_for_one_room_and_no_copy_of_it_or_room_in_its_place() {
 }
 
 #[test]
-fn codex_is_a_program_too() {
+fn waking_by_codex_also_needs_consent() {
     // P107
     let town = Town::of(&["alice", "bob"]).quick();
     town.register(&[

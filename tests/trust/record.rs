@@ -32,7 +32,7 @@ fn agreed() -> World {
 }
 
 #[test]
-fn it_is_private_and_names_the_path_the_room_its_owner_and_the_program() {
+fn the_consent_record_is_private_and_names_path_room_owner_and_program() {
     // P109
     let world = World::with(&["alice"]);
     let directory = world.trust().join("new/directory");
@@ -119,7 +119,7 @@ fn a_consent_file_that_other_users_can_write_is_ignored() {
 }
 
 #[test]
-fn it_is_found_where_the_person_says_and_never_relative_to_a_repository() {
+fn the_consent_record_is_found_by_variables_and_never_relative_to_a_repository() {
     // P109
     let world = World::with(&["alice"]);
     let home = world.trust().join("home");
@@ -158,7 +158,7 @@ fn it_is_found_where_the_person_says_and_never_relative_to_a_repository() {
 }
 
 #[test]
-fn those_who_agree_at_once_all_agreed() {
+fn simultaneous_consents_are_all_recorded() {
     let world = World::with(&["alice"]);
     let rooms: Vec<String> = (0..8)
         .map(|n| {

@@ -122,7 +122,7 @@ fn a_room_that_its_user_created_needs_no_question_and_its_copy_does() {
 }
 
 #[test]
-fn init_over_settings_from_a_repository_is_no_consent() {
+fn init_over_existing_settings_gives_no_consent() {
     // P301
     let world = World::empty();
     fs::create_dir(world.room("")).expect("a directory");

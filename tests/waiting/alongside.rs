@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 #[test]
-fn without_a_router_a_command_that_waits_routes_for_everybody() {
+fn without_a_router_a_waiting_command_routes_for_all_agents() {
     // P66
     let town = Town::of(&["alice", "bob", "carol"]);
     let mut waiting = Beside::start(&town, &["wait", "--as", "bob", "--timeout", "1m"]);
@@ -55,7 +55,7 @@ fn who_waits_takes_over_when_the_router_ends() {
 }
 
 #[test]
-fn of_several_that_wait_one_routes_and_another_takes_over() {
+fn one_of_several_waiting_commands_routes_and_another_takes_over() {
     // P66
     let town = Town::of(&["alice", "bob", "carol"]);
     let mut first = Beside::start(&town, &["list", "--follow", "--as", "bob"]);

@@ -57,7 +57,7 @@ fn the_first_answer_ends_the_wait_and_is_read() {
 }
 
 #[test]
-fn an_answer_names_the_question_in_any_way_or_stands_in_its_thread() {
+fn an_answer_can_name_the_question_in_any_form_or_by_its_thread() {
     let town = Town::of(&["alice", "bob"]).run();
     // Earlier messages of the thread do not count as answers.
     town.mail(
@@ -140,7 +140,7 @@ fn ask_leaves_other_mail_in_the_inbox() {
 }
 
 #[test]
-fn all_waits_for_everybody_and_says_who_is_missing() {
+fn ask_all_waits_for_every_recipient_and_names_the_missing_ones() {
     let town = Town::of(&["alice", "bob", "carol", "dave"]).run();
     let args = [
         "ask",

@@ -53,7 +53,7 @@ fn list_follow_prints_unread_and_new_mail_once_in_one_line_each() {
 }
 
 #[test]
-fn each_line_of_json_is_handed_on_at_once() {
+fn list_follow_json_prints_each_line_immediately() {
     let world = World::with(&["alice", "bob"]);
     world.write("inbox/bob/0.json", "garbage");
     let mut command = world.bare(&["list", "--follow", "--as", "bob", "--json"]);
@@ -87,7 +87,7 @@ fn each_line_of_json_is_handed_on_at_once() {
 }
 
 #[test]
-fn it_ends_when_nothing_comes_any_more() {
+fn list_follow_ends_after_its_idle_time() {
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "x ".repeat(3000).as_str());
     let out = world.ok(&["list", "--follow", "--as", "bob", "--idle", "100ms"]);
@@ -104,7 +104,7 @@ fn it_ends_when_nothing_comes_any_more() {
 }
 
 #[test]
-fn an_interrupt_is_no_failure() {
+fn list_follow_ends_with_status_0_on_an_interrupt() {
     let world = World::with(&["bob"]);
     let mut following = Beside::start(&world, &["list", "--follow", "--as", "bob", "--idle", "0"]);
     following.routes(&world);

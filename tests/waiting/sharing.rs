@@ -124,7 +124,7 @@ fn a_taker_killed_at_any_moment_leaves_each_message_in_one_place_and_it_comes_ba
 }
 
 #[test]
-fn of_many_that_wait_for_one_message_one_gets_it() {
+fn one_of_many_waiting_takers_gets_a_message() {
     // P64
     let town = Town::of(&["alice", "builders"]).run();
     let mut takers: Vec<Beside> = (0..4)

@@ -274,7 +274,7 @@ fn take_returns_a_message_that_it_could_not_print() {
 }
 
 #[test]
-fn a_file_with_the_longest_name_can_be_taken_too() {
+fn a_file_with_the_longest_name_can_be_taken() {
     let world = shop();
     let name = format!("{}.json", "n".repeat(250));
     world.write(
@@ -291,7 +291,7 @@ fn a_file_with_the_longest_name_can_be_taken_too() {
 }
 
 #[test]
-fn who_waits_gets_what_comes_and_what_lapses_meanwhile() {
+fn a_waiting_take_gets_new_messages_and_lapsed_ones() {
     // P65
     let world = shop();
     let mut waiting = Beside::start(
@@ -339,7 +339,7 @@ fn a_message_that_is_taken_is_seen_once_it_is_done() {
 }
 
 #[test]
-fn a_name_that_is_taken_where_a_message_goes_keeps_it_from_going_nowhere() {
+fn a_message_moves_under_another_name_if_its_name_is_occupied() {
     // P96: to seen/, to expired/ and back to the inbox.
     let world = World::with(&["alice", "bob"]);
     let handed = |body: &str| {

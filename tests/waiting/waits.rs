@@ -40,7 +40,7 @@ fn mail_that_is_there_already_counts_and_stays_unread() {
 }
 
 #[test]
-fn nothing_in_time_is_a_status_of_its_own() {
+fn wait_ends_with_its_own_status_at_the_timeout() {
     let world = World::with(&["bob"]);
     for timeout in ["0", "50ms"] {
         let said = world.fails(4, &["wait", "--as", "bob", "--timeout", timeout]);
@@ -224,7 +224,7 @@ fn wait_does_not_announce_a_message_that_it_could_not_print() {
 }
 
 #[test]
-fn a_marker_that_somebody_else_made_is_not_taken_away() {
+fn wait_keeps_a_marker_that_another_program_made() {
     // P63
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "hello");

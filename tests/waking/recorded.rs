@@ -318,7 +318,7 @@ fn a_session_that_answers_to_the_second_wake_is_not_reported() {
 }
 
 #[test]
-fn an_agent_without_a_session_is_reported_at_once() {
+fn a_stale_agent_without_a_session_is_reported_immediately() {
     // P199
     let world = World::with(&["alice", "bob"]);
     at(

@@ -174,8 +174,7 @@ fn with_two_items_each_number_means_its_own() {
 }
 
 #[test]
-fn an_item_that_is_settled_elsewhere_goes_and_its_number_means_no_other_item_while_somebody_types()
-{
+fn a_number_is_not_reused_for_another_item_while_the_person_types() {
     // P185
     let world = world();
     say(
@@ -523,7 +522,7 @@ fn urgent_items_have_a_sign_and_optionally_a_colour() {
 }
 
 #[test]
-fn of_more_than_nine_items_the_others_are_answered_by_their_record_numbers() {
+fn items_after_the_ninth_are_answered_by_their_record_numbers() {
     let world = world();
     for n in 0..12 {
         say(

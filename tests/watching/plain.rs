@@ -223,7 +223,7 @@ fn a_batch_that_is_not_whole_is_left_until_it_is() {
 
 #[cfg(feature = "failpoints")]
 #[test]
-fn it_goes_on_where_the_log_does_in_a_new_segment() {
+fn watch_continues_in_a_new_segment_of_the_log() {
     let world = World::with(&["alice", "bob"]);
     let mut command = world.bare(&["run"]);
     command.env("MAILBAG_TEST_SEGMENT_BYTES", "1000");

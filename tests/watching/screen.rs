@@ -157,7 +157,7 @@ fn an_unsendable_text_stays_in_the_input_line_with_the_reason() {
 }
 
 #[test]
-fn in_one_channel_a_line_without_a_name_goes_to_the_channel() {
+fn watch_of_a_channel_sends_a_line_without_a_name_to_the_channel() {
     let world = world();
     let Some(terminal) = Terminal::run(&world, (80, 24), &["watch", "auth"]) else {
         return;
@@ -301,7 +301,7 @@ fn escapes_of_others_are_text_on_the_screen() {
 }
 
 #[test]
-fn who_looks_on_is_shown_as_online_as_long_as_it_does() {
+fn the_human_is_online_while_watch_runs() {
     let world = world();
     let presence = || {
         let roster = world.json(&["who"]);

@@ -157,7 +157,7 @@ fn a_stream_that_was_deleted_loses_nothing() {
 }
 
 #[test]
-fn a_link_that_is_begun_anew_goes_on() {
+fn a_rebound_link_continues_to_deliver() {
     let Some(cluster) = Cluster::start(1, "") else {
         return;
     };

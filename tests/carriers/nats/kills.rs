@@ -198,7 +198,7 @@ fn whatever_is_killed_every_message_crosses_once_and_in_the_order_of_its_sender(
 }
 
 #[test]
-fn mail_goes_on_when_the_leader_of_a_stream_is_killed() {
+fn mail_crosses_although_the_leader_of_a_stream_is_killed() {
     // P212
     let Some(mut cluster) = Cluster::start(3, "") else {
         return;
