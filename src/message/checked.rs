@@ -378,7 +378,7 @@ mod tests {
     }
 
     #[test]
-    fn the_known_fields_are_those_of_the_schema() {
+    fn the_known_fields_match_the_schema() {
         let schema: Value =
             serde_json::from_str(include_str!("../../schema/message.schema.json")).expect("JSON");
         let known: Vec<&String> = schema["properties"]
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_is_that_of_pythons_sorted_compact_dump() {
+    fn the_digest_matches_python_s_sorted_compact_dump() {
         let m = message(
             r#"{"to":["b","é"],"id":"1","from":"a","type":"message","body":"\u0001\u0008\u000c\n\r\t\"\\\u007f/ é \ud83d\ude00",
                "z":{"b":1,"a":[true,false,null,12345678901234567890,1.5,-3]},"é":1,"😀":2,"ﬀ":3}"#,
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn the_digest_does_not_depend_on_the_order_of_fields_nor_on_how_much_is_gathered() {
+    fn the_digest_depends_neither_on_field_order_nor_on_buffer_size() {
         let long = "x\n".repeat(5000);
         let text = serde_json::to_string(&long).expect("JSON");
         let a = message(&format!(
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn without_to_the_mentions_are_the_addresses_but_not_of_an_ack() {
+    fn without_to_the_mentions_are_the_addresses_except_in_an_ack() {
         let m = message(r#"{"id":"1","from":"a","type":"message","to":[],"body":"@bob, look"}"#);
         assert_eq!(
             (m.addresses(), m.by_mention()),
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn status_and_session_events_may_go_to_their_channel_alone() {
+    fn status_and_session_events_need_no_recipient() {
         let alone = |kind| {
             message(&format!(
                 r#"{{"id":"1","from":"a","type":"{kind}","body":"x"}}"#
@@ -447,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_without_id_sender_or_type_is_no_message() {
+    fn a_record_without_id_sender_or_type_is_not_a_message() {
         let fields = serde_json::from_str(r#"{"id":"1","from":"a","type":7}"#).expect("JSON");
         assert!(Message::from_fields(fields).is_none());
     }

@@ -12,8 +12,8 @@ use std::sync::LazyLock;
 pub const CHARTER: &str = "charter";
 
 /// The types of messages that are events, as a line of the log has them.
-static TOLD: LazyLock<Vec<String>> = LazyLock::new(|| {
-    let kinds = TYPES.iter().filter(|kind| is_told(kind));
+static EVENT_TYPES: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let kinds = TYPES.iter().filter(|kind| is_event_type(kind));
     kinds.map(|kind| format!("\"type\":\"{kind}\"")).collect()
 });
 /// Marks before the message of a line that make it an event whatever its type: a change of claims
@@ -54,19 +54,20 @@ impl Envelope {
     pub fn may_be(line: &[u8]) -> bool {
         let [begin, kind] = &*PLACES;
         let (own, message) = line.split_at(begin.find(line).unwrap_or(line.len()));
-        let is_kind = |at: usize| {
-            TOLD.iter()
-                .any(|told| message[at..].starts_with(told.as_bytes()))
+        let is_event = |at: usize| {
+            EVENT_TYPES
+                .iter()
+                .any(|event| message[at..].starts_with(event.as_bytes()))
         };
         CHANGES.iter().any(|change| change.find(own).is_some())
-            || kind.find_iter(message).any(is_kind)
+            || kind.find_iter(message).any(is_event)
     }
 
     /// Like [`Envelope::entry`], for a caller that has the head of an accepted message. The head
     /// suffices for most messages.
     pub fn entry_of(record: &Record, head: Option<&Head<'_>>) -> Option<Envelope> {
         let is_possible = match head {
-            Some(head) => may_tell(record) || is_told(head.kind()),
+            Some(head) => may_be_event(record) || is_event_type(head.kind()),
             None => record.kind() == EventKind::Notice,
         };
         if is_possible {
@@ -90,9 +91,9 @@ impl Envelope {
         let text = |field: &str| fields.get(field).and_then(Value::as_str).map(str::to_owned);
         let actor = record.sender().to_owned();
         let (kind, payload) = match (record.ownership(), record.decision(), text("type")?) {
-            (Some(change), ..) => claimed(change, record.kind(), &actor),
-            (_, Some(step), kind) => decided(step, kind),
-            (_, _, kind) if is_told(&kind) => (kind, Map::new()),
+            (Some(change), ..) => claim_event(change, record.kind(), &actor),
+            (_, Some(step), kind) => approval_event(step, kind),
+            (_, _, kind) if is_event_type(&kind) => (kind, Map::new()),
             _ if is_about_charter(record) => (format!("{CHARTER}.changed"), Map::new()),
             _ => return None,
         };
@@ -197,12 +198,12 @@ impl Envelope {
 }
 
 /// Returns true if messages of this type are events.
-fn is_told(kind: &str) -> bool {
+fn is_event_type(kind: &str) -> bool {
     [MILESTONE, ESCALATION, DECISION].contains(&kind) || is_session_event(kind)
 }
 
 /// Returns true if a record can be an event whatever the type of its message.
-fn may_tell(record: &Record) -> bool {
+fn may_be_event(record: &Record) -> bool {
     record.ownership().is_some() || record.decision().is_some()
 }
 
@@ -233,14 +234,14 @@ fn links(fields: &Map<String, Value>) -> Vec<String> {
 
 /// The kind of a step of an approval or of a disagreement, and its fields. The kind of a
 /// disagreement is its session event.
-fn decided(step: &Step, kind: String) -> (String, Map<String, Value>) {
+fn approval_event(step: &Step, kind: String) -> (String, Map<String, Value>) {
     let of_thread = |event: &str, thread: &str| {
         let kind = if is_session_event(&kind) {
             kind.clone()
         } else {
             event.to_owned()
         };
-        (kind, given(json!({"thread": thread})))
+        (kind, fields_with_value(json!({"thread": thread})))
     };
     let (word, fields) = match step {
         Step::Ask(terms) => (
@@ -267,11 +268,11 @@ fn decided(step: &Step, kind: String) -> (String, Map<String, Value>) {
         Step::Settle { thread } => return of_thread("decision.recorded", thread),
         Step::Dispute { thread, .. } => return of_thread("escalation.requested", thread),
     };
-    (format!("approval.{word}"), given(fields))
+    (format!("approval.{word}"), fields_with_value(fields))
 }
 
 /// The fields that have a value.
-fn given(fields: Value) -> Map<String, Value> {
+fn fields_with_value(fields: Value) -> Map<String, Value> {
     match fields {
         Value::Object(fields) => fields
             .into_iter()
@@ -282,7 +283,7 @@ fn given(fields: Value) -> Map<String, Value> {
 }
 
 /// The kind of a change of ownership, and its fields.
-fn claimed(change: &Change, event: EventKind, actor: &str) -> (String, Map<String, Value>) {
+fn claim_event(change: &Change, event: EventKind, actor: &str) -> (String, Map<String, Value>) {
     let (word, fields) = match change {
         Change::Grant(terms) => ("granted", json!({"claims": terms.claims, "why": terms.why})),
         Change::Queue(terms) => ("queued", json!({"claims": terms.claims, "why": terms.why})),
@@ -301,5 +302,5 @@ fn claimed(change: &Change, event: EventKind, actor: &str) -> (String, Map<Strin
         Change::Rename { of, to, .. } => ("renamed", json!({"of": of, "to": to})),
         Change::Cut { of, .. } => ("session_ended", json!({"of": of})),
     };
-    (format!("claim.{word}"), given(fields))
+    (format!("claim.{word}"), fields_with_value(fields))
 }

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn later_ids_sort_later_also_within_a_millisecond() {
+    fn later_ids_sort_later_even_within_a_millisecond() {
         let ids: Vec<String> = (0..10_000).map(|_| mint()).collect();
         assert!(ids.windows(2).all(|pair| pair[0] < pair[1]));
         // Another process has another counter, so only the time orders their ids.

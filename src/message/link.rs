@@ -101,7 +101,7 @@ fn fields(
         fields.insert("to".into(), json!(to));
         fields.insert(
             "message".into(),
-            Value::Object(across(message, link, record)),
+            Value::Object(fields_for_link(message, link, record)),
         );
     }
     if !receipts.is_empty() {
@@ -114,7 +114,11 @@ fn fields(
 /// with the accept time as the default `timestamp`, with the texts of attached files, and with
 /// references in the other room's form. A reference that begins with a colon is to a message of the
 /// other room.
-fn across(message: &Map<String, Value>, link: &str, record: &Record) -> Map<String, Value> {
+fn fields_for_link(
+    message: &Map<String, Value>,
+    link: &str,
+    record: &Record,
+) -> Map<String, Value> {
     let mut message = message.clone();
     message.shift_remove("from");
     message.shift_remove("to");
@@ -124,7 +128,7 @@ fn across(message: &Map<String, Value>, link: &str, record: &Record) -> Map<Stri
     let enclosed = record
         .accepted()
         .map_or(&[][..], |accepted| &accepted.enclosed);
-    put_in(&mut message, enclosed);
+    enclose_files(&mut message, enclosed);
     change_references(&mut message, &|_, text| {
         let theirs = text
             .strip_prefix(link)
@@ -135,7 +139,7 @@ fn across(message: &Map<String, Value>, link: &str, record: &Record) -> Map<Stri
 }
 
 /// An attached file becomes an attached text with the file's name.
-fn put_in(message: &mut Map<String, Value>, enclosed: &[Enclosed]) {
+fn enclose_files(message: &mut Map<String, Value>, enclosed: &[Enclosed]) {
     let attachments = message.get_mut("attachments").and_then(Value::as_array_mut);
     for attachment in attachments
         .into_iter()

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn mail_addresses_paths_and_packages_are_no_mentions() {
+    fn mail_addresses_paths_and_packages_are_not_mentions() {
         assert!(
             mentions("user@host, a.b+c@d.example, https://x.example/@user, @types/node, @u@host, @, @-x, @é")
                 .is_empty()
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_is_the_text_without_its_mentions() {
+    fn a_text_is_returned_without_its_mentions() {
         let cases = [
             ("@bob please look", "please look"),
             ("please @bob and @carol look", "please and look"),
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn code_is_no_mention() {
+    fn code_has_no_mentions() {
         assert_eq!(mentions("`@a` and ``x ` @b`` but @c"), ["@c"]);
         assert_eq!(mentions("```py\n@app.route\n``` \n@c"), ["@c"]);
         assert_eq!(mentions("~~~\n```\n@a\n~~~\n@c"), ["@c"]);

@@ -83,7 +83,7 @@ mod tests {
     use serde_json::{Value, json};
 
     #[test]
-    fn what_is_shallow_prints_as_serde_json_does() {
+    fn shallow_values_print_as_serde_json_prints_them() {
         let value = json!({"a": [1, {"b": []}], "c": {}, "d": {"e": "f"}});
         assert_eq!(
             pretty(&value),

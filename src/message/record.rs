@@ -408,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_reads_back_as_it_was_written() {
+    fn a_record_line_reads_back_unchanged() {
         for record in records() {
             let line = record.line();
             let again: Record = serde_json::from_slice(&line).expect("its own line");
@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_a_field_of_its_event_is_no_record() {
+    fn a_line_without_a_required_field_is_not_a_record() {
         let line = Record::new(Event::Accepted(Box::new(accepted()))).line();
         let line: Map<String, Value> = serde_json::from_slice(&line).expect("JSON");
         for field in ["claim", "from", "id", "digest", "message"] {

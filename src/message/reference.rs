@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_spelling_names_what_it_says() {
+    fn each_spelling_of_a_reference_is_parsed() {
         let fit = |text: &str| {
             Reference::parse(text).and_then(|one| one.fit("alice", "0192f3-a", Some(12)))
         };
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_name_goes_before_a_beginning_and_two_of_a_kind_are_ambiguous() {
+    fn a_complete_name_takes_precedence_over_a_prefix_and_two_matches_are_ambiguous() {
         use Fit::{Beginning, Whole};
         assert_eq!(choose(vec![(Beginning, 1), (Whole, 2)]), Chosen::One(2));
         assert_eq!(

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_back_may_not_follow_and_a_step_up_may() {
+    fn a_status_can_only_be_followed_by_a_later_one() {
         assert!(Status::Actioned.may_follow(Status::Seen));
         assert!(Status::Actioned.may_follow(Status::Actioned));
         assert!(!Status::Acknowledged.may_follow(Status::Actioned));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ack_can_not_claim_what_the_router_observes() {
+    fn an_ack_cannot_set_a_status_that_the_router_observes() {
         assert_eq!(Status::of_ack("actioned"), Some(Status::Actioned));
         assert_eq!(Status::of_ack("announced"), None);
         assert_eq!(Status::of_ack("expired"), None);

@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_type_that_acts_on_a_room_or_looks_like_its_router_or_person_stays_in_its_room() {
+    fn types_that_act_on_a_room_do_not_cross_a_link() {
         // P207
         let plain = [
             "message",

@@ -104,8 +104,8 @@ pub(super) fn explain(text: &str, error: &serde_json::Error) -> Parsed {
     }
     let here = &text[at..];
     let problem = repair::describe(text)
-        .or_else(|| by_what_was_said(&said, here, &text[..at]))
-        .or_else(|| by_what_stands_there(text, here))
+        .or_else(|| explain_by_message(&said, here, &text[..at]))
+        .or_else(|| explain_by_text(text, here))
         .unwrap_or_else(|| plain(&said));
     let place = format!("line {} column {}", error.line(), error.column());
     Parsed::Bad(if problem.place.is_empty() {
@@ -116,7 +116,7 @@ pub(super) fn explain(text: &str, error: &serde_json::Error) -> Parsed {
 }
 
 /// Mistakes that serde_json's message identifies.
-fn by_what_was_said(said: &str, here: &str, before: &str) -> Option<Problem> {
+fn explain_by_message(said: &str, here: &str, before: &str) -> Option<Problem> {
     let said = |start: &str| said.starts_with(start);
     if said("trailing characters") {
         return Some(trailing(here));
@@ -174,7 +174,7 @@ fn trailing(here: &str) -> Problem {
 }
 
 /// Mistakes that the text at the position of the error identifies.
-fn by_what_stands_there(text: &str, here: &str) -> Option<Problem> {
+fn explain_by_text(text: &str, here: &str) -> Option<Problem> {
     let starts = |words: &[&str]| words.iter().any(|w| here.starts_with(w));
     if starts(&["NaN", "Infinity", "-Infinity"]) {
         let fix =

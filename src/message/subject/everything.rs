@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_claim_of_all_files_is_recognised_in_whatever_form_it_is_written() {
+    fn a_claim_of_all_files_is_recognised_in_every_form() {
         // P270
         for text in [
             ".",

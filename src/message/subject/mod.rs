@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subject_of_a_file_is_read_when_it_is_needed_and_then_says_the_same() {
+    fn a_lazily_parsed_subject_equals_the_parsed_one() {
         let read = |text: &str| serde_json::from_value::<Subject>(text.into()).expect("a text");
         for (claim, path) in [
             ("src/**", "src/a"),
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_made_to_be_slow_conflict_and_cost_little() {
+    fn slow_patterns_conflict_after_a_bounded_search() {
         let slow = |last: char| subject(&format!("{}{last}", "*a".repeat(200)));
         let (one, two) = (slow('b'), slow('c'));
         let (
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn names_conflict_with_their_like_alone() {
+    fn a_name_conflicts_only_with_the_same_name() {
         assert!(subject("task:Login").conflicts(&subject("TASK:login")));
         assert!(!subject("task:login").conflicts(&subject("lane:login")));
         assert!(!subject("task:src").conflicts(&subject("src")));
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_claimed_is_rejected_with_a_cure() {
+    fn an_invalid_subject_is_rejected_with_a_fix() {
         for text in [
             "",
             "..",
@@ -453,7 +453,7 @@ mod tests {
         }
 
         #[test]
-        fn without_classes_and_wildcards_of_one_letter_no_conflict_is_invented(
+        fn simple_patterns_conflict_only_if_they_share_a_path(
             one in "[ab]{1,2}(/[ab*]{1,2}){0,2}", two in "[ab]{1,2}(/[ab*]{1,2}){0,2}"
         ) {
             let (one, two) = (subject(&one), subject(&two));
