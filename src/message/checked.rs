@@ -67,7 +67,7 @@ impl Message {
     /// Restores a message from a log record. The message was checked when it was accepted, so only the fields that the
     /// methods below need are checked: `None` without `id`, `from` and `type`.
     pub fn from_fields(fields: Map<String, Value>) -> Option<Message> {
-        let kind = ["id", "from", "type"].map(|name| field(&fields, name).and_then(Value::as_str));
+        let kind = ["id", "from", "type"].map(|name| text_field(&fields, name));
         let [Some(_), Some(_), Some(kind)] = kind else {
             return None;
         };
@@ -75,8 +75,7 @@ impl Message {
         let mut by_mention = false;
         // A mention in the body of an ack or a claim does not make it a message to that agent.
         if addresses.is_empty() && !is_acted_on(kind) && !is_decision(&fields) {
-            addresses = field(&fields, "body")
-                .and_then(Value::as_str)
+            addresses = text_field(&fields, "body")
                 .map(mentions)
                 .unwrap_or_default();
             by_mention = !addresses.is_empty();
@@ -131,16 +130,12 @@ impl Message {
 
     /// A text field. `None` if the field is absent or not text.
     pub fn text(&self, name: &str) -> Option<&str> {
-        field(&self.fields, name).and_then(Value::as_str)
+        text_field(&self.fields, name)
     }
 
     /// The related messages in `refs`, as the sender wrote them.
     pub fn references(&self) -> impl Iterator<Item = &str> {
-        field(&self.fields, "refs")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
+        text_items(&self.fields, "refs")
     }
 
     /// Returns true if the sender expects an answer.
@@ -183,11 +178,7 @@ impl Message {
 
     /// The subjects in `claims`, as the sender wrote them.
     pub fn claims(&self) -> impl Iterator<Item = &str> {
-        field(&self.fields, "claims")
-            .and_then(Value::as_array)
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
+        text_items(&self.fields, "claims")
     }
 
     /// SHA-256 of the message as compact JSON, with sorted keys at every depth and numbers as written. Python's
@@ -220,16 +211,34 @@ pub(super) fn field<'m>(fields: &'m Map<String, Value>, name: &str) -> Option<&'
     }
 }
 
+/// A text field of a message. `None` if the field is absent or not text.
+pub(super) fn text_field<'m>(fields: &'m Map<String, Value>, name: &str) -> Option<&'m str> {
+    field(fields, name)?.as_str()
+}
+
+/// The texts in a list field of a message.
+pub(super) fn text_items<'m>(
+    fields: &'m Map<String, Value>,
+    name: &str,
+) -> impl Iterator<Item = &'m str> {
+    let items = field(fields, name).and_then(Value::as_array);
+    items.into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// Returns true if `to` has an address, or a value of a wrong type.
+pub(super) fn has_to(fields: &Map<String, Value>) -> bool {
+    field(fields, "to").is_some_and(|to| to.as_array().is_none_or(|to| !to.is_empty()))
+}
+
 /// Returns true for a handoff that offers claims. Without `claims` it is an ordinary message.
 pub fn is_offer(fields: &Map<String, Value>) -> bool {
-    field(fields, "type").and_then(Value::as_str) == Some("handoff")
-        && field(fields, "claims").is_some()
+    text_field(fields, "type") == Some("handoff") && field(fields, "claims").is_some()
 }
 
 /// Returns true for a decision on an approval. Without `option` or `in_reply_to` it is an ordinary
 /// message.
 pub fn is_decision(fields: &Map<String, Value>) -> bool {
-    let is_decision = field(fields, "type").and_then(Value::as_str) == Some(DECISION);
+    let is_decision = text_field(fields, "type") == Some(DECISION);
     is_decision
         && ["option", "in_reply_to"]
             .iter()

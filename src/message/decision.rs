@@ -1,5 +1,6 @@
 //! Approvals and their decisions, as records of the log have them.
 
+use super::checked::text_items;
 use super::claim::rfc3339;
 use crate::base::clock::{self, Stamp};
 use crate::base::limits;
@@ -177,12 +178,7 @@ pub const WITHDRAWN: &str = "withdrawn";
 
 /// The options that a message names, or the default.
 pub fn options(fields: &Map<String, Value>) -> Vec<String> {
-    let named = fields
-        .get("options")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str);
+    let named = text_items(fields, "options");
     let named: Vec<String> = named.map(|option| option.trim().to_owned()).collect();
     if named.is_empty() {
         OPTIONS.map(str::to_owned).to_vec()

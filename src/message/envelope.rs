@@ -1,5 +1,6 @@
 //! Events: the records about the work that people read, in one form for all kinds.
 
+use super::checked::text_items;
 use super::claim::Change;
 use super::decision::Step;
 use super::record::{EventKind, Head, Record};
@@ -216,12 +217,7 @@ fn is_about_charter(record: &Record) -> bool {
 
 /// The messages in `refs` and `in_reply_to`.
 fn links(fields: &Map<String, Value>) -> Vec<String> {
-    let refs = fields
-        .get("refs")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str);
+    let refs = text_items(fields, "refs");
     let answered = fields.get("in_reply_to").and_then(Value::as_str);
     let mut links: Vec<String> = Vec::new();
     for link in refs.chain(answered) {

@@ -5,7 +5,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::lookalike::skeleton;
 use crate::base::sanitize;
-use crate::message::checked::field;
+use crate::message::checked::text_field;
 use crate::message::{APPROVAL, DECISION, decision};
 use serde_json::{Map, Value, json};
 
@@ -27,7 +27,7 @@ pub(super) fn check(fields: &Fields, kind: &str, now: Stamp, problems: &mut Vec<
 
 /// Without `in_reply_to` a chosen option decides nothing, although its sender thinks so.
 fn check_decision(fields: &Fields) -> Option<Problem> {
-    let option = field(fields, "option")?.as_str()?;
+    let option = text_field(fields, "option")?;
     if fields.contains_key("in_reply_to") {
         return None;
     }
@@ -88,7 +88,7 @@ fn check_options(options: &[String]) -> Option<Problem> {
 }
 
 fn check_deadline(fields: &Fields, now: Stamp) -> Option<Problem> {
-    let written = field(fields, "deadline")?.as_str()?;
+    let written = text_field(fields, "deadline")?;
     let problem = |what: String| {
         let fix =
             "write a duration such as 30m, or a later time with a zone, at most a year from now";
@@ -115,7 +115,7 @@ fn check_deadline(fields: &Fields, now: Stamp) -> Option<Problem> {
 }
 
 fn check_outcome(fields: &Fields, options: &[String]) -> Option<Problem> {
-    let word = field(fields, "on_deadline")?.as_str()?;
+    let word = text_field(fields, "on_deadline")?;
     if !fields.contains_key("deadline") {
         let fix = format!(
             "add a deadline, or omit on_deadline{}",

@@ -4,7 +4,7 @@ use super::words::{did_you_mean, quoted};
 use crate::base::clock;
 use crate::base::error::Problem;
 use crate::base::limits;
-use crate::message::checked::field;
+use crate::message::checked::{field, text_field};
 use crate::message::subject::Subject;
 use crate::message::{ALL_CLAIMS, is_offer};
 use serde_json::{Map, Value, json};
@@ -93,7 +93,7 @@ fn check_offer(fields: &Fields, kind: &str) -> Option<Problem> {
 }
 
 fn check_lease(fields: &Fields) -> Option<Problem> {
-    let text = field(fields, "lease")?.as_str()?;
+    let text = text_field(fields, "lease")?;
     let (least, most) = (limits::CLAIM_LEASE_LEAST, limits::CLAIM_LEASE_MOST);
     if clock::span(text).is_some_and(|lease| (least..=most).contains(&lease)) {
         return None;

@@ -3,7 +3,7 @@
 use super::words::did_you_mean;
 use crate::base::error::Problem;
 use crate::message::LINK;
-use crate::message::checked::field;
+use crate::message::checked::text_field;
 use crate::message::link::ACTIONS;
 use serde_json::{Map, Value, json};
 
@@ -25,9 +25,7 @@ pub(super) fn check(fields: &Map<String, Value>, kind: &str) -> Option<Problem> 
                 .example(example),
         );
     }
-    let action = field(fields, "action")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
+    let action = text_field(fields, "action").unwrap_or_default();
     if ACTIONS.contains(&action) {
         return None;
     }

@@ -21,7 +21,7 @@ pub use rules::EXPIRED_ALREADY;
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
-use crate::message::checked::field;
+use crate::message::checked::{has_to, text_field};
 use crate::message::dialects::{Converted, spell};
 use crate::message::{Message, goes_to_all, id};
 use serde_json::{Map, Value, json};
@@ -191,13 +191,7 @@ fn fill_in(fields: &mut Map<String, Value>, sender: &str) {
     if !fields.contains_key("type") {
         fields.shift_insert(0, "type".to_owned(), Value::from("message"));
     }
-    let names_nobody =
-        field(fields, "to").is_none_or(|to| to.as_array().is_some_and(Vec::is_empty));
-    if names_nobody
-        && field(fields, "type")
-            .and_then(Value::as_str)
-            .is_some_and(goes_to_all)
-    {
+    if !has_to(fields) && text_field(fields, "type").is_some_and(goes_to_all) {
         fields.shift_remove("to");
         fields.shift_insert(0, "to".to_owned(), Value::from("all"));
     }

@@ -4,7 +4,7 @@ use super::words::{did_you_mean, quoted};
 use super::{approvals, claims, links};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
-use crate::message::checked::field;
+use crate::message::checked::{field, has_to, text_field};
 use crate::message::mentions::mentions;
 use crate::message::status::Status;
 use crate::message::{goes_to_all, is_acted_on, is_decision, is_offer, may_go_to_channel_alone};
@@ -40,7 +40,7 @@ pub(super) fn check(fields: &Fields, sender: &Sender, now: Stamp, problems: &mut
 }
 
 fn check_sender(fields: &Fields, sender: &Sender) -> Option<Problem> {
-    let from = field(fields, "from")?.as_str()?;
+    let from = text_field(fields, "from")?;
     let bare = from.strip_prefix('@').unwrap_or(from);
     if bare == sender.id
         || sender
@@ -86,7 +86,7 @@ fn check_reserved(fields: &Fields) -> Option<Problem> {
 }
 
 fn check_expiry(fields: &Fields, now: Stamp) -> Option<Problem> {
-    let written = field(fields, "expires_at")?.as_str()?;
+    let written = text_field(fields, "expires_at")?;
     let expires = Stamp::parse(written)?;
     (expires <= now).then(|| {
         let what = format!("expires_at is in the past: it is {expires}, and the time is {now}");
@@ -190,16 +190,12 @@ fn check_content(fields: &Fields) -> Option<Problem> {
 }
 
 fn check_recipients(fields: &Fields, kind: &str) -> Option<Problem> {
-    let body = field(fields, "body")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    let names_nobody =
-        field(fields, "to").is_none_or(|to| to.as_array().is_some_and(Vec::is_empty));
+    let body = text_field(fields, "body").unwrap_or_default();
     let needs_none = is_acted_on(kind)
         || may_go_to_channel_alone(kind)
         || goes_to_all(kind)
         || is_decision(fields);
-    if !names_nobody || needs_none || !mentions(body).is_empty() {
+    if has_to(fields) || needs_none || !mentions(body).is_empty() {
         return None;
     }
     let what = format!("the {kind} has no recipient: to is missing, and the body has no @mention");
