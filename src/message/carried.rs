@@ -82,7 +82,7 @@ pub struct Acked {
     pub n: u64,
 }
 
-/// A status change of messages that came by a link.
+/// A status change of messages that arrived by a link.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FarReceipt {
     /// The status of the copies.

@@ -1,9 +1,10 @@
 //! Dialects: other spellings of a message, and their conversion to the canonical form by the module `table`.
 //!
 //! If two fields have the same meaning and the same value, one is dropped. With different values
-//! the message is rejected. A value without a canonical field goes into `metadata`, so that no part
-//! of the message is lost. `null` is an absent value in every known field, because many programs
-//! write all fields of a record. The exception is `to_agent: null`, which means all agents.
+//! the message is rejected. A value without a canonical field is moved to `metadata`, so that no
+//! part of the message is lost. `null` is an absent value in every known field, because many
+//! programs write all fields of a record. The exception is `to_agent: null`, which means all
+//! agents.
 
 mod recipients;
 mod table;

@@ -28,8 +28,8 @@ pub(super) enum Reading {
     /// References, single or as `{id}`. If one item is not a reference, such as a URL, all items are also kept in
     /// `metadata.links`.
     Links,
-    /// Canonical fields are moved out of an object. The rest of the object, or one of the words in [`ROUTES`], goes to
-    /// `metadata.routing`.
+    /// Canonical fields are moved out of an object. The rest of the object, or one of the words in
+    /// [`ROUTES`], is kept in `metadata.routing`.
     Routing,
 }
 use Reading::*;
@@ -110,13 +110,13 @@ const SPELLINGS: &[Spelling] = &[
         "body",
         Content,
         &["content", "message", "text", "msg", "body_md"],
-        "of an object its `text` or `body`, the rest goes to `metadata.content`; of text blocks their texts",
+        "for an object its `text` or `body`, with the rest in `metadata.content`; for text blocks their texts",
     ),
     read(
         "body",
         Payload,
         &["payload"],
-        "of an object its `text`, `body` or `content`, its `subject`, the rest goes to `metadata`, with the name of the \
+        "for an object its `text`, `body` or `content`, and its `subject`, with the rest in `metadata`, with the name of the \
          body in `payload_field` if it is not `body`",
     ),
     same("thread_id", &["conversation_id", "conversation", "thread"]),
@@ -201,7 +201,7 @@ const REJECTED: &[(&[&str], &str, &str)] = &[
     (
         &["reply_to"],
         "in_reply_to",
-        "it names the message that this one answers; an answer goes to the sender",
+        "it names the message that this one answers; an answer is always sent to the sender",
     ),
     (
         &["message_id", "msg_id"],

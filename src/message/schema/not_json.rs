@@ -160,7 +160,7 @@ fn explain_by_message(said: &str, here: &str, before: &str) -> Option<Problem> {
 /// More text after the first JSON value: another message, or an extra bracket.
 fn trailing(here: &str) -> Problem {
     if here.starts_with(['{', '[']) {
-        let fix = "write each message to its own file, or one per line to a file whose name ends in .ndjson";
+        let fix = "write each message to its own file, or one per line to a file with a name that ends in .ndjson";
         return Problem::new(
             "not_one_message",
             "there is text after the first JSON object, but a file must contain one message",
@@ -169,7 +169,7 @@ fn trailing(here: &str) -> Problem {
     }
     not_json(
         "there is text after the JSON",
-        "remove it; the file must contain one JSON object and nothing else",
+        "remove it; the file must contain exactly one JSON object",
     )
 }
 

@@ -112,7 +112,7 @@ fn mistake(text: &str) -> Option<Mistake> {
             without_curly_quotes(text),
         ),
         (
-            "the JSON is escaped, as it is inside of a string",
+            "the JSON is escaped, as inside of a string",
             "write the object without backslashes before its quotes",
             without_escapes(text),
         ),

@@ -216,7 +216,7 @@ fn message_field(field: &str) -> Expected {
             json!("msg_1763721000.123456"),
         ),
         "timestamp" | "expires_at" => (TIME, json!("2026-11-21T10:30:00Z")),
-        "from" => ("the id of the agent whose outbox this is", json!("alice")),
+        "from" => ("the id of the outbox's agent", json!("alice")),
         "to" => (
             "an address, or a list of addresses",
             json!(["bob", "all_engineers"]),
@@ -254,10 +254,7 @@ fn message_field(field: &str) -> Expected {
         ),
         "lease" => ("a duration such as 2h", json!("2h")),
         "wait" => ("true or false", json!(true)),
-        "of" => (
-            "the id of the agent whose claims are released",
-            json!("alice"),
-        ),
+        "of" => ("the id of the owner of the released claims", json!("alice")),
         "options" => ("a list of 2 to 20 texts", json!(["yes", "no"])),
         "deadline" => ("a duration, or a time", json!("30m")),
         "on_deadline" => (
