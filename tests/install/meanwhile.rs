@@ -130,54 +130,6 @@ fn a_hook_that_is_missing_comes_back_and_one_that_was_changed_by_hand_stays() {
 }
 
 #[test]
-fn install_replaces_hooks_of_an_earlier_release() {
-    let desk = Desk::new();
-    for client in ["claude", "codex", "gemini"] {
-        desk.ok(&["install", client, "--agent", "bob"]);
-        let path = if client == "codex" {
-            ".codex/hooks.json".into()
-        } else {
-            format!(".{client}/settings.json")
-        };
-        let whole = desk.text(&path);
-        let mut settings = meaning(&whole);
-        let events = settings["hooks"]
-            .as_object_mut()
-            .expect("hooks")
-            .values_mut();
-        for hook in events.flat_map(|groups| groups[0]["hooks"].as_array_mut().expect("hooks")) {
-            let line = hook["command"].as_str().expect("a command").to_owned();
-            let call = line
-                .split("exit 0; ")
-                .nth(1)
-                .expect("a call")
-                .trim_start_matches("exec ")
-                .to_owned();
-            match client {
-                "claude" => {
-                    let mut words = call.split(' ').map(str::to_owned);
-                    hook["command"] = words.next().into();
-                    hook["args"] = words.collect::<Vec<_>>().into();
-                }
-                _ => hook["command"] = call.into(),
-            }
-        }
-        desk.write(
-            &path,
-            serde_json::to_string_pretty(&settings).expect("JSON"),
-        );
-        desk.ok(&["install", client, "--agent", "bob"]);
-        assert_eq!(meaning(&desk.text(&path)), meaning(&whole), "{client}");
-        desk.write(
-            &path,
-            serde_json::to_string_pretty(&settings).expect("JSON"),
-        );
-        desk.ok(&["uninstall", client]);
-        assert!(!desk.is_there(&path), "{client}");
-    }
-}
-
-#[test]
 fn the_waiter_alone_comes_back_into_the_group_of_the_hook() {
     let desk = Desk::new();
     desk.ok(&["install", "claude"]);

@@ -256,19 +256,11 @@ fn meaning(text: &str) -> Value {
     serde_json::from_str(&plain).unwrap_or_else(|e| panic!("{e}:\n{text}"))
 }
 
-/// The commands of all hooks that stand there for an event, the arguments behind.
+/// The commands of all hooks for an event.
 fn commands(settings: &Value, event: &str) -> Vec<String> {
     let groups = settings["hooks"][event].as_array().into_iter().flatten();
     let hooks = groups.flat_map(|group| group["hooks"].as_array().into_iter().flatten());
     hooks
-        .map(|hook| {
-            let args = hook["args"]
-                .as_array()
-                .into_iter()
-                .flatten()
-                .filter_map(Value::as_str);
-            let words: Vec<&str> = hook["command"].as_str().into_iter().chain(args).collect();
-            words.join(" ")
-        })
+        .map(|hook| hook["command"].as_str().unwrap_or_default().to_owned())
         .collect()
 }

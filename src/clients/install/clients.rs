@@ -8,7 +8,7 @@ pub use crate::clients::kind::Scope;
 use crate::clients::kind::{File, Hook, Unit};
 pub(super) use crate::clients::kind::{Format, Part};
 use crate::disk::layout;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use std::path::PathBuf;
 
 /// Timeout of the background hook that wakes an idle session of Claude Code, in seconds: a day.
@@ -209,14 +209,6 @@ impl Client {
         };
         let agent = wanted.agent.iter().flat_map(|agent| ["--as", agent]);
         words.into_iter().chain(agent).map(str::to_owned).collect()
-    }
-
-    /// The command in the format of earlier releases.
-    pub(super) fn earlier(self, job: Job, wanted: &Wanted) -> Value {
-        match self.facts().form.had_arguments {
-            true => json!({"command": wanted.program, "args": self.words(job, wanted)}),
-            false => json!({"command": format!("{}{}", self.call(job, wanted), self.behind())}),
-        }
     }
 
     /// The whole shell command. It does nothing if the program is missing.

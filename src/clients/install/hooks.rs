@@ -10,8 +10,6 @@ use serde_json::{Value, json};
 const HOOKS: &str = "hooks";
 /// The key of a hook's command.
 const COMMAND: &str = "command";
-/// The key of a hook's arguments, if it runs without a shell.
-const ARGUMENTS: &str = "args";
 
 /// One of our hooks and its position.
 pub(super) struct Ours {
@@ -85,12 +83,9 @@ fn put_event(
         let place = at(&[one.group.into(), HOOKS.into(), one.hook.into()]);
         let there = look(&json.value(), &place).cloned().unwrap_or_default();
         let fresh = client.handler(one.job, event, wanted);
-        let key = |key: &'static str| [&place[..], &[Step::Key(key)]].concat();
-        if there.get(ARGUMENTS).is_some() {
-            json.take_out(&key(ARGUMENTS))?;
-        }
         if there.get(COMMAND) != fresh.get(COMMAND) {
-            json.replace(&key(COMMAND), &fresh[COMMAND])?;
+            let command = [&place[..], &[Step::Key(COMMAND)]].concat();
+            json.replace(&command, &fresh[COMMAND])?;
         }
     }
     let missing = client
@@ -203,13 +198,6 @@ pub(super) fn read(handler: &Value, client: Client, job: Job) -> Option<Option<W
     }
     let command = handler["command"].as_str()?;
     let verbs: Vec<String> = client.words(job, &Wanted::default());
-    if let Some(arguments) = handler["args"].as_array() {
-        let words: Vec<&str> = arguments.iter().filter_map(Value::as_str).collect();
-        let is_ours = is_program(command)
-            && words.len() >= verbs.len()
-            && words.iter().zip(&verbs).all(|(a, b)| a == b);
-        return is_ours.then(|| plainly(handler, command, client, job));
-    }
     let words: Vec<&str> = command.split_whitespace().collect();
     let begins = |at: usize| {
         words[at + 1..].len() >= verbs.len()
@@ -217,55 +205,24 @@ pub(super) fn read(handler: &Value, client: Client, job: Job) -> Option<Option<W
     };
     let is_ours =
         (0..words.len()).any(|at| is_program(words[at].trim_matches(['\'', '"'])) && begins(at));
-    is_ours.then(|| plainly(handler, command, client, job))
+    is_ours.then(|| plainly(command, client, job))
 }
 
-/// The program and agent of a hook that has exactly our format, or that of an earlier release.
-fn plainly(handler: &Value, command: &str, client: Client, job: Job) -> Option<Wanted> {
-    let arguments = handler[ARGUMENTS].as_array();
-    let guarded = command.split_once(SILENT).map_or(command, |(_, call)| {
-        call.strip_prefix("exec ").unwrap_or(call)
-    });
-    let call = if arguments.is_some() {
-        command
-    } else {
-        guarded.strip_suffix(client.behind())?
-    };
-    let last = match arguments {
-        Some(arguments) => arguments.iter().filter_map(Value::as_str).next_back()?,
-        None => call.split_whitespace().next_back()?,
-    };
+/// The program and agent of a hook that has exactly our format.
+fn plainly(command: &str, client: Client, job: Job) -> Option<Wanted> {
+    let (_, call) = command.split_once(SILENT)?;
+    let call = call.strip_prefix("exec ").unwrap_or(call);
+    let call = call.strip_suffix(client.behind())?;
+    let last = call.split_whitespace().next_back()?;
     let verb = client.words(job, &Wanted::default()).pop()?;
-    let agent = (last != verb).then(|| last.to_owned());
-    let program = match arguments {
-        Some(_) => command.to_owned(),
-        None => {
-            let tail = client.call(
-                job,
-                &Wanted {
-                    program: "x".into(),
-                    agent: agent.clone(),
-                    ..Wanted::default()
-                },
-            );
-            unquoted(call.strip_suffix(&tail[1..])?)
-        }
-    };
-    let wanted = Wanted {
-        program,
-        agent,
+    let mut wanted = Wanted {
+        program: "x".into(),
+        agent: (last != verb).then(|| last.to_owned()),
         ..Wanted::default()
     };
-    let forms = [
-        client.handler(job, "", &wanted),
-        client.earlier(job, &wanted),
-    ];
-    let is_as = |form: &Value| {
-        [COMMAND, ARGUMENTS]
-            .iter()
-            .all(|key| form.get(key) == handler.get(key))
-    };
-    forms.iter().any(is_as).then_some(wanted)
+    let tail = client.call(job, &wanted);
+    wanted.program = unquoted(call.strip_suffix(&tail[1..])?);
+    (client.handler(job, "", &wanted)[COMMAND] == command).then_some(wanted)
 }
 
 fn unquoted(word: &str) -> String {

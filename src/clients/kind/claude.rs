@@ -67,7 +67,6 @@ pub(super) static FACTS: Facts = Facts {
         unit: Unit::Seconds,
         failure_blocks: false,
         trusted_by_index: false,
-        had_arguments: true,
     },
     servers: Servers::Plain,
     // Esc fires no event, so the waiter already starts with the session and with each prompt.

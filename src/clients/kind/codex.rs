@@ -35,7 +35,6 @@ pub(super) static FACTS: Facts = Facts {
         unit: Unit::Seconds,
         failure_blocks: false,
         trusted_by_index: true,
-        had_arguments: false,
     },
     servers: Servers::Plain,
     events: &[

@@ -41,7 +41,6 @@ pub(super) static FACTS: Facts = Facts {
         unit: Unit::Seconds,
         failure_blocks: true,
         trusted_by_index: false,
-        had_arguments: false,
     },
     servers: Servers::Plain,
     // Names in this form give inputs in the form of Claude Code, with its names of tools.

@@ -146,8 +146,6 @@ pub struct HookForm {
     pub failure_blocks: bool,
     /// Do hooks keep their index, because the client trusts them by it?
     pub trusted_by_index: bool,
-    /// Did earlier releases of mailbag write the program and its arguments apart?
-    pub had_arguments: bool,
 }
 
 /// The form of an MCP server in a client's settings.

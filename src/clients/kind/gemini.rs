@@ -41,7 +41,6 @@ pub(super) static FACTS: Facts = Facts {
         unit: Unit::Milliseconds,
         failure_blocks: true,
         trusted_by_index: false,
-        had_arguments: false,
     },
     servers: Servers::Plain,
     events: &[

@@ -33,7 +33,6 @@ pub(super) static FACTS: Facts = Facts {
         unit: Unit::Seconds,
         failure_blocks: false,
         trusted_by_index: false,
-        had_arguments: false,
     },
     servers: Servers::Plain,
     events: &[

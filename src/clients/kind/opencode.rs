@@ -59,7 +59,6 @@ pub(super) static FACTS: Facts = Facts {
         unit: Unit::Seconds,
         failure_blocks: false,
         trusted_by_index: false,
-        had_arguments: false,
     },
     servers: Servers::Words,
     // The names under which the plugin passes on what happens.
