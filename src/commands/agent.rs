@@ -131,7 +131,7 @@ pub fn set(room: &Room, name: &str, fields: &Fields) -> Result<Agent> {
     })
 }
 
-/// Retires an agent: it keeps its name and mail, but nobody can write to it.
+/// Retires an agent: it keeps its name and mail, but receives no new mail.
 pub fn retire(room: &Room, name: &str) -> Result<Agent> {
     edit(room, name, |registry, id| {
         registry.retire(id).map_err(Error::Rejected)

@@ -34,7 +34,7 @@ pub struct Terms {
     pub deadline: Option<String>,
     /// The outcome at the deadline.
     pub on_deadline: Option<String>,
-    /// Does the decision need a signature?
+    /// Whether the decision needs a signature.
     pub signed: bool,
 }
 
@@ -138,7 +138,7 @@ pub fn decide(room: &Room, who: &Who, choice: Choice, within: Duration) -> Resul
         pinned = signer.pinned;
     }
     let in_reply_to = Some(open.approval.clone());
-    // Everybody concerned gets a copy by the rules of decisions.
+    // The rules of decisions determine the recipients.
     let draft = Draft {
         kind: Some(DECISION.into()),
         in_reply_to,
@@ -377,7 +377,7 @@ impl Asked {
         &self.agent
     }
 
-    /// What a person or a model is told while the approval is open.
+    /// The sentence for a person or a model while the approval is open.
     pub fn sentence(&self) -> String {
         let to = listed(
             self.sent
@@ -388,7 +388,7 @@ impl Asked {
         format!("asked {to}: {}", self.sent.id)
     }
 
-    /// The decision, if the person signed it with the pinned key, and if the question in the log is the one that was sent.
+    /// The decision, if the person signed it with the pinned key, and if the log has the question as it was sent.
     /// A log that another program wrote does not prove a decision, so the pinned key must be the key in the
     /// person's home directory.
     pub fn proved(&self, outcome: &Outcome) -> Result<Option<Proved>> {

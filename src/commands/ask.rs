@@ -20,7 +20,7 @@ pub struct Question {
     /// The message.
     pub sent: Sent,
     asker: String,
-    /// Agents expected to answer: the recipients that the router recorded, or before that, those that the sender resolved.
+    /// Agents expected to answer: the recipients that the router recorded, or until then the recipients that the sender resolved.
     asked: BTreeSet<Arc<str>>,
     /// The question's record number, once found in the log.
     seq: Option<u64>,

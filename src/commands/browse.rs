@@ -1,4 +1,4 @@
-//! What `mailbag web` needs of the machine: the password's file, and the person's browser.
+//! The password's file and the person's browser, for `mailbag web`.
 
 use super::files;
 use crate::base::error::{Doing, Error, Result};

@@ -21,7 +21,7 @@ const AGENTS: [(&str, &str, &str); 5] = [
     ("reviewer", "reviewer", "Lagos"),
 ];
 
-/// The messages: sender, recipient, body, and what each shows.
+/// The messages: sender, recipient, body, and explanation.
 const MESSAGES: [(&str, &str, &str, &str); 4] = [
     (
         "planner",
@@ -63,7 +63,7 @@ pub struct Demo {
 /// One step.
 #[derive(Debug, Serialize)]
 pub struct Step {
-    /// What it shows.
+    /// The explanation.
     pub shows: &'static str,
     /// The command line.
     pub command: String,

@@ -1,6 +1,6 @@
 //! The verbs of people and agents: one file for each.
 //!
-//! In: a room, an identity and a request. Out: data about what was done. Nothing is printed here, so that every face
+//! In: a room, an identity and a request. Out: the result as data. Nothing is printed here, so that every face
 //! shows the same.
 //!
 //! A command drops a file into an outbox, moves a file, or edits a file that people may edit. Only the router delivers: if

@@ -81,7 +81,7 @@ pub fn key(caller: &Caller) -> Option<String> {
     (key.len() <= limits::SESSION_KEY).then_some(key)
 }
 
-/// Was this agent registered for this session?
+/// Returns true if this agent was registered for this session.
 pub fn is_for(agent: &Agent, caller: &Caller) -> bool {
     is_of(agent, caller.session.as_deref())
 }
@@ -163,7 +163,7 @@ pub(super) fn keep(room: &Room, agent: &str, caller: &Caller) -> Result<()> {
     )
 }
 
-/// Can others know the agent: did it send or receive anything?
+/// Returns true if other agents can know the agent, because it sent or received a message.
 pub(super) fn is_known(room: &Room, agent: &str) -> Result<bool> {
     let places = [
         layout::sent(agent),
@@ -179,7 +179,7 @@ pub(super) fn is_known(room: &Room, agent: &str) -> Result<bool> {
     Ok(false)
 }
 
-/// Where a name comes from.
+/// The source of a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Origin {
     /// The session had it before.
@@ -197,13 +197,13 @@ struct Choice {
     origin: Origin,
 }
 
-/// What decides whether a name is free.
+/// The facts that decide whether a name is free.
 struct Pool<'r> {
     room: &'r Room,
     /// The names for new agents, in this order.
     names: Vec<String>,
     leases: BTreeMap<String, Lease>,
-    /// Agents whose session runs.
+    /// Agents with a running session.
     live: BTreeSet<String>,
     claims: Claims,
     calls: Calls,
@@ -376,7 +376,7 @@ impl<'r> Pool<'r> {
         Ok(is_changed.then_some(changed))
     }
 
-    /// Has the agent no mail, no claims, no open thread and no session?
+    /// Returns true if the agent has no mail, no claims, no open thread and no session.
     fn is_free(&mut self, agent: &Agent) -> Result<bool> {
         let id = &*agent.id;
         let is_used = agent.is_human()
@@ -408,7 +408,7 @@ impl<'r> Pool<'r> {
     }
 }
 
-/// Does the agent own work, wait for it, or take part in an offer?
+/// Returns true if the agent owns work, waits for it, or takes part in an offer.
 pub(super) fn owns(claims: &Claims, agent: &str) -> bool {
     claims.of(agent).next().is_some()
         || claims.waiting().iter().any(|one| *one.agent == *agent)
@@ -418,7 +418,7 @@ pub(super) fn owns(claims: &Claims, agent: &str) -> bool {
             .any(|one| *one.from == *agent || *one.to == *agent)
 }
 
-/// Is there unread or leased mail, or a file to send?
+/// Returns true if there is unread or leased mail, or a file to send.
 pub(super) fn has_mail(room: &Room, agent: &str) -> Result<bool> {
     let (_, unread) = inbox::newest(&room.dir, agent, 0)?;
     Ok(unread > 0
@@ -433,7 +433,7 @@ fn is_empty(room: &Dir, directory: PathBuf) -> Result<bool> {
     }
 }
 
-/// Has no agent this name, and did none have it whose mail is still there?
+/// Returns true if no agent has this name, and no mail of a former agent with this name is left.
 fn is_unused(room: &Room, registry: &Registry, name: &str) -> bool {
     let is_there = |directory: PathBuf| !matches!(room.dir.stat(directory), Ok(None));
     registry.next_free_name(&[name.to_owned()]).is_some()

@@ -15,7 +15,7 @@ use crate::query::trace::{self, Recipient};
 use crate::room::Room;
 use std::ffi::OsStr;
 
-/// Which messages to read.
+/// Selects messages to read.
 pub enum Wanted {
     /// The oldest unread message.
     Oldest,
@@ -27,7 +27,7 @@ pub enum Wanted {
 
 /// The requested messages, in the requested order. A message that was read before can be read again by reference.
 ///
-/// If several processes read unread mail at the same time, each message goes to one of them. A reference always works.
+/// If several processes read unread mail at the same time, one of them gets each message. A reference always works.
 pub fn find(room: &Room, agent: &str, wanted: &Wanted) -> Result<Holding> {
     match wanted {
         Wanted::Oldest => inbox::hold(room, agent, 1),
@@ -94,7 +94,7 @@ fn closed(room: &Room, agent: &str, mut mail: Mail) -> Result<Mail> {
     Ok(mail)
 }
 
-/// Moves shown messages to `seen/`. A message that was moved meanwhile is fine. A failed move does not stop the others.
+/// Moves shown messages to `seen/`. A message that another process has moved is skipped. A failed move does not stop the others.
 pub fn mark_seen(room: &Room, agent: &str, mails: &[Mail]) -> Result<()> {
     let unread = mails.iter().filter(|mail| !mail.seen);
     mark_files_seen(room, agent, unread.map(|mail| &*mail.name))
@@ -117,7 +117,7 @@ pub fn mark_files_seen<'n>(
     }
 }
 
-/// Tells the router by an ack that these messages were seen. `false` if one of them is not unread mail of the log.
+/// Reports to the router by an ack that these messages were seen. `false` if one of them is not unread mail of the log.
 fn ask_router(room: &Room, agent: &str, names: &[&OsStr]) -> Result<bool> {
     let state = state::committed(&room.dir)?;
     let at = names.iter().filter_map(|name| layout::read_delivered(name));

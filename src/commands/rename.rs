@@ -47,7 +47,7 @@ fn unsent(room: &Room, agent: &str) -> Result<usize> {
         .count())
 }
 
-/// Makes the name an alias, unless nobody can know it, and waits until the agent has the mail of the name.
+/// Makes the name an alias if other agents can know it, and waits until the agent has the mail of the name.
 pub(super) fn rename(room: &Room, was: &str, now: &str) -> Result<()> {
     end(room, was, now).map_err(|e| Error::Done {
         what: format!("this session is {now}"),

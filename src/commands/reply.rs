@@ -107,7 +107,7 @@ fn recipients(
         vec![past.from.to_string()]
     };
     to.extend(names(here));
-    // A note to oneself goes on with oneself.
+    // A reply to a note to oneself is also a note to oneself.
     if to.is_empty() && gone.is_empty() {
         to.push(own.to_owned());
     }

@@ -3,7 +3,7 @@
 /// The variable.
 pub const VARIABLE: &str = "MAILBAG_GUARD";
 
-/// Is the guard switched off?
+/// Returns true if the guard is switched off.
 pub fn is_off() -> bool {
     std::env::var(VARIABLE).is_ok_and(|value| value.eq_ignore_ascii_case("off"))
 }

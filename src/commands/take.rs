@@ -68,7 +68,7 @@ pub enum State {
     GivenBack,
 }
 
-/// What to do with a leased message.
+/// An operation on a leased message.
 #[derive(Debug, Clone, Copy)]
 pub enum Operation {
     /// Complete it.

@@ -1,4 +1,4 @@
-//! Waits for changes of one inbox by file events. Meanwhile the waiting process delivers mail if no router runs.
+//! Waits for changes of one inbox by file events. The waiting process delivers mail if no router runs.
 
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
@@ -23,7 +23,7 @@ pub enum Wakeup {
     TimedOut,
     /// A signal asks the process to end.
     Signal(i32),
-    /// The room was removed: no mail can arrive any more.
+    /// The room was removed: no mail can arrive.
     Removed(Error),
     /// This process cannot deliver pending mail now. Waiting may continue.
     Trouble(Error),
@@ -49,7 +49,7 @@ pub struct Waiter {
     /// When to report a possible change without an event.
     next_look: Instant,
     signal: Arc<AtomicI32>,
-    /// Keeps the agent present and bound to its session meanwhile.
+    /// Keeps the agent present and bound to its session while it waits.
     hold: Option<Hold>,
 }
 

@@ -20,7 +20,7 @@ pub struct Candidates<'a> {
 }
 
 impl<'a> Candidates<'a> {
-    /// Without the log: fast, and enough to tell whether the router would reject a message.
+    /// Without the log: fast, and enough to predict whether the router would reject a message.
     pub fn quick(room: &'a Room, registry: &'a Registry) -> Candidates<'a> {
         Candidates {
             room,

@@ -1,6 +1,6 @@
 //! Commits whose subject line begins with an agent's name in brackets: `[alice] Fix the login`.
 //!
-//! Anybody can write such a line, so it only informs: no lease and no presence depends on it.
+//! Any program can write such a line, so it only informs: no lease and no presence depends on it.
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;

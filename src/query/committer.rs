@@ -9,7 +9,7 @@ use crate::room::Room;
 use crate::room::sessions;
 use std::path::Path;
 
-/// Who edits or commits.
+/// The author of an edit or a commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Committer {
     /// A registered agent.

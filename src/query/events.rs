@@ -38,7 +38,7 @@ pub struct Event {
     pub links: Vec<Value>,
 }
 
-/// Which events are wanted.
+/// Selects events.
 #[derive(Debug, Clone, Default)]
 pub struct Filter {
     /// Accepted at this time or later.

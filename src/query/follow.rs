@@ -32,7 +32,7 @@ impl Follower {
         }
     }
 
-    /// Starts behind the record with this number; with 0, at the start of the log. `None` if there is no such record.
+    /// Starts after the record with this number; with 0, at the start of the log. `None` if the record does not exist.
     pub fn after(room: &Room, seq: u64) -> Result<Option<Follower>> {
         if seq == 0 {
             return Ok(Some(Follower::at(room, log::START)));

@@ -1,4 +1,4 @@
-//! Messages as stored in the log, limited to what the asker may see. List, thread, search and reply build on this.
+//! Messages as stored in the log, limited to the messages that the asker may see. List, thread, search and reply build on this.
 
 pub use crate::log::lookup::{LoggedMessage, Viewer};
 

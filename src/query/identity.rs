@@ -71,12 +71,12 @@ fn caller(asked: Option<&str>, room: impl FnOnce() -> Result<Room>) -> Result<Wh
     }
 }
 
-/// What an agent or the human may see: also the messages of the names that it had before.
+/// The view of an agent or the human, which includes the messages of its former names.
 pub fn viewer(room: &Room, agent: &str) -> Result<Viewer> {
     Ok(Viewer::of(agent).formerly(room.registry()?.former(agent)))
 }
 
-/// What an agent sent or received, even if it is the human.
+/// The messages that an agent sent or received, even if it is the human.
 pub fn own_viewer(room: &Room, agent: &str) -> Result<Viewer> {
     Ok(Viewer::only(agent).formerly(room.registry()?.former(agent)))
 }

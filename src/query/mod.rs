@@ -2,7 +2,7 @@
 //!
 //! In: a room and a question. Out: messages, threads, the timeline, the outcome of a message, the status of a room.
 //!
-//! Each module answers one question, reads only what is committed, and changes nothing.
+//! Each module answers one question, reads only committed records, and changes nothing.
 //!
 //! What does not belong here: anything that writes (`commands`), and how an answer is shown (`cli`, `clients::mcp`).
 

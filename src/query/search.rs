@@ -221,7 +221,7 @@ fn around(field: &str, text: &str, hit: regex::Match<'_>) -> Match {
     }
 }
 
-/// Literals of which every match contains at least one, if there are any.
+/// Literals, if there are any: every match contains at least one.
 fn pieces(hir: &regex_syntax::hir::Hir) -> Option<Vec<String>> {
     [ExtractKind::Prefix, ExtractKind::Suffix]
         .into_iter()

@@ -25,7 +25,7 @@ pub struct Entry {
     pub at: String,
     /// `accepted`, `rejected` or `notice`.
     pub event: EventKind,
-    /// Message id; a rejected file has none.
+    /// Message id; missing for a rejected file.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub id: String,
     /// Sender.
@@ -49,7 +49,7 @@ pub struct Entry {
     /// Body.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<String>,
-    /// What it changes about claims or approvals, in few words.
+    /// Its change of claims or approvals, in few words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<String>,
     /// Thread.
@@ -108,7 +108,7 @@ impl Timeline {
         Ok((Timeline { follower, channels }, entries))
     }
 
-    /// Starts to follow behind the record with this number; with 0, at the start. `None` if there is no such record.
+    /// Starts to follow after the record with this number; with 0, at the start. `None` if the record does not exist.
     pub fn after(room: &Room, channels: Channels, seq: u64) -> Result<Option<Timeline>> {
         Ok(Follower::after(room, seq)?.map(|follower| Timeline { follower, channels }))
     }
@@ -149,7 +149,7 @@ pub fn newest(room: &Room) -> Result<u64> {
     log::find::last_seq(&room.dir)
 }
 
-/// Which entries are wanted. An empty choice wants all.
+/// Selects entries. An empty choice selects all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Choice {
     /// Sent or received by this agent.
@@ -163,7 +163,7 @@ pub struct Choice {
 }
 
 impl Choice {
-    /// Is this entry wanted?
+    /// Returns true if this entry is selected.
     pub fn fits(&self, entry: &Entry) -> bool {
         let is =
             |wanted: &Option<String>, has: &str| wanted.as_ref().is_none_or(|wanted| wanted == has);
@@ -216,7 +216,7 @@ pub fn page(room: &Room, choice: &Choice, before: Option<u64>, most: usize) -> R
     Ok(page)
 }
 
-/// The entries behind the record `after`, the newest first, at most `most`: if there are more, the newest of them, and
+/// The entries after the record `after`, the newest first, at most `most`: if there are more, the newest of them, and
 /// [`Page::before`] is the number to ask for the others.
 pub fn since(room: &Room, choice: &Choice, after: u64, most: usize) -> Result<Page> {
     let mut found = page(room, choice, None, most)?;

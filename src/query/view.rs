@@ -39,9 +39,9 @@ pub struct View<'a> {
     pub preview: Option<&'a str>,
     /// Body.
     pub body: Option<&'a str>,
-    /// What it changes about claims or approvals, in few words.
+    /// Its change of claims or approvals, in few words.
     pub change: Option<Cow<'a, str>>,
-    /// Does the sender expect a response?
+    /// Whether the sender expects a response.
     pub requires_response: bool,
     /// How the copy was closed, if that is known.
     pub closed: Option<&'a str>,
@@ -196,7 +196,7 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What it changes about claims or approvals, and the subject, or else the first line of the body. For a file that is not a message: its name and the reason.
+    /// Its change of claims or approvals, and its title. For a file that is not a message: its name and the reason.
     pub fn about(&self) -> Cow<'a, str> {
         match &self.invalid {
             Some(Invalid { file, problem, .. }) => format!("{}: {problem}", file.display()).into(),
@@ -259,7 +259,7 @@ impl<'a> View<'a> {
             .collect()
     }
 
-    /// What the sender attached.
+    /// The attachments.
     pub fn attachments(&self) -> impl Iterator<Item = Attachment<'a>> + use<'a> {
         let items = self
             .fields

@@ -129,7 +129,7 @@ pub(super) fn record_of(room: &Room, seq: u64) -> Result<Option<Record>> {
     Ok(line.and_then(|line| serde_json::from_slice(&line.bytes).ok()))
 }
 
-/// Tells the file and its explanation apart. A sender may choose a file name that looks like an explanation's.
+/// Distinguishes the file from its explanation. A sender may choose a file name that looks like an explanation's.
 fn tell_apart(dir: &Dir, seq: u64, mut names: Vec<String>) -> (Option<String>, Option<String>) {
     names.sort_by_key(String::len);
     let explains = |name: &String, file: &String| {

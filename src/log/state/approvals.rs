@@ -26,9 +26,9 @@ pub struct Approval {
     pub seq: u64,
     /// The digest of its message, in hexadecimal. A decision names it, so that it is bound to the text.
     pub digest: String,
-    /// Who asks.
+    /// The asker.
     pub from: Arc<str>,
-    /// Who can decide.
+    /// The agents that can decide.
     pub to: Vec<Arc<str>>,
     /// When it was asked, in microseconds since 1970.
     #[serde(with = "rfc3339")]
@@ -36,7 +36,7 @@ pub struct Approval {
     /// When its present deadline was set.
     #[serde(with = "rfc3339")]
     deadline_since: i64,
-    /// Those of them who closed their copy: it no longer waits for them.
+    /// The agents of `to` that closed their copy: the approval no longer waits for them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub dismissed: Vec<Arc<str>>,
     /// How often its deadline has passed.
@@ -53,13 +53,13 @@ pub struct Decided {
     pub approval: String,
     /// The record of its message.
     pub asked: u64,
-    /// Who asked.
+    /// The asker.
     pub from: Arc<str>,
     /// The question, in one line.
     pub title: String,
     /// The chosen option. `None` if it was denied at its deadline, or withdrawn.
     pub option: Option<String>,
-    /// Who decided, or the asker who withdrew it. `None` for the deadline.
+    /// The agent that decided, or the asker if it withdrew the approval. `None` for the deadline.
     pub by: Option<Arc<str>>,
     /// The record that closed it.
     pub seq: u64,
@@ -69,7 +69,7 @@ pub struct Decided {
 }
 
 impl Approval {
-    /// Has its deadline passed?
+    /// Returns true if its deadline has passed.
     pub fn is_due(&self, now: Stamp) -> bool {
         self.terms.deadline.is_some_and(|at| at <= now.micros())
     }
@@ -111,7 +111,7 @@ pub struct Approvals {
 }
 
 impl Approvals {
-    /// Applies what a record with these recipients, and a message with this digest, changes.
+    /// Applies a record with these recipients, and a message with this digest.
     pub fn apply(&mut self, step: &Step, record: Source<'_>, recipients: &[Group], digest: &Hash) {
         let Source { seq, from, id, .. } = record;
         let at = record.at.micros();
@@ -175,7 +175,7 @@ impl Approvals {
                     since: at,
                 });
             }
-            // The question about its proposals has no object any more.
+            // The question about its proposals is obsolete.
             Step::Settle { thread } => self
                 .open
                 .retain(|open| open.terms.thread.as_ref() != Some(thread)),

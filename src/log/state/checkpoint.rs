@@ -138,7 +138,7 @@ pub(super) fn load(room: &Dir) -> Result<Option<(State, bool)>> {
     Ok(Some((state, fits)))
 }
 
-/// Does the log have the last record of this state?
+/// Returns true if the log has the last record of this state.
 pub(super) fn fits(room: &Dir, state: &State) -> Result<bool> {
     let last = log::read_one(room, state.last)?;
     Ok(last.is_some_and(|line| line.hash() == state.prev && line.end() == state.end))

@@ -13,7 +13,7 @@ use crate::message::reference::{Fit, Reference};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
-/// A thread with proposals that nobody has decided on.
+/// A thread with undecided proposals.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dispute {
     /// The thread.
@@ -23,22 +23,22 @@ pub struct Dispute {
     /// When it began, in microseconds since 1970, like all times here.
     #[serde(with = "rfc3339")]
     pub since: i64,
-    /// What each agent said last, in the order of the log.
+    /// The last position of each agent, in the order of the log.
     pub positions: Vec<Position>,
-    /// How many rounds it had: a round ends with an objection to what another agent said since the last one.
+    /// The number of rounds: a round ends with an objection to a newer position of another agent.
     pub rounds: u32,
     /// When the human is asked. `None` before the escalation, and after the question.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub due: Option<i64>,
     /// When that was decided; 0 before.
     due_since: i64,
-    /// Was it passed on?
+    /// Whether it was passed on.
     pub escalated: bool,
-    /// To whom.
+    /// The recipients.
     pub asked: Vec<Arc<str>>,
     /// Its messages, as `<sender>/<id>`.
     names: Vec<String>,
-    /// Who proposed or objected since the last round.
+    /// The agents that proposed or objected since the last round.
     since_round: Vec<Arc<str>>,
 }
 
@@ -51,7 +51,7 @@ pub struct Position {
     pub message: String,
     /// Is it a proposal? Otherwise it is an objection.
     pub proposes: bool,
-    /// What it says, in one line.
+    /// The position, in one line.
     pub title: String,
 }
 
@@ -60,7 +60,7 @@ pub struct Position {
 pub struct Disputes(Vec<Dispute>);
 
 impl Disputes {
-    /// Applies what a record with these recipients changes.
+    /// Applies a record with these recipients.
     pub fn apply(&mut self, step: &Step, record: Source<'_>, recipients: &[Group]) {
         let message = claim::name(record.from, record.id);
         match step {
@@ -144,7 +144,7 @@ impl Disputes {
         by_thread().or_else(|| self.0.iter().find(is_named))
     }
 
-    /// What one agent said, another did.
+    /// Moves the positions of one agent to another.
     pub(super) fn rename(&mut self, of: &str, to: &Arc<str>) {
         for one in &mut self.0 {
             one.positions
@@ -161,7 +161,7 @@ impl Disputes {
         self.0.iter().find(|one| one.thread == thread)
     }
 
-    /// The disagreements of which the human has to be asked.
+    /// The disagreements that need the human.
     pub fn due(&self, now: Stamp) -> impl Iterator<Item = &Dispute> {
         self.0
             .iter()
@@ -217,7 +217,7 @@ impl Disputes {
 }
 
 impl Dispute {
-    /// Who proposed or objected, in the order of their last word.
+    /// The agents that proposed or objected, in the order of their last positions.
     pub fn parties(&self) -> Vec<Arc<str>> {
         let mut parties: Vec<Arc<str>> = Vec::new();
         for position in &self.positions {

@@ -62,7 +62,7 @@ impl Mailboxes {
         }
     }
 
-    /// Was this agent ever a recipient?
+    /// Returns true if this agent was ever a recipient.
     pub fn has(&self, agent: &str) -> bool {
         self.0.contains_key(agent)
     }
@@ -111,7 +111,7 @@ impl Mailboxes {
             .map(|found| unread[found].1)
     }
 
-    /// Is this copy unread?
+    /// Returns true if this copy is unread.
     pub fn is_unread(&self, agent: &str, seq: u64) -> bool {
         let find = |mailbox: &Mailbox| {
             mailbox

@@ -30,7 +30,7 @@ pub struct Open {
     pub to: Vec<Group>,
     /// The router's own action for it.
     pub act: Option<Act>,
-    /// For a renaming: which files are to be moved.
+    /// For a renaming: the files that must be moved.
     pub renamed: Option<Renamed>,
     /// Recipients that were renamed since, each with its present name: copies that are still staged go there.
     pub now: BTreeMap<Arc<str>, Arc<str>>,
@@ -110,7 +110,7 @@ impl Open {
         self.claim.as_deref().and_then(layout::read_claim)
     }
 
-    /// Did an item of a link bring it?
+    /// Returns true if it arrived with an item of a link.
     pub fn is_item(&self) -> bool {
         self.claimed()
             .is_some_and(|claim| layout::link_of(claim.agent).is_some())

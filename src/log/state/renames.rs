@@ -1,4 +1,4 @@
-//! An agent that has another name now: everything that the state has of it becomes that of the other agent.
+//! Renamed agents: moves everything in the state from one name to the other.
 
 use super::{Renamed, State};
 use crate::message::claim::Change;
@@ -6,7 +6,7 @@ use crate::message::record::Record;
 use std::sync::Arc;
 
 impl State {
-    /// Does the state have anything of an agent with this name?
+    /// Returns true if the state has anything of an agent with this name.
     pub fn knows(&self, agent: &str) -> bool {
         self.mailboxes.has(agent) || self.active.contains_key(agent)
     }

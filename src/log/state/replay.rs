@@ -14,7 +14,7 @@ pub struct Replayed {
     pub state: State,
     /// Damage in the last batch. The log from there on was never committed.
     pub damage: Option<Damage>,
-    /// How many bytes of log were read after the checkpoint.
+    /// The number of bytes that were read after the checkpoint.
     pub read: u64,
     /// The last complete batch. `None` if the checkpoint includes it: a checkpoint is written only after the batch's
     /// sync.
@@ -24,7 +24,7 @@ pub struct Replayed {
 }
 
 impl Replayed {
-    /// The last record at the time of the room's checkpoint, if the log does not have this record any more.
+    /// The last record at the time of the room's checkpoint, if the log no longer has this record.
     pub fn other_checkpoint(&self) -> Option<Tip> {
         let (room, tip) = self.other.as_ref()?;
         (*room == self.state.room || self.state.seq == 0).then_some(*tip)
@@ -45,7 +45,7 @@ pub struct Last {
 pub struct Damage {
     /// The start of the batch.
     pub from: Position,
-    /// What is wrong with it.
+    /// The problem.
     pub what: String,
 }
 

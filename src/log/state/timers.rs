@@ -1,6 +1,6 @@
 //! Deadlines: messages that expire, and messages that need an answer or an acknowledgement.
 //!
-//! An entry is removed when the log records that its deadline has passed, or that no answer is missing any more.
+//! An entry is removed when the log records that its deadline has passed, or that all answers have arrived.
 
 use super::asked_index::AskedIndex;
 use super::clock::Shift;
@@ -49,7 +49,7 @@ pub struct Wanted {
     pub answer: bool,
     /// The recipients that have not answered.
     pub of: Vec<Arc<str>>,
-    /// Were their supervisors notified?
+    /// Whether their supervisors were notified.
     pub notified: bool,
 }
 
@@ -231,7 +231,7 @@ impl Timers {
         });
     }
 
-    /// The answers of one agent are those of another.
+    /// Moves the answers of one agent to another.
     pub(super) fn rename(&mut self, of: &str, to: &Arc<str>) {
         let is_theirs = |timed: &&Timed| {
             timed

@@ -1,4 +1,4 @@
-//! Wakes: for each agent with unread mail, for which of it a wake was requested, and how the last wake went.
+//! Wakes: for each agent with unread mail, the messages with a requested wake, and the result of the last wake.
 
 use super::Mailboxes;
 use super::clock::Shift;
@@ -15,10 +15,10 @@ pub struct Wakes {
     changed: u64,
 }
 
-/// The wakes of one agent. It is removed when the agent has no more unread mail for which a wake was requested.
+/// The wakes of one agent. It is removed when the agent has read all mail with a requested wake.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct OfAgent {
-    /// The highest record for which a wake was ever requested.
+    /// The highest record with a requested wake.
     tried: u64,
     /// Up to this record no wake is due.
     done: u64,
@@ -121,14 +121,14 @@ impl Wakes {
         }
     }
 
-    /// The agents whose last wake failed, and was for this message and none that is newer.
+    /// The agents with a failed last wake, if it was for this message and no newer one.
     pub fn failed_for(&self, seq: u64) -> impl Iterator<Item = &Arc<str>> {
         self.failures()
             .filter(move |(_, failed)| failed.seq == seq && seq > 0)
             .map(|(agent, _)| agent)
     }
 
-    /// The agent has another name: its unread mail is that of an agent with wakes of its own.
+    /// Moves the wakes of one agent to another, which may have wakes of its own.
     pub(super) fn rename(&mut self, of: &str, at: u64) {
         if self.of.remove(of).is_some_and(|of| of.failed.is_some()) {
             self.changed = at;
@@ -146,7 +146,7 @@ impl Wakes {
             .is_some_and(|last| self.of.get(agent).is_none_or(|of| *last > of.done))
     }
 
-    /// Was a wake ever requested for this message, or a later one of this agent?
+    /// Returns true if a wake was ever requested for this message, or a later one of this agent.
     pub fn was_tried(&self, agent: &str, seq: u64) -> bool {
         self.of.get(agent).is_some_and(|of| seq <= of.tried)
     }
@@ -161,7 +161,7 @@ impl Wakes {
         self.of.get(agent)?.failed.as_ref()
     }
 
-    /// All agents whose last wake failed, in the order of their names.
+    /// All agents with a failed last wake, in the order of their names.
     pub fn failures(&self) -> impl Iterator<Item = (&Arc<str>, &FailedWake)> {
         self.of
             .iter()

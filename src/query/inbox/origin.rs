@@ -26,7 +26,7 @@ pub(super) enum Origin {
     Other(String),
 }
 
-/// How much of a file was read.
+/// The part of a file that was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Extent {
     /// All of it.

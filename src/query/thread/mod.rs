@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The whole thread of a message, or the thread with this name, limited to what the reader may see.
+/// The whole thread of a message, or the thread with this name, limited to the messages that the reader may see.
 pub fn thread(
     room: &Room,
     viewer: &Viewer,
@@ -35,7 +35,7 @@ pub fn thread(
 /// A message with all its fields, as `--json` shows a thread.
 #[derive(Debug, Serialize)]
 pub struct Whole<'a> {
-    /// What every list shows of it.
+    /// The fields that every list shows.
     #[serde(flatten)]
     pub past: &'a LoggedMessage,
     message: &'a Map<String, Value>,

@@ -2,7 +2,7 @@
 
 use super::Step;
 
-/// Puts the times in order. The file system's clock may be some milliseconds behind the clock of the records, and a batch
+/// Puts the times in order. The file system's clock may be some milliseconds later than the clock of the records, and a batch
 /// is settled after its copies may already have been read.
 pub(super) fn in_order(steps: &mut [Step], next: Option<&str>) {
     let mut before = String::new();
