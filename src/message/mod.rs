@@ -32,6 +32,7 @@ pub mod schema;
 pub mod status;
 pub mod status_line;
 pub mod subject;
+pub mod title;
 mod types;
 pub mod waking;
 

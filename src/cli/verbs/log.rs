@@ -12,6 +12,7 @@ use crate::message::claim::Change;
 use crate::message::gap::Gap;
 use crate::message::record::{Event, EventKind, Origin, Record};
 use crate::message::status::Receipt;
+use crate::message::title::title_of_fields;
 use crate::query::head::{self, Head};
 use crate::query::records::{self, EVENTS, Filter};
 use crate::query::time;
@@ -251,10 +252,7 @@ fn accepted_gaps(gaps: &[VerifiedGap]) -> String {
 /// A record in one line.
 fn line(record: &Record) -> String {
     let fields = record.message_fields().unwrap_or_default();
-    let text = |field: &str| fields.get(field).and_then(Value::as_str);
-    let about = text("subject")
-        .or_else(|| text("body").and_then(|body| body.lines().next()))
-        .unwrap_or_default();
+    let about = title_of_fields(&fields).unwrap_or_default();
     let claim = record.ownership().and_then(Change::summary);
     let about = match (claim, about) {
         (Some(claim), "") => claim,
@@ -269,7 +267,10 @@ fn line(record: &Record) -> String {
         (false, _) => format!(" → {} and {more} more", to[..3].join(", ")),
     };
     let (from, id) = (record.sender(), record.id().unwrap_or_default());
-    let kind = text("type").unwrap_or_default();
+    let kind = fields
+        .get("type")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let rest = match &record.event {
         Event::Room { room } => room.clone().unwrap_or_default(),
         Event::Settled | Event::Receipts { .. } => String::new(),

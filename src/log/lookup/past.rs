@@ -2,6 +2,7 @@
 
 use crate::message::claim::Change;
 use crate::message::record::{EventKind, Record};
+use crate::message::title::first_line;
 use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY, id};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -69,12 +70,6 @@ impl LoggedMessage {
                 .and_then(Value::as_str)
                 .map(str::to_owned)
         };
-        let first_line = |body: String| {
-            body.lines()
-                .map(str::trim)
-                .find(|line| !line.is_empty())
-                .map(str::to_owned)
-        };
         Some(LoggedMessage {
             change: record
                 .ownership()
@@ -93,7 +88,10 @@ impl LoggedMessage {
             priority: text("priority").unwrap_or_else(|| DEFAULT_PRIORITY.into()),
             channel: text("channel").unwrap_or_else(|| DEFAULT_CHANNEL.into()),
             subject: text("subject"),
-            preview: text("body").and_then(first_line),
+            preview: text("body")
+                .as_deref()
+                .and_then(first_line)
+                .map(str::to_owned),
             thread_id: text("thread_id"),
             in_reply_to: text("in_reply_to"),
             requires_response: message

@@ -5,6 +5,7 @@ use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::message::record::Record;
 use crate::message::status_line::fraction;
+use crate::message::title::title_of_fields;
 use crate::message::{Message, REPORTS, id};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Number, Value};
@@ -22,7 +23,7 @@ pub struct Activity(BTreeMap<Arc<str>, AgentActivity>);
 /// The activity of one agent.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct AgentActivity {
-    /// The last time at which copies left its inbox, in microseconds since 1970; 0 for never.
+    /// The time of its last read mail, in microseconds since 1970; 0 for never.
     read: i64,
     doing: Option<WorkReport>,
     commit: Option<Commit>,
@@ -40,7 +41,7 @@ pub struct Commit {
     pub at: i64,
 }
 
-/// What an agent last reported about its work.
+/// The last report of an agent about its work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkReport {
     /// The message's type: `status`, `progress`, `blocked`, `completed` or `agent_complete`.
@@ -90,7 +91,7 @@ impl Activity {
         }
     }
 
-    /// What one agent did, another did.
+    /// Moves the activity of one agent to another.
     pub(super) fn rename(&mut self, of: &str, to: &Arc<str>) {
         let Some(AgentActivity {
             read,
@@ -138,7 +139,7 @@ impl Activity {
         self.0.get(agent)?.commit.as_ref()
     }
 
-    /// The last time at which copies left this agent's inbox.
+    /// The time when copies last left this agent's inbox.
     pub fn read_at(&self, agent: &str) -> Option<Stamp> {
         self.0
             .get(agent)
@@ -181,7 +182,7 @@ impl Commit {
     }
 }
 
-/// Is this the full id of a commit, SHA-1 or SHA-256?
+/// Returns true for the full id of a commit, SHA-1 or SHA-256.
 fn is_commit(id: &str) -> bool {
     [40, 64].contains(&id.len()) && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
@@ -202,22 +203,14 @@ impl WorkReport {
         }
     }
 
-    /// The report in the fields of a message. A commit does not change what the sender said about its work.
+    /// The report in the fields of a message. A commit does not change the report.
     fn of_fields(fields: &Map<String, Value>, at: Stamp) -> Option<WorkReport> {
         if Commit::of_fields(fields, at).is_some() {
             return None;
         }
         let kind = fields.get("type")?.as_str()?.to_owned();
-        let line = |field: &str| {
-            let line = fields
-                .get(field)?
-                .as_str()?
-                .lines()
-                .map(str::trim)
-                .find(|line| !line.is_empty())?;
-            Some(line.chars().take(limits::REPORT_TEXT).collect::<String>())
-        };
-        let text = line("subject").or_else(|| line("body")).unwrap_or_default();
+        let title = title_of_fields(fields).unwrap_or_default();
+        let text = title.chars().take(limits::REPORT_TEXT).collect();
         let metadata = fields.get("metadata").unwrap_or(&Value::Null);
         let progress = metadata.get("progress");
         let progress = progress
@@ -239,7 +232,7 @@ impl WorkReport {
         (!doing.is_empty()).then_some(doing)
     }
 
-    /// Does the sender report completed work?
+    /// Returns true if the sender reports completed work.
     pub fn is_completed(&self) -> bool {
         COMPLETED.contains(&&*self.kind)
     }

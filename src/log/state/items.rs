@@ -1,5 +1,5 @@
-//! Open items: messages that somebody has to act on, until it did. Questions, escalations and rejections; approvals and offers
-//! have a state of their own.
+//! Open items: messages that need an action of an agent. Questions, escalations and rejections; approvals and offers have a
+//! state of their own.
 
 use super::answers::PassedOn;
 use super::asked_index::AskedIndex;
@@ -11,13 +11,13 @@ use crate::message::answer::{Asked, Name, Shared};
 use crate::message::claim::rfc3339;
 use crate::message::record::{EventKind, Head, MessageName, Record};
 use crate::message::status::Status;
-use crate::message::{APPROVAL, ESCALATION, id};
+use crate::message::{self, APPROVAL, ESCALATION, id};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Why somebody has to act.
+/// The kind of an open item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -29,7 +29,7 @@ pub enum Kind {
     Rejection,
 }
 
-/// A message that somebody has to act on.
+/// A message that needs an action.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Item {
     /// Its record.
@@ -40,12 +40,12 @@ pub struct Item {
     pub from: Arc<str>,
     /// Its id.
     pub id: String,
-    /// Who has not acted yet.
+    /// The agents that have not acted yet.
     pub of: Vec<Arc<str>>,
     /// Its accept time, in microseconds since 1970.
     #[serde(with = "rfc3339")]
     pub since: i64,
-    /// What it is about, in one line.
+    /// The title.
     pub title: String,
     /// The thread and the reference that its answers can share.
     pub shares: Shared,
@@ -58,7 +58,7 @@ pub struct Item {
 #[derive(Debug, Clone, Default)]
 pub struct Items {
     open: BTreeMap<u64, Item>,
-    /// The items that one agent causes, which are bounded.
+    /// The items that one agent causes, for the limit per agent.
     of_cause: BTreeMap<Arc<str>, BTreeSet<u64>>,
     /// The open escalations of each message that is passed on.
     escalations: BTreeMap<u64, BTreeSet<u64>>,
@@ -76,12 +76,12 @@ impl Items {
         all
     }
 
-    /// What a checkpoint keeps.
+    /// The content for a checkpoint.
     pub(super) fn saved(&self) -> (Vec<Item>, u64) {
         (self.open.values().cloned().collect(), self.changed)
     }
 
-    /// Adds an item. Of very many that one agent causes, the oldest go.
+    /// Adds an item. Above the limit per agent, the oldest item is dropped.
     pub(super) fn add(&mut self, item: Item) {
         self.changed = self.changed.max(item.seq);
         let own = self.of_cause.entry(cause(&item).clone()).or_default();
@@ -333,13 +333,13 @@ impl Item {
         }
     }
 
-    /// Since when it is open.
+    /// The time when it was opened.
     pub fn since(&self) -> Stamp {
         Stamp::from_micros(self.since)
     }
 }
 
-// The subject of a message, or the first line of its body.
+// Reads only these two fields, because a message can be large.
 fn title(message: &str) -> String {
     #[derive(Deserialize)]
     struct Text<'a> {
@@ -351,16 +351,11 @@ fn title(message: &str) -> String {
     let Ok(Text { subject, body }) = serde_json::from_str(message) else {
         return String::new();
     };
-    let line = [subject, body].iter().find_map(|text| {
-        text.lines()
-            .map(str::trim)
-            .find(|line| !line.is_empty())
-            .map(str::to_owned)
-    });
-    line.unwrap_or_default()
+    let title = message::title::title(Some(&subject), Some(&body));
+    title.unwrap_or_default().to_owned()
 }
 
-/// The agent that causes an item: for a rejection, the one whose message was rejected.
+/// The agent that causes an item: for a rejection, the sender of the rejected message.
 fn cause(item: &Item) -> &Arc<str> {
     match item.kind {
         Kind::Rejection => item.of.first().unwrap_or(&item.from),

@@ -10,6 +10,7 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log::lookup::LoggedMessage;
+use crate::message::title::first_line;
 use crate::message::{claim, decision};
 use crate::room::{Room, inbox};
 use origin::{Extent, Origin, Origins};
@@ -22,7 +23,7 @@ use std::path::{Path, PathBuf};
 /// One delivered message.
 #[derive(Debug, Clone, Serialize)]
 pub struct Mail {
-    /// Message id; empty if the file has none.
+    /// Message id; empty if missing.
     pub id: String,
     /// Number of its record in the log.
     pub seq: Option<u64>,
@@ -39,7 +40,7 @@ pub struct Mail {
     pub subject: Option<String>,
     /// First line of the body.
     pub preview: Option<String>,
-    /// What it changed about claims or approvals, in few words.
+    /// Its change of claims or approvals, in few words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<String>,
     /// Thread.
@@ -59,7 +60,7 @@ pub struct Mail {
     /// Why the file can't be shown as a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// Whether the file is truncated and was modified just now: somebody may still be writing it by hand.
+    /// Whether the file is truncated and was modified just now: an editor may still be writing it.
     #[serde(skip)]
     pub unfinished: bool,
     /// The file's name.
@@ -219,7 +220,7 @@ pub fn hold(room: &Room, agent: &str, most: usize) -> Result<Holding> {
 }
 
 impl Holding {
-    /// Mail that other processes may show too.
+    /// Mail that other processes may also show.
     pub fn of(mails: Vec<Mail>) -> Holding {
         Holding {
             mails,
@@ -369,12 +370,6 @@ impl Mail {
                 .get("delivery")
                 .and_then(|delivery| delivery.get(field))
         };
-        let first_line = |body: String| {
-            body.lines()
-                .map(str::trim)
-                .find(|l| !l.is_empty())
-                .map(str::to_owned)
-        };
         Mail {
             id: text("id").unwrap_or_default(),
             seq: delivery("seq").and_then(Value::as_u64),
@@ -386,7 +381,10 @@ impl Mail {
             kind: text("type").unwrap_or_else(|| "message".into()),
             priority: text("priority").unwrap_or_else(|| crate::message::DEFAULT_PRIORITY.into()),
             subject: text("subject"),
-            preview: text("body").and_then(first_line),
+            preview: text("body")
+                .as_deref()
+                .and_then(first_line)
+                .map(str::to_owned),
             change: content
                 .as_object()
                 .and_then(|c| claim::summary_of_copy(c).or_else(|| decision::summary_of_copy(c))),

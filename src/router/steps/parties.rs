@@ -3,6 +3,7 @@
 use crate::base::{limits, sanitize};
 use crate::message::Message;
 use crate::message::record::Group;
+use crate::message::title::title_of_fields;
 use crate::room::resolve::Via;
 use crate::router::parts::Config;
 use std::sync::Arc;
@@ -43,19 +44,8 @@ pub(super) fn is_registered(config: &Config, agent: &str) -> bool {
         .is_some_and(|agent| !agent.is_retired())
 }
 
-/// What a message is about, in one line: its subject, or the first line of its body.
+/// The title of a message, or else its id, truncated to a limit.
 pub(super) fn title(message: &Message) -> String {
-    let line = |field| {
-        message
-            .text(field)?
-            .lines()
-            .map(str::trim)
-            .find(|line| !line.is_empty())
-    };
-    sanitize::brief(
-        line("subject")
-            .or_else(|| line("body"))
-            .unwrap_or(message.id()),
-        limits::TITLE,
-    )
+    let title = title_of_fields(message.fields());
+    sanitize::brief(title.unwrap_or(message.id()), limits::TITLE)
 }

@@ -9,6 +9,7 @@ use crate::log;
 use crate::log::state::{EXPIRED, OVERDUE, OVERDUE_AT_LAST, State, Timed};
 use crate::message::record::Record;
 use crate::message::status::Status;
+use crate::message::title::title_of_fields;
 use crate::message::{ESCALATION, id};
 use crate::room::registry::Agent;
 use crate::router::parts::{
@@ -307,18 +308,8 @@ fn priority(record: Option<&Record>) -> Option<String> {
 // A few words of the sender, in quotation marks because this is mail in the router's name.
 fn title(timed: &Timed, record: Option<&Record>) -> String {
     let fields = record.and_then(Record::message_fields);
-    let text = |field: &str| {
-        fields
-            .as_ref()?
-            .get(field)?
-            .as_str()?
-            .lines()
-            .next()
-            .map(str::to_owned)
-    };
-    let title = text("subject").or_else(|| text("body"));
-    title.map_or_else(
-        || timed.id.clone(),
-        |title| sanitize::quote(&title, limits::TITLE),
-    )
+    match fields.as_ref().and_then(title_of_fields) {
+        Some(title) => sanitize::quote(title, limits::TITLE),
+        None => timed.id.clone(),
+    }
 }

@@ -5,11 +5,12 @@ use crate::base::error::{Problem, Result};
 use crate::base::{limits, sanitize};
 use crate::commands::rejected::{self, Shown, Which};
 use crate::message::schema::corrected;
+use crate::message::title::title_of_fields;
 use crate::web::app::App;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use maud::{Markup, html};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::sync::Arc;
 
 pub(in crate::web) async fn list(State(app): State<Arc<App>>) -> Response {
@@ -59,25 +60,22 @@ struct Head {
 impl Head {
     fn of(shown: &Shown) -> Head {
         let content = shown.text.as_deref().unwrap_or_default();
-        let Ok(message) = serde_json::from_str::<Value>(content) else {
+        let Ok(message) = serde_json::from_str::<Map<String, Value>>(content) else {
             return Head::default();
         };
-        let field = |name: &str| message.get(name).and_then(Value::as_str);
-        let to = match &message["to"] {
-            Value::String(one) => vec![one.clone()],
-            Value::Array(all) => all
+        let to = match message.get("to") {
+            Some(Value::String(one)) => vec![one.clone()],
+            Some(Value::Array(all)) => all
                 .iter()
                 .filter_map(Value::as_str)
                 .map(str::to_owned)
                 .collect(),
             _ => Vec::new(),
         };
-        let subject =
-            field("subject").or_else(|| field("body").and_then(|body| body.lines().next()));
-        let subject = subject.filter(|line| !line.trim().is_empty());
         Head {
             to,
-            subject: subject.map(|line| sanitize::brief(line, limits::PAGE_PREVIEW)),
+            subject: title_of_fields(&message)
+                .map(|line| sanitize::brief(line, limits::PAGE_PREVIEW)),
         }
     }
 
