@@ -2,6 +2,7 @@
 //! of the input, and a bug stops the program.
 
 use crate::base::limits;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::io;
@@ -210,7 +211,7 @@ impl<T, E: Into<io::Error>> Doing<T> for std::result::Result<T, E> {
 }
 
 /// One problem of an input: what is wrong, where, and how to correct it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Problem {
     /// A short, stable word for programs, such as `unknown_recipient`.
     pub code: String,

@@ -24,6 +24,12 @@ pub fn count_of(n: usize, noun: &str) -> String {
     count(n as u64, noun)
 }
 
+/// All items, separated by commas.
+pub fn joined(items: impl IntoIterator<Item = impl Display>) -> String {
+    let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
+    items.join(", ")
+}
+
 /// The first items of a list, and how many more there are: `a, b, c, d, e and 3 more`.
 pub fn listed(items: impl IntoIterator<Item = impl Display>) -> String {
     let mut items = items.into_iter();

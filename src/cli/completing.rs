@@ -6,7 +6,7 @@
 use crate::disk::layout;
 use crate::message;
 use crate::message::id;
-use crate::query::claims::{self, List};
+use crate::query::claims::{self, ClaimList};
 use crate::query::{identity, inbox, links};
 use crate::room::registry::Registry;
 use crate::room::{self, Room};
@@ -183,10 +183,14 @@ fn subjects() -> Vec<String> {
     let Some(list) = claims() else {
         return Vec::new();
     };
-    let waiting = list.waiting.into_iter().flat_map(|one| one.subjects);
+    let waiting = list
+        .waiting
+        .into_iter()
+        .flat_map(|one| one.subjects)
+        .map(|one| one.to_string());
     list.claims
         .into_iter()
-        .map(|one| one.subject)
+        .map(|one| one.claim.subject.to_string())
         .chain(waiting)
         .collect()
 }
@@ -197,7 +201,7 @@ fn offers() -> Vec<String> {
         .unwrap_or_default()
 }
 
-fn claims() -> Option<List> {
+fn claims() -> Option<ClaimList> {
     let (room, registry) = look()?;
     let agent = asker(&room, &registry)?;
     claims::list(&room, Some(&agent)).ok()

@@ -13,10 +13,10 @@ use crate::base::text::count_of;
 use crate::message::record::EventKind;
 use crate::message::status::Status;
 use crate::query::identity::Who;
-use crate::query::pending::{self, Item, Owned};
+use crate::query::pending::{self, Item};
 use crate::room::Room;
 
-/// What settles an item.
+/// An action that settles an item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Decide an approval by this option. The digest identifies the text that was displayed in full.
@@ -34,13 +34,13 @@ pub enum Action {
     Decline,
     /// Send a rejected message again.
     SendAgain,
-    /// Release what an agent waits for, with this reason.
+    /// Release the claim that an agent waits for, with this reason.
     Release(Option<String>),
     /// Remove the item from the list.
     Dismiss,
 }
 
-/// Answers an item as a person at a terminal, and returns a sentence about it. If somebody has settled the item meanwhile,
+/// Answers an item as a person at a terminal, and returns a sentence about it. If the item is already settled,
 /// nothing is sent.
 pub fn answer(room: &Room, who: &Who, item: &Item, action: Action) -> Result<String> {
     let number = format!("#{}", item.seq);
@@ -89,18 +89,18 @@ pub fn answer(room: &Room, who: &Who, item: &Item, action: Action) -> Result<Str
 }
 
 fn release(room: &Room, who: &Who, item: &Item, note: Option<String>) -> Result<String> {
-    let Some(Owned { subject, owner }) = item.owned.clone() else {
+    let Some(owned) = item.owned.clone() else {
         return Err(Error::Usage {
             what: format!("the {} has nothing to release", item.kind),
             cure: item.command.clone(),
         });
     };
-    let of = Some(owner).filter(|owner| *owner != who.name);
+    let of = (*owned.owner != *who.name).then(|| owned.owner.to_string());
     Ok(claim::ask(
         room,
         who,
         Ask::Release {
-            subjects: vec![subject],
+            subjects: vec![owned.subject],
             of,
         },
         note,

@@ -12,6 +12,7 @@ use crate::message::record::Record;
 use crate::room::Room;
 use crate::room::archive::{self, Archive, Kind, Left, Packed, Source};
 use crate::router::recover::note_failed_sync;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::HashSet;
@@ -23,8 +24,8 @@ const CONTEXT: &str = "context";
 /// How often the log is read again while a router writes to it.
 const TRIES: usize = 8;
 
-/// What a run did, or would do with `dry_run`.
-#[derive(Debug, Default, Serialize)]
+/// The result of a run, or with `dry_run` the expected result.
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Report {
     /// Everything up to this time was packed.
     pub before: String,
@@ -41,7 +42,7 @@ pub struct Report {
 }
 
 /// Packed data of one kind.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct PackedKind {
     /// `log`, `sent`, `seen`, `expired`, `rejected` or `context`.
     pub kind: &'static str,
@@ -64,7 +65,7 @@ pub struct Progress {
     pub bytes: u64,
 }
 
-/// Packs everything up to `bound`. The report covers what was done, also if an error occurred.
+/// Packs everything up to `bound`. If an error occurs, the report covers the completed part.
 pub fn archive(
     room: &Room,
     bound: Stamp,

@@ -1,4 +1,4 @@
-//! Makes a consistent copy of a room, also while it is in use.
+//! Makes a consistent copy of a room, even while it is in use.
 //!
 //! The router pauses between two batches, so that log, spool, inboxes and `sent/` agree. Files that agents move meanwhile
 //! are copied in the order of the moves, so that none is missed.
@@ -10,13 +10,14 @@ use crate::disk::{self, Barrier, CopyResult, Dir, Durability, Readers, layout};
 use crate::room::{Lock, Locking, Mode, Room, pause};
 use crate::router::daemon;
 use rustix::fs::FileType;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// The result of a backup.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Report {
     /// The room.
     pub room: PathBuf,
@@ -31,7 +32,7 @@ pub struct Report {
 }
 
 /// A skipped file.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Left {
     /// Its path in the room.
     pub path: PathBuf,
@@ -72,7 +73,7 @@ pub fn backup(room: &Room, asked: &Path) -> Result<Report> {
     run.all()?;
     let Run { lock, report, .. } = run;
     drop((still, lock));
-    // A sender that dropped a message meanwhile may have relied on this process as its router.
+    // A sender that dropped a message during the backup may have relied on this process as its router.
     daemon::pass(room)?;
     Ok(report)
 }
@@ -109,7 +110,7 @@ fn empty(room: &Room, asked: &Path) -> Result<Dir> {
     if ![owner, rustix::process::geteuid().as_raw()].contains(&to.meta()?.uid) {
         return Err(refused("it belongs to another user"));
     }
-    // The copy is as private as the room, also if the directory existed before.
+    // The copy is as private as the room, even if the directory existed before.
     to.give(owner)?;
     to.close_to_others(is_shared)
 }
@@ -165,7 +166,7 @@ impl Run<'_> {
     }
 
     // Mail moves from the inbox to `taken/` and `seen/`. A file that moves between the two listings is copied twice; only the
-    // later copy is kept. The lock holds back whoever returns leased mail to the inbox.
+    // later copy is kept. The lock delays processes that return leased mail to the inbox.
     fn inbox(&mut self, agent: &str) -> Result<()> {
         let inbox = layout::inbox(agent);
         let taken = self.from.sub(layout::taken(agent)).ok();

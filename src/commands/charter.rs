@@ -5,10 +5,11 @@ use crate::disk::{self, layout};
 use crate::message::id;
 use crate::room::Room;
 use crate::room::actor::require_person;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// A charter that people complete. Its examples are comments, so that nobody works on them.
+/// A charter that people complete. Its examples are comments, so that no agent works on them.
 const TEMPLATE: &str = "\
 # Charter
 
@@ -39,7 +40,7 @@ the agents. Each change is recorded and told to the human.
 ";
 
 /// The written file.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Written {
     /// Its path.
     pub path: PathBuf,

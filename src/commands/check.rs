@@ -15,12 +15,13 @@ use crate::room::actor::reject_agent;
 use crate::room::outbox::{self, Content, Whole};
 use crate::room::registry::Registry;
 use crate::room::resolve::{self, Availability, Recipient, Resolved};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// The result for one file or line.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Checked {
     /// The file as given; `-` for standard input; none for a message on the command line.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -44,7 +45,7 @@ pub struct Checked {
 }
 
 /// Mentions and addressing of a message.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Said {
     /// The mentions in the body, each once.
     pub mentions: Vec<String>,

@@ -18,21 +18,22 @@ use crate::query::identity::Who;
 use crate::query::status;
 use crate::room::Room;
 use crate::room::repository::subject_of;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::time::Duration;
 
-/// What an agent asks for.
+/// A request about claims.
 #[derive(Debug, Clone)]
 pub enum Ask {
     /// To own work.
     Claim {
         /// Paths, globs, tasks and lanes.
         subjects: Vec<Subject>,
-        /// The lease, as text. `None` for that of the room.
+        /// The lease, as text. `None` for the room's default.
         lease: Option<String>,
-        /// Does the claim wait if it cannot be granted now?
+        /// Whether the claim waits if it cannot be granted now.
         wait: bool,
     },
     /// To own it no longer.
@@ -55,8 +56,8 @@ pub enum Ask {
     Decline(Option<String>),
 }
 
-/// What the router decided.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// The decision of the router.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Decided {
     /// Message id.
     pub id: String,
@@ -69,7 +70,7 @@ pub struct Decided {
     /// The lease of a granted or waiting claim, as `4h`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lease: Option<String>,
-    /// The owner whose claims were released.
+    /// The former owner of the released claims.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub of: Option<String>,
     /// The agent that can accept the offer.
@@ -128,7 +129,7 @@ impl Decided {
 }
 
 /// The result of a message about claims.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
     /// The sender owns the subjects.
@@ -156,7 +157,7 @@ pub struct Asked {
     follower: Follower,
     /// The claims before the message.
     before: Claims,
-    /// The messages under which the claim may wait: a repeated claim keeps its place under its first message.
+    /// The names of the waiting claim: a repeated claim keeps the place and the name of its first message.
     names: Vec<String>,
     decided: Option<Decided>,
 }
@@ -341,7 +342,7 @@ impl Asked {
         withdrawn?.ok_or_else(|| still_waits("the router has not withdrawn it yet".into()))
     }
 
-    /// The message under which the claim waits, as `<sender>/<id>`.
+    /// The message of the waiting claim, as `<sender>/<id>`.
     pub fn name(&self) -> &str {
         self.names.first().map_or("", String::as_str)
     }

@@ -7,7 +7,7 @@ use super::send::{self, Draft, Sent};
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::base::sanitize;
-use crate::query::guard::{self, Owned};
+use crate::query::guard::{self, OwnedFile};
 use crate::query::identity::Who;
 use crate::room::Room;
 use serde_json::{Map, Value, json};
@@ -29,7 +29,7 @@ pub struct Commit {
 }
 
 /// Writes the report to the agent's outbox. The owners of its files get a copy.
-pub fn record(room: &Room, agent: &str, commit: &Commit, owned: &[Owned]) -> Result<Sent> {
+pub fn record(room: &Room, agent: &str, commit: &Commit, owned: &[OwnedFile]) -> Result<Sent> {
     let short = commit.id.get(..10).unwrap_or(&commit.id);
     let branch = commit
         .branch

@@ -7,10 +7,11 @@ use crate::query::explain::explain;
 use crate::query::identity::Who;
 use crate::room::Room;
 use crate::room::resolve::{Explained, Explanation, Recipient};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The expected result of sending messages.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct DryRun {
     /// Whether all messages would be accepted.
     pub ok: bool,

@@ -3,11 +3,12 @@
 use crate::base::error::Result;
 use crate::disk::Readers;
 use crate::room::{self, Competing, Made, Room};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// The created or existing room.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Init {
     /// Its directory.
     pub room: PathBuf,

@@ -9,10 +9,11 @@ use crate::query::identity::{self, Who};
 use crate::room::actor::require_person;
 use crate::room::sessions::{self, Caller, Lease, Takeover};
 use crate::room::{Room, inbox};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The result of `join`.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Joined {
     /// The agent that the session speaks for now.
     pub agent: String,
@@ -96,7 +97,7 @@ pub fn join(
         rename::rename(room, was, &agent)?;
     }
     name::keep(room, &agent, caller)?;
-    // Mail that the router has not moved yet counts, too.
+    // Includes mail that the router has not moved yet.
     let names = was
         .iter()
         .chain([&agent])
@@ -115,7 +116,7 @@ pub fn join(
     })
 }
 
-/// Gives a session the next free name, or tells the name that it has.
+/// Gives a session the next free name, or returns its present name.
 pub fn join_any(room: &Room, role: Option<&str>, caller: &Caller) -> Result<Joined> {
     let lease = name::give(room, caller, role)?.ok_or_else(|| Error::Usage {
         what: "this session gets no name of its own".into(),

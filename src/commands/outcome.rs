@@ -3,10 +3,11 @@
 use crate::message::decision;
 use crate::message::record::Record;
 use crate::room::signature;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The outcome of an approval.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Outcome {
     /// The approval, as `<sender>/<id>`.
     pub approval: String,
@@ -14,7 +15,7 @@ pub struct Outcome {
     pub status: &'static str,
     /// The chosen option. `None` if it was denied at its deadline.
     pub option: Option<String>,
-    /// Who decided. `None` for the deadline.
+    /// The agent that decided. `None` for the deadline.
     pub by: Option<String>,
     /// The accept time of the decision.
     pub at: String,

@@ -15,15 +15,16 @@ use crate::room::settings::Durability;
 use crate::room::spool::Spool;
 use crate::room::{Lock, Locking, Mode, Room};
 use crate::router::daemon::{self, Passed};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::time::Duration;
 
-/// The reason why a message waits in a room that this user may not route. It is no failure.
+/// The reason why a message waits in a room that this user may not route. It is not a failure.
 pub const OWNER_ROUTES: &str = "no router runs, and only the owner of the room can start one";
 
 /// A message that was sent, with the result.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Posted {
     /// The message.
     #[serde(flatten)]

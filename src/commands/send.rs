@@ -19,11 +19,12 @@ use crate::room::registry::{Agent, Registry};
 use crate::room::resolve::{Recipient, Resolved};
 use crate::room::settings::{Admission, Settings};
 use crate::room::{Room, inbox};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
-/// The cure for an error that occurs after the message was written to the outbox.
+/// The advice for an error that occurs after the message was written to the outbox.
 pub const WRITTEN: &str = "do not send it again";
 
 /// A message as the caller specifies it.
@@ -88,7 +89,7 @@ impl Draft {
 }
 
 /// A message that was written to the outbox.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Sent {
     /// Message id.
     pub id: String,
@@ -106,7 +107,7 @@ pub struct Sent {
     /// Whether hooks announce the message.
     #[serde(skip)]
     pub announcement: Announcement,
-    /// Names of files whose content was copied into the message.
+    /// Names of files that were copied into the message.
     #[serde(skip)]
     pub copied: Vec<String>,
 }
@@ -192,7 +193,7 @@ impl Written {
         }
     }
 
-    /// Gives a message whose content is durable its name. A power cut can still remove the name.
+    /// Gives a durable message file its name. A power cut can still remove the name.
     pub(super) fn place(self, room: &Room, message: &Prepared) -> Result<()> {
         self.draft.place(&self.name)?;
         message.mark_answered(room);

@@ -13,6 +13,7 @@ use crate::room::Room;
 use crate::room::actor::Actor;
 use crate::room::settings::Settings;
 use rustix::fs::FileType;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 use std::fs::File;
@@ -30,12 +31,12 @@ pub struct Request {
     pub to: Vec<String>,
     /// A note for the announcement.
     pub note: Option<String>,
-    /// Media type, if the file name does not tell it.
+    /// Media type, if the file name does not imply it.
     pub media_type: Option<String>,
 }
 
 /// A file in the context.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Artifact {
     /// Its path below the context, as messages name it.
     pub path: String,

@@ -26,11 +26,12 @@ use crate::log::state::{self, Replayed, State};
 use crate::room::created::forget_room;
 use crate::room::registry::Registry;
 use crate::room::{self, FoundRoom, Room};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// Severity of a finding.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     /// Mail is not delivered or not read.
@@ -42,7 +43,7 @@ pub enum Severity {
 }
 
 /// One finding.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Finding {
     /// A stable code for programs.
     pub code: &'static str,
@@ -81,7 +82,7 @@ impl Finding {
 }
 
 /// The result of an examination.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Report {
     /// The examined room, if there is one.
     pub room: Option<PathBuf>,

@@ -126,6 +126,26 @@ pub fn summary_of_copy(copy: &Map<String, Value>) -> Option<String> {
     ))
 }
 
+/// Writes a lease in seconds as text, such as `4h`, for `#[serde(with = …)]`.
+pub mod lease {
+    use crate::base::clock::{span, span_text};
+    use serde::{Deserialize, Deserializer, Serializer, de::Error};
+    use std::borrow::Cow;
+    use std::time::Duration;
+
+    /// Writes it.
+    pub fn serialize<S: Serializer>(seconds: &u64, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&span_text(Duration::from_secs(*seconds)))
+    }
+
+    /// Reads it.
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
+        let text = Cow::<'de, str>::deserialize(from)?;
+        let lease = span(&text).ok_or_else(|| D::Error::custom("not a duration"))?;
+        Ok(lease.as_secs())
+    }
+}
+
 /// Writes a time in microseconds since 1970 as RFC 3339 text, for `#[serde(with = …)]`.
 pub mod rfc3339 {
     use super::Stamp;

@@ -8,13 +8,14 @@ use super::hash::hex_hash;
 use super::status::Receipt;
 use crate::base::error::Problem;
 use crate::base::hash::Hash;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::sync::Arc;
 
 /// The kind of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum EventKind {
     /// [`Event::Room`].

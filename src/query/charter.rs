@@ -1,4 +1,4 @@
-//! What the room's charter says, and what is wrong with it.
+//! The room's charter with its problems.
 
 use crate::base::error::{Error, Problem, Result};
 use crate::base::limits;
@@ -7,11 +7,12 @@ use crate::query::candidates::Candidates;
 use crate::room::Room;
 use crate::room::charter::{Charter, CharterFile};
 use crate::room::resolve;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
 
 /// A charter with its file.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct RoomCharter {
     /// The file.
     pub path: PathBuf,

@@ -1,112 +1,68 @@
-//! Who owns which work: a list of claims, waiting claims and offers, and the owners of given paths.
+//! Lists of claims, waiting claims and offers, and the owners of given paths.
 
-use crate::base::clock::{Stamp, span_text};
+use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::base::text::{quoted, to_the_second};
 use crate::disk::{Dir, layout};
 use crate::log;
-use crate::log::state::claims::{Claims, Held, InTheWay, Offered, Waiting};
-use crate::log::state::{self, State};
+use crate::log::state;
+pub use crate::log::state::claims::{ClaimOffer, OwnedClaim, WaitingClaim};
+use crate::log::state::claims::{Claims, InTheWay};
 use crate::message::subject::Subject;
 use crate::room::Room;
 use crate::room::leases::{Life, Signs, life};
-use crate::room::repository::{Ground, Place, subject_of};
+use crate::room::repository::{Ground, subject_of};
 use crate::room::sessions::Calls;
 use memchr::memmem;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::time::Duration;
 
-/// All claims of a room, or those of one agent.
-#[derive(Debug, Serialize)]
-pub struct List {
-    /// The time of this state.
+/// All claims of a room, or the claims of one agent.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ClaimList {
+    /// The time of this list.
     pub at: String,
-    /// What is owned, in the order of the grants.
-    pub claims: Vec<Owned>,
-    /// The waiting claims, first come first served.
-    pub waiting: Vec<Queued>,
-    /// Open offers.
-    pub offers: Vec<Offer>,
+    /// The owned subjects, in the order of the grants.
+    pub claims: Vec<ListedClaim>,
+    /// The waiting claims, in the order of the log.
+    pub waiting: Vec<WaitingClaim>,
+    /// The open offers.
+    pub offers: Vec<ClaimOffer>,
 }
 
-/// An owned subject.
-#[derive(Debug, Clone, Serialize)]
-pub struct Owned {
-    /// The subject.
-    pub subject: String,
-    /// The owner.
-    pub owner: String,
-    /// The time of the grant.
-    pub since: String,
-    /// The record of the grant.
-    pub seq: u64,
-    /// The lease, as `4h`.
-    pub lease: String,
-    /// When it lapses if its owner stays inactive. `None` while the owner's session is known to run.
+/// An owned subject with the end of its lease.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ListedClaim {
+    /// The claim.
+    #[serde(flatten)]
+    pub claim: OwnedClaim,
+    /// When it lapses if its owner stays inactive. Missing while the owner's session runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub lapses_at: Option<String>,
-    /// Is the owner's session known to run?
+    /// Whether the owner's session is known to run.
     pub running: bool,
-    /// The purpose.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
 }
 
-/// A waiting claim.
-#[derive(Debug, Serialize)]
-pub struct Queued {
-    /// Its message, as `<sender>/<id>`.
-    pub claim: String,
-    /// The record of its message.
-    pub seq: u64,
-    /// The agent that waits.
-    pub agent: String,
-    /// The subjects. It gets all of them at once.
-    pub subjects: Vec<String>,
-    /// Since when it waits.
-    pub since: String,
-    /// The purpose.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
-}
-
-/// An open offer.
-#[derive(Debug, Serialize)]
-pub struct Offer {
-    /// Its message, as `<sender>/<id>`.
-    pub offer: String,
-    /// The record of its message.
-    pub seq: u64,
-    /// The owner.
-    pub from: String,
-    /// The agent that can accept it.
-    pub to: String,
-    /// The subjects.
-    pub subjects: Vec<String>,
-    /// The time of the offer.
-    pub since: String,
-}
-
-/// Who owns the work that a word on the command line means.
-#[derive(Debug, Serialize)]
+/// The owners of the work that a word on the command line means.
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Ownership {
     /// The word.
     pub path: String,
     /// The subject.
     pub subject: String,
-    /// Can the asking agent own it?
-    pub status: Free,
+    /// Whether the asking agent can own it.
+    pub status: WorkStatus,
     /// Claims that cover it or a part of it.
-    pub claims: Vec<Owner>,
+    pub claims: Vec<OwnedClaim>,
 }
 
-/// Whether work is free.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// Whether an agent can change work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Free {
+pub enum WorkStatus {
     /// No agent owns any of it.
     Free,
     /// The asking agent owns it, or a part of it, and no other agent owns any of it.
@@ -115,23 +71,9 @@ pub enum Free {
     Owned,
 }
 
-/// An owner of work.
-#[derive(Debug, Serialize)]
-pub struct Owner {
-    /// The owner.
-    pub owner: String,
-    /// Its subject.
-    pub subject: String,
-    /// The time of the grant.
-    pub since: String,
-    /// The purpose.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
-}
-
 /// Numbers of claims, waiting claims and open offers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub struct Counts {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct ClaimCounts {
     /// Owned subjects.
     pub owned: usize,
     /// Waiting claims.
@@ -140,17 +82,12 @@ pub struct Counts {
     pub offers: usize,
 }
 
-impl From<&Claims> for Counts {
-    fn from(claims: &Claims) -> Counts {
-        let (owned, waiting, offers) = (
-            claims.held().len(),
-            claims.waiting().len(),
-            claims.offered().len(),
-        );
-        Counts {
-            owned,
-            waiting,
-            offers,
+impl From<&Claims> for ClaimCounts {
+    fn from(claims: &Claims) -> ClaimCounts {
+        ClaimCounts {
+            owned: claims.held().len(),
+            waiting: claims.waiting().len(),
+            offers: claims.offered().len(),
         }
     }
 }
@@ -160,112 +97,61 @@ pub fn owners(room: &Room) -> Result<Claims> {
     log::owners::owners(&room.dir)
 }
 
-/// Lists the claims; with `mine`, those of this agent, and offers to it and of it.
-pub fn list(room: &Room, mine: Option<&str>) -> Result<List> {
+/// Lists the claims; with `mine`, the claims of this agent and the offers that name it.
+pub fn list(room: &Room, mine: Option<&str>) -> Result<ClaimList> {
     let state = state::committed(&room.dir)?;
     let calls = Calls::of(&room.dir);
     let is_mine = |agent: &str| mine.is_none_or(|mine| mine == agent);
     let claims = &state.claims;
-    let mut lives = Lives {
-        state: &state,
+    let signs = Signs {
+        last_seen: &|agent| state.last_seen(agent),
         calls: &calls,
-        known: BTreeMap::new(),
+        active: &|_| false,
     };
-    Ok(List {
+    let mut lives = BTreeMap::new();
+    let owned = claims.held().iter().filter(|one| is_mine(&one.owner));
+    let waiting = claims.waiting().iter().filter(|one| is_mine(&one.agent));
+    let offers = claims.offered().iter();
+    Ok(ClaimList {
         at: Stamp::now().to_string(),
-        claims: claims
-            .held()
-            .iter()
-            .filter(|held| is_mine(&held.owner))
-            .map(|held| lives.owned(held))
+        claims: owned
+            .map(|claim| {
+                // Checks each owner's session once.
+                let life = *lives
+                    .entry((&claim.owner, claim.renewed, claim.lease))
+                    .or_insert_with(|| life(claims, claim, &signs));
+                ListedClaim {
+                    claim: claim.clone(),
+                    lapses_at: match life {
+                        Life::Session => None,
+                        Life::Until(at) => Some(at.to_string()),
+                    },
+                    running: life == Life::Session,
+                }
+            })
             .collect(),
-        waiting: claims
-            .waiting()
-            .iter()
-            .filter(|one| is_mine(&one.agent))
-            .map(queued)
-            .collect(),
-        offers: claims
-            .offered()
-            .iter()
+        waiting: waiting.cloned().collect(),
+        offers: offers
             .filter(|one| is_mine(&one.from) || is_mine(&one.to))
-            .map(offer)
+            .cloned()
             .collect(),
     })
 }
 
-impl List {
-    /// Has a claim lapsed that no router has released yet?
+impl ClaimList {
+    /// Returns true if a claim has lapsed that no router has released yet.
     pub fn has_lapsed(&self) -> bool {
         let now = Stamp::now();
-        let lapses = |one: &Owned| Stamp::parse(one.lapses_at.as_deref()?);
-        self.claims.iter().filter_map(lapses).any(|at| at <= now)
+        let ends = self
+            .claims
+            .iter()
+            .filter_map(|one| one.lapses_at.as_deref());
+        ends.filter_map(Stamp::parse).any(|at| at <= now)
     }
 }
 
-/// How long claims live, each owner's session looked at once.
-struct Lives<'a> {
-    state: &'a State,
-    calls: &'a Calls,
-    known: BTreeMap<(String, i64, u64), Life>,
-}
-
-impl Lives<'_> {
-    fn owned(&mut self, held: &Held) -> Owned {
-        let last_seen = |agent: &str| self.state.last_seen(agent);
-        let signs = Signs {
-            last_seen: &last_seen,
-            calls: self.calls,
-            active: &|_| false,
-        };
-        let key = (held.owner.to_string(), held.renewed, held.lease);
-        let life = *self
-            .known
-            .entry(key)
-            .or_insert_with(|| life(&self.state.claims, held, &signs));
-        Owned {
-            subject: held.subject.to_string(),
-            owner: held.owner.to_string(),
-            since: time(held.since),
-            seq: held.seq,
-            lease: span_text(Duration::from_secs(held.lease)),
-            lapses_at: match life {
-                Life::Session => None,
-                Life::Until(at) => Some(at.to_string()),
-            },
-            running: life == Life::Session,
-            why: held.why.clone(),
-        }
-    }
-}
-
-fn queued(one: &Waiting) -> Queued {
-    Queued {
-        claim: one.claim.clone(),
-        seq: one.seq,
-        agent: one.agent.to_string(),
-        subjects: one.subjects.iter().map(Subject::to_string).collect(),
-        since: time(one.since),
-        why: one.why.clone(),
-    }
-}
-
-fn offer(one: &Offered) -> Offer {
-    Offer {
-        offer: one.offer.clone(),
-        seq: one.seq,
-        from: one.from.to_string(),
-        to: one.to.to_string(),
-        subjects: one.subjects.iter().map(Subject::to_string).collect(),
-        since: time(one.since),
-    }
-}
-
-fn time(micros: i64) -> String {
-    Stamp::from_micros(micros).to_string()
-}
-
-/// Who owns what these words mean at a directory, for an agent. Any failure but a wrong word means that it is unknown.
+/// The owners of the work that these words mean at a directory. If this fails for any reason except a wrong word, the owners are
+/// unknown.
 pub fn paths(
     room: &Room,
     agent: Option<&str>,
@@ -314,33 +200,28 @@ fn ownership(
         }
         e => e,
     })?;
-    // A file can have further names, for example that of a link.
+    // A file can have further names, such as the name of a link.
     let file = crate::disk::layout::below(from, word.as_ref());
     let places = if crate::disk::git::exists(&file) {
         ground.places(&file)
     } else {
         Vec::new()
     };
-    let covers = |held: &Held, Place { repository, path }: &Place| {
-        held.subject.covers(repository.as_deref(), path)
+    let concerns = |held: &&OwnedClaim| {
+        held.subject.conflicts(&subject)
+            || places.iter().any(|place| {
+                held.subject
+                    .covers(place.repository.as_deref(), &place.path)
+            })
     };
-    let concerns = |held: &&Held| {
-        held.subject.conflicts(&subject) || places.iter().any(|place| covers(held, place))
+    let claims: Vec<OwnedClaim> = claims.held().iter().filter(concerns).cloned().collect();
+    let status = if claims.is_empty() {
+        WorkStatus::Free
+    } else if claims.iter().all(|held| Some(&*held.owner) == agent) {
+        WorkStatus::Mine
+    } else {
+        WorkStatus::Owned
     };
-    let found: Vec<&Held> = claims.held().iter().filter(concerns).collect();
-    let is_mine = |held: &&Held| Some(&*held.owner) == agent;
-    let status = match () {
-        () if found.is_empty() => Free::Free,
-        () if found.iter().all(is_mine) => Free::Mine,
-        () => Free::Owned,
-    };
-    let owner = |held: &Held| Owner {
-        owner: held.owner.to_string(),
-        subject: held.subject.to_string(),
-        since: time(held.since),
-        why: held.why.clone(),
-    };
-    let claims = found.into_iter().map(owner).collect();
     Ok(Ownership {
         path: word.to_owned(),
         subject: subject.to_string(),
@@ -349,7 +230,7 @@ fn ownership(
     })
 }
 
-/// What an agent waits for, in one line: the first claims of others that conflict with these subjects.
+/// The first claims of other agents that conflict with an agent's subjects, in one line.
 pub fn blockers(room: &Room, agent: &str, subjects: &[Subject]) -> Result<String> {
     let claims = owners(room)?;
     Ok(blocked_by(&claims, agent, subjects))
@@ -379,7 +260,7 @@ fn told(one: &InTheWay<'_>) -> String {
         "{} {verb} {} since {}",
         one.agent,
         one.claim,
-        to_the_second(&time(one.since))
+        to_the_second(&Stamp::from_micros(one.since).to_string())
     )
 }
 

@@ -1,4 +1,4 @@
-//! The digest of a time: what was decided and reached, what is open, who owns what, and how much mail there was.
+//! The digest of a period: decisions, milestones, open questions, claims, and numbers of messages.
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -6,16 +6,18 @@ use crate::base::limits;
 use crate::disk::layout;
 use crate::log;
 use crate::log::find;
-use crate::log::state::{self, OpenQuestion, State};
+use crate::log::state::claims::OwnedClaim;
+use crate::log::state::{self, OpenQuestion};
 use crate::message::envelope::Envelope;
 use crate::message::record::{EventKind, Record};
 use crate::room::Room;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// What happened since a time.
-#[derive(Debug, Serialize)]
+/// The digest from a time on.
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Digest {
     /// The room's directory.
     pub room: String,
@@ -31,16 +33,16 @@ pub struct Digest {
     pub escalations: Part<Happened>,
     /// Questions without an answer, from any time.
     pub questions: Part<OpenQuestion>,
-    /// Who owns what now.
-    pub owners: Part<Owned>,
+    /// The present claims.
+    pub owners: Part<OwnedClaim>,
     /// Rejected messages.
     pub rejected: Part<Rejected>,
-    /// How many messages each agent sent and got; those with the most messages first.
+    /// Numbers of sent and received messages by agent; the agent with the most messages first.
     pub agents: Part<Counts>,
 }
 
-/// A list that shows only so many.
-#[derive(Debug, Serialize)]
+/// A list with a limited number of items.
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Part<T> {
     /// The newest ones; of claims and agents, the first ones.
     pub items: VecDeque<T>,
@@ -76,7 +78,7 @@ impl<T> Part<T> {
 }
 
 /// An event.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Happened {
     /// The number of its record.
     pub seq: u64,
@@ -90,22 +92,8 @@ pub struct Happened {
     pub text: String,
 }
 
-/// A subject with its owner.
-#[derive(Debug, Serialize)]
-pub struct Owned {
-    /// The subject.
-    pub subject: String,
-    /// The owner.
-    pub owner: String,
-    /// The time of the grant.
-    pub since: String,
-    /// The purpose.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
-}
-
 /// A rejected message.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Rejected {
     /// The number of its record.
     pub seq: u64,
@@ -118,7 +106,7 @@ pub struct Rejected {
 }
 
 /// The mail of one agent.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Counts {
     /// Its id.
     pub agent: String,
@@ -152,13 +140,13 @@ pub fn digest(room: &Room, since: Stamp) -> Result<Digest> {
         milestones: found.milestones,
         escalations: found.escalations,
         questions,
-        owners: Part::first(owned(&state)),
+        owners: Part::first(state.claims.held().iter().cloned()),
         rejected: found.rejected,
         agents: Part::first(agents),
     })
 }
 
-/// What the records of the time say.
+/// The events of the period, from the records.
 #[derive(Default)]
 struct Found {
     decisions: Part<Happened>,
@@ -230,13 +218,4 @@ impl Found {
         };
         self.counts.entry(agent.clone()).or_insert_with(counts)
     }
-}
-
-fn owned(state: &State) -> impl Iterator<Item = Owned> {
-    state.claims.held().iter().map(|held| Owned {
-        subject: held.subject.to_string(),
-        owner: held.owner.to_string(),
-        since: Stamp::from_micros(held.since).to_string(),
-        why: held.why.clone(),
-    })
 }

@@ -1,39 +1,32 @@
-//! The guard: which files of an edit or a commit another agent owns, and what to tell about it.
+//! The guard: the files of an edit or a commit that another agent owns, and the warning about them.
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::base::sanitize;
 use crate::log::state::Claims;
+use crate::log::state::claims::OwnedClaim;
 use crate::room::repository::Place;
 use serde::Serialize;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 
 /// A file that another agent owns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Owned {
-    /// The path as it is shown: in its repository.
+pub struct OwnedFile {
+    /// The path in its repository.
     pub path: String,
-    /// The owner.
-    pub owner: Arc<str>,
     /// The claim that covers the file.
-    pub claim: String,
-    /// Since when, RFC 3339.
-    pub since: String,
-    /// The owner's reason.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub why: Option<String>,
+    pub claim: OwnedClaim,
 }
 
-/// What the guard found, and what it does about it.
+/// The result of the guard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// The files are free, or belong to the agent.
     Free,
     /// Other agents own files; the operation passes.
-    Warn(Vec<Owned>),
+    Warn(Vec<OwnedFile>),
     /// Other agents own files; the operation stops.
-    Stop(Vec<Owned>),
+    Stop(Vec<OwnedFile>),
 }
 
 /// The files that agents other than this one own. Each file has all its names.
@@ -41,7 +34,7 @@ pub fn owned<'f>(
     claims: &Claims,
     agent: Option<&str>,
     files: impl IntoIterator<Item = &'f [Place]>,
-) -> Vec<Owned> {
+) -> Vec<OwnedFile> {
     let mut owned = Vec::new();
     if claims.held().iter().all(|held| Some(&*held.owner) == agent) {
         return owned;
@@ -51,29 +44,26 @@ pub fn owned<'f>(
             let held = claims.owner(place.repository.as_deref(), &place.path)?;
             (Some(&*held.owner) != agent).then_some((place, held))
         });
-        owned.extend(held.map(|(place, held)| Owned {
+        owned.extend(held.map(|(place, held)| OwnedFile {
             path: place.to_string(),
-            owner: held.owner.clone(),
-            claim: held.subject.to_string(),
-            since: Stamp::from_micros(held.since).to_string(),
-            why: held.why.clone(),
+            claim: held.clone(),
         }));
     }
     owned
 }
 
 /// The owners, each once.
-pub fn owners(owned: &[Owned]) -> Vec<&str> {
-    let all: BTreeSet<&str> = owned.iter().map(|one| &*one.owner).collect();
+pub fn owners(owned: &[OwnedFile]) -> Vec<&str> {
+    let all: BTreeSet<&str> = owned.iter().map(|one| &*one.claim.owner).collect();
     all.into_iter().collect()
 }
 
 /// A line for each file, at most [`limits::GUARD_LINES`].
-pub fn lines(owned: &[Owned]) -> Vec<String> {
+pub fn lines(owned: &[OwnedFile]) -> Vec<String> {
     let mut lines: Vec<String> = owned
         .iter()
         .take(limits::GUARD_LINES)
-        .map(Owned::line)
+        .map(OwnedFile::line)
         .collect();
     let more = owned.len().saturating_sub(limits::GUARD_LINES);
     if more > 0 {
@@ -86,30 +76,29 @@ pub fn lines(owned: &[Owned]) -> Vec<String> {
 }
 
 /// The commands that ask for the first of these files.
-pub fn ask_for(owned: &[Owned]) -> String {
+pub fn ask_for(owned: &[OwnedFile]) -> String {
     let Some(first) = owned.first() else {
         return String::new();
     };
-    let (owner, claim) = (&first.owner, quoted(&first.claim));
+    let (owner, claim) = (&first.claim.owner, quoted(first.claim.subject.as_str()));
     format!(
         "ask the owner with `mailbag send {owner} 'May I change {}?'`, or wait for it with `mailbag claim --wait {claim}`",
         plain(&first.path)
     )
 }
 
-impl Owned {
+impl OwnedFile {
     fn line(&self) -> String {
-        let why = self.why.as_deref().filter(|why| !why.trim().is_empty());
+        let why = self
+            .claim
+            .why
+            .as_deref()
+            .filter(|why| !why.trim().is_empty());
         let why = why
             .map(|why| format!(", {}", sanitize::quote(why, limits::BRIEFING_SUBJECT)))
             .unwrap_or_default();
-        let Owned {
-            path,
-            owner,
-            claim,
-            since,
-            ..
-        } = self;
+        let (path, owner, claim) = (&self.path, &self.claim.owner, &self.claim.subject);
+        let since = Stamp::from_micros(self.claim.since);
         sanitize::line(&format!(
             "{path} belongs to {owner} (claim {claim}, since {since}{why})"
         ))

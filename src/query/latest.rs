@@ -1,7 +1,7 @@
-//! What changes all the time, for a program that asks again and again: each look reads only what is new in the log.
+//! The current state for a program that asks repeatedly: each call reads only the new records of the log.
 
 use super::commits::{self, Commits};
-use super::pending::{self, List};
+use super::pending::{self, PendingList};
 use super::who::{self, Everybody};
 use crate::base::error::Result;
 use crate::base::limits;
@@ -29,13 +29,13 @@ impl Latest {
         }
     }
 
-    /// What needs this agent now.
-    pub fn pending(&mut self, agent: &str) -> Result<List> {
+    /// The pending items of this agent.
+    pub fn pending(&mut self, agent: &str) -> Result<PendingList> {
         let room = self.room.clone();
         Ok(pending::of_state(&room, self.look()?, agent))
     }
 
-    /// Everybody who is known. Commits that only git knows are asked for once in a while.
+    /// All known agents. Commits that only git knows are read occasionally.
     pub fn everybody(&mut self) -> Result<Everybody> {
         let room = self.room.clone();
         let asked = self
@@ -51,7 +51,7 @@ impl Latest {
         who::of_state(&room, self.look()?, commits)
     }
 
-    /// What each agent waits for.
+    /// Each agent's reason to wait.
     pub fn waits(&mut self) -> Result<BTreeMap<Arc<str>, Vec<Wait>>> {
         Ok(self.look()?.waits())
     }

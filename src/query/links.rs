@@ -1,4 +1,4 @@
-//! Links to other rooms: how far their mail is, what is wrong, and which agents of other rooms were heard of.
+//! Links to other rooms: delivery progress, problems, and known agents of the other rooms.
 
 use super::pending::age;
 use super::status::blocked::{Blocked, blocked_links};
@@ -15,15 +15,16 @@ use crate::room::links::{EndState, FarAgent, cure, open_other, tag_of_room};
 use crate::room::settings::{Carrier, LinkSettings, Settings, is_tag};
 use crate::room::{self, Mode, Room};
 use memchr::memmem;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// How much of the end of the log is searched for agents of other rooms.
+/// The size of the end of the log that is searched for agents of other rooms, in bytes.
 const HEARD_IN: u64 = 8 << 20;
 
 /// A link in the settings.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Listed {
     /// The tag of the other room.
     pub tag: String,
@@ -32,8 +33,8 @@ pub struct Listed {
     pub settings: LinkSettings,
 }
 
-/// A link and how far its mail is.
-#[derive(Debug, Serialize)]
+/// A link and its delivery progress.
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Link {
     /// The tag of the other room.
     pub tag: String,
@@ -51,12 +52,12 @@ pub struct Link {
     pub oldest: Option<String>,
     /// Number of items received from the other room.
     pub received: u64,
-    /// What is wrong.
+    /// Problems.
     pub problems: Vec<Blocked>,
 }
 
 /// An agent of another room.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Remote {
     /// Its address, such as `po:Sintra`.
     pub id: String,
@@ -93,7 +94,7 @@ pub fn links(room: &Room, tag: Option<&str>) -> Result<Vec<Link>> {
     }
 }
 
-/// Why a link has stopped, as the router of this room reported it, without the cure.
+/// Why a link has stopped, as the router of this room reported it, without the repair.
 pub fn stopped(room: &Room, tag: &str) -> Option<String> {
     let state = layout::link_state(tag);
     let blocked = blocked_links(room)
@@ -166,7 +167,7 @@ impl Link {
         }
     }
 
-    /// Does it hold mail, or is something wrong?
+    /// Returns true if it holds mail or has problems.
     pub fn is_down(&self) -> bool {
         !self.problems.is_empty()
     }
@@ -248,7 +249,7 @@ fn has_router(room: &Room) -> bool {
         .is_ok_and(|holder| holder.is_some_and(|holder| holder.mode != Mode::Pass))
 }
 
-/// The tag of this room in the other one, if that one is on this machine and has a link to this one.
+/// The tag of this room in the other room, if the other room is on this machine and has a link to this one.
 pub fn their_link(room: &Room, link: &LinkSettings, other: &Room) -> Result<Option<String>> {
     Ok(tag_of_room(
         &other.settings()?,
@@ -295,7 +296,7 @@ fn project(room: &Path) -> PathBuf {
     parent.unwrap_or(room).to_path_buf()
 }
 
-/// The agents of other rooms: those of which their rooms tell, and those that were heard of in the last part of the log.
+/// The agents of other rooms: reported by their rooms, or mentioned in the last part of the log.
 pub fn remote(room: &Room) -> Result<Vec<Remote>> {
     let links = room.settings()?.links;
     let mut remote: BTreeMap<String, Remote> = BTreeMap::new();

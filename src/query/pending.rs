@@ -1,4 +1,4 @@
-//! What needs an agent or the human: decisions, answers, offers, and what failed.
+//! Pending items of an agent or the human: decisions, answers, offers and failures.
 
 use super::displayed::DisplayedApproval;
 use crate::base::clock::{Stamp, span_text};
@@ -7,13 +7,14 @@ use crate::log::state::{self, State};
 use crate::room::Room;
 use crate::room::sessions::Calls;
 use crate::router::projections::pending;
-pub use crate::router::projections::pending::{Item, Key, Owned};
+pub use crate::router::projections::pending::{Item, Key};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::time::Duration;
 
-/// What needs an agent.
-#[derive(Debug, Serialize)]
-pub struct List {
+/// The pending items of an agent.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct PendingList {
     /// The agent.
     pub agent: String,
     /// The time of this state.
@@ -22,16 +23,16 @@ pub struct List {
     pub items: Vec<Item>,
 }
 
-/// How much needs an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Count {
-    /// How many items.
+/// The number of pending items.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PendingCount {
+    /// The number of items.
     pub items: usize,
-    /// Since when the oldest one is open.
+    /// The time of the oldest item.
     pub oldest: Option<String>,
 }
 
-impl List {
+impl PendingList {
     /// Adds the complete texts of the approvals. Fails if one cannot be read, after it has added the others.
     pub fn add_texts(&mut self, room: &Room) -> Result<()> {
         let mut outcome = Ok(());
@@ -45,20 +46,20 @@ impl List {
         outcome
     }
 
-    /// How much it is.
-    pub fn count(&self) -> Count {
-        Count {
+    /// Counts the items.
+    pub fn count(&self) -> PendingCount {
+        PendingCount {
             items: self.items.len(),
             oldest: self.items.iter().map(|item| item.since.clone()).min(),
         }
     }
 }
 
-/// How much needs this agent by this state, if there is one.
-pub fn count(room: &Room, state: Option<&State>, agent: &str) -> Count {
+/// Counts the pending items of this agent in this state, if there is one.
+pub fn count(room: &Room, state: Option<&State>, agent: &str) -> PendingCount {
     let list = state.map(|state| of_state(room, state, agent));
     list.map_or(
-        Count {
+        PendingCount {
             items: 0,
             oldest: None,
         },
@@ -67,42 +68,42 @@ pub fn count(room: &Room, state: Option<&State>, agent: &str) -> Count {
 }
 
 /// The number of open questions in this state, and the oldest.
-pub fn questions(state: Option<&State>) -> Count {
+pub fn questions(state: Option<&State>) -> PendingCount {
     let questions = state.map(State::questions).unwrap_or_default();
-    Count {
+    PendingCount {
         items: questions.len(),
         oldest: questions.into_iter().map(|question| question.at).min(),
     }
 }
 
-/// What needs this agent now.
-pub fn pending(room: &Room, agent: &str) -> Result<List> {
+/// The pending items of this agent now.
+pub fn pending(room: &Room, agent: &str) -> Result<PendingList> {
     Ok(of_state(room, &state::committed(&room.dir)?, agent))
 }
 
 /// As [`pending()`], with the complete texts of the approvals.
-pub fn with_texts(room: &Room, agent: &str) -> Result<List> {
+pub fn with_texts(room: &Room, agent: &str) -> Result<PendingList> {
     let mut list = pending(room, agent)?;
     list.add_texts(room)?;
     Ok(list)
 }
 
-/// What needs this agent by this state.
-pub fn of_state(room: &Room, state: &State, agent: &str) -> List {
+/// The pending items of this agent in this state.
+pub fn of_state(room: &Room, state: &State, agent: &str) -> PendingList {
     let items = pending::items(state, &Calls::of(&room.dir), agent);
-    List {
+    PendingList {
         agent: agent.to_owned(),
         at: Stamp::now().to_string(),
         items,
     }
 }
 
-/// How long ago a time was, in its largest unit.
+/// The age of a time, in its largest unit.
 pub fn age(since: &str) -> String {
     rough(Stamp::now().micros() - Stamp::parse(since).unwrap_or_default().micros())
 }
 
-/// How long it is until a deadline, in its largest unit.
+/// The time left until a deadline, in its largest unit.
 pub fn left(deadline: &str) -> String {
     let left = Stamp::parse(deadline).unwrap_or_default().micros() - Stamp::now().micros();
     if left <= 0 {

@@ -4,11 +4,12 @@ use crate::base::error::Result;
 use crate::room::Room;
 use crate::room::consent::Consents;
 use crate::room::registry::{Agent, Program, Registry};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 /// A program that wakes an agent.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Startable {
     /// The agent that it wakes.
     pub agent: String,

@@ -10,13 +10,14 @@ use crate::message::record::Record;
 use crate::room::registry::{By, Registry};
 use crate::room::sessions::{self, Calls};
 use crate::room::{Mode, Room};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A recipient of a message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Reached {
     /// The agent.
     pub agent: String,
@@ -28,7 +29,7 @@ pub struct Reached {
 }
 
 /// How an agent will receive a message.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(tag = "reach", rename_all = "snake_case")]
 pub enum Reach {
     /// Its session works: it sees the message at its next tool call.

@@ -10,11 +10,12 @@ use crate::message::Message;
 use crate::message::record::{Event, EventKind, MessageName, Record};
 use crate::room::Room;
 use crate::router::recover::evidence::{self, Witness};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// The contents of a valid log.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Verified {
     /// Segments.
     pub segments: usize,
@@ -24,7 +25,7 @@ pub struct Verified {
     pub records: u64,
     /// Batches.
     pub batches: u64,
-    /// Messages whose digest was checked.
+    /// Number of messages with a checked digest.
     pub messages: u64,
     /// Lines by event.
     pub events: BTreeMap<&'static str, u64>,
@@ -37,7 +38,7 @@ pub struct Verified {
 }
 
 /// An accepted gap.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct VerifiedGap {
     /// The first lost record.
     pub from: u64,
@@ -74,7 +75,7 @@ pub fn verify_with_progress(
 ) -> Result<Verified> {
     // Collected before reading the log, because a router may be writing to it.
     let witnesses = witnesses(room, kept)?;
-    // A batch that is being written looks like a truncated one. A second read tells them apart.
+    // A batch that is being written looks like a truncated one. A second read shows the difference.
     let first = read(room, &witnesses, progress)?.filter_end(room)?;
     match first {
         Some(verified) => Ok(verified),

@@ -10,10 +10,11 @@ use crate::room::registry::Registry;
 use crate::room::sessions::Calls;
 use crate::router::projections::roster;
 pub use crate::router::projections::roster::{Commit, Presence, Present, Roster, Wake, WorkReport};
+use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Everybody who is known.
-#[derive(Debug, Serialize)]
+/// All known agents.
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Everybody {
     /// The agents of this room.
     #[serde(flatten)]
@@ -31,7 +32,7 @@ pub fn everybody(room: &Room) -> Result<Everybody> {
     })
 }
 
-/// Everybody by this state, with these commits that only git knows.
+/// All agents in this state, with these commits that only git knows.
 pub fn of_state(room: &Room, state: &State, commits: Commits) -> Result<Everybody> {
     let roster = roster_of(room, &room.registry()?, state, commits)?;
     Ok(Everybody {

@@ -5,7 +5,7 @@
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::log::state::claims::{Claims, Cut, Held, Offered, Waiting};
+use crate::log::state::claims::{ClaimOffer, Claims, Cut, OwnedClaim, WaitingClaim};
 use crate::room::registry::Registry;
 use crate::room::sessions::{Calls, Run};
 use std::collections::BTreeMap;
@@ -28,13 +28,13 @@ pub struct Review {
     /// Owners with claims that lapse.
     pub lapsed: Vec<Lapsed>,
     /// Waiting claims of agents without activity.
-    pub skipped: Vec<Waiting>,
+    pub skipped: Vec<WaitingClaim>,
     /// Owners whose session is known to have ended, and when their claims lapse.
     pub ended: Vec<(Arc<str>, Stamp)>,
     /// Owners that were inactive for most of their lease.
     pub warned: Vec<Warned>,
     /// Open offers to agents that are retired.
-    pub void: Vec<Offered>,
+    pub void: Vec<ClaimOffer>,
     /// When the next review is due. `None` if no claim can lapse.
     pub next: Option<Stamp>,
 }
@@ -45,7 +45,7 @@ pub struct Lapsed {
     /// The owner.
     pub owner: Arc<str>,
     /// The claims.
-    pub held: Vec<Held>,
+    pub held: Vec<OwnedClaim>,
     /// The reason.
     pub reason: Reason,
 }
@@ -82,7 +82,7 @@ pub enum Life {
 }
 
 /// How long a claim lives, for a reader.
-pub fn life(claims: &Claims, held: &Held, signs: &Signs<'_>) -> Life {
+pub fn life(claims: &Claims, held: &OwnedClaim, signs: &Signs<'_>) -> Life {
     let seen = signs.seen(&held.owner, held.renewed);
     if signs.calls.run(&held.owner, seen) == Run::Running {
         return Life::Session;
@@ -95,7 +95,7 @@ pub fn life(claims: &Claims, held: &Held, signs: &Signs<'_>) -> Life {
 }
 
 /// When a claim lapses if its owner, last seen at this time, stays inactive.
-fn lapses(held: &Held, seen: Stamp, cut: Option<Cut>) -> Stamp {
+fn lapses(held: &OwnedClaim, seen: Stamp, cut: Option<Cut>) -> Stamp {
     let own = seen
         .max(Stamp::from_micros(held.renewed))
         .after(Duration::from_secs(held.lease));
@@ -105,7 +105,7 @@ fn lapses(held: &Held, seen: Stamp, cut: Option<Cut>) -> Stamp {
 /// Reviews all claims at this time.
 pub fn review(claims: &Claims, registry: &Registry, signs: &Signs<'_>, now: Stamp) -> Review {
     let mut review = Review::default();
-    let mut owners: BTreeMap<&Arc<str>, Vec<&Held>> = BTreeMap::new();
+    let mut owners: BTreeMap<&Arc<str>, Vec<&OwnedClaim>> = BTreeMap::new();
     claims
         .held()
         .iter()
@@ -138,7 +138,7 @@ impl Review {
         &mut self,
         claims: &Claims,
         signs: &Signs<'_>,
-        (owner, held): (&Arc<str>, &[&Held]),
+        (owner, held): (&Arc<str>, &[&OwnedClaim]),
         now: Stamp,
     ) {
         let renewed = held
@@ -170,8 +170,8 @@ impl Review {
             }
             self.due(until);
         }
-        let lapses = |held: &Held| lapses(held, seen, cut);
-        let (over, alive): (Vec<&Held>, Vec<&Held>) =
+        let lapses = |held: &OwnedClaim| lapses(held, seen, cut);
+        let (over, alive): (Vec<&OwnedClaim>, Vec<&OwnedClaim>) =
             held.iter().partition(|held| lapses(held) <= now);
         if !over.is_empty() {
             let reason = cut.map_or(Reason::Silent(seen), |cut| {
@@ -204,7 +204,7 @@ impl Review {
         }
     }
 
-    fn lapse(&mut self, owner: &Arc<str>, held: Vec<&Held>, reason: Reason) {
+    fn lapse(&mut self, owner: &Arc<str>, held: Vec<&OwnedClaim>, reason: Reason) {
         self.lapsed.push(Lapsed {
             owner: owner.clone(),
             held: held.into_iter().cloned().collect(),

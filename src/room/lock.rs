@@ -11,6 +11,7 @@ use crate::disk::{
     Dir, LockFile, Meta, events_work, file_meta, has_stable_inodes, is_locked, layout,
 };
 use crate::message::id;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek};
@@ -216,7 +217,7 @@ impl Room {
 }
 
 /// Why the lock is held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// A router that runs until it is stopped.
@@ -228,7 +229,7 @@ pub enum Mode {
 }
 
 /// The holder of the right to route.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Holder {
     /// The process number in the holder's own namespace: a hint. 0 if unknown.
     pub pid: u32,

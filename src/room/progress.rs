@@ -8,11 +8,12 @@ use crate::base::limits;
 use crate::base::text::{count_of, to_the_second};
 use crate::disk::{layout, machine};
 use rustix::fs::FileType;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 
 /// A router that holds the lock and makes no progress.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct StalledRouter {
     /// Its process number, a hint; 0 if unknown.
     pub pid: u32,

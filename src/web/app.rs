@@ -7,7 +7,7 @@ use crate::base::limits;
 use crate::message::id;
 use crate::query::identity::Who;
 use crate::query::latest::{Latest, Wait};
-use crate::query::pending::List;
+use crate::query::pending::PendingList;
 use crate::query::who::Everybody;
 use crate::room::Room;
 use std::collections::BTreeMap;
@@ -62,7 +62,7 @@ impl App {
     }
 
     /// The items that need the person. An approval without its text cannot be displayed, so the page cannot decide it.
-    pub(super) fn pending(&self) -> Result<List> {
+    pub(super) fn pending(&self) -> Result<PendingList> {
         let mut list = held(&self.latest).pending(id::HUMAN)?;
         let _ = list
             .add_texts(&self.room)

@@ -25,7 +25,7 @@ fn the_file_names_the_record_up_to_which_it_is_true() {
     );
     assert_eq!(
         (&held["lease"], &held["since"]),
-        (&json!(5400), &json!("2026-11-21T10:00:00.000001Z"))
+        (&json!("90m"), &json!("2026-11-21T10:00:00.000001Z"))
     );
     assert!(file["seq"].as_u64() >= held["seq"].as_u64());
 }

@@ -154,7 +154,10 @@ fn a_bypass_passes_and_the_owner_is_notified() {
             .is_some_and(|body| body.contains("src/a.rs belongs to bob")),
         "{mail:#}"
     );
-    assert_eq!(mail["metadata"]["guard_bypassed"][0]["claim"], "src");
+    assert_eq!(
+        mail["metadata"]["guard_bypassed"][0]["claim"]["subject"],
+        "src"
+    );
     // The variable passes this check only.
     executable(
         &world.path().join(".git/hooks/commit-msg"),

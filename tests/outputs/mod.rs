@@ -233,18 +233,29 @@ impl Judged {
     }
 }
 
-/// A schema lists the known fields; the test also rejects unlisted fields.
+/// Rejects fields that the schema does not list. A schema and its alternatives describe the same object, so the fields of all
+/// of them are allowed.
 fn close(schema: &mut Value) {
+    close_part(schema, true);
+}
+
+fn close_part(schema: &mut Value, is_whole: bool) {
     match schema {
         Value::Object(fields) => {
-            if fields.get("properties").is_some_and(Value::is_object)
-                && !fields.contains_key("additionalProperties")
-            {
-                fields.insert("additionalProperties".into(), json!(false));
+            let is_object = fields.get("properties").is_some_and(Value::is_object);
+            if is_object && is_whole && !fields.contains_key("additionalProperties") {
+                fields.insert("unevaluatedProperties".into(), json!(false));
             }
-            fields.values_mut().for_each(close);
+            for (name, value) in fields {
+                let is_alternative = ["anyOf", "oneOf", "allOf"].contains(&name.as_str());
+                close_part(value, !is_alternative || is_whole && !is_object);
+            }
         }
-        Value::Array(items) => items.iter_mut().for_each(close),
+        Value::Array(items) => {
+            for item in items {
+                close_part(item, is_whole);
+            }
+        }
         _ => {}
     }
 }

@@ -2,12 +2,16 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
+use crate::base::text::joined;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity, here};
 use crate::cli::show::output::{BOLD, DIM, Output, PLAIN, RED, YELLOW};
 use crate::cli::show::table::{self, Cell};
-use crate::query::claims::{self, Free, List, Offer, Owned, Ownership, Queued};
-use serde_json::json;
+use crate::query::claims::{
+    self, ClaimList, ClaimOffer, ListedClaim, Ownership, WaitingClaim, WorkStatus,
+};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -37,13 +41,26 @@ pub(crate) struct Args {
     identity: Identity,
 }
 
+/// The claims of a room, or the owners of paths.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum ClaimsOutput<'a> {
+    /// All claims, or the claims of one agent.
+    All(&'a ClaimList),
+    /// The owners of the given paths.
+    Paths {
+        /// The paths, in their order.
+        paths: &'a [Ownership],
+    },
+}
+
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     if !args.paths.is_empty() {
         let found = paths(&args, cx).map_err(|e| match e {
             e @ (Error::Usage { .. } | Error::Busy { .. }) => e,
             e => claims::unknown(&e),
         })?;
-        cx.out.show(&json!({"paths": &found}), |out| {
+        cx.out.show(&ClaimsOutput::Paths { paths: &found }, |out| {
             found.iter().try_for_each(|one| tell(one, out))
         })?;
         return Ok(if is_owned(&found) {
@@ -64,7 +81,8 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         cx.route(&room);
         list = claims::list(&room, mine.as_deref())?;
     }
-    cx.out.show(&list, |out| show(&list, out))?;
+    cx.out
+        .show(&ClaimsOutput::All(&list), |out| show(&list, out))?;
     Ok(Exit::Ok)
 }
 
@@ -83,7 +101,7 @@ fn paths(args: &Args, cx: &Context) -> Result<Vec<Ownership>> {
 }
 
 fn is_owned(found: &[Ownership]) -> bool {
-    found.iter().any(|one| one.status == Free::Owned)
+    found.iter().any(|one| one.status == WorkStatus::Owned)
 }
 
 fn tell(one: &Ownership, out: &mut Output) -> Result<()> {
@@ -97,18 +115,22 @@ fn tell(one: &Ownership, out: &mut Output) -> Result<()> {
             .as_ref()
             .map(|why| format!(": {why}"))
             .unwrap_or_default();
-        let style = if one.status == Free::Mine { PLAIN } else { RED };
+        let style = if one.status == WorkStatus::Mine {
+            PLAIN
+        } else {
+            RED
+        };
         let text = format!(
             "owned by {} ({}) since {}",
             owner.owner,
             owner.subject,
-            local(&owner.since)
+            local(owner.since)
         );
         out.line(format!("{path}: {}", out.paint(style, &(text + &why))))
     })
 }
 
-fn show(list: &List, out: &mut Output) -> Result<()> {
+fn show(list: &ClaimList, out: &mut Output) -> Result<()> {
     if list.claims.is_empty() && list.waiting.is_empty() && list.offers.is_empty() {
         out.note("no claims");
         return Ok(());
@@ -120,7 +142,7 @@ fn show(list: &List, out: &mut Output) -> Result<()> {
     table::print_styled(out, &rows)
 }
 
-fn owned(one: &Owned, now: Stamp) -> Vec<Cell> {
+fn owned(one: &ListedClaim, now: Stamp) -> Vec<Cell> {
     let left = one
         .lapses_at
         .as_deref()
@@ -135,36 +157,38 @@ fn owned(one: &Owned, now: Stamp) -> Vec<Cell> {
         ),
     };
     vec![
-        (BOLD, one.subject.clone()),
-        (PLAIN, one.owner.clone()),
-        (DIM, local(&one.since)),
+        (BOLD, one.claim.subject.to_string()),
+        (PLAIN, one.claim.owner.to_string()),
+        (DIM, local(one.claim.since)),
         left,
-        (PLAIN, one.why.clone().unwrap_or_default()),
+        (PLAIN, one.claim.why.clone().unwrap_or_default()),
     ]
 }
 
-fn queued(one: &Queued) -> Vec<Cell> {
+fn queued(one: &WaitingClaim) -> Vec<Cell> {
     vec![
-        (BOLD, one.subjects.join(", ")),
-        (PLAIN, one.agent.clone()),
-        (DIM, local(&one.since)),
+        (BOLD, joined(&one.subjects)),
+        (PLAIN, one.agent.to_string()),
+        (DIM, local(one.since)),
         (YELLOW, "waiting".to_owned()),
         (PLAIN, one.why.clone().unwrap_or_default()),
     ]
 }
 
-fn offer(one: &Offer) -> Vec<Cell> {
+fn offer(one: &ClaimOffer) -> Vec<Cell> {
     vec![
-        (BOLD, one.subjects.join(", ")),
-        (PLAIN, one.from.clone()),
-        (DIM, local(&one.since)),
+        (BOLD, joined(&one.subjects)),
+        (PLAIN, one.from.to_string()),
+        (DIM, local(one.since)),
         (YELLOW, format!("offered to {}", one.to)),
         (DIM, format!("mailbag handoff --accept {}", one.seq)),
     ]
 }
 
-fn local(at: &str) -> String {
-    crate::cli::show::row::local(at).trim_start().to_owned()
+fn local(at: i64) -> String {
+    crate::cli::show::row::local(&Stamp::from_micros(at).to_string())
+        .trim_start()
+        .to_owned()
 }
 
 /// A time span in its two largest units.

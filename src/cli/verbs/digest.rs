@@ -1,5 +1,6 @@
 //! `mailbag log digest`: what happened in a time, as Markdown.
 
+use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::text::to_the_second;
 use crate::base::{limits, markdown};
@@ -72,8 +73,8 @@ fn markdown(digest: &Digest, out: &mut Output) -> Result<()> {
         format!(
             "- {} owns {} since {}{why}",
             text(&one.owner),
-            text(&one.subject),
-            to_the_second(&one.since)
+            text(one.subject.as_str()),
+            to_the_second(&Stamp::from_micros(one.since).to_string())
         )
     })?;
     part(out, "Rejected mail", &digest.rejected, |one| {

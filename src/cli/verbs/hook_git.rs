@@ -9,7 +9,7 @@ use crate::clients::install::DRY_RUN;
 use crate::commands::switch;
 use crate::disk::limit_reads;
 use crate::query::committer::Committer;
-use crate::query::guard::{self, Owned, Verdict};
+use crate::query::guard::{self, OwnedFile, Verdict};
 use crate::room::Room;
 use std::path::Path;
 use std::sync::mpsc;
@@ -116,7 +116,7 @@ fn dry_run(room: Option<&Room>, directory: &Path, cx: &mut Context) -> Result<Ex
     Ok(Exit::Ok)
 }
 
-fn listed(owned: &[Owned]) -> String {
+fn listed(owned: &[OwnedFile]) -> String {
     guard::lines(owned)
         .iter()
         .map(|line| format!("  {line}"))

@@ -44,6 +44,7 @@ mod log;
 mod man;
 mod mcp;
 mod message;
+mod output_schemas;
 pub(super) mod pending;
 mod read;
 mod rejected;

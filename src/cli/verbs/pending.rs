@@ -5,7 +5,7 @@ use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
 use crate::cli::show::output::{BOLD, DIM, Output, RED, YELLOW};
-use crate::query::pending::{self, Item, List, age, left};
+use crate::query::pending::{self, Item, PendingList, age, left};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,7 +44,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-fn show(list: &List, out: &mut Output) -> Result<()> {
+fn show(list: &PendingList, out: &mut Output) -> Result<()> {
     if list.items.is_empty() {
         return out.done(format!("nothing needs {}", list.agent));
     }

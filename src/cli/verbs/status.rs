@@ -6,7 +6,7 @@ use crate::base::text::{count, count_of, to_the_second};
 use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::cli::show::output::{BOLD, Output, PLAIN, RED, YELLOW};
-use crate::query::claims::Counts;
+use crate::query::claims::ClaimCounts;
 use crate::query::pending::age;
 use crate::query::programs::Startable;
 use crate::query::status::{self, SessionState, Status, Undelivered, Unloaded};
@@ -104,7 +104,7 @@ fn summary(status: &Status, out: &mut Output) -> Result<()> {
         ),
     )?;
     let claims = &status.claims;
-    if *claims != Counts::default() {
+    if *claims != ClaimCounts::default() {
         let waiting = format!(
             "{} waiting, {}",
             claims.waiting,

@@ -4,7 +4,7 @@ use super::lines::Palette;
 use crate::base::limits;
 use crate::base::sanitize;
 use crate::cli::show::row::cut;
-use crate::query::pending::{self, Count, Item, List};
+use crate::query::pending::{self, Item, PendingCount, PendingList};
 use ratatui::text::{Line, Span};
 
 /// The highest number that one key can type.
@@ -28,13 +28,13 @@ pub(super) struct Board {
     slots: Vec<Slot>,
     /// The number that was given last.
     last: u8,
-    count: Option<Count>,
+    count: Option<PendingCount>,
 }
 
 impl Board {
     /// The items are these now. An item keeps its number as long as it is open. While the person types, a number means
     /// the item that it meant when the line was empty, so that no answer reaches another item.
-    pub(super) fn update(&mut self, list: List, is_typing: bool) {
+    pub(super) fn update(&mut self, list: PendingList, is_typing: bool) {
         self.count = Some(list.count());
         let mut before = std::mem::take(&mut self.slots);
         for item in list.items {
@@ -224,7 +224,7 @@ impl Slot {
 mod tests {
     use super::*;
 
-    fn list(seqs: &[u64]) -> List {
+    fn list(seqs: &[u64]) -> PendingList {
         let item = |seq: &u64| Item {
             kind: "question",
             seq: *seq,
@@ -241,7 +241,7 @@ mod tests {
             command: String::new(),
             owned: None,
         };
-        List {
+        PendingList {
             agent: "human".into(),
             at: String::new(),
             items: seqs.iter().map(item).collect(),

@@ -5,7 +5,7 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::commands::wait::Routing;
 use crate::query::latest::Latest;
-use crate::query::pending::List;
+use crate::query::pending::PendingList;
 use crate::query::status::{self, Glance};
 use crate::room::Room;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -20,7 +20,7 @@ pub(super) struct Looked {
     /// The numbers of the room.
     pub(super) glance: Glance,
     /// What needs the reader, if the view shows it.
-    pub(super) pending: Option<List>,
+    pub(super) pending: Option<PendingList>,
 }
 
 /// A thread of its own, so that a slow look does not delay the view.

@@ -282,7 +282,7 @@ pub(super) fn preview(meaning: &Meaning<'_>, is_shown: bool) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::query::pending::{Item, List};
+    use crate::query::pending::{Item, PendingList};
 
     fn item(kind: &'static str, seq: u64, options: &[&str]) -> Item {
         let text = str::to_owned;
@@ -319,7 +319,7 @@ mod tests {
         ];
         let items = [vec![approval, question], others.to_vec()].concat();
         board.update(
-            List {
+            PendingList {
                 agent: "human".into(),
                 at: String::new(),
                 items,

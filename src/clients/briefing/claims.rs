@@ -2,7 +2,7 @@
 
 use crate::base::limits;
 use crate::base::sanitize::{brief, path};
-use crate::log::state::claims::{Claims, Offered, Waiting};
+use crate::log::state::claims::{ClaimOffer, Claims, WaitingClaim};
 use crate::message::subject::Subject;
 use crate::query::claims::{self, blocked_by};
 use crate::room::Room;
@@ -35,7 +35,7 @@ pub(super) fn text(room: &Room, agent: &str) -> Option<String> {
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
-fn offer(one: &Offered) -> String {
+fn offer(one: &ClaimOffer) -> String {
     let subjects: Vec<&Subject> = one.subjects.iter().collect();
     let (from, seq) = (brief(&one.from, limits::NAME), one.seq);
     format!(
@@ -44,7 +44,7 @@ fn offer(one: &Offered) -> String {
     )
 }
 
-fn wait(claims: &Claims, one: &Waiting) -> String {
+fn wait(claims: &Claims, one: &WaitingClaim) -> String {
     let subjects: Vec<&Subject> = one.subjects.iter().collect();
     let blockers = brief(&blocked_by(claims, &one.agent, &one.subjects), SUBJECTS);
     format!("mailbag: you wait for {}: {blockers}", list(&subjects))

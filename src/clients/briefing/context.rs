@@ -6,10 +6,11 @@ use crate::base::text::{count_of, listed, tokens};
 use crate::query::context::{Blocked, Context, Said, SharedFile, Thread, context};
 use crate::room::Room;
 use crate::room::settings::Brief;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The context that fits a budget.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Fitted {
     /// The budget, in tokens of four bytes.
     pub budget: usize,
@@ -26,7 +27,7 @@ pub struct Fitted {
 }
 
 /// How many entries did not fit.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LeftOut {
     /// Goals, criteria, settings and lanes of the charter.
     pub charter: usize,

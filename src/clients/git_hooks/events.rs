@@ -10,7 +10,7 @@ use crate::log::state::Claims;
 use crate::message::id;
 use crate::query::claims;
 use crate::query::committer::Committer;
-use crate::query::guard::{self, Owned, Verdict};
+use crate::query::guard::{self, OwnedFile, Verdict};
 use crate::room::Room;
 use crate::room::repository::{Ground, Place};
 use crate::room::settings::Guard;
@@ -174,7 +174,7 @@ fn committed(
     directory: &Path,
     agent: Option<&str>,
     commit: &str,
-) -> Result<Vec<Owned>> {
+) -> Result<Vec<OwnedFile>> {
     let claims = claims::owners(room)?;
     if claims.held().is_empty() || room.settings()?.guard == Guard::Off {
         return Ok(Vec::new());
@@ -206,7 +206,7 @@ fn owned(
     worktree: &Worktree,
     agent: Option<&str>,
     paths: &BTreeSet<String>,
-) -> Vec<Owned> {
+) -> Vec<OwnedFile> {
     let ground = Ground::of(room);
     let files: Vec<Vec<Place>> = paths
         .iter()

@@ -8,7 +8,7 @@ use crate::commands::follow::let_router_process;
 use crate::commands::send::{self, Draft};
 use crate::commands::switch;
 use crate::query::claims;
-use crate::query::guard::{self, Owned};
+use crate::query::guard::{self, OwnedFile};
 use crate::query::identity::Who;
 use crate::room::Room;
 use crate::room::repository::{Ground, Place};
@@ -97,7 +97,7 @@ fn editor(
     }
 }
 
-fn reply(room: &Room, caller: &Caller, owned: &[Owned], stops: bool) -> Reply {
+fn reply(room: &Room, caller: &Caller, owned: &[OwnedFile], stops: bool) -> Reply {
     let (lines, ask) = (guard::lines(owned).join("; "), guard::ask_for(owned));
     if stops {
         let text = format!("mailbag: {lines}. Do not change it; {ask}.");
@@ -108,7 +108,7 @@ fn reply(room: &Room, caller: &Caller, owned: &[Owned], stops: bool) -> Reply {
         };
     }
     // A warning at each edit would fill the context.
-    let claims: Vec<&str> = owned.iter().map(|one| one.claim.as_str()).collect();
+    let claims: Vec<&str> = owned.iter().map(|one| one.claim.subject.as_str()).collect();
     let is_first = sessions::first_time(room, &caller.key(), &claims.join(" ")) != Some(false);
     let text = format!("mailbag: {lines}. You are not stopped; before further changes, {ask}.");
     Reply {

@@ -16,36 +16,37 @@ use crate::query::links;
 use crate::room::Room;
 use crate::room::links::EndState;
 use crate::room::settings::{Carrier, LinkSettings, Settings, stream_of, token};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 /// A change of a link that the router has recorded.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Changed {
     /// The tag of the other room.
     pub tag: String,
     /// The number of the record.
     pub seq: u64,
-    /// How many items the other room has not confirmed: they are sent again, or given up.
+    /// The number of unconfirmed items: they are sent again, or given up.
     pub waiting: usize,
-    /// The command of NATS' own client that removes what the servers keep for a link that was removed.
+    /// The command of the NATS client that removes the data of a removed link from the servers.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub on_servers: Option<String>,
 }
 
-/// What a rebind sends again.
+/// The result of a rebind.
 #[derive(Debug, Serialize)]
 pub struct Rebind {
     /// The tag of the other room.
     pub tag: String,
-    /// How many items are sent again.
+    /// The number of items that are sent again.
     pub again: u64,
-    /// How many items the other room had confirmed.
+    /// The number of items that the other room had confirmed.
     pub confirmed: u64,
 }
 
-/// Removes a link from the log, and then from the settings. With `bounce`, the senders of what the other room has not
-/// confirmed are told.
+/// Removes a link from the log, and then from the settings. With `bounce`, the senders of unconfirmed items are
+/// notified.
 pub fn remove(room: &Room, tag: &str, bounce: bool) -> Result<Changed> {
     check_known(room, tag)?;
     follow::route(room, limits::WRITER_WAIT)?;
@@ -72,8 +73,8 @@ pub fn remove(room: &Room, tag: &str, bounce: bool) -> Result<Changed> {
     })
 }
 
-/// The command that removes what servers of NATS keep for a link: the stream of this room, or its consumer if the stream serves
-/// other links, too.
+/// The command that removes the data of a link from NATS servers: the stream of this room, or only its consumer if the stream
+/// also serves other links.
 fn on_servers(settings: &Settings, tag: &str) -> Option<String> {
     let link = settings
         .links
@@ -103,7 +104,7 @@ fn on_servers(settings: &Settings, tag: &str) -> Option<String> {
     ))
 }
 
-/// What a rebind of this link sends again.
+/// The expected result of a rebind of this link.
 pub fn to_rebind(room: &Room, tag: &str) -> Result<Rebind> {
     check_known(room, tag)?;
     follow::route(room, limits::WRITER_WAIT)?;
@@ -140,7 +141,7 @@ pub fn rebind(room: &Room, tag: &str) -> Result<Changed> {
     })
 }
 
-/// Is there a link with this tag?
+/// Returns true if a link has this tag.
 pub(super) fn check_known(room: &Room, tag: &str) -> Result<()> {
     let settings = room.settings()?;
     match settings.links.contains_key(tag) {
@@ -175,7 +176,7 @@ pub(super) fn drop_message(room: &Room, tag: &str, action: &str) -> Result<Sent>
     send::send(room, &who, draft)
 }
 
-/// Is this the router's record of the message?
+/// Returns true if this is the router's record of the message.
 pub(super) fn is_of(room: &Room, record: &Record, sent: &Sent) -> Result<bool> {
     if !follow::is_of(record, sent) {
         return Ok(false);

@@ -18,6 +18,7 @@ use crate::room::settings::{
     Accept, Carrier, LinkSettings, NatsAddress, NatsSettings, Settings, SshAddress, is_tag,
 };
 use crate::room::{self, Room};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 
@@ -28,9 +29,9 @@ pub struct Wanted<'a> {
     pub tag: &'a str,
     /// Where the other room is. Empty if it connects.
     pub address: &'a str,
-    /// What brings the mail there.
+    /// The carrier.
     pub carrier: Carrier,
-    /// Which addresses its mail may have. `None` for the default, or for what the settings say already.
+    /// The addresses that its mail may have. `None` for the present setting or the default.
     pub accept: Option<Vec<Accept>>,
     /// The tag of this room in the other one: for ssh and nats, and for dir where the other room cannot be asked. `None` for
     /// that of the settings.
@@ -42,14 +43,14 @@ pub struct Wanted<'a> {
 }
 
 /// A link in the settings.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Added {
     /// The tag of the other room.
     pub tag: String,
     /// The settings of the link.
     #[serde(flatten)]
     pub settings: LinkSettings,
-    /// Whether there was no link with this tag.
+    /// Whether the link is new.
     pub added: bool,
     /// Whether the call changes `settings.toml`.
     pub changed: bool,
@@ -130,7 +131,7 @@ pub fn add(room: &Room, from: &Path, wanted: &Wanted<'_>) -> Result<Added> {
     })
 }
 
-/// What only a link over NATS has, with files that no working directory decides on.
+/// The settings of a link over NATS, with absolute paths.
 fn nats(wanted: &Wanted<'_>, known: Option<&LinkSettings>, from: &Path) -> Result<NatsSettings> {
     let known = known
         .filter(|known| known.carrier == wanted.carrier)
@@ -215,7 +216,7 @@ fn check_tag(room: &Room, tag: &str) -> Result<()> {
     Ok(())
 }
 
-/// Has the address the form that the carrier needs?
+/// Returns true if the address has the form that the carrier needs.
 fn check_address(wanted: &Wanted<'_>) -> Result<()> {
     let usage = |what: &str, cure: &str| {
         Err(Error::Usage {
@@ -299,7 +300,7 @@ fn text_of(path: &Path) -> Result<String> {
     })
 }
 
-/// Is the tag free, and the other room not linked under another one?
+/// Returns true if the tag is free and no other tag links to the other room.
 fn check_free(settings: &Settings, wanted: &Wanted<'_>, address: &str) -> Result<()> {
     let tag = wanted.tag;
     let is_same = |known: &String| known.eq_ignore_ascii_case(tag);

@@ -1,4 +1,4 @@
-//! Tests a link: a probe goes to the other room and its confirmation comes back.
+//! Tests a link: sends a probe to the other room and waits for its confirmation.
 
 use super::change::{self, check_known, drop_message};
 use crate::base::error::Result;
@@ -13,16 +13,17 @@ use crate::room::Room;
 use crate::room::links::{EndState, open_other};
 use crate::room::settings::Carrier;
 use crate::router::daemon::{self, Passed};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 /// The result of a test.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Probe {
     /// The tag of the other room.
     pub tag: String,
-    /// Whether the confirmation came back.
+    /// Whether the confirmation arrived.
     pub ok: bool,
     /// The stages, in order.
     pub stages: Vec<Stage>,
@@ -36,7 +37,7 @@ pub struct Probe {
 }
 
 /// A stage of a probe.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Stage {
     /// Its name.
     pub stage: Stages,
@@ -46,14 +47,14 @@ pub struct Stage {
 }
 
 /// The stages of a probe.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Stages {
     /// The probe is in the log of this room.
     Recorded,
     /// It is in the other room.
     Brought,
-    /// The other room has recorded it, and this room was told.
+    /// The other room has recorded it, and has confirmed this.
     Confirmed,
 }
 
@@ -91,7 +92,7 @@ struct Run<'a> {
 /// The other room, if it is on this machine.
 struct There {
     room: Room,
-    /// The directory in which it finds what came from this room.
+    /// The directory of the items from this room.
     came: PathBuf,
     passed: bool,
 }
@@ -172,7 +173,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Does the other room have the probe?
+    /// Returns true if the other room has the probe.
     fn is_there(&self) -> Result<bool> {
         let Some(carried) = &self.carried else {
             return Ok(false);
@@ -188,7 +189,7 @@ impl Run<'_> {
         self.is_answered()
     }
 
-    /// Does the other room say that it has the probe?
+    /// Returns true if the other room reports that it has the probe.
     fn is_answered(&self) -> Result<bool> {
         let Some(carried) = &self.carried else {
             return Ok(false);

@@ -15,6 +15,7 @@ use crate::room::Room;
 use crate::room::settings::Admission;
 use listing::{check_owners, claim_of, last_of_file, line_of, of, record_of};
 use rustix::fs::FileType;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -22,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// A rejected file.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Rejected {
     /// Number of the record that rejected it.
     pub seq: u64,
@@ -71,7 +72,7 @@ pub enum Which {
 }
 
 /// A rejected file with its details.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Shown {
     /// The file.
     #[serde(flatten)]
@@ -83,7 +84,7 @@ pub struct Shown {
 }
 
 /// The result for a file that was sent again.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Retried {
     /// Number of the record that rejected it before.
     pub seq: u64,

@@ -2,6 +2,7 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Doing, Error, Result};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashMap;
 use std::io::ErrorKind;
@@ -9,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// A service manager.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Manager {
     /// The systemd of the user, on Linux.
@@ -19,7 +20,7 @@ pub enum Manager {
 }
 
 impl Manager {
-    /// The one of this system.
+    /// The service manager of this system.
     pub fn here() -> Manager {
         if cfg!(target_os = "macos") {
             Manager::Launchd
@@ -29,14 +30,14 @@ impl Manager {
     }
 }
 
-/// What the service manager says of a service.
-#[derive(Debug, PartialEq, Eq, Serialize)]
+/// The state of a service, as the service manager reports it.
+#[derive(Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Running {
-    /// Is it started with each session of its user?
+    /// Whether it starts with each session of its user.
     pub enabled: bool,
     /// Its state, in the words of the service manager, such as `active` or `failed`.
     pub state: String,
-    /// Since when it has this state.
+    /// The time of the last change of the state.
     pub since: Option<String>,
     /// The process, while it runs.
     pub pid: Option<u32>,
@@ -117,7 +118,7 @@ impl<'a> Control<'a> {
         }
     }
 
-    /// What it says of the service.
+    /// The state of the service.
     pub(super) fn show(&self) -> Result<Running> {
         match self.manager {
             Manager::Systemd => {

@@ -12,6 +12,7 @@ use crate::room::Room;
 use crate::room::actor::require_person;
 use manager::Control;
 pub use manager::{Manager, Running};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -29,7 +30,7 @@ pub struct Service {
 }
 
 /// A change of a service.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Changed {
     /// `systemd` or `launchd`.
     pub manager: Manager,
@@ -39,14 +40,14 @@ pub struct Changed {
     pub file: PathBuf,
     /// The room.
     pub room: PathBuf,
-    /// Was anything changed?
+    /// Whether anything was changed.
     pub changed: bool,
     /// The content of the file.
     pub content: Option<String>,
 }
 
-/// What is known of a service.
-#[derive(Debug, Serialize)]
+/// The status of a service.
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Status {
     /// `systemd` or `launchd`.
     pub manager: Manager,
@@ -56,11 +57,11 @@ pub struct Status {
     pub file: PathBuf,
     /// The room.
     pub room: PathBuf,
-    /// Does the file exist?
+    /// Whether the file exists.
     pub installed: bool,
-    /// Is it as `mailbag service install` would write it now?
+    /// Whether `mailbag service install` would write the same file now.
     pub current: bool,
-    /// What the service manager says. `None` if there is no service manager.
+    /// The state. `None` if there is no service manager.
     pub running: Option<Running>,
     /// Why the service manager says nothing.
     pub problem: Option<String>,
@@ -114,14 +115,14 @@ impl Service {
         Ok(self.signed(&text))
     }
 
-    /// What an installation would write. Changes nothing.
+    /// The expected result of an installation. Changes nothing.
     pub fn plan(&self) -> Result<Changed> {
         let content = self.content(self.missing_directories())?;
         let changed = self.read()?.bytes() != Some(content.as_bytes());
         Ok(self.changed(changed, Some(content)))
     }
 
-    /// Writes the file, and starts the service now and with each session of its user. A second run mends what a killed one left.
+    /// Writes the file, and starts the service now and with each session of its user. A second run completes a killed one.
     pub fn install(&self) -> Result<Changed> {
         require_person("change services")?;
         let control = Control::of(self.manager, &self.name, &self.file)?;
@@ -199,7 +200,7 @@ impl Service {
         }
     }
 
-    /// How many directories the installation makes.
+    /// The number of directories that the installation makes.
     fn missing_directories(&self) -> usize {
         self.file
             .ancestors()
@@ -219,7 +220,7 @@ impl Service {
         }
     }
 
-    /// The number of directories that the installation of this file made. Fails if somebody changed the file.
+    /// The number of directories that the installation of this file made. Fails if the file was changed.
     fn own(&self, bytes: &[u8]) -> Result<usize> {
         let text = String::from_utf8_lossy(bytes);
         let (_, rest) = text.split_once('\n').unwrap_or_default();
@@ -243,10 +244,10 @@ impl Service {
     }
 }
 
-/// What precedes the number of directories in a file.
+/// The text before the number of directories in a file.
 const DIRECTORIES: &str = "Directories made: ";
 
-/// What a file says.
+/// The content of a file.
 struct Wanted<'a> {
     room: &'a str,
     program: &'a str,

@@ -1,9 +1,10 @@
 //! The number of messages in the log.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The number of messages in the log, by result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Counts {
     /// Accepted messages.
     pub accepted: u64,

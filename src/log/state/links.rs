@@ -20,9 +20,9 @@ pub struct Links(BTreeMap<Arc<str>, Link>);
 /// A link to another room.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Link {
-    /// What is sent there. `None` before the first item.
+    /// The sent items. `None` before the first item.
     pub out: Option<Outgoing>,
-    /// What came from there. `None` before the first item.
+    /// The received items. `None` before the first item.
     #[serde(rename = "in")]
     pub came: Option<Incoming>,
     /// The numbers of its messages in the other room, by their numbers here.
@@ -38,15 +38,15 @@ pub struct Outgoing {
     pub n: u64,
     /// The digest of the last item.
     pub digest: Hash,
-    /// The number up to which the other room has committed the items.
+    /// The last item that the other room has committed.
     pub acked: u64,
-    /// The items behind that, in order.
-    waiting: VecDeque<Waiting>,
+    /// The later items, in order.
+    waiting: VecDeque<UnconfirmedItem>,
 }
 
 /// An item that the other room has not committed, as far as is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Waiting {
+pub struct UnconfirmedItem {
     /// Its number in the stream.
     pub n: u64,
     /// Its record.
@@ -69,7 +69,7 @@ pub struct Incoming {
 }
 
 impl Links {
-    /// Applies what a record says about links.
+    /// Applies the changes of links in a record.
     pub(super) fn apply(&mut self, record: &Record, at: Stamp, place: Position) {
         if let Some(change) = record.link() {
             self.change(change);
@@ -81,7 +81,7 @@ impl Links {
         for carried in &record.carried {
             self.carried(
                 carried,
-                Waiting {
+                UnconfirmedItem {
                     n: carried.n,
                     seq: record.seq,
                     place,
@@ -100,7 +100,7 @@ impl Links {
         }
     }
 
-    fn carried(&mut self, carried: &Carried, waiting: Waiting) {
+    fn carried(&mut self, carried: &Carried, waiting: UnconfirmedItem) {
         let link = self.0.entry(carried.link.clone()).or_default();
         let stream = &carried.stream;
         let out = link
@@ -169,7 +169,7 @@ impl Links {
         self.get(tag)?.out.as_ref()
     }
 
-    /// Has the log no link?
+    /// Returns true if the log has no link.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -181,18 +181,18 @@ impl Links {
 }
 
 impl Link {
-    /// The number in the other room of a message that came from there.
+    /// The number that the other room gave to a message from there.
     pub fn origin(&self, seq: u64) -> Option<u64> {
         self.origins.get(&seq).copied()
     }
 
     /// The items that the other room has not committed, as far as is known, in order.
-    pub fn waiting(&self) -> impl DoubleEndedIterator<Item = &Waiting> {
+    pub fn waiting(&self) -> impl DoubleEndedIterator<Item = &UnconfirmedItem> {
         self.out.iter().flat_map(|out| &out.waiting)
     }
 
     /// The item of this number, if it is not acknowledged.
-    pub fn waiting_at(&self, n: u64) -> Option<&Waiting> {
+    pub fn waiting_at(&self, n: u64) -> Option<&UnconfirmedItem> {
         let out = self.out.as_ref()?;
         out.waiting
             .get(usize::try_from(n.checked_sub(out.waiting.front()?.n)?).ok()?)

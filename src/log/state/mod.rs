@@ -1,4 +1,4 @@
-//! The state: what the router needs to know from the log, built by applying the log's records in order.
+//! The in-memory state of the router, built by applying the log's records in order.
 
 mod activity;
 mod answers;
@@ -32,7 +32,7 @@ pub use disputes::Disputes;
 pub use gaps::{AcceptedGap, Gaps};
 pub use ids::Ids;
 pub use items::Items;
-pub use links::{Incoming, Link, Links, Outgoing, Waiting};
+pub use links::{Incoming, Link, Links, Outgoing, UnconfirmedItem};
 pub use loops::{LOOP, Loops};
 pub use mailboxes::Mailboxes;
 pub use open::{Delivery, Open, Place, Renamed};
@@ -113,13 +113,13 @@ pub struct State {
     pub mailboxes: Mailboxes,
     /// Messages with a deadline.
     pub timers: Timers,
-    /// Who owns which work.
+    /// Claims, waiting claims and offers.
     pub claims: Claims,
-    /// What waits for a decision.
+    /// Approvals that wait for a decision.
     pub approvals: Approvals,
     /// Threads with proposals without a decision.
     pub disputes: Disputes,
-    /// Other messages that somebody has to act on.
+    /// Other messages that need an action.
     pub items: Items,
     /// The wakes of agents with unread mail.
     pub wakes: Wakes,
@@ -157,9 +157,9 @@ pub struct Source<'a> {
 pub struct PartialClaim {
     /// The last line with a record.
     pub line: u32,
-    /// Do further lines follow?
+    /// Whether further lines follow.
     pub more: bool,
-    /// Was every line so far rejected?
+    /// Whether every line so far was rejected.
     rejected: bool,
     /// The record of that line.
     seq: u64,
@@ -350,7 +350,7 @@ impl State {
         }
     }
 
-    // Applies what the record changes about claims and approvals.
+    // Applies the changes of claims and approvals.
     fn change(&mut self, record: &Record, at: Stamp) {
         let (Some(fact), Some(name)) = (record.fact(), record.name()) else {
             return;

@@ -4,10 +4,11 @@ use super::State;
 use super::items::Kind;
 use crate::base::clock::Stamp;
 use crate::message::claim;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A question without an answer, or an approval without a decision.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct OpenQuestion {
     /// The number of its record.
     pub seq: u64,

@@ -1,16 +1,16 @@
 //! The claims and approvals that agents wait for.
 
 use super::State;
-use super::claims::Waiting;
+use super::claims::WaitingClaim;
 use crate::message::subject::Subject;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
-/// What an agent waits for.
+/// A reason why an agent waits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Wait {
-    /// The agents that have to act. None, if no other claim conflicts any more.
+    /// The agents that have to act. Empty if no other claim conflicts.
     pub of: Vec<Arc<str>>,
     /// The subjects of a claim, or the title of an approval.
     pub what: String,
@@ -26,7 +26,7 @@ impl fmt::Display for Wait {
 }
 
 impl State {
-    /// What each agent waits for: claims in the order in which they were made, then approvals.
+    /// The reasons of each agent: claims in the order of the log, then approvals.
     pub fn waits(&self) -> BTreeMap<Arc<str>, Vec<Wait>> {
         let mut waits: BTreeMap<Arc<str>, Vec<Wait>> = BTreeMap::new();
         for (place, one) in self.claims.waiting().iter().enumerate() {
@@ -45,7 +45,7 @@ impl State {
         waits
     }
 
-    fn claim(&self, place: usize, one: &Waiting) -> Wait {
+    fn claim(&self, place: usize, one: &WaitingClaim) -> Wait {
         let first = self
             .claims
             .in_the_way(&one.agent, &one.subjects, place)

@@ -4,14 +4,16 @@ use super::Project;
 use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::disk::{Dir, layout};
+use crate::message::title;
 use crate::room::Room;
 use crate::room::settings::Settings;
 use rustix::fs::FileType;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// A shared file.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct SharedFile {
     /// Its path below the context.
     pub path: String,
@@ -109,6 +111,6 @@ fn first_line(bytes: &[u8]) -> Option<String> {
         return None;
     }
     let text = String::from_utf8_lossy(bytes);
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    let line = title::first_line(&text)?;
     Some(line.chars().take(limits::CONTEXT_TEXT).collect())
 }

@@ -1,4 +1,4 @@
-//! What an agent needs to continue its work: its open threads, the room's goals and decisions, its claims, and an index of the
+//! The context that an agent needs to continue its work: its open threads, the room's goals and decisions, its claims, and an index of the
 //! shared files. Only a bounded end of the log and a bounded number of files are read, because a hook asks for it.
 
 mod files;
@@ -18,24 +18,25 @@ use crate::room::Room;
 use crate::room::charter::{Agreed, Charter, Lane};
 use crate::room::registry::Registry;
 use crate::room::resolve;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
 
 /// The context of an agent, each list with the most valuable first.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Context {
     /// The agent.
     pub agent: String,
     /// Its open threads.
     pub conversation: Vec<Thread>,
-    /// What holds for its session.
+    /// Goals, decisions and claims.
     pub session: Session,
     /// The shared files, newest first.
     pub project: Project,
 }
 
-/// What holds for an agent's session.
-#[derive(Debug, Clone, Default, Serialize)]
+/// The goals, decisions and claims for an agent's session.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Session {
     /// The goals in the charter.
     pub goals: Vec<String>,
@@ -47,23 +48,23 @@ pub struct Session {
     pub lanes: Vec<Lane>,
     /// The newest decisions that the agent sent or received.
     pub decisions: Vec<Said>,
-    /// What the agent owns.
+    /// The agent's claims.
     pub claims: Vec<String>,
-    /// What the agent waits for, and who owns it.
+    /// The subjects that the agent waits for, with their owners.
     pub waiting: Vec<Blocked>,
 }
 
 /// Subjects that an agent waits for.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Blocked {
     /// The subjects.
     pub subjects: Vec<String>,
-    /// What is in the way, in few words.
+    /// The conflicting claims, in few words.
     pub by: String,
 }
 
 /// The shared files.
-#[derive(Debug, Clone, Default, Serialize)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub struct Project {
     /// Their directory.
     pub path: PathBuf,
@@ -74,7 +75,7 @@ pub struct Project {
 }
 
 impl Context {
-    /// Is there nothing to tell?
+    /// Returns true if there is nothing to show.
     pub fn is_empty(&self) -> bool {
         let Session {
             goals,

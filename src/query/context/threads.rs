@@ -10,22 +10,24 @@ use crate::message::decision::{DENIED, Step};
 use crate::message::envelope::Envelope;
 use crate::message::record::Record;
 use crate::message::reference::bare;
+use crate::message::title::first_line;
 use crate::message::{APPROVAL, QUESTION, id};
 use crate::query::view::View;
 use crate::room::Room;
 use crate::room::resolve::Via;
 use memchr::memmem;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
-/// An open thread: nobody closed or completed it, and it is more than one announcement.
-#[derive(Debug, Clone, Serialize)]
+/// An open thread: it is not closed or completed, and is more than one announcement.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Thread {
     /// Its name.
     pub thread_id: String,
-    /// Does another agent expect an answer from this one?
+    /// Whether another agent expects an answer from this one.
     pub awaits_answer: bool,
     /// The number of its messages in the end of the log that was read.
     pub total: usize,
@@ -34,7 +36,7 @@ pub struct Thread {
 }
 
 /// A message in few words.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Said {
     /// Its record number.
     pub seq: u64,
@@ -45,16 +47,16 @@ pub struct Said {
     /// The type.
     #[serde(rename = "type")]
     pub kind: String,
-    /// What it changed about claims, and the subject or the first line.
+    /// Its change of claims, and its title.
     pub about: String,
-    /// The beginning of the body, if there is a subject too.
+    /// The beginning of the body, if the message also has a subject.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
 }
 
 /// Types that end a thread.
 const LAST: [&str; 3] = ["completed", "agent_complete", "decision"];
-/// Types that are no part of a conversation.
+/// Types that do not belong to a conversation.
 const SILENT: [&str; 7] = [
     "ack",
     "subscribe",
@@ -97,7 +99,7 @@ struct Found {
     approvals: HashMap<String, (u64, String)>,
 }
 
-/// The open threads, those that await an answer first and then the newest first, and the newest decisions.
+/// The open threads, with unanswered threads first and then the newest first, and the newest decisions.
 pub(super) fn of(room: &Room, viewer: &Viewer) -> Result<(Vec<Thread>, Vec<Said>)> {
     let mut found = Found::default();
     let names: Vec<String> = viewer
@@ -230,11 +232,7 @@ impl Found {
             }
             None => match &event.subject {
                 Some(subject) => (subject.as_str(), body),
-                None => (
-                    body.and_then(|body| body.lines().next())
-                        .unwrap_or_default(),
-                    None,
-                ),
+                None => (body.and_then(first_line).unwrap_or_default(), None),
             },
         };
         Said {

@@ -1,4 +1,4 @@
-//! What the router reported as blocked, and what still is.
+//! Blocked files and directories that the router reported and that are still blocked.
 
 use crate::base::limits;
 use crate::disk::layout;
@@ -6,12 +6,13 @@ use crate::room::Room;
 use crate::room::outbox::cure_beside;
 use crate::room::registry::Registry;
 use rustix::fs::FileType;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::Path;
 
 /// A blocked file or directory, as the router reported it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 pub struct Blocked {
     /// A file or directory of the room.
     #[serde(default)]
@@ -19,7 +20,7 @@ pub struct Blocked {
     /// Why.
     #[serde(default)]
     pub reason: String,
-    /// Since when.
+    /// The start time.
     #[serde(default)]
     pub since: String,
     /// The command that retries it.
@@ -28,7 +29,7 @@ pub struct Blocked {
 }
 
 impl Blocked {
-    /// Is it about a link to another room?
+    /// Returns true if it is about a link to another room.
     pub fn is_link(&self) -> bool {
         Path::new(&self.what).starts_with(layout::LINKS)
     }
@@ -45,7 +46,7 @@ pub(crate) fn blocked_links(room: &Room) -> Vec<Blocked> {
 pub(crate) fn blocked(room: &Room, registry: Option<&Registry>, again: &str) -> Vec<Blocked> {
     // A name that is not UTF-8 is shown with replacement characters and cannot be looked up.
     let is_lossy = |line: &Blocked| line.what.contains(char::REPLACEMENT_CHARACTER);
-    // The worklog is beside the room, and is reported also while it does not exist.
+    // The worklog is beside the room, and is reported even if it does not exist.
     let is_outside = |line: &Blocked| line.what.starts_with(layout::OUTSIDE);
     let lines = reported(room).filter(|line| {
         is_lossy(line)

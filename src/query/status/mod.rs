@@ -22,17 +22,18 @@ use crate::room::settings::{Admission, GuardedSetting};
 use crate::room::{Holder, Mode, Room, StalledRouter, inbox};
 use crate::router::projections::roster::{self, Present};
 use blocked::blocked;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// How many rejected files of an agent are shown, newest first.
+/// The number of rejected files of an agent that are shown, newest first.
 const NEWEST: usize = 3;
 
 /// The status of a room.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Status {
     /// Room directory.
     pub room: PathBuf,
@@ -45,12 +46,12 @@ pub struct Status {
     /// Counters from the log.
     pub counts: Counts,
     /// Numbers of claims, waiting claims and open offers.
-    pub claims: claims::Counts,
-    /// What needs the human.
-    pub needs_human: pending::Count,
+    pub claims: claims::ClaimCounts,
+    /// Pending items of the human.
+    pub needs_human: pending::PendingCount,
     /// Open questions.
-    pub questions: pending::Count,
-    /// Unread messages by agent, without agents that have none.
+    pub questions: pending::PendingCount,
+    /// Unread messages by agent, without zeros.
     pub unread: BTreeMap<String, usize>,
     /// Pending files in outboxes of registered agents.
     pub waiting: Vec<Waiting>,
@@ -60,7 +61,7 @@ pub struct Status {
     pub blocked: Vec<Blocked>,
     /// Outboxes with files whose agent is unregistered or retired.
     pub unregistered: Vec<Unregistered>,
-    /// Links that hold mail, or with which something is wrong.
+    /// Links that hold mail or have problems.
     pub links: Vec<Link>,
     /// Rejected files that still exist.
     pub rejected: Vec<Rejected>,
@@ -79,7 +80,7 @@ pub struct Status {
 }
 
 /// Pending files in an outbox.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Waiting {
     /// Owner of the outbox.
     pub agent: String,
@@ -90,7 +91,7 @@ pub struct Waiting {
 }
 
 /// An outbox whose files the router does not pick up.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Unregistered {
     /// The name of the outbox.
     pub agent: String,
@@ -103,7 +104,7 @@ pub struct Unregistered {
 }
 
 /// Rejected files of an agent.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Rejected {
     /// The sender.
     pub agent: String,
@@ -114,7 +115,7 @@ pub struct Rejected {
 }
 
 /// One rejected file.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Rejection {
     /// Its record number, which `mailbag rejected` takes.
     pub seq: u64,
@@ -129,7 +130,7 @@ pub struct Rejection {
 }
 
 /// A pending copy in the spool.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Undelivered {
     /// Record number.
     pub seq: u64,
@@ -144,7 +145,7 @@ pub struct Undelivered {
 }
 
 /// The counters of a room for `watch`, fast to compute.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct Glance {
     /// Process id of the router, if one runs.
     pub router: Option<u32>,
@@ -203,7 +204,7 @@ pub fn status(room: &Room) -> Result<Status> {
     let state = state::committed(&room.dir)
         .map_err(|e| problems.push(e.to_string()))
         .ok();
-    // A running router may just be writing the last batch. What is after the committed end is only looked at for damage.
+    // A running router may just be writing the last batch. Records after the committed end are only checked for damage.
     let damage = router
         .is_none()
         .then(|| state::replay(&room.dir).ok())
@@ -282,7 +283,7 @@ pub fn status(room: &Room) -> Result<Status> {
             .unwrap_or_default(),
         claims: state
             .as_ref()
-            .map(|state| claims::Counts::from(&state.claims))
+            .map(|state| claims::ClaimCounts::from(&state.claims))
             .unwrap_or_default(),
         questions: pending::questions(state.as_ref()),
         needs_human: pending::count(room, state.as_ref(), id::HUMAN),
@@ -310,7 +311,7 @@ fn files(room: &Room, directory: &Path) -> Vec<OsString> {
     names
 }
 
-/// Outboxes with files: those that the router reads (an open room registers new senders), and unregistered ones.
+/// Outboxes with files, registered and unregistered. An open room registers new senders, so the router reads all of them.
 fn outboxes(
     room: &Room,
     registry: Option<&Registry>,

@@ -5,14 +5,15 @@ use crate::room::Room;
 use crate::room::registry::{Agent, By, Registry, Wake};
 use crate::room::sessions::{self, CODEX};
 use crate::room::settings::Settings;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// An agent whose mail Codex does not bring into its session now.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Unloaded {
     /// The agent.
     pub agent: String,
-    /// What is known of its session.
+    /// The state of its session.
     pub state: State,
     /// The session.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -23,12 +24,12 @@ pub struct Unloaded {
     /// The program that is started instead.
     #[serde(rename = "else", skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<Vec<String>>,
-    /// What the person can do.
+    /// The repair by the person.
     pub cure: String,
 }
 
-/// What is known of a session that does not seem to be loaded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// The state of a session that does not seem to be loaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum State {
     /// No session of Codex has spoken for the agent.

@@ -1,20 +1,21 @@
-//! What a traced message changed about claims, and what is left of it.
+//! The change of claims by a traced message, and its present state.
 
 use crate::log::state::Claims;
 use crate::message::claim::{self, Change};
+use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What a message about claims changed, and what became of it.
-#[derive(Debug, Serialize)]
+/// The change by a message about claims.
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Claimed {
     /// The change, in few words.
     pub what: String,
-    /// What is left of a claim or an offer.
+    /// The present state of the claim or offer.
     pub now: Option<Now>,
 }
 
-/// What is left of a change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+/// The present state of a claim or an offer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Now {
     /// The sender owns the subjects.

@@ -24,6 +24,7 @@ use crate::query::identity;
 use crate::room::Room;
 use crate::room::resolve::Via;
 use regex::bytes::Regex;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -31,7 +32,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The trace of a message.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Trace {
     /// Record number.
     pub seq: u64,
@@ -46,7 +47,7 @@ pub struct Trace {
     pub subject: Option<String>,
     /// When it was accepted.
     pub accepted_at: String,
-    /// What it changed about claims.
+    /// Its change of claims.
     pub claim: Option<Claimed>,
     /// The original in `sent/`, if it still exists.
     pub sent: Option<PathBuf>,
@@ -59,7 +60,7 @@ pub struct Trace {
 }
 
 /// One recipient's copy.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Recipient {
     /// Recipient.
     pub agent: String,
@@ -72,12 +73,12 @@ pub struct Recipient {
     pub status: Status,
     /// Status history, in log order.
     pub statuses: Vec<Step>,
-    /// What was done to wake the recipient for it, in log order.
+    /// The attempts to wake the recipient for it, in log order.
     pub wakes: Vec<WakeRecord>,
 }
 
 /// A step of a wake.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct WakeRecord {
     /// The step.
     pub step: WakeStep,
@@ -89,7 +90,7 @@ pub struct WakeRecord {
 }
 
 /// One status change.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Step {
     /// The status.
     pub status: Status,
@@ -102,7 +103,7 @@ pub struct Step {
 }
 
 /// An answer.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Answer {
     /// Record number.
     pub seq: u64,
@@ -118,7 +119,7 @@ pub struct Answer {
 }
 
 /// A notice to an agent.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct TraceNotice {
     /// Recipient of the notice.
     pub agent: String,
@@ -314,7 +315,7 @@ impl<'a> Tracing<'a> {
             .collect()
     }
 
-    /// What another room says about its recipients of the message.
+    /// The other room's report about its recipients of the message.
     fn advance_far(&mut self, record: &Record) {
         let Some(arrived) = record.arrived() else {
             return;

@@ -93,7 +93,7 @@ pub struct Source {
 }
 
 /// A skipped file.
-#[derive(Debug, serde::Serialize)]
+#[derive(Debug, serde::Serialize, schemars::JsonSchema)]
 pub struct Left {
     /// Its path in the room.
     pub path: PathBuf,

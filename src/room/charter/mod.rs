@@ -9,13 +9,14 @@ use crate::base::hash::{hash, hex};
 use crate::base::limits;
 use crate::disk::{Dir, layout};
 use rustix::fs::FileType;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The word before the name of a lane in an address.
 const LANE: &str = "lane:";
 
 /// What a charter says.
-#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, JsonSchema)]
 pub struct Charter {
     /// What the room wants to achieve.
     pub goals: Vec<String>,
@@ -30,7 +31,7 @@ pub struct Charter {
 }
 
 /// An area of work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Lane {
     /// Its name.
     pub name: String,
@@ -46,7 +47,7 @@ pub struct Lane {
 }
 
 /// A line of the section `Settings`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Agreed {
     /// The text before the colon.
     pub name: String,

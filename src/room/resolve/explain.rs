@@ -6,10 +6,11 @@ use super::{Availability, Reached, Recipient};
 use crate::base::error::Problem;
 use crate::message::address::Address;
 use crate::room::registry::{Agent, Registry};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The explanation of several addresses.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Explanation {
     /// The assumed sender, if one was given.
     pub from: Option<String>,
@@ -20,7 +21,7 @@ pub struct Explanation {
 }
 
 /// The explanation of one address.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Explained {
     /// The address as given.
     pub address: String,
@@ -35,7 +36,7 @@ pub struct Explained {
 }
 
 /// An agent that an address does not reach.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Other {
     /// Its id.
     pub agent: String,

@@ -112,17 +112,13 @@ impl serde::Serialize for Via {
 }
 
 /// A recipient of a copy.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct Recipient {
     /// Its id.
-    #[serde(serialize_with = "as_text")]
     pub agent: Arc<str>,
     /// The rule that reached it.
+    #[schemars(with = "String")]
     pub via: Via,
-}
-
-fn as_text<S: serde::Serializer>(text: &Arc<str>, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(text)
 }
 
 /// The data by which `any_<role>` and `owner:<claim>` choose.

@@ -6,6 +6,7 @@ use super::values::{integer, shown};
 use crate::base::limits;
 use crate::message::address::{is_prefix, reserved};
 use crate::message::id;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use toml::de::DeValue;
@@ -15,14 +16,14 @@ pub(super) const WANTED: &str =
     "a table of links such as { po = { address = \"../po/.mailbag\" } }";
 
 /// A link, as the settings describe it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LinkSettings {
     /// What brings the mail there.
     pub carrier: Carrier,
     /// Where the other room is, in the form of the carrier.
     pub address: String,
     /// The tag by which the other room knows this one. By default it is this room's own tag.
-    #[serde(rename = "as")]
+    #[serde(rename = "as", skip_serializing_if = "Option::is_none")]
     pub known_as: Option<String>,
     /// Which addresses of this room its mail may have.
     pub accept: Vec<Accept>,
@@ -41,7 +42,7 @@ pub struct LinkSettings {
 }
 
 /// What brings mail to another room.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Carrier {
     /// The router itself, into a directory of this machine or of a mount.
@@ -55,7 +56,7 @@ pub enum Carrier {
 }
 
 /// A kind of address that mail from another room may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Accept {
     /// Agents by name.

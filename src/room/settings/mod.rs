@@ -22,6 +22,7 @@ pub use crate::disk::Durability;
 use crate::message;
 use crate::message::address::quoted;
 use keys::{KEYS, Key};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,7 +38,7 @@ const NAMES: [&str; 40] = [
 ];
 
 /// The agents that may send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Admission {
     /// Registered agents.
@@ -159,7 +160,7 @@ pub struct Settings {
 }
 
 /// A setting that leads out of the room, with its value as TOML.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GuardedSetting {
     /// Its key.
     pub key: String,
@@ -168,7 +169,7 @@ pub struct GuardedSetting {
 }
 
 /// A setting with its current value.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Setting {
     /// Its key in `settings.toml`.
     pub key: &'static str,

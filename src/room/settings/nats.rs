@@ -1,6 +1,7 @@
 //! The settings of a link over a NATS cluster: its servers, and what proves to each side who the other one is.
 
 use super::values::integer;
+use schemars::JsonSchema;
 use serde::Serialize;
 use toml::de::DeValue;
 
@@ -10,7 +11,7 @@ const SERVERS_MOST: usize = 16;
 pub const REPLICAS_MOST: u8 = 5;
 
 /// What a link over NATS has beside its address.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, JsonSchema)]
 pub struct NatsSettings {
     /// The file with this room's credentials for the servers.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -6,13 +6,13 @@ use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::base::text::{count_of, listed};
 use crate::disk::layout;
-use crate::log::state::claims::{Claims, Offered, Waiting};
+use crate::log::state::claims::{ClaimOffer, Claims, OwnedClaim, WaitingClaim};
 use crate::log::state::items::{self, Kind};
 use crate::log::state::{self, State};
-use crate::message::subject::Subject;
 use crate::message::{claim, id};
 use crate::room::sessions::Calls;
 use crate::router::projections::View;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Something that needs an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Item {
     /// `approval`, `question`, `offer`, `escalation`, `claim`, `rejection`, `wake` or `link`.
     pub kind: &'static str,
@@ -53,9 +53,9 @@ pub struct Item {
     pub inactive: bool,
     /// A command that settles it.
     pub command: String,
-    /// What an agent waits for.
+    /// The claim for which the sender waits.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub owned: Option<Owned>,
+    pub owned: Option<OwnedClaim>,
 }
 
 /// What makes an item this one.
@@ -71,15 +71,6 @@ pub struct Key<'i> {
     pub from: &'i str,
     /// The subject and the owner of [`Item::owned`].
     pub owned: Option<(&'i str, &'i str)>,
-}
-
-/// A claim in the way of another agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Owned {
-    /// The work, as it was claimed.
-    pub subject: Subject,
-    /// Its owner.
-    pub owner: String,
 }
 
 /// What needs this agent, most urgent first: by deadline, then whether somebody is blocked, then by age.
@@ -250,7 +241,7 @@ fn failed_wakes(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Ite
 }
 
 /// The links whose mail the other room has not confirmed for long: tag, first item, and how many.
-fn late(state: &State) -> impl Iterator<Item = (&Arc<str>, &state::Waiting, usize)> {
+fn late(state: &State) -> impl Iterator<Item = (&Arc<str>, &state::UnconfirmedItem, usize)> {
     let before = Stamp::now().micros() - limits::LINK_LATE.as_micros() as i64;
     state.links.iter().filter_map(move |(tag, link)| {
         let first = link.waiting().next().filter(|first| first.at <= before)?;
@@ -274,8 +265,8 @@ fn late_links(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)
     })
 }
 
-fn offer(one: &Offered) -> Item {
-    let Offered {
+fn offer(one: &ClaimOffer) -> Item {
+    let ClaimOffer {
         offer,
         from,
         subjects,
@@ -292,8 +283,8 @@ fn offer(one: &Offered) -> Item {
 }
 
 // An agent waits for what another one owns, who can release it. The human can release everything.
-fn waiting<'a>(claims: &'a Claims, one: &'a Waiting) -> Vec<(Cow<'a, [Arc<str>]>, Item)> {
-    let Waiting {
+fn waiting<'a>(claims: &'a Claims, one: &'a WaitingClaim) -> Vec<(Cow<'a, [Arc<str>]>, Item)> {
+    let WaitingClaim {
         claim,
         agent: from,
         subjects,
@@ -301,51 +292,40 @@ fn waiting<'a>(claims: &'a Claims, one: &'a Waiting) -> Vec<(Cow<'a, [Arc<str>]>
         since,
         ..
     } = one;
-    let mut owned: Vec<(&Arc<str>, &Subject)> = Vec::new();
+    let mut owned: Vec<&OwnedClaim> = Vec::new();
     for held in subjects
         .iter()
         .flat_map(|subject| claims.conflicting(subject))
         .filter(|held| held.owner != *from)
     {
-        if !owned.iter().any(|(owner, _)| **owner == held.owner) {
-            owned.push((&held.owner, &held.subject));
+        if !owned.iter().any(|one| one.owner == held.owner) {
+            owned.push(held);
         }
     }
-    let item = |owner: &str, held: &Subject, command: String| {
-        let title = format!("waits for {}, owned by {owner}", listed(subjects));
-        let owned = Some(Owned {
-            subject: held.clone(),
-            owner: owner.to_owned(),
-        });
-        Item {
-            title,
-            command,
-            owned,
-            blocked: true,
-            ..Item::new("claim", *seq, claim.clone(), from, *since)
-        }
+    let item = |held: &OwnedClaim, command: String| Item {
+        title: format!("waits for {}, owned by {}", listed(subjects), held.owner),
+        command,
+        owned: Some(held.clone()),
+        blocked: true,
+        ..Item::new("claim", *seq, claim.clone(), from, *since)
     };
-    let owners = owned.iter().map(|(owner, held)| {
-        (
-            Cow::Owned(vec![(*owner).clone()]),
-            item(owner, held, format!("mailbag release {held}")),
-        )
-    });
-    let human = owned
-        .first()
-        .filter(|_| !owned.iter().any(|(owner, _)| &***owner == id::HUMAN))
-        .map(|(owner, held)| {
-            let command = format!("mailbag release {held} --of {owner}");
-            (
-                Cow::Owned(vec![Arc::from(id::HUMAN)]),
-                item(owner, held, command),
-            )
-        });
-    owners.chain(human).collect()
+    let mut items = Vec::new();
+    for held in &owned {
+        let item = item(held, format!("mailbag release {}", held.subject));
+        items.push((Cow::Owned(vec![held.owner.clone()]), item));
+    }
+    if let Some(first) = owned.first()
+        && !owned.iter().any(|held| &*held.owner == id::HUMAN)
+    {
+        let command = format!("mailbag release {} --of {}", first.subject, first.owner);
+        let human = Cow::Owned(vec![Arc::from(id::HUMAN)]);
+        items.push((human, item(first, command)));
+    }
+    items
 }
 
 /// The content of the file.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Content {
     /// The record up to which it is true.
     seq: u64,

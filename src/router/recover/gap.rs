@@ -16,10 +16,11 @@ use crate::room::settings::Durability;
 use crate::room::spool::Spool;
 use crate::room::{Lock, Room, Turn};
 use crate::router::parts::Journal;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Records that the log once had and has no more, or has with other content.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Loss {
     /// The last record that the log still has.
     pub last: u64,

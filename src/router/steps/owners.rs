@@ -8,11 +8,12 @@ use crate::base::clock::{self, Stamp};
 use crate::base::error::Problem;
 use crate::base::text::{listed, to_the_second};
 use crate::base::{limits, sanitize};
-use crate::log::state::claims::{Answer, Ask, Claims, Offered, Waiting};
+use crate::log::state::claims::{Answer, Ask, ClaimOffer, Claims, WaitingClaim};
 use crate::log::state::{Source, State};
 use crate::message::claim::Change;
 use crate::message::record::{Fact, Group};
 use crate::message::subject::{Subject, cover_everything};
+use crate::message::title::title_of_fields;
 use crate::message::{Message, id};
 use crate::room::leases::{self, Lapsed, Reason, Review, Signs, Warned};
 use crate::room::resolve::Via;
@@ -74,7 +75,7 @@ impl<'a> Owners<'a> {
     /// Grants waiting claims: a notice for each.
     pub(super) fn grant(&mut self) -> Vec<Letter<Ruling>> {
         let mut granted = Vec::new();
-        while let Some(Waiting {
+        while let Some(WaitingClaim {
             claim,
             agent,
             subjects,
@@ -102,8 +103,9 @@ impl<'a> Owners<'a> {
         to: &Arc<str>,
         twice: Vec<u64>,
     ) -> Vec<Letter<Ruling>> {
-        let own = |one: &&Waiting| one.agent == *of || one.agent == *to;
-        let waiting: Vec<Waiting> = self.claims.waiting().iter().filter(own).cloned().collect();
+        let own = |one: &&WaitingClaim| one.agent == *of || one.agent == *to;
+        let waiting: Vec<WaitingClaim> =
+            self.claims.waiting().iter().filter(own).cloned().collect();
         let about = format!("renamed {of} {to}");
         let subject = format!("{of} is {to} now");
         let body = format!(
@@ -123,7 +125,7 @@ impl<'a> Owners<'a> {
             let Some(one) = newest.next() else { break };
             let why = format!("{of} is {to} now, and would wait for itself.");
             letters.extend(self.stop_waiting(
-                Waiting {
+                WaitingClaim {
                     agent: to.clone(),
                     ..one
                 },
@@ -395,7 +397,7 @@ impl<'a> Owners<'a> {
         )
     }
 
-    fn skip(&mut self, one: Waiting) -> Option<Letter<Ruling>> {
+    fn skip(&mut self, one: WaitingClaim) -> Option<Letter<Ruling>> {
         let span = clock::span_text(limits::CLAIM_WAITER);
         self.stop_waiting(
             one,
@@ -403,8 +405,8 @@ impl<'a> Owners<'a> {
         )
     }
 
-    fn stop_waiting(&mut self, one: Waiting, why: &str) -> Option<Letter<Ruling>> {
-        let Waiting {
+    fn stop_waiting(&mut self, one: WaitingClaim, why: &str) -> Option<Letter<Ruling>> {
+        let WaitingClaim {
             claim,
             agent,
             subjects,
@@ -426,13 +428,13 @@ impl<'a> Owners<'a> {
 
     fn void(
         &mut self,
-        Offered {
+        ClaimOffer {
             offer,
             from,
             to,
             subjects,
             ..
-        }: Offered,
+        }: ClaimOffer,
     ) -> Option<Letter<Ruling>> {
         let what = list(&subjects);
         let body = format!(
@@ -537,17 +539,10 @@ fn shown(at: Stamp) -> String {
     to_the_second(&at.to_string())
 }
 
-/// The purpose of a claim: its subject, or the first line of its body.
+/// The purpose of a claim.
 fn purpose(message: &Message) -> Option<String> {
-    let line = |field| {
-        message
-            .text(field)?
-            .lines()
-            .map(str::trim)
-            .find(|line| !line.is_empty())
-    };
-    let text = line("subject").or_else(|| line("body"))?;
-    Some(text.chars().take(limits::REPORT_TEXT).collect())
+    let title = title_of_fields(message.fields())?;
+    Some(title.chars().take(limits::REPORT_TEXT).collect())
 }
 
 fn list(subjects: &[Subject]) -> String {

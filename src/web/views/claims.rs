@@ -1,7 +1,9 @@
 //! Who owns which work.
 
 use super::{Page, agent, nothing, respond, seq, text, time};
-use crate::query::claims::{List, list};
+use crate::base::clock::Stamp;
+use crate::message::subject::Subject;
+use crate::query::claims::{ClaimList, list};
 use crate::web::app::App;
 use axum::extract::State;
 use axum::response::Response;
@@ -16,7 +18,7 @@ pub(in crate::web) async fn show(State(app): State<Arc<App>>) -> Response {
     .await
 }
 
-fn content(list: &List) -> Markup {
+fn content(list: &ClaimList) -> Markup {
     html! {
         section {
             h1 { "Claims" }
@@ -27,11 +29,11 @@ fn content(list: &List) -> Markup {
                     tbody {
                         @for one in &list.claims {
                             tr {
-                                td { code { (text(&one.subject)) } }
-                                td { (agent(&one.owner)) }
-                                td { (text(one.why.as_deref().unwrap_or_default())) }
-                                td { (time(&one.since)) " " (seq(one.seq)) }
-                                td { @if let Some(at) = &one.lapses_at { (time(at)) } @else { "while its session runs" } }
+                                td { code { (text(one.claim.subject.as_str())) } }
+                                td { (agent(&one.claim.owner)) }
+                                td { (text(one.claim.why.as_deref().unwrap_or_default())) }
+                                td { (at(one.claim.since)) " " (seq(one.claim.seq)) }
+                                td { @if let Some(end) = &one.lapses_at { (time(end)) } @else { "while its session runs" } }
                             }
                         }
                     }
@@ -41,7 +43,7 @@ fn content(list: &List) -> Markup {
                 h2 { "Waiting" }
                 ul .plain {
                     @for one in &list.waiting {
-                        li { (agent(&one.agent)) " for " (subjects(&one.subjects)) " " (time(&one.since)) " " (seq(one.seq)) }
+                        li { (agent(&one.agent)) " for " (subjects(&one.subjects)) " " (at(one.since)) " " (seq(one.seq)) }
                     }
                 }
             }
@@ -49,7 +51,7 @@ fn content(list: &List) -> Markup {
                 h2 { "Offers" }
                 ul .plain {
                     @for one in &list.offers {
-                        li { (agent(&one.from)) " → " (agent(&one.to)) ": " (subjects(&one.subjects)) " " (time(&one.since)) " " (seq(one.seq)) }
+                        li { (agent(&one.from)) " → " (agent(&one.to)) ": " (subjects(&one.subjects)) " " (at(one.since)) " " (seq(one.seq)) }
                     }
                 }
             }
@@ -57,6 +59,10 @@ fn content(list: &List) -> Markup {
     }
 }
 
-fn subjects(subjects: &[String]) -> Markup {
-    html! { @for subject in subjects { code { (text(subject)) } " " } }
+fn at(micros: i64) -> Markup {
+    time(&Stamp::from_micros(micros).to_string())
+}
+
+fn subjects(subjects: &[Subject]) -> Markup {
+    html! { @for subject in subjects { code { (text(subject.as_str())) } " " } }
 }

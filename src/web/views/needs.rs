@@ -5,8 +5,9 @@ use super::{Page, agent, encoded, nothing, part, respond, seq, text, time};
 use crate::base::limits;
 use crate::base::text::count_of;
 use crate::message::id;
+use crate::query::claims::OwnedClaim;
 use crate::query::history::message;
-use crate::query::pending::{Item, List, Owned, age, left};
+use crate::query::pending::{Item, PendingList, age, left};
 use crate::room::Room;
 use crate::web::app::App;
 use axum::extract::State;
@@ -25,7 +26,7 @@ pub(in crate::web) async fn list_part(State(app): State<Arc<App>>) -> Response {
     part(&app, |app| Ok(section(app, &app.pending()?))).await
 }
 
-pub(super) fn section(app: &App, list: &List) -> Markup {
+pub(super) fn section(app: &App, list: &PendingList) -> Markup {
     html! {
         section #needs .still data-live="/part/needs" aria-labelledby="needs-title" {
             h1 #needs-title { "Needs you " @if !list.items.is_empty() { span .count { (list.items.len()) } } }
@@ -41,7 +42,7 @@ pub(super) fn section(app: &App, list: &List) -> Markup {
 
 /// The items. Reports of the same kind from the router are one group. The first items have their text and their
 /// buttons; the others lead to their conversation, so that the page stays small.
-fn rows(app: &App, list: &List) -> Markup {
+fn rows(app: &App, list: &PendingList) -> Markup {
     let mut rows = String::new();
     let mut grouped: Vec<&str> = Vec::new();
     for one in &list.items {
@@ -236,13 +237,13 @@ fn answers(item: &Item) -> Option<Markup> {
                 button name="action" value="decline" { "Decline" }
             }
         },
-        ("claim", Some(Owned { subject, owner })) => html! {
+        ("claim", Some(OwnedClaim { subject, owner, .. })) => html! {
             (words("Reason (optional)"))
             span .buttons {
                 button name="action" value="release" .primary {
-                    "Release " (text(subject.as_str())) @if owner != id::HUMAN { " of " (text(owner)) }
+                    "Release " (text(subject.as_str())) @if &**owner != id::HUMAN { " of " (text(owner)) }
                 }
-                @if owner != id::HUMAN { a .button href={ "/write?to=" (encoded(owner)) } { "Write to " (text(owner)) } }
+                @if &**owner != id::HUMAN { a .button href={ "/write?to=" (encoded(owner)) } { "Write to " (text(owner)) } }
             }
         },
         ("rejection", _) => html! {

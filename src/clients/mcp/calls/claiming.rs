@@ -2,12 +2,13 @@
 
 use super::super::arguments::Arguments;
 use super::{Call, Shown};
+use crate::base::clock::Stamp;
 use crate::base::error::{Doing, Error, Result, nearest};
-use crate::base::text::{quoted, to_the_second};
+use crate::base::text::{joined, quoted, to_the_second};
 use crate::base::{limits, sanitize};
 use crate::commands::claim::{self, Ask, Status};
 use crate::commands::follow::route_pending;
-use crate::query::claims::{self, Free, Offer, Owned, Ownership, Queued};
+use crate::query::claims::{self, ClaimOffer, ListedClaim, Ownership, WaitingClaim, WorkStatus};
 use crate::room::Room;
 use serde_json::{Map, Value, json};
 use std::path::PathBuf;
@@ -132,13 +133,14 @@ fn put<T>(
     }
 }
 
-fn owned(one: &Owned) -> (String, Value) {
+fn owned(one: &ListedClaim) -> (String, Value) {
+    let one = &one.claim;
     let why = one
         .why
         .as_ref()
         .map(|why| format!(": {why}"))
         .unwrap_or_default();
-    let since = to_the_second(&one.since);
+    let since = to_the_second(&Stamp::from_micros(one.since).to_string());
     let text = format!("{} owns {} since {since}{why}", one.owner, one.subject);
     (
         text,
@@ -146,16 +148,16 @@ fn owned(one: &Owned) -> (String, Value) {
     )
 }
 
-fn queued(one: &Queued) -> (String, Value) {
-    let subjects = one.subjects.join(", ");
+fn queued(one: &WaitingClaim) -> (String, Value) {
+    let subjects = joined(&one.subjects);
     (
         format!("{} waits for {subjects}", one.agent),
         json!({"subjects": one.subjects, "agent": one.agent}),
     )
 }
 
-fn offer(one: &Offer) -> (String, Value) {
-    let subjects = one.subjects.join(", ");
+fn offer(one: &ClaimOffer) -> (String, Value) {
+    let subjects = joined(&one.subjects);
     let text = format!("#{} {} offers {subjects} to {}", one.seq, one.from, one.to);
     (
         text,
@@ -165,9 +167,9 @@ fn offer(one: &Offer) -> (String, Value) {
 
 fn path(one: &Ownership) -> String {
     let status = match one.status {
-        Free::Free => "free".to_owned(),
-        Free::Mine => "yours".to_owned(),
-        Free::Owned => {
+        WorkStatus::Free => "free".to_owned(),
+        WorkStatus::Mine => "yours".to_owned(),
+        WorkStatus::Owned => {
             let owners = one.claims.iter().take(limits::IN_SENTENCE).map(|owner| {
                 let why = owner
                     .why

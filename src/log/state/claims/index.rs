@@ -3,7 +3,7 @@
 //! Two path subjects can conflict only if the names before the first wildcard of one are the first names of the other. So the
 //! subjects are sorted by these names, and those that can conflict with one are on its way up and below it.
 
-use super::Held;
+use super::OwnedClaim;
 use crate::message::subject::Subject;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -24,7 +24,7 @@ impl Eq for Index {}
 
 impl Index {
     /// A subject was added at the end.
-    pub(super) fn added(&mut self, held: &[Held]) {
+    pub(super) fn added(&mut self, held: &[OwnedClaim]) {
         if let (Some(places), Some(last)) = (self.0.get_mut(), held.last()) {
             put(places, last, held.len() - 1);
         }
@@ -36,7 +36,12 @@ impl Index {
     }
 
     /// The position of this subject of an owner.
-    pub(super) fn find(&self, held: &[Held], owner: &str, subject: &Subject) -> Option<usize> {
+    pub(super) fn find(
+        &self,
+        held: &[OwnedClaim],
+        owner: &str,
+        subject: &Subject,
+    ) -> Option<usize> {
         let key = subject.beginnings().into_iter().next()?;
         let there = self.places(held).get(&key)?;
         there
@@ -48,7 +53,7 @@ impl Index {
     /// The positions of the subjects that can conflict with one of these, in their order.
     pub(super) fn near<'s>(
         &self,
-        held: &[Held],
+        held: &[OwnedClaim],
         subjects: impl IntoIterator<Item = &'s Subject>,
     ) -> BTreeSet<usize> {
         let places = self.places(held);
@@ -67,7 +72,7 @@ impl Index {
         near
     }
 
-    fn places(&self, held: &[Held]) -> &BTreeMap<String, Vec<usize>> {
+    fn places(&self, held: &[OwnedClaim]) -> &BTreeMap<String, Vec<usize>> {
         self.0.get_or_init(|| {
             let mut places = BTreeMap::new();
             held.iter()
@@ -78,7 +83,7 @@ impl Index {
     }
 }
 
-fn put(places: &mut BTreeMap<String, Vec<usize>>, held: &Held, at: usize) {
+fn put(places: &mut BTreeMap<String, Vec<usize>>, held: &OwnedClaim, at: usize) {
     for key in held.subject.beginnings() {
         places.entry(key).or_default().push(at);
     }

@@ -1,6 +1,6 @@
-//! Judging what an agent asks for: the change that it makes, or everything that is wrong with it.
+//! Judges requests about claims: the result is a change, or all problems.
 
-use super::{Claims, Held, Offered, Waiting};
+use super::{ClaimOffer, Claims, OwnedClaim, WaitingClaim};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::limits;
@@ -12,7 +12,7 @@ use crate::message::subject::Subject;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-/// What an agent asks for.
+/// A request about claims.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Ask {
     /// To own subjects.
@@ -55,20 +55,20 @@ pub enum Answer {
     Decline,
 }
 
-/// A claim of another agent that conflicts with what an agent asks for.
+/// A claim of another agent that conflicts with a request.
 #[derive(Debug, Clone, Copy, serde::Serialize)]
 pub struct InTheWay<'a> {
     /// The other agent.
     pub agent: &'a str,
     /// Its subject.
     pub claim: &'a Subject,
-    /// Since when, in microseconds since 1970.
+    /// The time of the grant or of the message, in microseconds since 1970.
     #[serde(with = "crate::message::claim::rfc3339")]
     pub since: i64,
     /// Its purpose.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<&'a str>,
-    /// Does it still wait itself?
+    /// Whether it is a waiting claim.
     pub waiting: bool,
 }
 
@@ -99,12 +99,12 @@ impl Claims {
                 }
             }
             Ask::Release { of, subjects } => {
-                let waits = |one: &&Waiting| {
+                let waits = |one: &&WaitingClaim| {
                     one.subjects
                         .iter()
                         .any(|subject| subjects.contains(subject))
                 };
-                let waiting: Vec<&Waiting> = self.waits_of(&of).filter(waits).collect();
+                let waiting: Vec<&WaitingClaim> = self.waits_of(&of).filter(waits).collect();
                 let is_waited_for =
                     |subject: &Subject| waiting.iter().any(|one| one.subjects.contains(subject));
                 let claims = self.owned(&of, &subjects, is_waited_for)?;
@@ -133,8 +133,9 @@ impl Claims {
         answer: Answer,
         reference: Option<&str>,
     ) -> Result<String, Vec<Problem>> {
-        let may_answer =
-            |one: &&Offered| *one.to == *agent || answer == Answer::Decline && *one.from == *agent;
+        let may_answer = |one: &&ClaimOffer| {
+            *one.to == *agent || answer == Answer::Decline && *one.from == *agent
+        };
         let mine = self.offered.iter().filter(may_answer);
         let chosen = match reference {
             None => choose(mine.map(|one| (Fit::Whole, one)).collect()),
@@ -170,7 +171,7 @@ impl Claims {
         subjects: &[Subject],
         (lease, why, wait): (u64, Option<String>, bool),
     ) -> Judged {
-        // What the agent owns already is only renewed, although others may wait for it.
+        // The subjects that the agent owns are only renewed, although others may wait for them.
         let is_new = |subject: &&Subject| self.owned_by(agent, subject).is_none();
         let new: Vec<Subject> = subjects.iter().filter(is_new).cloned().collect();
         if self.of(agent).count() + new.len() > limits::CLAIMS_OF_AGENT {
@@ -189,7 +190,7 @@ impl Claims {
             why,
         };
         let in_the_way = self.in_the_way(agent, &new, self.waiting.len());
-        // A claim that waits has to know everybody in front of it.
+        // A waiting claim needs all claims before it.
         let in_the_way: Vec<InTheWay> = in_the_way
             .take(if wait { usize::MAX } else { limits::PROBLEMS })
             .collect();
@@ -280,7 +281,7 @@ impl Claims {
     }
 
     /// The open offers that an agent can accept.
-    pub fn offers_to<'a>(&'a self, agent: &'a str) -> impl Iterator<Item = &'a Offered> {
+    pub fn offers_to<'a>(&'a self, agent: &'a str) -> impl Iterator<Item = &'a ClaimOffer> {
         self.offered.iter().filter(move |one| &*one.to == agent)
     }
 
@@ -296,7 +297,7 @@ impl Claims {
             .near(subjects)
             .filter(move |held| &*held.owner != agent && meets(&held.subject));
         let held = held.map(
-            |Held {
+            |OwnedClaim {
                  owner,
                  subject,
                  since,
@@ -316,7 +317,7 @@ impl Claims {
             .take(before)
             .filter(move |one| &*one.agent != agent);
         let waiting = waiting.filter_map(
-            move |Waiting {
+            move |WaitingClaim {
                       agent,
                       subjects,
                       since,
@@ -336,11 +337,11 @@ impl Claims {
         held.chain(waiting)
     }
 
-    fn waits_of<'a>(&'a self, agent: &'a str) -> impl Iterator<Item = &'a Waiting> {
+    fn waits_of<'a>(&'a self, agent: &'a str) -> impl Iterator<Item = &'a WaitingClaim> {
         self.waiting.iter().filter(move |one| &*one.agent == agent)
     }
 
-    fn accept_closes_a_circle(&self, offer: &Offered) -> bool {
+    fn accept_closes_a_circle(&self, offer: &ClaimOffer) -> bool {
         let mut then = self.clone();
         let (from, change) = (
             offer.to.clone(),
@@ -360,7 +361,7 @@ impl Claims {
         then.has_circle()
     }
 
-    /// Does an agent wait, directly or not, for itself?
+    /// Returns true if an agent waits, directly or not, for itself.
     pub fn has_circle(&self) -> bool {
         self.waiting.iter().enumerate().any(|(n, one)| {
             self.in_the_way(&one.agent, &one.subjects, n)
@@ -419,7 +420,7 @@ impl Claims {
         }
     }
 
-    // If these subjects went to another agent, one that the owner keeps would overlap them, and have two owners.
+    // If another agent owned these subjects, a subject that the owner keeps would overlap them, and have two owners.
     fn kept_in_part(&self, owner: &str, subjects: &[Subject]) -> Option<Problem> {
         let of_owner = self.near(subjects).filter(|held| &*held.owner == owner);
         let mut kept = of_owner.filter(|held| !subjects.contains(&held.subject));

@@ -12,50 +12,60 @@ pub use judge::{Answer, Ask, InTheWay};
 
 use super::Source;
 use super::clock::Shift;
-use crate::message::claim::{self, Change, Terms, rfc3339};
+use crate::message::claim::{self, Change, Terms, lease, rfc3339};
 use crate::message::subject::{Subject, Target};
 use index::Index;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// A subject with its owner.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
+/// An owned subject. Times are in microseconds since 1970 and printed as RFC 3339.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OwnedClaim {
     /// The subject.
+    #[schemars(with = "String")]
     pub subject: Subject,
     /// The owner.
     pub owner: Arc<str>,
-    /// The record that granted it.
+    /// The number of the record that granted it.
     pub seq: u64,
-    /// The time of the grant, in microseconds since 1970, like all times here.
+    /// The time of the grant.
     #[serde(with = "rfc3339")]
+    #[schemars(with = "String")]
     pub since: i64,
     /// The time of the grant or of the last renewal.
     #[serde(with = "rfc3339")]
+    #[schemars(with = "String")]
     pub renewed: i64,
-    /// How long it lives after the owner's last activity, in seconds.
+    /// The life of the claim after the owner's last activity, such as `4h`.
+    #[serde(with = "lease")]
+    #[schemars(with = "String")]
     pub lease: u64,
     /// The purpose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
 
-/// A claim that waits until other agents release what it needs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Waiting {
-    /// Its message, as `<sender>/<id>`.
+/// A claim that waits until other agents release its subjects.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WaitingClaim {
+    /// The message, as `<sender>/<id>`.
     pub claim: String,
     /// The agent that waits.
     pub agent: Arc<str>,
-    /// The subjects. It gets all of them at once.
+    /// The subjects, granted together.
+    #[schemars(with = "Vec<String>")]
     pub subjects: Vec<Subject>,
-    /// The record of its message.
+    /// The number of the message's record.
     pub seq: u64,
-    /// When it began to wait.
+    /// The time of the message.
     #[serde(with = "rfc3339")]
+    #[schemars(with = "String")]
     pub since: i64,
-    /// The lease that it asks for, in seconds.
+    /// The requested lease, such as `4h`.
+    #[serde(with = "lease")]
+    #[schemars(with = "String")]
     pub lease: u64,
     /// The purpose.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -63,20 +73,22 @@ pub struct Waiting {
 }
 
 /// An open offer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Offered {
-    /// Its message, as `<sender>/<id>`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ClaimOffer {
+    /// The message, as `<sender>/<id>`.
     pub offer: String,
     /// The owner.
     pub from: Arc<str>,
     /// The agent that can accept it.
     pub to: Arc<str>,
     /// The subjects.
+    #[schemars(with = "Vec<String>")]
     pub subjects: Vec<Subject>,
-    /// The record of its message.
+    /// The number of the message's record.
     pub seq: u64,
-    /// The time of the offer.
+    /// The time of the message.
     #[serde(with = "rfc3339")]
+    #[schemars(with = "String")]
     pub since: i64,
 }
 
@@ -95,10 +107,10 @@ pub struct Cut {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Claims {
     #[serde(rename = "claims")]
-    held: Vec<Held>,
-    waiting: Vec<Waiting>,
+    held: Vec<OwnedClaim>,
+    waiting: Vec<WaitingClaim>,
     #[serde(rename = "offers")]
-    offered: Vec<Offered>,
+    offered: Vec<ClaimOffer>,
     cuts: BTreeMap<Arc<str>, Cut>,
     changed: u64,
     #[serde(skip)]
@@ -116,7 +128,7 @@ impl Claims {
                 self.cuts.remove(from);
                 for subject in parsed(claims) {
                     let (owner, why) = (from.clone(), why.clone());
-                    self.own(Held {
+                    self.own(OwnedClaim {
                         subject,
                         owner,
                         seq,
@@ -129,13 +141,13 @@ impl Claims {
             }
             Change::Queue(Terms { claims, lease, why }) => {
                 let (subjects, lease, why) = (parsed(claims), *lease, why.clone());
-                let same = |one: &&mut Waiting| one.agent == *from && one.subjects == subjects;
+                let same = |one: &&mut WaitingClaim| one.agent == *from && one.subjects == subjects;
                 match self.waiting.iter_mut().find(same) {
                     // It keeps its place.
                     Some(one) => (one.lease, one.why) = (lease, why.or(one.why.take())),
                     None => {
                         let (claim, agent) = (claim::name(from, id), from.clone());
-                        self.waiting.push(Waiting {
+                        self.waiting.push(WaitingClaim {
                             claim,
                             agent,
                             subjects,
@@ -148,7 +160,7 @@ impl Claims {
                 }
             }
             Change::Dequeue { claim } => {
-                let Some(Waiting {
+                let Some(WaitingClaim {
                     agent,
                     subjects,
                     lease,
@@ -160,7 +172,7 @@ impl Claims {
                 };
                 for subject in subjects {
                     let (owner, why) = (agent.clone(), why.clone());
-                    self.own(Held {
+                    self.own(OwnedClaim {
                         subject,
                         owner,
                         seq,
@@ -187,7 +199,7 @@ impl Claims {
                     to.clone(),
                     parsed(claims),
                 );
-                self.offered.push(Offered {
+                self.offered.push(ClaimOffer {
                     offer,
                     from,
                     to,
@@ -197,7 +209,7 @@ impl Claims {
                 });
             }
             Change::Accept { offer } => {
-                let Some(Offered {
+                let Some(ClaimOffer {
                     from: giver,
                     to,
                     subjects,
@@ -207,7 +219,7 @@ impl Claims {
                     return;
                 };
                 for held in self.free(&giver, &subjects) {
-                    self.own(Held {
+                    self.own(OwnedClaim {
                         owner: to.clone(),
                         seq,
                         since: at,
@@ -247,14 +259,14 @@ impl Claims {
         self.changed
     }
 
-    /// Is nothing owned, waited for or offered?
+    /// Returns true if there are no claims, waiting claims and offers.
     pub fn is_empty(&self) -> bool {
         self.held.is_empty() && self.waiting.is_empty() && self.offered.is_empty()
     }
 
-    /// The first waiting claim that can be granted now. A claim that conflicts with one before it waits for that one, too.
-    pub fn grantable(&self) -> Option<&Waiting> {
-        let free = |&(n, one): &(usize, &Waiting)| {
+    /// The first waiting claim that can be granted now. A claim also waits for conflicting claims before it.
+    pub fn grantable(&self) -> Option<&WaitingClaim> {
+        let free = |&(n, one): &(usize, &WaitingClaim)| {
             self.in_the_way(&one.agent, &one.subjects, n)
                 .next()
                 .is_none()
@@ -267,17 +279,17 @@ impl Claims {
     }
 
     /// Every owned subject, in the order of the grants.
-    pub fn held(&self) -> &[Held] {
+    pub fn held(&self) -> &[OwnedClaim] {
         &self.held
     }
 
     /// Every waiting claim, in the order of the log.
-    pub fn waiting(&self) -> &[Waiting] {
+    pub fn waiting(&self) -> &[WaitingClaim] {
         &self.waiting
     }
 
     /// Every open offer, in the order of the log.
-    pub fn offered(&self) -> &[Offered] {
+    pub fn offered(&self) -> &[ClaimOffer] {
         &self.offered
     }
 
@@ -287,20 +299,20 @@ impl Claims {
     }
 
     /// The subjects of an agent.
-    pub fn of<'a>(&'a self, agent: &'a str) -> impl Iterator<Item = &'a Held> {
+    pub fn of<'a>(&'a self, agent: &'a str) -> impl Iterator<Item = &'a OwnedClaim> {
         self.held.iter().filter(move |held| &*held.owner == agent)
     }
 
     /// The claim that covers a path of a repository. `None` as repository is the room's own repository.
-    pub fn owner(&self, repository: Option<&str>, path: &str) -> Option<&Held> {
+    pub fn owner(&self, repository: Option<&str>, path: &str) -> Option<&OwnedClaim> {
         let target = Target::new(repository, path);
         self.held
             .iter()
             .find(|held| held.subject.covers_target(&target))
     }
 
-    /// What other agents own that conflicts with a subject.
-    pub fn conflicting<'a>(&'a self, subject: &'a Subject) -> impl Iterator<Item = &'a Held> {
+    /// The claims that conflict with a subject.
+    pub fn conflicting<'a>(&'a self, subject: &'a Subject) -> impl Iterator<Item = &'a OwnedClaim> {
         self.near([subject])
             .filter(move |held| held.subject.conflicts(subject))
     }
@@ -309,21 +321,21 @@ impl Claims {
     fn near<'a>(
         &'a self,
         subjects: impl IntoIterator<Item = &'a Subject>,
-    ) -> impl Iterator<Item = &'a Held> {
+    ) -> impl Iterator<Item = &'a OwnedClaim> {
         self.index
             .near(&self.held, subjects)
             .into_iter()
             .map(|at| &self.held[at])
     }
 
-    /// The claim by which an agent owns exactly this subject.
-    fn owned_by(&self, agent: &str, subject: &Subject) -> Option<&Held> {
+    /// The claim of an agent on exactly this subject.
+    fn owned_by(&self, agent: &str, subject: &Subject) -> Option<&OwnedClaim> {
         self.index
             .find(&self.held, agent, subject)
             .map(|at| &self.held[at])
     }
 
-    fn own(&mut self, new: Held) {
+    fn own(&mut self, new: OwnedClaim) {
         match self.index.find(&self.held, &new.owner, &new.subject) {
             Some(at) => {
                 let held = &mut self.held[at];
@@ -337,7 +349,7 @@ impl Claims {
         }
     }
 
-    fn free(&mut self, owner: &str, subjects: &[Subject]) -> Vec<Held> {
+    fn free(&mut self, owner: &str, subjects: &[Subject]) -> Vec<OwnedClaim> {
         let places = subjects
             .iter()
             .filter_map(|subject| self.index.find(&self.held, owner, subject));
@@ -380,12 +392,12 @@ impl Claims {
         self.index.removed();
     }
 
-    fn stop_waiting(&mut self, claim: &str) -> Option<Waiting> {
+    fn stop_waiting(&mut self, claim: &str) -> Option<WaitingClaim> {
         let at = self.waiting.iter().position(|one| one.claim == claim)?;
         Some(self.waiting.remove(at))
     }
 
-    fn close_offer(&mut self, offer: &str) -> Option<Offered> {
+    fn close_offer(&mut self, offer: &str) -> Option<ClaimOffer> {
         let at = self.offered.iter().position(|one| one.offer == offer)?;
         Some(self.offered.remove(at))
     }

@@ -1,6 +1,6 @@
 //! The rules of ownership, and a model test over random requests.
 
-use super::{Ask, Claims, Held, Source};
+use super::{Ask, Claims, OwnedClaim, Source};
 use crate::base::clock::Stamp;
 use crate::message::claim::{self, Change, Terms};
 use crate::message::subject::Subject;
@@ -294,8 +294,8 @@ proptest! {
         };
         for (n, subject) in &claims {
             room.record(&agent(n), &grant(subject));
-            let found: Vec<&Held> = room.0.conflicting(&asked).collect();
-            let all: Vec<&Held> = room.0.held().iter().filter(|held| held.subject.conflicts(&asked)).collect();
+            let found: Vec<&OwnedClaim> = room.0.conflicting(&asked).collect();
+            let all: Vec<&OwnedClaim> = room.0.held().iter().filter(|held| held.subject.conflicts(&asked)).collect();
             prop_assert_eq!(found, all);
         }
         for at in released.iter().filter(|_| !claims.is_empty()) {
@@ -304,7 +304,7 @@ proptest! {
             room.record(&agent(n), &change);
             prop_assert!(!room.0.held().iter().any(|held| held.owner == agent(n) && held.subject == *subject));
         }
-        let all: Vec<&Held> = room.0.held().iter().filter(|held| held.subject.conflicts(&asked)).collect();
+        let all: Vec<&OwnedClaim> = room.0.held().iter().filter(|held| held.subject.conflicts(&asked)).collect();
         prop_assert_eq!(room.0.conflicting(&asked).collect::<Vec<_>>(), all);
         let again: Claims = serde_json::from_value(serde_json::to_value(&room.0).expect("JSON")).expect("claims");
         prop_assert_eq!(&again, &room.0);

@@ -6,7 +6,7 @@ mod carry;
 use super::{Accepted, Cause, Projection, Report, View};
 use crate::base::error::{Error, Result};
 use crate::disk::{Dir, layout};
-use crate::log::state::{Link, Waiting};
+use crate::log::state::{Link, UnconfirmedItem};
 use crate::log::{Position, Records};
 use crate::message::link;
 use crate::room::links::{EndState, FarAgent, items, roster};
@@ -244,7 +244,7 @@ impl<'v> Items<'v> {
     }
 
     /// The text of an item.
-    fn text(&mut self, waiting: &Waiting) -> Result<String> {
+    fn text(&mut self, waiting: &UnconfirmedItem) -> Result<String> {
         let Items {
             tag,
             records,

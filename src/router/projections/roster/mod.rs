@@ -14,6 +14,7 @@ use crate::log::state::{self, Claims, LastWake, State, Wakes};
 use crate::message::waking::WakeStep;
 use crate::room::registry::{Agent, Registry, Status};
 use crate::room::sessions::{Calls, Run};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Number;
 use std::collections::HashMap;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// Is an agent there?
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Presence {
     /// Seen a moment ago, or a process waits or watches for this agent.
@@ -47,7 +48,7 @@ impl Presence {
 }
 
 /// All agents that are not retired.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Roster {
     /// The time of the roster.
     pub at: String,
@@ -56,7 +57,7 @@ pub struct Roster {
 }
 
 /// One agent.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Present {
     /// Its id.
     pub id: Arc<str>,
@@ -101,7 +102,7 @@ pub struct Present {
 }
 
 /// The last wake of an agent.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Wake {
     /// The last step.
     pub step: WakeStep,
@@ -125,7 +126,7 @@ fn is_zero(count: &usize) -> bool {
 }
 
 /// An agent's last message about its work.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct WorkReport {
     /// The message's type.
     #[serde(rename = "type")]
@@ -143,7 +144,7 @@ pub struct WorkReport {
 }
 
 /// A commit of an agent.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Commit {
     /// The id in hexadecimal.
     pub id: String,
