@@ -83,7 +83,7 @@ pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Acked> {
     })
 }
 
-/// The messages, and the reference by which the router finds each quickly: the given one if it is complete, else the
+/// The messages, each with a reference that the router finds quickly: the given one if it is complete, else the
 /// number. All missing and ambiguous references are reported together.
 fn look_up(
     room: &Room,

@@ -450,7 +450,7 @@ impl Asked {
         .map(drop)
     }
 
-    /// Reads what the log says meanwhile: the outcome, if there is one. If the router rejected the message, that is an error.
+    /// Reads the new records of the log, and returns the outcome, if there is one. A rejection of the message is an error.
     pub fn look(&mut self) -> Result<Option<Outcome>> {
         let mut found = None;
         for record in self.follower.read()? {

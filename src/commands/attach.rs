@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The cure for a file that cannot be copied into a message.
+/// The advice for a file that cannot be copied into a message.
 const FROM_CONTEXT: &str = "copy it below the room's context/ and attach that copy";
 
 /// The attachment for a file: `{path, sha256}` below the room's context, `{name, content}` otherwise.

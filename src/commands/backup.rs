@@ -1,6 +1,6 @@
 //! Makes a consistent copy of a room, even while it is in use.
 //!
-//! The router pauses between two batches, so that log, spool, inboxes and `sent/` agree. Files that agents move meanwhile
+//! The router pauses between two batches, so that log, spool, inboxes and `sent/` agree. Files that agents move during the copy
 //! are copied in the order of the moves, so that none is missed.
 
 use crate::base::error::{Error, Result};

@@ -31,8 +31,8 @@ pub fn password(file: &Path) -> Result<String> {
     Ok(password.to_owned())
 }
 
-/// Opens a URL in the person's browser, and does not wait for it. The file that comes back leads there; it must live until
-/// the browser has read it. So the URL, with its token, is not among the words of a process, which others can see.
+/// Opens a URL in the person's browser, and does not wait for it. The returned file redirects to the URL; it must live until the
+/// browser has read it. Arguments of a process are visible to other users, so the URL with its token is not an argument.
 pub fn open(url: &str) -> Result<NamedTempFile> {
     let file = tempfile::Builder::new()
         .prefix("mailbag-")

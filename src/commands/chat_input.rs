@@ -5,8 +5,8 @@ use crate::base::error::{Error, Result};
 use crate::message::mentions::mentions;
 use crate::query::timeline::Channels;
 
-/// The recipients are the `@names` at the beginning; without any, the mentions in the text; without those, the message
-/// goes to the one watched channel.
+/// The recipients are the `@names` at the beginning; without any, the mentions in the text; without those, the one
+/// watched channel.
 pub fn draft(typed: &str, channels: &Channels) -> Result<Draft> {
     let (mut to, mut rest) = (Vec::new(), typed.trim());
     while let Some(word) = rest

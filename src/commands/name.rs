@@ -32,7 +32,7 @@ pub fn give(room: &Room, caller: &Caller, role: Option<&str>) -> Result<Option<L
     let Some(key) = key(caller).filter(|_| settings.session_names) else {
         return Ok(None);
     };
-    // The mail in a copy may be a stranger's, as in a room that came with a repository.
+    // A copied room, such as a room in a cloned repository, may have the mail of a stranger.
     if room.copied()?.is_some() {
         return Ok(None);
     }

@@ -1,7 +1,7 @@
-//! Opens files whose paths come from an untrusted text: a command's output or a model's tool call.
+//! Opens files with untrusted paths, from a command's output or a model's tool call.
 //!
 //! A person may attach any file. An untrusted path must be below the repository, the room's context or a directory that the
-//! settings allow. The file is opened relative to directory handles, so that no link can lead elsewhere meanwhile.
+//! settings allow. The file is opened relative to directory handles, so that no link can lead elsewhere.
 
 use super::files;
 use crate::base::error::{Doing, Error, Result};

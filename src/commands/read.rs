@@ -100,7 +100,7 @@ pub fn mark_seen(room: &Room, agent: &str, mails: &[Mail]) -> Result<()> {
     mark_files_seen(room, agent, unread.map(|mail| &*mail.name))
 }
 
-/// As [`mark_seen`], for unread messages of which only the file names are known. Where the inbox is read-only, as it can be in
+/// As [`mark_seen`], for unread messages with these file names. Where the inbox is read-only, as it can be in
 /// a container, the router is asked to move them.
 pub fn mark_files_seen<'n>(
     room: &Room,

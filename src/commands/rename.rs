@@ -1,7 +1,7 @@
 //! Ends a name that mailbag gave to a session, after the session has joined another agent: the name becomes an alias of that
 //! agent.
 //!
-//! The change of the registry is the only step. The router records what follows from it: the agent gets the unread mail, the
+//! The change of the registry is the only step. The router records the consequences: the agent gets the unread mail, the
 //! claims and everything else that the name has. A session that was killed before that step still has the name in the
 //! registry, and makes the step when it joins again.
 
@@ -91,7 +91,7 @@ fn end(room: &Room, was: &str, now: &str) -> Result<()> {
     Ok(())
 }
 
-/// Mail for a name that nobody knew may have come in this moment.
+/// Keeps the name as an alias if mail for it has arrived in the meantime.
 fn keep_mail(room: &Room, was: &str, now: &str) -> Result<()> {
     if inbox::newest(&room.dir, was, 0)?.1 == 0 || room.registry()?.now(was).is_some() {
         return Ok(());

@@ -22,8 +22,8 @@ pub struct Reply {
     pub answered: LoggedMessage,
 }
 
-/// Turns a draft into a reply. Fields of the draft take precedence. The reply goes to the sender of the answered message,
-/// with `all` also to its other recipients. A reply to one's own message goes to its recipients.
+/// Turns a draft into a reply. Fields of the draft take precedence. The recipient is the sender of the answered message,
+/// with `all` also its other recipients. A reply to one's own message has the same recipients.
 pub fn reply(room: &Room, who: &Who, name: &str, all: bool, draft: Draft) -> Result<Reply> {
     let (registry, settings) = (room.registry()?, room.settings()?);
     let own = sender_id(&registry, &settings, who)?;

@@ -27,7 +27,7 @@ pub struct RoomTrust {
     pub trusted: bool,
     /// Programs that would be started for its agents.
     pub programs: Vec<Startable>,
-    /// The links over which it would connect to other rooms.
+    /// The links to other rooms that it would use.
     pub links: Vec<Connectable>,
     /// The settings that do not take effect without consent.
     pub settings: Vec<GuardedSetting>,

@@ -1,4 +1,4 @@
-//! The mail of the last day: messages per hour and sender, and who writes to whom.
+//! The mail of the last day: messages per hour and sender, and pairs of senders and recipients.
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -18,7 +18,7 @@ const HOUR: Duration = Duration::from_secs(3600);
 /// The mail of the last [`HOURS`] hours.
 #[derive(Debug, Default)]
 pub struct Activity {
-    /// The senders, those with the most messages first.
+    /// The senders; the sender with the most messages first.
     pub senders: Vec<Sender>,
     /// The number of copies, by sender and recipient.
     pub copies: BTreeMap<(Arc<str>, Arc<str>), u64>,

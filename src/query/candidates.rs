@@ -1,4 +1,4 @@
-//! Facts about agents by which `any_<role>` chooses one, as seen from outside the router.
+//! Facts about agents for the choice of `any_<role>`, as seen from outside the router.
 
 use crate::base::clock::Stamp;
 use crate::log;

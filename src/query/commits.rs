@@ -1,4 +1,4 @@
-//! Commits whose subject line begins with an agent's name in brackets: `[alice] Fix the login`.
+//! Commits with an agent's name in brackets at the beginning of the subject line: `[alice] Fix the login`.
 //!
 //! Any program can write such a line, so it only informs: no lease and no presence depends on it.
 

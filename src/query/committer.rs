@@ -1,5 +1,5 @@
 //! Identifies who commits: the agent of the environment or of the client's session, the person at a terminal, or the agent
-//! whose session works in the worktree.
+//! with a session in the worktree.
 
 use super::identity::{self, Who};
 use crate::base::error::Result;
@@ -50,7 +50,7 @@ impl Committer {
     }
 }
 
-/// The agent whose session works in the worktree around a directory, if it is the only one there.
+/// The agent with a session in the worktree around a directory, if it is the only one there.
 fn in_worktree(room: &Room, directory: &Path) -> Result<Option<String>> {
     let Some(here) = Worktree::around(directory) else {
         return Ok(None);

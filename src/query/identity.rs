@@ -83,7 +83,7 @@ pub fn own_viewer(room: &Room, agent: &str) -> Result<Viewer> {
 
 /// The terminal as the source of a name.
 pub const THE_TERMINAL: &str = "the terminal";
-/// The source of a name that comes from the session.
+/// The session as the source of a name.
 pub const THE_SESSION: &str = "the session";
 
 fn by_actor() -> Result<Who> {
@@ -162,7 +162,7 @@ pub fn registered<'r>(
     })
 }
 
-/// The id of a mailbox owner: a registered agent, or a removed agent whose inbox still exists.
+/// The id of a mailbox owner: a registered agent, or a removed agent that still has an inbox.
 pub fn mailbox(
     room: &Room,
     registry: &Registry,

@@ -172,7 +172,7 @@ impl Link {
         !self.problems.is_empty()
     }
 
-    /// Adds what is wrong and what the router has not noticed.
+    /// Adds problems that the router has not noticed.
     fn look(&mut self, room: &Room, own: &Settings) {
         if self.settings.as_ref().is_some_and(|link| link.is_withheld) {
             self.problems.clear();
@@ -259,7 +259,7 @@ pub fn their_link(room: &Room, link: &LinkSettings, other: &Room) -> Result<Opti
     .map(str::to_owned))
 }
 
-/// The command that adds a link back. The other room chooses the tag: its own setting `tag` is what this room suggests, or
+/// The command that adds a link back. The other room chooses the tag. This room suggests the setting `tag` of the other room, or
 /// the name of its project.
 pub fn link_back(room: &Room, settings: &Settings, other: &Room) -> String {
     let here = room

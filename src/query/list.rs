@@ -9,7 +9,7 @@ use crate::log::find::{self, Scan, Sieve};
 use crate::room::Room;
 use std::sync::Arc;
 
-/// The number of bytes that are read first for the newest few messages; each further attempt reads eight times as many.
+/// The number of bytes that are read first for the newest few messages; each further attempt reads eight times more.
 const TAIL: u64 = 1 << 20;
 
 /// The matching messages, in log order; with `last`, only the newest `last`.

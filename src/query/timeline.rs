@@ -127,8 +127,8 @@ impl Timeline {
             .collect())
     }
 
-    /// The entries of at most `most` records added since the last call, and the number of the last record. `None` if there
-    /// is no new record. So a reader needs little memory, however far behind it is.
+    /// The entries of at most `most` records added since the last call, and the number of the last record. `None` without
+    /// a new record. The limit bounds the memory of a reader.
     pub fn read_some(&mut self, most: usize) -> Result<Option<(u64, Vec<Entry>)>> {
         let records = self.follower.read_some(most)?;
         let Some(last) = records.last().map(|record| record.seq) else {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 /// Fields that a view has by name.
 const NAMED: [&str; 7] = ["id", "from", "to", "type", "subject", "body", "timestamp"];
 
-/// A message as it is shown.
+/// A message for display.
 #[derive(Debug, Clone)]
 pub struct View<'a> {
     /// Record number, if known.

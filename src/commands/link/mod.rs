@@ -33,10 +33,10 @@ pub struct Wanted<'a> {
     pub carrier: Carrier,
     /// The addresses that its mail may have. `None` for the present setting or the default.
     pub accept: Option<Vec<Accept>>,
-    /// The tag of this room in the other one: for ssh and nats, and for dir where the other room cannot be asked. `None` for
-    /// that of the settings.
+    /// The tag of this room in the other one: for ssh and nats, and for dir if the other room is not accessible. `None` for
+    /// the present setting.
     pub known_as: Option<String>,
-    /// What only a link over NATS has. `None` for what the settings say already.
+    /// The settings of a link over NATS. A missing field keeps the present setting.
     pub nats: NatsSettings,
     /// Shows the change only.
     pub dry_run: bool,

@@ -174,7 +174,7 @@ impl<'a> Control<'a> {
     }
 }
 
-// The cure of a call is for a service that exists.
+// The advice of a failed call assumes that the service exists.
 fn what(e: Error) -> String {
     match e {
         Error::Busy { what, .. } | Error::NotFound { what, .. } => what,

@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// What the first line of a file of ours begins with, before the digest of the other lines.
+/// The beginning of the first line of our files, before the digest of the other lines.
 const MARK: &str = "mailbag service, digest ";
 
 /// The service of a room.
@@ -209,7 +209,7 @@ impl Service {
             .count()
     }
 
-    /// The text with a first line by which a later command recognizes it.
+    /// The text with a first line that identifies it as ours.
     fn signed(&self, text: &str) -> String {
         let mark = format!("{MARK}{}", hex(&hash(text.as_bytes())));
         match self.manager {

@@ -293,7 +293,7 @@ impl Approvals {
         }
     }
 
-    /// Records in `at` that what one agent asks or can decide, another does.
+    /// Moves the approvals of one agent to another, in the record `at`.
     pub(super) fn rename(&mut self, of: &str, to: &Arc<str>, at: u64) {
         for open in &mut self.open {
             if *open.from == *of || open.to.iter().any(|one| **one == *of) {

@@ -58,7 +58,7 @@ pub struct Item {
 #[derive(Debug, Clone, Default)]
 pub struct Items {
     open: BTreeMap<u64, Item>,
-    /// The items that one agent causes, for the limit per agent.
+    /// The items by causing agent, for the limit per agent.
     of_cause: BTreeMap<Arc<str>, BTreeSet<u64>>,
     /// The open escalations of each message that is passed on.
     escalations: BTreeMap<u64, BTreeSet<u64>>,
@@ -199,7 +199,7 @@ impl Items {
         }
     }
 
-    /// Records in `at` that what one agent has to do is for another.
+    /// Moves the items of one agent to another, in the record `at`.
     pub(super) fn rename(&mut self, of: &str, to: &Arc<str>, at: u64) {
         self.open
             .values_mut()

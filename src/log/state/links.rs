@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// The most messages of a link whose receipts are still sent back. Receipts of older ones are not.
+/// The number of newest messages of a link that still get receipts.
 const ANSWERABLE: usize = 100_000;
 
 /// All links, by the tag of the other room.

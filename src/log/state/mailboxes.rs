@@ -1,7 +1,7 @@
 //! The status of each agent's copies: unread, acknowledged or closed.
 //!
 //! An unread copy needs 16 bytes, and an acknowledged copy a little more. A copy that was only seen is removed, so the
-//! size depends on what is still relevant and not on the length of the log.
+//! size does not depend on the length of the log.
 
 use crate::base::clock::Stamp;
 use crate::message::status::Status;
@@ -67,8 +67,8 @@ impl Mailboxes {
         self.0.contains_key(agent)
     }
 
-    /// Gives the copies of one agent to another, and returns the accept times of those unread copies of which the other one
-    /// has or had its own copy: of these records, or unread.
+    /// Gives the copies of one agent to another, and returns the accept times of the unread copies that the other agent also
+    /// received: copies of these records, or unread.
     pub(super) fn rename(&mut self, of: &str, to: &Arc<str>, had: &[u64]) -> Vec<i64> {
         let Some(Mailbox { unread, reached }) = self.0.remove(of) else {
             return Vec::new();

@@ -129,7 +129,7 @@ pub struct State {
     pub loops: Loops,
     /// Lost records that a person has accepted as lost.
     pub gaps: Gaps,
-    /// Picked-up files whose lines are routed in several batches, with the progress of each.
+    /// Picked-up files that are routed in several batches, with the progress of each.
     pub begun: BTreeMap<String, PartialClaim>,
     /// The last record with an entry in the worklog.
     pub last_entry: u64,
@@ -152,7 +152,7 @@ pub struct Source<'a> {
     pub id: &'a str,
 }
 
-/// The progress of a picked-up file whose lines are routed in several batches.
+/// The progress of a picked-up file that is routed in several batches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PartialClaim {
     /// The last line with a record.

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// A committed record whose copies or picked-up file may still have to be moved.
+/// A committed record with copies or a picked-up file that may still have to be moved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Open {
     /// The record's number.
@@ -43,7 +43,7 @@ pub struct Renamed {
     pub of: Arc<str>,
     /// The agent.
     pub to: Arc<str>,
-    /// The accept times of the unread messages of which the agent has a copy of its own.
+    /// The accept times of the unread messages that the agent also received itself.
     pub twice: BTreeSet<i64>,
 }
 

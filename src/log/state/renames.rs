@@ -42,8 +42,7 @@ impl State {
             .flatten()
             .max();
         self.active.extend(active.map(|at| (to.clone(), at)));
-        // Where the other agent has a copy of its own, the staged copy of the first one goes to the first one's inbox, and
-        // from there aside.
+        // If the other agent has its own copy, the staged copy is delivered to the former inbox, and then moved aside.
         for open in self
             .open
             .values_mut()

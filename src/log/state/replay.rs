@@ -63,8 +63,8 @@ pub fn committed(room: &Dir) -> Result<State> {
     replay_until(room, Some(end)).map(|replayed| replayed.state)
 }
 
-/// As [`committed`], for a reader that has an earlier state of the room: only what is new is read, if the log still has what
-/// that state was made of.
+/// As [`committed`], for a reader that has an earlier state of the room: reads only the new records, if the log still has the records
+/// of that state.
 pub fn committed_after(room: &Dir, before: State) -> Result<State> {
     let end = log::committed(room)?;
     if before.seq > 0 && before.end <= end && checkpoint::fits(room, &before)? {

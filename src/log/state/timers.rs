@@ -38,7 +38,7 @@ pub struct Timed {
     pub wanted: Option<Wanted>,
 }
 
-/// Recipients whose answer is missing.
+/// Recipients that have not answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Wanted {
     /// The time of the next notice.

@@ -152,7 +152,7 @@ fn owned(room: &Room, agent: &str) -> Result<(Vec<String>, Vec<Blocked>)> {
     Ok((owned, waiting.collect()))
 }
 
-/// The lanes whose address reaches the agent.
+/// The lanes that the agent owns, by their addresses.
 fn lanes(registry: &Registry, charter: &Charter, agent: &str) -> Vec<Lane> {
     let reaches = |lane: &&Lane| {
         let address = std::slice::from_ref(&lane.address);

@@ -258,7 +258,7 @@ fn is_said(past: &LoggedMessage, viewer: &Viewer) -> bool {
         && !past.kind.contains('.')
 }
 
-/// The position of a message's thread: that of the message that it answers, or the one with its thread id.
+/// The position of a message's thread: the thread of the answered message, or the thread with its thread id.
 fn place(
     past: &LoggedMessage,
     threads: &mut Vec<Collected>,

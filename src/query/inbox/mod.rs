@@ -82,7 +82,7 @@ impl Mail {
         }
     }
 
-    /// A message from the log, for a recipient whose own copy is archived or was removed.
+    /// A message from the log, for a recipient without its own copy.
     pub fn of_past(agent: &str, past: LoggedMessage) -> Mail {
         let name = layout::delivered(
             Stamp::parse(&past.accepted_at).unwrap_or_default(),
@@ -136,7 +136,7 @@ pub fn list(room: &Room, agent: &str) -> Result<Vec<Mail>> {
     list_those(room, agent, &mut |_| true)
 }
 
-/// The unread mail of an agent whose file name passes `wanted`, oldest first. Other files are not opened.
+/// The unread mail of an agent with a file name that passes `wanted`, oldest first. Other files are not opened.
 pub fn list_those(
     room: &Room,
     agent: &str,
@@ -150,9 +150,9 @@ pub fn list_those(
     Ok(names.iter().filter_map(|name| files.load(name)).collect())
 }
 
-/// The newest unread messages of an agent, oldest first, then how many these are, and how many are unread in all. Only
+/// The newest unread messages of an agent, oldest first, then their number, and the number of all unread messages. Only
 /// the head of each message is read: the body ends early, and the fields after it are missing. `since` leaves out
-/// those that were accepted before, but no file whose name has no accept time.
+/// older messages, except files without an accept time in their names.
 pub fn newest(
     room: &Room,
     agent: &str,

@@ -107,7 +107,7 @@ fn is_claim_of(what: &Path, file: &Path) -> bool {
 fn cure(room: &Room, registry: Option<&Registry>, what: &str, again: &str) -> String {
     if let Ok(below) = Path::new(what).strip_prefix(layout::LINKS) {
         let tag = below.iter().next().unwrap_or_default().to_string_lossy();
-        // The state of the other room is blocked where it does not fit what this room sent.
+        // The state of the other room is blocked if it does not fit the items that this room sent.
         let verb = if Path::new(what) == layout::link_state(&tag) {
             "rebind"
         } else {

@@ -59,7 +59,7 @@ pub struct Status {
     pub picked_up: usize,
     /// Blocked files and directories, with the reason.
     pub blocked: Vec<Blocked>,
-    /// Outboxes with files whose agent is unregistered or retired.
+    /// Outboxes with files of unregistered or retired agents.
     pub unregistered: Vec<Unregistered>,
     /// Links that hold mail or have problems.
     pub links: Vec<Link>,
@@ -90,7 +90,7 @@ pub struct Waiting {
     pub first: String,
 }
 
-/// An outbox whose files the router does not pick up.
+/// An outbox that the router does not read.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Unregistered {
     /// The name of the outbox.

@@ -8,7 +8,7 @@ use crate::room::settings::Settings;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// An agent whose mail Codex does not bring into its session now.
+/// An agent that does not get its mail through Codex now.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Unloaded {
     /// The agent.

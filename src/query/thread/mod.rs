@@ -225,7 +225,7 @@ impl Collector {
     }
 
     /// Follows replies upward among the known members, as far as possible, to find the thread's name. The first message of
-    /// a thread has no thread id; its own id is the name that replies use. Returns whether it came any further.
+    /// a thread has no thread id; its own id is the name that replies use. Returns true if it found another message.
     fn follow_up(&mut self) -> bool {
         let Name::OfWhatIsAnsweredBy(seq) = self.name else {
             return false;
@@ -285,8 +285,8 @@ impl Collector {
         Ok(true)
     }
 
-    /// Adds the found messages that belong to the thread. Repeats until a round adds nothing, because a message may come
-    /// before the one that connects it.
+    /// Adds the found messages that belong to the thread. Repeats until a round adds nothing, because a message may be found
+    /// before the message that connects it.
     fn connect(&mut self) {
         loop {
             let found = std::mem::take(&mut self.found);

@@ -30,7 +30,7 @@ pub(super) fn newest(
 }
 
 /// All messages that have one of these names as their id, number or thread id, and all that answer one of these messages,
-/// directly or not: a reply comes after the message that it answers.
+/// directly or not: a reply is later in the log than the answered message.
 pub(super) fn search(room: &Room, names: BTreeSet<String>) -> Result<Vec<LoggedMessage>> {
     enum Found {
         Named(Box<LoggedMessage>),
@@ -213,7 +213,7 @@ pub(super) fn follow(
     Ok(replies.found)
 }
 
-/// Messages, and the hashes by which replies name them.
+/// Messages, and the hashes of the names that replies use.
 #[derive(Default)]
 struct Replies {
     found: Vec<LoggedMessage>,

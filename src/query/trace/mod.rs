@@ -168,7 +168,7 @@ struct Tracing<'a> {
     meant: &'a LoggedMessage,
     place: Position,
     record: Option<Record>,
-    /// The steps of each recipient, and of the agents whose name it has now.
+    /// The steps of each recipient, and of the agents that were renamed to it.
     steps: BTreeMap<Arc<str>, Vec<Step>>,
     wakes: BTreeMap<Arc<str>, Vec<WakeRecord>>,
     /// The recipients, each with its present name.
@@ -245,7 +245,7 @@ impl<'a> Tracing<'a> {
                 self.wakes.entry(agent).or_default().push(step.clone());
             }
         }
-        // What the record has seen was before.
+        // Receipts in this record are older than the renaming.
         if let Some(Change::Rename { of, to, twice }) = record.ownership() {
             self.rename(of, to, twice);
         }

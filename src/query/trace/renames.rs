@@ -4,7 +4,7 @@ use super::{Step, Tracing};
 use std::sync::Arc;
 
 impl Tracing<'_> {
-    /// Gives the copy of one agent to another. If the other agent got its own copy (`twice`), only that one is shown to it,
+    /// Gives the copy of one agent to another. If the other agent got its own copy (`twice`), only its own copy is shown to it,
     /// so its steps count for both copies.
     pub(super) fn rename(&mut self, of: &Arc<str>, to: &Arc<str>, twice: &[u64]) {
         if twice.contains(&self.meant.seq) {

@@ -1,4 +1,4 @@
-//! A file of the room that follows its log a little behind the mail: of many changes in a row only the last one is written.
+//! A file of the room that follows the log with a delay: after many changes in a row only the last state is written.
 
 use super::foreign::{MadeFile, check_json, digest, is_checked_json};
 use crate::base::error::Result;
@@ -8,7 +8,7 @@ use crate::router::projections::{Accepted, Cause, Projection, Report, View};
 use rustix::fs::FileType;
 use std::time::{Duration, Instant};
 
-/// What such a file says.
+/// The content of such a file.
 pub(super) trait Content {
     /// Its name in the room.
     const NAME: &'static str;
@@ -17,7 +17,7 @@ pub(super) trait Content {
     /// Up to where a file is true.
     type Upto;
 
-    /// The last record that changed what the file says; 0 for none, and then no file is needed.
+    /// The last record that changed the content; 0 for none, and then no file is needed.
     fn changed_at(view: &View<'_>) -> u64;
 
     /// Up to where the file of an earlier router is true. `None` if that is not known.
@@ -26,13 +26,13 @@ pub(super) trait Content {
     /// A file of the present state is true up to here.
     fn upto(view: &View<'_>) -> Self::Upto;
 
-    /// Is a file that is true up to there still good enough?
+    /// Returns true if a file that is true up to this record is recent enough.
     fn is_current(upto: &Self::Upto, view: &View<'_>) -> bool;
 
     /// The text for the present state.
     fn text(view: &View<'_>) -> Vec<u8>;
 
-    /// How long the file is left as it is, after it took this long to write it.
+    /// The pause after a write that took this long.
     fn pause(took: Duration) -> Duration;
 }
 
@@ -40,7 +40,7 @@ pub(super) trait Content {
 pub(super) struct Behind<C: Content> {
     /// `None` if the file is not known to be true.
     upto: Option<C::Upto>,
-    /// Was the file of an earlier router looked at?
+    /// Whether the file of an earlier router was read.
     known: bool,
     /// The file as it was left.
     left: Option<Meta>,

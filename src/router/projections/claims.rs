@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The file of the owners.
 pub(super) type Written = Behind<Owners>;
 
-/// Who owns which work.
+/// The claims as the content of the file.
 pub(super) struct Owners;
 
 impl Content for Owners {

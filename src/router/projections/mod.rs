@@ -1,4 +1,4 @@
-//! Projections: files that show what the log says. Each can be deleted at any time, and the router makes it again.
+//! Projections: files that show the content of the log. Each can be deleted at any time, and the router makes it again.
 //!
 //! A projection is one file here that implements `Projection`, and one line in `Projections::new`.
 
@@ -25,13 +25,13 @@ use std::time::Instant;
 /// A file, or a set of files, that follows from the log. A failure delays no mail: the projection reports it, and is
 /// reconciled when the router tries again.
 pub(super) trait Projection {
-    /// Takes in a committed batch. With an empty batch the router only asks for what is due.
+    /// Takes in a committed batch. An empty batch only triggers work that is due.
     fn apply(&mut self, batch: &[Accepted], view: &View<'_>, report: &mut Report<'_>);
 
-    /// Makes the files what the log says, where they may not be. An error ends the router.
+    /// Makes the files equal to the log, where they may differ. An error ends the router.
     fn reconcile(&mut self, cause: Cause, view: &View<'_>, report: &mut Report<'_>) -> Result<()>;
 
-    /// When [`Projection::apply`] has to be called again, if no batch comes before.
+    /// The time of the next necessary call of [`Projection::apply`] without a batch.
     fn next_due(&self) -> Option<Instant>;
 
     /// Takes messages that agents wrote into the files, before the router looks at outboxes.
@@ -46,28 +46,28 @@ pub(super) struct Accepted {
     pub(super) message: Box<Message>,
 }
 
-/// Why files may not be what the log says.
+/// The reason why files may differ from the log.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cause {
     /// The router has just recovered.
     Recovery,
-    /// As above, and the machine has started since, or a sync has failed: what was written may not have reached the disk.
+    /// As above, and the machine has started since, or a sync has failed: written data may not be on the disk.
     Holes,
-    /// Somebody else may have changed a file, or an earlier failure may have passed.
+    /// Another program may have changed a file, or the cause of an earlier failure may be gone.
     Sweep,
-    /// The router ends: what is due later is due now.
+    /// The router ends: later work is due now.
     End,
 }
 
-/// What a projection may look at.
+/// The inputs of a projection.
 pub(super) struct View<'a> {
     pub(super) config: &'a Config,
     pub(super) state: &'a State,
-    /// Has the router nothing else to do?
+    /// Whether the router has no other work.
     pub(super) is_idle: bool,
 }
 
-/// Where a projection reports failures, and what it has to tell agents.
+/// The failures and the notices of a projection.
 pub(super) struct Report<'a> {
     pending: &'a mut Pending,
     pub(super) notices: &'a mut Notices,
@@ -79,11 +79,11 @@ pub(super) struct Report<'a> {
 /// All projections of a room.
 pub(super) struct Projections {
     all: Vec<Box<dyn Projection>>,
-    /// The places of which a projection has reported a failure.
+    /// The places with a reported failure.
     places: BTreeSet<String>,
-    /// Has a projection seen that an agent may be stale?
+    /// Whether a projection has seen that an agent may be stale.
     is_stale: bool,
-    /// Rooms to which items were brought.
+    /// Rooms that received items.
     brought: BTreeSet<PathBuf>,
 }
 
@@ -106,7 +106,7 @@ impl Projections {
         }
     }
 
-    /// Shows a committed batch; with an empty one, what is due.
+    /// Shows a committed batch; an empty batch only triggers work that is due.
     pub(super) fn apply(
         &mut self,
         batch: &[Accepted],
@@ -131,7 +131,7 @@ impl Projections {
             .for_each(|projection| projection.apply(batch, view, &mut report));
     }
 
-    /// Makes all files what the log says.
+    /// Makes all files equal to the log.
     pub(super) fn reconcile(
         &mut self,
         cause: Cause,
@@ -188,17 +188,17 @@ impl Projections {
             .min()
     }
 
-    /// Has a projection seen since the last call that an agent may be stale?
+    /// Returns true if a projection has seen since the last call that an agent may be stale.
     pub(super) fn take_stale(&mut self) -> bool {
         std::mem::take(&mut self.is_stale)
     }
 
-    /// The rooms to which items were brought since the last call.
+    /// The rooms that received items since the last call.
     pub(super) fn take_brought(&mut self) -> BTreeSet<PathBuf> {
         std::mem::take(&mut self.brought)
     }
 
-    /// Did a projection report this pending place?
+    /// Returns true if a projection has reported this pending place.
     pub(super) fn is_own(&self, place: &str) -> bool {
         self.places.contains(place)
     }

@@ -1,4 +1,4 @@
-//! `pending.json`: what needs somebody, for each agent.
+//! `pending.json`: the pending items of each agent.
 
 use super::behind::{self, Behind};
 use super::roster;
@@ -20,25 +20,25 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Something that needs an agent.
+/// A pending item: an agent has to act.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Item {
     /// `approval`, `question`, `offer`, `escalation`, `claim`, `rejection`, `wake` or `link`.
     pub kind: &'static str,
-    /// The number of its message; 0 if it has none. That of a failed wake is the newest message for which it was.
+    /// The number of its message; 0 if it has none. For a failed wake, the newest message that it was for.
     pub seq: u64,
     /// Its message, as `<sender>/<id>`.
     pub message: String,
-    /// Whom it comes from.
+    /// The sender.
     pub from: String,
-    /// What it is about, in one line.
+    /// The title.
     pub title: String,
-    /// Since when it is open.
+    /// The time when it was opened.
     pub since: String,
-    /// When it is decided without an answer.
+    /// The time of the decision without an answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deadline: Option<String>,
-    /// What can be decided.
+    /// The options of the decision.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub options: Vec<String>,
     /// The digest of an approval's message, which a decision names.
@@ -47,18 +47,18 @@ pub struct Item {
     /// The complete text of an approval, where a program asks for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
-    /// Is its sender blocked until then?
+    /// Whether its sender is blocked until then.
     pub blocked: bool,
-    /// Does its sender show no activity any more?
+    /// Whether its sender is inactive.
     pub inactive: bool,
     /// A command that settles it.
     pub command: String,
-    /// The claim for which the sender waits.
+    /// The claim that the sender waits for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub owned: Option<OwnedClaim>,
 }
 
-/// What makes an item this one.
+/// The identity of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key<'i> {
     /// [`Item::kind`].
@@ -73,7 +73,7 @@ pub struct Key<'i> {
     pub owned: Option<(&'i str, &'i str)>,
 }
 
-/// What needs this agent, most urgent first: by deadline, then whether somebody is blocked, then by age.
+/// The items of this agent, most urgent first: by deadline, then blocked senders, then by age.
 pub fn items(state: &State, calls: &Calls, agent: &str) -> Vec<Item> {
     let mine = everything(state).filter(|(of, _)| of.iter().any(|one| &**one == agent));
     let mut items: Vec<Item> = mine.map(|(_, item)| item).collect();
@@ -85,7 +85,7 @@ pub fn items(state: &State, calls: &Calls, agent: &str) -> Vec<Item> {
     items
 }
 
-/// Everything that needs somebody, each with those whom it needs.
+/// All items, each with the agents that have to act.
 fn everything(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> {
     let offers = state
         .claims
@@ -110,7 +110,7 @@ fn is_inactive(from: &str, signs: (&State, &Calls), now: Stamp) -> bool {
 }
 
 impl Item {
-    /// What makes it this item. An answer to an item with another key is an answer to something else.
+    /// The identity of the item. An answer to an item with another key is an answer to another item.
     pub fn key(&self) -> Key<'_> {
         let Item {
             kind,
@@ -132,7 +132,7 @@ impl Item {
         }
     }
 
-    /// What comes first in the list.
+    /// The order in the list.
     fn order(&self) -> (bool, Option<&str>, bool, &str, u64) {
         (
             self.deadline.is_none(),
@@ -240,7 +240,7 @@ fn failed_wakes(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Ite
     })
 }
 
-/// The links whose mail the other room has not confirmed for long: tag, first item, and how many.
+/// The links with mail that is unconfirmed for a long time: tag, first item, and number of items.
 fn late(state: &State) -> impl Iterator<Item = (&Arc<str>, &state::UnconfirmedItem, usize)> {
     let before = Stamp::now().micros() - limits::LINK_LATE.as_micros() as i64;
     state.links.iter().filter_map(move |(tag, link)| {
@@ -333,7 +333,7 @@ struct Content {
     at: String,
     /// The most urgent items of each agent that has some.
     pending: BTreeMap<Arc<str>, Vec<Rc<Item>>>,
-    /// How many more there are.
+    /// The numbers of further items.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     more: BTreeMap<Arc<str>, usize>,
 }
@@ -341,7 +341,7 @@ struct Content {
 /// The file of all items.
 pub(super) type Written = Behind<Items>;
 
-/// What needs somebody.
+/// The items as the content of the file.
 pub(super) struct Items;
 
 /// Up to where the file is true.
@@ -442,8 +442,8 @@ fn text(view: &View<'_>) -> Vec<u8> {
     text
 }
 
-/// Leaves the most urgent items of each agent, and gives how many were left out. The file stays small, however many agents
-/// are asked how much: the human comes first.
+/// Keeps the most urgent items of each agent, and returns the numbers of the others. The size of the file is limited; the
+/// human comes first.
 fn shorten(pending: &mut BTreeMap<Arc<str>, Vec<Rc<Item>>>) -> BTreeMap<Arc<str>, usize> {
     let (mut more, mut left) = (BTreeMap::new(), limits::PENDING_ITEMS);
     let mut agents: Vec<Arc<str>> = pending.keys().cloned().collect();

@@ -1,7 +1,7 @@
 //! Finds owned subjects that can conflict with others, without a look at all of them.
 //!
 //! Two path subjects can conflict only if the names before the first wildcard of one are the first names of the other. So the
-//! subjects are sorted by these names, and those that can conflict with one are on its way up and below it.
+//! subjects are sorted by these names, and only the parents and children of a subject can conflict with it.
 
 use super::OwnedClaim;
 use crate::message::subject::Subject;

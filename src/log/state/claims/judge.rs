@@ -285,7 +285,7 @@ impl Claims {
         self.offered.iter().filter(move |one| &*one.to == agent)
     }
 
-    /// What of other agents conflicts with these subjects: what they own, and the first `before` waiting claims.
+    /// Claims of other agents that conflict with these subjects, including the first `before` waiting claims.
     pub fn in_the_way<'a>(
         &'a self,
         agent: &'a str,
@@ -369,7 +369,7 @@ impl Claims {
         })
     }
 
-    // Does an agent wait, over any number of others, for what the other one owns or waits for?
+    // Returns true if an agent waits, directly or not, for a claim of the other agent.
     fn waits_for(&self, agent: &str, other: &str) -> bool {
         let (mut seen, mut next) = (BTreeSet::new(), vec![agent]);
         while let Some(one) = next.pop() {
@@ -391,7 +391,7 @@ impl Claims {
         false
     }
 
-    // The normal texts of those of these subjects that an agent owns. The others have to be `elsewhere`.
+    // The normalized subjects that an agent owns. The other subjects must be `elsewhere`.
     fn owned(
         &self,
         agent: &str,

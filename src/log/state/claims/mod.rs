@@ -259,7 +259,7 @@ impl Claims {
         self.changed
     }
 
-    /// Returns true if there are no claims, waiting claims and offers.
+    /// Returns true if nothing is claimed or offered.
     pub fn is_empty(&self) -> bool {
         self.held.is_empty() && self.waiting.is_empty() && self.offered.is_empty()
     }

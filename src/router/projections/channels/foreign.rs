@@ -28,7 +28,7 @@ pub(super) struct CutOut {
     pub(super) writer: Option<Arc<str>>,
     /// Where they are kept, relative to the room.
     pub(super) kept: PathBuf,
-    /// How many there are.
+    /// The number of lines.
     pub(super) lines: usize,
     /// The number of lines that show delivered messages, such as a line of the router in a second place.
     pub(super) delivered: usize,

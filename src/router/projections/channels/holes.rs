@@ -22,7 +22,7 @@ impl Channels {
             }
             match disk::forget(&dir, layout::CONVERSATION) {
                 Err(e @ Error::Sync { .. }) => return Err(e),
-                // The next look reports it, and mail goes on.
+                // The next look reports it; mail continues.
                 Err(e) => tracing::debug!("{e}"),
                 Ok(()) => {}
             }

@@ -16,7 +16,7 @@ const PLACED: [&str; 8] = [
     "refs",
     "metadata",
 ];
-/// What the router adds to the `metadata` of a line.
+/// The fields that the router adds to the `metadata` of a line.
 const DELIVERY: &str = "delivery";
 /// The place of entries of the sender's own `metadata` whose names are in use.
 const OWN: &str = "metadata";

@@ -34,7 +34,7 @@ use tail::{Judge, Known};
 const OPEN: usize = 32;
 /// Missing lines are written in pieces of this size.
 const GATHERED: usize = 8 << 20;
-/// How often a repair starts again because somebody else wrote meanwhile.
+/// The number of attempts of a repair, because another program may write at the same time.
 const PATIENCE: usize = 16;
 
 /// All conversations of a room.
@@ -45,13 +45,13 @@ pub(in crate::router) struct Channels {
     open: BTreeMap<Arc<str>, Append>,
     /// Lines of the batch that is being applied.
     queued: BTreeMap<Arc<str>, Vec<u8>>,
-    /// Those that could not be written to; the next look at all tries them again.
+    /// Conversations with a failed write, which the next look at all files repeats.
     broken: BTreeSet<Arc<str>>,
     /// Cuts with notices that the log does not have.
     due: Vec<CutOut>,
     /// The notes of earlier routers about cuts were read.
     has_read_notes: bool,
-    /// May files have holes?
+    /// Whether files may have holes.
     suspect: bool,
 }
 
@@ -66,7 +66,7 @@ struct Left {
 /// The result of writing to a conversation.
 struct Told {
     channel: Arc<str>,
-    /// What somebody else had written into it.
+    /// The foreign lines.
     cut: Vec<CutOut>,
     /// Why it could not be written to.
     error: Option<Error>,
@@ -131,7 +131,7 @@ impl Channels {
     }
 
     /// Writes the queued lines, with one write for each channel. A file that is not as it was left is repaired from the
-    /// log instead, which has the queued messages too.
+    /// log instead, which also has the queued messages.
     fn write(&mut self, state: &State, find: Find<'_>) -> Vec<Told> {
         let mut strange = Vec::new();
         let mut queued = std::mem::take(&mut self.queued);
@@ -191,7 +191,7 @@ impl Channels {
         matches!(self.room.stat(layout::conversation(channel)), Ok(Some(meta)) if Left::of(&meta) == *left)
     }
 
-    /// One write at the end; `false` if the file is not as it was left, or somebody else wrote meanwhile.
+    /// Appends with one write; returns false if another program has written to the file.
     fn append(&mut self, channel: &Arc<str>, lines: &[u8]) -> Result<bool> {
         if !self.is_as_left(channel) {
             return Ok(false);
@@ -314,7 +314,7 @@ impl Channels {
         let judge = Judge::new(&self.room, state, channel);
         let known = judge.last_of_ours(&mut file, upto, &path)?;
         let (mut cut, mut end) = (Vec::new(), known.end);
-        // Again, if a foreign line came while the last one was kept.
+        // Again, if a foreign line was added while the last one was kept.
         for _ in 0..PATIENCE {
             end = self.keep_foreign(&judge, &mut file, (end, &path), &known, find, &mut cut)?;
             if let Some(append) = Append::open_if(&dir, layout::CONVERSATION, end, known.end)? {
@@ -366,7 +366,7 @@ impl Channels {
         Ok(end)
     }
 
-    /// Is this the beginning of a router's line that is written again anyway?
+    /// Returns true for the beginning of a router's line that will be written again.
     fn is_torn_off(&self, judge: &Judge<'_>, known: &Known, torn: &[u8]) -> Result<bool> {
         let written = torn
             .iter()
@@ -432,7 +432,7 @@ impl Channels {
     fn finish(&mut self, channel: &Arc<str>, known: &Known, append: Append) -> Result<()> {
         let mut left = Left::of(&append.meta()?);
         if left.size != append.length() {
-            // Somebody wrote meanwhile: only the earlier content is known, and the next look repairs the file.
+            // Another program wrote: only the earlier content is known, and the next look repairs the file.
             left.size = known.end;
         }
         self.left.insert(channel.clone(), left);

@@ -1,4 +1,4 @@
-//! The conversations as a projection, and what the router reports of foreign lines.
+//! The conversations as a projection, and the notices about foreign lines.
 
 use super::foreign::{self, CutOut};
 use super::{Channels, Told};

@@ -1,4 +1,4 @@
-//! Finds the router's own lines of a conversation: those that are, byte for byte, the lines of records in the log.
+//! Finds the router's own lines of a conversation: they equal, byte for byte, the lines of records in the log.
 
 use super::line;
 use crate::base::error::{Doing, Error, Result};
@@ -15,11 +15,11 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// How much of a file's end is read first.
+/// The number of bytes that are read first from the end of a file.
 const WINDOW: u64 = 16 << 10;
 /// If more than this at the end is foreign, the whole file is compared with the log.
 const WINDOW_MOST: u64 = 64 << 20;
-/// The longest line that is read as one; a longer line is foreign in any case.
+/// The longest line that is read as one; a longer line is always foreign.
 const LINE_MOST: u64 = crate::base::limits::MESSAGE_BYTES_MOST * 2;
 
 /// The router's own part of a conversation.
@@ -33,7 +33,7 @@ pub(super) struct Known {
     pub(super) at: Position,
 }
 
-/// What a line says about its record.
+/// The fields of a line about its record.
 #[derive(Deserialize)]
 struct Head<'a> {
     #[serde(borrow)]
@@ -69,7 +69,7 @@ const NOTHING: Known = Known {
     at: log::START,
 };
 
-/// Tells the router's lines from foreign lines.
+/// Distinguishes the router's lines from foreign lines.
 pub(super) struct Judge<'a> {
     pub(super) room: &'a Dir,
     pub(super) state: &'a State,
@@ -166,7 +166,7 @@ impl<'a> Judge<'a> {
         Ok(archived.is_some_and(|past| *past.from == *sender && past.id == *id))
     }
 
-    /// The record that a router's line shows, if it comes after `last`.
+    /// The record that a router's line shows, if it is after `last`.
     pub(super) fn follows(&self, line: &[u8], last: u64) -> Result<Option<u64>> {
         Ok(self.of(line)?.map(|(seq, _)| seq).filter(|seq| *seq > last))
     }

@@ -1,4 +1,4 @@
-//! The carrier `dir`: what is in `out/` of this room is brought into `in/` of another room on this machine, or on a mount.
+//! The carrier `dir`: brings the items in `out/` of this room into `in/` of another room on this machine, or on a mount.
 //!
 //! Nothing is synced: an item stays in this room until the other one has committed it, and is brought again if it is lost.
 
@@ -12,14 +12,14 @@ use crate::room::settings::LinkSettings;
 use crate::router::projections::View;
 use std::path::Path;
 
-/// What was brought to the other room.
+/// The items that were brought to the other room.
 #[derive(Default)]
 pub(super) struct Carry {
     /// The other room, and its settings when its link to this room was found.
     other: Option<(Room, Option<Meta>, Dir)>,
     /// The stream, and the number of the last item that was brought.
     put: Option<(String, u64)>,
-    /// What it was told of this room.
+    /// The state of this room that was brought.
     told: Option<EndState>,
 }
 

@@ -1,4 +1,4 @@
-//! Links: `out/` of each link says how far this room is, and has the items that the other room has not committed. The items of
+//! Links: `out/` of each link has the progress of this room, and the items that the other room has not committed. The items of
 //! a link of the kind `dir` are brought to the other room instead, and are in `out/` only while they cannot be.
 
 mod carry;
@@ -17,14 +17,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What is shown of all links.
+/// The written state of all links.
 #[derive(Default)]
 pub(super) struct Links {
     shown: BTreeMap<String, Shown>,
     roster: Roster,
 }
 
-/// What other rooms are told of the agents of this room, and the registry that says it.
+/// The agents of this room as other rooms see them, and their registry.
 #[derive(Default)]
 struct Roster(Option<(Arc<Registry>, Arc<[FarAgent]>)>);
 
@@ -41,7 +41,7 @@ impl Roster {
     }
 }
 
-/// What is shown of one link.
+/// The written state of one link.
 #[derive(Default)]
 struct Shown {
     /// The items up to this number are in `out/`, or were brought.
@@ -115,7 +115,7 @@ fn tell(
 }
 
 impl Shown {
-    /// Finds out what is in `out/`.
+    /// Reads the names in `out/`.
     fn look(&mut self, tag: &str, view: &View<'_>) -> Result<()> {
         let out = view.config.dir().make_loose(layout::link_out(tag))?;
         let link = view.state.links.get(tag);
@@ -161,7 +161,7 @@ impl Shown {
         if is_told && !is_missing && !is_sweep {
             return Ok(None);
         }
-        // First, because it is what the other room waits for.
+        // First, because the other room waits for it.
         let brought = match settings.carrier {
             Carrier::Dir => Some(self.carry.run((tag, settings), now.clone(), is_sweep, view)),
             Carrier::Ssh | Carrier::Nats | Carrier::None => None,
@@ -180,7 +180,7 @@ impl Shown {
         brought.unwrap_or(Ok(false)).map(Some)
     }
 
-    /// Writes the items that are not brought, and removes those that the other room has committed.
+    /// Writes the items that are not brought, and removes the items that the other room has committed.
     fn write_items(
         &mut self,
         tag: &str,

@@ -41,7 +41,7 @@ pub(in crate::router) struct Mailbox {
     made_from: Option<(u64, Arc<Registry>, [bool; 2])>,
     due: Option<Instant>,
     next: Option<Instant>,
-    /// The settings for which the unwanted files were removed.
+    /// The settings at the last removal of unwanted files.
     removed: Option<[bool; 2]>,
     /// The digests of file contents. All messages in these contents are in outboxes.
     taken: HashSet<String>,
@@ -51,7 +51,7 @@ pub(in crate::router) struct Mailbox {
 const ADVICE: &str = "A block of an agent, with the header `## TIME · from:AGENT · to:AGENT · type:msg` and a text below it, is \
                       sent as a message. To keep a file of your own under this name, turn off `mailbox` or `queue` in settings.toml.";
 
-/// A message as it is shown.
+/// A message for display.
 struct Shown {
     at: String,
     from: Arc<str>,
@@ -118,7 +118,7 @@ impl Projection for Mailbox {
     }
 }
 
-/// Is each of the two on?
+/// Whether each of the two is enabled.
 fn on(view: &View<'_>) -> [bool; 2] {
     let settings = view.config.settings();
     [settings.mailbox, settings.queue]
@@ -471,7 +471,7 @@ impl Shown {
     }
 }
 
-/// The status of each copy, or how many are unread.
+/// The status of each copy, or the number of unread copies.
 fn statuses((state, registry): (&State, &Registry), seq: u64, to: &[Arc<str>]) -> String {
     let status = |agent: &Arc<str>| {
         let agent = registry.now(agent).map_or(&**agent, |agent| &*agent.id);

@@ -1,4 +1,4 @@
-//! The roster: which agents are there, what each does, and how much each has not read.
+//! The roster: each agent's presence, work and number of unread messages.
 //!
 //! Presence is observed, never declared: an agent was there when it sent a message, when it took mail out of its inbox, and
 //! when a hook or tool of its session called; it is there while a process waits or watches for it. The status that the
@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Is an agent there?
+/// The presence of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Presence {
@@ -70,9 +70,9 @@ pub struct Present {
     /// Its capabilities.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub capabilities: Vec<String>,
-    /// What is observed.
+    /// The observed presence.
     pub presence: Presence,
-    /// What the registry says.
+    /// The presence in the registry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub declared: Option<&'static str>,
     /// When it last sent a message, took mail out of its inbox, or its session called; now while a process waits or watches
@@ -155,11 +155,11 @@ pub struct Commit {
     pub at: String,
 }
 
-/// What is observed and declared of one agent.
+/// The observed and declared activity of one agent.
 struct Signs<'a> {
     agent: &'a Agent,
     seen: Option<Stamp>,
-    /// As `seen`, without what a background process of its session did.
+    /// As `seen`, without the background processes of its session.
     active: Option<Stamp>,
     /// When it was woken again for mail that it left unread.
     again: Option<Stamp>,
@@ -210,7 +210,7 @@ impl<'a> Signs<'a> {
         Some(since.after(self.stale_after))
     }
 
-    /// Does a process wait or watch for this agent, or serve its session?
+    /// Returns true if a process waits or watches for this agent, or serves its session.
     fn is_held(&self) -> bool {
         self.calls.held().contains(&*self.agent.id)
     }
@@ -371,7 +371,7 @@ pub fn stale(
         .collect()
 }
 
-/// Was the agent seen within the hour, or is it there now?
+/// Returns true if the agent was seen within the hour, or is there now.
 pub fn is_there(agent: &str, (state, calls): (&State, &Calls), now: Stamp) -> bool {
     let seen = state.last_seen(agent).max(calls.last(agent));
     seen.is_some_and(|seen| now < seen.after(limits::IDLE_PRESENCE)) || calls.held().contains(agent)

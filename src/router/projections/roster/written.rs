@@ -1,4 +1,4 @@
-//! `roster.json` and the links to it: written behind the mail, at most once a second.
+//! `roster.json` and the links to it: written after the mail, at most once a second.
 
 use super::{Present, roster};
 use crate::base::clock::Stamp;
@@ -23,7 +23,7 @@ pub(in crate::router) struct Written {
     linked: HashSet<Arc<str>>,
     /// The log's last record, the registry and the setting that it was made from.
     made_from: Option<(u64, Arc<Registry>, Duration)>,
-    /// The agents for which a process waited or watched then.
+    /// The agents with a waiting or watching process at that time.
     held: BTreeSet<String>,
     /// When a change has to be written.
     due: Option<Instant>,
@@ -130,7 +130,7 @@ impl Written {
         done
     }
 
-    /// Is the file as it was left? If not, the next write makes it again, and the links in any case.
+    /// Returns true if the file is unchanged. If not, the next write makes it and the links again.
     fn is_as_left(&mut self, room: &Dir) -> bool {
         self.linked.clear();
         let is_as_left =
@@ -144,7 +144,7 @@ impl Written {
 
 fn link(room: &Dir, channel: &str) -> Result<()> {
     match room.sub(layout::channel(channel)) {
-        // The conversation could not be made yet; the link comes with the next look.
+        // The conversation could not be made yet; the next look makes the link.
         Err(e) if e.errno() == Some(libc::ENOENT) => Ok(()),
         dir => dir?.link(layout::ROSTER, layout::ROSTER_FROM_CHANNEL),
     }

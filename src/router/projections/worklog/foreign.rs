@@ -28,10 +28,10 @@ pub(super) struct Existing {
     begin: Vec<u8>,
 }
 
-/// What such a file contains.
+/// The content of such a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Found {
-    /// Only what the router wrote.
+    /// Only entries of the router.
     Ours,
     /// Something else.
     Foreign,
@@ -103,7 +103,7 @@ impl Existing {
     }
 }
 
-/// Does one begin with the other? Zero bytes at the end of a file are what a power cut left.
+/// Returns true if one begins with the other. A power cut can leave zero bytes at the end of a file.
 fn is_beginning(part: &mut impl BufRead, whole: &mut impl BufRead) -> std::io::Result<bool> {
     loop {
         let (one, other) = (part.fill_buf()?, whole.fill_buf()?);
@@ -136,7 +136,7 @@ fn is_blank(rest: &mut impl BufRead) -> std::io::Result<bool> {
     }
 }
 
-/// Writes the entries of the file whose records are no longer there, or says that they are missing.
+/// Writes the entries of the file without records, or a line that they are missing.
 pub(super) fn write_older(
     there: Option<&mut Existing>,
     first: u64,
@@ -189,7 +189,7 @@ pub(super) fn put(draft: &mut BufWriter<Draft>, bytes: &[u8]) -> Result<()> {
     draft.write_all(bytes).map_err(|e| failed(draft, e))
 }
 
-/// Writes what is buffered.
+/// Writes the buffered entries.
 pub(super) fn flush(draft: &mut BufWriter<Draft>) -> Result<()> {
     draft.flush().map_err(|e| failed(draft, e))
 }

@@ -21,7 +21,7 @@ else changes the file, the changed file is kept under another name.
 
 ";
 
-/// Comes before the entries.
+/// The text before the entries.
 const ENTRIES: &[u8] = b"-->\n\n## Entries\n\n";
 
 /// The beginning of the worklog of a room.
@@ -52,7 +52,7 @@ pub(super) enum Begins {
     Ours(usize),
     /// Another router wrote it.
     OfRoom(String),
-    /// Somebody changed it, or somebody else made the file.
+    /// Another program changed or made the file.
     Foreign,
 }
 
@@ -75,7 +75,7 @@ pub(super) fn read(room: &str, bytes: &[u8]) -> Begins {
     }
 }
 
-/// Where the entries seem to begin, also if the beginning was changed.
+/// The probable beginning of the entries, even if the text before was changed.
 pub(super) fn entries_at(bytes: &[u8]) -> usize {
     memmem::find(bytes, ENTRIES).map_or(0, |at| at + ENTRIES.len())
 }
@@ -156,7 +156,7 @@ fn status(text: &mut String, registry: &Registry, state: &State) {
     }
 }
 
-/// What an agent owns, and what it waits for.
+/// The claims and waiting claims of an agent.
 #[derive(Default)]
 struct Work {
     owns: Vec<String>,

@@ -40,7 +40,7 @@ const GATHERED: usize = 1 << 20;
 /// The worklog as it was written.
 #[derive(Default)]
 pub(in crate::router) struct Worklog {
-    /// What is in the file. `None` if that is not known.
+    /// The content of the file. `None` if unknown.
     note: Option<Note>,
     /// Where the log ended when the note was last saved.
     saved: Option<Position>,
@@ -76,7 +76,7 @@ impl Projection for Worklog {
         }
         if cause == Cause::Holes {
             self.note = None;
-            // What is cached may be lost.
+            // Cached data may be lost.
             let _ = view
                 .config
                 .dir()
@@ -94,7 +94,7 @@ impl Projection for Worklog {
     }
 }
 
-/// Where the worklog is, and what it is made from.
+/// The place and the sources of the worklog.
 struct Target<'a> {
     dir: Dir,
     name: OsString,
@@ -293,7 +293,7 @@ impl Worklog {
             there.compare(target.id, &mut entries)
         })?;
         if found == Found::Foreign && !foreign::keep_aside(target, there.as_mut(), report)? {
-            // The notice comes first. Its record is a change, after which this is done again.
+            // The notice is first. Its record is a change, so this is repeated.
             return Ok(());
         }
         let decisions: Vec<String> = decisions.into();
@@ -346,7 +346,7 @@ impl Worklog {
         Ok(())
     }
 
-    /// Somebody else changed the file at this moment.
+    /// Another program changed the file at this moment.
     fn retry(&mut self) -> Result<()> {
         self.due = Some(Instant::now() + limits::WORKLOG);
         Ok(())

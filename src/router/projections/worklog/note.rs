@@ -1,4 +1,4 @@
-//! What the router last wrote: with this note a later router adds entries without a comparison of the whole file.
+//! A note about the last write: with this note a later router adds entries without a comparison of the whole file.
 
 use crate::base::error::Result;
 use crate::base::limits;
@@ -16,7 +16,7 @@ pub(super) struct Note {
     left: Left,
     /// Where the entries begin.
     pub(super) entries_at: u64,
-    /// The hash of what comes before them.
+    /// The hash of the text before them.
     pub(super) head: String,
     /// The last record that it shows.
     pub(super) upto: Upto,
@@ -55,7 +55,7 @@ impl Left {
 }
 
 impl Note {
-    /// For a file as it is now.
+    /// For the present file.
     pub(super) fn new(
         path: &str,
         meta: &Meta,
@@ -90,7 +90,7 @@ impl Note {
         room.sub(layout::SPOOL)?.show(layout::WORKLOG_NOTE, &text)
     }
 
-    /// Is the file as it was left?
+    /// Returns true if the file is unchanged.
     pub(super) fn is_as_left(&self, now: Option<&Meta>) -> bool {
         now.is_some_and(|now| Left::of(now) == self.left)
     }
