@@ -207,8 +207,7 @@ impl Judged {
             .push(output.clone());
     }
 
-    /// A field without any output may be misspelt in its schema. Fields that only errors produce
-    /// are listed here.
+    /// A field without any output may be misspelt in a schema that is written by hand.
     #[track_caller]
     fn every_field_was_seen(&self) {
         let mut missing = Vec::new();
@@ -216,6 +215,9 @@ impl Judged {
             let schema: Value = mailbag::message::schema::output(name)
                 .and_then(|text| serde_json::from_str(text).ok())
                 .expect("it");
+            if schema.get("$comment").is_some() {
+                continue;
+            }
             let required = schema["properties"]
                 .as_object()
                 .or_else(|| schema["items"]["properties"].as_object());

@@ -18,6 +18,9 @@ use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
 use serde_json::{Map, Value};
 
+/// The comment in each generated schema.
+const GENERATED: &str = "Generated from the type of the output by cli/verbs/output_schemas.rs.";
+
 macro_rules! schemas {
     ($($($name:literal)+ => $type:ty,)*) => {
         [$($(($name, schema_of::<$type>($name)),)+)*]
@@ -84,6 +87,7 @@ fn schema_of<T: JsonSchema>(name: &str) -> String {
         format!("urn:mailbag:schema:output:{name}:1").into(),
     );
     fields.insert("title".into(), title.trim_end_matches('.').into());
+    fields.insert("$comment".into(), GENERATED.into());
     generated.shift_remove("title");
     fields.extend(generated);
     serde_json::to_string_pretty(&fields).expect("a schema has only text keys") + "\n"
