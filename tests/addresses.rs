@@ -12,7 +12,8 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
 
-/// How agents stand, as the `standing` of a case gives it: `{"bob": {"online": true, "unread": 2, "last_active": "…"}}`.
+/// The presence of agents, from `standing` of a case: `{"bob": {"online": true, "unread": 2,
+/// "last_active": "…"}}`.
 #[derive(Default)]
 struct Stand(HashMap<String, (bool, usize, Stamp)>);
 

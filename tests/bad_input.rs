@@ -1,4 +1,5 @@
-//! Whatever is dropped: a clear refusal, nothing lost, nothing hung, and the next good message arrives.
+//! Bad input: each file gets a clear rejection, no mail is lost, no process hangs, and the next
+//! good message arrives.
 
 mod contents;
 mod registries;
@@ -55,7 +56,7 @@ pub(crate) fn is_refused(town: &Town, sender: &str, original: &str, code: &str) 
     refusal
 }
 
-/// Nothing came through, nothing is left half-done, and a good message arrives.
+/// No copy was delivered, no work is unfinished, and a good message arrives.
 #[track_caller]
 pub(crate) fn nothing_else_happened(town: &Town, sender: &str, other: &str) {
     town.is_alive(sender, other);

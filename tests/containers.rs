@@ -1,5 +1,6 @@
-//! Rooms that are used from a container and from outside: namespaces and mounts stand in for containers. Each container has
-//! its own view of the files, its own processes, its own network and its own home, and goes away with its test.
+//! Rooms that are used from a container and from outside. Namespaces and mounts replace containers.
+//! Each container has its own view of the files, its own processes, its own network and its own
+//! home, and is removed after its test.
 #![cfg(target_os = "linux")]
 
 use crate::town::{Town, copy_program, is_root, tool};
@@ -264,7 +265,7 @@ fn mail_in_a_read_only_inbox_is_seen_by_a_dropped_ack_and_the_router_moves_it() 
         town.count("bob") == 0 && town.names("inbox/bob/seen").len() == 1
     });
     town.wait("its sender sees that", || status(&town, &id) == "seen");
-    // An acknowledgement that came before takes nothing back.
+    // An earlier acknowledgement is not undone.
     let id = town.send("alice", "bob", "and this");
     town.wait_for_mail("bob", 1);
     town.ok(&["ack", &id, "--status", "actioned", "--as", "bob"]);

@@ -34,7 +34,7 @@ impl Command {
         Command::by(world, world.bare(&[&["exec"], words].concat()))
     }
 
-    /// Starts whatever runs it.
+    /// Starts the program that runs it.
     fn by(world: &World, mut command: std::process::Command) -> Command {
         let file = |kind: &str| {
             world
@@ -108,7 +108,7 @@ impl Command {
         status.expect("it has ended")
     }
 
-    /// Waits until it ends with this status, as a shell would count it, and gives its output.
+    /// Waits until it ends with this status, as a shell counts it, and returns its output.
     #[track_caller]
     fn ends(mut self, world: &World, code: i32) -> String {
         let status = self.ended(world);

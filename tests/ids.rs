@@ -1,4 +1,4 @@
-//! The index of ids: whatever becomes of it, a message is accepted once.
+//! The index of ids: a message is accepted once, even if the index is lost or damaged.
 
 use crate::world::World;
 use serde_json::json;

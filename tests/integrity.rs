@@ -472,7 +472,7 @@ fn a_router_on_another_machine_shows_that_it_runs() {
         said.fails(75, &["run"])
             .contains("its lock has no effect on this process")
     );
-    // A router that was killed there writes no more.
+    // A router that was killed there no longer writes.
     assert_eq!(run().code, 0);
 }
 

@@ -23,7 +23,7 @@ fn can_be_made() -> bool {
     can
 }
 
-/// The program in a PID namespace of its own, with these directories of the room read-only.
+/// The program in its own PID namespace, with these directories of the room read-only.
 fn inside(world: &World, read_only: &[&str], args: &[&str]) -> Command {
     let program = world.bare(args);
     let mut sandbox = Command::new("unshare");

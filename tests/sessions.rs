@@ -12,7 +12,8 @@ fn room() -> World {
     World::with(&["alice", "bob"])
 }
 
-/// Runs the program in a session of Claude Code, and gives status, output and complaint.
+/// Runs the program in a session of Claude Code, and returns status, standard output and standard
+/// error.
 fn in_session(world: &World, session: &str, args: &[&str]) -> (i32, String, String) {
     at(world, session, "10:00", args)
 }

@@ -20,7 +20,7 @@ fn problems(bytes: &[u8], sender: &str) -> Vec<Problem> {
     }
 }
 
-/// Pastes the suggestion of each problem, and gives the number of them.
+/// Pastes the suggestion of each problem, and returns the number of suggestions.
 fn paste(name: &str, bytes: &[u8], sender: &str) -> usize {
     let mut count = 0;
     for problem in problems(bytes, sender) {

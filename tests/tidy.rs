@@ -14,7 +14,7 @@ mod shapes;
 const FILE_LINES: usize = 680;
 const FUNCTION_LINES: usize = 120;
 
-/// Uses of file calls outside `disk/`: the file, what stands in the line, and why it may.
+/// Uses of file calls outside `disk/`: the file, a part of the line, and the reason.
 const FILES: &[(&str, &str, &str)] = &[
     (
         "src/room/outbox/look.rs",

@@ -1,7 +1,7 @@
 //! A world with a running router: drop files, wait for mail, read the router's log.
 //!
-//! Everything goes through plain files and the real program. Nothing sleeps for a guessed time: a test waits for what
-//! it wants to see, and fails with the router's own words when that has not come within [`PATIENCE`].
+//! The tests use plain files and the real program. They do not sleep: a test waits for a condition,
+//! and after [`PATIENCE`] fails with the router's log.
 
 use super::world::{Router, World, skip};
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ impl Town {
         )
     }
 
-    /// A room of agents with all that the registry says of them.
+    /// A room with agents, each with its entry of the registry.
     pub(crate) fn with(agents: &[Value]) -> Town {
         Town::on(World::empty(), agents)
     }
@@ -131,7 +131,7 @@ impl Town {
         assert_eq!(router.end(), 0, "{words}");
     }
 
-    /// Waits until the router has ended by itself, and gives its status and its words.
+    /// Waits until the router has ended by itself, and returns its status and its log.
     pub(crate) fn ended(&mut self) -> (i32, String) {
         let mut router = self.router.take().expect("the router was started");
         (router.ended(), router.log())
@@ -175,7 +175,7 @@ impl Town {
         self.names(&format!("inbox/{agent}")).len()
     }
 
-    /// Every refusal of an agent's files: what its `.error.json` says.
+    /// The `.error.json` of every rejected file of an agent.
     pub(crate) fn refusals(&self, agent: &str) -> Vec<Value> {
         let directory = format!("rejected/{agent}");
         let explained = self

@@ -364,7 +364,7 @@ fn mail_of_a_running_exchange_wakes_codex_immediately_and_other_mail_once_a_minu
         json!({"to": "bob", "body": "and a second question"}),
     );
     wait_for(&town, 3);
-    // A line of its own, though the text has several.
+    // One line, although the text has several.
     let text = std::fs::read_to_string(town.path().join("woken")).expect("it was woken");
     assert!(
         text.contains("of the test server") && text.contains("something else"),

@@ -1,4 +1,4 @@
-//! A room in a directory of its own, agents in it, and the real program run on it.
+//! A room in a temporary directory, its agents, and the real program.
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -156,13 +156,13 @@ impl World {
         Ran::of(command.write_stdin("").timeout(DEADLINE))
     }
 
-    /// Runs the program, which must succeed, and gives its output.
+    /// Runs the program, which must succeed, and returns its output.
     #[track_caller]
     pub(crate) fn ok(&self, args: &[&str]) -> String {
         self.run(args).ok(args)
     }
 
-    /// Runs the program with `--json`, which must succeed, and gives its output.
+    /// Runs the program with `--json`, which must succeed, and returns its output.
     #[track_caller]
     pub(crate) fn json(&self, args: &[&str]) -> Value {
         let out = self.ok(&[args, &["--json"]].concat());
@@ -250,7 +250,7 @@ impl World {
         digest.map_or_else(|| "0".repeat(64), str::to_owned)
     }
 
-    /// Sends a message and gives its id.
+    /// Sends a message and returns its id.
     #[track_caller]
     pub(crate) fn send(&self, from: &str, to: &str, body: &str) -> String {
         self.ok(&["send", "-q", to, body, "--as", from])
@@ -420,7 +420,7 @@ impl Router {
         self.ended()
     }
 
-    /// Waits until it has ended, and gives its status.
+    /// Waits until it has ended, and returns its status.
     #[track_caller]
     pub(crate) fn ended(&mut self) -> i32 {
         let mut status = None;

@@ -34,7 +34,7 @@ fn artifact(world: &World, name: &str) -> PathBuf {
     world.room(&format!("context/research/{name}"))
 }
 
-/// Packs as if it were long from now.
+/// Runs the archiver at a much later time.
 #[track_caller]
 fn archive(world: &World) -> String {
     archive_at(world, LATER, &["--older-than", "7d"]).ok(&["archive"])

@@ -44,7 +44,7 @@ fn letter(world: &World, n: usize) {
     route(world);
 }
 
-/// A room with so many messages from alice to bob that the log has several segments.
+/// A room with enough messages from alice to bob for several segments.
 #[cfg(feature = "failpoints")]
 fn room_with_segments() -> World {
     let world = World::with(&["alice", "bob"]);

@@ -317,7 +317,7 @@ fn a_refused_link_to_another_user_s_file_is_never_packed() {
         world.ok(&["run", "--once"]);
         world.names("rejected/mallory").len() == 2
     });
-    // Its other name goes, so that it looks like any file.
+    // Its other name is removed, so that it looks like an ordinary file.
     fs::remove_file(&secret).expect("it stands");
     let ran = archive_at(&world, LATER, &["--older-than", "7d"]);
     assert!(

@@ -62,7 +62,7 @@ pub(crate) fn files(room: &Path, kind: &str) -> BTreeMap<Vec<u8>, Vec<Vec<u8>>> 
     files
 }
 
-/// The log's bytes, in order of the segments; if a segment exists twice, the one in `log/`.
+/// The log's bytes, in order of the segments; if a segment exists twice, the copy in `log/`.
 pub(crate) fn log(room: &Path) -> Vec<u8> {
     let mut segments: BTreeMap<String, Vec<u8>> = BTreeMap::new();
     for entry in fs::read_dir(room.join("log"))

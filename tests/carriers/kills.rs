@@ -160,8 +160,9 @@ impl Town {
     }
 }
 
-/// When to kill next. On a busy machine, a router can need longer to start than the pause between two kills: half of them wait
-/// until something has arrived since the one before, so that it goes on at all.
+/// The time of the next kill. On a busy machine, a router can need longer to start than the pause
+/// between two kills: half of the kills wait until a message has arrived since the last kill, so
+/// that the test makes progress.
 pub(super) struct NextKill {
     at: Instant,
     behind: Option<usize>,

@@ -1,5 +1,5 @@
-//! Carriers to other machines: two rooms that reach each other only over a connection. In most tests of SSH a script stands
-//! in for the client, and runs the far end on this machine.
+//! Carriers to other machines: two rooms with only a connection between them. In most tests of SSH
+//! a script replaces the client, and runs the far end on this machine.
 
 mod bringing;
 mod commands;
@@ -148,7 +148,7 @@ impl Running {
         });
     }
 
-    /// Asks it to end, and gives its status.
+    /// Asks it to end, and returns its status.
     pub(super) fn end(mut self) -> i32 {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::TERM).expect("it runs");

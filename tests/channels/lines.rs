@@ -169,7 +169,7 @@ fn the_same_id_twice_in_one_file_is_a_duplicate_or_refused_by_what_it_says() {
     once(&world);
     assert_eq!(world.bodies("bob"), ["x", "z", "after"]);
     assert_eq!(world.json(&["status"])["counts"]["duplicates"], 3);
-    // A refused line uses up no id.
+    // A rejected line does not use up its id.
     world.drop_file(
         "alice",
         "3.ndjson",

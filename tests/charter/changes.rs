@@ -138,7 +138,7 @@ fn a_file_that_is_still_written_does_not_count_yet() {
     let town = Town::of(&["alice"]).run();
     let path = town.room("charter.md");
     let mut written = String::new();
-    // Each append comes before the file has been unchanged for two seconds.
+    // Each append happens before the file has been unchanged for two seconds.
     for n in 0..20 {
         written.push_str(&format!("## Goals\n- goal {n}\n"));
         fs::write(&path, &written).expect("the room");

@@ -38,8 +38,8 @@ fn run_at(world: &World, minutes: u64, args: &[&str]) -> String {
     world.run_with(args, set_time).ok(args)
 }
 
-/// An agent drops a message, and it is delivered at this time. Gives what became of it: the status in the copy that came
-/// back, the code of the rejection, or nothing.
+/// An agent drops a message, and it is delivered at this time. Returns the outcome: the status in
+/// the returned copy, the code of the rejection, or nothing.
 #[track_caller]
 fn say(world: &World, minutes: u64, agent: &str, message: Value) -> String {
     let id = uuid::Uuid::now_v7().to_string();

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// Runs each event that it reads from standard input through the hook, and says so.
+/// Runs each event of standard input through the hook, and reports it.
 const CLIENT: &str = "
 import subprocess, sys
 for line in sys.stdin:

@@ -90,7 +90,7 @@ fn the_log_is_filtered_and_verified_and_a_changed_byte_is_found() {
         (&verified["events"]["accepted"], &verified["messages"]),
         (&json!(2), &json!(3))
     );
-    // As the protocol says: `sed -n 1p | sha256sum` is the second line's prev.
+    // The check of the protocol: `sed -n 1p | sha256sum` is the second line's prev.
     let text = std::fs::read_to_string(world.room("log/00000001.ndjson")).expect("the log");
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let second: Value = serde_json::from_str(lines[1]).expect("a record");

@@ -219,7 +219,7 @@ fn numbers_in_a_message_are_shown_as_they_were_written() {
     assert_eq!(read[0]["from"], "alice");
 }
 
-/// The oldest unread message stands in `seen/` too, under the same name, with these bytes.
+/// Puts a file with the name of the oldest unread message and these bytes into `seen/`.
 fn seen_before(world: &World, bytes: Option<&str>) -> String {
     let name = world.names("inbox/bob").remove(0);
     let same =

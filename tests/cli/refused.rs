@@ -3,7 +3,7 @@
 use crate::world::World;
 use serde_json::{Value, json};
 
-/// Alice dropped two files that were refused, and bob one.
+/// Two rejected files of alice, and one of bob.
 fn world() -> World {
     let world = World::with(&["alice", "bob"]);
     world.drop_file("alice", "one.json", r#"{"to": "bbo", "body": "one"}"#);
@@ -335,7 +335,7 @@ fn retry_sends_a_fully_rejected_file_of_lines_once_under_every_name() {
     let retried = world.json(&["rejected", "retry", "turn.ndjson"]);
     assert_eq!(retried.as_array().map(Vec::len), Some(3), "{retried}");
     assert_eq!(world.bodies("bbo").len(), 3);
-    // By number nothing of it is left, and no explanation stands there.
+    // No entry or explanation of this number remains.
     for one in listed.as_array().expect("a list") {
         world.fails(3, &["rejected", "retry", &one["seq"].to_string()]);
     }

@@ -48,7 +48,7 @@ fn send_rejects_an_agent_that_cannot_send_before_it_writes() {
             .fails(65, &["send", "bob", "hi", "--as", "carol"])
             .contains("--status offline")
     );
-    // What stands in a retired agent's outbox all the same is not overlooked.
+    // A file in a retired agent's outbox is still reported.
     world.drop_file("carol", "x.json", r#"{"to": "bob", "body": "still here"}"#);
     let status = world.json(&["status"]);
     assert_eq!(status["unregistered"][0]["why"], "the agent is retired");

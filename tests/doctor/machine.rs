@@ -179,7 +179,7 @@ fn a_file_system_that_does_not_tell_is_a_note() {
     );
 }
 
-/// Formats a file in these ways, mounts it, and looks what `doctor` says of a room there.
+/// Formats a file in these ways, mounts it, and runs `doctor` in a room there.
 #[cfg(target_os = "linux")]
 #[test]
 fn doctor_reports_ext2_and_ext4_without_a_journal() {

@@ -244,7 +244,7 @@ fn a_second_one_is_refused_with_who_holds_the_agent() {
     assert_eq!(again(&["echo", "now"]).ok(&["the next"]), "now\n");
 }
 
-/// Where nothing ends the command with its wrapper, it goes on.
+/// Without a mechanism that ends the command with its wrapper, the command continues.
 #[cfg(target_os = "linux")]
 #[test]
 fn killing_exec_ends_its_command_and_frees_the_name() {
@@ -274,7 +274,7 @@ fn a_client_that_the_command_is_gets_its_mail_by_hooks() {
     world.send("bob", "alice", "the port is 8080");
     let event = json!({"session_id": "s1", "hook_event_name": "SessionStart", "source": "startup", "cwd": world.path()});
     let program = env!("CARGO_BIN_EXE_mailbag");
-    // What stands between is a client: no shell.
+    // The process between them is a client, not a shell.
     let script = format!(
         "import subprocess, sys; sys.stdout.write(subprocess.run([{program:?}, 'hook', 'claude'], input={:?}, \
          capture_output=True, text=True).stdout)",

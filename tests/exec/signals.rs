@@ -5,7 +5,7 @@ use crate::town::Town;
 use crate::world::World;
 use rustix::process::Signal;
 
-/// Prints the name of every signal that comes, and ends at SIGTERM.
+/// Prints the name of every signal, and ends at SIGTERM.
 const TELL: &str =
     "trap 'echo INT' INT; trap 'echo HUP' HUP; trap 'echo QUIT' QUIT; trap 'echo USR1' USR1
     trap 'echo TERM; exit 7' TERM; tail -f /dev/null & helper=$!; trap 'kill $helper' EXIT

@@ -130,7 +130,8 @@ fn the_size_of_the_window_is_passed_on() {
 
 #[test]
 fn keys_go_to_the_command_which_decides_what_they_mean() {
-    // dash loses a key's signal that comes while it starts a program, also without mailbag: these commands start none.
+    // dash loses a key's signal if it arrives while dash starts a program, even without mailbag:
+    // these commands start no program.
     let handles = "EXEC -- bash -c 'trap \"echo caught; exit 7\" INT; echo up; until read -t 0.1 word; do :; done'";
     let steps = json!([
         ["expect", "up"],

@@ -6,7 +6,7 @@ use crate::world::World;
 use rustix::process::Signal;
 use serde_json::json;
 
-/// A command that says `begun` as soon as it begins, after these.
+/// A command that prints `begun` when it starts, after these agents.
 fn after(world: &World, id: &str, others: &[&str]) -> Command {
     Command::start(
         world,
@@ -29,7 +29,7 @@ fn exec_after_starts_when_the_other_agents_have_completed() {
             json!(["alice", "bob"])
         );
         town.ok(&["exec", "--id", "alice", "--", "true"]);
-        // The plainest agent says so by a file.
+        // An agent without the program reports it with a file.
         town.mail(
             "bob",
             "x.json",
@@ -81,7 +81,7 @@ fn a_restarted_agent_has_not_completed_even_before_its_first_record() {
     let lease =
         json!({"agent": "alice", "client": "exec", "session": "s1", "since": now, "last": now});
     world.write("sessions/alice.json", lease.to_string());
-    // What says that it lives is the lock that it holds.
+    // The lock shows that it runs.
     let session = json!({"client": "exec", "session": "s1"}).to_string();
     let hold = std::fs::File::open(world.write("sessions/holds/alice~1", session)).expect("a file");
     hold.lock().expect("nobody else has it");

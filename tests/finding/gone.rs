@@ -3,7 +3,7 @@
 use crate::world::World;
 use std::fs;
 
-/// A room, and a project with a room of its own below it.
+/// A room, and a project below it with its own room.
 fn nested() -> World {
     let world = World::with(&["alice"]);
     let inner = world.path().join("project");

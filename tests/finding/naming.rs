@@ -1,4 +1,5 @@
-//! How a message is named: by every command, tool and dropped file alike, archived or not.
+//! The names of a message: every command, tool and dropped file accepts the same ones,
+//! including archived messages.
 
 use crate::mcp::Client;
 use crate::world::World;

@@ -1,4 +1,4 @@
-//! `mailbag reply`, and what `send` says for it.
+//! `mailbag reply`, and the output of `send` about replies.
 
 use super::{EVIL, drop_all, each, is_tame, seq_of};
 use crate::town::Town;
@@ -290,7 +290,7 @@ fn a_reply_marks_the_answered_message_as_read() {
     let status =
         || world.json(&["trace", &asked, "--as", "alice"])["recipients"][0]["status"].clone();
     world.wait("its sender sees that it was seen", || status() == "seen");
-    // A reply that is refused beforehand marks nothing.
+    // A reply that is rejected in advance marks no message as read.
     world.fails(
         65,
         &["reply", &asked, "x", "--priority", "asap", "--as", "carol"],

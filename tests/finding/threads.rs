@@ -4,7 +4,7 @@ use super::{EVIL, drop_all, each, is_tame, seq_of};
 use crate::world::World;
 use serde_json::{Value, json};
 
-/// Alice and bob talk about ports, carol joins; something else goes on between.
+/// Alice and bob talk about ports, carol joins; other messages are between them.
 fn talk() -> World {
     let world = World::with(&["alice", "bob", "carol"]);
     drop_all(

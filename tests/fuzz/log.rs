@@ -32,7 +32,8 @@ fn batch_ends() -> Vec<usize> {
     ends
 }
 
-/// The first byte says how the log is put together, the rest is edits of the real one, or the log itself.
+/// The first byte selects the construction of the log. The rest is edits of the real log, or the
+/// log itself.
 pub(crate) fn run(bytes: &[u8]) {
     let Some((&how, rest)) = bytes.split_first() else {
         return;

@@ -1,5 +1,5 @@
-//! Fuzz target: whole outboxes. Whatever stands in them, one pass brings each file to where it belongs: routed,
-//! refused with a reason, or left with one. Nothing is lost, and a second pass has nothing to do.
+//! Fuzz target: whole outboxes. One pass moves every file to its place: routed, rejected with a
+//! reason, or kept with a reason. No file is lost, and a second pass has no work.
 
 use super::place::Place;
 use mailbag::disk::{self, ReadLease, layout};
@@ -24,7 +24,8 @@ const AGENTS: [&str; 5] = ["alice", "bob", "agent_engineer_1_abc123", "old", "st
 const BETWEEN: u8 = 0xff;
 /// The most files, so that an input takes milliseconds.
 const MOST: usize = 24;
-/// An unfinished file is refused once it has stood for two seconds, which a slow machine may need for the first pass.
+/// An unfinished file is rejected after two seconds without a change; a slow machine may need this
+/// time for the first pass.
 const AT_ONCE: Duration = Duration::from_secs(1);
 /// The limit of a copy: a factor for the sent bytes, and a constant. The first levels are indented.
 const GROWTH: (usize, usize) = (8, 4096);
@@ -196,7 +197,7 @@ fn all_accounted_for(place: &Place, files: &[Dropped], tally: &Tally) {
     copies_are_whole(place, sent);
 }
 
-// Each original stands where it was retired to, as it was dropped.
+// Each original is unchanged in its final place.
 fn taken_off(wanted: &mut Vec<&Option<Vec<u8>>>, path: &Path) {
     let kept = path
         .symlink_metadata()

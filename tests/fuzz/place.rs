@@ -3,7 +3,7 @@
 use mailbag::room::Room;
 use std::path::{Path, PathBuf};
 
-/// A room of its own.
+/// A temporary room.
 pub(crate) struct Place {
     directory: tempfile::TempDir,
 }

@@ -25,7 +25,7 @@ pub(super) fn of(target: &str) -> Vec<Seed> {
     seeds
 }
 
-/// Writes all of them, each target's into a directory of its own.
+/// Writes all inputs, with a directory for each target.
 pub(super) fn write(below: &Path, targets: &[&str]) {
     for target in targets {
         let directory = below.join(target);

@@ -11,7 +11,7 @@ pub(super) fn hooked(agents: &[&str]) -> World {
     world
 }
 
-/// Commits a file as an agent, and gives what git printed.
+/// Commits a file as an agent, and returns the output of git.
 fn commit(world: &World, agent: &str, name: &str) -> String {
     file(world.path(), name, name);
     git(world.path(), &["add", name]);

@@ -31,7 +31,7 @@ pub(crate) fn git_command(at: &Path, args: &[&str]) -> Command {
     git
 }
 
-/// Runs git, which must succeed, and gives its output.
+/// Runs git, which must succeed, and returns its output.
 #[track_caller]
 pub(crate) fn git(at: &Path, args: &[&str]) -> String {
     let output = git_command(at, args).output().expect("git runs");
@@ -43,7 +43,7 @@ pub(crate) fn git(at: &Path, args: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Writes a file with its directories, and gives its path.
+/// Writes a file with its directories, and returns its path.
 pub(crate) fn file(at: &Path, name: &str, text: &str) -> PathBuf {
     let path = at.join(name);
     std::fs::create_dir_all(path.parent().expect("a directory")).expect("a directory");

@@ -105,7 +105,7 @@ fn a_helper_skips_and_keeps_files_that_are_not_messages(tongue: Tongue) {
         "{said}"
     );
     assert!(!said.contains('\u{1b}'), "{said}");
-    // All of it still stands there; names with .json are counted, the link and the rest included.
+    // All files are still there; names with .json are counted, including the link.
     assert_eq!(town.count("alice"), contents.len() + 4);
     assert_eq!(town.names("inbox/alice/seen").len(), 2);
 }

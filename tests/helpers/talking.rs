@@ -1,4 +1,4 @@
-//! Two processes talk by a helper: questions, requests to a role, broadcasts, acks, and any text comes through.
+//! Two processes talk by a helper: questions, requests to a role, broadcasts, acks, and any text.
 
 use super::tongue::{Fault, Tongue, ended};
 use super::{file, in_each, town};

@@ -81,7 +81,7 @@ impl Tongue {
         command
     }
 
-    /// Runs a verb, which must succeed, and gives its lines.
+    /// Runs a verb, which must succeed, and returns its lines.
     #[track_caller]
     pub(super) fn ok(self, town: &Town, agent: &str, words: &[&str]) -> Vec<String> {
         let output = self
@@ -158,7 +158,7 @@ pub(super) fn lines(output: &Output) -> Vec<String> {
         .collect()
 }
 
-/// Waits for a process that runs beside the test, and gives its lines; it must succeed.
+/// Waits for a process that runs beside the test, and returns its lines; it must succeed.
 #[track_caller]
 pub(super) fn ended(mut child: std::process::Child) -> Vec<String> {
     if !so_within(PATIENCE, || child.try_wait().expect("a child").is_some()) {

@@ -99,7 +99,7 @@ fn gemini_cli_gets_context_a_deny_at_its_stop_and_an_empty_object_for_nothing() 
         fire(&world, "gemini", "AfterAgent"),
         format!("{{\"decision\":\"deny\",\"reason\":\"{told}\"}}\n")
     );
-    // It asks again before the agent goes on with that.
+    // It asks again before the agent continues.
     assert_eq!(fire(&world, "gemini", "BeforeAgent-again"), "{}\n");
     news("later");
     assert_eq!(fire(&world, "gemini", "AfterAgent-again"), "{}\n");

@@ -46,7 +46,7 @@ pub(crate) fn fire(world: &World, client: &str, event: &str) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-/// Puts a message into alice's inbox, and gives its number.
+/// Puts a message into alice's inbox, and returns its number.
 #[track_caller]
 fn mail(world: &World, body: &str, more: &[&str]) -> u64 {
     let id = world.ok(&[&["send", "-q", "alice", body, "--as", "bob"], more].concat());

@@ -63,7 +63,7 @@ pub(super) fn registered(world: &World, agent: &str) -> Value {
         .unwrap_or_default()
 }
 
-/// Lets a session look as if it had called for the last time at this moment of the past.
+/// Sets the time of a session's last call.
 fn last_called(world: &World, agent: &str, at: &str) {
     let file = format!("sessions/{agent}.json");
     let mut lease = world.read(&file);
@@ -190,7 +190,7 @@ fn a_resumed_session_keeps_its_name_and_a_session_after_a_kill_gets_another() {
     let world = room();
     told(&world, "s1", "SessionStart-startup");
     world.send("bob", "alder", "before the kill");
-    // Killed: no event says so.
+    // Killed: no event reports it.
     assert!(told(&world, "s2", "SessionStart-startup").contains("this session is aspen"));
     let text = told(&world, "s1", "SessionStart-resume");
     assert!(text.contains("before the kill"), "{text}");

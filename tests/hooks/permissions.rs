@@ -161,7 +161,7 @@ fn an_agent_cannot_allow_its_own_call() {
 fn a_decision_that_a_router_with_another_key_recorded_does_not_count() {
     // P181
     let world = asking("5m");
-    // An agent starts a router with a key of its own, and decides with this key.
+    // An agent starts a router with its own key, and decides with this key.
     let other = tempfile::tempdir().expect("a directory");
     let mut command = world.bare(&["run"]);
     command.env("MAILBAG_TEST_HOME", other.path());
@@ -189,7 +189,7 @@ fn a_call_that_differs_from_what_the_human_read_is_not_allowed() {
     // P181
     let world = asking("5m");
     let command = world.bare(&["run"]);
-    // The router stands still until the agent has changed the question.
+    // The router is stopped until the agent has changed the question.
     let router = world.router_by(command);
     router.signal(rustix::process::Signal::STOP);
     let waiting = Waiting::of(&world, "claude", &recorded("claude", "PermissionRequest"));

@@ -62,7 +62,7 @@ fn mail_older_than_ten_minutes_is_announced_with_its_age() {
     }
 }
 
-/// Sends a message to alice at an earlier time, and gives its number.
+/// Sends a message to alice at an earlier time, and returns its number.
 fn mail_before(world: &World, body: &str, by: Duration) -> u64 {
     let then = Stamp::from_micros(Stamp::now().micros() - by.as_micros() as i64);
     let sent = world.run_with(&["send", "-q", "alice", body, "--as", "bob"], |command| {

@@ -25,7 +25,7 @@ fn a_single_message_overtakes_the_flood_of_another_sender() {
     let town = town.run();
     let mail = town.wait_for_mail("bob", 1);
     let before = mail[0]["delivery"]["seq"].as_u64().expect("a number");
-    // Outboxes take turns of 64 files, whatever waits in one of them.
+    // Outboxes take turns of 64 files, however many files wait in one of them.
     assert!(before < 200, "{before} records came before it");
     let mut n = 0;
     town.wait("the flood is routed as well", || {
@@ -50,7 +50,8 @@ fn a_storm_of_refusals_stays_between_the_router_and_its_sender() {
     town.is_alive("alice", "bob");
     town.wait_for_refusals("mallory", 300);
     town.wait_for_mail("mallory", 300);
-    // The bounces sent back to where they came from: refused, each with one bounce, and no further.
+    // The bounces that are sent back as messages: each is rejected with one bounce, and this ends
+    // the chain.
     for (n, bounce) in town.inbox("mallory").iter().take(20).enumerate() {
         town.mail(
             "mallory",
@@ -208,7 +209,8 @@ fn a_file_of_many_lines_to_all_lets_other_mail_pass_between_its_slices() {
     town.wait("the single message arrives", || find().is_some());
     let single = town.read(&format!("inbox/a2/{}", find().expect("it came")));
     let before = single["delivery"]["seq"].as_u64().expect("a number");
-    // A look that finds the file held open, by a process just forked, comes again a few slices later.
+    // A scan that finds the file open, because of a process that was just forked, is repeated a few
+    // slices later.
     assert!(
         before < 300,
         "{before} records came before it: all of the flood"

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A message as a reader finds it in a text: its facts.
 type Facts = BTreeMap<String, String>;
 
-/// Takes the output of `mailbag read` apart, by the only rule that there is: what stands at the edge is mailbag's.
+/// Parses the output of `mailbag read` by its only rule: text without indentation is mailbag's.
 #[track_caller]
 fn frames(text: &str) -> Vec<Facts> {
     let mut frames: Vec<Facts> = Vec::new();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Far longer than a hook needs, and far shorter than reading such a room takes.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Runs a hook of a client as alice, and gives its output.
+/// Runs a hook of a client as alice, and returns its output.
 #[track_caller]
 fn fire(world: &World, event: &str) -> String {
     let at = world.path().to_str().expect("plain");

@@ -13,7 +13,7 @@ const BOB: u32 = 65_502;
 const MALLORY: u32 = 65_503;
 const GROUP: u32 = 65_511;
 
-/// A room made by the recipe in `docs/security.md`, as its block says it, but for the users and the place.
+/// A room made by the recipe in `docs/security.md`, with other users and another place.
 struct Isolated {
     world: World,
     room: PathBuf,
@@ -379,7 +379,8 @@ fn with_a_user_of_its_own_an_agent_is_not_warned_that_it_may_not_route() {
             "{args}: {told}"
         );
     }
-    // Who routes is the owner; a router that alice starts herself is an error that says so.
+    // Only the owner routes; a router that alice starts herself ends with an error that explains
+    // this.
     let (done, _, told) = as_alice("run --once");
     assert!(!done && told.contains("no permission to route"), "{told}");
     isolated.run_once();

@@ -1,4 +1,5 @@
-//! Files leave the repository only where a person says so: not because a command's output or a model names them.
+//! Files leave the repository only at a person's command: a command's output or a model cannot name
+//! them.
 
 use crate::town::Town;
 use crate::world::{Ran, World};

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::time::{Duration, SystemTime};
 
-/// The most memory of its own, in KiB, that a command may have here: far less than the mail that it looks through.
+/// The memory limit of a command here, in KiB: far less than the size of the mail that it reads.
 const MOST: u32 = 32 << 10;
 
 /// Puts this number of copies of a delivered message into an inbox.

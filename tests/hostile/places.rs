@@ -1,4 +1,5 @@
-//! One agent's directories: whatever is wrong with them is that agent's, and neither ends nor busies the router.
+//! Damaged directories of one agent: they affect only that agent, and neither end nor busy the
+//! router.
 
 use crate::town::{PATIENCE, Town, copy_program, is_root, listing, so_within, tool};
 use crate::world::skip;

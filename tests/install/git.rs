@@ -59,7 +59,7 @@ impl Desk {
         serde_json::from_str(&self.ok(&["install", "git", "--json"])).expect("JSON")
     }
 
-    /// Commits a file, and gives whether git did.
+    /// Commits a file, and returns true if git succeeded.
     fn commit(&self, name: &str) -> (bool, String) {
         file(self.world.path(), name, name);
         git(self.world.path(), &["add", name]);

@@ -1,4 +1,4 @@
-//! A message crosses, and what became of it comes back.
+//! A message crosses a link, and its statuses are reported back.
 
 use super::{Rooms, bounced, records, state};
 use crate::world::World;

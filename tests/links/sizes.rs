@@ -25,7 +25,7 @@ fn a_message_that_is_too_large_for_every_carrier_is_rejected_here() {
     );
 }
 
-/// Alice writes this many messages, and nothing of the other room comes back.
+/// Alice writes this many messages, and the other room sends no confirmation.
 fn unconfirmed(rooms: &Rooms, count: usize) {
     let lines: Vec<String> = (0..count)
         .map(|n| json!({"to": "po:sintra", "body": n.to_string()}).to_string())

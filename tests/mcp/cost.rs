@@ -48,7 +48,7 @@ impl Session {
         session
     }
 
-    /// A question comes from bob.
+    /// Bob sends a question.
     fn mail(&self) -> u64 {
         let body = "The tests can't reach the test server since yesterday's change. Which port does it listen on now, and \
                     does the README say so?";

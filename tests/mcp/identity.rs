@@ -89,7 +89,7 @@ fn a_second_session_under_the_same_name_is_refused_with_who_holds_it() {
     let second = Client::session(&world, "s2");
     let complaint = second.fails("register_agent", json!({"name": "alice"}));
     assert!(complaint.contains("claude session s1"), "{complaint}");
-    // The name that the environment gives makes no difference.
+    // The name in the environment makes no difference.
     let third = Client::with(
         &world,
         &[],
@@ -226,7 +226,7 @@ fn a_client_keeps_its_agent_when_its_conversation_is_cleared() {
     let world = World::with(&["alice"]);
     let client = Client::session(&world, "s1");
     client.text("register_agent", json!({"name": "alice"}));
-    // What its hooks write when the client goes on under another id.
+    // The lease as hooks write it when the client continues under another id.
     let mut lease = world.read("sessions/alice.json");
     lease["session"] = json!("s2");
     world.write("sessions/alice.json", lease.to_string());
@@ -311,7 +311,7 @@ fn below_claude_the_process_counts_and_not_the_id_it_was_started_with() {
     let client = below(&world, "claude", &[("CLAUDE_CODE_SESSION_ID", "old")]);
     client.text("register_agent", json!({"name": "alice"}));
     assert_eq!(world.read("sessions/alice.json").get("session"), None);
-    // Its hook comes with the id of today.
+    // Its hook reports today's id.
     let mut lease = world.read("sessions/alice.json");
     (lease["session"], lease["client"]) = (json!("new"), json!("claude"));
     world.write("sessions/alice.json", lease.to_string());
@@ -421,7 +421,7 @@ fn an_agent_stays_its_session_s_while_the_server_lives() {
 
 #[test]
 fn several_agents_of_one_program_leave_each_other_alone() {
-    // Each has a server of its own, and no session has an id: all of them have the same process above.
+    // Each has its own server, and no session has an id: all have the same parent process.
     let world = World::with(&["alice", "bob"]);
     let alice = Client::with(&world, &[], &[]);
     let bob = Client::with(&world, &[], &[]);

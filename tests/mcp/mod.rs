@@ -54,7 +54,7 @@ impl Client {
         Client::of_command(command)
     }
 
-    /// The same below a shell that stands at this path.
+    /// The same below a shell at this path.
     fn start_below(world: &World, shell: &std::path::Path, variables: &[(&str, &str)]) -> Client {
         let server = world.bare(&[]);
         let mut command = std::process::Command::new(shell);
@@ -100,7 +100,7 @@ impl Client {
             .expect("the server reads");
     }
 
-    /// Sends a request, and gives its id.
+    /// Sends a request, and returns its id.
     fn ask(&self, method: &str, params: Value) -> u64 {
         let id = self.last.replace_with(|last| *last + 1) + 1;
         self.line(
@@ -109,7 +109,7 @@ impl Client {
         id
     }
 
-    /// Calls a tool, and gives the id of the request.
+    /// Calls a tool, and returns the id of the request.
     fn ask_tool(&self, tool: &str, arguments: Value) -> u64 {
         self.ask("tools/call", json!({"name": tool, "arguments": arguments}))
     }
@@ -161,7 +161,7 @@ impl Client {
         answer["result"].clone()
     }
 
-    /// Calls a tool, which must succeed, and gives its text and its data.
+    /// Calls a tool, which must succeed, and returns its text and its data.
     #[track_caller]
     pub(crate) fn call(&self, tool: &str, arguments: Value) -> (String, Value) {
         done(self.request("tools/call", json!({"name": tool, "arguments": arguments})))
@@ -173,7 +173,7 @@ impl Client {
         self.call(tool, arguments).0
     }
 
-    /// Calls a tool, which must fail, and gives its complaint.
+    /// Calls a tool, which must fail, and returns its error.
     #[track_caller]
     pub(crate) fn fails(&self, tool: &str, arguments: Value) -> String {
         let answer = self.request("tools/call", json!({"name": tool, "arguments": arguments}));

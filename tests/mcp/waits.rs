@@ -1,4 +1,4 @@
-//! Calls that wait, however many, hold up no other call.
+//! Any number of waiting calls blocks no other call.
 
 use super::Client;
 use crate::town::PATIENCE;
@@ -13,7 +13,7 @@ fn more_waits_than_there_are_threads_starve_no_other_call() {
         .map(|_| client.ask_tool("wait_for_message", json!({"timeout_s": 50})))
         .collect();
     let listed = client.ask_tool("list_agents", json!({}));
-    // No wait has ended by then.
+    // No wait has ended yet.
     let answer = client
         .answer_within(listed, PATIENCE / 2)
         .expect("an answer while they wait");

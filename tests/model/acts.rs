@@ -33,7 +33,7 @@ pub(super) enum Act {
     Killed { call: usize, side: Side },
 }
 
-/// How a file comes into an outbox.
+/// The ways of writing a file into an outbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dropping {
     /// The first character of its name: files of one outbox are read in the order of their names.

@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// Where the unread copy of a message stands once its time has passed, below its inbox.
+/// The place of an expired unread copy, below its inbox.
 pub(super) const EXPIRED: &str = "expired";
 
 /// The outcome of a message in the log.
@@ -249,7 +249,7 @@ impl Compared<'_> {
             .collect()
     }
 
-    /// An id is used once; what repeats it is a duplicate or refused, as its content says.
+    /// An id is used once; a repeated id is a duplicate or rejected, depending on the content.
     fn ids(&mut self, became: &Became) {
         let mut used: BTreeMap<(Name, u8), Vec<Used<'_>>> = BTreeMap::new();
         for (file, fate) in self.state.files.iter().zip(became) {
@@ -415,7 +415,7 @@ impl Compared<'_> {
     }
 }
 
-/// Every code that the model gives.
+/// Every code of the model.
 const CODES: [Name; 14] = [
     "unknown_recipient",
     "retired_recipient",

@@ -71,7 +71,7 @@ pub(super) struct People {
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Reach {
     pub(super) surely: BTreeSet<Name>,
-    /// Those who get it if they follow the topic by then.
+    /// The agents that get it if they follow the topic at that time.
     pub(super) perhaps: BTreeSet<Name>,
     /// Exactly one of each of these.
     pub(super) one_of: BTreeSet<BTreeSet<Name>>,

@@ -17,7 +17,7 @@ use std::process::Command;
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_mailbag");
 
-/// A room, and everything that ever stood in its inboxes.
+/// A room, and every file that was ever in its inboxes.
 pub(super) struct Room {
     directory: tempfile::TempDir,
     fault: Option<&'static str>,

@@ -216,7 +216,8 @@ impl State {
             let active = self.people.is_active(file.sender);
             if !active {
                 let sure = self.notices.entry(file.sender).or_default();
-                // An unfinished file may have been refused by now, and one that was perhaps taken may be gone.
+                // An unfinished file may already be rejected, and a file that was perhaps taken may
+                // be gone.
                 *sure |= !self.killed && !file.perhaps_taken && !file.letter.is_unfinished();
             }
             if file.letter.is_unfinished() {

@@ -108,7 +108,7 @@ fn collect(command: &clap::Command, before: &str, all: &mut Vec<String>) {
             format!("{before}-{name}")
         }
     };
-    // A hidden command prints what another command prints; only the demo has an output of its own.
+    // A hidden command prints the output of another command; only the demo has its own output.
     for inner in command
         .get_subcommands()
         .filter(|inner| !inner.is_hide_set() || inner.get_name() == "demo")

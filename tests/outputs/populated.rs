@@ -236,7 +236,7 @@ impl Run<'_> {
         assert_eq!(error["error"]["exit"], code, "{args:?}");
     }
 
-    /// A command that goes on until it is ended: some lines of it.
+    /// A command that runs until it is ended: some lines of its output.
     #[track_caller]
     fn until_it_said(
         &mut self,

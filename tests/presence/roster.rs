@@ -13,7 +13,7 @@ fn roster(town: &Town) -> Value {
     })
 }
 
-/// P76: the router keeps it while mail comes and goes.
+/// P76: the router updates it while mail arrives and is read.
 #[test]
 fn the_roster_shows_unread_mail_and_presence() {
     let town = Town::of(&["alice", "bob"]).run();
@@ -82,7 +82,7 @@ fn without_a_router_whoever_sends_or_reads_writes_it() {
     );
 }
 
-/// P76: the same stands beside each conversation, by a link.
+/// P76: each conversation has a link to it.
 #[test]
 fn each_conversation_has_a_link_to_the_roster() {
     let mut town = Town::of(&["alice", "bob"]);

@@ -113,7 +113,7 @@ fn an_agent_that_takes_mail_out_of_its_inbox_is_active() {
     assert_eq!(seen_at(&world, "13:01", "carol")["presence"], "online");
 }
 
-/// P77: who only waits or looks on is there as well, until that ends in whatever way.
+/// P77: an agent that only waits or watches is online until this ends in any way.
 #[test]
 fn an_agent_is_online_while_it_waits_or_follows() {
     let world = World::with(&["alice", "bob"]);

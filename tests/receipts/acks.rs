@@ -1,4 +1,5 @@
-//! Acks: by command and by a dropped file; who may say what, and that a step back is refused.
+//! Acks, by command and by a dropped file: the permitted senders, and the rejection of an earlier
+//! status.
 
 use super::{from_mailbag, statuses, wait_for_status};
 use crate::town::Town;

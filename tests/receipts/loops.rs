@@ -9,7 +9,7 @@ fn room() -> World {
     World::with(&["alice", "bob", "carol"]).settings("sender_budget = 0\nanswer_within = \"0\"\n")
 }
 
-/// Drops these messages, each in a pass of its own, all within a minute of the room.
+/// Drops these messages, each in its own pass, all within a minute of the room.
 fn say_all(world: &World, minutes: u64, messages: impl IntoIterator<Item = (&'static str, Value)>) {
     for (agent, message) in messages {
         drop_at(world, minutes, agent, message);

@@ -91,7 +91,7 @@ fn a_taken_message_is_seen_only_after_it_is_done() {
     fs::create_dir_all(&taken).expect("a directory");
     let taken = taken.join(mail.file_name().expect("a name"));
     fs::rename(&mail, &taken).expect("a move");
-    // Another message's receipt shows that the router has heard of the first move as well.
+    // Another message's receipt shows that the router has also observed the first move.
     let other = town.send("alice", "bob", "another");
     town.wait_for_mail("bob", 1);
     fs::remove_file(file(&town, "bob")).expect("bob's own file");

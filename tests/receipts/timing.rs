@@ -120,7 +120,7 @@ fn an_unanswered_question_is_escalated_once_to_the_supervisor_and_once_to_the_hu
         "{}",
         boss[0]
     );
-    // Nothing more comes of it: whatever else is routed after twice that time shows it.
+    // No further notice is sent: a message that is routed after twice that time shows this.
     let told = || {
         town.json(&["trace", "q-1"])["notices"]
             .as_array()

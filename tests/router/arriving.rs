@@ -50,7 +50,8 @@ fn a_shell_s_echo_arrives_once() {
     town.wait_for_bodies("bob", &["from a shell"]);
 }
 
-/// Writes a message of 20 KB as `json.dump` does, 200 bytes at a time, and says just before it closes the file.
+/// Writes a message of 20 KB as `json.dump` does, 200 bytes at a time, and reports when it is about
+/// to close the file.
 const SLOWLY: &str = r#"
 import json, sys, time
 out = open(sys.argv[1], 'w')
@@ -122,7 +123,8 @@ fn a_file_is_taken_after_its_writer_has_closed_it_even_if_no_event_tells_of_that
 fn a_file_made_first_and_filled_later_is_not_refused_for_being_unfinished() {
     let town = alice_and_bob().run();
     let path = town.room("outbox/alice/appended.json");
-    // Each piece is opened and closed, as `touch` and `>>` do; the router has seen each before the next comes.
+    // Each piece is opened and closed, as by `touch` and `>>`; the router has seen each piece
+    // before the next one.
     for piece in [
         "",
         "{\"to\": \"bob\",",

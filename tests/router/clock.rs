@@ -1,4 +1,4 @@
-//! The machine's clock jumps: leases and deadlines end after their span, whichever way the clock was set.
+//! The machine's clock jumps: leases and deadlines still end after their span.
 
 use crate::world::World;
 use serde_json::{Value, json};
@@ -90,7 +90,7 @@ fn a_claim_that_was_granted_while_the_clock_was_ahead_lapses_after_its_lease() {
     // P341
     let world = room(&clock(2026, 0));
     say(&world, &clock(2036, 0), "alice", lease_of_a_minute());
-    // No mail comes: the router itself notices the clock.
+    // No mail arrives: the router itself notices the clock.
     run(&world, &clock(2026, 1), &["run", "--once"]);
     let held = claims_rebuilt(&world, &clock(2026, 1));
     let lapses = held[0]["lapses_at"].as_str().unwrap_or_default();

@@ -26,7 +26,7 @@ fn all_reaches_the_999_others_of_a_thousand_agents() {
 /// The messages of ten writers, as their readers took them: body, and number.
 type Taken = BTreeMap<String, usize>;
 
-/// Takes what stands in an inbox, deletes it, and counts it.
+/// Reads the messages in an inbox, deletes them, and counts them.
 fn take(town: &Town, agent: &str, taken: &mut Taken) {
     for name in town.names(&format!("inbox/{agent}")) {
         let path = town.room(&format!("inbox/{agent}/{name}"));
@@ -89,7 +89,8 @@ fn ten_simultaneous_writers_lose_and_repeat_no_message() {
     town.verify();
 }
 
-/// Every message goes to the two neighbours; some writers rename into place, some write under the final name.
+/// Every message has the two neighbours as recipients; some writers rename into place, some write
+/// under the final name.
 fn write_to_neighbours(town: &Town, n: usize, writers: usize, each: usize) {
     let to = [
         format!("a{}", (n + 1) % writers),

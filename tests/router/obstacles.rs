@@ -10,7 +10,8 @@ use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// One obstacle in front of bob's inbox: the message waits while carol's arrives, and comes when it is taken away.
+/// One obstacle in front of bob's inbox: the message waits while carol's arrives, and is delivered
+/// when the obstacle is removed.
 fn mail_waits_for(obstacle: impl FnOnce(&Town), reason: &str, removed: impl FnOnce(&Town)) {
     let town = Town::of(&["alice", "bob", "carol"]).run();
     obstacle(&town);

@@ -1,4 +1,4 @@
-//! An agent that has another name now: an alias stands in its place, and everything that it had goes along.
+//! A renamed agent: its former name becomes an alias, and its mail and claims move to the new name.
 
 use crate::town::{Town, so_within};
 use crate::world::World;

@@ -180,7 +180,8 @@ impl<'a> Agent<'a> {
         self.last.get(which).cloned()
     }
 
-    /// Drops a file, in place, by rename, by a link, in two writes, or begun now and closed later; gives its name.
+    /// Drops a file, in place, by rename, by a link, in two writes, or begun now and closed later;
+    /// returns its name.
     fn drop_text(&mut self, text: &str) -> String {
         self.files += 1;
         let name = format!("{:06}.json", self.files);

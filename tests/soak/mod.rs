@@ -47,7 +47,7 @@ impl Bell {
     }
 }
 
-/// `90s` or `10m` from `MAILBAG_SOAK`; half a minute if it says nothing.
+/// `90s` or `10m` from `MAILBAG_SOAK`; by default half a minute.
 fn duration() -> Duration {
     let Ok(text) = std::env::var("MAILBAG_SOAK") else {
         return HALF_A_MINUTE;

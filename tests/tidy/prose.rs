@@ -28,7 +28,7 @@ const BUDGETS: &[(&str, usize)] = &[
     ("src/room", 282),
     ("src/router", 669),
     ("src/web", 64),
-    ("tests", 351),
+    ("tests", 349),
 ];
 
 /// A pattern, the kinds of lines where it counts, and what to write instead.

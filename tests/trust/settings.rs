@@ -5,7 +5,7 @@ use crate::world::World;
 use serde_json::json;
 use std::fs;
 
-/// The room becomes one that came from elsewhere: its user did not create it on this machine.
+/// Turns the room into a foreign one: its user did not create it on this machine.
 fn arrive(world: &World) {
     fs::remove_file(world.trust().join("rooms.json")).expect("the record of created rooms");
 }

@@ -5,7 +5,7 @@ use crate::town::Town;
 use crate::world::World;
 use serde_json::{Value, json};
 
-/// Waits until the question stands in an inbox, and gives it.
+/// Waits until the question is in an inbox, and returns it.
 #[track_caller]
 fn question(world: &World, agent: &str) -> Value {
     world.wait("the question comes", || !world.inbox(agent).is_empty());

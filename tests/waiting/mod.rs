@@ -85,7 +85,7 @@ impl Beside {
         status.expect("it has ended")
     }
 
-    /// Waits until it ends with this status, and gives its output.
+    /// Waits until it ends with this status, and returns its output.
     #[track_caller]
     fn ends(mut self, world: &World, code: i32) -> String {
         let status = self.ended(world);

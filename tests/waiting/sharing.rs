@@ -21,7 +21,7 @@ pub(super) fn shop(count: usize) -> Town {
     town
 }
 
-/// Where each message stands: every one in exactly one place.
+/// The place of each message: every message is in exactly one place.
 pub(super) fn places(world: &World, count: usize) -> [usize; 3] {
     let places = [
         "inbox/builders",

@@ -3,7 +3,7 @@
 use crate::world::{World, skip};
 use std::process::{Command, Output};
 
-/// A tmux server of its own with one window, ended when dropped.
+/// A separate tmux server with one window, ended when dropped.
 pub(super) struct Terminal<'w> {
     world: &'w World,
     socket: std::path::PathBuf,

@@ -347,7 +347,7 @@ fn rejected_mail_is_fixed_and_sent_again_or_dropped() {
 #[test]
 fn the_page_can_be_killed_at_any_time() {
     let world = World::with(&["alice"]);
-    // So far the page comes: not at all, to the file in the outbox, to the record, to the copy, to the answer.
+    // The progress of the page: none, the file in the outbox, the record, the copy, the answer.
     let grows = |below: &str| {
         let size = |path: &std::path::Path| std::fs::metadata(path).map_or(0, |meta| meta.len());
         let files = |path: std::path::PathBuf| {

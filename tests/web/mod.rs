@@ -102,10 +102,10 @@ impl Page {
         Answer::read(&self.raw(&[head.as_bytes(), body.as_bytes()].concat()))
     }
 
-    /// Sends these bytes, and gives everything that comes back.
+    /// Sends these bytes, and returns the complete response.
     pub(super) fn raw(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect();
-        // A page that refuses may close before it has read all.
+        // A page that rejects a request may close before it has read all bytes.
         let _ = stream.write_all(bytes);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -161,7 +161,7 @@ impl Page {
         [head.as_bytes(), body.as_bytes()].concat()
     }
 
-    /// Posts a form that succeeds, and gives the result.
+    /// Posts a form that must succeed, and returns the result.
     #[track_caller]
     pub(super) fn submit(&self, path: &str, fields: &[(&str, &str)]) -> serde_json::Value {
         let answer = self.post(path, fields);

@@ -71,7 +71,7 @@ fn a_reader_continues_behind_what_it_has() {
     assert!(first.windows(2).all(|pair| pair[0] < pair[1]), "{first:?}");
     let rest = Stream::open(&page, &format!("?since={}", first[1]), "").entries(3);
     assert_eq!(rest, first[2..]);
-    // A browser that connects again says it so, and its word counts more than the address.
+    // A browser that reconnects sends this header, which takes precedence over the address.
     let again = Stream::open(
         &page,
         "?since=0",

@@ -20,7 +20,7 @@ fn permissions(own: &str) -> (Value, Value) {
     (publish, json!([format!("_INBOX_mailbag_{own}.>")]))
 }
 
-/// A token that says something of `of`, as `by` has signed it.
+/// A token about `of`, signed by `by`.
 fn token(by: &KeyPair, of: &KeyPair, nats: &Value) -> String {
     let part = |value: Value| BASE64URL_NOPAD.encode(value.to_string().as_bytes());
     let claims = json!({"jti": "x", "iat": 1_700_000_000, "iss": by.public_key(), "sub": of.public_key(), "name": "x", "nats": nats});

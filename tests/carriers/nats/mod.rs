@@ -1,4 +1,4 @@
-//! The carrier over NATS: two rooms, each with a carrier of its own, and real servers between them.
+//! The carrier over NATS: two rooms, each with its own carrier, and real servers between them.
 
 mod bringing;
 mod consent;
