@@ -9,6 +9,7 @@ use crate::message::address::quoted;
 use crate::room::Room;
 use regex::Regex;
 use regex_syntax::hir::literal::{ExtractKind, Extractor, Seq};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -18,7 +19,7 @@ const AROUND: usize = 40;
 const SHORTEST: usize = 2;
 
 /// A message with a match.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Hit {
     /// The message.
     #[serde(flatten)]
@@ -28,7 +29,7 @@ pub struct Hit {
 }
 
 /// A match, and the text around it.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Match {
     /// The field, such as `body` or `metadata.file`.
     pub field: String,

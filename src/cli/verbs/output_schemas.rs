@@ -12,7 +12,9 @@ use crate::commands::{
 use crate::disk::Dir;
 use crate::doctor;
 use crate::message::schema::output;
-use crate::query::{charter::RoomCharter, digest, head, pending, status, trace, verify, who};
+use crate::query::history::LoggedMessage;
+use crate::query::{charter::RoomCharter, digest, head, links, pending, search, status};
+use crate::query::{thread, trace, verify, who};
 use schemars::generate::SchemaSettings;
 use schemars::transform::{RecursiveTransform, Transform};
 use schemars::{JsonSchema, Schema};
@@ -46,16 +48,24 @@ fn output_schemas_are_generated_from_their_types() {
         "link-add" => link::Added,
         "link-rebind" "link-remove" => link::Changed,
         "link-test" => link::Probe,
+        "link-list" => Vec<links::Listed>,
+        "link-status" => Vec<links::Link>,
+        "list" => Vec<LoggedMessage>,
         "log-accept-gap" => Loss,
         "log-digest" => digest::Digest,
         "log-head" => head::Head,
         "log-verify" => verify::Verified,
         "pending" => pending::PendingList,
+        "rejected-drop" "rejected-list" => Vec<rejected::Rejected>,
+        "rejected-retry" => Vec<rejected::Retried>,
         "rejected-show" => rejected::Shown,
+        "search" => Vec<search::Hit>,
         "send-dry-run" => dry_run::DryRun,
         "service-install" "service-uninstall" => service::Changed,
         "service-status" => service::Status,
         "status" => status::Status,
+        "thread" => Vec<thread::Whole<'static>>,
+        "topic-subscribe" "topic-unsubscribe" => Vec<Posted>,
         "trace" => trace::Trace,
         "who" => who::Everybody,
     };
@@ -78,8 +88,11 @@ fn schema_of<T: JsonSchema>(name: &str) -> String {
     RecursiveTransform(remove_integer_format).transform(&mut schema);
     RecursiveTransform(remove_null_of_optional_fields).transform(&mut schema);
     let mut generated = std::mem::take(schema.ensure_object());
-    let description = generated.shift_remove("description").unwrap_or_default();
-    let title = description.as_str().unwrap_or_default();
+    let description = generated.shift_remove("description");
+    let title = description
+        .as_ref()
+        .and_then(Value::as_str)
+        .unwrap_or("A list");
     let mut fields = Map::new();
     fields.extend(generated.shift_remove_entry("$schema"));
     fields.insert(

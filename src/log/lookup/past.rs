@@ -4,12 +4,13 @@ use crate::message::claim::Change;
 use crate::message::record::{EventKind, Record};
 use crate::message::title::first_line;
 use crate::message::{DEFAULT_CHANNEL, DEFAULT_PRIORITY, id};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// An accepted message, or a message that the router wrote.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct LoggedMessage {
     /// The number of its record in the log.
     pub seq: u64,

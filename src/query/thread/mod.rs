@@ -10,6 +10,7 @@ use crate::message::reference::{Fit, Reference, bare};
 use crate::room::Room;
 use crate::room::registry::Registry;
 use passes::Link;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
@@ -33,7 +34,7 @@ pub fn thread(
 }
 
 /// A message with all its fields, as `--json` shows a thread.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Whole<'a> {
     /// The fields that every list shows.
     #[serde(flatten)]
