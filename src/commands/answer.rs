@@ -117,7 +117,7 @@ fn is_open(room: &Room, who: &Who, item: &Item) -> Result<()> {
     }
     Err(Error::NotFound {
         what: format!(
-            "the {} #{} of {} is not open any more",
+            "the {} #{} of {} is no longer open",
             item.kind, item.seq, item.from
         ),
         cure: "nothing was sent".into(),

@@ -248,7 +248,7 @@ pub fn blocked_by(claims: &Claims, agent: &str, subjects: &[Subject]) -> String 
         .map(|one| told(&one))
         .collect();
     if told.is_empty() {
-        "nothing blocks it any more".into()
+        "nothing blocks it".into()
     } else {
         told.join(", ")
     }

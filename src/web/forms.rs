@@ -167,7 +167,7 @@ fn settle_item(app: &App, form: Answer) -> Result<String> {
         .into_iter()
         .find(|item| item.key() == form.key())
         .ok_or_else(|| Error::NotFound {
-            what: format!("the {} #{} is not open any more", form.kind, form.seq),
+            what: format!("the {} #{} is no longer open", form.kind, form.seq),
             cure: "nothing was sent".into(),
         })?;
     let action = match (form.action.as_deref(), text) {

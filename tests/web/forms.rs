@@ -243,11 +243,7 @@ fn a_claim_in_the_way_is_released_with_a_reason_and_only_from_the_owner_that_was
         .collect();
     form.push(("action", "release"));
     let stale = page.post("/answer", &form);
-    assert!(
-        stale.body.contains("is not open any more"),
-        "{}",
-        stale.body
-    );
+    assert!(stale.body.contains("is no longer open"), "{}", stale.body);
     let next = answer(
         &page,
         "claim",
