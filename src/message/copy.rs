@@ -95,9 +95,11 @@ impl Copies {
 /// The place of a field in a copy: short fields in the order of the protocol, long fields, unknown fields in their
 /// sender's order.
 fn place(name: &str) -> usize {
-    let long = || LONG.iter().position(|long| *long == name);
-    let short = || FIELDS.iter().position(|known| *known == name);
-    long().map_or_else(|| short().unwrap_or(usize::MAX), |at| FIELDS.len() + at)
+    if let Some(at) = LONG.iter().position(|long| *long == name) {
+        return FIELDS.len() + at;
+    }
+    let short = FIELDS.iter().position(|known| *known == name);
+    short.unwrap_or(usize::MAX)
 }
 
 /// The part of a copy after `via`.

@@ -249,19 +249,15 @@ pub fn line(text: &str) -> String {
 
 /// A progress: a number from 0 to 1, or a text such as `50%`.
 pub fn fraction(value: &Value) -> Option<Number> {
-    let is_fraction = |number: &Number| {
-        number
-            .as_f64()
-            .is_some_and(|share| (0.0..=1.0).contains(&share))
-    };
-    match value {
-        Value::Number(number) => Some(number.clone()).filter(is_fraction),
+    let number = match value {
+        Value::Number(number) => number.clone(),
         Value::String(text) => {
             let percent: f64 = text.trim().strip_suffix('%')?.trim_end().parse().ok()?;
-            Number::from_f64(percent / 100.0).filter(is_fraction)
+            Number::from_f64(percent / 100.0)?
         }
-        _ => None,
-    }
+        _ => return None,
+    };
+    (0.0..=1.0).contains(&number.as_f64()?).then_some(number)
 }
 
 fn missing(field: &str, kind: &str, example: Value) -> Problem {

@@ -259,19 +259,17 @@ impl Conversion {
     }
 
     fn blocks(&mut self, blocks: Vec<Value>, place: String) {
-        let text = |block: &Value| {
-            block
-                .as_str()
-                .or_else(|| block.get("text")?.as_str())
-                .map(str::to_owned)
-        };
-        let texts: Vec<String> = blocks.iter().filter_map(text).collect();
-        let is_plain =
-            |block: &Value| block.is_string() || block.as_object().is_some_and(is_text_block);
+        let texts: Vec<&str> = blocks
+            .iter()
+            .filter_map(|block| block.as_str().or_else(|| block.get("text")?.as_str()))
+            .collect();
         if !texts.is_empty() {
             self.put("body", Value::String(texts.join("\n")), place.clone());
         }
-        if !blocks.iter().all(is_plain) {
+        if !blocks
+            .iter()
+            .all(|block| block.is_string() || block.as_object().is_some_and(is_text_block))
+        {
             self.metadata
                 .push(("content".to_owned(), Value::Array(blocks), place));
         }

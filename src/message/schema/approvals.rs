@@ -3,6 +3,7 @@
 use super::words::{did_you_mean, quoted};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
+use crate::base::limits;
 use crate::base::lookalike::skeleton;
 use crate::base::sanitize;
 use crate::message::checked::text_field;
@@ -48,70 +49,47 @@ fn check_decision(fields: &Fields) -> Option<Problem> {
 
 fn check_options(options: &[String]) -> Option<Problem> {
     let lower: Vec<String> = options.iter().map(|option| skeleton(option)).collect();
-    let problem = |n: usize, what: String| {
-        let fix = "give options that differ visibly, not only in letter case";
-        Some(
-            Problem::new("bad_options", what)
-                .at(format!("/options/{n}"))
-                .fix(fix)
-                .example(json!(format!("option {}", n + 1))),
-        )
-    };
     for (n, option) in lower.iter().enumerate() {
-        if option.is_empty() {
-            return problem(n, "an option is blank".into());
-        }
-        if lower[..n].contains(option) {
-            return problem(
-                n,
-                format!(
-                    "the option {} looks like another option",
-                    quoted(&options[n])
-                ),
-            );
-        }
-        let escaped = options[n].escape_default();
-        if sanitize::has_hidden(&options[n]) {
-            return problem(
-                n,
-                format!("the option \"{escaped}\" has invisible characters"),
-            );
-        }
-        if option.is_ascii() && !options[n].is_ascii() {
-            return problem(
-                n,
-                format!("the option \"{escaped}\" looks like {}", quoted(option)),
-            );
-        }
+        let written = &options[n];
+        let escaped = written.escape_default();
+        let what = if option.is_empty() {
+            "an option is blank".to_owned()
+        } else if lower[..n].contains(option) {
+            format!("the option {} looks like another option", quoted(written))
+        } else if sanitize::has_hidden(written) {
+            format!("the option \"{escaped}\" has invisible characters")
+        } else if option.is_ascii() && !written.is_ascii() {
+            format!("the option \"{escaped}\" looks like {}", quoted(option))
+        } else {
+            continue;
+        };
+        let problem = Problem::new("bad_options", what)
+            .at(format!("/options/{n}"))
+            .fix("give options that differ visibly, not only in letter case")
+            .example(json!(format!("option {}", n + 1)));
+        return Some(problem);
     }
     None
 }
 
 fn check_deadline(fields: &Fields, now: Stamp) -> Option<Problem> {
     let written = text_field(fields, "deadline")?;
-    let problem = |what: String| {
-        let fix =
-            "write a duration such as 30m, or a later time with a zone, at most a year from now";
-        Some(
-            Problem::new("bad_deadline", what)
-                .at("/deadline")
-                .fix(fix)
-                .example(json!("30m")),
-        )
-    };
-    match decision::deadline(written, now) {
-        None => problem(format!(
+    let what = match decision::deadline(written, now) {
+        None => format!(
             "deadline must be a duration or a time, not {}",
             quoted(written)
-        )),
-        Some(at) if at <= now => problem(format!(
-            "the deadline is in the past: it is {at}, and the time is {now}"
-        )),
-        Some(at) if at > now.after(crate::base::limits::DEADLINE_MOST) => problem(format!(
-            "the deadline is too late: it is {at}, and the time is {now}"
-        )),
-        Some(_) => None,
-    }
+        ),
+        Some(at) if at <= now => {
+            format!("the deadline is in the past: it is {at}, and the time is {now}")
+        }
+        Some(at) if at > now.after(limits::DEADLINE_MOST) => {
+            format!("the deadline is too late: it is {at}, and the time is {now}")
+        }
+        Some(_) => return None,
+    };
+    let fix = "write a duration such as 30m, or a later time with a zone, at most a year from now";
+    let problem = Problem::new("bad_deadline", what).at("/deadline").fix(fix);
+    Some(problem.example(json!("30m")))
 }
 
 fn check_outcome(fields: &Fields, options: &[String]) -> Option<Problem> {

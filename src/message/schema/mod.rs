@@ -147,15 +147,10 @@ fn in_the_order_of(schema: &str, mut problems: Vec<Problem>) -> Vec<Problem> {
         .into_iter()
         .flat_map(Map::keys)
         .collect();
-    let field = |problem: &Problem| {
-        problem
-            .place
-            .split('/')
-            .nth(1)
-            .unwrap_or_default()
-            .to_owned()
-    };
-    problems.sort_by_key(|problem| fields.iter().position(|name| **name == field(problem)));
+    problems.sort_by_key(|problem| {
+        let field = problem.place.split('/').nth(1).unwrap_or_default();
+        fields.iter().position(|name| **name == field)
+    });
     problems
 }
 

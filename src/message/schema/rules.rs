@@ -155,38 +155,37 @@ fn check_topic(fields: &Fields, kind: &str) -> Option<Problem> {
 
 fn check_content(fields: &Fields) -> Option<Problem> {
     const CONTENT: [&str; 4] = ["body", "subject", "attachments", "metadata"];
-    let says_something = |value: &Value| match value {
-        Value::String(text) => !text.trim().is_empty(),
-        Value::Array(items) => !items.is_empty(),
-        Value::Object(map) => !map.is_empty(),
-        // The wrong type is reported already.
-        _ => true,
-    };
     if CONTENT
         .iter()
-        .any(|name| field(fields, name).is_some_and(says_something))
+        .any(|name| field(fields, name).is_some_and(has_content))
     {
         return None;
     }
     let what =
         "the message has no content: body, subject, attachments and metadata are missing or empty";
-    let fix = format!(
-        "put the text in body{}",
-        did_you_mean(fields, &["body", "subject", "attachments", "metadata"])
-    );
-    let is_list = |to: &&Value| {
-        to.as_array()
-            .is_some_and(|all| !all.is_empty() && all.iter().all(Value::is_string))
+    let fix = format!("put the text in body{}", did_you_mean(fields, &CONTENT));
+    let to = match field(fields, "to") {
+        Some(to @ Value::String(_)) => to.clone(),
+        Some(Value::Array(all)) if !all.is_empty() && all.iter().all(Value::is_string) => {
+            json!(all)
+        }
+        _ => json!("bob"),
     };
-    let to = field(fields, "to")
-        .filter(|to| to.is_string() || is_list(to))
-        .cloned()
-        .unwrap_or_else(|| json!("bob"));
     Some(
         Problem::new("no_content", what)
             .fix(fix)
             .example(json!({"to": to, "body": "hi"})),
     )
+}
+
+/// Returns true unless the value is empty. The schema reports a wrong type.
+fn has_content(value: &Value) -> bool {
+    match value {
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(map) => !map.is_empty(),
+        _ => true,
+    }
 }
 
 fn check_recipients(fields: &Fields, kind: &str) -> Option<Problem> {
