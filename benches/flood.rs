@@ -85,7 +85,7 @@ fn measure(room: &Path, flood: &Flood, mode: &str) -> Result<(Vec<Duration>, Dur
     )?;
     fs::write(
         room.join("settings.toml"),
-        format!("durability = \"{mode}\"\nsender_budget = 0\ncopies_budget = 0\n"),
+        format!("durability = \"{mode}\"\nbudget.messages = 0\nbudget.copies = 0\n"),
     )?;
     let mut command = Command::new(PROGRAM);
     command

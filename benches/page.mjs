@@ -197,7 +197,7 @@ async function soak(minutes) {
 
 mailbag("init", "--quiet");
 mailbag("agent", "add", "--quiet", ...AGENTS);
-writeFileSync(path.join(room, "settings.toml"), "sender_budget = 0\ncopies_budget = 0\n");
+writeFileSync(path.join(room, "settings.toml"), "budget.messages = 0\nbudget.copies = 0\n");
 try {
   if (what === "paint") await paint(Number(size ?? 10000));
   else await soak(Number(size ?? 60));

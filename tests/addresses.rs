@@ -534,7 +534,7 @@ fn settings_errors_name_the_line() {
         names
             .iter()
             .all(|n| mailbag::message::address::is_display_name(n))
-            && names.len() == 40
+            && names.len() == 134
     };
     assert!(named(&Settings::default().names));
 }
@@ -542,7 +542,7 @@ fn settings_errors_name_the_line() {
 #[test]
 fn budgets_are_whole_numbers_and_their_window_a_time() {
     let window = |text: &str| {
-        Settings::parse(&format!("budget_window = {text}\n")).map(|s| s.budget_window.as_secs())
+        Settings::parse(&format!("budget.window = {text}\n")).map(|s| s.budget.window.as_secs())
     };
     assert_eq!(window("\"1s\""), Ok(1));
     assert_eq!(window("\"10m\""), Ok(600));
@@ -566,7 +566,7 @@ fn budgets_are_whole_numbers_and_their_window_a_time() {
             "{bad}: {problems:?}"
         );
     }
-    for key in ["sender_budget", "copies_budget", "loop_hops"] {
+    for key in ["budget.messages", "budget.copies", "budget.replies"] {
         for bad in ["-1", "1.5", "\"60\"", "1_000_001"] {
             let problems = Settings::parse(&format!("{key} = {bad}\n")).expect_err(bad);
             assert!(
@@ -578,9 +578,10 @@ fn budgets_are_whole_numbers_and_their_window_a_time() {
         }
     }
     assert_eq!(
-        Settings::parse("sender_budget = 0x10\nloop_hops = 0\n")
+        Settings::parse("budget.messages = 0x10\nbudget.replies = 0\n")
             .unwrap()
-            .sender_budget,
+            .budget
+            .messages,
         16
     );
 }

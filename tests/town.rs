@@ -75,7 +75,7 @@ impl Town {
 
     /// In a mode that syncs nothing, and without budgets, for tests that are about many files.
     pub(crate) fn quick(self) -> Town {
-        self.settings("durability = \"process\"\nsender_budget = 0\ncopies_budget = 0\n")
+        self.settings("durability = \"process\"\nbudget.messages = 0\nbudget.copies = 0\n")
     }
 
     /// Writes the registry as a careful editor does.

@@ -85,7 +85,7 @@ impl Room {
     fn set_mode(&self, mode: Mode) -> Result<()> {
         // Counting for budgets is measured with the rest; no sender exceeds its budget.
         let text = format!(
-            "durability = \"{}\"\nsender_budget = 1000000\ncopies_budget = 1000000\n",
+            "durability = \"{}\"\nbudget.messages = 1000000\nbudget.copies = 1000000\n",
             mode.word()
         );
         Ok(fs::write(self.path.join("settings.toml"), text)?)

@@ -1,8 +1,8 @@
 //! Gives a session without a name the next free one of the pool.
 //!
 //! The pool is the registered agents of the session's role, if it has a role, and then agents that are registered for
-//! sessions, with the names of the setting `names`, or of `names.txt` if a room does not set it. An agent that a person registered without that role is never taken, because
-//! it may belong to a program that has only not written yet.
+//! sessions, with the names of the setting `names`. An agent that a person registered without that role is never taken,
+//! because it may belong to a program that has not written yet.
 
 use super::agent::{self, make_boxes, save};
 use crate::base::clock::Stamp;
@@ -19,9 +19,6 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
-/// The names of rooms that do not set `names`, in this order.
-const POOL: &str = include_str!("names.txt");
-
 /// The variable that gives sessions without a name a role.
 pub const ROLE: &str = "MAILBAG_ROLE";
 
@@ -29,9 +26,12 @@ pub const ROLE: &str = "MAILBAG_ROLE";
 /// the client gave the session no id, the settings give no names, or the room is a copy.
 pub fn give(room: &Room, caller: &Caller, role: Option<&str>) -> Result<Option<Lease>> {
     let settings = room.settings()?;
-    let Some(key) = key(caller).filter(|_| settings.session_names) else {
+    let Some(key) = key(caller) else {
         return Ok(None);
     };
+    if settings.names.is_empty() {
+        return Ok(None);
+    }
     // A copied room, such as a room in a cloned repository, may have the mail of a stranger.
     if room.copied()?.is_some() {
         return Ok(None);
@@ -43,10 +43,7 @@ pub fn give(room: &Room, caller: &Caller, role: Option<&str>) -> Result<Option<L
         return Ok(Some(lease));
     }
     let from_environment = std::env::var(ROLE).ok().filter(|role| !role.is_empty());
-    let role = role
-        .map(str::to_owned)
-        .or(from_environment)
-        .or_else(|| settings.session_role.clone());
+    let role = role.map(str::to_owned).or(from_environment);
     let mut registry = room.registry()?;
     let mut pool = Pool::look(room, &settings, &registry)?;
     for _ in 0..limits::NAMES_TRIED {
@@ -232,14 +229,9 @@ impl<'r> Pool<'r> {
             Claims::default()
         };
         let calls = Calls::of(&room.dir);
-        let names = if settings.has_own_names() {
-            settings.names.clone()
-        } else {
-            POOL.lines().map(str::to_owned).collect()
-        };
         Ok(Pool {
             room,
-            names,
+            names: settings.names.clone(),
             leases,
             live,
             claims,

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::path::PathBuf;
 
 /// The events that a room's files survive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
     /// A kill, a crash of the program, and a power cut.

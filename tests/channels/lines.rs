@@ -304,7 +304,7 @@ fn a_killed_router_takes_up_a_file_of_lines_where_it_was() {
 fn a_file_over_its_sender_s_budget_is_routed_in_parts_and_each_line_once() {
     // P111, P73
     let world =
-        World::with(&["alice", "bob"]).settings("sender_budget = 2\nbudget_window = \"1h\"\n");
+        World::with(&["alice", "bob"]).settings("budget.messages = 2\nbudget.window = \"1h\"\n");
     let said: Vec<String> = ["1", "2", "3", "4", "5"]
         .iter()
         .map(|n| format!("{{\"to\":\"bob\",\"body\":\"{n}\"}}"))
@@ -364,8 +364,8 @@ fn a_file_of_lines_in_several_batches_is_rejected_only_without_any_good_line() {
         ("no", "rejected"),
         (r#"{"to":"bob","body":"good"}"#, "sent"),
     ] {
-        let world =
-            World::with(&["alice", "bob"]).settings("sender_budget = 2\nbudget_window = \"1h\"\n");
+        let world = World::with(&["alice", "bob"])
+            .settings("budget.messages = 2\nbudget.window = \"1h\"\n");
         world.drop_file("alice", "x.ndjson", lines(&["no", "no", "no", "no", last]));
         (0..3).for_each(|_| once(&world));
         let names = listing(&world.room(&format!("{kept}/alice")));
@@ -385,7 +385,7 @@ fn a_file_of_lines_in_several_batches_is_rejected_only_without_any_good_line() {
 fn a_file_truncated_while_it_is_routed_is_reported_and_finished() {
     // P111
     let world =
-        World::with(&["alice", "bob"]).settings("sender_budget = 2\nbudget_window = \"1h\"\n");
+        World::with(&["alice", "bob"]).settings("budget.messages = 2\nbudget.window = \"1h\"\n");
     let said = [
         r#"{"to":"bob","body":"1"}"#,
         r#"{"to":"bob","body":"2"}"#,

@@ -265,7 +265,7 @@ fn play(acts: &[(usize, Act)]) {
     let world = World::with(&AGENTS);
     world.write(
         "settings.toml",
-        "durability = \"process\"\nsender_budget = 0\n",
+        "durability = \"process\"\nbudget.messages = 0\n",
     );
     let mut model = Model::default();
     for (n, (agent, act)) in acts.iter().enumerate() {

@@ -531,7 +531,7 @@ fn a_claim_with_recipients_is_delivered_besides_and_may_name_agents_in_its_text(
 #[test]
 fn an_agent_owns_and_waits_for_a_bounded_number_of_subjects() {
     // P118
-    let world = office().settings("sender_budget = 0\ncopies_budget = 0\n");
+    let world = office().settings("budget.messages = 0\nbudget.copies = 0\n");
     for n in 0..10 {
         let subjects: Vec<String> = (0..100).map(|m| format!("d{n}/f{m}")).collect();
         let message = json!({"type": "claim", "claims": subjects});

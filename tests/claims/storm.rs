@@ -65,7 +65,7 @@ fn no_subject_ever_has_two_owners_while_agents_and_router_are_killed() {
     let world = World::with(&agents.iter().map(String::as_str).collect::<Vec<_>>());
     world.write(
         "settings.toml",
-        "durability = \"process\"\nsender_budget = 0\ncopies_budget = 0\n",
+        "durability = \"process\"\nbudget.messages = 0\nbudget.copies = 0\n",
     );
     let all = agents.join(",");
     let Some(mut running) = agents

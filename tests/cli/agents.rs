@@ -19,14 +19,14 @@ fn agents_are_added_with_their_boxes_and_shown() {
     let alice = world.json(&["agent", "show", "alice"]);
     assert_eq!(
         (alice["role"].as_str(), alice["name"].as_str()),
-        (Some("engineer"), Some("Sintra"))
+        (Some("engineer"), Some("alder"))
     );
     assert_eq!(alice["capabilities"], serde_json::json!(["rust", "web"]));
     assert!(world.room("outbox/alice").is_dir() && world.room("inbox/alice/seen").is_dir());
     // Found by the display name, in any letter case.
-    assert_eq!(world.json(&["agent", "show", "sintra"])["id"], "alice");
+    assert_eq!(world.json(&["agent", "show", "Alder"])["id"], "alice");
     let world = world.agent("bob", &["--name", "auto"]);
-    assert_eq!(world.json(&["agent", "show", "bob"])["name"], "Porto");
+    assert_eq!(world.json(&["agent", "show", "bob"])["name"], "aspen");
 }
 
 #[test]

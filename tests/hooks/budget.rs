@@ -34,7 +34,7 @@ fn messages_that_say_the_same_are_one_line() {
 #[test]
 fn beyond_the_budget_prompts_and_stops_get_a_digest_and_tools_nothing() {
     // P84
-    let world = room().settings("announce_budget = 2\nannounce_window = \"1h\"\n");
+    let world = room().settings("budget.announcements = 2\n");
     for n in 1..=3 {
         mail(&world, &format!("note {n}"), &[]);
     }
@@ -61,7 +61,7 @@ fn beyond_the_budget_prompts_and_stops_get_a_digest_and_tools_nothing() {
 
 #[test]
 fn a_budget_of_nothing_gives_digests_only() {
-    let world = room().settings("announce_budget = 0\n");
+    let world = room().settings("budget.announcements = 0\n");
     mail(&world, "note", &[]);
     assert_eq!(fire(&world, "claude", "PostToolBatch"), "");
     assert!(

@@ -58,7 +58,7 @@ fn a_session_that_begins_in_a_process_follows_the_one_that_was_there() {
 
 #[test]
 fn a_session_without_a_name_is_shown_once_how_to_join() {
-    let world = room().settings("session_names = false\n");
+    let world = room().settings("names = []\n");
     mail(&world, "hello", &[]);
     let how = told(&world, &of("s1", "SessionStart-startup"));
     // P429

@@ -311,14 +311,6 @@ fn a_session_with_a_role_takes_a_free_agent_of_that_role() {
         told(&world, "s3", "SessionStart-startup").contains("this session is aspen"),
         "no role, no agent of it"
     );
-    let world = room()
-        .agent("w1", &["--role", "writer"])
-        .settings("session_role = \"writer\"\n");
-    assert!(told(&world, "s1", "SessionStart-startup").contains("this session is w1"));
-    assert!(
-        told(&world, "s1", "SessionStart-compact").contains("w1")
-            || agent_of(&world, "s1").as_deref() == Some("w1")
-    );
 }
 
 #[test]

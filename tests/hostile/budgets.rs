@@ -38,7 +38,7 @@ fn blocked(town: &Town, what: &str) -> Option<Value> {
 // P73, P74
 #[test]
 fn a_sender_over_its_budget_waits_in_its_outbox_in_order_and_status_says_so() {
-    let settings = "sender_budget = 5\nbudget_window = \"1h\"\n";
+    let settings = "budget.messages = 5\nbudget.window = \"1h\"\n";
     let mut town = Town::of(&["mallory", "alice", "bob"]).settings(settings);
     numbered(&town, "mallory", "bob", 0..20);
     town.start(&[]);
@@ -85,7 +85,7 @@ fn a_sender_over_its_budget_waits_in_its_outbox_in_order_and_status_says_so() {
 #[test]
 fn a_spent_budget_is_refilled_evenly() {
     let town =
-        Town::of(&["mallory", "bob"]).settings("sender_budget = 3\nbudget_window = \"3s\"\n");
+        Town::of(&["mallory", "bob"]).settings("budget.messages = 3\nbudget.window = \"3s\"\n");
     numbered(&town, "mallory", "bob", 0..6);
     let start = Instant::now();
     let town = town.run();
@@ -100,7 +100,7 @@ fn a_spent_budget_is_refilled_evenly() {
 
 #[test]
 fn a_budget_of_copies_counts_who_a_message_reaches() {
-    let settings = "copies_budget = 12\nbudget_window = \"1h\"\n";
+    let settings = "budget.copies = 12\nbudget.window = \"1h\"\n";
     let town = Town::of(&["mallory", "a", "b", "c", "d", "e"]).settings(settings);
     numbered(&town, "mallory", "all", 0..4);
     town.mail(
@@ -121,7 +121,8 @@ fn a_budget_of_copies_counts_who_a_message_reaches() {
 
 #[test]
 fn a_person_is_never_held_back() {
-    let settings = "sender_budget = 2\ncopies_budget = 2\nloop_hops = 2\nbudget_window = \"1h\"\n";
+    let settings =
+        "budget.messages = 2\nbudget.copies = 2\nbudget.replies = 2\nbudget.window = \"1h\"\n";
     let town = Town::of(&["bob"]).settings(settings);
     for n in 0..10 {
         town.mail(
@@ -240,7 +241,7 @@ fn two_agents_that_answer_each_other_are_slowed_after_thirty_hops() {
         // Without the bound they are as fast as they can.
         town.place(
             "settings.toml",
-            b"durability = \"process\"\nloop_hops = 0\n",
+            b"durability = \"process\"\nbudget.replies = 0\n",
         );
         town.wait("many more hops", || accepted() >= before + 50);
     });
@@ -267,7 +268,7 @@ fn a_loop_by_thread_id_is_slowed_and_fifty_answers_to_one_question_are_not() {
         .chain(["ping", "pong"])
         .collect();
     let town = Town::of(&agents)
-        .settings("loop_hops = 10\nbudget_window = \"1h\"\ndurability = \"process\"\n")
+        .settings("budget.replies = 10\nbudget.window = \"1h\"\ndurability = \"process\"\n")
         .run();
     let said =
         json!({"to": "all", "body": "who is there?", "id": "question", "thread_id": "crowd"});
@@ -307,7 +308,7 @@ fn a_loop_by_thread_id_is_slowed_and_fifty_answers_to_one_question_are_not() {
 #[test]
 fn an_agent_that_answers_each_bounce_with_a_bad_file_is_slowed() {
     let town = Town::of(&["mallory", "alice", "bob"])
-        .settings("loop_hops = 10\nbudget_window = \"1h\"\n")
+        .settings("budget.replies = 10\nbudget.window = \"1h\"\n")
         .run();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -337,7 +338,7 @@ fn an_agent_that_answers_each_bounce_with_a_bad_file_is_slowed() {
 
 #[test]
 fn a_storm_of_bad_files_without_answers_is_bounded_by_the_sender_s_budget() {
-    let settings = "sender_budget = 20\nbudget_window = \"1h\"\n";
+    let settings = "budget.messages = 20\nbudget.window = \"1h\"\n";
     let town = Town::of(&["mallory", "alice", "bob"]).settings(settings);
     for n in 0..200 {
         town.drop_file("mallory", &format!("{n}.json"), "{\"to\": ");
@@ -358,7 +359,7 @@ fn a_storm_of_bad_files_without_answers_is_bounded_by_the_sender_s_budget() {
 #[test]
 fn a_storm_of_replies_to_all_is_limited_by_the_senders_budgets() {
     let ids = ["a0", "a1", "a2", "a3", "a4"];
-    let settings = "sender_budget = 20\nbudget_window = \"1h\"\ndurability = \"process\"\n";
+    let settings = "budget.messages = 20\nbudget.window = \"1h\"\ndurability = \"process\"\n";
     let town = Town::of(&ids).settings(settings).run();
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -388,7 +389,7 @@ fn a_storm_with_all_budgets_on_and_a_router_that_is_killed_arrives_once_each() {
     const EACH: usize = 15;
     let ids: Vec<String> = (0..8).map(|n| format!("a{n}")).collect();
     let settings =
-        "sender_budget = 10\ncopies_budget = 70\nloop_hops = 5\nbudget_window = \"1s\"\n";
+        "budget.messages = 10\nbudget.copies = 70\nbudget.replies = 5\nbudget.window = \"1s\"\n";
     let mut town = Town::of(&ids.iter().map(String::as_str).collect::<Vec<_>>()).settings(settings);
     for id in &ids {
         for n in 0..EACH {
@@ -430,7 +431,8 @@ fn a_storm_with_all_budgets_on_and_a_router_that_is_killed_arrives_once_each() {
 // A single pass counts for itself, since it remembers nothing.
 #[test]
 fn without_a_router_each_pass_has_a_budget_of_its_own() {
-    let town = Town::of(&["alice", "bob"]).settings("sender_budget = 2\nbudget_window = \"1h\"\n");
+    let town =
+        Town::of(&["alice", "bob"]).settings("budget.messages = 2\nbudget.window = \"1h\"\n");
     numbered(&town, "alice", "bob", 0..5);
     let ran = World::run(&town, &["run", "--once"]);
     assert_eq!(

@@ -12,7 +12,7 @@ fn the_context_of_a_hook_keeps_every_text_in_its_quotation_marks() {
         let (town, _) = room(text);
         town.write(
             "settings.toml",
-            "durability = \"process\"\nbrief = \"context\"\ncontext_budget = 2000\n",
+            "durability = \"process\"\nbrief = \"context\"\n",
         );
         let line = text.replace(['\n', '\r'], " ");
         town.write(

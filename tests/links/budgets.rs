@@ -25,13 +25,13 @@ fn a_room_that_floods_costs_only_its_own_link() {
     let west = World::new().agent("wanda", &[]);
     west.write("settings.toml", link("po", &rooms.po, "\"agents\""));
     let flooding = format!(
-        "{}sender_budget = 3\n",
+        "{}budget.messages = 3\n",
         link("fit", &rooms.fit, "\"agents\"")
     );
     rooms.po.write(
         "settings.toml",
         format!(
-            "budget_window = \"1h\"\n{flooding}{}",
+            "budget.window = \"1h\"\n{flooding}{}",
             link("west", &west, "\"agents\"")
         ),
     );
@@ -63,7 +63,7 @@ fn a_room_that_floods_costs_only_its_own_link() {
     let settings = fs::read_to_string(rooms.po.room("settings.toml")).expect("settings");
     rooms.po.write(
         "settings.toml",
-        settings.replace("sender_budget = 3", "sender_budget = 0"),
+        settings.replace("budget.messages = 3", "budget.messages = 0"),
     );
     rooms
         .po
@@ -78,7 +78,7 @@ fn a_link_has_a_budget_of_copies() {
     let settings = fs::read_to_string(prey.po().room("settings.toml")).expect("settings");
     prey.po().write(
         "settings.toml",
-        format!("budget_window = \"1h\"\n{settings}copies_budget = 4\n"),
+        format!("budget.window = \"1h\"\n{settings}budget.copies = 4\n"),
     );
     let router = prey.po().router(&[]);
     for n in 1..=3 {
@@ -111,9 +111,9 @@ fn a_link_has_a_budget_of_copies() {
 fn an_invalid_budget_of_a_link_is_an_error() {
     let rooms = Rooms::new();
     for wrong in [
-        "sender_budget = -1",
-        "sender_budget = \"3\"",
-        "copies_budget = 4294967296",
+        "budget.messages = -1",
+        "budget.messages = \"3\"",
+        "budget.copies = 4294967296",
     ] {
         let settings = format!("{}{wrong}\n", link("po", &rooms.po, "\"agents\""));
         rooms.fit.write("settings.toml", settings);
@@ -123,7 +123,7 @@ fn an_invalid_budget_of_a_link_is_an_error() {
         );
     }
     let there = rooms.po.path().canonicalize().expect("it is there");
-    let table = "[links.po] # theirs\nsender_budget = 9\n";
+    let table = "[links.po] # theirs\nbudget.messages = 9\n";
     rooms.fit.write(
         "settings.toml",
         format!("{table}address = \"{}/.mailbag\"\n", there.display()),
@@ -137,7 +137,7 @@ fn an_invalid_budget_of_a_link_is_an_error() {
         "human",
     ]);
     assert_eq!(
-        rooms.fit.json(&["link", "list"])[0]["sender_budget"],
+        rooms.fit.json(&["link", "list"])[0]["budget"]["messages"],
         9,
         "the command keeps it"
     );

@@ -134,7 +134,7 @@ fn linking(run: &mut Run<'_>) {
     let settings = std::fs::read_to_string(run.world.room("settings.toml")).expect("settings");
     run.world.write(
         "settings.toml",
-        settings + "sender_budget = 6000\ncopies_budget = 60000\n",
+        settings + "budget.messages = 6000\nbudget.copies = 60000\n",
     );
     run.ok("link-add", &["po", "there"]);
     run.world.write("../keys", "fit:secret");

@@ -6,7 +6,7 @@ use crate::world::World;
 use serde_json::{Value, json};
 
 fn room() -> World {
-    World::with(&["alice", "bob", "carol"]).settings("sender_budget = 0\nanswer_within = \"0\"\n")
+    World::with(&["alice", "bob", "carol"]).settings("budget.messages = 0\nanswer_within = \"0\"\n")
 }
 
 /// Drops these messages, each in its own pass, all within a minute of the room.
@@ -261,7 +261,7 @@ fn a_message_of_the_human_a_question_and_a_pause_end_a_loop() {
 
 #[test]
 fn a_setting_turns_the_delays_off() {
-    let world = room().settings("sender_budget = 0\nloop_hops = 0\n");
+    let world = room().settings("budget.messages = 0\nbudget.replies = 0\n");
     say_all(&world, 0, in_turn(16, |_| json!({"body": "thanks"})));
     assert_eq!(delayed(&world, "alice").0 + delayed(&world, "bob").0, 0);
 }

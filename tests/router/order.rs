@@ -155,7 +155,7 @@ fn files_that_a_killed_router_picked_up_keep_their_order_also_where_one_does_not
 fn a_file_that_a_killed_router_picked_up_behind_a_file_of_lines_waits_for_the_last_line() {
     // P234, P111
     let world =
-        World::with(&["alice", "bob"]).settings("sender_budget = 2\nbudget_window = \"1h\"\n");
+        World::with(&["alice", "bob"]).settings("budget.messages = 2\nbudget.window = \"1h\"\n");
     let lines: String = (1..6)
         .map(|n| json!({"to": "bob", "body": n.to_string()}).to_string() + "\n")
         .collect();
@@ -201,7 +201,7 @@ fn a_router_that_is_killed_again_and_again_keeps_the_order_of_each_sender() {
     // P234
     const SENDERS: [&str; 2] = ["alice", "bob"];
     let files = if Town::full_size() { 50_000 } else { 1_500 };
-    let quick = "durability = \"process\"\nsender_budget = 0\ncopies_budget = 0\n";
+    let quick = "durability = \"process\"\nbudget.messages = 0\nbudget.copies = 0\n";
     let (world, mut random) = (
         World::with(&["alice", "bob", "carol", "dave"]).settings(quick),
         Random(7),

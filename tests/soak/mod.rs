@@ -80,7 +80,7 @@ fn mixed_traffic_under_kills_loses_nothing_repeats_nothing_and_leaves_nothing_be
     // Bursts come over it now and then.
     let budget = if dense { 160 } else { 40 };
     let town = Town::with(&agents).settings(&format!(
-        "sender_budget = {budget}\nbudget_window = \"5s\"\n"
+        "budget.messages = {budget}\nbudget.window = \"5s\"\n"
     ));
     let (bell, start) = (Bell::default(), Instant::now());
     // Kills, then a router that is left alone and must not grow, then time to finish.

@@ -101,7 +101,7 @@ impl Stage {
         stage.succeed(&["init"])?;
         stage.succeed(&["agent", "add", "alice", "bob", "carol"])?;
         // The messages repeat themselves, and no notice about that is expected.
-        fs::write(stage.room("settings.toml"), "loop_hops = 0\n")?;
+        fs::write(stage.room("settings.toml"), "budget.replies = 0\n")?;
         for n in 1..=3 {
             stage.drop_message("alice", json!({"id": format!("a{n}"), "to": "bob", "body": "one"}))?;
             stage.drop_message("bob", json!({"to": "all", "body": format!("bob {n}")}))?;

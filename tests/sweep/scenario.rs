@@ -78,7 +78,7 @@ impl World {
         if world.setting.worklog {
             entries::remove(room)?;
             fs::create_dir_all(room)?;
-            fs::write(room.join("settings.toml"), "worklog = true\nmailbox = true\nqueue = true\n")?;
+            fs::write(room.join("settings.toml"), "worklog = true\nmailbox = true\n")?;
         }
         let made = world.finish(Command::new(PROGRAM).arg("init").arg(room))?;
         if !made.status.success() {

@@ -34,7 +34,7 @@ fn play(setting: &Setting, fate: Fate, plan: Plan, cut: Option<u64>) -> io::Resu
     let room = home.path().join("room");
     new_room(&room, &["alice", "bob"])?;
     if fate == Fate::Left {
-        fs::write(room.join("settings.toml"), "sender_budget = 1\n")?;
+        fs::write(room.join("settings.toml"), "budget.messages = 1\n")?;
     }
     done(pass(&room, NOW))?;
     if fate == Fate::Left {

@@ -49,7 +49,7 @@ fn room(room: &Path, before: Before) -> io::Result<()> {
     let mut add = Command::new(PROGRAM);
     add.args(["agent", "add", "--quiet", "--room"]).arg(room).args(["alice", "bob"]);
     done(add)?;
-    fs::write(room.join("settings.toml"), "worklog = true\nmailbox = true\nqueue = true\n")?;
+    fs::write(room.join("settings.toml"), "worklog = true\nmailbox = true\n")?;
     drop_file(room, "one", "milestone")?;
     drop_file(room, "two", "decision.recorded")?;
     done(pass(room))?;

@@ -24,7 +24,7 @@ fn pass(room: &Path) -> Command {
 /// A room with a queue of bob. Alice has written a block, bob a status, and a person a remark.
 fn prepare(room: &Path) -> io::Result<()> {
     new_room(room, &["alice", "bob", "carol"])?;
-    fs::write(room.join("settings.toml"), "mailbox = true\nqueue = true\n")?;
+    fs::write(room.join("settings.toml"), "mailbox = true\n")?;
     fs::write(room.join("outbox/alice/m1.json"), r#"{"id": "m1", "to": "bob", "body": "first"}"#)?;
     done(pass(room))?;
     let queue = room.join("queue/to-bob.md");

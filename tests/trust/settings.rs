@@ -26,7 +26,7 @@ const SETTINGS: [(&str, &str); 4] = [
     ("attach_from", "attach_from = [\"/etc\"]\n"),
     ("context", "context = \"/etc\"\n"),
     ("context", "context = \"../..\"\n"),
-    ("worklog_path", "worklog_path = \"README.md\"\n"),
+    ("worklog", "worklog = \"README.md\"\n"),
 ];
 
 #[test]

@@ -177,7 +177,7 @@ fn an_empty_room_has_a_digest_too_and_hostile_text_shows_as_text() {
 
 #[test]
 fn a_long_day_is_cut_to_the_newest_of_each_kind() {
-    let world = World::with(&["alice"]).settings("sender_budget = 0\n");
+    let world = World::with(&["alice"]).settings("budget.messages = 0\n");
     let lines: Vec<String> = (0..150)
         .map(|n| format!(r#"{{"type":"milestone","body":"number {n}."}}"#))
         .collect();

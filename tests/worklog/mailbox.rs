@@ -7,7 +7,7 @@ use serde_json::json;
 use std::fs;
 
 fn room(agents: &[&str]) -> World {
-    World::with(agents).settings("mailbox = true\nqueue = true\nsender_budget = 0\n")
+    World::with(agents).settings("mailbox = true\nbudget.messages = 0\n")
 }
 
 fn read(world: &World, below: &str) -> String {
@@ -158,7 +158,7 @@ fn a_running_router_keeps_them_and_makes_them_again() {
         .run();
     town.mail("alice", "1.json", json!({"to": "bob", "body": "first"}));
     town.wait_for_mail("bob", 1);
-    town.place("settings.toml", b"mailbox = true\nqueue = true\n");
+    town.place("settings.toml", b"mailbox = true\n");
     town.wait("they are on", || {
         read(&town, "MAILBOX.md").contains("first")
             && read(&town, "queue/to-bob.md").contains("first")
@@ -168,10 +168,11 @@ fn a_running_router_keeps_them_and_makes_them_again() {
     town.wait("the next message", || {
         read(&town, "MAILBOX.md").contains("second")
     });
-    town.place("settings.toml", b"queue = true\n");
-    town.wait("the mailbox is off", || !town.room("MAILBOX.md").exists());
-    assert!(town.room("queue/to-bob.md").exists());
-    town.place("settings.toml", b"mailbox = true\nqueue = true\n");
+    town.place("settings.toml", b"mailbox = false\n");
+    town.wait("both are removed", || {
+        !town.room("MAILBOX.md").exists() && !town.room("queue/to-bob.md").exists()
+    });
+    town.place("settings.toml", b"mailbox = true\n");
     town.wait("it is on again", || town.room("MAILBOX.md").exists());
     town.stop();
     assert!(

@@ -23,22 +23,16 @@ fn only_a_markdown_file_below_the_room_s_parent_is_accepted() {
         ".md",
         "./x.md",
     ] {
-        world.write(
-            "settings.toml",
-            format!("worklog = true\nworklog_path = {path:?}\n"),
-        );
+        world.write("settings.toml", format!("worklog = {path:?}\n"));
         assert!(
             world
                 .ok(&["status"])
-                .contains("worklog_path has an invalid value"),
+                .contains("worklog has an invalid value"),
             "{path}"
         );
     }
     fs::create_dir(world.path().join("docs")).expect("a directory");
-    world.write(
-        "settings.toml",
-        "worklog = true\nworklog_path = \"docs/What happened.md\"\n",
-    );
+    world.write("settings.toml", "worklog = \"docs/What happened.md\"\n");
     echo(&world, "alice", r#"{"type":"milestone","body":"first"}"#);
     pass(&world);
     let text = fs::read_to_string(world.path().join("docs/What happened.md")).expect("the worklog");
@@ -52,7 +46,7 @@ fn the_room_itself_is_no_place_also_if_its_name_begins_with_no_dot() {
     world.ok(&["init", "mail"]);
     fs::write(
         world.path().join("mail/settings.toml"),
-        "worklog = true\nworklog_path = \"mail/context/w.md\"\n",
+        "worklog = \"mail/context/w.md\"\n",
     )
     .expect("it");
     let room = world.path().join("mail");
@@ -114,10 +108,7 @@ fn a_link_a_directory_and_a_second_name_are_not_written_and_mail_goes_on() {
     assert!(!world.ok(&["status"]).contains("WORKLOG.md"));
     // A directory on the way that is a link.
     shell(&world, &format!("ln -s {} docs", outside.path().display()));
-    world.write(
-        "settings.toml",
-        "worklog = true\nworklog_path = \"docs/w.md\"\n",
-    );
+    world.write("settings.toml", "worklog = \"docs/w.md\"\n");
     pass(&world);
     assert!(!outside.path().join("w.md").exists());
 }
@@ -187,10 +178,7 @@ fn settings_take_effect_while_a_router_runs() {
     town.wait("it is routed", || town.names("outbox/alice").is_empty());
     town.place("settings.toml", b"worklog = true\n");
     town.wait("it is on", || worklog(&town).contains("· first\n"));
-    town.place(
-        "settings.toml",
-        b"worklog = true\nworklog_path = \"other.md\"\n",
-    );
+    town.place("settings.toml", b"worklog = \"other.md\"\n");
     town.wait("it has another path", || {
         town.path().join("other.md").exists()
     });
@@ -282,7 +270,7 @@ fn on_a_full_disk_mail_goes_on_and_the_worklog_follows() {
     let program = assert_cmd::cargo::cargo_bin!("mailbag").display();
     let script = format!(
         "set -e; mkdir small docs; mount -t tmpfs -o size=64k none docs; \
-         printf 'worklog = true\\nworklog_path = \"docs/w.md\"\\n' > .mailbag/settings.toml; \
+         printf 'worklog = \"docs/w.md\"\\n' > .mailbag/settings.toml; \
          {program} send first --type milestone --as alice; head -c 1m /dev/zero > docs/full || true; \
          {program} send bob busy --type status --as alice; {program} status > full.txt; \
          rm docs/full; {program} send second --type milestone --as alice; cp docs/w.md after.md; ls -A docs > names.txt"

@@ -11,7 +11,7 @@ use std::os::unix::fs::chown;
 
 /// A room with one unread message of bob.
 fn room() -> World {
-    let world = World::with(&["alice", "bob", "carol"]).settings("mailbox = true\nqueue = true\n");
+    let world = World::with(&["alice", "bob", "carol"]).settings("mailbox = true\n");
     echo(&world, "alice", r#"{"id":"m1","to":"bob","body":"first"}"#);
     pass(&world);
     world
@@ -116,7 +116,7 @@ fn a_file_that_is_there_when_the_setting_is_turned_on_is_kept() {
     let world = World::with(&["alice", "bob"]);
     world.write("MAILBOX.md", "ours\n");
     world.write("queue/to-bob.md", "ours\n");
-    world.write("settings.toml", "mailbox = true\nqueue = true\n");
+    world.write("settings.toml", "mailbox = true\n");
     world.send("alice", "bob", "hi");
     pass(&world);
     for name in ["MAILBOX.md", "queue/to-bob.md"] {
@@ -283,7 +283,9 @@ fn a_changed_status_line_is_an_acknowledgement() {
 #[test]
 fn a_running_router_takes_a_block_before_it_writes_the_file() {
     // P342
-    let town = Town::of(&["alice", "bob"]).settings("queue = true\n").run();
+    let town = Town::of(&["alice", "bob"])
+        .settings("mailbox = true\n")
+        .run();
     town.mail("alice", "1.json", json!({"to": "bob", "body": "first"}));
     town.wait("the queue", || {
         read(&town, "queue/to-bob.md").contains("first")

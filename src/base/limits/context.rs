@@ -1,13 +1,11 @@
 //! The limits of the context that an agent gets.
 
-/// The default budget, in tokens.
+/// The default budget, in tokens. A client takes 10,000 characters from a hook, and mail comes first.
 pub const CONTEXT_TOKENS: usize = 1000;
 /// The smallest budget. It has room for the heading, and for what was left out.
 pub const CONTEXT_LEAST: usize = 100;
-/// The largest budget of a hook. A client takes 10,000 characters from it, and mail comes first.
-pub const CONTEXT_HOOK_MOST: usize = 2000;
 const _: () =
-    assert!(CONTEXT_HOOK_MOST * BYTES_PER_TOKEN + super::BRIEFING < super::HOOK_SAYS as usize);
+    assert!(CONTEXT_TOKENS * BYTES_PER_TOKEN + super::BRIEFING < super::HOOK_SAYS as usize);
 /// The largest budget of the command.
 pub const CONTEXT_MOST: usize = 100_000;
 /// A token has about four bytes. The exact number depends on the model.

@@ -29,19 +29,11 @@ pub const PENDING_SHARE: u32 = 40;
 pub const DISPUTES: usize = 1000;
 /// The most messages and parties of a disagreement.
 pub const POSITIONS: usize = 100;
-/// The rounds of a disagreement before it is passed on.
-pub const ATTEMPTS: u32 = 2;
-/// The most rounds that the setting allows.
-pub const ATTEMPTS_MOST: u32 = 100;
-/// The time limit of the supervisor before the human is asked.
-pub const ESCALATION: Duration = Duration::from_secs(30 * 60);
 /// The longest time from an approval to its deadline.
 pub const DEADLINE_MOST: Duration = Duration::from_secs(366 * 86_400);
 /// The length of the key that signs decisions.
 pub const KEY: usize = 32;
-/// The time for the human's decision on a permission request, unless `settings.toml` says otherwise.
-pub const PERMISSION: Duration = Duration::from_secs(5 * 60);
-/// The allowed values of that time.
+/// The allowed time for the human's decision on a permission request.
 pub const PERMISSION_WITHIN: RangeInclusive<Duration> =
     Duration::from_secs(1)..=Duration::from_secs(10 * 60);
 /// The timeout of the hook for permission requests in a client's settings, in seconds.

@@ -168,26 +168,12 @@ pub const WARNINGS: usize = 1024;
 /// The interval of checks of the registry and the settings without file events. A valid change takes effect within 2 s.
 pub const RELOAD: Duration = Duration::from_secs(1);
 
-/// The default time limit for an answer to a question or an urgent message.
-pub const ANSWER_WITHIN: Duration = Duration::from_secs(30 * 60);
-/// The default limit of replies to replies in a conversation per window. Agents need seconds for each reply, so only
-/// programs that reply to each other immediately exceed it.
-pub const LOOP_HOPS: u32 = 30;
-/// The default window of budgets.
-pub const BUDGET_WINDOW: Duration = Duration::from_secs(60);
-/// The default number of messages that a sender may send per `budget_window`: 100 per second.
-pub const SENDER_BUDGET: u32 = 6000;
-/// The default number of copies that a sender may cause per `budget_window`: 1000 per second.
-pub const COPIES_BUDGET: u32 = 60_000;
-const _: () = assert!(LINES * 6 <= SENDER_BUDGET as usize && COPIES_BUDGET <= BUDGET_MOST);
 /// The shortest budget window that the settings may set.
 pub const BUDGET_WINDOW_LEAST: Duration = Duration::from_secs(1);
 /// The longest budget window that the settings may set.
 pub const BUDGET_WINDOW_MOST: Duration = Duration::from_secs(24 * 3600);
 /// The largest budget that the settings may set.
 pub const BUDGET_MOST: u32 = 1_000_000;
-const _: () =
-    assert!(BUDGET_WINDOW.as_secs() <= BUDGET_WINDOW_MOST.as_secs() && LOOP_HOPS <= BUDGET_MOST);
 /// The number of replies that the router remembers to detect reply loops. When it has more, it forgets all and starts
 /// again.
 pub const HOPS: usize = 1 << 16;
@@ -197,8 +183,6 @@ pub const ONLINE: Duration = Duration::from_secs(5 * 60);
 /// An agent that was active within this time is idle.
 pub const IDLE_PRESENCE: Duration = Duration::from_secs(3600);
 const _: () = assert!(ONLINE.as_secs() < IDLE_PRESENCE.as_secs());
-/// The default time without activity until an agent with unread mail is stale.
-pub const STALE_AFTER: Duration = Duration::from_secs(6 * 3600);
 /// The time in which the router collects changes of the roster before it writes the roster.
 pub const ROSTER: Duration = Duration::from_secs(1);
 /// The shortest interval between two writes of `claims.json`.
@@ -246,10 +230,6 @@ pub const SESSION_ID: usize = 128;
 pub const SESSION_BYTES: u64 = 64 << 10;
 /// The number of parent processes that are searched for a client.
 pub const ANCESTORS: usize = 16;
-/// The default number of lines that hooks may show an agent per `announce_window`.
-pub const ANNOUNCE_BUDGET: u32 = 30;
-/// The default window of these lines.
-pub const ANNOUNCE_WINDOW: Duration = Duration::from_secs(3600);
 /// The longest text about mail that a hook gives a client, in characters. The lowest limit of a client is 10,000.
 pub const BRIEFING: usize = 1500;
 /// The longest hint how to read the announced mail.

@@ -27,7 +27,5 @@ pub const DIGEST: usize = 100;
 pub const LISTED: usize = 200;
 /// The number of older messages that the router looks up for these files in one step.
 pub const LOOKUPS: usize = 1000;
-/// The longest `worklog_path`.
-pub const WORKLOG_PATH: usize = 1000;
 /// The digits of a digest that identify a message in a file of the mail.
 pub const WRITTEN_ID: usize = 24;

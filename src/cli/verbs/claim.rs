@@ -38,7 +38,7 @@ pub(crate) struct Args {
     /// Purpose
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
-    /// Lease duration, after the last activity; default: claim_lease in settings.toml
+    /// Lease duration, after the last activity; default: 4h
     #[arg(long, value_name = "TIME")]
     lease: Option<String>,
     /// Wait until the claim is granted

@@ -23,7 +23,7 @@ hook shows it at the start of a session.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Longest output in tokens; default: the setting context_budget
+    /// Longest output in tokens; default: 1000
     #[arg(long, value_name = "TOKENS", value_parser = budget())]
     budget: Option<usize>,
     #[command(flatten)]
@@ -38,10 +38,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = cx.room()?;
     let agent = args.identity.mailbox(cx, &room)?;
     cx.route_waiting(&room);
-    let budget = args.budget.map_or_else(
-        || room.settings().map(|settings| settings.context_budget),
-        Ok,
-    )?;
+    let budget = args.budget.unwrap_or(limits::CONTEXT_TOKENS);
     let fitted = fit(context(&room, &agent)?, budget);
     cx.out.show(&fitted, |out| out.line(&fitted.text))?;
     Ok(Exit::Ok)

@@ -50,7 +50,7 @@ pub(crate) struct Args {
     hook: Option<GitHook>,
     #[command(flatten)]
     identity: Identity,
-    /// Role of a session without a name; default: MAILBAG_ROLE, or session_role in settings.toml
+    /// Role of a session without a name; default: MAILBAG_ROLE
     #[arg(long, value_name = "ROLE")]
     role: Option<String>,
     /// Hold a lock for the agent's session until its client ends; a hook starts this

@@ -5,15 +5,19 @@ use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::cli::show::output::DIM;
+use crate::room::settings::Setting;
 
 const EXAMPLES: &str = "\
 Example:
   mailbag settings
 
-The output is a valid settings.toml. To change a setting, write it to settings.toml
-in the room.";
+The output is a valid settings.toml, in which each default is a comment. To change
+a setting, write it to settings.toml in the room.";
 
-/// Show all settings and their sources
+/// Longest default that is shown beside another value, in bytes.
+const DEFAULT_SHOWN: usize = 100;
+
+/// Show all settings, their values and their defaults
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {}
@@ -22,14 +26,26 @@ pub(crate) fn run(_: Args, cx: &mut Context) -> Result<Exit> {
     let listing = cx.room()?.settings()?.listing();
     cx.out
         .list(listing.into_iter().map(Ok), "", |out, setting| {
-            let doc = out.paint(DIM, &format!("# {} ({})", setting.doc, setting.source));
+            let doc = out.paint(DIM, &format!("# {}", setting.doc));
             out.line(doc)?;
-            let mark = if setting.value.is_empty() { "# " } else { "" };
-            out.line(format!(
-                "{mark}{} = {}",
-                setting.key,
-                sanitize::line(&setting.value)
-            ))
+            out.line(sanitize::line(&setting_line(&setting)))
         })?;
     Ok(Exit::Ok)
+}
+
+fn setting_line(setting: &Setting) -> String {
+    let Setting {
+        key,
+        value,
+        default,
+        ..
+    } = setting;
+    match (value.as_str(), default.as_str()) {
+        ("", _) => format!("# {key} is not set"),
+        (value, default) if value == default => format!("# {key} = {value}"),
+        (value, default) if default.is_empty() || default.len() > DEFAULT_SHOWN => {
+            format!("{key} = {value}")
+        }
+        (value, default) => format!("{key} = {value} # default: {default}"),
+    }
 }

@@ -76,16 +76,15 @@ const STEPS: [(Part, usize); 13] = [
 /// The context for the start of a session, if the settings ask for it. It must not hide the mail, so a failure is none. The
 /// claims are announced already.
 pub(super) fn at_start(room: &Room, agent: &str) -> Option<String> {
-    let settings = room
-        .settings()
-        .ok()
-        .filter(|settings| settings.brief == Brief::Context)?;
+    if room.settings().ok()?.brief != Brief::Context {
+        return None;
+    }
     let mut context = context(room, agent)
         .inspect_err(|e| tracing::debug!("{e}"))
         .ok()?;
     (context.session.claims, context.session.waiting) = (Vec::new(), Vec::new());
     let is_empty = context.is_empty();
-    (!is_empty).then(|| fit(context, settings.context_budget).text)
+    (!is_empty).then(|| fit(context, limits::CONTEXT_TOKENS).text)
 }
 
 /// Drops the least valuable entries until the text is within the budget.

@@ -344,6 +344,9 @@ fn mark(room: &Room, agent: &str, found: &mut Found) -> Vec<OsString> {
     marked
 }
 
+/// The window of `budget.announcements`.
+const ANNOUNCE_WINDOW: Duration = Duration::from_secs(3600);
+
 /// The number of lines that an agent may still get.
 struct Budget {
     told: ShownLines,
@@ -353,8 +356,7 @@ struct Budget {
 impl Budget {
     fn of(settings: &Settings, told: ShownLines) -> Budget {
         let now = Stamp::now();
-        let window = settings.announce_window.max(Duration::from_secs(1));
-        let is_over = !Stamp::from_micros(told.since).is_within(window, now);
+        let is_over = !Stamp::from_micros(told.since).is_within(ANNOUNCE_WINDOW, now);
         let told = if is_over || told.lines == 0 {
             ShownLines {
                 since: now.micros(),
@@ -365,7 +367,7 @@ impl Budget {
         };
         Budget {
             told,
-            most: settings.announce_budget,
+            most: settings.budget.announcements,
         }
     }
 

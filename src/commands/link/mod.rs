@@ -96,9 +96,7 @@ pub fn add(room: &Room, from: &Path, wanted: &Wanted<'_>) -> Result<Added> {
         .known_as
         .clone()
         .or(known.and_then(|known| known.known_as.clone()));
-    (link.sender_budget, link.copies_budget) = known.map_or((None, None), |known| {
-        (known.sender_budget, known.copies_budget)
-    });
+    link.budget = known.map(|known| known.budget).unwrap_or_default();
     link.nats = nats(wanted, known, from)?;
     let changed = known != Some(&link);
     let table = table::block(wanted.tag, &link);

@@ -1,7 +1,7 @@
 //! Adds and removes the table of a link in the text of `settings.toml`, and leaves the rest of the text as it is.
 
 use crate::base::error::Result;
-use crate::room::settings::{Accept, LinkSettings, NatsSettings};
+use crate::room::settings::{Accept, LinkBudget, LinkSettings, NatsSettings};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TomlError, Value};
 
 const LINKS: &str = "links";
@@ -101,10 +101,14 @@ fn fields(link: &LinkSettings) -> Vec<(&'static str, Value)> {
     fields.extend(ca.as_ref().map(|file| ("ca", file.into())));
     fields.extend(replicas.map(|n| ("replicas", i64::from(n).into())));
     fields.push(("accept", accept(&link.accept).into()));
-    fields.extend(
-        link.budgets()
-            .map(|(key, most)| (key, i64::from(most).into())),
-    );
+    if !link.budget.is_default() {
+        let LinkBudget { messages, copies } = link.budget;
+        let limits = [("messages", messages), ("copies", copies)];
+        let limits = limits
+            .into_iter()
+            .filter_map(|(key, most)| Some((key, i64::from(most?))));
+        fields.push(("budget", limits.collect::<InlineTable>().into()));
+    }
     fields
 }
 

@@ -1,19 +1,14 @@
 //! The setting `links`: the rooms to which this room has a link.
 
-use super::nats::{NatsAddress, NatsSettings};
+use super::nats::{self, NatsAddress, NatsSettings};
 use super::ssh::SshAddress;
-use super::values::{integer, shown};
-use crate::base::limits;
+use super::values::{read_checked, read_own_budget, read_word};
 use crate::message::address::{is_prefix, reserved};
 use crate::message::id;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
-use toml::de::DeValue;
-
-/// A description of a valid value.
-pub(super) const WANTED: &str =
-    "a table of links such as { po = { address = \"../po/.mailbag\" } }";
 
 /// A link, as the settings describe it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -27,12 +22,9 @@ pub struct LinkSettings {
     pub known_as: Option<String>,
     /// Which addresses of this room its mail may have.
     pub accept: Vec<Accept>,
-    /// How many of its messages are taken in a window, if it is not `sender_budget` of the room.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sender_budget: Option<u32>,
-    /// How many copies its messages may make in a window, if it is not `copies_budget` of the room.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub copies_budget: Option<u32>,
+    /// The budget of all its senders together.
+    #[serde(skip_serializing_if = "LinkBudget::is_default")]
+    pub budget: LinkBudget,
     /// What only a link over NATS has.
     #[serde(flatten)]
     pub nats: NatsSettings,
@@ -41,8 +33,33 @@ pub struct LinkSettings {
     pub is_withheld: bool,
 }
 
+/// The budget of a link, where it differs from the budget of a sender of this room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LinkBudget {
+    /// The limit of its messages in a window.
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "read_own_budget"
+    )]
+    pub messages: Option<u32>,
+    /// The limit of copies of its messages in a window.
+    #[serde(
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "read_own_budget"
+    )]
+    pub copies: Option<u32>,
+}
+
+impl LinkBudget {
+    /// Returns true if the link has no budget of its own.
+    pub fn is_default(&self) -> bool {
+        *self == LinkBudget::default()
+    }
+}
+
 /// What brings mail to another room.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Carrier {
     /// The router itself, into a directory of this machine or of a mount.
@@ -56,7 +73,9 @@ pub enum Carrier {
 }
 
 /// A kind of address that mail from another room may have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Accept {
     /// Agents by name.
@@ -93,7 +112,7 @@ impl Carrier {
             .map(|(_, carrier)| carrier)
     }
 
-    /// Does it connect to other machines?
+    /// Returns true if it connects to other machines.
     pub fn connects(self) -> bool {
         matches!(self, Carrier::Ssh | Carrier::Nats)
     }
@@ -136,137 +155,132 @@ impl Accept {
 impl LinkSettings {
     /// A link with the default of what is accepted.
     pub fn new(carrier: Carrier, address: &str) -> LinkSettings {
-        let (address, accept, nats) = (
-            address.to_owned(),
-            DEFAULT.to_vec(),
-            NatsSettings::default(),
-        );
         LinkSettings {
             carrier,
-            address,
+            address: address.to_owned(),
             known_as: None,
-            accept,
-            sender_budget: None,
-            copies_budget: None,
-            nats,
+            accept: DEFAULT.to_vec(),
+            budget: LinkBudget::default(),
+            nats: NatsSettings::default(),
             is_withheld: false,
         }
     }
+}
 
-    /// The link as an inline table of TOML.
-    pub fn show(&self) -> String {
-        let accept: Vec<String> = self
-            .accept
-            .iter()
-            .map(|accept| shown(accept.as_str()))
-            .collect();
-        let (carrier, accept) = (shown(self.carrier.as_str()), accept.join(", "));
-        let address = Some(&self.address).filter(|address| !address.is_empty());
-        let NatsSettings {
-            credentials,
-            ca,
-            replicas,
-        } = &self.nats;
-        let texts = [
-            ("address", address),
-            ("as", self.known_as.as_ref()),
-            ("credentials", credentials.as_ref()),
-            ("ca", ca.as_ref()),
-        ];
-        let texts = texts
-            .into_iter()
-            .filter_map(|(key, text)| Some(format!(", {key} = {}", shown(text?))));
-        let replicas = replicas.map(|n| format!(", replicas = {n}"));
-        let more: String = texts.chain(replicas).collect();
-        let budgets: String = self
-            .budgets()
-            .map(|(key, most)| format!(", {key} = {most}"))
-            .collect();
-        format!("{{ carrier = {carrier}{more}, accept = [{accept}]{budgets} }}")
+/// The keys of a link, before they are checked.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct LinkFields {
+    #[serde(default = "default_carrier", deserialize_with = "read_word")]
+    carrier: Carrier,
+    #[serde(default)]
+    address: String,
+    #[serde(rename = "as", default, deserialize_with = "read_known_as")]
+    known_as: Option<String>,
+    #[serde(default = "default_accept", deserialize_with = "read_accept")]
+    accept: Vec<Accept>,
+    #[serde(default)]
+    budget: LinkBudget,
+    #[serde(default, deserialize_with = "nats::read_file")]
+    credentials: Option<String>,
+    #[serde(default, deserialize_with = "nats::read_file")]
+    ca: Option<String>,
+    #[serde(default, deserialize_with = "nats::read_replicas")]
+    replicas: Option<u8>,
+}
+
+impl<'de> Deserialize<'de> for LinkSettings {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<LinkSettings, D::Error> {
+        let fields = LinkFields::deserialize(deserializer)?;
+        LinkSettings::try_from(fields).map_err(D::Error::custom)
     }
+}
 
-    /// The budgets of its own, with their keys.
-    pub fn budgets(&self) -> impl Iterator<Item = (&'static str, u32)> {
-        let both = [
-            ("sender_budget", self.sender_budget),
-            ("copies_budget", self.copies_budget),
-        ];
-        both.into_iter()
-            .filter_map(|(key, most)| Some((key, most?)))
-    }
+impl TryFrom<LinkFields> for LinkSettings {
+    type Error = &'static str;
 
-    fn read(value: &DeValue<'_>) -> Option<LinkSettings> {
-        let mut read = LinkSettings::new(Carrier::Dir, "");
-        for (key, value) in value.as_table()? {
-            let value = value.get_ref();
-            match key.get_ref().as_ref() {
-                "carrier" => read.carrier = Carrier::parse(value.as_str()?)?,
-                "address" => {
-                    read.address = value.as_str().filter(|text| is_address(text))?.to_owned()
-                }
-                "as" => read.known_as = Some(value.as_str().filter(|tag| is_tag(tag))?.to_owned()),
-                "accept" => {
-                    let words = value
-                        .as_array()?
-                        .iter()
-                        .map(|word| Accept::parse(word.get_ref().as_str()?));
-                    read.accept = words.collect::<Option<_>>()?;
-                }
-                "sender_budget" => read.sender_budget = Some(budget(value)?),
-                "copies_budget" => read.copies_budget = Some(budget(value)?),
-                key => read.nats.read(key, value)?,
-            }
-        }
-        let is_valid = match read.carrier {
-            Carrier::Dir => !read.address.is_empty(),
-            Carrier::Ssh => SshAddress::parse(&read.address).is_some(),
-            Carrier::Nats => NatsAddress::parse(&read.address).is_some(),
-            Carrier::None => read.address.is_empty(),
+    fn try_from(fields: LinkFields) -> Result<LinkSettings, &'static str> {
+        let nats = NatsSettings {
+            credentials: fields.credentials,
+            ca: fields.ca,
+            replicas: fields.replicas,
         };
-        let has_its_own = read.carrier == Carrier::Nats || read.nats == NatsSettings::default();
-        (is_valid && has_its_own).then_some(read)
+        if fields.carrier != Carrier::Nats && nats != NatsSettings::default() {
+            return Err("expected `credentials`, `ca` and `replicas` only for the carrier `nats`");
+        }
+        let address = &fields.address;
+        match fields.carrier {
+            Carrier::Dir if !is_path(address) => {
+                return Err("expected an address such as \"../po/.mailbag\"");
+            }
+            Carrier::Ssh if SshAddress::parse(address).is_none() => {
+                return Err("expected an address such as \"po:/srv/po/.mailbag\"");
+            }
+            Carrier::Nats if NatsAddress::parse(address).is_none() => {
+                return Err("expected an address such as \"nats://po:4222\"");
+            }
+            Carrier::None if !address.is_empty() => {
+                return Err("expected no address for the carrier `none`");
+            }
+            _ => {}
+        }
+        Ok(LinkSettings {
+            carrier: fields.carrier,
+            address: fields.address,
+            known_as: fields.known_as,
+            accept: fields.accept,
+            budget: fields.budget,
+            nats,
+            is_withheld: false,
+        })
     }
 }
 
-fn budget(value: &DeValue<'_>) -> Option<u32> {
-    integer(value)
-        .and_then(|n| u32::try_from(n).ok())
-        .filter(|n| *n <= limits::BUDGET_MOST)
+fn default_carrier() -> Carrier {
+    Carrier::Dir
 }
 
-/// Can a room have this tag?
+fn default_accept() -> Vec<Accept> {
+    DEFAULT.to_vec()
+}
+
+fn read_accept<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Accept>, D::Error> {
+    let words = Accept::WORDS.map(|(word, _)| format!("\"{word}\""));
+    let wanted = format!("an array of {}", words.join(", "));
+    read_checked(deserializer, |_| true, &wanted)
+}
+
+fn read_known_as<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let wanted = "a tag such as \"fit\"";
+    read_checked(deserializer, |tag: &String| is_tag(tag), wanted).map(Some)
+}
+
+/// Reads the links. Two tags must differ in more than letter case.
+pub(super) fn read_links<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, LinkSettings>, D::Error> {
+    let links = BTreeMap::<String, LinkSettings>::deserialize(deserializer)?;
+    let are_different = |tag: &String| {
+        links
+            .keys()
+            .filter(|other| other.eq_ignore_ascii_case(tag))
+            .count()
+            == 1
+    };
+    if links.keys().all(|tag| is_tag(tag) && are_different(tag)) {
+        Ok(links)
+    } else {
+        Err(D::Error::custom(
+            "expected a table of links such as { po = { address = \"../po/.mailbag\" } }",
+        ))
+    }
+}
+
+/// Returns true if a room can have this tag.
 pub fn is_tag(text: &str) -> bool {
     id::is_name(text) && !is_prefix(text) && reserved(text).is_none()
 }
 
-// An address that begins with a dash would be an option of the SSH client.
-fn is_address(text: &str) -> bool {
+fn is_path(text: &str) -> bool {
     !text.is_empty() && !text.starts_with('-') && !text.contains(char::is_control)
-}
-
-/// Reads the table. `None` if it is not valid.
-pub(super) fn read(value: &DeValue<'_>) -> Option<BTreeMap<String, LinkSettings>> {
-    let mut links = BTreeMap::<String, LinkSettings>::new();
-    for (tag, link) in value.as_table()? {
-        let tag = tag.get_ref().as_ref();
-        let is_twice = links.keys().any(|known| known.eq_ignore_ascii_case(tag));
-        links.insert(
-            Some(tag).filter(|tag| is_tag(tag) && !is_twice)?.to_owned(),
-            LinkSettings::read(link.get_ref())?,
-        );
-    }
-    Some(links)
-}
-
-/// The value as TOML.
-pub(super) fn show(links: &BTreeMap<String, LinkSettings>) -> String {
-    let links: Vec<String> = links
-        .iter()
-        .map(|(tag, link)| format!("{} = {}", shown(tag), link.show()))
-        .collect();
-    if links.is_empty() {
-        String::new()
-    } else {
-        format!("{{ {} }}", links.join(", "))
-    }
 }

@@ -1,44 +1,34 @@
 //! `settings.toml`: the settings of a room. The file and all its keys are optional.
 //!
-//! One table, `KEYS`, defines each key: name, purpose, parsing and display. So parsing, listing and docs always agree.
-//! [`Settings::default`] contains the defaults.
+//! The macro `settings!` is the only list of keys. Each entry has a documentation text, a name, a type, a default, and the
+//! rule that decides whether its value leads out of the room and so needs the person's consent.
 
-mod escalation;
-mod guards;
-mod keys;
 mod links;
 mod nats;
+mod problems;
 mod ssh;
+mod tables;
 mod values;
 
-pub use escalation::Escalation;
-pub use links::{Accept, Carrier, LinkSettings, LinkTags, is_tag};
+pub use links::{Accept, Carrier, LinkBudget, LinkSettings, LinkTags, is_tag};
 pub use nats::{NatsAddress, NatsSettings, REPLICAS_MOST, stream_of, token};
 pub use ssh::SshAddress;
+pub use tables::{AnswerWithin, Budget, Escalation};
 
-use crate::base::error::{Problem, nearest};
+use crate::base::error::Problem;
 use crate::base::limits;
 pub use crate::disk::Durability;
-use crate::message;
-use crate::message::address::quoted;
-use keys::{KEYS, Key};
+use crate::message::address::{self, is_display_name};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use toml::de::DeTable;
-
-/// The display names that `agent add --name auto` assigns, in this order.
-const NAMES: [&str; 40] = [
-    "Sintra", "Porto", "Evora", "Tavira", "Lagos", "Braga", "Tomar", "Obidos", "Aveiro", "Nazare",
-    "Siena", "Lucca", "Parma", "Turin", "Genoa", "Trento", "Como", "Ravello", "Bled", "Piran",
-    "Zadar", "Split", "Kotor", "Ohrid", "Delft", "Leiden", "Ghent", "Bruges", "Namur", "Malmo",
-    "Visby", "Bergen", "Oslo", "Turku", "Tartu", "Riga", "Gdansk", "Krakow", "Brno", "Graz",
-];
+use values::{read_checked, read_span, read_window, read_word, to_toml, write_span};
 
 /// The agents that may send.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Admission {
     /// Registered agents.
@@ -48,116 +38,170 @@ pub enum Admission {
     Open,
 }
 
-/// What the guard does about files that another agent owns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+/// The action of the guard for files that another agent owns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Guard {
-    /// Nothing.
+    /// No action.
     Off,
-    /// It warns.
+    /// A warning.
     Warn,
-    /// It stops edits and commits of registered agents, and warns others.
+    /// Edits and commits of registered agents are stopped. Others get a warning.
     #[default]
     Deny,
 }
 
-/// What a hook tells a session at its start.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+/// The text that a hook shows at the start of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Brief {
-    /// Its claims and its mail.
+    /// Claims and mail.
     #[default]
     Mail,
-    /// The same, and its context.
+    /// Claims, mail and the context.
     Context,
 }
 
-/// The time limits for answers, by priority as in [`message::PRIORITIES`]. Zero means no limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AnswerWithin([Duration; 4]);
-
-impl AnswerWithin {
-    /// The limit for this priority. `None` for no limit.
-    pub fn of(&self, priority: &str) -> Option<Duration> {
-        let at = message::PRIORITIES
-            .iter()
-            .position(|known| *known == priority)?;
-        Some(self.0[at]).filter(|within| !within.is_zero())
-    }
+/// A setting in the list of settings.
+struct SettingKey {
+    key: &'static str,
+    doc: &'static str,
+    /// Returns true if the present value leads out of the room.
+    leads_out: fn(&Settings) -> bool,
+    /// Sets the default.
+    reset: fn(&mut Settings),
 }
 
-impl Default for AnswerWithin {
-    fn default() -> AnswerWithin {
-        AnswerWithin([limits::ANSWER_WITHIN; 4])
-    }
+/// Defines [`Settings`], its defaults and [`KEYS`].
+macro_rules! settings {
+    ($($doc:literal $(#[$serde:meta])* $key:ident: $kind:ty = $default:expr, $leads_out:expr;)*) => {
+        /// The settings of a room.
+        #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+        #[serde(default, deny_unknown_fields)]
+        pub struct Settings {
+            $(#[doc = $doc] $(#[$serde])* pub $key: $kind,)*
+            /// The keys that the file contains.
+            #[serde(skip)]
+            given: Vec<&'static str>,
+            /// The settings that do not take effect, because the person has not agreed to them.
+            #[serde(skip)]
+            pub withheld: Vec<GuardedSetting>,
+        }
+
+        impl Default for Settings {
+            fn default() -> Settings {
+                Settings { $($key: $default,)* given: Vec::new(), withheld: Vec::new() }
+            }
+        }
+
+        /// All keys, in the order of the list.
+        const KEYS: &[SettingKey] = &[$(SettingKey {
+            key: stringify!($key),
+            doc: $doc,
+            leads_out: $leads_out,
+            reset: |settings| settings.$key = Settings::default().$key,
+        }),*];
+    };
 }
 
-/// The settings of a room.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
-    /// The room's name in addresses from other rooms.
-    pub tag: Option<String>,
-    /// The events that a commit survives.
-    pub durability: Durability,
-    /// The agents that may send.
-    pub admission: Admission,
-    /// The directory of shared files: absolute, or relative to the room.
-    pub context: String,
-    /// The largest message file.
-    pub message_bytes: u64,
-    /// Directories whose files may be attached by the output of a command or by a model.
-    pub attach_from: Vec<String>,
-    /// Display names to assign, in order.
-    pub names: Vec<String>,
-    /// The time limit for the answer to a question or an urgent message, before another agent is notified.
-    pub answer_within: AnswerWithin,
-    /// After this time without activity, an agent with unread mail or with status online is stale. Zero means never.
-    pub stale_after: Duration,
-    /// The limit of messages per sender and `budget_window`; 0 for no limit.
-    pub sender_budget: u32,
-    /// The limit of copies per sender and `budget_window`; 0 for no limit.
-    pub copies_budget: u32,
-    /// The limit of replies to replies per conversation and `budget_window`; 0 for no limit.
-    pub loop_hops: u32,
-    /// The window of the three budgets above.
-    pub budget_window: Duration,
-    /// The lease duration of a session after its last call.
-    pub session_lease: Duration,
-    /// The default lease of a claim after the owner's last activity.
-    pub claim_lease: Duration,
-    /// The time for the human's decision on a permission request of a client.
-    pub permission_within: Duration,
-    /// The limit of lines that hooks show per agent and `announce_window`. The rest becomes a digest.
-    pub announce_budget: u32,
-    /// The window of `announce_budget`.
-    pub announce_window: Duration,
-    /// What happens to edits and commits of files that another agent owns.
-    pub guard: Guard,
-    /// Does the router write `MAILBOX.md`?
-    pub mailbox: bool,
-    /// Does the router write `queue/to-<agent>.md`?
-    pub queue: bool,
-    /// Does the router write a worklog?
-    pub worklog: bool,
-    /// The worklog, relative to the room's parent directory.
-    pub worklog_path: String,
-    /// What happens to proposals that meet objections. `None` for nothing.
-    pub escalation: Option<Escalation>,
-    /// The links to other rooms, by tag.
-    pub links: BTreeMap<String, LinkSettings>,
-    /// What a hook tells a session at its start.
-    pub brief: Brief,
-    /// The budget of the context, in tokens.
-    pub context_budget: usize,
-    /// Does a session without a name get one?
-    pub session_names: bool,
-    /// The role of sessions without a name.
-    pub session_role: Option<String>,
-    /// The keys in the file, to distinguish them from defaults in the listing.
-    pub given: Vec<&'static str>,
-    /// The settings that do not take effect, because the person has not agreed to them.
-    pub withheld: Vec<GuardedSetting>,
+settings! {
+    "name of this room in addresses from other rooms, as in `po:Sintra`"
+    #[serde(deserialize_with = "read_tag")]
+    tag: Option<String> = None, stays_inside;
+
+    "events that an accepted message survives: `power` (kill and power cut) or `process` (kill)"
+    #[serde(deserialize_with = "read_word")]
+    durability: Durability = Durability::default(), stays_inside;
+
+    "who may send: `registered` agents only, or `open` (a new outbox registers its agent)"
+    #[serde(deserialize_with = "read_word")]
+    admission: Admission = Admission::default(), stays_inside;
+
+    "directory of shared files: an absolute path, or a path relative to the room"
+    #[serde(deserialize_with = "read_context")]
+    context: String = "context".into(), Settings::has_context_outside;
+
+    "directories, by absolute path, from which a command's output (`mailbag exec`) and a model (MCP) may attach files, in \
+     addition to the repository and the context"
+    #[serde(deserialize_with = "read_attach_from")]
+    attach_from: Vec<String> = Vec::new(), |settings| !settings.attach_from.is_empty();
+
+    "largest message file in bytes; larger files are rejected"
+    #[serde(deserialize_with = "read_message_bytes")]
+    message_bytes: u64 = limits::MESSAGE_BYTES, stays_inside;
+
+    "names for sessions without a name, and display names for `mailbag agent add --name auto`, in this order; [] to give \
+     sessions no names"
+    #[serde(deserialize_with = "read_names")]
+    names: Vec<String> = NAMES.lines().map(String::from).collect(), stays_inside;
+
+    "time limit for the answer to a question or an urgent message; then the supervisor is notified, and after the same time \
+     the human: a duration, or a table of priorities; \"0\" for never"
+    answer_within: AnswerWithin = AnswerWithin::default(), stays_inside;
+
+    "time without activity after which an agent with unread mail, or with status online, is stale and the human is \
+     notified; \"0\" for never"
+    #[serde(serialize_with = "write_span", deserialize_with = "read_stale_after")]
+    stale_after: Duration = Duration::from_secs(6 * 3600), stays_inside;
+
+    "limits for each sender in a `window`, with delays for further mail: `messages`, `copies`, and `replies` to replies in \
+     a conversation; and `announcements`, the lines about new mail that hooks show an agent in an hour; a table; 0 for no \
+     limit, or for digests only"
+    budget: Budget = Budget::default(), stays_inside;
+
+    "lease duration of a session after its last call, from 1s to 24h"
+    #[serde(serialize_with = "write_span", deserialize_with = "read_window")]
+    session_lease: Duration = limits::SESSION_LEASE, stays_inside;
+
+    "time for the human's decision on a permission request of a client, from 1s to 10m; then the client asks by itself"
+    #[serde(serialize_with = "write_span", deserialize_with = "read_permission_within")]
+    permission_within: Duration = Duration::from_secs(5 * 60), stays_inside;
+
+    "edits and commits of files that another agent has claimed: `deny` (they stop), `warn` or `off`"
+    #[serde(deserialize_with = "read_word")]
+    guard: Guard = Guard::default(), stays_inside;
+
+    "text of hooks at the start of a session: `mail` (claims and mail), or `context` (in addition, the output of `mailbag \
+     context`)"
+    #[serde(deserialize_with = "read_word")]
+    brief: Brief = Brief::default(), stays_inside;
+
+    "whether the router writes the newest mail to `MAILBOX.md` in the room, and the unread mail of each agent to \
+     `queue/to-<agent>.md`: true or false"
+    mailbox: bool = false, stays_inside;
+
+    "Markdown file with milestones, decisions and session events, which the router writes: false, true for `WORKLOG.md`, or \
+     a path relative to the room's parent directory"
+    #[serde(serialize_with = "write_worklog", deserialize_with = "read_worklog")]
+    worklog: Option<String> = None, |settings| settings.worklog.as_deref().is_some_and(|path| path != WORKLOG);
+
+    "what happens to proposals that meet objections: after `attempts` rounds in a thread without a decision, the \
+     `supervisor` is asked, and `within` this time the human; a table, also as `[escalation]`"
+    escalation: Option<Escalation> = None, stays_inside;
+
+    "rooms to which there is a link, by tag: `carrier` (`dir`, `ssh`, `nats`, or `none` if the other room connects), \
+     `address`, `as` (this room's tag there, if it is not `tag`), `accept`, the addresses that their mail may have here \
+     (`agents`, `roles`, `all`, `topics`, `human`), and `budget`, if `messages` or `copies` differ from those of the room; a \
+     table for each, also as `[links.<tag>]`"
+    #[serde(deserialize_with = "links::read_links")]
+    links: BTreeMap<String, LinkSettings> = BTreeMap::new(), stays_inside; // `Settings::withhold` checks each link.
 }
+
+/// The default names, one per line.
+const NAMES: &str = include_str!("names.txt");
+
+/// The worklog, unless `worklog` is another path.
+const WORKLOG: &str = "WORKLOG.md";
+
+/// The longest path of a worklog, in bytes.
+const WORKLOG_PATH: usize = 1000;
+
+/// The smallest limit that still allows a message.
+const MESSAGE_BYTES_LEAST: u64 = 1 << 10;
+const _: () = assert!(
+    MESSAGE_BYTES_LEAST <= limits::MESSAGE_BYTES
+        && limits::MESSAGE_BYTES <= limits::MESSAGE_BYTES_MOST
+);
 
 /// A setting that leads out of the room, with its value as TOML.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -175,6 +219,8 @@ pub struct Setting {
     pub key: &'static str,
     /// The value as TOML. Empty if there is none.
     pub value: String,
+    /// The default as TOML. Empty if there is none.
+    pub default: String,
     /// `default` or `settings.toml`.
     pub source: &'static str,
     /// Its purpose.
@@ -184,27 +230,14 @@ pub struct Setting {
 impl Settings {
     /// Reads `settings.toml`, or returns all problems with their lines.
     pub fn parse(text: &str) -> Result<Settings, Vec<Problem>> {
-        let (table, errors) = DeTable::parse_recoverable(text);
-        let mut problems: Vec<Problem> = errors.iter().map(|e| not_toml(text, e)).collect();
-        let mut settings = Settings::default();
-        for (name, value) in table.get_ref() {
-            let place = line(text, name.span().start);
-            let Some(key) = KEYS.iter().find(|k| k.key == name.get_ref()) else {
-                problems.push(unknown(name.get_ref()).at(place));
-                continue;
-            };
-            match (key.read)(value.get_ref(), &mut settings) {
-                Ok(()) => settings.given.push(key.key),
-                Err(wanted) => {
-                    problems.push(wrong(key.key, &wanted, &settings_default(key)).at(place))
-                }
+        let (table, syntax) = DeTable::parse_recoverable(text);
+        match Settings::deserialize(toml::de::Deserializer::from(table.clone())) {
+            Ok(settings) if syntax.is_empty() => {
+                let is_given = |key: &&SettingKey| table.get_ref().contains_key(key.key);
+                let given = KEYS.iter().filter(is_given).map(|key| key.key).collect();
+                Ok(Settings { given, ..settings })
             }
-        }
-        problems.truncate(limits::PROBLEMS);
-        if problems.is_empty() {
-            Ok(settings)
-        } else {
-            Err(problems)
+            _ => Err(problems::problems_of(text, &table, &syntax)),
         }
     }
 
@@ -224,30 +257,29 @@ impl Settings {
         path.starts_with('/') || path.split('/').any(|part| part == "..")
     }
 
-    /// Gives each setting that leads out of the room its default value, and lets no link write into another room of this
-    /// machine, unless the person has agreed to exactly this value.
+    /// Resets the settings that lead out of the room, and disables links to other rooms of this machine, except those to
+    /// whose exact value the person has agreed.
     pub(super) fn withhold(&mut self, is_agreed: impl Fn(&GuardedSetting) -> bool) {
+        let values = self.values();
         for key in KEYS {
+            if !(key.leads_out)(self) {
+                continue;
+            }
             let setting = GuardedSetting {
                 key: key.key.to_owned(),
-                value: (key.show)(self),
+                value: to_toml(&values[key.key]),
             };
-            if self.given.contains(&key.key)
-                && guards::leads_out(key.key, self)
-                && !is_agreed(&setting)
-            {
+            if !is_agreed(&setting) {
+                (key.reset)(self);
                 self.withheld.push(setting);
             }
-        }
-        for setting in self.withheld.clone() {
-            guards::reset(&setting.key, self);
         }
         for (tag, link) in &mut self.links {
             let setting = GuardedSetting {
                 key: link_key(tag),
-                value: link.show(),
+                value: to_toml(link),
             };
-            // A link to another machine has consent of its own, because the router does not connect.
+            // A link to another machine has its own consent, because the router does not connect.
             if link.carrier == Carrier::Dir && !is_agreed(&setting) {
                 link.is_withheld = true;
                 self.withheld.push(setting);
@@ -255,67 +287,32 @@ impl Settings {
         }
     }
 
-    /// Returns true if `settings.toml` has names of its own.
-    pub fn has_own_names(&self) -> bool {
-        self.given.contains(&"names")
-    }
-
-    /// Every setting with its current value and the source of the value.
+    /// All settings with their values, defaults and sources.
     pub fn listing(&self) -> Vec<Setting> {
-        let source = |key| {
-            if self.given.contains(&key) {
-                "settings.toml"
-            } else {
-                "default"
-            }
-        };
+        let (values, defaults) = (self.values(), Settings::default().values());
         KEYS.iter()
-            .map(|k| Setting {
-                key: k.key,
-                value: (k.show)(self),
-                source: source(k.key),
-                doc: k.doc,
+            .map(|&SettingKey { key, doc, .. }| Setting {
+                key,
+                value: to_toml(&values[key]),
+                default: to_toml(&defaults[key]),
+                source: if self.given.contains(&key) {
+                    "settings.toml"
+                } else {
+                    "default"
+                },
+                doc,
             })
             .collect()
     }
+
+    fn values(&self) -> serde_json::Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
 }
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
-            tag: None,
-            durability: Durability::default(),
-            admission: Admission::default(),
-            context: "context".into(),
-            message_bytes: limits::MESSAGE_BYTES,
-            attach_from: Vec::new(),
-            names: NAMES.map(String::from).to_vec(),
-            answer_within: AnswerWithin::default(),
-            stale_after: limits::STALE_AFTER,
-            sender_budget: limits::SENDER_BUDGET,
-            copies_budget: limits::COPIES_BUDGET,
-            loop_hops: limits::LOOP_HOPS,
-            budget_window: limits::BUDGET_WINDOW,
-            session_lease: limits::SESSION_LEASE,
-            claim_lease: limits::CLAIM_LEASE,
-            permission_within: limits::PERMISSION,
-            announce_budget: limits::ANNOUNCE_BUDGET,
-            announce_window: limits::ANNOUNCE_WINDOW,
-            guard: Guard::default(),
-            mailbox: false,
-            queue: false,
-            worklog: false,
-            worklog_path: "WORKLOG.md".into(),
-            escalation: None,
-            links: BTreeMap::new(),
-            brief: Brief::default(),
-            context_budget: limits::CONTEXT_TOKENS,
-            session_names: true,
-            session_role: None,
-            given: Vec::new(),
-            withheld: Vec::new(),
-        }
-    }
+/// The rule of a setting that never leads out of the room.
+fn stays_inside(_: &Settings) -> bool {
+    false
 }
 
 /// The key of a link as a setting that needs consent.
@@ -323,58 +320,166 @@ pub(crate) fn link_key(tag: &str) -> String {
     format!("links.{tag}")
 }
 
-fn line(text: &str, offset: usize) -> String {
-    format!(
-        "line {}",
-        1 + text.bytes().take(offset).filter(|b| *b == b'\n').count()
-    )
-}
-
-fn not_toml(text: &str, error: &toml::de::Error) -> Problem {
-    let place = error
-        .span()
-        .map(|s| line(text, s.start))
-        .unwrap_or_default();
-    let what = format!(
-        "settings.toml is not TOML here: {}",
-        error.message().lines().next().unwrap_or_default()
+fn read_tag<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let prefixes = address::PREFIXES.map(|prefix| format!("`{prefix}`"));
+    let wanted = format!(
+        "a name of letters, digits, . _ -, not reserved, and none of {}",
+        prefixes.join(", ")
     );
-    Problem::new("not_toml", what)
-        .at(place)
-        .fix("write `key = value`, with strings in quotes; `mailbag settings` lists the keys")
+    read_checked(deserializer, |tag: &String| is_tag(tag), &wanted).map(Some)
 }
 
-fn unknown(key: &str) -> Problem {
-    let near = nearest(key, KEYS.iter().map(|k| k.key));
-    let fix = match near.as_slice() {
-        [] => format!(
-            "use one of {}",
-            KEYS.iter().map(|k| k.key).collect::<Vec<_>>().join(", ")
-        ),
-        near => format!("did you mean {}?", near.join(", ")),
+fn read_context<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let wanted = "a path, not one of the room's own directories";
+    read_checked(deserializer, |path: &String| is_context(path), wanted)
+}
+
+fn is_context(path: &str) -> bool {
+    const OWN: [&str; 10] = [
+        "inbox", "outbox", "sent", "rejected", "channels", "log", "archive", "sessions", "spool",
+        "queue",
+    ];
+    let first = path
+        .trim_start_matches("./")
+        .split('/')
+        .next()
+        .unwrap_or_default();
+    !path.is_empty() && !path.contains('\0') && !matches!(path, "." | "./") && !OWN.contains(&first)
+}
+
+fn read_attach_from<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let are_absolute = |paths: &Vec<String>| {
+        paths
+            .iter()
+            .all(|path| path.starts_with('/') && path != "/" && !path.contains('\0'))
     };
-    Problem::new(
-        "unknown_setting",
-        format!("unknown setting {}", quoted(key)),
+    let wanted = "an array of absolute paths, none of them \"/\"";
+    read_checked(deserializer, are_absolute, wanted)
+}
+
+fn read_message_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+    let allowed = MESSAGE_BYTES_LEAST..=limits::MESSAGE_BYTES_MOST;
+    let wanted = format!(
+        "a whole number of bytes from {} to {}",
+        allowed.start(),
+        allowed.end()
+    );
+    read_checked(deserializer, |bytes| allowed.contains(bytes), &wanted)
+}
+
+fn read_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
+    let wanted = format!(
+        "an array of different names, each of 1 to {} ASCII letters, none reserved",
+        limits::DISPLAY_NAME
+    );
+    read_checked(
+        deserializer,
+        |names: &Vec<String>| are_names(names),
+        &wanted,
     )
-    .fix(fix)
 }
 
-fn wrong(key: &str, wanted: &str, default: &str) -> Problem {
-    let or_default = if default.is_empty() {
-        String::new()
-    } else {
-        format!(", such as the default {default}")
-    };
-    let cut = if or_default.len() > 100 {
-        ""
-    } else {
-        or_default.as_str()
-    };
-    Problem::new("bad_setting", format!("{key} has an invalid value"))
-        .fix(format!("give {wanted}{cut}"))
+fn are_names(names: &[String]) -> bool {
+    names.iter().enumerate().all(|(n, name)| {
+        is_display_name(name)
+            && address::reserved(name).is_none()
+            && !names[..n]
+                .iter()
+                .any(|other| other.eq_ignore_ascii_case(name))
+    })
 }
 
-fn settings_default(key: &Key) -> String {
-    (key.show)(&Settings::default())
+fn read_stale_after<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let wanted = "a duration such as \"6h\", or \"0\" for never";
+    read_span(deserializer, Duration::ZERO..=Duration::MAX, wanted)
+}
+
+fn read_permission_within<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Duration, D::Error> {
+    let wanted = "a duration from 1s to 10m";
+    read_span(deserializer, limits::PERMISSION_WITHIN, wanted)
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum WorklogValue {
+    Switch(bool),
+    Path(String),
+}
+
+fn read_worklog<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let wanted = "true, false, or a relative path that ends in \".md\", without .. and without names that begin with a dot";
+    let is_valid = |value: &WorklogValue| match value {
+        WorklogValue::Switch(_) => true,
+        WorklogValue::Path(path) => is_worklog(path),
+    };
+    read_checked(deserializer, is_valid, wanted).map(|value| match value {
+        WorklogValue::Switch(is_on) => is_on.then(|| WORKLOG.to_owned()),
+        WorklogValue::Path(path) => Some(path),
+    })
+}
+
+fn is_worklog(path: &str) -> bool {
+    path.len() <= WORKLOG_PATH && path.ends_with(".md") && path.split('/').all(is_worklog_name)
+}
+
+fn is_worklog_name(name: &str) -> bool {
+    !name.is_empty()
+        && !name.starts_with('.')
+        && name.len() < limits::FILE_NAME - 32
+        && !name.contains(char::is_control)
+}
+
+fn write_worklog<S: Serializer>(path: &Option<String>, serializer: S) -> Result<S::Ok, S::Error> {
+    match path.as_deref() {
+        None => serializer.serialize_bool(false),
+        Some(WORKLOG) => serializer.serialize_bool(true),
+        Some(path) => serializer.serialize_str(path),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_leads_out_is_reset_and_listed() {
+        // P301
+        let text = "attach_from = [\"/etc\"]\ncontext = \"a/../../b\"\nworklog = \"a/README.md\"\n";
+        let mut settings = Settings::parse(text).expect("settings");
+        settings.withhold(|_| false);
+        let withheld = settings.withheld.iter().map(|one| one.key.as_str());
+        assert_eq!(
+            withheld.collect::<Vec<_>>(),
+            ["context", "attach_from", "worklog"]
+        );
+        assert!(KEYS.iter().all(|key| !(key.leads_out)(&settings)));
+        assert_eq!(settings.values(), Settings::default().values());
+    }
+
+    #[test]
+    fn the_listing_of_the_defaults_is_valid_and_equal_to_them() {
+        let given = |setting: &Setting| {
+            let mark = if setting.value.is_empty() { "#" } else { "" };
+            format!("{mark}{} = {}\n", setting.key, setting.value)
+        };
+        let text: String = Settings::default().listing().iter().map(given).collect();
+        let again = Settings::parse(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+        assert_eq!(again.values(), Settings::default().values());
+        assert!(KEYS.len() <= 18);
+    }
+
+    #[test]
+    fn the_worklog_is_off_or_has_a_path() {
+        for (value, path) in [
+            ("false", None),
+            ("true", Some("WORKLOG.md")),
+            ("\"docs/W.md\"", Some("docs/W.md")),
+        ] {
+            let settings = Settings::parse(&format!("worklog = {value}\n")).expect(value);
+            assert_eq!(settings.worklog.as_deref(), path);
+            assert_eq!(to_toml(&settings.values()["worklog"]), value);
+        }
+    }
 }

@@ -1,9 +1,8 @@
 //! The settings of a link over a NATS cluster: its servers, and what proves to each side who the other one is.
 
-use super::values::integer;
+use super::values::read_checked;
 use schemars::JsonSchema;
-use serde::Serialize;
-use toml::de::DeValue;
+use serde::{Deserializer, Serialize};
 
 /// How many servers an address may have.
 const SERVERS_MOST: usize = 16;
@@ -24,29 +23,20 @@ pub struct NatsSettings {
     pub replicas: Option<u8>,
 }
 
-impl NatsSettings {
-    /// Reads a key of a link. `None` if it is another one, or if the value is not valid.
-    pub(super) fn read(&mut self, key: &str, value: &DeValue<'_>) -> Option<()> {
-        let file = || {
-            value
-                .as_str()
-                .filter(|path| is_file(path))
-                .map(str::to_owned)
-        };
-        match key {
-            "credentials" => self.credentials = Some(file()?),
-            "ca" => self.ca = Some(file()?),
-            "replicas" => self.replicas = Some(integer(value).and_then(replicas)?),
-            _ => return None,
-        }
-        Some(())
-    }
+/// Reads the path of a file.
+pub(super) fn read_file<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<String>, D::Error> {
+    let wanted = "a path that begins with \"/\" or \"~/\"";
+    read_checked(deserializer, |path: &String| is_file(path), wanted).map(Some)
 }
 
-fn replicas(n: u64) -> Option<u8> {
-    u8::try_from(n)
-        .ok()
-        .filter(|n| (1..=REPLICAS_MOST).contains(n))
+/// Reads the number of servers that keep a stream.
+pub(super) fn read_replicas<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u8>, D::Error> {
+    let wanted = format!("a whole number from 1 to {REPLICAS_MOST}");
+    read_checked(deserializer, |n| (1..=REPLICAS_MOST).contains(n), &wanted).map(Some)
 }
 
 // A path that depends on no working directory.

@@ -98,12 +98,12 @@ impl Pace {
 fn budgets(settings: &Settings, agent: &str) -> (u32, u32) {
     let link = layout::link_of(agent).and_then(|tag| settings.links.get(tag));
     let messages = link
-        .and_then(|link| link.sender_budget)
-        .unwrap_or(settings.sender_budget);
+        .and_then(|link| link.budget.messages)
+        .unwrap_or(settings.budget.messages);
     (
         messages,
-        link.and_then(|link| link.copies_budget)
-            .unwrap_or(settings.copies_budget),
+        link.and_then(|link| link.budget.copies)
+            .unwrap_or(settings.budget.copies),
     )
 }
 
@@ -233,7 +233,7 @@ impl Budgets {
     /// How long this sender has to wait for its next message. The human is never delayed.
     pub(crate) fn spent(&self, settings: &Settings, agent: &Arc<str>) -> Option<Delay> {
         let (messages, _) = budgets(settings, agent);
-        let pace = Pace::of(messages, settings.budget_window).filter(|_| &**agent != id::HUMAN)?;
+        let pace = Pace::of(messages, settings.budget.window).filter(|_| &**agent != id::HUMAN)?;
         let wait = pace.wait(self.messages.get(agent).copied(), Instant::now(), 1)?;
         Some(pace.delay(wait, "messages"))
     }
@@ -264,19 +264,19 @@ impl Budgets {
         }
         let (now, copies) = (Instant::now(), u32::try_from(copies).unwrap_or(u32::MAX));
         let (messages_most, copies_most) = budgets(settings, agent);
-        let of_messages = Pace::of(messages_most, settings.budget_window);
+        let of_messages = Pace::of(messages_most, settings.budget.window);
         if let Some((pace, wait)) =
             of_messages.and_then(|pace| Some((pace, pace.wait(bill.messages, now, 1)?)))
         {
             return Err(pace.delay(wait, "messages"));
         }
-        let of_copies = Pace::of(copies_most, settings.budget_window);
+        let of_copies = Pace::of(copies_most, settings.budget.window);
         if let Some((pace, wait)) =
             of_copies.and_then(|pace| Some((pace, pace.wait(bill.copies, now, copies)?)))
         {
             return Err(pace.delay(wait, "copies"));
         }
-        if let Some(pace) = Pace::of(settings.loop_hops, settings.budget_window)
+        if let Some(pace) = Pace::of(settings.budget.replies, settings.budget.window)
             && let Some(hop) = self.hop(pace, agent, content, now)?
             && bill
                 .hop
@@ -358,7 +358,7 @@ impl Budgets {
         let parts = [(of_messages, most.0, messages), (of_copies, most.1, copies)];
         for (account, most, cost) in parts {
             if let Some((pace, spent)) =
-                Pace::of(most, settings.budget_window).zip(account.get_mut(agent))
+                Pace::of(most, settings.budget.window).zip(account.get_mut(agent))
             {
                 let back = pace.window / pace.most * u32::try_from(cost).unwrap_or(u32::MAX);
                 spent.0 = spent.0.checked_sub(back).unwrap_or(spent.0);
@@ -402,9 +402,9 @@ impl Budgets {
         };
         let all = |of: &Settings| {
             (
-                of.sender_budget,
-                of.copies_budget,
-                of.budget_window,
+                of.budget.messages,
+                of.budget.copies,
+                of.budget.window,
                 of_links(of),
             )
         };

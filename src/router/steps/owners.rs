@@ -185,7 +185,7 @@ impl<'a> Owners<'a> {
                 let lease = message
                     .text("lease")
                     .and_then(clock::span)
-                    .unwrap_or(self.config.settings().claim_lease);
+                    .unwrap_or(limits::CLAIM_LEASE);
                 let wait = message
                     .fields()
                     .get("wait")

@@ -273,7 +273,7 @@ impl Stage<'_> {
         if to.is_empty() || message.kind() == "ack" {
             return times;
         }
-        if self.config.settings().loop_hops > 0 {
+        if self.config.settings().budget.replies > 0 {
             let head = Head::of(message);
             let delay = self.state.loops.delay(message.from(), to, &head, time);
             times.announce_after = delay.map(|at| at.to_string());

@@ -37,19 +37,19 @@ pub(in crate::router) struct Mailbox {
     upto: Option<Position>,
     /// Each file as it was left, with its text.
     written: HashMap<OsString, (Vec<u8>, Option<Meta>)>,
-    /// The last record, the registry and the settings that the files were made from.
-    made_from: Option<(u64, Arc<Registry>, [bool; 2])>,
+    /// The last record and the registry that the files were made from. `None` while they are off.
+    made_from: Option<(u64, Arc<Registry>)>,
     due: Option<Instant>,
     next: Option<Instant>,
-    /// The settings at the last removal of unwanted files.
-    removed: Option<[bool; 2]>,
+    /// Whether the unwanted files were removed.
+    is_removed: bool,
     /// The digests of file contents. All messages in these contents are in outboxes.
     taken: HashSet<String>,
 }
 
 /// The advice to the human about other text.
 const ADVICE: &str = "A block of an agent, with the header `## TIME · from:AGENT · to:AGENT · type:msg` and a text below it, is \
-                      sent as a message. To keep a file of your own under this name, turn off `mailbox` or `queue` in settings.toml.";
+                      sent as a message. To keep a file of your own under this name, turn off `mailbox` in settings.toml.";
 
 /// A message for display.
 struct Shown {
@@ -62,18 +62,16 @@ struct Shown {
 
 impl Projection for Mailbox {
     fn apply(&mut self, _: &[Accepted], view: &View<'_>, report: &mut Report<'_>) {
-        let on = on(view);
-        self.remove_unwanted(on, view, report);
+        if !view.config.settings().mailbox {
+            self.remove_files(view, report);
+            return;
+        }
+        self.is_removed = false;
         let is_due = self.due.is_some_and(|due| due <= Instant::now());
-        let is_current = self
-            .made_from
-            .as_ref()
-            .is_some_and(|(seq, registry, then)| {
-                *seq == view.state.seq
-                    && Arc::ptr_eq(registry, view.config.registry())
-                    && *then == on
-            });
-        if on == [false; 2] || is_current && !is_due {
+        let is_current = self.made_from.as_ref().is_some_and(|(seq, registry)| {
+            *seq == view.state.seq && Arc::ptr_eq(registry, view.config.registry())
+        });
+        if is_current && !is_due {
             return;
         }
         match self.next.filter(|next| *next > Instant::now()) {
@@ -83,7 +81,7 @@ impl Projection for Mailbox {
     }
 
     fn reconcile(&mut self, cause: Cause, view: &View<'_>, report: &mut Report<'_>) -> Result<()> {
-        if on(view) == [false; 2] || cause == Cause::Recovery {
+        if !view.config.settings().mailbox || cause == Cause::Recovery {
             return Ok(());
         }
         let room = view.config.dir();
@@ -102,26 +100,19 @@ impl Projection for Mailbox {
     }
 
     fn collect(&mut self, view: &View<'_>, report: &mut Report<'_>) {
-        let [mailbox, queue] = on(view);
-        let agents = view.config.registry().agents().iter().filter(|_| queue);
+        if !view.config.settings().mailbox {
+            return;
+        }
+        let agents = view.config.registry().agents().iter();
         let queues = agents.map(|agent| (layout::queue(&agent.id), Some(&*agent.id)));
-        let all = mailbox
-            .then(|| (layout::MAILBOX.into(), None))
-            .into_iter()
-            .chain(queues);
-        for (name, agent) in all.collect::<Vec<(OsString, Option<&str>)>>() {
+        let mailbox = (OsString::from(layout::MAILBOX), None);
+        for (name, agent) in std::iter::once(mailbox).chain(queues) {
             let there = stat(view.config.dir(), &name);
             if let Err(e) = self.release((&name, agent), there, view, report) {
                 report.failed(layout::MAILBOX.to_owned(), &e);
             }
         }
     }
-}
-
-/// Whether each of the two is enabled.
-fn on(view: &View<'_>) -> [bool; 2] {
-    let settings = view.config.settings();
-    [settings.mailbox, settings.queue]
 }
 
 fn stat(room: &Dir, name: &OsString) -> Option<Meta> {
@@ -131,10 +122,7 @@ fn stat(room: &Dir, name: &OsString) -> Option<Meta> {
 impl Mailbox {
     fn show(&mut self, view: &View<'_>, report: &mut Report<'_>) {
         let begun = Instant::now();
-        (self.due, self.made_from) = (
-            None,
-            Some((view.state.seq, view.config.registry().clone(), on(view))),
-        );
+        (self.due, self.made_from) = (None, Some((view.state.seq, view.config.registry().clone())));
         match self.write(view, report) {
             Ok(is_whole) => {
                 report.written(layout::MAILBOX);
@@ -150,38 +138,24 @@ impl Mailbox {
     }
 
     /// Removes the files that an earlier setting wanted.
-    fn remove_unwanted(&mut self, on: [bool; 2], view: &View<'_>, report: &mut Report<'_>) {
-        if self.removed.replace(on) == Some(on) {
+    fn remove_files(&mut self, view: &View<'_>, report: &mut Report<'_>) {
+        if std::mem::replace(&mut self.is_removed, true) {
             return;
         }
+        self.made_from = None;
         let room = view.config.dir();
-        let of_mailbox = if on[0] {
-            Ok(())
-        } else {
-            remove_own(room, OsStr::new(layout::MAILBOX))
-        };
-        let of_queues = if on[1] { Ok(()) } else { remove_queues(room) };
-        match of_mailbox.and(of_queues) {
-            Ok(()) => self.written.retain(|name, _| {
-                if name == layout::MAILBOX {
-                    on[0]
-                } else {
-                    on[1]
-                }
-            }),
+        match remove_own(room, OsStr::new(layout::MAILBOX)).and(remove_queues(room)) {
+            Ok(()) => self.written.clear(),
             Err(e) => report.failed(layout::MAILBOX.to_owned(), &e),
         }
     }
 
     /// Writes the files that would change. `false` if messages are missing that are looked up later.
     fn write(&mut self, view: &View<'_>, report: &mut Report<'_>) -> Result<bool> {
-        let (room, state, [mailbox, queue]) = (view.config.dir(), view.state, on(view));
+        let (room, state) = (view.config.dir(), view.state);
         self.read_newest(room, state)?;
-        let mut is_whole = true;
-        if mailbox {
-            let text = self.mailbox(view.config.registry(), state);
-            is_whole &= self.put((layout::MAILBOX.into(), None), text, view, report)?;
-        }
+        let text = self.mailbox(view.config.registry(), state);
+        let mut is_whole = self.put((layout::MAILBOX.into(), None), text, view, report)?;
         let mut wanted: Vec<u64> = self
             .known
             .keys()
@@ -189,32 +163,30 @@ impl Mailbox {
             .take(limits::LISTED)
             .copied()
             .collect();
-        if queue {
-            let (mut lookups, agents) = (limits::LOOKUPS, view.config.registry().agents().iter());
-            for agent in agents.filter(|agent| !agent.is_retired()) {
-                let newest = state.mailboxes.unread(&agent.id).rev().take(limits::LISTED);
-                let seqs: Vec<u64> = newest.map(|(_, seq)| seq).collect();
-                for seq in &seqs {
-                    if !self.known.contains_key(seq) {
-                        is_whole &= lookups > 0;
-                        if lookups == 0 {
-                            break;
-                        }
-                        lookups -= 1;
-                        self.look_up(room, *seq)?;
+        let (mut lookups, agents) = (limits::LOOKUPS, view.config.registry().agents().iter());
+        for agent in agents.filter(|agent| !agent.is_retired()) {
+            let newest = state.mailboxes.unread(&agent.id).rev().take(limits::LISTED);
+            let seqs: Vec<u64> = newest.map(|(_, seq)| seq).collect();
+            for seq in &seqs {
+                if !self.known.contains_key(seq) {
+                    is_whole &= lookups > 0;
+                    if lookups == 0 {
+                        break;
                     }
+                    lookups -= 1;
+                    self.look_up(room, *seq)?;
                 }
-                let text = self.queue(&agent.id, state, &seqs);
-                let name = layout::queue(&agent.id);
-                if seqs.is_empty()
-                    && !self.written.contains_key(name.as_os_str())
-                    && stat(room, &name).is_none()
-                {
-                    continue;
-                }
-                wanted.extend(seqs);
-                is_whole &= self.put((name, Some(&agent.id)), text, view, report)?;
             }
+            let text = self.queue(&agent.id, state, &seqs);
+            let name = layout::queue(&agent.id);
+            if seqs.is_empty()
+                && !self.written.contains_key(name.as_os_str())
+                && stat(room, &name).is_none()
+            {
+                continue;
+            }
+            wanted.extend(seqs);
+            is_whole &= self.put((name, Some(&agent.id)), text, view, report)?;
         }
         wanted.sort_unstable();
         self.known

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 /// The advice to the human.
 const ADVICE: &str = "To add an entry, run `mailbag send TEXT --type milestone`, or write\n\n    \
                       {\"type\": \"milestone\", \"body\": \"TEXT\"}\n\ninto a new file in outbox/<you>/ whose name ends in \
-                      .json. To keep a file of your own under this name, set `worklog_path` in settings.toml.";
+                      .json. To keep a file of your own under this name, set `worklog` to another path in settings.toml.";
 
 /// A file in the place of the worklog.
 pub(super) struct Existing {
@@ -80,7 +80,7 @@ impl Existing {
                 );
                 Err(Error::Busy {
                     what,
-                    cure: "set another `worklog_path`, or move the file away".into(),
+                    cure: "set `worklog` to another path, or move the file away".into(),
                 })
             }
             Begins::Foreign if self.begin.iter().all(|&byte| byte == 0) => Ok(Found::Ours),

@@ -108,9 +108,18 @@ struct Target<'a> {
     is_durable: bool,
 }
 
+/// The path in the settings. Empty if the worklog is off.
+fn worklog_path<'a>(view: &View<'a>) -> &'a str {
+    view.config
+        .settings()
+        .worklog
+        .as_deref()
+        .unwrap_or_default()
+}
+
 impl<'a> Target<'a> {
     fn of(view: &View<'a>) -> Result<Target<'a>> {
-        let (room, path) = (view.config.dir(), &*view.config.settings().worklog_path);
+        let (room, path) = (view.config.dir(), worklog_path(view));
         let (dir, name) = place::open(room, path)?;
         let id = view.state.room.as_deref().unwrap_or("-");
         let (state, registry, is_durable) =
@@ -138,7 +147,7 @@ impl Worklog {
     /// Is it on? If it was turned off, or has another path now, what was known of the file is forgotten.
     fn is_on(&mut self, view: &View<'_>, report: &mut Report<'_>) -> bool {
         let settings = view.config.settings();
-        let path = Some(&settings.worklog_path).filter(|_| settings.worklog);
+        let path = settings.worklog.as_ref();
         if self.path.as_ref() != path {
             self.path
                 .iter()
@@ -196,7 +205,7 @@ impl Worklog {
             }
         });
         self.next = Some(Instant::now() + limits::WORKLOG.max(pause(begun)));
-        let path = shown(&view.config.settings().worklog_path);
+        let path = shown(worklog_path(view));
         match done {
             Ok(()) => report.written(&path),
             Err(e) => report.failed(path, &e),

@@ -11,7 +11,7 @@ pub(super) fn open(room: &Dir, path: &str) -> Result<(Dir, OsString)> {
     let name = path.file_name().unwrap_or(OsStr::new(path)).to_owned();
     let refused = |what: &str| Error::Busy {
         what: what.to_owned(),
-        cure: "set `worklog_path` to another path".into(),
+        cure: "set `worklog` to another path".into(),
     };
     let above = room
         .above()?

@@ -1,0 +1,163 @@
+//! The settings that are tables: `budget`, `answer_within` and `escalation`.
+
+use super::values::{read_budget, read_checked, read_span, read_window, write_span};
+use crate::base::{clock, limits};
+use crate::message;
+use serde::de::Error;
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// The limits of what a sender can cause in a window. 0 means no limit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Budget {
+    /// The limit of messages per sender.
+    #[serde(deserialize_with = "read_budget")]
+    pub messages: u32,
+    /// The limit of copies per sender.
+    #[serde(deserialize_with = "read_budget")]
+    pub copies: u32,
+    /// The limit of replies to replies per conversation.
+    #[serde(deserialize_with = "read_budget")]
+    pub replies: u32,
+    /// The window of the limits above.
+    #[serde(serialize_with = "write_span", deserialize_with = "read_window")]
+    pub window: Duration,
+    /// The limit of lines about new mail that hooks show an agent in an hour. Further mail becomes a digest.
+    #[serde(deserialize_with = "read_announcements")]
+    pub announcements: u32,
+}
+
+const MESSAGES: u32 = 6_000;
+const _: () = assert!(limits::LINES * 6 <= MESSAGES as usize);
+
+impl Default for Budget {
+    fn default() -> Budget {
+        Budget {
+            messages: MESSAGES,
+            copies: 60_000,
+            replies: 30,
+            window: Duration::from_secs(60),
+            announcements: 30,
+        }
+    }
+}
+
+fn read_announcements<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let wanted = format!(
+        "a whole number from 0 (digests only) to {}",
+        limits::BUDGET_MOST
+    );
+    read_checked(deserializer, |n| *n <= limits::BUDGET_MOST, &wanted)
+}
+
+/// The time limits for answers, by priority as in [`message::PRIORITIES`]. Zero means no limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AnswerWithin([Duration; 4]);
+
+impl AnswerWithin {
+    /// The limit for this priority. `None` for no limit.
+    pub fn of(&self, priority: &str) -> Option<Duration> {
+        Some(self.0[position(priority)?]).filter(|within| !within.is_zero())
+    }
+}
+
+fn position(priority: &str) -> Option<usize> {
+    message::PRIORITIES
+        .iter()
+        .position(|known| *known == priority)
+}
+
+impl Default for AnswerWithin {
+    fn default() -> AnswerWithin {
+        AnswerWithin([Duration::from_secs(30 * 60); 4])
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum AnswerWithinValue {
+    All(String),
+    Each(BTreeMap<String, String>),
+}
+
+impl AnswerWithinValue {
+    fn read(&self) -> Option<AnswerWithin> {
+        match self {
+            AnswerWithinValue::All(text) => Some(AnswerWithin([clock::span(text)?; 4])),
+            AnswerWithinValue::Each(spans) => {
+                let mut within = AnswerWithin::default();
+                for (priority, text) in spans {
+                    within.0[position(priority)?] = clock::span(text)?;
+                }
+                Some(within)
+            }
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for AnswerWithin {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<AnswerWithin, D::Error> {
+        let value = AnswerWithinValue::deserialize(deserializer);
+        value.ok().and_then(|value| value.read()).ok_or_else(|| {
+            D::Error::custom(
+                "expected a duration such as \"30m\", or a table such as { urgent = \"5m\", low = \"0\" }",
+            )
+        })
+    }
+}
+
+impl Serialize for AnswerWithin {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (priority, within) in message::PRIORITIES.iter().zip(self.0) {
+            map.serialize_entry(priority, &clock::span_text(within))?;
+        }
+        map.end()
+    }
+}
+
+/// The treatment of proposals that meet objections, without a decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Escalation {
+    /// The rounds before the supervisor is asked.
+    #[serde(deserialize_with = "read_attempts")]
+    pub attempts: u32,
+    /// The address of the supervisor. `None` to ask the human without delay.
+    #[serde(deserialize_with = "read_supervisor")]
+    pub supervisor: Option<String>,
+    /// The time limit of the supervisor before the human is asked.
+    #[serde(serialize_with = "write_span", deserialize_with = "read_within")]
+    pub within: Duration,
+}
+
+/// The largest number of rounds.
+const ATTEMPTS_MOST: u32 = 100;
+
+impl Default for Escalation {
+    fn default() -> Escalation {
+        Escalation {
+            attempts: 2,
+            supervisor: None,
+            within: Duration::from_secs(30 * 60),
+        }
+    }
+}
+
+fn read_attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
+    let wanted = format!("a whole number from 1 to {ATTEMPTS_MOST}");
+    read_checked(deserializer, |n| (1..=ATTEMPTS_MOST).contains(n), &wanted)
+}
+
+fn read_supervisor<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let wanted = "an address such as \"lead\"";
+    read_checked(deserializer, |text: &String| !text.is_empty(), wanted).map(Some)
+}
+
+fn read_within<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    let allowed = Duration::from_nanos(1)..=limits::DEADLINE_MOST;
+    read_span(deserializer, allowed, "a duration such as \"30m\"")
+}
