@@ -1,4 +1,4 @@
-//! `mailbag run --links`: the process of the carriers beside that of the router. What breaks a carrier does not end the router.
+//! `mailbag run --links`: the carriers run in their own process, so a failure of a carrier does not end the router.
 
 use super::connect::Stop;
 use crate::base::error::{Doing, Result};
@@ -15,14 +15,14 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use wait_timeout::ChildExt;
 
-/// A process `mailbag link run`, which is started again whenever it ends, until this is dropped.
+/// A process `mailbag link run`. It is restarted whenever it ends, until this value is dropped.
 pub struct Carriers {
     stop: Arc<Stop>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Carriers {
-    /// Starts the carriers of a room, with these options of `mailbag link run`.
+    /// Starts the carriers of a room. `options` are options of `mailbag link run`.
     pub fn start(room: &Room, options: &[&str]) -> Result<Carriers> {
         let program = std::env::current_exe().doing("find", "this program")?;
         let mut words: Vec<OsString> = vec![
@@ -34,7 +34,7 @@ impl Carriers {
         words.extend(options.iter().map(OsString::from));
         let start = move || {
             let mut command = Command::new(&program);
-            // A key that ends the router at a terminal ends the carriers through the router only.
+            // Ctrl-C at a terminal must reach only the router, which then ends the carriers.
             command
                 .args(&words)
                 .stdin(Stdio::null())
@@ -45,10 +45,10 @@ impl Carriers {
         };
         let stop = Arc::new(Stop::default());
         let asked = stop.clone();
-        // The system ends the process with the thread that started it.
+        // If this thread dies, the system kills the process (`machine::end_with_us`).
         let thread = std::thread::Builder::new()
             .name("links".into())
-            .spawn(move || keep(&start, &asked));
+            .spawn(move || supervise(&start, &asked));
         Ok(Carriers {
             stop,
             thread: Some(thread.doing("start the carriers of", room.dir.path())?),
@@ -65,13 +65,13 @@ impl Drop for Carriers {
     }
 }
 
-/// Starts the process whenever none runs, and ends it when asked to.
-fn keep(start: &dyn Fn() -> io::Result<Child>, stop: &Stop) {
+/// Restarts the process whenever it ends, until a stop is requested.
+fn supervise(start: &dyn Fn() -> io::Result<Child>, stop: &Stop) {
     loop {
         match start() {
-            Ok(mut child) => match wait(&mut child, stop) {
-                Some(how) => tracing::warn!("the carriers ended ({how}); starting them again"),
-                None => return end(&mut child),
+            Ok(mut child) => match wait_for_end(&mut child, stop) {
+                Some(how) => tracing::warn!("the carriers ended ({how}); restarting them"),
+                None => return terminate(&mut child),
             },
             Err(e) => tracing::warn!("cannot start the carriers: {e}; trying again"),
         }
@@ -81,8 +81,8 @@ fn keep(start: &dyn Fn() -> io::Result<Child>, stop: &Stop) {
     }
 }
 
-/// How the process ended; `None` if it is to end now.
-fn wait(child: &mut Child, stop: &Stop) -> Option<String> {
+/// Waits until the process ends, and returns how. `None` if a stop is requested.
+fn wait_for_end(child: &mut Child, stop: &Stop) -> Option<String> {
     loop {
         match child.try_wait() {
             Ok(None) if stop.wait(limits::LINKS_LOOK) => return None,
@@ -93,8 +93,8 @@ fn wait(child: &mut Child, stop: &Stop) -> Option<String> {
     }
 }
 
-/// Asks the process to end. It may be killed at any instant.
-fn end(child: &mut Child) {
+/// Ends the process with SIGTERM, and kills it after a time limit. A kill at any instant is safe.
+fn terminate(child: &mut Child) {
     signal(Pid::from_child(child), SIGTERM);
     if !matches!(child.wait_timeout(2 * limits::CARRIERS_END), Ok(Some(_))) {
         let _ = child.kill().and_then(|()| child.wait());

@@ -1,6 +1,6 @@
-//! Keeps one link connected: connects, mirrors, and connects again after a pause that grows.
+//! Keeps one link connected: connects, mirrors, and reconnects after a growing pause.
 
-use super::mirror::{Conduct, Standing, mirror};
+use super::mirror::{Conduct, LinkProgress, mirror};
 use super::{nats, ssh};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
@@ -15,7 +15,7 @@ use std::fs::File;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Asks threads to end.
+/// A request to threads to end.
 #[derive(Default)]
 pub(super) struct Stop(Mutex<bool>, Condvar);
 
@@ -29,7 +29,7 @@ impl Stop {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits at most this long; `true` if the end is asked for.
+    /// Waits for the request, at most this long. Returns true if it was made.
     pub(super) fn wait(&self, patience: Duration) -> bool {
         let asked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *self
@@ -40,7 +40,7 @@ impl Stop {
     }
 }
 
-/// One link, and what was said of it last.
+/// One link, and its last reported state.
 pub(super) struct Keeper {
     pub(super) room: Room,
     pub(super) connection: Connection,
@@ -52,7 +52,7 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Connects until it is asked to end.
+    /// Reconnects until a stop is requested. With `once`, returns the first error.
     pub(super) fn keep(mut self) -> Result<()> {
         let mut pause = limits::RECONNECT;
         loop {
@@ -64,34 +64,34 @@ impl Keeper {
             match done {
                 Ok(()) => break,
                 Err(e) if self.once => {
-                    self.say(CarrierState::Waiting, Some(&e));
+                    self.report(CarrierState::Waiting, Some(&e));
                     return Err(e);
                 }
-                Err(e) => self.say(CarrierState::Waiting, Some(&e)),
+                Err(e) => self.report(CarrierState::Waiting, Some(&e)),
             }
             if self.stop.wait(jittered(pause)) {
                 break;
             }
             pause = (pause * 2).min(limits::RECONNECT_MOST);
         }
-        self.say(CarrierState::Ended, None);
+        self.report(CarrierState::Ended, None);
         Ok(())
     }
 
     fn connect(&mut self) -> Result<()> {
         let (room, Connection { link, known_as, .. }) =
             (self.room.clone(), self.connection.clone());
-        // Only while it connects: two machines that connect to each other must not keep each other out.
+        // Held only during a connection: two machines that connect to each other must not block each other.
         let _held = room.lock_link(&link, Duration::ZERO)?;
         let known_as = known_as.ok_or_else(|| Error::Usage {
             what: format!("the room {link} cannot know this room, which has no tag"),
             cure: format!("set `tag` in settings.toml, or `as` in [links.{link}]"),
         })?;
-        let (client, ends) = self.start(&known_as)?;
+        let (client, ends) = self.start_client(&known_as)?;
         let mut near = Near {
             keeper: self,
             moved: Instant::now(),
-            last: Standing::default(),
+            last: LinkProgress::default(),
         };
         let done = mirror(&room, &link, ends, &mut near);
         let last = client.end();
@@ -108,8 +108,8 @@ impl Keeper {
         })
     }
 
-    /// Starts what connects. Gives what comes from the other room, and where to write for it.
-    fn start(&self, known_as: &str) -> Result<(Client, (File, File))> {
+    /// Starts the client. Returns the file to read from the other room, and the file to write to it.
+    fn start_client(&self, known_as: &str) -> Result<(Client, (File, File))> {
         let Connection {
             carrier, address, ..
         } = &self.connection;
@@ -118,15 +118,15 @@ impl Keeper {
             return Ok((Client::Nats(client), ends));
         }
         let address = SshAddress::parse(address).ok_or_else(|| Error::Usage {
-            what: format!("{address} is no address for SSH"),
+            what: format!("{address} is not an SSH address"),
             cure: "write [user@]host:/path/to/room".into(),
         })?;
         let (client, ends) = ssh::Client::start(&address, known_as)?;
         Ok((Client::Ssh(client), ends))
     }
 
-    /// Says a change of state, in one line and in the note of the link.
-    fn say(&mut self, state: CarrierState, why: Option<&Error>) {
+    /// Reports a change of state in the output and in the link's state file.
+    fn report(&mut self, state: CarrierState, why: Option<&Error>) {
         let why = why.map(|why| match why {
             Error::Busy { what, .. } => what.clone(),
             why => why.to_string(),
@@ -151,14 +151,14 @@ impl Keeper {
     }
 }
 
-/// What connects to the other machine.
+/// The client that connects to the other machine.
 enum Client {
     Ssh(ssh::Client),
     Nats(nats::Client),
 }
 
 impl Client {
-    /// Ends it, and gives the last thing that it or the other end said.
+    /// Ends the client, and returns the last line of its or the other end's error output.
     fn end(self) -> String {
         match self {
             Client::Ssh(client) => client.end(),
@@ -170,23 +170,23 @@ impl Client {
 /// The end of a connection on the machine that connects.
 struct Near<'a> {
     keeper: &'a mut Keeper,
-    /// How far both rooms are, and since when.
-    last: Standing,
+    last: LinkProgress,
+    /// The time of the last progress.
     moved: Instant,
 }
 
 impl Conduct for Near<'_> {
     fn connected(&mut self) {
         self.keeper.was_connected = true;
-        self.keeper.say(CarrierState::Connected, None);
+        self.keeper.report(CarrierState::Connected, None);
     }
 
-    fn goes_on(&mut self, standing: &Standing) -> Result<bool> {
-        if self.keeper.stop.is_asked() || self.keeper.once && standing.is_settled() {
+    fn continues(&mut self, progress: &LinkProgress) -> Result<bool> {
+        if self.keeper.stop.is_asked() || self.keeper.once && progress.is_settled() {
             return Ok(false);
         }
-        if *standing != self.last {
-            (self.moved, self.last) = (Instant::now(), standing.clone());
+        if *progress != self.last {
+            (self.moved, self.last) = (Instant::now(), progress.clone());
         }
         if !self.keeper.once {
             return Ok(true);
@@ -209,7 +209,7 @@ impl Conduct for Near<'_> {
 }
 
 impl Near<'_> {
-    /// Does the state of one room not fit the other one? Then nothing crosses before a person has run a rebind.
+    /// Fails if the states of the two rooms contradict each other. Then nothing crosses until a person rebinds the link.
     fn check_stopped(&self) -> Result<()> {
         let Keeper {
             room,
@@ -230,7 +230,7 @@ impl Near<'_> {
     }
 }
 
-/// A pause between half of this one and all of it, so that many carriers do not come at the same instant.
+/// Returns a random pause between half of this one and all of it, so that many carriers do not reconnect at the same time.
 fn jittered(pause: Duration) -> Duration {
     let share = uuid::Uuid::new_v4().as_bytes()[0];
     pause / 2 + pause / 2 * u32::from(share) / u32::from(u8::MAX)

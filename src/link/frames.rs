@@ -1,4 +1,4 @@
-//! Frames: what two carriers say to each other, one JSON line each. Every line of the peer has a bound.
+//! The protocol between two carriers: frames, one JSON line each. The length of the peer's lines is limited.
 
 use crate::base::error::{Doing, Error, Result};
 use crate::base::{limits, sanitize};
@@ -15,19 +15,19 @@ use std::time::Instant;
 /// The version of this protocol.
 pub(super) const VERSION: u32 = 1;
 
-/// What one carrier says to the other.
+/// A message from one carrier to the other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Frame {
-    /// First of all: who speaks.
+    /// The first frame: the version and the room.
     Hello(Hello),
-    /// How far the room is that the carrier serves.
+    /// The state of the carrier's room.
     State(EndState),
     /// The next item.
     Item(ItemText),
-    /// The items with these numbers, both included, are missing.
+    /// A request to send the items with these numbers again; both numbers are included.
     Again(u64, u64),
-    /// Why the carrier ends the connection.
+    /// The reason for the end of the connection.
     Bye(String),
 }
 
@@ -37,7 +37,7 @@ pub(super) enum Frame {
 pub(super) struct ItemText(Box<RawValue>);
 
 impl ItemText {
-    /// `None` if this is not JSON, or not one line.
+    /// Returns `None` if this is not JSON, or not one line.
     pub(super) fn new(bytes: Vec<u8>) -> Option<ItemText> {
         let text = RawValue::from_string(String::from_utf8(bytes).ok()?).ok()?;
         (!text.get().contains('\n')).then_some(ItemText(text))
@@ -48,7 +48,7 @@ impl ItemText {
         self.0.get()
     }
 
-    /// The item, if it is whole and valid.
+    /// The item, if it is complete and valid.
     pub(super) fn read(&self) -> Option<Item> {
         Item::read(serde_json::from_str(self.text()).ok()?).ok()
     }
@@ -60,17 +60,17 @@ impl PartialEq for ItemText {
     }
 }
 
-/// Who speaks.
+/// The first frame of a carrier.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Hello {
-    /// The version of the protocol.
+    /// The version of this protocol.
     pub(super) version: u32,
     /// The id of the room.
     pub(super) room: String,
 }
 
 impl Frame {
-    /// As a line.
+    /// The frame as a line of JSON.
     pub(super) fn line(&self) -> Vec<u8> {
         let mut line = serde_json::to_vec(self).unwrap_or_default();
         line.push(b'\n');
@@ -78,19 +78,19 @@ impl Frame {
     }
 }
 
-/// The peer's frames.
+/// Reads the peer's frames.
 pub(super) struct Input {
     from: File,
-    /// Gives its end when this carrier has ended the connection.
+    /// Reaches its end when this carrier has ended the connection.
     over: PipeReader,
     bytes: Vec<u8>,
-    /// Where in `bytes` the next line begins.
+    /// The start of the next line in `bytes`.
     at: usize,
     most: usize,
 }
 
 impl Input {
-    /// Reads frames of at most so many bytes.
+    /// Reads frames of at most `most` bytes.
     pub(super) fn new(from: File, over: PipeReader, most: u64) -> Input {
         Input {
             from,
@@ -125,7 +125,7 @@ impl Input {
         }
     }
 
-    /// Waits for more of the peer. `false` at the end.
+    /// Waits for more bytes of the peer. Returns false at the end.
     fn fill(&mut self) -> Result<bool> {
         let deadline = Instant::now() + failpoint::carrier_silence();
         loop {
@@ -143,7 +143,7 @@ impl Input {
                 Err(e) => return Err(e).doing("wait for", "the peer"),
                 Ok(0) => {
                     return Err(gone(format!(
-                        "the peer said nothing for {:?}",
+                        "the peer sent nothing for {:?}",
                         failpoint::carrier_silence()
                     )));
                 }
@@ -168,17 +168,17 @@ fn read(line: &[u8]) -> Result<Frame> {
             limits::TITLE,
         );
         gone(format!(
-            "the peer does not speak the protocol of links: it says {line}"
+            "the peer does not use the link protocol: it sends {line}"
         ))
     })
 }
 
-/// Writes what is said to the peer.
-pub(super) fn say(to: &mut impl Write, frame: &Frame) -> Result<()> {
+/// Writes a frame to the peer.
+pub(super) fn write_frame(to: &mut impl Write, frame: &Frame) -> Result<()> {
     to.write_all(&frame.line()).doing("write to", "the peer")
 }
 
-/// The error of a connection that cannot go on.
+/// The error of a connection that cannot continue.
 pub(super) fn gone(what: String) -> Error {
     Error::Busy {
         what,
@@ -234,18 +234,18 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_without_an_end_is_refused_at_its_bound() {
+    fn a_frame_without_an_end_is_rejected_at_the_limit() {
         let huge = vec![b'x'; 1 << 20];
         let told = heard(huge)
             .pop()
             .expect("something")
-            .expect_err("refused")
+            .expect_err("rejected")
             .to_string();
         assert!(told.contains("more than 1000 bytes"), "{told}");
     }
 
     #[test]
-    fn what_is_no_frame_is_refused_and_shown_as_data() {
+    fn text_that_is_not_a_frame_is_rejected_and_quoted() {
         for text in [
             "\u{1b}[31mhi\n",
             "{}\n",
@@ -257,10 +257,10 @@ mod tests {
             let told = heard(text.into())
                 .pop()
                 .expect("something")
-                .expect_err("refused")
+                .expect_err("rejected")
                 .to_string();
             assert!(
-                told.contains("does not speak") && !told.contains('\u{1b}'),
+                told.contains("does not use the link protocol") && !told.contains('\u{1b}'),
                 "{told:?}"
             );
         }

@@ -1,9 +1,9 @@
-//! Mirrors a link over a connection: `out/` of this room goes to the peer, and what the peer sends goes into `in/`.
+//! Mirrors a link over a connection: sends the items in `out/` to the peer, and writes the peer's items into `in/`.
 //!
-//! The only acknowledgement is the state that the other room's router wrote. What it does not cover is sent again over
-//! the next connection.
+//! The only acknowledgement is the state file of the other room's router. Items after that state are sent again over the
+//! next connection.
 
-use super::frames::{Frame, Hello, Input, ItemText, VERSION, gone, say};
+use super::frames::{Frame, Hello, Input, ItemText, VERSION, gone, write_frame};
 use super::receiver::{News, Receiver, Told};
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
@@ -18,37 +18,32 @@ use std::io::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Who decides how long a connection goes on.
+/// Decides when a connection ends.
 pub(super) trait Conduct {
-    /// The other room has said how far it is.
+    /// Called when the first state of the other room has arrived.
     fn connected(&mut self) {}
 
-    /// Called often. `false` ends the connection.
-    fn goes_on(&mut self, standing: &Standing) -> Result<bool>;
+    /// Returns false to end the connection. Called at least every [`limits::CARRIER_LOOK`].
+    fn continues(&mut self, progress: &LinkProgress) -> Result<bool>;
 }
 
-/// How far both rooms are.
+/// The states of both rooms.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct Standing {
+pub(super) struct LinkProgress {
     pub(super) own: Option<EndState>,
     pub(super) far: Option<EndState>,
 }
 
-impl Standing {
-    /// Has each room committed all that the other one sent?
+impl LinkProgress {
+    /// Returns true if each room has committed all items of the other room.
     pub(super) fn is_settled(&self) -> bool {
         let (Some(own), Some(far)) = (&self.own, &self.far) else {
             return false;
         };
-        let all = |from: &EndState, to: &EndState| match (&from.out, &to.came) {
-            (None, _) => true,
-            (Some(out), Some(came)) => came.stream == out.stream && came.n >= out.n,
-            (Some(out), None) => out.n == 0,
-        };
-        all(own, far) && all(far, own)
+        has_committed_all(far, own) && has_committed_all(own, far)
     }
 
-    /// Lacks this room what it had confirmed to the other one, whose link has therefore stopped?
+    /// Returns true if the other room has stopped the link, because this room lacks items that it had confirmed.
     pub(super) fn is_stopped_there(&self) -> bool {
         let (Some(own), Some(far)) = (&self.own, &self.far) else {
             return false;
@@ -60,7 +55,16 @@ impl Standing {
     }
 }
 
-/// Mirrors a link until the connection is over or the conduct ends it.
+/// Returns true if `receiver` has committed all items that `sender` has sent.
+fn has_committed_all(receiver: &EndState, sender: &EndState) -> bool {
+    match (&sender.out, &receiver.came) {
+        (None, _) => true,
+        (Some(out), Some(came)) => came.stream == out.stream && came.n >= out.n,
+        (Some(out), None) => out.n == 0,
+    }
+}
+
+/// Mirrors a link until the connection ends or `conduct` ends it.
 pub(super) fn mirror(
     room: &Room,
     tag: &str,
@@ -87,7 +91,7 @@ pub(super) fn mirror(
     )?;
     let done = sender.run(watch, conduct);
     if let Err(e) = &done {
-        sender.output.bye(e);
+        sender.output.send_bye(e);
     }
     drop(running);
     let _ = reader.join();
@@ -99,16 +103,17 @@ struct Sender {
     out: Dir,
     into: Dir,
     output: Output,
-    /// The stream of the numbers below.
+    /// The stream of `sent` and `flying`.
     stream: Option<String>,
-    /// The number of the last item that was sent.
+    /// The number of the last item sent.
     sent: u64,
-    /// The items that the other room has not committed, and their sizes.
+    /// The items sent and not yet committed by the other room, with their sizes in bytes.
     flying: VecDeque<(u64, u64)>,
+    /// The sum of the sizes in `flying`.
     bytes: u64,
-    /// What the peer was told of this room, and when.
+    /// The last state sent to the peer, and its time.
     told: Option<(EndState, Instant)>,
-    /// The first missing item at the last look, and when that was.
+    /// The first missing item at the last check, and the time of that check.
     missing: (u64, Instant),
 }
 
@@ -129,7 +134,7 @@ impl Sender {
     }
 
     fn run(&mut self, mut watch: InboxWatch, conduct: &mut dyn Conduct) -> Result<()> {
-        say(
+        write_frame(
             &mut self.output,
             &Frame::Hello(Hello {
                 version: VERSION,
@@ -149,19 +154,19 @@ impl Sender {
             if let Some(over) = over {
                 return over.and_then(|()| Err(gone("the connection ended".into())));
             }
-            // The router of a room without mail has written nothing yet.
+            // In a room without mail, the router has not written its state yet.
             let own = EndState::read(&self.out)?
                 .unwrap_or_else(|| EndState::of(&self.room, None, Arc::default()));
-            self.tell(&own)?;
+            self.send_state(&own)?;
             if let Some(far) = &far {
-                self.bring(&own, far, again)?;
-                self.ask(&own, far, got)?;
+                self.send_items(&own, far, again)?;
+                self.request_missing(&own, far, got)?;
             }
             self.flush()?;
             if far.is_some() && !std::mem::replace(&mut is_connected, true) {
                 conduct.connected();
             }
-            if !conduct.goes_on(&Standing {
+            if !conduct.continues(&LinkProgress {
                 own: Some(own),
                 far,
             })? {
@@ -171,30 +176,34 @@ impl Sender {
         }
     }
 
-    /// Writes what was said.
     fn flush(&mut self) -> Result<()> {
         self.output.flush().doing("write to", "the peer")
     }
 
-    /// Says how far this room is, if that is new, and now and then in any case: silence would end the connection.
-    fn tell(&mut self, own: &EndState) -> Result<()> {
+    /// Sends the state of this room if it has changed, or to keep the connection alive.
+    fn send_state(&mut self, own: &EndState) -> Result<()> {
         let is_known =
             |(told, at): &(EndState, Instant)| told == own && at.elapsed() < limits::CARRIER_BEAT;
         if self.told.as_ref().is_some_and(is_known) {
             return Ok(());
         }
-        say(&mut self.output, &Frame::State(own.clone()))?;
+        write_frame(&mut self.output, &Frame::State(own.clone()))?;
         self.told = Some((own.clone(), Instant::now()));
         Ok(())
     }
 
-    /// Sends what the other room has not committed, within the bounds.
-    fn bring(&mut self, own: &EndState, far: &EndState, again: Option<(u64, u64)>) -> Result<()> {
+    /// Sends the items that the other room has not committed, within the limits, and the items that it asks for again.
+    fn send_items(
+        &mut self,
+        own: &EndState,
+        far: &EndState,
+        again: Option<(u64, u64)>,
+    ) -> Result<()> {
         let Some(out) = &own.out else { return Ok(()) };
         let base = match &far.came {
             None => 0,
             Some(came) if came.stream == out.stream => came.n,
-            // The routers find out, and the link stops.
+            // The routers notice this and stop the link.
             Some(_) => return Ok(()),
         };
         if self.stream.as_ref() != Some(&out.stream) {
@@ -207,20 +216,20 @@ impl Sender {
         self.sent = self.sent.max(base);
         if let Some((from, to)) = again {
             for n in from.max(base + 1)..=to.min(self.sent) {
-                let Some((item, _)) = self.item(n, &out.stream)? else {
+                let Some((item, _)) = self.read_item(n, &out.stream)? else {
                     break;
                 };
-                say(&mut self.output, &Frame::Item(item))?;
+                write_frame(&mut self.output, &Frame::Item(item))?;
             }
         }
         while self.sent < out.n.min(base + limits::FLYING_ITEMS) {
-            let Some((item, size)) = self.item(self.sent + 1, &out.stream)? else {
+            let Some((item, size)) = self.read_item(self.sent + 1, &out.stream)? else {
                 break;
             };
             if !self.flying.is_empty() && self.bytes + size > limits::FLYING_BYTES {
                 break;
             }
-            say(&mut self.output, &Frame::Item(item))?;
+            write_frame(&mut self.output, &Frame::Item(item))?;
             self.sent += 1;
             self.bytes += size;
             self.flying.push_back((self.sent, size));
@@ -228,8 +237,8 @@ impl Sender {
         Ok(())
     }
 
-    /// An item in `out/`. One that is damaged is removed, so that the router makes it again.
-    fn item(&self, n: u64, stream: &str) -> Result<Option<(ItemText, u64)>> {
+    /// Reads an item in `out/`. A damaged item is removed: the router then creates it again.
+    fn read_item(&self, n: u64, stream: &str) -> Result<Option<(ItemText, u64)>> {
         let name = layout::item(n);
         let Some(bytes) = self
             .out
@@ -247,15 +256,15 @@ impl Sender {
         }
         tracing::warn!(
             item = name,
-            "an item in {} was damaged; the router makes it again",
+            "an item in {} was damaged; the router creates it again",
             self.out.path().display()
         );
         self.out.remove(&name)?;
         Ok(None)
     }
 
-    /// Asks for items that came, are not committed, and are not there any more.
-    fn ask(&mut self, own: &EndState, far: &EndState, got: u64) -> Result<()> {
+    /// Requests items that arrived, are not committed, and no longer exist in `in/`.
+    fn request_missing(&mut self, own: &EndState, far: &EndState, got: u64) -> Result<()> {
         let (known, since) = self.missing;
         if since.elapsed() < limits::CARRIER_AGAIN {
             return Ok(());
@@ -280,17 +289,17 @@ impl Sender {
         }
         self.missing = (from, Instant::now());
         if from == known && from <= to {
-            say(&mut self.output, &Frame::Again(from, to))?;
+            write_frame(&mut self.output, &Frame::Again(from, to))?;
         }
         Ok(())
     }
 }
 
-/// The connection to the peer. A write never waits longer for the peer than it may be silent.
+/// The connection to the peer. A write waits for the peer at most as long as the peer may be silent.
 struct Output {
     to: File,
     told: Told,
-    /// What was said and is not written yet, so that many small frames are written together.
+    /// Frames not yet written, so that many small frames need one write.
     held: Vec<u8>,
 }
 
@@ -316,14 +325,14 @@ impl Output {
         Ok(())
     }
 
-    /// Tells the peer why the connection ends, if it can be told at once.
-    fn bye(&mut self, e: &Error) {
+    /// Sends the reason for the end to the peer, if this does not block.
+    fn send_bye(&mut self, e: &Error) {
         let why = match e {
             Error::Busy { what, .. } => what.chars().take(limits::BYE_CHARS).collect(),
             _ => "its carrier failed".to_owned(),
         };
         if self.is_ready(Duration::ZERO).unwrap_or(false) {
-            // It is over in any case.
+            // The connection ends also if this fails.
             let _ = self.to.write(&Frame::Bye(why).line());
         }
     }

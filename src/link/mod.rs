@@ -1,14 +1,14 @@
-//! Carriers to other machines: they bring the items of links there and back.
+//! Carriers: they transport the items of links between rooms on different machines.
 //!
-//! In: a room with links, and a connection. Out: files in `links/<tag>/in/` of both rooms, as in `links/<tag>/out/` of the
-//! other one.
+//! In: a room with links, and a connection. Out: files in `links/<tag>/in/` of both rooms, each a copy of a file in
+//! `links/<tag>/out/` of the other room.
 //!
-//! `frames` is what two carriers say to each other, `mirror` brings files over a connection, `ssh` starts the system's
-//! client, `nats` speaks with the servers of a cluster, `connect` keeps one link connected, `run` serves all links of a
-//! room, `beside` keeps such a process beside a router, and `serve` is the other end.
+//! `frames` is the protocol between two carriers. `mirror` copies files over a connection. `ssh` starts the system's SSH
+//! client, and `nats` connects to the servers of a cluster. `connect` keeps one link connected, `run` serves all links of a
+//! room, `beside` keeps this process running beside a router, and `serve` is the other end of an SSH connection.
 //!
-//! What does not belong here: whether an item is taken, or counts as delivered. The routers decide that (`router`), and
-//! a carrier believes only their files.
+//! What does not belong here: the decision whether an item is accepted or delivered. Only the routers decide that
+//! (`router`), and a carrier trusts only their files.
 
 pub mod beside;
 mod connect;

@@ -1,5 +1,5 @@
-//! What the peer sends: judged by its form and bounds, and written into `in/`. It never waits for the peer to read, so
-//! that two carriers cannot wait for each other.
+//! Receives the peer's frames, checks their form and limits, and writes items into `in/`. It never waits for the peer to
+//! read, so that two carriers cannot wait for each other.
 
 use super::frames::{Frame, Hello, Input, ItemText, VERSION, gone};
 use crate::base::error::Result;
@@ -10,22 +10,22 @@ use crate::room::links::{EndState, items};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What was heard of the peer, until the sender has taken it: the newest of each kind, so that a flood fills no memory.
+/// News of the peer for the sender. Only the newest of each kind is kept, so that a flood needs no memory.
 #[derive(Default)]
 pub(super) struct News {
-    /// How far the other room is.
+    /// The state of the other room.
     pub(super) far: Option<EndState>,
-    /// Items that the other room misses.
+    /// The first and the last number of items that the other room asks for again.
     pub(super) again: Option<(u64, u64)>,
-    /// The largest number of an item that came.
+    /// The largest number of a received item.
     pub(super) got: u64,
-    /// The connection is over, and why.
+    /// The reason, if the connection has ended.
     pub(super) over: Option<Result<()>>,
-    /// The sender was called, and has not looked yet.
+    /// Whether the sender was woken and has not read the news yet.
     is_called: bool,
 }
 
-/// What a receiver tells its sender.
+/// The channel from a receiver to its sender.
 #[derive(Clone)]
 pub(super) struct Told {
     news: Arc<Mutex<News>>,
@@ -40,13 +40,13 @@ impl Told {
         }
     }
 
-    /// Notes what the sender needs only when it looks in any case.
+    /// Records news without waking the sender.
     fn note(&self, change: impl FnOnce(&mut News)) {
         change(&mut self.news.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Notes what is new, and calls the sender.
-    fn tell(&self, change: impl FnOnce(&mut News)) {
+    /// Records news and wakes the sender.
+    fn notify(&self, change: impl FnOnce(&mut News)) {
         let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut news);
         if !std::mem::replace(&mut news.is_called, true) {
@@ -54,7 +54,7 @@ impl Told {
         }
     }
 
-    /// Is the connection over?
+    /// Returns true if the connection has ended.
     pub(super) fn is_over(&self) -> bool {
         self.news
             .lock()
@@ -63,7 +63,7 @@ impl Told {
             .is_some()
     }
 
-    /// What is new; the state and the largest number stay.
+    /// Takes the news. The state and the largest number stay.
     pub(super) fn take(&self) -> News {
         let mut news = self.news.lock().unwrap_or_else(PoisonError::into_inner);
         news.is_called = false;
@@ -77,15 +77,15 @@ impl Told {
     }
 }
 
-/// Writes what the peer sends.
+/// Writes the items of the peer.
 pub(super) struct Receiver {
     own_room: String,
     into: Dir,
-    /// `out/`, where the router says what this room has committed.
+    /// `out/`, which contains the state of this room.
     own: Dir,
-    /// Up to this number the room has committed the items, by the last look.
+    /// The number of the last committed item, when the state was last read.
     committed: u64,
-    /// The sizes of the items behind it that are in `in/`.
+    /// The sizes of later items in `in/`, by number.
     waiting: BTreeMap<u64, u64>,
     far: Option<EndState>,
     told: Told,
@@ -110,17 +110,19 @@ impl Receiver {
             far,
             told,
         };
-        receiver.look()?;
+        receiver.read_committed()?;
         Ok(receiver)
     }
 
-    /// Takes frames until the connection is over.
+    /// Receives frames until the connection ends.
     pub(super) fn run(mut self, mut input: Input) {
-        let over = self.greet(&mut input).and_then(|()| self.go_on(&mut input));
-        self.told.tell(|news| news.over = Some(over));
+        let over = self
+            .check_hello(&mut input)
+            .and_then(|()| self.receive(&mut input));
+        self.told.notify(|news| news.over = Some(over));
     }
 
-    fn greet(&mut self, input: &mut Input) -> Result<()> {
+    fn check_hello(&mut self, input: &mut Input) -> Result<()> {
         match input.next()? {
             Some(Frame::Hello(Hello {
                 version: VERSION,
@@ -132,33 +134,33 @@ impl Receiver {
                 "the address leads to this room itself, or to a copy of it".into(),
             )),
             Some(Frame::Hello(Hello { version, .. })) => Err(gone(format!(
-                "the peer speaks version {version} of the protocol of links, and this program version {VERSION}: update the \
+                "the peer uses version {version} of the link protocol, and this program version {VERSION}: update the \
                  older one"
             ))),
-            Some(Frame::Bye(why)) => Err(said(&why)),
+            Some(Frame::Bye(why)) => Err(ended_by_peer(&why)),
             Some(_) => Err(gone(
-                "the peer does not begin with the protocol of links".into(),
+                "the peer does not start with the link protocol".into(),
             )),
             None => Err(gone(
-                "the peer ended the connection before it said anything".into(),
+                "the peer ended the connection before it sent anything".into(),
             )),
         }
     }
 
-    fn go_on(&mut self, input: &mut Input) -> Result<()> {
+    fn receive(&mut self, input: &mut Input) -> Result<()> {
         while let Some(frame) = input.next()? {
             match frame {
-                Frame::State(far) => self.hear(far)?,
-                Frame::Item(item) => self.take(&item)?,
-                Frame::Again(from, to) => self.told.tell(|news| news.again = Some((from, to))),
-                Frame::Bye(why) => return Err(said(&why)),
-                Frame::Hello(_) => return Err(gone("the peer begins a second time".into())),
+                Frame::State(far) => self.write_state(far)?,
+                Frame::Item(item) => self.write_item(&item)?,
+                Frame::Again(from, to) => self.told.notify(|news| news.again = Some((from, to))),
+                Frame::Bye(why) => return Err(ended_by_peer(&why)),
+                Frame::Hello(_) => return Err(gone("the peer sends a second greeting".into())),
             }
         }
         Ok(())
     }
 
-    fn hear(&mut self, far: EndState) -> Result<()> {
+    fn write_state(&mut self, far: EndState) -> Result<()> {
         if self.far.as_ref() != Some(&far) || self.into.stat(layout::LINK_STATE)?.is_none() {
             let text = far.text();
             if text.len() as u64 > limits::LINK_STATE_MOST {
@@ -167,22 +169,22 @@ impl Receiver {
             self.into.show(layout::LINK_STATE, &text)?;
             self.far = Some(far.clone());
         }
-        self.told.tell(|news| news.far = Some(far));
+        self.told.notify(|news| news.far = Some(far));
         Ok(())
     }
 
-    /// Writes an item, under a name made from its number. The router judges it.
-    fn take(&mut self, item: &ItemText) -> Result<()> {
+    /// Writes an item, under a name made from its number. The router checks it.
+    fn write_item(&mut self, item: &ItemText) -> Result<()> {
         let n = item
             .read()
-            .ok_or_else(|| gone("the peer sends an item that is damaged".into()))?
+            .ok_or_else(|| gone("the peer sends a damaged item".into()))?
             .n;
         if n > self.committed + limits::FLYING_ITEMS {
-            self.look()?;
+            self.read_committed()?;
         }
         if n > self.committed + limits::FLYING_ITEMS {
             return Err(gone(format!(
-                "the peer sends item {n}, far ahead of item {}",
+                "the peer sends item {n} too early after item {}",
                 self.committed
             )));
         }
@@ -191,8 +193,8 @@ impl Receiver {
             return Ok(());
         }
         let text = format!("{}\n", item.text());
-        if !self.fits(n, text.len() as u64)? {
-            // It is asked for again.
+        if !self.has_space(n, text.len() as u64)? {
+            // It is requested again later.
             return Ok(());
         }
         self.into.show(layout::item(n), text.as_bytes())?;
@@ -200,23 +202,21 @@ impl Receiver {
         Ok(())
     }
 
-    /// Is there space for an item of this size? The one that follows always has it.
-    fn fits(&mut self, n: u64, size: u64) -> Result<bool> {
-        let has_space = |waiting: &BTreeMap<u64, u64>| {
-            let others: u64 = waiting
-                .iter()
-                .filter(|(known, _)| **known != n)
-                .map(|(_, size)| size)
-                .sum();
-            others + size <= limits::FLYING_BYTES
-        };
-        if !has_space(&self.waiting) {
-            self.look()?;
+    /// Returns true if there is space for an item of this size. The next item in order always has space.
+    fn has_space(&mut self, n: u64, size: u64) -> Result<bool> {
+        if self.bytes_without(n) + size > limits::FLYING_BYTES {
+            self.read_committed()?;
         }
-        Ok(has_space(&self.waiting) || n == self.committed + 1)
+        Ok(self.bytes_without(n) + size <= limits::FLYING_BYTES || n == self.committed + 1)
     }
 
-    fn look(&mut self) -> Result<()> {
+    /// The bytes of the waiting items, except this one.
+    fn bytes_without(&self, n: u64) -> u64 {
+        let others = self.waiting.iter().filter(|(known, _)| **known != n);
+        others.map(|(_, size)| size).sum()
+    }
+
+    fn read_committed(&mut self) -> Result<()> {
         self.committed = EndState::read(&self.own)?
             .and_then(|own| own.came)
             .map_or(0, |came| came.n);
@@ -225,7 +225,7 @@ impl Receiver {
     }
 }
 
-fn said(why: &str) -> crate::base::error::Error {
+fn ended_by_peer(why: &str) -> crate::base::error::Error {
     gone(format!(
         "the peer ended the connection: {}",
         sanitize::quote(why, limits::BYE_CHARS)

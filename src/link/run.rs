@@ -1,4 +1,4 @@
-//! `mailbag link run`: one process for all links of a room over which it connects to others.
+//! `mailbag link run`: one process for all links over which this room connects to others.
 
 use super::connect::{Keeper, Stop};
 use crate::base::error::{Doing, Error, Result};
@@ -15,18 +15,18 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Serves all links until a signal ends it. Meanwhile it delivers mail if no router runs.
+/// Serves all links until a signal arrives. Routes mail if no router runs.
 pub fn run(room: &Room) -> Result<()> {
     let stop = Arc::new(Stop::default());
     listen(stop.clone())?;
     let (mut carriers, mut routing) = (Serving::new(room), Routing::new(room));
     loop {
-        // Without a router the items wait, as they would without this process.
+        // If routing fails, the items wait, as they do without this process.
         let _ = routing.tend().inspect_err(|e| tracing::debug!("{e}"));
         carriers.tend(false);
-        if carriers.threads.is_empty() && carriers.untold.is_none() {
+        if carriers.threads.is_empty() && !carriers.is_idle_reported {
             tracing::warn!("no link of this room connects to another machine yet");
-            carriers.untold = Some(());
+            carriers.is_idle_reported = true;
         }
         if stop.wait(limits::LINKS_LOOK) {
             break;
@@ -38,7 +38,7 @@ pub fn run(room: &Room) -> Result<()> {
     daemon::pass(room).map(drop)
 }
 
-/// Brings over all links what is there, then ends. Gives the number of links.
+/// Transports all waiting items over all links, and returns the number of links.
 pub fn once(room: &Room) -> Result<usize> {
     daemon::pass(room)?;
     let (mut carriers, mut routing) = (Serving::new(room), Routing::new(room));
@@ -69,15 +69,16 @@ pub fn once(room: &Room) -> Result<usize> {
     }
 }
 
-/// The links that are served now.
+/// The links being served.
 struct Serving {
     room: Room,
     threads: Vec<Thread>,
-    /// The links that the person has not agreed to, and which were reported.
+    /// The reported links without the person's consent.
     untrusted: BTreeSet<String>,
-    /// The settings could not be read, and that was reported.
+    /// The reported error of reading the settings.
     failed: Option<String>,
-    untold: Option<()>,
+    /// Whether it was reported that no link connects.
+    is_idle_reported: bool,
 }
 
 struct Thread {
@@ -94,11 +95,11 @@ impl Serving {
             threads: Vec::new(),
             untrusted,
             failed: None,
-            untold: None,
+            is_idle_reported: false,
         }
     }
 
-    /// Starts and ends threads as the settings and the person's consent say now.
+    /// Starts and ends threads according to the present settings and consent.
     fn tend(&mut self, once: bool) {
         let wanted = match self.wanted() {
             Ok(wanted) => wanted,
@@ -127,10 +128,11 @@ impl Serving {
             .collect();
         self.untrusted
             .retain(|tag| !agreed.iter().any(|connection| connection.link == *tag));
-        self.threads
-            .iter()
-            .filter(|thread| !agreed.contains(&thread.connection))
-            .for_each(|thread| thread.stop.ask());
+        for thread in &self.threads {
+            if !agreed.contains(&thread.connection) {
+                thread.stop.ask();
+            }
+        }
         self.threads.retain(|thread| !thread.stop.is_asked());
         for connection in agreed {
             if !self
@@ -175,9 +177,11 @@ impl Serving {
         }
     }
 
-    /// Asks all threads to end, and waits a limited time for them: what they leave is safe at any instant.
+    /// Asks all threads to end, and waits for them for a limited time. Threads that are cut off leave nothing unsafe.
     fn end(&mut self) {
-        self.threads.iter().for_each(|thread| thread.stop.ask());
+        for thread in &self.threads {
+            thread.stop.ask();
+        }
         let deadline = Instant::now() + limits::CARRIERS_END;
         while Instant::now() < deadline
             && self
@@ -192,12 +196,12 @@ impl Serving {
 
 fn broken() -> Error {
     Error::Busy {
-        what: "a carrier of this process broke".into(),
-        cure: "report it".into(),
+        what: "a carrier of this process failed unexpectedly".into(),
+        cure: "report it as a bug".into(),
     }
 }
 
-/// The first SIGINT or SIGTERM ends all carriers, a second one the process.
+/// Handles SIGINT and SIGTERM: the first signal ends all carriers, the second ends the process.
 fn listen(stop: Arc<Stop>) -> Result<()> {
     let signals = signal_hook::iterator::Signals::new(machine::heard(&[SIGINT, SIGTERM]));
     let mut signals = signals.doing("listen for signals in", "this process")?;

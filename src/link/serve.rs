@@ -1,6 +1,6 @@
-//! `mailbag link serve`: the end of a link on the machine to which another one connects.
+//! `mailbag link serve`: the end of a link on the machine that another machine connects to.
 
-use super::mirror::{Conduct, Standing, mirror};
+use super::mirror::{Conduct, LinkProgress, mirror};
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
 use crate::commands::wait::Routing;
@@ -10,8 +10,7 @@ use crate::router::daemon;
 use std::fs::File;
 use std::os::fd::AsFd;
 
-/// Serves one link over standard input and output, until the peer ends the connection. Meanwhile it delivers mail if no
-/// router runs.
+/// Serves one link over standard input and output, until the peer ends the connection. Routes mail if no router runs.
 pub fn serve(room: &Room, tag: &str) -> Result<()> {
     let at = room.dir.path().display();
     match room.settings()?.links.get(tag).map(|link| link.carrier) {
@@ -35,9 +34,9 @@ pub fn serve(room: &Room, tag: &str) -> Result<()> {
         }
         Some(Carrier::Ssh | Carrier::None) => {}
     }
-    // A connection before this one may have to notice that it is over.
+    // The process of an earlier connection can need some time to notice its end.
     let _held = room.lock_link(tag, limits::SERVE_WAIT)?;
-    // So that the first thing that the peer hears is what is so now.
+    // The first state that the peer gets must be the present one.
     daemon::pass(room)?;
     let (from, to) = (std::io::stdin(), std::io::stdout());
     let own = |end: std::os::fd::BorrowedFd<'_>| end.try_clone_to_owned().map(File::from);
@@ -51,8 +50,8 @@ pub fn serve(room: &Room, tag: &str) -> Result<()> {
 struct Far(Routing);
 
 impl Conduct for Far {
-    fn goes_on(&mut self, _: &Standing) -> Result<bool> {
-        // Without a router the items wait in `in/`, as they would without this process.
+    fn continues(&mut self, _: &LinkProgress) -> Result<bool> {
+        // If routing fails, the items wait in `in/`, as they do without this process.
         let _ = self.0.tend().inspect_err(|e| tracing::debug!("{e}"));
         Ok(true)
     }

@@ -1,4 +1,4 @@
-//! The system's SSH client, with `mailbag link serve` at its other end.
+//! The system's SSH client. It runs `mailbag link serve` on the other machine.
 
 use crate::base::error::{Doing, Error, Result};
 use crate::base::{limits, sanitize};
@@ -12,9 +12,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
-/// The program.
 const SSH: &str = "ssh";
-/// No questions, no terminal, nothing forwarded, a connection of its own, and an end when the other machine is gone.
+/// No questions, no terminal, no forwarding, no shared connection, and an end when the other machine does not answer.
 const OPTIONS: [&str; 16] = [
     "-T",
     "-x",
@@ -34,7 +33,7 @@ const OPTIONS: [&str; 16] = [
     "--",
 ];
 
-/// A client that runs.
+/// A running client.
 pub(super) struct Client {
     child: Child,
     said: Arc<Mutex<Vec<u8>>>,
@@ -42,10 +41,10 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Starts the client. Gives what comes from the other end, and where to write for it.
+    /// Starts the client. Returns the file to read from the other end, and the file to write to it.
     pub(super) fn start(address: &SshAddress, tag: &str) -> Result<(Client, (File, File))> {
         let mut command = Command::new(SSH);
-        // The other machine's shell reads these words: address and tag have no characters that mean something to it.
+        // The other machine's shell parses these words. Address and tag contain no characters with a meaning for a shell.
         command.args(OPTIONS).args([
             &address.host,
             "mailbag",
@@ -73,7 +72,7 @@ impl Client {
         let kept = said.clone();
         let listener = std::thread::Builder::new()
             .name("ssh".into())
-            .spawn(move || listen(errors, &kept));
+            .spawn(move || keep_last_lines(errors, &kept));
         let listener = listener.doing("start a reader for", SSH)?;
         let file = |fd: OwnedFd| File::from(fd);
         Ok((
@@ -86,11 +85,11 @@ impl Client {
         ))
     }
 
-    /// Ends the client, whose input is closed, and gives the last line that it or the other end said.
+    /// Ends the client after its input was closed. Returns the last line of its or the other end's error output.
     pub(super) fn end(mut self) -> String {
         let deadline = Instant::now() + limits::SSH_END;
         let is_over = |child: &mut Child| child.try_wait().is_ok_and(|status| status.is_some());
-        // A program that the client started may keep the pipe open.
+        // A program started by the client can keep the pipe open.
         while Instant::now() < deadline
             && !(is_over(&mut self.child) && self.listener.is_finished())
         {
@@ -115,8 +114,8 @@ impl Drop for Client {
     }
 }
 
-/// Reads to the end, and keeps the last part.
-fn listen(mut errors: ChildStderr, said: &Mutex<Vec<u8>>) {
+/// Reads the error output to its end, and keeps the last [`limits::SAID_BYTES`].
+fn keep_last_lines(mut errors: ChildStderr, said: &Mutex<Vec<u8>>) {
     let mut chunk = [0; 1024];
     while let Ok(got @ 1..) = errors.read(&mut chunk) {
         let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);

@@ -1,11 +1,11 @@
-//! Stands for the carrier of NATS in a program that was built without it.
+//! The replacement for the NATS carrier in a program without the feature `nats`.
 
 use crate::base::error::{Error, Result};
 use crate::room::Room;
 use crate::room::consent::Connection;
 use std::fs::File;
 
-/// A connection that this program cannot make.
+/// A connection that this program does not support.
 pub(super) enum Client {}
 
 impl Client {

@@ -60,7 +60,7 @@ fn the_daemon_starts_the_carriers_along() {
     );
     let carrier = rustix::process::Pid::from_raw(carrier as i32).expect("a process");
     rustix::process::kill_process(carrier, rustix::process::Signal::KILL).expect("it runs");
-    daemon.says("the carriers ended (signal: 9 (SIGKILL)); starting them again");
+    daemon.says("the carriers ended (signal: 9 (SIGKILL)); restarting them");
     Pair::drop_mail(&pair.fit, "alice", "po:sintra", "again");
     wait("it arrives", || {
         pair.po.bodies("sintra") == ["hello", "again"]

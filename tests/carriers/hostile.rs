@@ -107,22 +107,22 @@ fn garbage_and_what_comes_out_of_turn_ends_the_connection() {
     for (said, told) in [
         (
             b"GET / HTTP/1.1\r\n\r\n".to_vec(),
-            "does not speak the protocol",
+            "does not use the link protocol",
         ),
-        (b"\0\xff\xfe\n".to_vec(), "does not speak the protocol"),
+        (b"\0\xff\xfe\n".to_vec(), "does not use the link protocol"),
         (
             b"[".repeat(100_000).into_iter().chain(*b"\n").collect(),
-            "does not speak the protocol",
+            "does not use the link protocol",
         ),
         (
             lines(std::slice::from_ref(&state)),
-            "does not begin with the protocol",
+            "does not start with the link protocol",
         ),
         (
             lines(&[json!({"hello": {"version": 2, "room": "r"}})]),
             "version 2",
         ),
-        (lines(&[hello(), hello()]), "begins a second time"),
+        (lines(&[hello(), hello()]), "sends a second greeting"),
         (lines(&[hello(), huge]), "too large"),
         (
             lines(&[hello(), json!({"item": {"n": "../../../x"}})]),
@@ -166,12 +166,12 @@ fn a_silent_peer_is_given_up() {
         .expect("it ends, although the connection stands");
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        output.status.code() == Some(75) && error.contains("the peer said nothing for 200ms"),
+        output.status.code() == Some(75) && error.contains("the peer sent nothing for 200ms"),
         "{error}"
     );
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(
-        said.ends_with("{\"bye\":\"the peer said nothing for 200ms\"}\n"),
+        said.ends_with("{\"bye\":\"the peer sent nothing for 200ms\"}\n"),
         "{said}"
     );
     drop(to);
@@ -185,7 +185,7 @@ fn a_silent_peer_is_given_up() {
         .env("PATH", pair.path())
         .env("MAILBAG_TEST_SILENCE_MS", "200");
     let carriers = super::Running::start(command, pair.fit.path());
-    carriers.says("link po: not connected: the peer said nothing for 200ms");
+    carriers.says("link po: not connected: the peer sent nothing for 200ms");
 }
 
 #[test]

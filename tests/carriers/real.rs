@@ -157,7 +157,7 @@ fn a_forced_command_limits_a_key_to_one_link() {
     assert_eq!(pair.po.inbox("sintra")[0]["from"], "fit:alice");
     force("echo welcome");
     let told = pair.once().fails(75, &["link run"]);
-    assert!(told.contains("does not speak the protocol"), "{told}");
+    assert!(told.contains("does not use the link protocol"), "{told}");
     fs::write(server.dir.path().join("authorized"), "").expect("a file");
     let told = pair.once().fails(75, &["link run"]);
     assert!(told.contains("Permission denied"), "{told}");

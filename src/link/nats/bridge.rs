@@ -1,8 +1,8 @@
-//! Hands on what the two ends of a link say: frames of this room's end become messages on the servers, and messages of the
-//! other room become frames.
+//! Forwards between the two ends of a link: this room's frames become messages on the servers, and the other room's messages
+//! become frames.
 //!
-//! A message with an item is acknowledged to the servers only when this room has committed the item, so they keep it if this
-//! process is killed. They delete it then, but the sender's copy goes only when its router hears of the commit.
+//! A message with an item is acknowledged to the servers only after this room has committed the item, so the servers keep it
+//! if this process is killed. The sender's router deletes its own copy only after it has learned of the commit.
 
 use super::names::{Kind, Names};
 use super::peer::{Heard, Peer, Said};
@@ -27,14 +27,14 @@ pub(super) struct Ends {
     pub(super) from_room: OwnedFd,
 }
 
-/// Whether it goes on.
+/// The decision after a step.
 enum Next {
     On,
-    /// This room has ended the connection.
+    /// End: this room has ended the connection.
     End,
 }
 
-/// What a message on its way to the servers is.
+/// The kind of a message in transit to the servers.
 enum Sent {
     State,
     Other,
@@ -44,16 +44,19 @@ pub(super) struct Bridge {
     servers: Servers,
     names: Names,
     peer: Peer,
-    /// What this room said last of itself, whether that is new, and whether it is on its way.
+    /// The last state message of this room.
     said: Said,
+    /// A newer state that has to be sent.
     wanted: Option<EndState>,
+    /// Whether a state message is in transit.
     is_telling: bool,
-    /// Up to which item this room has committed them, and the messages with those behind it.
+    /// The number of the last item that this room has committed.
     committed: u64,
+    /// The unacknowledged messages with later items, by number.
     open: BTreeMap<u64, Vec<Acker>>,
-    /// The number of its last item.
+    /// The number of this room's last item.
     last: u64,
-    /// Messages that the servers have not confirmed.
+    /// The messages not yet confirmed by the servers.
     flying: JoinSet<Result<Sent, String>>,
 }
 
@@ -74,7 +77,7 @@ impl Bridge {
         }
     }
 
-    /// Runs until this room ends the connection. `Err` is why it could not go on.
+    /// Runs until this room ends the connection. Fails with the reason if it cannot continue.
     pub(super) async fn run(mut self, ends: Ends) -> Result<(), String> {
         let pipes = pipe::Sender::from_owned_fd(ends.to_room)
             .and_then(|to| Ok((to, pipe::Receiver::from_owned_fd(ends.from_room)?)));
@@ -87,9 +90,9 @@ impl Bridge {
             version: VERSION,
             room: room.unwrap_or_else(|| NOT_HEARD.to_owned()),
         };
-        let mut next = hand_on(&mut to, &Frame::Hello(hello)).await;
+        let mut next = write_frame(&mut to, &Frame::Hello(hello)).await;
         if let (Next::On, 0) = (&next, self.servers.waiting) {
-            next = self.repeat(&mut to).await;
+            next = self.repeat_state(&mut to).await;
         }
         let mut beat = interval_at(Instant::now() + limits::CARRIER_BEAT, limits::CARRIER_BEAT);
         beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -100,16 +103,16 @@ impl Bridge {
                 Some(why) = self.servers.over.recv() => return Err(why),
                 Some(done) = self.flying.join_next() => self.confirmed(done.unwrap_or_else(|e| Err(e.to_string()))?).await?,
                 line = lines.next_line(), if takes => match line {
-                    Ok(Some(line)) => self.say(line).await?,
+                    Ok(Some(line)) => self.forward(line).await?,
                     _ => Next::End,
                 },
                 message = self.servers.heard.next() => match message {
-                    Some(Ok(message)) => match self.hear(message, &mut to).await? {
-                        Next::On => self.begin(&mut to).await,
+                    Some(Ok(message)) => match self.receive(message, &mut to).await? {
+                        Next::On => self.count_waiting(&mut to).await,
                         Next::End => Next::End,
                     },
-                    Some(Err(e)) => return Err(format!("cannot read what is for this room: {e}")),
-                    None => return Err("the servers have nothing more for this room".to_owned()),
+                    Some(Err(e)) => return Err(format!("cannot read the messages to this room: {e}")),
+                    None => return Err("the servers ended the stream of this room".to_owned()),
                 },
                 _ = beat.tick() => self.beat(&mut to).await,
             };
@@ -119,10 +122,10 @@ impl Bridge {
             .map_err(|_| not_taken("they do not answer"))?
     }
 
-    /// What this room says.
-    async fn say(&mut self, line: String) -> Result<Next, String> {
+    /// Forwards a frame of this room.
+    async fn forward(&mut self, line: String) -> Result<Next, String> {
         match serde_json::from_str(&line).map_err(|e| e.to_string())? {
-            Frame::State(state) => self.say_state(state).await?,
+            Frame::State(state) => self.forward_state(state).await?,
             Frame::Item(item) => {
                 let n = number(&item).unwrap_or_default();
                 let parts = line
@@ -138,14 +141,14 @@ impl Bridge {
                 self.publish(&Kind::Again, line.into_bytes(), Sent::Other)
                     .await?
             }
-            // Each connection to the servers has its own beginning and end.
+            // The connection to the servers has its own start and end.
             Frame::Hello(_) | Frame::Bye(_) => {}
         }
         Ok(Next::On)
     }
 
-    /// One state after the other is on its way, so that they cannot overtake each other.
-    async fn say_state(&mut self, state: EndState) -> Result<(), String> {
+    /// Sends the states one after the other, so that they cannot overtake each other.
+    async fn forward_state(&mut self, state: EndState) -> Result<(), String> {
         self.committed = state.came.as_ref().map_or(0, |came| came.n);
         self.last = state.out.as_ref().map_or(0, |out| out.n);
         let behind = self.open.split_off(&(self.committed + 1));
@@ -156,10 +159,10 @@ impl Bridge {
             acknowledge(&acker).await?;
         }
         self.wanted = Some(state);
-        self.tell().await
+        self.send_state().await
     }
 
-    async fn tell(&mut self) -> Result<(), String> {
+    async fn send_state(&mut self) -> Result<(), String> {
         if self.is_telling {
             return Ok(());
         }
@@ -191,43 +194,43 @@ impl Bridge {
     async fn confirmed(&mut self, sent: Sent) -> Result<Next, String> {
         if let Sent::State = sent {
             self.is_telling = false;
-            self.tell().await?;
+            self.send_state().await?;
         }
         Ok(Next::On)
     }
 
-    /// What the other room says.
-    async fn hear(&mut self, message: Message, to: &mut pipe::Sender) -> Result<Next, String> {
+    /// Handles a message of the other room.
+    async fn receive(&mut self, message: Message, to: &mut pipe::Sender) -> Result<Next, String> {
         let is_now = message
             .info()
             .is_ok_and(|info| info.published >= self.servers.since);
         let (message, acker) = message.split();
         let mut next = Next::On;
         match self.names.kind(&message.subject) {
-            // No sender goes further ahead.
+            // A valid sender does not send later items.
             Some(Kind::Item { n, part, of }) if n <= self.committed + limits::FLYING_ITEMS => {
                 if let Some(frame) = self.peer.add(n, part, of, &message.payload) {
-                    next = hand_on(to, &frame).await;
+                    next = write_frame(to, &frame).await;
                 }
                 if n > self.committed {
                     self.open.entry(n).or_default().push(acker);
                     return Ok(next);
                 }
             }
-            Some(Kind::State) => next = self.hear_state(&message.payload, is_now, to).await?,
+            Some(Kind::State) => next = self.receive_state(&message.payload, is_now, to).await?,
             Some(Kind::Again) => {
                 if let Ok(frame @ Frame::Again(..)) = serde_json::from_slice(&message.payload) {
-                    next = hand_on(to, &frame).await;
+                    next = write_frame(to, &frame).await;
                 }
             }
             _ => {}
         }
-        // What is of no use here is gone with this.
+        // This also deletes messages that have no use here.
         acknowledge(&acker).await?;
         Ok(next)
     }
 
-    async fn hear_state(
+    async fn receive_state(
         &mut self,
         bytes: &[u8],
         is_now: bool,
@@ -237,41 +240,41 @@ impl Bridge {
         if heard == Heard::Old {
             return Ok(Next::On);
         }
-        Ok(match self.repeat(to).await {
-            Next::On if heard == Heard::Begun => self.send_again(to).await,
+        Ok(match self.repeat_state(to).await {
+            Next::On if heard == Heard::Begun => self.request_again(to).await,
             next => next,
         })
     }
 
-    /// What this room knows of the other one counts once it has heard all that the servers had when the connection began: they
-    /// may have a reason why the rooms cannot speak with each other.
-    async fn begin(&mut self, to: &mut pipe::Sender) -> Next {
+    /// Counts the messages that the servers had at the start of the connection. The other room's state is used only after the
+    /// last of them, because they can contain a reason why the rooms cannot communicate.
+    async fn count_waiting(&mut self, to: &mut pipe::Sender) -> Next {
         let waiting = self.servers.waiting;
         self.servers.waiting = waiting.saturating_sub(1);
         match waiting {
-            1 => self.repeat(to).await,
+            1 => self.repeat_state(to).await,
             _ => Next::On,
         }
     }
 
-    /// Says how far the other room is. It counts as there as long as the servers are.
-    async fn repeat(&self, to: &mut pipe::Sender) -> Next {
-        hand_on(to, &Frame::State(self.peer.state().clone())).await
+    /// Sends the other room's state to this room. The other room counts as connected while the servers are connected.
+    async fn repeat_state(&self, to: &mut pipe::Sender) -> Next {
+        write_frame(to, &Frame::State(self.peer.state().clone())).await
     }
 
     async fn beat(&mut self, to: &mut pipe::Sender) -> Next {
-        match self.repeat(to).await {
-            Next::On if self.peer.is_stuck(self.last) => self.send_again(to).await,
+        match self.repeat_state(to).await {
+            Next::On if self.peer.is_stuck(self.last) => self.request_again(to).await,
             next => next,
         }
     }
 
-    /// Has this room's end send everything that the other room has not committed.
-    async fn send_again(&self, to: &mut pipe::Sender) -> Next {
-        hand_on(to, &Frame::Again(self.peer.has() + 1, u64::MAX)).await
+    /// Requests from this room all items that the other room has not committed.
+    async fn request_again(&self, to: &mut pipe::Sender) -> Next {
+        write_frame(to, &Frame::Again(self.peer.has() + 1, u64::MAX)).await
     }
 
-    /// Gives the servers what this room has said.
+    /// Waits until the servers have confirmed all messages.
     async fn finish(&mut self) -> Result<(), String> {
         while let Some(done) = self.flying.join_next().await {
             self.confirmed(done.unwrap_or_else(|e| Err(e.to_string()))?)
@@ -286,10 +289,10 @@ impl Bridge {
     }
 }
 
-/// Stands for the id of a room that has not spoken yet.
+/// A placeholder for the id of a room without messages.
 const NOT_HEARD: &str = "not heard yet";
 
-/// The number of an item. The rest of it may be damaged.
+/// The number of an item. The rest of the item can be damaged.
 fn number(item: &ItemText) -> Option<u64> {
     #[derive(Deserialize)]
     struct Head {
@@ -298,7 +301,7 @@ fn number(item: &ItemText) -> Option<u64> {
     serde_json::from_str(item.text()).ok().map(|Head { n }| n)
 }
 
-async fn hand_on(to: &mut pipe::Sender, frame: &Frame) -> Next {
+async fn write_frame(to: &mut pipe::Sender, frame: &Frame) -> Next {
     match to.write_all(&frame.line()).await {
         Ok(()) => Next::On,
         Err(_) => Next::End,

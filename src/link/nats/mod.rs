@@ -1,11 +1,11 @@
-//! The carrier over a NATS cluster: both rooms connect to it, and JetStream keeps what one of them says until the other one
-//! has committed it.
+//! The carrier over a NATS cluster. Both rooms connect to it, and JetStream stores the messages of one room until the other
+//! room has committed them.
 //!
-//! `servers` connects and makes what is needed there, `names` is how subjects are called, `peer` judges what comes, and
-//! `bridge` hands on between the servers and the two ends that `mirror` speaks over.
+//! `servers` connects and creates streams and consumers, `names` defines their names, `peer` checks incoming messages, and
+//! `bridge` forwards between the servers and `mirror`.
 //!
-//! JetStream is not trusted to keep anything: a message there is a copy of a file in `links/<tag>/out/`, which stays until the
-//! other room's router has confirmed it.
+//! JetStream is not trusted to keep anything: a message there is a copy of a file in `links/<tag>/out/`, and the file stays
+//! until the other room's router has confirmed the item.
 
 mod bridge;
 mod names;
@@ -36,13 +36,13 @@ pub(super) struct Client {
 }
 
 impl Client {
-    /// Connects. Gives what the other room says, and where to write for it.
+    /// Connects. Returns the file to read from the other room, and the file to write to it.
     pub(super) fn start(
         room: &Room,
         connection: &Connection,
         known_as: &str,
     ) -> Result<(Client, (File, File))> {
-        let begin = Begin::new(room, connection, known_as)?;
+        let begin = ConnectionStart::new(room, connection, known_as)?;
         let (from, to_room) = std::io::pipe().doing("make a pipe for", room.dir.path())?;
         let (from_room, to) = std::io::pipe().doing("make a pipe for", room.dir.path())?;
         let ends = Ends {
@@ -56,7 +56,7 @@ impl Client {
         let client = Client {
             thread: thread.doing("start a thread for", &connection.address)?,
         };
-        // It ends without a word if it cannot connect.
+        // The thread ends without this signal if it cannot connect.
         if is_ready.recv().is_err() {
             return Err(gone(client.end()));
         }
@@ -64,35 +64,35 @@ impl Client {
         Ok((client, (file(from.into()), file(to.into()))))
     }
 
-    /// Waits a limited time until the servers have what this room said, and gives the reason if the connection ended.
+    /// Waits for a limited time until the servers have all messages of this room. Returns the reason if the connection ended.
     pub(super) fn end(self) -> String {
         let deadline = Instant::now() + limits::NATS_END + limits::LOCK_LOOK;
         while Instant::now() < deadline && !self.thread.is_finished() {
             std::thread::sleep(limits::LOCK_LOOK);
         }
         if !self.thread.is_finished() {
-            return "the servers did not take everything that this room said".to_owned();
+            return "the servers did not accept all messages of this room".to_owned();
         }
         let done = self
             .thread
             .join()
-            .unwrap_or_else(|_| Err("its thread broke".to_owned()));
+            .unwrap_or_else(|_| Err("its thread failed unexpectedly".to_owned()));
         done.err()
             .map(|why| sanitize::brief(&why, limits::BYE_CHARS))
             .unwrap_or_default()
     }
 }
 
-/// What a connection begins with.
-struct Begin {
+/// The data for a new connection.
+struct ConnectionStart {
     access: Access,
     names: Names,
     peer: Peer,
     said: Said,
 }
 
-impl Begin {
-    fn new(room: &Room, connection: &Connection, known_as: &str) -> Result<Begin> {
+impl ConnectionStart {
+    fn new(room: &Room, connection: &Connection, known_as: &str) -> Result<ConnectionStart> {
         let Connection {
             link,
             address,
@@ -102,7 +102,7 @@ impl Begin {
         } = connection;
         let NatsAddress { servers, tls } =
             NatsAddress::parse(address).ok_or_else(|| Error::Usage {
-                what: format!("{address} is no address of NATS servers"),
+                what: format!("{address} is not an address of NATS servers"),
                 cure: "write nats://HOST:PORT or tls://HOST:PORT".into(),
             })?;
         let read = |file: &crate::room::key_file::KeyFile| file.read();
@@ -124,7 +124,7 @@ impl Begin {
         let own = EndState::read(&room.dir.make_loose(layout::link_out(link))?)?;
         let own = own.unwrap_or_else(|| EndState::of(&id, None, Arc::default()));
         let far = EndState::read(&room.dir.make_loose(layout::link_in(link))?)?;
-        Ok(Begin {
+        Ok(ConnectionStart {
             access,
             names: Names::new(known_as, link),
             peer: Peer::new(&own, far),
@@ -138,9 +138,9 @@ impl Begin {
         })
     }
 
-    /// Runs until the room or the servers end it.
+    /// Runs until the room or the servers end the connection.
     fn run(self, ends: Ends, ready: &mpsc::Sender<()>) -> std::result::Result<(), String> {
-        let Begin {
+        let ConnectionStart {
             access,
             names,
             peer,
@@ -158,7 +158,7 @@ impl Begin {
             let _ = ready.send(());
             Bridge::new(servers, names, peer, said).run(ends).await
         });
-        // A look-up of a host's name may hang.
+        // A lookup of a host name can hang.
         runtime.shutdown_background();
         done
     }

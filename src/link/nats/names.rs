@@ -1,4 +1,4 @@
-//! How the streams and subjects of a link are called. The room `fit` publishes below `mailbag.po.fit` what it says to `po`.
+//! The names of the streams and subjects of a link. The room `fit` publishes its messages to `po` below `mailbag.po.fit`.
 
 use crate::room::settings::{stream_of, token};
 
@@ -7,16 +7,16 @@ use crate::room::settings::{stream_of, token};
 pub(super) struct Names {
     own: String,
     peer: String,
-    /// The streams that have what is for this room, and what is for the other one.
+    /// The streams with the messages to this room and to the other room.
     streams: [String; 2],
 }
 
-/// What a message is.
+/// The kind of a message.
 #[derive(Debug, PartialEq)]
 pub(super) enum Kind {
-    /// How far the other room is.
+    /// The state of the sender.
     State,
-    /// Items that it misses.
+    /// A request to send items again.
     Again,
     /// Part `part` of `of` of item `n`.
     Item { n: u64, part: u64, of: u64 },
@@ -32,32 +32,32 @@ impl Names {
         }
     }
 
-    /// The stream that has what is for this room.
+    /// The stream with the messages to this room.
     pub(super) fn own_stream(&self) -> String {
         self.streams[0].clone()
     }
 
-    /// The stream that has what is for the other room.
+    /// The stream with the messages to the other room.
     pub(super) fn peer_stream(&self) -> String {
         self.streams[1].clone()
     }
 
-    /// The subjects of each of these streams.
+    /// The subjects of both streams.
     pub(super) fn subjects(&self) -> [String; 2] {
         [&self.own, &self.peer].map(|room| format!("mailbag.{room}.*.>"))
     }
 
-    /// The consumer of what the other room says to this one.
+    /// The consumer of the messages from the other room.
     pub(super) fn consumer(&self) -> &str {
         &self.peer
     }
 
-    /// The subjects of what the other room says to this one.
+    /// The subjects of the messages from the other room.
     pub(super) fn heard(&self) -> String {
         format!("mailbag.{}.{}.>", self.own, self.peer)
     }
 
-    /// What answers of the servers come to.
+    /// The subject for answers of the servers.
     pub(super) fn inbox(&self) -> String {
         format!("_INBOX_mailbag_{}", self.own)
     }
@@ -71,7 +71,7 @@ impl Names {
         }
     }
 
-    /// What a message with this subject is. `None` for any other one.
+    /// The kind of a message with this subject. `None` for an unknown subject.
     pub(super) fn kind(&self, subject: &str) -> Option<Kind> {
         let rest = subject.strip_prefix(&*self.heard().trim_end_matches('>').to_owned())?;
         let words: Vec<&str> = rest.split('.').collect();
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_one_room_says_the_other_one_hears() {
+    fn a_room_reads_the_subjects_that_the_other_room_writes() {
         let (fit, po) = (Names::new("fit.west", "po"), Names::new("po", "fit.west"));
         assert_eq!(fit.subject(&Kind::State), "mailbag.po.fit%2Ewest.state");
         assert_eq!(
@@ -112,13 +112,13 @@ mod tests {
             assert_eq!(
                 fit.kind(&fit.subject(&kind)),
                 None,
-                "its own words are not for it"
+                "a room does not read its own messages"
             );
         }
     }
 
     #[test]
-    fn another_subject_is_nothing() {
+    fn an_unknown_subject_has_no_kind() {
         let po = Names::new("po", "fit");
         for rest in [
             "",

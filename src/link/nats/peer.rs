@@ -1,7 +1,7 @@
-//! What comes from the other room, judged by its form and bounds, before it is handed on.
+//! Checks the form and the limits of the other room's messages before they are forwarded.
 //!
-//! The servers may bring a message late, twice, or not at all, and one of a carrier that is gone. Nothing of this is an error
-//! of the other room: what does not fit is dropped, and a later message makes up for it.
+//! The servers can deliver a message late, twice, or not at all, and also a message of a carrier that has ended. This is not
+//! an error of the other room: a message that does not fit is dropped, and a later message replaces it.
 
 use crate::base::limits;
 use crate::link::frames::{Frame, Hello, VERSION};
@@ -10,18 +10,18 @@ use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How far a room is, as its carrier says it.
+/// A state message: the state of a room, with its sender and its place in the sequence.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct Said {
     hello: Hello,
-    /// The connection of the carrier, and how often it has spoken over it.
+    /// The connection of the carrier, and the number of its earlier messages on this connection.
     session: String,
     count: u64,
     pub(super) state: EndState,
 }
 
 impl Said {
-    /// The first thing that is said over a connection.
+    /// The first message of a connection.
     pub(super) fn first(hello: Hello, state: EndState) -> Said {
         Said {
             hello,
@@ -31,7 +31,7 @@ impl Said {
         }
     }
 
-    /// The next thing.
+    /// Turns this message into the next one.
     pub(super) fn next(&mut self, state: EndState) {
         (self.count, self.state) = (self.count + 1, state);
     }
@@ -46,12 +46,12 @@ impl Said {
     }
 }
 
-/// What becomes of something that came.
+/// The treatment of an incoming message.
 #[derive(Debug, PartialEq)]
 pub(super) enum Heard {
-    /// It is handed on.
+    /// It is forwarded.
     New,
-    /// It is handed on, and the other room's carrier has started again: it may have lost what is on its way.
+    /// It is forwarded. The other room's carrier has restarted, so items in transit can be lost.
     Begun,
     /// It is dropped.
     Old,
@@ -59,20 +59,21 @@ pub(super) enum Heard {
 
 /// The other room.
 pub(super) struct Peer {
-    /// What was handed on last.
+    /// The last forwarded state.
     state: EndState,
-    /// Who said it. `None` before anything came over this connection.
+    /// The sender of that state and its count. `None` before the first message of this connection.
     session: Option<(String, u64)>,
-    /// Another connection that takes back what was said.
+    /// Another sender, whose state was older and was dropped.
     suspect: Option<String>,
     parts: Parts,
-    /// When it spoke last, and since when it has committed nothing of what is on its way.
+    /// The time of its last message.
     spoke: Option<Instant>,
+    /// The time of its last commit, and the time after which items in transit count as lost.
     stuck: (Instant, Duration),
 }
 
 impl Peer {
-    /// What is known of the other room before it speaks: what it said last, or else that it has what it has confirmed.
+    /// The known state of the other room before its first message: its last state, else the items that it has confirmed.
     pub(super) fn new(own: &EndState, far: Option<EndState>) -> Peer {
         let confirmed = own.out.as_ref().filter(|out| out.acked > 0);
         let came = confirmed.map(|out| Came {
@@ -100,17 +101,18 @@ impl Peer {
         }
     }
 
-    /// How far it is.
+    /// Its last forwarded state.
     pub(super) fn state(&self) -> &EndState {
         &self.state
     }
 
-    /// Up to which item it has committed them.
+    /// The number of the last item that it has committed.
     pub(super) fn has(&self) -> u64 {
         self.state.came.as_ref().map_or(0, |came| came.n)
     }
 
-    /// Judges what it says of itself, now or before this connection began. `Err` is why the rooms cannot speak with each other.
+    /// Checks a state message. `is_now` is false for a message from before this connection. Fails with the reason if the rooms
+    /// cannot communicate.
     pub(super) fn hear(
         &mut self,
         bytes: &[u8],
@@ -129,7 +131,7 @@ impl Peer {
                 hello: Hello { version, .. },
             }) if version != VERSION => {
                 return Err(format!(
-                    "the other room speaks version {version} of the protocol of links, and this program version {VERSION}: \
+                    "the other room uses version {version} of the link protocol, and this program version {VERSION}: \
                      update the older one"
                 ));
             }
@@ -161,12 +163,12 @@ impl Peer {
         Ok(heard)
     }
 
-    /// A state that takes back what another connection said comes from a carrier that is gone, unless it is said again.
+    /// A state that is older than another connection's state comes from a carrier that has ended, unless it is repeated.
     fn judge(&mut self, session: &str, count: u64, state: &EndState, is_now: bool) -> Heard {
         match &self.session {
             Some((known, last)) if known == session && count <= *last => Heard::Old,
             Some((known, _)) if known == session => Heard::New,
-            // Everything was sent when this connection began.
+            // At the start of this connection, everything was sent.
             None if !is_now && follows(&self.state, state) => Heard::New,
             _ if follows(&self.state, state) || self.suspect.as_deref() == Some(session) => {
                 Heard::Begun
@@ -178,7 +180,7 @@ impl Peer {
         }
     }
 
-    /// Has it spoken, but committed nothing for long, although there are items up to this one?
+    /// Returns true if the peer sends messages but has committed nothing for a long time, although items up to `last` exist.
     pub(super) fn is_stuck(&mut self, last: u64) -> bool {
         let (since, patience) = self.stuck;
         if last <= self.has() {
@@ -194,7 +196,7 @@ impl Peer {
         is_stuck
     }
 
-    /// Adds a part of item `n`. Gives the item, as a frame, once it is whole and undamaged.
+    /// Adds a part of item `n`. Returns the item as a frame once it is complete and valid.
     pub(super) fn add(&mut self, n: u64, part: u64, of: u64, bytes: &[u8]) -> Option<Frame> {
         let whole = self.parts.add(n, part, of, bytes)?;
         match serde_json::from_slice(&whole) {
@@ -206,7 +208,7 @@ impl Peer {
     }
 }
 
-/// Does a state go on where another one ended?
+/// Returns true if `after` is not older than `before`.
 fn follows(before: &EndState, after: &EndState) -> bool {
     let came = match (&before.came, &after.came) {
         (None, _) => true,
@@ -223,13 +225,13 @@ fn follows(before: &EndState, after: &EndState) -> bool {
     came && out
 }
 
-/// An item whose parts come one after the other.
+/// Assembles an item from its parts, which must arrive in order.
 #[derive(Debug, Default)]
 struct Parts {
     most: usize,
     n: u64,
     of: u64,
-    /// The number of the last part.
+    /// The number of the last added part.
     last: u64,
     bytes: Vec<u8>,
 }
@@ -242,7 +244,7 @@ impl Parts {
         }
         let follows = (self.n, self.of, self.last + 1) == (n, of, part);
         if !follows || self.bytes.len() + bytes.len() > self.most {
-            // Its first part starts it again.
+            // The item starts again with its first part.
             (self.n, self.bytes) = (0, Vec::new());
             return None;
         }
@@ -299,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_comes_late_or_twice_takes_nothing_back() {
+    fn a_late_or_repeated_state_changes_nothing() {
         let (mut peer, mut one) = (peer(), carrier(state(6, 5)));
         let first = one.clone();
         assert_eq!(says(&mut peer, &one), Heard::New);
@@ -313,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_word_of_a_carrier_that_is_gone_is_dropped_and_a_restored_room_is_heard() {
+    fn the_last_state_of_an_ended_carrier_is_dropped_and_a_restored_room_is_accepted() {
         let (mut peer, gone) = (peer(), carrier(state(6, 5)));
         let mut now = carrier(state(8, 5));
         assert_eq!(
@@ -329,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_and_this_room_itself_end_the_connection_and_garbage_is_dropped() {
+    fn another_version_or_a_loop_ends_the_connection_and_garbage_is_dropped() {
         let (mut peer, mut said) = (peer(), carrier(state(6, 5)));
         for text in [
             "",
@@ -359,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_room_that_was_never_heard_has_what_it_confirmed() {
+    fn a_room_without_a_message_has_the_items_that_it_confirmed() {
         let mut own = state(0, 9);
         assert_eq!(Peer::new(&own, None).state().came, None);
         own.out.as_mut().expect("it sent").acked = 4;
@@ -367,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_make_an_item_only_without_a_gap() {
+    fn parts_without_a_gap_become_an_item() {
         let mut parts = Parts {
             most: 10,
             ..Parts::default()
@@ -397,6 +399,6 @@ mod tests {
             (parts.add(6, 1, 2, b"123456789"), parts.add(6, 2, 2, b"123")),
             (None, None)
         );
-        assert!(parts.bytes.capacity() == 0, "a bound on what is kept");
+        assert!(parts.bytes.capacity() == 0, "no memory is kept");
     }
 }

@@ -1,5 +1,4 @@
-//! The connection to the servers, and what is made there: a stream for each of both rooms, and a consumer of what the other
-//! room says.
+//! The connection to the servers, with a stream for each room and a consumer for the other room's messages.
 
 use super::names::{Kind, Names};
 use super::peer::Said;
@@ -16,7 +15,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// How the servers are reached, and who this room is there.
+/// The addresses of the servers, and the credentials of this room.
 pub(super) struct Access {
     pub(super) servers: Vec<String>,
     pub(super) tls: bool,
@@ -28,19 +27,20 @@ pub(super) struct Access {
 /// A connection.
 pub(super) struct Servers {
     pub(super) context: Context,
-    /// What the other room says, and since when this connection reads it, by the servers' clock.
+    /// The messages of the other room.
     pub(super) heard: pull::Stream,
+    /// The start of this connection, by the servers' clock.
     pub(super) since: DateTime,
-    /// How many messages for this room were there when this connection began.
+    /// The number of messages to this room at the start of this connection.
     pub(super) waiting: u64,
-    /// Why the connection is over.
+    /// The reason for the end of the connection.
     pub(super) over: mpsc::Receiver<String>,
-    /// The largest message.
+    /// The largest size of a message, in bytes.
     pub(super) most: usize,
 }
 
 impl Servers {
-    /// Connects, and says for the first time how far this room is.
+    /// Connects, and sends the first state message of this room.
     pub(super) async fn open(
         access: &Access,
         names: &Names,
@@ -52,12 +52,12 @@ impl Servers {
         let context = ContextBuilder::new()
             .timeout(limits::NATS_ANSWER)
             .build(client);
-        let made = Making {
+        let made = Setup {
             context: &context,
             access,
             names,
         };
-        // A permission that is missing is told at once, and as that.
+        // The server reports a missing permission only as an event.
         let Reading {
             heard,
             since,
@@ -97,8 +97,10 @@ async fn connect(
         .ping_interval(limits::CARRIER_BEAT)
         .event_callback(move |event| {
             let why = reason(event);
-            // The first one is enough.
-            why.map(|why| tell.try_send(why));
+            // Only the first reason is needed.
+            if let Some(why) = why {
+                let _ = tell.try_send(why);
+            }
             std::future::ready(())
         });
     if let Some(ca) = &access.ca {
@@ -113,12 +115,12 @@ async fn connect(
         .map_err(|e| format!("cannot connect to {}: {e}", access.servers.join(", ")))
 }
 
-/// Why an event ends the connection.
+/// The reason if an event ends the connection.
 fn reason(event: Event) -> Option<String> {
     match event {
         Event::Disconnected | Event::Closed => Some("the server ended the connection".to_owned()),
-        Event::LameDuckMode => Some("the server is about to end".to_owned()),
-        Event::ServerError(ServerError::Other(why)) => Some(format!("the server says: {why}")),
+        Event::LameDuckMode => Some("the server is shutting down".to_owned()),
+        Event::ServerError(ServerError::Other(why)) => Some(format!("the server reports: {why}")),
         Event::ServerError(why) => Some(why.to_string()),
         _ => None,
     }
@@ -143,29 +145,29 @@ fn authenticate(options: ConnectOptions, text: &str) -> Result<ConnectOptions, S
     }
 }
 
-/// What the other room says, and how much of it is there already.
+/// The messages of the other room, and the number of those that already wait.
 struct Reading {
     heard: pull::Stream,
     since: DateTime,
     waiting: u64,
 }
 
-/// What makes what is missing on the servers.
-struct Making<'a> {
+/// Creates missing streams and consumers on the servers.
+struct Setup<'a> {
     context: &'a Context,
     access: &'a Access,
     names: &'a Names,
 }
 
-impl Making<'_> {
+impl Setup<'_> {
     async fn all(&self, said: &Said) -> Result<Reading, String> {
         let [own, peer] = self.names.subjects();
-        self.forget(&own).await?;
+        self.remove_consumer(&own).await?;
         let heard = self.consumer().await?;
-        match self.say(said).await {
+        match self.publish_state(said).await {
             Err(PublishErrorKind::StreamNotFound) => {
                 self.stream(self.names.peer_stream(), peer).await?;
-                self.say(said)
+                self.publish_state(said)
                     .await
                     .map_err(|kind| not_taken(&kind.to_string()))?;
             }
@@ -174,9 +176,9 @@ impl Making<'_> {
         Ok(heard)
     }
 
-    /// Removes the consumer of a connection before this one, so that what this room has not committed comes at once. Makes
-    /// this room's stream if it is missing.
-    async fn forget(&self, subjects: &str) -> Result<(), String> {
+    /// Removes the consumer of an earlier connection, so that uncommitted messages arrive without a delay. Creates this
+    /// room's stream if it is missing.
+    async fn remove_consumer(&self, subjects: &str) -> Result<(), String> {
         let stream = self.names.own_stream();
         let Err(e) = self
             .context
@@ -203,7 +205,7 @@ impl Making<'_> {
             retention: RetentionPolicy::WorkQueue,
             storage: StorageType::File,
             num_replicas: self.access.replicas.into(),
-            // What is sent again replaces what was sent before.
+            // A repeated message replaces the earlier one.
             max_messages_per_subject: 1,
             discard: DiscardPolicy::Old,
             max_message_size: (limits::NATS_PART + limits::NATS_MORE) as i32,
@@ -214,13 +216,13 @@ impl Making<'_> {
             return Ok(());
         };
         match e.kind() {
-            // The other room has just made it.
+            // The other room has just created it.
             CreateStreamErrorKind::JetStream(e)
                 if e.error_code() == ErrorCode::STREAM_NAME_EXIST =>
             {
                 Ok(())
             }
-            _ => Err(format!("cannot make the stream {name}: {e}")),
+            _ => Err(format!("cannot create the stream {name}: {e}")),
         }
     }
 
@@ -254,7 +256,7 @@ impl Making<'_> {
         })
     }
 
-    async fn say(&self, said: &Said) -> Result<(), PublishErrorKind> {
+    async fn publish_state(&self, said: &Said) -> Result<(), PublishErrorKind> {
         let asked = self
             .context
             .publish(self.names.subject(&Kind::State), said.bytes().into())
@@ -267,9 +269,9 @@ impl Making<'_> {
     }
 }
 
-/// Why a message is not on the servers.
+/// The error for a message that the servers did not accept.
 pub(super) fn not_taken(why: &str) -> String {
-    format!("the servers did not take what this room said: {why}")
+    format!("the servers did not accept a message of this room: {why}")
 }
 
 const HEARTBEAT: Duration = Duration::from_secs(5);

@@ -207,7 +207,7 @@ fn more_replicas_than_servers_are_reported() {
     rooms.fit.send("alice", "po:sintra", "hello");
     let told = once(&rooms.fit).fails(75, &["link run"]);
     assert!(
-        told.contains("cannot make the stream mailbag_fit") && told.contains("replicas"),
+        told.contains("cannot create the stream mailbag_fit") && told.contains("replicas"),
         "{told}"
     );
 }
