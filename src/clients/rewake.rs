@@ -29,7 +29,7 @@ pub struct IdleWait {
 pub enum Ended {
     /// There is mail. If it cannot be shown, call [`IdleWait::not_shown`].
     Mail(Briefing),
-    /// There is no session to wake: it has ended, or another session has the agent.
+    /// No session to wake: it has ended, or another session has the agent.
     Over,
     /// A signal ended the wait.
     Signal(i32),
@@ -130,7 +130,7 @@ impl IdleWait {
         &self.lease.agent
     }
 
-    /// Waits until there is mail to announce. Calls `trouble` when mail cannot be delivered meanwhile.
+    /// Waits until there is mail to announce. Calls `trouble` when mail cannot be delivered.
     pub fn wait(&mut self, trouble: &dyn Fn(&Error)) -> Result<Ended> {
         loop {
             // Another session may have taken the agent, and hooks renew the lease.
@@ -218,7 +218,7 @@ impl IdleWait {
         }
     }
 
-    /// How long to wait for more mail before waking the agent; `None` if there is no mail to announce.
+    /// The time to wait for more mail before waking the agent; `None` without mail to announce.
     fn gather(&mut self) -> Result<Option<Duration>> {
         let count = briefing::unannounced(&self.room, &self.lease.agent)?;
         if count == 0 {
@@ -243,15 +243,16 @@ impl IdleWait {
         let old = lease.last().is_none_or(|last| {
             !last.is_within(limits::WAITER_RENEWS, crate::base::clock::Stamp::now())
         });
-        match is_idle && old {
-            true => sessions::bind(
+        if is_idle && old {
+            sessions::bind(
                 &self.room,
                 &lease.agent,
                 &self.caller,
                 Takeover::Free,
                 sessions::IDLE,
-            ),
-            false => Ok(lease),
+            )
+        } else {
+            Ok(lease)
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Sets up a project with one command: makes the room and plugs in each installed client, or undoes both.
 //!
-//! Everything is looked at before anything is changed. Each step completes what a killed run left, so a second run ends where
-//! the first one would have.
+//! Everything is checked before the first change. Each step completes the rest of a killed run, so a second run gets the same
+//! result.
 
 use super::install::{self, Changing, Extent, Homes, HookTest, Plan, Scope};
 use super::kind::{Ask, Client, Named, WakeBy};
@@ -14,11 +14,11 @@ use crate::room::{self, Removal, Room};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// What is asked for.
+/// The request.
 pub struct Request<'a> {
     /// The clients; none for all that are installed.
     pub clients: &'a [Client],
-    /// Is the set-up to be undone?
+    /// Whether to undo the set-up.
     pub undo: bool,
     /// Whether the human answers permission requests, if the client has a hook for that.
     pub approvals: bool,
@@ -30,7 +30,7 @@ pub struct Request<'a> {
     pub from: &'a Path,
 }
 
-/// All steps: what they would do before [`Up::apply`], and what they did after it.
+/// All steps: planned before [`Up::apply`], done after it.
 #[derive(Debug, Serialize)]
 pub struct Up {
     /// The directory with the clients' files.
@@ -56,7 +56,7 @@ pub struct Sentence {
     pub text: &'static str,
 }
 
-/// What happens to a room.
+/// The change of a room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RoomChange {
@@ -77,7 +77,7 @@ pub enum RoomChange {
 pub struct RoomStep {
     /// Its directory.
     pub path: PathBuf,
-    /// What happens to it.
+    /// The change of the room.
     pub change: RoomChange,
     /// Why it was chosen, or stays.
     pub why: Option<String>,
@@ -90,11 +90,11 @@ pub struct ClientStep {
     pub client: Client,
     /// Its program, if it is on the `PATH`.
     pub program: Option<PathBuf>,
-    /// Is it set up for the user in all projects, so that the project needs nothing?
+    /// Whether the installation for the user in all projects is enough.
     pub for_user: bool,
     /// The files to change.
     pub files: Vec<Changing>,
-    /// What the client asks the person, with the answers.
+    /// The client's questions to the person, with the answers.
     pub asks: Vec<Ask>,
     /// Notes for the person.
     pub notes: Vec<String>,
@@ -176,7 +176,7 @@ pub fn look(asked: &Request<'_>) -> Result<Up> {
 }
 
 impl Up {
-    /// Is there anything to change?
+    /// Returns true if there is a change to make.
     pub fn changes(&self) -> bool {
         matches!(self.room.change, RoomChange::Made | RoomChange::Removed)
             || self.clients.iter().any(|client| !client.files.is_empty())
@@ -225,7 +225,7 @@ impl RoomStep {
     fn apply(&mut self) -> Result<()> {
         match self.change {
             RoomChange::Made => self.path = init::begin(&self.path)?,
-            // Somebody may have used it since the look.
+            // An agent or a person may have used it in the meantime.
             RoomChange::Removed => match Room::take_back(&self.path)? {
                 Removal::Kept(why) => (self.change, self.why) = (RoomChange::Kept, Some(why)),
                 Removal::Absent | Removal::Removed => forget_room(&self.path)?,
@@ -254,14 +254,17 @@ impl ClientStep {
 
 /// The clients that are asked for, or are installed on this machine. To undo, all: a killed run may have left something of each.
 fn clients(asked: &Request<'_>) -> Vec<Client> {
-    let is_wanted = |client: &Client| match asked.clients.is_empty() {
-        false => asked.clients.contains(client),
-        true => asked.undo || machine::program(client.facts().program).is_some(),
+    let is_wanted = |client: &Client| {
+        if !asked.clients.is_empty() {
+            asked.clients.contains(client)
+        } else {
+            asked.undo || machine::program(client.facts().program).is_some()
+        }
     };
     Client::ALL.into_iter().filter(is_wanted).collect()
 }
 
-/// Is this client to be undone only as far as a killed run has left something of it?
+/// Returns true if only the rest of a killed run is left to undo.
 fn is_gone(client: Client, asked: &Request<'_>, homes: &Homes) -> bool {
     asked.undo
         && asked.clients.is_empty()
@@ -343,9 +346,10 @@ fn wanted(asked: &Request<'_>, homes: &Homes) -> Result<RoomStep> {
         Ok(RoomStep { path, change, why })
     };
     if let Some(path) = asked.room.map(|room| layout::of_client(asked.from, room)) {
-        return match room::is_room(&path) {
-            true => found(path, Some("named by --room or MAILBAG_ROOM".into())),
-            false => new_room(path),
+        return if room::is_room(&path) {
+            found(path, Some("named by --room or MAILBAG_ROOM".into()))
+        } else {
+            new_room(path)
         };
     }
     if let Ok(path) = room::find(None, asked.from) {
@@ -385,7 +389,7 @@ fn wanted(asked: &Request<'_>, homes: &Homes) -> Result<RoomStep> {
     })
 }
 
-/// Is this a room, and not a directory that happens to contain `spool/`, such as `/var`?
+/// Returns true for a room, and false for another directory with `spool/`, such as `/var`.
 fn is_complete(path: &Path) -> bool {
     Room::look(path)
         .and_then(|room| room.id())

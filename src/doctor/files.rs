@@ -80,7 +80,7 @@ pub(super) fn log(room: &Room, findings: &mut Vec<Finding>) -> Result<Option<Rep
     }
 }
 
-/// An incomplete last batch, a log of another room, and a clock that is behind the log.
+/// An incomplete last batch, a log of another room, and a clock before the newest record.
 pub(super) fn log_end(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Result<()> {
     let Some(replayed) = &examined.replayed else {
         return Ok(());
@@ -95,7 +95,7 @@ pub(super) fn log_end(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> R
         ));
         return Ok(());
     }
-    if let Some(damage) = replayed.damage.as_ref().filter(|_| !held) {
+    if !held && let Some(damage) = &replayed.damage {
         let what = format!(
             "the last batch of the log is incomplete; the next pass moves it to quarantine: {}",
             damage.what

@@ -5,27 +5,29 @@ use crate::clients::install::{self, Hooks, Scope, Status, Trust};
 use crate::clients::kind::Client;
 use crate::room::sessions::{self, Fired};
 use crate::room::signature::{self, DecisionKey};
-use std::path::{Path, PathBuf};
 
 pub(super) fn look(examined: &Examined<'_>, request: &Request<'_>, findings: &mut Vec<Finding>) {
     let fired = sessions::fired(examined.room).unwrap_or_default();
     let (waking, hooks): (Vec<&Fired>, Vec<&Fired>) = fired
         .iter()
         .partition(|fired| fired.client == sessions::WAKE);
-    waking.into_iter().for_each(|fired| wakes(fired, findings));
+    for fired in waking {
+        wakes(fired, findings);
+    }
     for client in Client::ALL {
         let ours: Vec<&Fired> = hooks
             .iter()
             .copied()
             .filter(|fired| fired.client == client.as_str())
             .collect();
-        ours.iter()
-            .for_each(|fired| errors(client, fired, findings));
+        for fired in &ours {
+            errors(client, fired, findings);
+        }
         let installed = installed(client, request);
         for status in &installed {
             can_run(status, findings);
         }
-        run_twice(client, &installed, findings);
+        run_twice(client, &installed, request, findings);
         if !installed.is_empty() {
             shut_out(client, request, findings);
         }
@@ -34,7 +36,7 @@ pub(super) fn look(examined: &Examined<'_>, request: &Request<'_>, findings: &mu
     decision_key(examined, findings);
 }
 
-/// The scopes in which our hooks are installed.
+/// The scopes with our hooks.
 fn installed(client: Client, request: &Request<'_>) -> Vec<Status> {
     let Ok(homes) = install::homes(request.from) else {
         return Vec::new();
@@ -118,29 +120,37 @@ fn can_run(status: &Status, findings: &mut Vec<Finding>) {
 }
 
 /// Reports hooks in more than one place. mailbag announces once, but each call costs time.
-fn run_twice(client: Client, installed: &[Status], findings: &mut Vec<Finding>) {
-    let files: Vec<&Path> = installed
-        .iter()
-        .flat_map(|status| &status.hook_files)
-        .map(PathBuf::as_path)
-        .collect();
-    if files.len() < 2 {
-        return;
-    }
+fn run_twice(
+    client: Client,
+    installed: &[Status],
+    request: &Request<'_>,
+    findings: &mut Vec<Finding>,
+) {
+    let homes = install::homes(request.from).ok();
+    let package = homes.and_then(|homes| install::package_record(client, &homes));
+    let files = installed.iter().flat_map(|status| &status.hook_files);
     let shown: Vec<String> = files
-        .iter()
+        .chain(&package)
         .map(|file| file.display().to_string())
         .collect();
+    if shown.len() < 2 {
+        return;
+    }
     let what = format!(
         "the hooks of {} run twice: they are in {}",
         client.name(),
         shown.join(" and in ")
     );
+    let removal = client
+        .facts()
+        .package
+        .as_ref()
+        .map(|package| package.removal);
     let has_user = installed.iter().any(|status| status.scope == Scope::User);
-    let cure = if has_user {
-        format!("mailbag uninstall {} --user", client.as_str())
-    } else {
-        format!("mailbag install {}", client.as_str())
+    let cure = match removal {
+        Some(removal) if package.is_some() => removal.to_owned(),
+        _ if has_user => format!("mailbag uninstall {} --user", client.as_str()),
+        _ => format!("mailbag install {}", client.as_str()),
     };
     findings.push(Finding::new("hooks_twice", Severity::Warning, what, cure));
 }

@@ -5,7 +5,7 @@
 //! One file for each part that is examined. An examination only reads. `fix` alone makes changes, and only changes that
 //! cannot lose data.
 //!
-//! What does not belong here: how findings are shown (`cli`).
+//! Not here: the form in which findings are shown (`cli`).
 
 mod access;
 mod drafts;
@@ -94,7 +94,7 @@ pub struct Report {
     pub fixed: Vec<Finding>,
 }
 
-/// What to examine.
+/// The request.
 pub struct Request<'a> {
     /// The room that `--room` or `MAILBAG_ROOM` names.
     pub room: Option<&'a Path>,
@@ -163,7 +163,7 @@ pub fn examine(request: &Request<'_>) -> Result<Report> {
     })
 }
 
-/// Examines, fixes what can be fixed without losing data, and examines again.
+/// Examines, fixes the findings that can be fixed without a loss of data, and examines again.
 pub fn fix(request: &Request<'_>) -> Result<Report> {
     let before = examine(request)?;
     if let Ok(FoundRoom {

@@ -13,7 +13,7 @@ use rustix::fs::FileType;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// How many files of a directory are checked for their owner.
+/// Largest number of files in a directory whose owner is checked.
 const LOOKED_AT: usize = 1000;
 
 pub(super) fn look(

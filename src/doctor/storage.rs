@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 const BYTES_LEAST: u64 = 64 << 20;
 /// Fewest free inodes: each message needs several files.
 const FILES_LEAST: u64 = 1000;
-/// Directories that a router watches besides those of each agent: the room, `outbox/` and `inbox/`.
+/// Watched directories that belong to no agent: the room, `outbox/` and `inbox/`.
 const PLACES: u64 = 3;
 /// Files that a router keeps open besides its watches: log, spool, conversations, scans.
 const HELD: u64 = 256;
-/// How many directories a finding names.
+/// Largest number of directories in a finding.
 const NAMED: usize = 3;
 
 pub(super) fn look(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Result<()> {
@@ -46,7 +46,7 @@ fn places(examined: &Examined<'_>) -> Result<Vec<PathBuf>> {
     for agent in directories_and_links(&examined.room.dir, layout::INBOXES) {
         all.push(layout::inbox(&agent));
     }
-    // The router makes those of a link with its first item.
+    // The router creates a link's directories with its first item.
     for tag in directories_and_links(&examined.room.dir, layout::LINKS) {
         for directory in [layout::link_in(&tag), layout::link_out(&tag)] {
             if examined.room.dir.stat(&directory)?.is_some() {

@@ -66,7 +66,7 @@ pub(super) fn look(examined: &Examined<'_>, findings: &mut Vec<Finding>) -> Resu
     Ok(())
 }
 
-/// Who can write a file besides the room's owner and root; `None` if nobody can.
+/// Other users who can write a file, besides the room's owner and root; `None` without them.
 fn written_by(room: &Meta, meta: &Meta) -> Option<String> {
     if meta.uid != room.uid && meta.uid != 0 {
         return Some(machine::user(meta.uid));

@@ -8,6 +8,7 @@ mod git;
 mod merging;
 mod kimi;
 mod meanwhile;
+mod packages;
 mod plugin;
 mod proving;
 mod refusing;
@@ -261,6 +262,7 @@ fn commands(settings: &Value, event: &str) -> Vec<String> {
     let groups = settings["hooks"][event].as_array().into_iter().flatten();
     let hooks = groups.flat_map(|group| group["hooks"].as_array().into_iter().flatten());
     hooks
-        .map(|hook| hook["command"].as_str().unwrap_or_default().to_owned())
+        .filter_map(|hook| hook["command"].as_str())
+        .map(str::to_owned)
         .collect()
 }

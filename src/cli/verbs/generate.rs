@@ -1,6 +1,6 @@
-//! `mailbag generate`: writes schemas, shell completions, man pages and helper libraries.
+//! `mailbag generate`: writes schemas, shell completions, man pages, helper libraries and plugins.
 
-use super::{completions, helper, man, schema};
+use super::{completions, helper, man, plugins, schema};
 use crate::base::error::Result;
 use crate::cli::Exit;
 use crate::cli::context::Context;
@@ -12,7 +12,7 @@ Examples:
   mailbag generate man ~/.local/share/man/man1
   mailbag generate helper python -o mailbag.py";
 
-/// Write schemas, completions, man pages and helpers
+/// Write schemas, completions, man pages, helpers, plugins
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
@@ -26,6 +26,7 @@ enum Verb {
     Completions(completions::Args),
     Man(man::Args),
     Helper(helper::Args),
+    Plugins(plugins::Args),
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
@@ -34,5 +35,6 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         Verb::Completions(args) => completions::run(args, cx),
         Verb::Man(args) => man::run(args, cx),
         Verb::Helper(args) => helper::run(args, cx),
+        Verb::Plugins(args) => plugins::run(args, cx),
     }
 }

@@ -46,6 +46,7 @@ mod mcp;
 mod message;
 mod output_schemas;
 pub(super) mod pending;
+mod plugins;
 mod read;
 mod rejected;
 mod release;

@@ -1,4 +1,4 @@
-//! Tells a session at its start which work is offered to it, what it owns, and what it waits for: one line each.
+//! The claims of an agent for the start of its session: offers to it, its own claims, and claims that it waits for.
 
 use crate::base::limits;
 use crate::base::sanitize::{brief, path};
@@ -9,10 +9,10 @@ use crate::room::Room;
 
 /// The longest list of subjects in a line, in characters.
 const SUBJECTS: usize = 120;
-/// How many offers and waiting claims are told.
+/// Largest number of listed offers and waiting claims.
 const LINES: usize = 2;
 
-/// The lines, open offers first; `None` if there is nothing to tell. Unreadable claims must not hide the mail.
+/// The lines, open offers first. `None` without claims, or if they cannot be read, so that the mail is still announced.
 pub(super) fn text(room: &Room, agent: &str) -> Option<String> {
     let claims = claims::owners(room)
         .inspect_err(|e| tracing::debug!("{e}"))

@@ -14,19 +14,19 @@ use serde::Serialize;
 pub struct Fitted {
     /// The budget, in tokens of four bytes.
     pub budget: usize,
-    /// What the text costs.
+    /// The size of the text.
     pub tokens: usize,
-    /// What is in the text.
+    /// The entries in the text.
     #[serde(flatten)]
     pub context: Context,
-    /// What did not fit.
+    /// The entries that were dropped.
     pub left_out: LeftOut,
     /// The text for a model.
     #[serde(skip)]
     pub text: String,
 }
 
-/// How many entries did not fit.
+/// Number of dropped entries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LeftOut {
     /// Goals, criteria, settings and lanes of the charter.
@@ -41,7 +41,7 @@ pub struct LeftOut {
     pub files: usize,
 }
 
-/// A part of the context of which entries can be dropped.
+/// A part of the context with entries that can be dropped.
 #[derive(Debug, Clone, Copy)]
 enum Part {
     Files,
@@ -56,7 +56,7 @@ enum Part {
     Goals,
 }
 
-/// What is dropped, the least valuable first, and how many entries of it are worth more than what follows.
+/// The dropped entries, the least valuable first, with the number of entries that are worth more than the next part.
 const STEPS: [(Part, usize); 13] = [
     (Part::Files, 10),
     (Part::OldMessages, 0),
@@ -190,7 +190,7 @@ impl Counts {
     }
 }
 
-/// The text: what is at the left edge is mailbag's own.
+/// The text. Only the lines of mailbag begin at the left edge.
 fn text(context: &Context, left_out: LeftOut) -> String {
     let session = &context.session;
     let head = format!(
@@ -213,13 +213,13 @@ fn text(context: &Context, left_out: LeftOut) -> String {
         .iter()
         .map(|one| format!("{}: {}", quoted(&one.name), quoted(&one.value)));
     list(&mut lines, "agreed:", agreed);
-    let lanes = session
-        .lanes
-        .iter()
-        .map(|lane| match lane.paths.is_empty() {
-            true => lane.name.clone(),
-            false => format!("{} ({})", lane.name, paths(&lane.paths)),
-        });
+    let lanes = session.lanes.iter().map(|lane| {
+        if lane.paths.is_empty() {
+            lane.name.clone()
+        } else {
+            format!("{} ({})", lane.name, paths(&lane.paths))
+        }
+    });
     list(&mut lines, "your lanes:", lanes);
     list(
         &mut lines,
@@ -335,7 +335,7 @@ fn quoted(text: &str) -> String {
     quote(text, limits::CONTEXT_TEXT)
 }
 
-/// What was left out for the budget, and files that were never in.
+/// The entries that were dropped for the budget, and files that were never listed.
 fn rest(context: &Context, left_out: LeftOut) -> Option<String> {
     let LeftOut {
         charter,

@@ -23,7 +23,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::time::Duration;
 
-/// The moment of a session at which mail is announced.
+/// The moment of a session for an announcement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
     /// The session starts with an empty context.
@@ -38,7 +38,7 @@ pub enum Moment {
     Stop,
 }
 
-/// What sessions remember once mail was announced to them.
+/// The name of the record that mail was announced to a session.
 const HEARD: &str = "mail";
 
 /// The session that hears an announcement.
@@ -99,8 +99,8 @@ impl Briefing {
 }
 
 /// Builds the announcement for a moment; `None` if there is nothing to announce. Of several processes that announce at the
-/// same time, exactly one marks and announces each message. At its start, a session also learns which work is offered to
-/// it, and what it owns, and with the setting `brief = "context"` what it was about.
+/// same time, exactly one marks and announces each message. At its start, a session also gets its offers and its claims, and
+/// with the setting `brief = "context"` the context of its work.
 pub fn brief(
     room: &Room,
     (agent, hearer): To<'_>,
@@ -156,15 +156,15 @@ fn brief_mail(
 ) -> Result<Option<Briefing>> {
     let is_start = moment == Moment::Start;
     let budget = Budget::of(&room.settings()?, told);
-    // No digest after tools: it comes with the next prompt or stop.
+    // No digest after tools: the next prompt or stop brings it.
     if moment == Moment::Tool && budget.left() == 0 {
         return Ok(None);
     }
     let Some(mut found) = find(room, agent, is_start)? else {
         return Ok(None);
     };
-    // After the markers were read, and before new ones are set: of two hooks of a session that run at the same time, one of them sees
-    // what the other one announces.
+    // After the markers were read, and before new ones are set: if two hooks of a session run at the same time, one of them
+    // sees the announcement of the other.
     let knows = hearer.is_some_and(|hearer| hearer.has_heard(room) && !hearer.forgot);
     if knows {
         found
@@ -175,15 +175,14 @@ fn brief_mail(
     if found.mails.is_empty() {
         return Ok(None);
     }
-    let (text, lines) = match is_start {
-        true => {
-            let is_new = |mail: &Mail| !found.announced.contains(&mail.name);
-            (
-                text::summary((agent, most), found.unread, &found.mails, is_new),
-                0,
-            )
-        }
-        false => text::news(found.unread, &found.mails, (budget.left(), most)),
+    let (text, lines) = if is_start {
+        let is_new = |mail: &Mail| !found.announced.contains(&mail.name);
+        (
+            text::summary((agent, most), found.unread, &found.mails, is_new),
+            0,
+        )
+    } else {
+        text::news(found.unread, &found.mails, (budget.left(), most))
     };
     let newest = found.mails.last().and_then(text::named);
     Ok(Some(Briefing {
@@ -211,8 +210,8 @@ pub fn to_announce(room: &Room, agent: &str) -> Result<Vec<u64>> {
     Ok(seqs.split_off(seqs.len().saturating_sub(limits::WAKE_MESSAGES)))
 }
 
-/// Whether any message that was not announced yet continues an exchange: a thread, or mail between the agent and somebody
-/// to whom it wrote lately.
+/// Returns true if an unannounced message continues an exchange: a thread, or recent mail from the agent to the
+/// message's sender.
 pub fn continues_exchange(room: &Room, agent: &str) -> Result<bool> {
     let goes_on = |mail: &Mail| {
         let answers = mail
@@ -285,7 +284,9 @@ fn find(room: &Room, agent: &str, again: bool) -> Result<Option<Found>> {
         && unread.is_exact
         && unread.number > limits::LISTED_AGAIN
     {
-        look.iter().for_each(|look| look.keep(room, agent));
+        if let Some(look) = look {
+            look.keep(room, agent);
+        }
     }
     let found = Found {
         unread,
@@ -326,7 +327,7 @@ fn should_announce(mail: &Mail, agent: &str) -> bool {
     !mail.unfinished && is_announced(&mail.kind, &mail.priority) && mail.from != agent
 }
 
-/// Sets the markers, and skips messages that another process is announcing. A message whose marker cannot be set is still
+/// Sets the markers, and skips messages that another process is announcing. If a marker cannot be set, the message is still
 /// announced, perhaps twice.
 fn mark(room: &Room, agent: &str, found: &mut Found) -> Vec<OsString> {
     let mut marked = Vec::new();

@@ -1,7 +1,7 @@
 //! The newest unread mail of an agent.
 //!
 //! Listing 100,000 names takes longer than a hook may. So a very large inbox is listed rarely, and the result is stored.
-//! In between, the committed log shows what was delivered since, and a lookup of each name shows whether it is unread.
+//! In between, the committed log shows later deliveries, and a lookup of each name shows whether it is unread.
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -50,7 +50,7 @@ struct Listed {
     inbox: (u64, u64),
     /// The time of the listing, in microseconds.
     at: i64,
-    /// The log from here on has every message whose copy may have been delivered after the listing.
+    /// A position in the log before each message that may have been delivered after the listing.
     log: Position,
     unread: usize,
     names: BTreeSet<String>,

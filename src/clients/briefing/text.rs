@@ -84,7 +84,7 @@ fn count(each: &[Alike]) -> usize {
     each.iter().map(|alike| alike.times).sum()
 }
 
-/// Adds as many lines as fit, and returns their number.
+/// Adds lines up to the limit, and returns their number.
 fn put(text: &mut String, each: &[Alike], most: usize) -> usize {
     let mut length = text.chars().count();
     for (n, alike) in each.iter().enumerate() {
@@ -132,9 +132,10 @@ fn line(alike: &Alike) -> String {
     let mail = alike.newest;
     if let Some(problem) = &mail.problem {
         let file = brief(&mail.file.to_string_lossy(), limits::FILE_NAME);
-        return match problem == PLACED_DIRECTLY {
-            true => format!("a file {problem}, {file}"),
-            false => format!("a file that is not a message, {file}"),
+        return if problem == PLACED_DIRECTLY {
+            format!("a file {problem}, {file}")
+        } else {
+            format!("a file that is not a message, {file}")
         };
     }
     let times = if alike.times > 1 {
@@ -185,7 +186,7 @@ pub(super) fn named(mail: &Mail) -> Option<String> {
     mail.seq.map(|seq| seq.to_string()).or_else(id)
 }
 
-/// The subject, or the beginning of the body, or what it changed about claims.
+/// The subject, else the beginning of the body, else the change of claims.
 fn about(mail: &Mail) -> Option<String> {
     let about = mail
         .subject
@@ -195,7 +196,7 @@ fn about(mail: &Mail) -> Option<String> {
     Some(brief(about, limits::BRIEFING_SUBJECT)).filter(|about| !about.is_empty())
 }
 
-/// The sender of a line. A file that is not mail has none.
+/// The sender of a line. `None` for a file that is not mail.
 fn sender(mail: &Mail) -> &str {
     if mail.from.is_empty() {
         "no known sender"
@@ -204,7 +205,7 @@ fn sender(mail: &Mail) -> &str {
     }
 }
 
-/// The senders, those with most messages first.
+/// The senders, in descending order of their number of messages.
 fn senders(each: &[Alike]) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     each.iter()

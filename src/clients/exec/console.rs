@@ -15,7 +15,7 @@ pub(super) const SIGNALS: [i32; 2] = [SIGCONT, SIGWINCH];
 pub(super) struct Console {
     terminal: Terminal,
     suspended: Cell<bool>,
-    /// Was it continued in the background, and waits for what comes behind that?
+    /// Continued in the background, and waiting for the next signal.
     continued: Cell<bool>,
     /// `None` before the command has started.
     ours: Option<Ours>,
@@ -64,8 +64,8 @@ impl Console {
         thread.map(drop).doing("pass on the keys to", "the command")
     }
 
-    /// Handles a signal for the command. The terminal of the command sends it none of those that ours sends.
-    /// `true` if the signal is to be handled again, behind those that have come meanwhile.
+    /// Handles a signal for the command. The terminal does not send the command the signals that it sends to mailbag.
+    /// `true` if the signal must be handled again, after the signals that arrived in the meantime.
     pub(super) fn signal(&self, number: i32, monitor: Pid) -> bool {
         match number {
             SIGWINCH => self.terminal.resize(),
@@ -103,14 +103,18 @@ impl Console {
     }
 
     fn suspend_us(&self) {
-        self.ours.iter().for_each(|ours| ours.raw.suspend());
+        if let Some(ours) = &self.ours {
+            ours.raw.suspend();
+        }
         // The signal may reach another thread of this process a moment later.
         std::thread::sleep(limits::SUSPENDING);
     }
 
     fn resume(&self, monitor: Pid) {
         self.terminal.resize();
-        self.ours.iter().for_each(|ours| drop(ours.raw.resume()));
+        if let Some(ours) = &self.ours {
+            let _ = ours.raw.resume();
+        }
         // Once for each suspension: another SIGCONT could undo the next one.
         if self.suspended.replace(false) {
             signal(monitor, SIGCONT);

@@ -1,4 +1,4 @@
-//! Which agents wait for which, and which have completed, from the log.
+//! Waiting and completed agents, from the log.
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;

@@ -43,7 +43,7 @@ pub struct Request {
     pub role: Option<String>,
     /// Agents that must complete first.
     pub after: Vec<String>,
-    /// How long to wait for them; `None` means without limit.
+    /// The longest time to wait for them; `None` for no limit.
     pub timeout: Option<Duration>,
     /// Whether lines for mailbag are also read from the output to a terminal.
     pub lines: bool,
@@ -70,8 +70,8 @@ pub enum Ended {
     Signal(i32),
 }
 
-/// Runs a command as an agent and returns its status. Its output goes to `out`, except for lines addressed to mailbag. If
-/// standard input and output are a terminal, the command gets a terminal of its own.
+/// Runs a command as an agent and returns its status. Its output is copied to `out`, except for lines addressed to mailbag. If
+/// standard input and output are a terminal, the command gets its own terminal.
 pub fn exec(
     room: &Room,
     request: &Request,

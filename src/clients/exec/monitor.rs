@@ -1,5 +1,5 @@
-//! The process between `mailbag exec` and a command in a terminal. It leads the session of the terminal, passes signals on, and does
-//! what the command does: it suspends itself after the command, and ends as the command ended.
+//! The process between `mailbag exec` and a command in a terminal. It leads the session of the terminal, passes signals on, and
+//! repeats the command's changes: it suspends itself after the command, and ends with the command's status.
 
 use super::{Ended, SIGNALS};
 use crate::base::error::{Doing, Result};

@@ -87,9 +87,10 @@ pub(super) fn run(
         return Ok(Ended::Status(code));
     }
     let (text, metadata) = outcome(code, status.signal());
-    let said = match status.success() {
-        true => session.say("completed", &text, metadata),
-        false => session.blocked(&text, metadata, "normal"),
+    let said = if status.success() {
+        session.say("completed", &text, metadata)
+    } else {
+        session.blocked(&text, metadata, "normal")
     };
     warn_on_error(said.map(drop), report);
     Ok(Ended::Status(code))
@@ -140,7 +141,7 @@ fn monitor(id: &str, words: &[OsString]) -> Result<Command> {
 
 type Output = Box<dyn Write + Send>;
 
-/// Attends to a command whose output is a pipe.
+/// Handles a command whose output is a pipe.
 fn in_pipe(
     session: &Arc<Session>,
     mut child: Child,
@@ -179,7 +180,9 @@ fn in_terminal(
     };
     let status = attend(session, child, (&pump, Some(&console)), events, &keep);
     drop(console);
-    kept.into_inner().into_iter().for_each(report);
+    for kept in kept.into_inner() {
+        report(kept);
+    }
     Ok((status?, pump))
 }
 
@@ -225,7 +228,7 @@ fn attend(
     events.child = Some(pid);
     let (mut status, mut drained, mut seen) = (None, false, None);
     loop {
-        if let Some(status) = status.filter(|_| drained) {
+        if drained && let Some(status) = status {
             return Ok(status);
         }
         let deadline = status.map(|_| Instant::now() + limits::LEFT_RUNNING);
@@ -251,7 +254,9 @@ fn attend(
             },
             Some(RunEvent::Stopped) if status.is_none() => {
                 pump.settle();
-                console.iter().for_each(|console| console.suspend(pid));
+                if let Some(console) = &console {
+                    console.suspend(pid);
+                }
             }
             Some(RunEvent::Warn(text)) => report(Report::Warning(text)),
             Some(_) => {}

@@ -34,7 +34,7 @@ struct Wait<'s> {
     /// References to the message about this wait.
     names: BTreeSet<String>,
     id: String,
-    /// Agents whose completion or block was reported.
+    /// Agents with a reported completion or block.
     reported: BTreeSet<(String, i64)>,
     /// The reported circular wait.
     warned: Option<Vec<String>>,
@@ -212,14 +212,15 @@ impl<'s> Wait<'s> {
             {
                 continue;
             }
-            report(Report::Note(match stuck {
-                true => format!("{other} is blocked: {}", doing.text),
-                false => format!("{other} has completed"),
+            report(Report::Note(if stuck {
+                format!("{other} is blocked: {}", doing.text)
+            } else {
+                format!("{other} has completed")
             }));
         }
     }
 
-    /// If two agents start to wait for each other at the same time, the log decides which was later. That one gives up.
+    /// If two agents start to wait for each other at the same time, the later one in the log gives up.
     fn check_for_cycle(&mut self, report: &dyn Fn(Report)) -> Result<()> {
         let me = self.session.id();
         let Some(way) = self
@@ -270,9 +271,10 @@ fn circular_wait(way: &[String]) -> Error {
 
 fn too_late(missing: &[String], timeout: Duration) -> Error {
     let them = missing.join(", ");
-    let what = match timeout.is_zero() {
-        true => format!("not completed: {them}"),
-        false => format!("not completed within {}: {them}", span_text(timeout)),
+    let what = if timeout.is_zero() {
+        format!("not completed: {them}")
+    } else {
+        format!("not completed within {}: {them}", span_text(timeout))
     };
     Error::Timeout {
         what,

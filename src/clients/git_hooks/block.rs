@@ -5,7 +5,7 @@
 
 use crate::base::text::shell_word;
 
-/// The exit status by which the check stops a commit. No other failure has it.
+/// The exit status with which the check stops a commit. No other failure has it.
 pub const STOPPED: u8 = 10;
 
 const BEGIN: &str = "# mailbag:begin (`mailbag uninstall git` removes these lines)\n";
@@ -13,7 +13,7 @@ const END: &str = "# mailbag:end\n";
 /// The first line of a new hook.
 pub(super) const FIRST_LINE: &str = "#!/bin/sh\n";
 
-/// The shells whose scripts can be extended.
+/// Shells with scripts that can be extended.
 const SHELLS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "ash"];
 
 /// The call of the program in a hook.

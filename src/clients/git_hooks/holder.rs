@@ -1,4 +1,4 @@
-//! Which program owns a hook of git: none, a person's shell script, or a manager of hooks with a file of its own.
+//! The owner of a git hook: none, a person's shell script, or a manager of hooks with its own file.
 
 use super::block;
 use crate::base::error::{Error, Result};
@@ -80,7 +80,7 @@ impl Repository {
         Ok(Repository { hooks, usual, top })
     }
 
-    /// Who writes a hook.
+    /// The owner of a hook.
     pub(super) fn holder(&self, hook: &str, program: &str) -> Result<Holder> {
         let file = layout::of_client(&self.hooks, hook);
         let by_hand = |path: PathBuf, why: &str, lines: String| {
@@ -153,7 +153,7 @@ fn pre_commit(hook: &str, line: &str) -> String {
     )
 }
 
-/// Is this a symbolic link?
+/// Returns true for a symbolic link.
 pub(super) fn is_link(path: &Path) -> bool {
     path.symlink_metadata()
         .is_ok_and(|meta| meta.file_type().is_symlink())

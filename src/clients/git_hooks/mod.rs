@@ -22,10 +22,10 @@ use std::path::{Path, PathBuf};
 /// The name on the command line.
 pub const NAME: &str = "git";
 
-/// Which hooks a repository has.
+/// The installed hooks of a repository.
 #[derive(Debug, Clone, Serialize)]
 pub struct Status {
-    /// Which hooks are installed.
+    /// The installed hooks.
     pub hooks: Hooks,
     /// The hooks that are missing, if others are installed.
     pub missing: Vec<&'static str>,
@@ -190,7 +190,7 @@ fn take_out(path: &Path, hook: &str) -> Result<Option<Changing>> {
     changing(path, &original, after, keep).map(Some)
 }
 
-/// Does a file call our hook in any form?
+/// Returns true if a file calls our hook in any form.
 fn calls(path: &Path, hook: &str) -> bool {
     read(path).is_some_and(|text| text.contains(&format!(" hook git {hook}")))
 }

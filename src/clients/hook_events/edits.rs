@@ -117,7 +117,7 @@ fn reply(room: &Room, caller: &Caller, owned: &[OwnedFile], stops: bool) -> Repl
     }
 }
 
-/// Tells two agents that edit a file at the same time: this one by the returned text, the other one by a message.
+/// Notifies two agents that edit a file at the same time: this one by the returned text, the other one by a message.
 fn same_file(room: &Room, agent: &str, files: &[String]) -> Option<String> {
     let met = sessions::note_edits(room, agent, files)?;
     let mut texts = Vec::new();
@@ -145,7 +145,7 @@ fn same_file(room: &Room, agent: &str, files: &[String]) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join(" "))
 }
 
-/// Sends the message to the other agent. A failure is ignored: the edit goes on.
+/// Sends the message to the other agent. Ignores a failure, so that the edit happens.
 fn tell(room: &Room, agent: &str, other: &str, file: &str, body: &str) {
     let draft = Draft {
         to: vec![other.to_owned()],

@@ -58,10 +58,10 @@ pub struct Tool {
     pub helper: Option<String>,
 }
 
-/// What happens to the tool of an event.
+/// The effect on the tool of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Verdict {
-    /// What the client does without a hook.
+    /// The client decides, as without a hook.
     #[default]
     None,
     /// It runs.
@@ -96,15 +96,15 @@ pub struct Reply {
     pub text: Option<String>,
     /// Why the session gets no mail.
     pub trouble: Option<String>,
-    /// What happens to the tool.
+    /// The effect on the tool.
     pub verdict: Verdict,
     briefing: Option<Briefing>,
     /// The agent that the session has lost to another session.
     lost: Option<(String, Caller)>,
 }
 
-/// What a hook was installed with, or the environment says: the agent of a session that has not joined another one, and the
-/// role of a session without a name.
+/// The agent and the role from the installation or the environment: the agent of a session that has not joined another one,
+/// and the role of a session without a name.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Asked<'a> {
     /// The agent.
@@ -159,7 +159,9 @@ fn answer(room: &Room, client: &str, event: &Event, asked: Asked<'_>) -> Result<
         Kind::Permission => permission::ask(room, &caller, event, named),
         Kind::Renew => {
             let lease = bind(room, &caller, event, named)?;
-            lease.iter().for_each(|lease| keep(room, client, lease));
+            if let Some(lease) = &lease {
+                keep(room, client, lease);
+            }
             Ok(Reply {
                 agent: lease.map(|lease| lease.agent),
                 ..Reply::default()
@@ -197,7 +199,7 @@ fn keep(room: &Room, client: &str, lease: &Lease) {
     session_watch::ensure(room, client, lease).unwrap_or_else(|e| tracing::warn!("{e}"));
 }
 
-/// The session ends, and its agent owns nothing any more.
+/// The session ends, and its agent releases its claims.
 fn end(room: &Room, caller: &Caller) -> Result<()> {
     let agent = sessions::agent_of(room, caller)?
         .filter(|lease| !lease.ended)
@@ -337,7 +339,7 @@ fn report_loss(loss: Loss, caller: Caller) -> Reply {
     }
 }
 
-/// The command by which a session identifies itself.
+/// The command with which a session identifies itself.
 fn join_command(caller: &Caller) -> Option<String> {
     // The commands of a client's session are recognised by their environment or their process.
     caller

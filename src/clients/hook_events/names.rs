@@ -1,4 +1,4 @@
-//! The agent of a session that has no name of its own: it gets one, and is told so.
+//! Names for sessions without one.
 
 use super::{Asked, Event, Kind, begins, bind as bind_known, gives_name, join_command};
 use crate::base::error::{Error, Result};
@@ -13,12 +13,12 @@ use crate::room::sessions::{self, Caller, Lease, first_time};
 pub(super) struct Bound {
     /// Its lease.
     pub(super) lease: Lease,
-    /// What the session has to know about its name: one line.
+    /// The line that tells a session its name.
     pub(super) news: Option<String>,
 }
 
 /// Binds the event's session to its agent. A session without one gets a free name when it begins, and at a prompt. So does a
-/// session whose agent by the installation is held by another session.
+/// session if another session holds its agent by the installation.
 pub(super) fn bind(
     room: &Room,
     caller: &Caller,
@@ -56,8 +56,8 @@ pub(super) fn bind(
     }))
 }
 
-/// The agent was registered for this session before: at its start, a session without its earlier context has to be told, and
-/// one that resumes only if no hook has told it yet.
+/// The agent was registered for this session before. At its start, a session without its earlier context is notified, and a
+/// resumed one only if no hook has notified it.
 fn known(room: &Room, caller: &Caller, event: &Event, lease: Lease) -> Result<Bound> {
     if !lease.joined || !begins(event) || !name::returned(room, &lease.agent, caller)? {
         return Ok(Bound { lease, news: None });

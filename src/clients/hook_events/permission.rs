@@ -21,7 +21,7 @@ use std::time::Instant;
 /// The events of a session during which no request of it for permission is open.
 const OVER: [&str; 3] = ["PostToolBatch", "Stop", "StopFailure"];
 
-/// Arguments that say in one line what a tool does.
+/// Arguments that describe a call in one line.
 const TELLING: [&str; 6] = [
     "command",
     "file_path",
@@ -31,7 +31,7 @@ const TELLING: [&str; 6] = [
     "query",
 ];
 
-/// Asks the human, and waits. An unidentified session asks nobody.
+/// Asks the human, and waits. A session without an agent asks no one.
 pub(super) fn ask(
     room: &Room,
     caller: &Caller,
@@ -76,7 +76,7 @@ pub(super) fn ask(
     {
         tracing::debug!("{e}");
     }
-    // It delivers no more, and a pass takes over what is pending.
+    // The waiter no longer delivers mail, so a pass delivers the pending mail.
     drop(waiter);
     let agent = Some(lease.agent);
     match ended.inspect_err(|_| drop(deliver(room)))? {
@@ -100,7 +100,7 @@ pub(super) fn ask(
     }
 }
 
-/// Waits for the outcome. `None` if nobody needs it any more, or nobody decided in time.
+/// Waits for the outcome. `None` if the answer is no longer needed, or after the deadline.
 fn wait(
     asked: &mut Asked,
     waiter: &mut Waiter,
@@ -129,7 +129,7 @@ fn is_over(room: &Room, caller: &Caller, begun: &Lease, is_main: bool) -> Result
     let Some(now) = sessions::of(room, &begun.agent)?.filter(|lease| lease.is_of(caller)) else {
         return Ok(true);
     };
-    // Tools of a sub-agent run beside those of the session.
+    // Tools of a sub-agent run in parallel with tools of the session.
     let has_gone_on = is_main && now.last() > begun.last() && OVER.contains(&now.event.as_str());
     Ok(has_gone_on || now.is_gone(&room.dir))
 }
@@ -174,8 +174,8 @@ fn subject(tool: &Tool) -> String {
     sanitize::brief(&text, limits::PERMISSION_SUBJECT)
 }
 
-/// The call with all its arguments. Each line of them has a mark, so that none looks like text of ours. `None` if it is too
-/// long.
+/// The call with all its arguments. Each of their lines has a mark, so that none looks like text of mailbag. `None` if it is
+/// too long.
 fn body(tool: &Tool, caller: &Caller, agent: &str, directory: Option<&Path>) -> Option<String> {
     let line = |text: &str| sanitize::line(text).into_owned();
     let helper = match tool.helper.as_deref() {
@@ -198,8 +198,9 @@ fn body(tool: &Tool, caller: &Caller, agent: &str, directory: Option<&Path>) -> 
     }
     let mut add = |name: &str, text: &str| {
         body.push_str(&format!("{}:\n", line(name)));
-        text.split('\n')
-            .for_each(|line| body.push_str(&format!("| {line}\n")));
+        for line in text.split('\n') {
+            body.push_str(&format!("| {line}\n"));
+        }
     };
     match &tool.input {
         Value::Object(arguments) => {

@@ -7,7 +7,7 @@ use crate::clients::kind::Client;
 use crate::room::Room;
 use crate::room::sessions::{Caller, first_time};
 
-/// What sessions remember of it.
+/// The name of the record in a session.
 const TOPIC: &str = "how to read";
 
 /// The end of an announcement: the command or the tool that reads the newest message. `None` if the announcement has no

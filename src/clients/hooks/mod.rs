@@ -68,7 +68,7 @@ impl Input {
 
 /// How one client speaks.
 struct Adapter {
-    /// What an event means.
+    /// The meaning of an event.
     kind: fn(&Input) -> Kind,
     /// The files that a tool changes.
     files: fn(&Input) -> Vec<PathBuf>,
@@ -212,7 +212,7 @@ fn refusal(_: &Event, reason: &str) -> Value {
 /// The answer to a request for permission, in Claude Code and Codex.
 fn permission(event: &Event, reason: Option<&str>, denies: bool) -> Value {
     let mut decision = json!({"behavior": if denies { "deny" } else { "allow" }});
-    if let Some(reason) = reason.filter(|_| denies) {
+    if denies && let Some(reason) = reason {
         decision["message"] = reason.into();
     }
     json!({"hookSpecificOutput": {"hookEventName": event.name, "decision": decision}})

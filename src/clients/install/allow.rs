@@ -1,13 +1,14 @@
-//! The rules by which a client lets an agent use mail without a question: single commands and tools, and nothing else.
+//! The rules that let an agent use mail without a question: single commands and tools, and nothing else.
 
 use super::clients::{Format, Homes, Part, Scope};
 use super::json::{End, Json, Step, Wrong, look};
+use super::servers::is_empty;
 use super::text;
 use crate::base::limits;
 use crate::clients::kind::{Allow, Client};
 use crate::clients::mcp;
 use crate::disk::UserFile;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use std::path::PathBuf;
 
 /// The commands that read and write mail and claims. A name with a space allows one subcommand of a
@@ -51,7 +52,7 @@ pub(super) fn rules(client: Client) -> Vec<String> {
     commands.chain(tools).collect()
 }
 
-/// Would our rules in a project take the person's own from them, because its list replaces that of the user?
+/// Returns true if our rules in the project would hide the user's rules, because the project's list replaces the user's list.
 pub(super) fn would_replace_theirs(client: Client, scope: Scope, homes: &Homes) -> bool {
     let replaces = matches!(client.facts().allow, Allow::List { replaces: true, .. });
     let list = |scope| listed_in(client, scope, homes).unwrap_or_default();
@@ -99,11 +100,15 @@ fn listed_in(client: Client, scope: Scope, homes: &Homes) -> Option<Vec<String>>
 }
 
 /// The keys of the list.
+fn keys(client: Client) -> &'static [&'static str] {
+    match client.facts().allow {
+        Allow::List { at, .. } => at,
+        Allow::None => &[],
+    }
+}
+
 fn place(client: Client) -> Vec<Step> {
-    let Allow::List { at, .. } = client.facts().allow else {
-        return Vec::new();
-    };
-    at.iter().map(|key| Step::Key(key)).collect()
+    keys(client).iter().map(|key| Step::Key(key)).collect()
 }
 
 /// Our rules in a file.
@@ -117,7 +122,7 @@ pub(super) fn found(json: &Json, client: Client) -> Vec<String> {
 
 /// Adds the missing rules.
 pub(super) fn put(json: &mut Json, client: Client) -> Result<(), Wrong> {
-    let (at, listed) = (place(client), listed(json, client));
+    let (keys, at, listed) = (keys(client), place(client), listed(json, client));
     let missing: Vec<String> = rules(client)
         .into_iter()
         .filter(|rule| !listed.contains(rule))
@@ -125,24 +130,16 @@ pub(super) fn put(json: &mut Json, client: Client) -> Result<(), Wrong> {
     if missing.is_empty() {
         return Ok(());
     }
-    let (mut value, mut above) = (json.value(), Vec::new());
-    for (n, step) in at.iter().enumerate() {
-        let Step::Key(key) = step else { continue };
-        let last = n + 1 == at.len();
+    let mut value = json.value();
+    for (n, key) in keys.iter().enumerate() {
+        let last = n + 1 == keys.len();
         match value.get(*key) {
             None => {
-                let list = json!(missing);
-                // The rest of the way to the list, from its end.
-                let rest = at[n + 1..]
-                    .iter()
-                    .rev()
-                    .fold(list, |inner, step| match step {
-                        Step::Key(key) => {
-                            Value::Object(Map::from_iter([((*key).to_owned(), inner)]))
-                        }
-                        Step::At(_) => inner,
-                    });
-                return json.put(&above, key, &rest);
+                let mut rest = json!(missing);
+                for key in keys[n + 1..].iter().rev() {
+                    rest = json!({ *key: rest });
+                }
+                return json.put(&at[..n], key, &rest);
             }
             Some(Value::Array(_)) if last => {}
             Some(Value::Object(_)) if !last => {}
@@ -154,11 +151,10 @@ pub(super) fn put(json: &mut Json, client: Client) -> Result<(), Wrong> {
                 };
                 return Err(Wrong::new(format!(
                     "has something else than {kind} as {:?}; correct or remove it",
-                    dotted(&at[..=n])
+                    keys[..=n].join(".")
                 )));
             }
         }
-        above.push(step.clone());
         value = value[*key].clone();
     }
     // Each is inserted at the top, so start with the last.
@@ -168,7 +164,7 @@ pub(super) fn put(json: &mut Json, client: Client) -> Result<(), Wrong> {
         .try_for_each(|rule| json.push(&at, &json!(rule), End::Front))
 }
 
-/// Removes our rules, but not those that the person had before, and containers that become empty.
+/// Removes our rules, except for rules that existed before, and containers that become empty.
 pub(super) fn take_out(json: &mut Json, client: Client, kept: &[String]) -> Result<(), Wrong> {
     let at = place(client);
     for rule in rules(client).iter().filter(|rule| !kept.contains(rule)) {
@@ -176,10 +172,6 @@ pub(super) fn take_out(json: &mut Json, client: Client, kept: &[String]) -> Resu
         while let Some(index) = listed(json, client).iter().position(|there| there == rule) {
             json.take_out(&[&at[..], &[Step::At(index)]].concat())?;
             for depth in (1..=at.len()).rev() {
-                let is_empty = |value: &Value| {
-                    value.as_array().is_some_and(Vec::is_empty)
-                        || value.as_object().is_some_and(Map::is_empty)
-                };
                 if !look(&json.value(), &at[..depth]).is_some_and(is_empty) {
                     break;
                 }
@@ -198,15 +190,4 @@ fn listed(json: &Json, client: Client) -> Vec<String> {
         .flatten()
         .map(|rule| rule.as_str().unwrap_or_default().to_owned())
         .collect()
-}
-
-fn dotted(at: &[Step]) -> String {
-    let keys = at.iter().filter_map(|step| {
-        if let Step::Key(key) = step {
-            Some(*key)
-        } else {
-            None
-        }
-    });
-    keys.collect::<Vec<_>>().join(".")
 }

@@ -41,7 +41,7 @@ pub struct Changing {
     pub(in crate::clients) keep: Keep,
 }
 
-/// What to do with the backup.
+/// The fate of the backup.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::clients) enum Keep {
     /// Create it.
@@ -53,14 +53,14 @@ pub(in crate::clients) enum Keep {
 }
 
 impl Changing {
-    /// Makes the change. Killed anywhere, it leaves a state from which an uninstallation gets to the same end.
+    /// Makes the change. After a kill at any point, an uninstallation gets the same result.
     pub(super) fn apply(&self) -> Result<()> {
         let backup = || UserFile::read(&layout::backup(&self.path), limits::CLIENT_FILE_BYTES);
         self.original.clear_drafts()?;
         backup()?.clear_drafts()?;
         match (self.keep, &self.after) {
             (Keep::Make, _) => self.original.keep(&layout::backup(&self.path))?,
-            // So that after a kill, too, the backup shows what is to be restored.
+            // After a kill, the backup must also show the text to restore.
             (Keep::Drop, Some(text)) if backup()?.bytes() != Some(text.as_bytes()) => {
                 backup()?.write(text.as_bytes())?
             }

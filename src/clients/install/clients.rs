@@ -1,4 +1,4 @@
-//! What the facts about a client amount to on this machine: its files, and the hook and the server in its settings.
+//! The client's facts applied to this machine: its files, and the hook and the server in its settings.
 
 use super::json::End;
 use crate::base::limits;
@@ -57,7 +57,7 @@ pub(super) enum Job {
     Wake,
 }
 
-/// The program to call, the fixed agent, if any, and whether permission requests go to the human.
+/// The program of the hooks, the fixed agent, if any, and whether hooks send permission requests to the human.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) program: String,
@@ -78,7 +78,7 @@ fn parts_without(parts: &[Part], others: &[Part]) -> Vec<Part> {
 }
 
 impl Client {
-    /// The event at which the client asks for permission, if a hook can answer it.
+    /// The event with a permission request, if a hook can answer it.
     pub fn approval_event(self) -> Option<&'static str> {
         self.facts().approval
     }
@@ -93,7 +93,7 @@ impl Client {
         self.facts().events.iter().map(|hook| hook.event)
     }
 
-    /// The tools for which the client runs the hook of an event; `None` for all.
+    /// The tools with a hook at an event; `None` for all.
     pub(super) fn matcher(self, event: &str) -> Option<&'static str> {
         self.facts().hook(event)?.matcher
     }
@@ -130,14 +130,14 @@ impl Client {
         }
     }
 
-    /// The directory that a variable sets instead of the one in the user's home.
+    /// The directory in a variable that replaces the one in the user's home.
     fn other_directory(self) -> Option<PathBuf> {
         std::env::var_os(self.facts().home.variable?)
             .filter(|value| !value.is_empty())
             .map(PathBuf::from)
     }
 
-    /// The files of both forms of an installation, those with hooks before the others.
+    /// The files of both forms of an installation. Files with hooks are first.
     pub(super) fn targets(self, scope: Scope, homes: &Homes) -> Vec<Target> {
         let own = match scope {
             Scope::Project => homes.project.clone(),

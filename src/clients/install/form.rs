@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use wait_timeout::ChildExt;
 
-/// How long a client may take to print its version.
+/// Time limit of a client that prints its version.
 const VERSION_WITHIN: Duration = Duration::from_secs(5);
 
 /// The variable that Claude Code sets for the hooks of a plugin.
@@ -58,7 +58,7 @@ pub fn is_second_hook(client: Client, from: &Path) -> bool {
 }
 
 impl Target {
-    /// Limits the parts to those of a form. The parts of the other form become obsolete.
+    /// Limits the parts to a form. The parts of the other form become obsolete.
     pub(super) fn for_form(mut self, form: Form) -> Target {
         self.obsolete = match form {
             Form::Settings => self.of_plugin.clone(),

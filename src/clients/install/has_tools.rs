@@ -7,8 +7,8 @@ use crate::clients::kind::Client;
 use crate::disk::UserFile;
 use std::path::Path;
 
-/// Does a client that works in this directory have our MCP server, for the project or for the user? What cannot be read has
-/// none.
+/// Returns true if a client that works in this directory has our MCP server, for the project or for the user, in a readable
+/// file.
 pub fn has_tools(client: Client, from: &Path) -> bool {
     let Ok(homes) = homes(from) else { return false };
     let targets = [Scope::Project, Scope::User]

@@ -16,7 +16,7 @@ use wait_timeout::ChildExt;
 /// Environment variable that makes a hook answer without binding a session or announcing mail.
 pub const DRY_RUN: &str = "MAILBAG_HOOK_TRIED";
 
-/// The fields that the clients accept in a hook's answer; the last two are those of our plugins.
+/// The fields that the clients accept in a hook's answer. The last two are for our plugins.
 const FIELDS: [&str; 10] = [
     "additionalContext",
     "continue",
@@ -45,7 +45,7 @@ pub struct HookTest {
     pub trouble: Option<String>,
 }
 
-/// A hook as it is called for its test.
+/// A call of a hook for its test.
 #[derive(Debug, Clone)]
 pub(in crate::clients) struct HookCall {
     /// The call as shell text, without the guard of the settings, which hides failures.
@@ -56,7 +56,7 @@ pub(in crate::clients) struct HookCall {
     pub(in crate::clients) from: PathBuf,
     /// The standard input.
     pub(in crate::clients) input: String,
-    /// The event whose answer is expected; without it, any text is an answer.
+    /// The event of the expected answer. `None` accepts any text.
     pub(in crate::clients) event: Option<&'static str>,
 }
 

@@ -25,11 +25,11 @@ pub(super) struct Ours {
 pub(super) struct Found {
     /// Whether any is installed.
     pub(super) any: bool,
-    /// Events whose hook is missing.
+    /// Events without our hook.
     pub(super) missing: Vec<&'static str>,
     /// Their program and agent.
     pub(super) wanted: Option<Wanted>,
-    /// Do permission requests go to the human?
+    /// Whether hooks send permission requests to the human.
     pub(super) approvals: bool,
 }
 
@@ -41,12 +41,7 @@ pub(super) fn put(json: &mut Json, client: Client, wanted: &Wanted) -> Result<()
     let more = client.approval_event().filter(|event| asks(event));
     let events: Vec<&'static str> = more.into_iter().chain(client.events()).collect();
     match json.value().get(HOOKS) {
-        None => {
-            let events = events
-                .iter()
-                .map(|event| (event.to_string(), json!([group(client, event, wanted)])));
-            return json.put(&[], HOOKS, &Value::Object(events.collect()));
-        }
+        None => return json.put(&[], HOOKS, &all(client, wanted)),
         Some(Value::Object(_)) => {}
         Some(other) => return Err(wrong_kind("hooks", other, "an object {…}")),
     }
@@ -55,6 +50,15 @@ pub(super) fn put(json: &mut Json, client: Client, wanted: &Wanted) -> Result<()
         .iter()
         .rev()
         .try_for_each(|event| put_event(json, client, event, wanted))
+}
+
+/// The hooks of all events.
+pub(super) fn all(client: Client, wanted: &Wanted) -> Value {
+    let events = client.all_events();
+    let events = events.filter(|event| wanted.approvals || client.facts().approval != Some(*event));
+    events
+        .map(|event| (event.to_owned(), json!([group(client, event, wanted)])))
+        .collect()
 }
 
 fn put_event(
@@ -84,8 +88,8 @@ fn put_event(
         let there = look(&json.value(), &place).cloned().unwrap_or_default();
         let fresh = client.handler(one.job, event, wanted);
         if there.get(COMMAND) != fresh.get(COMMAND) {
-            let command = [&place[..], &[Step::Key(COMMAND)]].concat();
-            json.replace(&command, &fresh[COMMAND])?;
+            let place = [&place[..], &[COMMAND.into()]].concat();
+            json.replace(&place, &fresh[COMMAND])?;
         }
     }
     let missing = client
@@ -151,10 +155,9 @@ pub(super) fn find(json: &Json, client: Client) -> Found {
     found.wanted = found
         .wanted
         .or_else(|| asks.into_iter().find_map(|one| one.wanted));
-    found
-        .wanted
-        .iter_mut()
-        .for_each(|wanted| wanted.approvals = found.approvals);
+    if let Some(wanted) = &mut found.wanted {
+        wanted.approvals = found.approvals;
+    }
     found
 }
 
@@ -196,20 +199,20 @@ pub(super) fn read(handler: &Value, client: Client, job: Job) -> Option<Option<W
     if handler["type"] != "command" {
         return None;
     }
-    let command = handler["command"].as_str()?;
+    let command = handler[COMMAND].as_str()?;
     let verbs: Vec<String> = client.words(job, &Wanted::default());
     let words: Vec<&str> = command.split_whitespace().collect();
-    let begins = |at: usize| {
-        words[at + 1..].len() >= verbs.len()
-            && words[at + 1..].iter().zip(&verbs).all(|(a, b)| a == b)
-    };
-    let is_ours =
-        (0..words.len()).any(|at| is_program(words[at].trim_matches(['\'', '"'])) && begins(at));
-    is_ours.then(|| plainly(command, client, job))
+    let is_ours = words.iter().enumerate().any(|(at, word)| {
+        let rest = &words[at + 1..];
+        is_program(word.trim_matches(['\'', '"']))
+            && rest.len() >= verbs.len()
+            && rest.iter().zip(&verbs).all(|(a, b)| a == b)
+    });
+    is_ours.then(|| read_call(command, client, job))
 }
 
-/// The program and agent of a hook that has exactly our format.
-fn plainly(command: &str, client: Client, job: Job) -> Option<Wanted> {
+/// The program and agent of a command that has exactly our format.
+fn read_call(command: &str, client: Client, job: Job) -> Option<Wanted> {
     let (_, call) = command.split_once(SILENT)?;
     let call = call.strip_prefix("exec ").unwrap_or(call);
     let call = call.strip_suffix(client.behind())?;
@@ -222,7 +225,7 @@ fn plainly(command: &str, client: Client, job: Job) -> Option<Wanted> {
     };
     let tail = client.call(job, &wanted);
     wanted.program = unquoted(call.strip_suffix(&tail[1..])?);
-    (client.handler(job, "", &wanted)[COMMAND] == command).then_some(wanted)
+    (command == client.line(job, &wanted)).then_some(wanted)
 }
 
 fn unquoted(word: &str) -> String {

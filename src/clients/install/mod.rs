@@ -21,6 +21,7 @@ mod toml_hooks;
 mod whole;
 mod trust;
 mod notes;
+mod packages;
 mod plugin;
 mod program;
 mod questions;
@@ -34,6 +35,7 @@ pub(super) use hook_test::HookCall;
 pub use hook_test::{DRY_RUN, HookTest};
 pub(super) use notes::NAME;
 pub use notes::shut_out;
+pub use packages::{package_files, package_record};
 pub(super) use program::program;
 pub use removal::{Extent, uninstall, uninstall_among};
 pub use status::{Hooks, Status, status};
@@ -64,9 +66,9 @@ pub struct Request<'a> {
     /// The agent of the client's sessions; without it, each session joins.
     pub agent: Option<&'a str>,
     /// As a part of `mailbag up`, the room that this uses, or makes before it installs. Then the agent of an earlier installation
-    /// stays, and what the client asks is listed and not described in notes.
+    /// stays, and the client's questions are listed instead of described in notes.
     pub for_up: Option<&'a Path>,
-    /// Do permission requests of the client go to the human?
+    /// Whether hooks send the client's permission requests to the human.
     pub approvals: bool,
     /// The program to call; by default this one.
     pub program: Option<&'a Path>,
@@ -93,14 +95,14 @@ pub struct Plan {
     /// Lines that the user has to add, because the file belongs to another program.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub by_hand: Vec<ByHand>,
-    /// What the client asks the person, with the answers.
+    /// The client's questions to the person, with the answers.
     #[serde(skip)]
     pub asks: Vec<Ask>,
     /// Notes for the user.
     pub notes: Vec<String>,
     #[serde(skip)]
     pub(super) test: HookCall,
-    /// Does the installation need the key of the person?
+    /// Whether the installation needs the person's key.
     #[serde(skip)]
     pub(super) needs_key: bool,
 }
@@ -195,7 +197,7 @@ fn check_approvals(asked: &Request<'_>) -> Result<()> {
 
 /// The project and home directories for a working directory.
 pub fn homes(from: &Path) -> Result<Homes> {
-    // A container may run as a user without an entry, whose home is then the root directory.
+    // A container's user may lack an entry. Its home is then the root directory.
     let home = std::env::home_dir()
         .filter(|home| !home.as_os_str().is_empty())
         .unwrap_or_else(|| PathBuf::from("/"));
@@ -203,7 +205,7 @@ pub fn homes(from: &Path) -> Result<Homes> {
     let above = from
         .ancestors()
         .take_while(|directory| *directory != home || *directory == from);
-    // Anybody can put the top of a project into a directory such as /tmp.
+    // Any user can create a project in a directory such as /tmp.
     let is_open = |directory: &Path| {
         Dir::open(directory)
             .and_then(|dir| dir.meta())

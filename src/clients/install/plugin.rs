@@ -6,7 +6,7 @@ use crate::clients::kind::Client;
 
 const BEGIN: &str = "// mailbag:begin\n";
 const END: &str = "// mailbag:end\n";
-/// What stands before and behind the words of the command in the script.
+/// The text around the words of the command in the script.
 const COMMAND: (&str, &str) = ("const COMMAND = ", "\n");
 
 /// The plugin of OpenCode.

@@ -1,4 +1,4 @@
-//! The user's own entries: those with mailbag's name that existed before the installation, and links out of a project.
+//! Entries with mailbag's name that existed before the installation, and links out of a project.
 
 use super::clients::{Format, Homes, Part, Scope, Target};
 use super::json::{Json, Wrong};

@@ -1,4 +1,4 @@
-//! What a client still asks the person before it uses what is installed. Only the person can answer.
+//! The questions that a client still asks before it uses the installation. Only the person can answer.
 
 use super::clients::{Homes, Scope};
 use super::{Trust, status};

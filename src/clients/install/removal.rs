@@ -1,4 +1,4 @@
-//! Plans an uninstallation, also where a killed run has left a part of one.
+//! Plans an uninstallation, also after a killed run.
 
 use super::clients::{Homes, Part, Scope, Target, Wanted};
 use super::preexisting::{Preexisting, check_inside};
@@ -13,13 +13,12 @@ use crate::clients::kind::Client;
 use crate::disk::{UserFile, layout};
 use std::path::Path;
 
-/// How much of a client an uninstallation takes out.
+/// The extent of an uninstallation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extent {
     /// All that is ours.
     Whole,
-    /// What a killed run has left, of a client that does not count as installed any more. An entry that the user may have
-    /// written stays.
+    /// The rest of a killed run, for a client that no longer counts as installed. An entry that the user may have written stays.
     Remains,
 }
 
@@ -46,7 +45,7 @@ pub fn uninstall_among(asked: &Request<'_>, order: &[Client], extent: Extent) ->
     let (mut files, mut notes) = (Vec::new(), Vec::new());
     let before = Preexisting::of(asked, &homes);
     let targets = match (targets(asked.client, asked.scope, &homes), extent) {
-        // What cannot be read is nothing that a killed run has left.
+        // A file that cannot be read contains nothing from a killed run.
         (Err(_), Extent::Remains) => Vec::new(),
         (targets, _) => targets?,
     };
@@ -67,8 +66,8 @@ pub fn uninstall_among(asked: &Request<'_>, order: &[Client], extent: Extent) ->
             },
         }
     }
-    // The hooks go last: while they are there, a second run after a kill finds what is left. Without hooks in a file of the
-    // project, the section goes last: it is known as ours by itself.
+    // The hooks are removed last: while they are there, a second run after a kill finds the rest. Without hooks in a file of the
+    // project, the section is removed last, because its marks identify it.
     if has_hooks {
         files.reverse();
     }
@@ -107,9 +106,10 @@ pub(super) fn take_out(
     let is_own = |name: &str| client.facts().directories.contains(&name);
     let has_remains = original.has_remains(is_own)? || backup.has_remains(|_| false)?;
     let Some(now) = text(&original)? else {
-        return match has_remains && is_inside().is_ok() {
-            true => changing(&target.path, &original, None, Keep::Leave).map(Some),
-            false => Ok(None),
+        return if has_remains && is_inside().is_ok() {
+            changing(&target.path, &original, None, Keep::Leave).map(Some)
+        } else {
+            Ok(None)
         };
     };
     let before = text(&backup)?;
@@ -130,9 +130,10 @@ pub(super) fn take_out(
         [Part::Section | Part::Include] => sections::is_as_written(now, kind(&ours)),
         _ => makes_this(before.unwrap_or_default()),
     };
-    let rest = match extent == Extent::Whole || is_ours() {
-        true => undo(&ours, now, client).map_err(|wrong| refused(&original, wrong))?,
-        false => now.to_owned(),
+    let rest = if extent == Extent::Whole || is_ours() {
+        undo(&ours, now, client).map_err(|wrong| refused(&original, wrong))?
+    } else {
+        now.to_owned()
     };
     // The backup of a file that has no entry of ours: a killed run had not removed it yet, or the entries are the user's.
     let is_idle = before == Some(now);
@@ -159,7 +160,7 @@ pub(super) fn take_out(
     changing(&target.path, &original, after, keep).map(Some)
 }
 
-/// Leaves out the parts of the form that is not installed: the file is compared with what an installation writes.
+/// Keeps the parts that a file has, so that it can be compared with the text of an installation.
 fn keep_installed_parts(target: &mut Target, client: Client, text: &str) {
     let mut there = target.parts.clone();
     there.retain(|part| {

@@ -70,7 +70,7 @@ pub(super) fn has_section(text: &str, kind: Kind) -> bool {
     }
 }
 
-/// Whether a text has our section, and nobody has changed it.
+/// Returns true if a text has our unchanged section.
 pub(super) fn is_as_written(text: &str, kind: Kind) -> bool {
     let eol = if text.contains("\r\n") { "\r\n" } else { "\n" };
     matches!(place(text), Ok(Some((start, end))) if text[start..end] == section(kind, eol))

@@ -93,12 +93,17 @@ impl Servers {
     }
 }
 
+/// The servers of a plugin: ours alone.
+pub(super) fn all(client: Client, wanted: &Wanted) -> Value {
+    json!({ NAME: client.facts().servers.entry(wanted) })
+}
+
 /// Adds our MCP server.
 pub(super) fn put(json: &mut Json, client: Client, wanted: &Wanted) -> Result<(), Wrong> {
     let form = client.facts().servers;
     let (key, server) = (form.key(), form.entry(wanted));
     match json.value().get(key) {
-        None => json.put(&[], key, &json!({ NAME: server })),
+        None => json.put(&[], key, &all(client, wanted)),
         Some(Value::Object(servers)) => match servers.get(NAME) {
             None => json.put(&[key.into()], NAME, &server),
             Some(there) if form.is_ours(there) => {
@@ -122,9 +127,10 @@ pub(super) fn take_out(json: &mut Json) -> Result<(), Wrong> {
     };
     let key: Step = form.key().into();
     json.take_out(&[key.clone(), NAME.into()])?;
-    match json.value().get(form.key()).is_some_and(is_empty) {
-        true => json.take_out(&[key]),
-        false => Ok(()),
+    if json.value().get(form.key()).is_some_and(is_empty) {
+        json.take_out(&[key])
+    } else {
+        Ok(())
     }
 }
 

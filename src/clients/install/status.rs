@@ -13,7 +13,7 @@ use crate::disk::{UserFile, layout, machine};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Which hooks are installed.
+/// The installed hooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Hooks {
@@ -32,11 +32,11 @@ pub struct Status {
     pub client: Client,
     /// Project or user.
     pub scope: Scope,
-    /// Which hooks are installed.
+    /// The installed hooks.
     pub hooks: Hooks,
     /// Events without a hook, if other events have one.
     pub missing: Vec<&'static str>,
-    /// Do permission requests of the client go to the human?
+    /// Whether hooks send the client's permission requests to the human.
     pub approvals: bool,
     /// Whether our MCP server is installed.
     pub mcp: bool,
@@ -65,9 +65,10 @@ impl Status {
     /// Whether the client has our hooks, or where it reads none, the rest. An MCP server alone may be the user's own.
     pub fn is_installed(&self) -> bool {
         let mut files = self.client.facts().files(self.scope).iter();
-        match files.any(|file| file.parts.contains(&Part::Hooks)) {
-            true => self.hooks != Hooks::Absent,
-            false => self.mcp && self.section,
+        if files.any(|file| file.parts.contains(&Part::Hooks)) {
+            self.hooks != Hooks::Absent
+        } else {
+            self.mcp && self.section
         }
     }
 }
@@ -92,7 +93,11 @@ pub fn status(client: Client, scope: Scope, homes: &Homes) -> Status {
         problems: Vec::new(),
     };
     match targets(client, scope, homes) {
-        Ok(targets) => targets.iter().for_each(|target| status.look(target)),
+        Ok(targets) => {
+            for target in &targets {
+                status.look(target);
+            }
+        }
         Err(e) => {
             status.section = false;
             status.problems.push(e.to_string());

@@ -22,17 +22,16 @@ pub(super) fn put(text: &str, client: Client, wanted: &Wanted) -> Result<String,
         ));
     }
     let found = find_in(&document, client);
-    let text = match found.wanted.is_some_and(|there| there != *wanted) {
-        false => text.to_owned(),
-        true => {
-            let line = client.line(Job::Tell, wanted);
-            tables(&mut document)
-                .filter(|table| is_ours(table, client) == Some(true))
-                .for_each(|table| {
-                    set(&mut table["command"], &line);
-                });
-            with_line_ends(text, document.to_string())
-        }
+    let text = if !(found.wanted.is_some_and(|there| there != *wanted)) {
+        text.to_owned()
+    } else {
+        let line = client.line(Job::Tell, wanted);
+        tables(&mut document)
+            .filter(|table| is_ours(table, client) == Some(true))
+            .for_each(|table| {
+                set(&mut table["command"], &line);
+            });
+        with_line_ends(text, document.to_string())
     };
     let missing = client
         .events()
@@ -104,7 +103,7 @@ fn command_of(table: &Table, client: Client) -> Option<Option<Wanted>> {
     )
 }
 
-/// Is a hook ours, and has it exactly our form?
+/// Returns true for a hook that has exactly our form.
 fn is_ours(table: &Table, client: Client) -> Option<bool> {
     command_of(table, client).map(|wanted| wanted.is_some())
 }

@@ -1,5 +1,5 @@
-//! Whether a client runs our hooks. Each client asks the user in its own way and stores the answer in a file. If the file
-//! does not tell, the result is unknown.
+//! Whether a client runs our hooks. Each client asks the user in its own way and stores the answer in a file. Without an
+//! answer in the file, the result is unknown.
 
 use super::clients::{Homes, Scope};
 use super::json::{Dialect, Json};
@@ -20,7 +20,7 @@ pub enum Trust {
     Yes,
     /// The client silently skips the hooks.
     No,
-    /// The client's files do not tell.
+    /// The client's files do not show it.
     Unknown,
 }
 
@@ -65,7 +65,7 @@ fn claude(homes: &Homes) -> Trust {
     }
 }
 
-/// Has the person switched on that the client asks for trust in a directory?
+/// Returns true if the person enabled the client's question for the trust of a directory.
 fn asks_for_trust(client: Client, homes: &Homes) -> bool {
     let settings = read(&layout::of_client(
         &client.directory(homes),

@@ -10,14 +10,20 @@ pub(super) const SKILL: &str = include_str!("skill.md");
 /// The beginning of each version of the skill.
 const SKILL_HEAD: &str = "---\nname: mailbag\n";
 
+/// The description of the plugin.
+pub(super) const DESCRIPTION: &str = "Mail between coding agents, and to the human";
+
+/// The author of the plugin.
+pub(super) const AUTHOR: &str = "The mailbag developers";
+
 /// The manifest of the plugin, as Claude Code and clients with its format read it.
 pub(super) fn manifest() -> Value {
     json!({
         "name": "mailbag",
         "version": env!("CARGO_PKG_VERSION"),
-        "description": "Mail between coding agents, and to the human",
-        "author": {"name": "The mailbag developers"},
-        "license": "MIT OR Apache-2.0",
+        "description": DESCRIPTION,
+        "author": {"name": AUTHOR},
+        "license": env!("CARGO_PKG_LICENSE"),
     })
 }
 

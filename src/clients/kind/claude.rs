@@ -1,9 +1,9 @@
 //! Facts about Claude Code: <https://code.claude.com/docs/en/hooks>, and `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Named, Part, PluginForm,
-    RESTART, Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
-    note_in_project,
+    About, Allow, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Listing, Named, Package,
+    Part, PluginForm, RESTART, Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask, file,
+    guard, hook, note_in_project,
 };
 
 const JSON: Format = Format::Json(Dialect::Strict);
@@ -53,6 +53,13 @@ pub(super) static FACTS: Facts = Facts {
             file("AGENTS.md", Format::Markdown, &[Part::Section]),
             file("CLAUDE.md", Format::Markdown, &[Part::Include]),
         ],
+    }),
+    package: Some(Package {
+        listing: Listing::Claude(".claude-plugin/marketplace.json"),
+        manifest: ".claude-plugin/plugin.json",
+        record: "settings.json",
+        entry: "\"mailbag@mailbag\": true",
+        removal: "claude plugin uninstall mailbag@mailbag",
     }),
     user: &[
         file("settings.json", JSON, &[Part::Hooks, Part::Allow]),

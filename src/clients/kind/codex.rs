@@ -1,8 +1,8 @@
 //! Facts about Codex: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, Hook, HookForm, Named, Part, SKILL, Servers,
-    TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook, note,
+    About, Allow, Can, Dialect, Facts, Format, Home, Hook, HookForm, Listing, Named, Package, Part,
+    SKILL, Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook, note,
 };
 
 const JSON: Format = Format::Json(Dialect::Strict);
@@ -25,6 +25,13 @@ pub(super) static FACTS: Facts = Facts {
         SKILL,
     ],
     plugin: None,
+    package: Some(Package {
+        listing: Listing::Codex(".agents/plugins/marketplace.json"),
+        manifest: ".codex-plugin/plugin.json",
+        record: "config.toml",
+        entry: "[plugins.\"mailbag@mailbag\"]\nenabled = true",
+        removal: "codex plugin remove mailbag@mailbag",
+    }),
     user: &[
         file("hooks.json", JSON, &[Part::Hooks]),
         file("config.toml", Format::Toml, &[Part::Mcp]),

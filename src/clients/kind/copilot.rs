@@ -1,8 +1,8 @@
 //! Facts about GitHub Copilot CLI: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Named, Part, RESTART, SKILL,
-    Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
+    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Listing, Named, Package, Part,
+    RESTART, SKILL, Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Comments);
@@ -27,6 +27,13 @@ pub(super) static FACTS: Facts = Facts {
         SKILL,
     ],
     plugin: None,
+    package: Some(Package {
+        listing: Listing::Claude(".github/plugin/marketplace.json"),
+        manifest: "plugin.json",
+        record: "settings.json",
+        entry: "\"mailbag@mailbag\": true",
+        removal: "copilot plugin uninstall mailbag@mailbag",
+    }),
     user: &[
         file("hooks/mailbag.json", JSON, &[Part::Hooks]),
         file("mcp-config.json", JSON, &[Part::Mcp]),
@@ -57,7 +64,7 @@ pub(super) static FACTS: Facts = Facts {
     wake: WakeBy::Nothing,
     turns: Turns::Unknown,
     trust: TrustRecord::CopilotFolders,
-    // What it remembers names a whole program, and no single command of it.
+    // It remembers only whole programs, not single commands.
     allow: Allow::None,
     asks: &[ask(
         About::Folder,

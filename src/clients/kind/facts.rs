@@ -1,4 +1,4 @@
-//! The form of the facts about a client: its program, its files, its hooks, and what it can and cannot do.
+//! The facts about a client: its program, its files, its hooks, and its abilities.
 
 use serde::Serialize;
 
@@ -19,15 +19,17 @@ pub struct Facts {
     pub project: &'static [File],
     /// The form as a plugin of the project, if the client loads one.
     pub plugin: Option<PluginForm>,
+    /// The plugin or extension that its own commands install from a checkout of mailbag.
+    pub package: Option<Package>,
     /// The files of an installation for a user. The first has the hooks.
     pub user: &'static [File],
     /// The format of a hook in its settings.
     pub form: HookForm,
     /// The form of an MCP server in its settings.
     pub servers: Servers,
-    /// The events with a hook. The first is that of a session's start.
+    /// The events with a hook. The first one is the session's start.
     pub events: &'static [Hook],
-    /// The event at which it asks for permission, if a hook can answer it.
+    /// The event with a permission request, if a hook can answer it.
     pub approval: Option<&'static str>,
     /// When a session gets its name.
     pub named: Named,
@@ -39,21 +41,47 @@ pub struct Facts {
     pub trust: TrustRecord,
     /// The form of its rules that let it use mail without a question.
     pub allow: Allow,
-    /// What it asks the person after an installation, with the needed answers. Only the person can answer.
+    /// The client's questions after an installation, with the needed answers. Only the person can answer.
     pub asks: &'static [Ask],
-    /// What else the person has to know after an installation.
+    /// Other notes for the person after an installation.
     pub notes: &'static [Note],
-    /// What mailbag can do in it.
+    /// The abilities of mailbag in it.
     pub abilities: [Ability; 9],
 }
 
-/// A form in which the client loads mailbag as a plugin of the project, and its settings need fewer edits.
+/// A plugin of the project. With it, the client's settings need fewer edits.
 #[derive(Debug)]
 pub struct PluginForm {
-    /// The first version with which it was seen to work.
+    /// The oldest version that was seen to work.
     pub since: [u32; 3],
     /// The files. The first has the hooks.
     pub files: &'static [File],
+}
+
+/// A plugin or extension that the client's own commands install from a checkout of mailbag.
+#[derive(Debug)]
+pub struct Package {
+    /// Where the client finds it.
+    pub listing: Listing,
+    /// Its manifest, below its folder.
+    pub manifest: &'static str,
+    /// The file in the user's directory that shows that it is installed.
+    pub record: &'static str,
+    /// The text in that file that shows it.
+    pub entry: &'static str,
+    /// The command that removes it.
+    pub removal: &'static str,
+}
+
+/// The file at the top of a repository that lists its plugins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listing {
+    /// A marketplace in the format of Claude Code.
+    Claude(&'static str),
+    /// A marketplace in the format of Codex.
+    Codex(&'static str),
+    /// None: an extension is installed from its folder, and its manifest has the MCP server.
+    Nothing,
 }
 
 /// The directory of a user's settings of a client.
@@ -61,7 +89,7 @@ pub struct PluginForm {
 pub struct Home {
     /// The variable that sets another directory.
     pub variable: Option<&'static str>,
-    /// The directory below the one that the variable names; empty for that one itself.
+    /// The directory below the variable's directory; empty for that directory.
     pub below_variable: &'static str,
     /// The directory below the user's home, without the variable.
     pub own: &'static str,
@@ -72,11 +100,11 @@ pub struct Home {
 pub struct File {
     /// Its path below the project or the user's directory.
     pub name: &'static str,
-    /// Is it in the user's home directory instead, unless a variable sets another directory?
+    /// Whether it is in the user's home directory, unless a variable sets another directory.
     pub beside: bool,
     /// Its format.
     pub format: Format,
-    /// What belongs in it.
+    /// Its parts of the installation.
     pub parts: &'static [Part],
 }
 
@@ -121,7 +149,7 @@ pub enum Dialect {
     Strict,
     /// JSON with comments.
     Comments,
-    /// JSON with comments, and with a comma behind the last item.
+    /// JSON with comments, and with a comma after the last item.
     Commas,
 }
 
@@ -138,13 +166,13 @@ pub enum Scope {
 /// The format of a hook in a client's settings.
 #[derive(Debug)]
 pub struct HookForm {
-    /// Has a hook a name?
+    /// Whether a hook has a name.
     pub named: bool,
     /// The unit of its time limit.
     pub unit: Unit,
-    /// Does a hook that fails block prompts and tools?
+    /// Whether a failing hook blocks prompts and tools.
     pub failure_blocks: bool,
-    /// Do hooks keep their index, because the client trusts them by it?
+    /// Whether the client trusts hooks by their index, which must then stay the same.
     pub trusted_by_index: bool,
 }
 
@@ -171,9 +199,9 @@ pub enum Unit {
 pub struct Hook {
     /// The client's name for it.
     pub event: &'static str,
-    /// The tools for which the hook runs; `None` for all, or if the event is about no tool.
+    /// The tools with a hook; `None` for all, or for an event without a tool.
     pub matcher: Option<&'static str>,
-    /// Does the background hook that wakes an idle session start, too?
+    /// Whether the background hook that wakes an idle session starts as well.
     pub wakes: bool,
     /// The time limit, in seconds.
     pub seconds: u64,
@@ -195,7 +223,7 @@ pub enum WakeBy {
     Hook,
     /// By `codex queue`, from a process that waits in the background, or from the router if the registry says so.
     Queue,
-    /// By a line to the socket of the session, from a process that waits in the background. The variables name the socket
+    /// By a line to the session's socket, from a process that waits in the background. The variables name the socket
     /// and its token.
     Socket {
         /// The variable with the path of the socket.
@@ -203,7 +231,7 @@ pub enum WakeBy {
         /// The variable with the token.
         token: &'static str,
     },
-    /// By a plugin in the client, which gets the mail from a process that waits in the background.
+    /// By a plugin in the client. A process that waits in the background gives it the mail.
     Plugin,
     /// Not at all.
     Nothing,
@@ -247,7 +275,7 @@ pub enum TrustRecord {
 /// The form of a client's rules for commands and tools that need no question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Allow {
-    /// It has none that name single commands, or it does not ask.
+    /// No rule that names a single command, or no question.
     None,
     /// A list in its JSON settings.
     List {
@@ -257,7 +285,7 @@ pub enum Allow {
         command: Option<&'static str>,
         /// The rules for a tool of the MCP server, with `*` for the tool: one for each name that the client gives to it.
         tools: &'static [&'static str],
-        /// Does the list of a project replace that of the user?
+        /// Whether the project's list replaces the user's list.
         replaces: bool,
         /// The beginning of a rule that makes the client reject all other shell commands.
         exclusive: Option<&'static str>,
@@ -267,7 +295,7 @@ pub enum Allow {
 /// A question of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Ask {
-    /// What it is about.
+    /// The subject.
     #[serde(skip)]
     pub about: About,
     /// The question, as the client shows it.
@@ -276,7 +304,7 @@ pub struct Ask {
     pub answer: &'static str,
 }
 
-/// What a client asks about.
+/// The subject of a client's question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum About {
     /// A project, at the first start in its directory.
@@ -287,7 +315,7 @@ pub enum About {
     Hooks,
 }
 
-/// What the person is told after an installation.
+/// A note for the person after an installation.
 #[derive(Debug)]
 pub struct Note {
     /// Only for this scope.
@@ -297,15 +325,15 @@ pub struct Note {
 }
 
 /// Whether mailbag can do something in a client.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Ability {
-    /// What.
+    /// The ability.
     pub what: What,
     /// Whether it can, and how or why not.
     pub can: Can,
 }
 
-/// What mailbag does in a client.
+/// An ability of mailbag in a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum What {
     /// Mail is announced at the start of a session.

@@ -1,8 +1,8 @@
 //! Facts about Gemini CLI: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Named, Part, RESTART, SKILL,
-    Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
+    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Listing, Named, Package, Part,
+    RESTART, SKILL, Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Comments);
@@ -28,6 +28,13 @@ pub(super) static FACTS: Facts = Facts {
         file("GEMINI.md", Format::Markdown, &[Part::Include]),
     ],
     plugin: None,
+    package: Some(Package {
+        listing: Listing::Nothing,
+        manifest: "gemini-extension.json",
+        record: "extensions/mailbag/gemini-extension.json",
+        entry: "",
+        removal: "gemini extensions uninstall mailbag",
+    }),
     user: &[
         file(
             "settings.json",

@@ -23,6 +23,7 @@ pub(super) static FACTS: Facts = Facts {
         file("AGENTS.md", Format::Markdown, &[Part::Section]),
     ],
     plugin: None,
+    package: None,
     user: &[
         file("config.toml", Format::Toml, &[Part::Hooks]),
         file("mcp.json", JSON, &[Part::Mcp]),

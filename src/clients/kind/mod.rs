@@ -11,13 +11,13 @@ mod qwen;
 mod table;
 
 pub use facts::{
-    Ability, About, Allow, Ask, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Named,
-    Note, Part, PluginForm, Scope, Servers, TrustRecord, Turns, Unit, WakeBy, What,
+    Ability, About, Allow, Ask, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Listing,
+    Named, Note, Package, Part, PluginForm, Scope, Servers, TrustRecord, Turns, Unit, WakeBy, What,
 };
 use serde::Serialize;
 pub use table::{limits, summary};
 
-/// A client program in which agents run.
+/// A client program for agents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Client {
@@ -140,12 +140,12 @@ const fn ask(about: About, question: &'static str, answer: &'static str) -> Ask 
     }
 }
 
-/// What is said for each scope.
+/// A note for each scope.
 const fn note(text: &'static str) -> Note {
     Note { scope: None, text }
 }
 
-/// What is said for a project.
+/// A note for a project.
 const fn note_in_project(text: &'static str) -> Note {
     Note {
         scope: Some(Scope::Project),
@@ -158,45 +158,19 @@ const RESTART: Note = note("restart running sessions to apply the change");
 
 /// The abilities in the order of the table.
 const fn abilities(can: [Can; 9]) -> [Ability; 9] {
-    let what = What::ALL;
-    [
-        Ability {
-            what: what[0],
-            can: can[0],
-        },
-        Ability {
-            what: what[1],
-            can: can[1],
-        },
-        Ability {
-            what: what[2],
-            can: can[2],
-        },
-        Ability {
-            what: what[3],
-            can: can[3],
-        },
-        Ability {
-            what: what[4],
-            can: can[4],
-        },
-        Ability {
-            what: what[5],
-            can: can[5],
-        },
-        Ability {
-            what: what[6],
-            can: can[6],
-        },
-        Ability {
-            what: what[7],
-            can: can[7],
-        },
-        Ability {
-            what: what[8],
-            can: can[8],
-        },
-    ]
+    let mut all = [Ability {
+        what: What::ALL[0],
+        can: can[0],
+    }; 9];
+    let mut at = 1;
+    while at < all.len() {
+        all[at] = Ability {
+            what: What::ALL[at],
+            can: can[at],
+        };
+        at += 1;
+    }
+    all
 }
 
 #[cfg(test)]

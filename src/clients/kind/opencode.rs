@@ -36,7 +36,7 @@ pub(super) static FACTS: Facts = Facts {
         file("AGENTS.md", Format::Markdown, &[Part::Section]),
         SKILL,
     ],
-    // The plugin adds the MCP server itself, so opencode.json stays as it is.
+    // The plugin adds the MCP server, so opencode.json stays unchanged.
     plugin: Some(PluginForm {
         since: [1, 18, 33],
         files: &[
@@ -49,6 +49,7 @@ pub(super) static FACTS: Facts = Facts {
             SKILL,
         ],
     }),
+    package: None,
     user: &[
         file("plugins/mailbag.js", Format::Script, &[Part::Hooks]),
         file("opencode.json", JSON, &[Part::Mcp]),
@@ -61,7 +62,7 @@ pub(super) static FACTS: Facts = Facts {
         trusted_by_index: false,
     },
     servers: Servers::Words,
-    // The names under which the plugin passes on what happens.
+    // The plugin's names of events.
     events: &[
         hook("SessionStart"),
         hook("UserPromptSubmit"),

@@ -1,8 +1,8 @@
 //! Facts about Qwen Code: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Named, Part, RESTART, SKILL,
-    Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
+    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Listing, Named, Package, Part,
+    RESTART, SKILL, Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
 };
 
 const JSON: Format = Format::Json(Dialect::Comments);
@@ -28,6 +28,13 @@ pub(super) static FACTS: Facts = Facts {
         SKILL,
     ],
     plugin: None,
+    package: Some(Package {
+        listing: Listing::Nothing,
+        manifest: "qwen-extension.json",
+        record: "extensions/mailbag/qwen-extension.json",
+        entry: "",
+        removal: "qwen extensions uninstall mailbag",
+    }),
     user: &[
         file(
             "settings.json",

@@ -1,4 +1,4 @@
-//! The table of what each client can do, as the docs show it. A test compares the docs with it.
+//! The table of abilities in the docs. A test compares it with the docs.
 
 use super::{Can, Client, What};
 

@@ -12,7 +12,7 @@ pub(super) struct Arguments {
 }
 
 impl Arguments {
-    /// Rejects unknown names: ignoring one would not do what the caller asked for.
+    /// Rejects unknown names, because ignoring one would change the meaning of the call.
     pub(super) fn new(tool: &Tool, given: Map<String, Value>) -> Result<Arguments> {
         let known = tool
             .input_schema

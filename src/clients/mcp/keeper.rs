@@ -35,7 +35,9 @@ fn keep(session: &Session, ended: &Receiver<()>) {
     loop {
         // The room may be created later or replaced.
         let room = session.room();
-        room.iter().for_each(|room| session.renew_holds(room));
+        if let Ok(room) = &room {
+            session.renew_holds(room);
+        }
         match room {
             Ok(room)
                 if routing

@@ -114,12 +114,13 @@ impl Letter {
 
     /// For reading. The text of the sender is indented, so that it cannot look like the head of a message.
     pub(super) fn text(&self) -> String {
-        let mut text = match self.from.is_empty() {
-            true => self.name.clone(),
-            false => format!(
+        let mut text = if self.from.is_empty() {
+            self.name.clone()
+        } else {
+            format!(
                 "{} {} from {}, {}",
                 self.name, self.kind, self.from, self.at
-            ),
+            )
         };
         text.extend(self.age.iter().flat_map(|age| [", ", age]));
         if let Some(subject) = &self.subject {
@@ -190,7 +191,7 @@ impl Letter {
     }
 }
 
-/// The recipients. Those of a copy are what the sender wrote, unless that is only the reader.
+/// The recipients. A copy shows the sender's list, unless the reader is the only recipient.
 fn to(view: &View<'_>) -> Option<Value> {
     if view.copies.is_some() {
         return Some(json!(view.recipients(NAMES)));
@@ -202,7 +203,7 @@ fn to(view: &View<'_>) -> Option<Value> {
         .map(short)
 }
 
-/// Does this field add information to the result?
+/// Returns true if this field adds information to the result.
 fn says(field: &str, value: &Value) -> bool {
     match (field, value.as_str()) {
         ("attachments" | "requires_response", _) => false,

@@ -38,7 +38,7 @@ pub struct Options {
     pub text: bool,
 }
 
-/// Serves until standard input ends or a signal comes. Delivers mail meanwhile, if no router runs.
+/// Serves until standard input ends or a signal arrives. Delivers mail while no router runs.
 pub fn serve(options: Options) -> Result<()> {
     let session = Arc::new(Session::new(
         options.room,
@@ -65,7 +65,7 @@ pub fn serve(options: Options) -> Result<()> {
                 .await
                 .map(drop)
                 .map_err(|e| broken(&e.to_string())),
-            // A client that ends before its first request is no error.
+            // A client that ends before its first request is not an error.
             Err(ServerInitializeError::ConnectionClosed(_)) => Ok(()),
             Err(e) => Err(broken(&e.to_string())),
         }

@@ -1,7 +1,7 @@
 //! Receipts: which mail went to the client, and whether the client has shown that it received the mail.
 //!
 //! A response that was written may still be lost: the client may have given up on the request, or may die. So mail stays
-//! unread until something comes from the client that it can only have sent afterwards.
+//! unread until the client sends something that it can only send after the response.
 
 use crate::base::error::Result;
 use crate::commands::{announce, read};
@@ -32,7 +32,7 @@ struct Handover {
     room: Room,
     agent: String,
     mails: Vec<Handed>,
-    /// The files that the agent had not been told of before.
+    /// Files that are announced to the agent for the first time.
     news: Vec<OsString>,
     written: Written,
 }
@@ -75,7 +75,7 @@ impl Receipts {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A request came. Mail for an earlier request with the same id can no longer be sent.
+    /// A request arrived. Mail for an earlier request with the same id can no longer be sent.
     pub(super) fn came(&self, request: &RequestId) -> Instant {
         let mut state = self.state();
         state
@@ -85,7 +85,7 @@ impl Receipts {
     }
 
     /// The client has cancelled a request or cannot be written to. It may not have the mail of the response, so it counts
-    /// as not told.
+    /// as unannounced.
     pub(super) fn lost(&self, request: &RequestId) {
         let mut state = self.state();
         let lost: Vec<Handover> = state
@@ -155,7 +155,7 @@ impl Receipts {
         self.changed.notify_all();
     }
 
-    /// A call asks for more mail, so the client has received what was written before. That mail is marked as read.
+    /// A call for more mail shows that the client received the earlier mail, which is then marked as read.
     pub(super) fn received_before(&self, came: Instant) -> Result<()> {
         let is_unclear = |state: &mut State| {
             let began = |handover: &Handover| matches!(handover.written, Written::Since(began) if began < came);
@@ -194,7 +194,7 @@ impl Receipts {
     }
 }
 
-/// Files that the reader has moved meanwhile are skipped.
+/// Skips files that the reader has moved.
 fn mark(room: &Room, agent: &str, mails: &[Handed]) -> Result<()> {
     read::mark_files_seen(room, agent, mails.iter().map(|mail| &*mail.file))
 }
@@ -204,7 +204,7 @@ mod tests {
     use super::*;
     use crate::room::inbox;
 
-    /// A room in which bob has one message, and the receipts of his client.
+    /// A room with one message for bob, and the receipts of his client.
     fn handed(request: i64) -> (tempfile::TempDir, Room, Receipts) {
         let directory = tempfile::tempdir().expect("a directory");
         let (room, _) = Room::init(directory.path()).expect("a room");
@@ -258,7 +258,7 @@ mod tests {
         receipts
             .received_before(receipts.came(&RequestId::Number(2)))
             .expect("it works");
-        // The same id again: the first response can't come any more.
+        // The same id again: the first response can no longer arrive.
         let again = receipts.came(&RequestId::Number(1));
         receipts.writing(&RequestId::Number(1));
         receipts.written(&RequestId::Number(1));

@@ -19,7 +19,7 @@ use rmcp::{RoleServer, ServerHandler};
 use std::sync::{Arc, LazyLock};
 use tokio::sync::{Semaphore, watch};
 
-/// The tool whose calls wait.
+/// The tool with calls that wait.
 const WAITING: &str = "wait_for_message";
 
 const INSTRUCTIONS: &str = "Mail between agents and with the human. Name messages by #seq. Use wait_for_message instead of polling.";
@@ -138,14 +138,15 @@ impl ServerHandler for Server {
             .unwrap_or_default()
             .0;
         // Each waiting call occupies a thread, so their number is limited.
-        let place = match tool.name == WAITING {
-            true => Some(
+        let place = if tool.name == WAITING {
+            Some(
                 self.waits
                     .clone()
                     .try_acquire_owned()
                     .map_err(|_| too_many()),
-            ),
-            false => None,
+            )
+        } else {
+            None
         };
         let place = match place.transpose() {
             Ok(place) => place,
@@ -179,7 +180,7 @@ impl ServerHandler for Server {
             () = end(self.ended.clone()) => { stop.ask(); task.await }
         };
         if context.ct.is_cancelled() {
-            // The client gets no response any more.
+            // The client no longer gets a response.
             self.receipts.lost(&context.id);
         }
         let result = match done {
@@ -191,7 +192,7 @@ impl ServerHandler for Server {
     }
 }
 
-/// The session of a call from Codex, whose sessions share one process.
+/// The session of a call from Codex, where all sessions share one process.
 fn of_codex(meta: &RequestMetaObject) -> Option<Caller> {
     let session = meta
         .get("sessionId")
@@ -220,7 +221,7 @@ async fn end(mut ended: watch::Receiver<bool>) {
     let _ = ended.wait_for(|ended| *ended).await;
 }
 
-/// What the model can mend is told to the model; the protocol's own errors may stay with the client.
+/// The model gets errors that it can fix. Errors of the protocol may stay with the client.
 fn error(what: &str) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(words::of_tools(&sanitize::block(
         what,
@@ -238,9 +239,10 @@ fn too_many() -> Error {
 fn unknown(name: &str) -> ErrorData {
     let names = TOOLS.iter().map(|tool| &*tool.name);
     let near = nearest(name, names.clone());
-    let cure = match near.is_empty() {
-        true => format!("there are {}", names.collect::<Vec<_>>().join(", ")),
-        false => format!("did you mean {}?", near.join(" or ")),
+    let cure = if near.is_empty() {
+        format!("there are {}", names.collect::<Vec<_>>().join(", "))
+    } else {
+        format!("did you mean {}?", near.join(" or "))
     };
     let what = Error::NotFound {
         what: format!("there is no tool {}", crate::message::address::quoted(name)),

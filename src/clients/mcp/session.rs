@@ -91,10 +91,12 @@ impl Session {
             .for_each(|(.., mut hold)| hold.leave(Stamp::now()));
     }
 
-    /// Takes again the holds whose files were removed.
+    /// Restores the holds with removed files.
     pub(super) fn renew_holds(&self, room: &Room) {
         let mut holds = self.holds.lock().unwrap_or_else(PoisonError::into_inner);
-        holds.iter_mut().for_each(|(.., hold)| hold.renew(room));
+        for (.., hold) in holds.iter_mut() {
+            hold.renew(room);
+        }
     }
 
     /// The room, searched for each time: it may be created while the server runs.
@@ -137,7 +139,7 @@ impl Session {
         })?;
         state.follow(sessions::of(room, &agent.id)?.as_ref());
         if !state.caller.is_known() {
-            // Without a session there is no lease. The environment alone names the agent.
+            // A session that cannot be identified has no lease. The environment alone names the agent.
             return Ok(Who {
                 name: agent.id.to_string(),
                 source: who.source,
@@ -229,7 +231,7 @@ impl State {
             })));
         }
         let lease = match (ours, &self.agent) {
-            // The environment may name another session than the one that hooks and commands speak of.
+            // The environment may name another session than hooks and commands do.
             (None, None) => sessions::before(room, &self.caller)?
                 .filter(|lease| lease.client == self.caller.client),
             (lease, _) => lease,

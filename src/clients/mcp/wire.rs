@@ -1,4 +1,4 @@
-//! The transport over standard input and output. It records what came and what was written.
+//! The transport over standard input and output. It records each request and each response.
 
 use super::receipts::{Instant, Receipts};
 use rmcp::RoleServer;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use tokio::io::{Stdin, Stdout};
 use tokio::sync::watch;
 
-/// When a request came, for its handler.
+/// The arrival time of a request, for its handler.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Came(pub(super) Instant);
 

@@ -1,6 +1,6 @@
 //! Wakes idle agents with programs, from a running router.
 //!
-//! Messages that arrive close together cause one wake. An agent is not woken if it reads the mail meanwhile, if the mail was
+//! Messages that arrive close together cause one wake. An agent is not woken if it reads the mail, if the mail was
 //! announced, or if the agent is working: its next hook announces the mail.
 
 mod company;
@@ -24,7 +24,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Events after which an agent is idle.
+/// Events that end a turn.
 const RESTING: [&str; 7] = [
     "Stop",
     "StopFailure",
@@ -34,10 +34,10 @@ const RESTING: [&str; 7] = [
     sessions::JOIN,
     sessions::IDLE,
 ];
-/// Events at which a session or its MCP server starts and waits for the first prompt.
+/// Events of a session or its MCP server before the first prompt.
 const STARTING: [&str; 2] = ["SessionStart", "start"];
 
-/// Wakes agents in a thread, until dropped. What it does is recorded by the router: a program starts only when the log has
+/// Wakes agents in a thread, until dropped. The router records its requests: a program starts only when the log has
 /// the request, so that no mail wakes twice, whatever is killed.
 pub struct Waker {
     news: Option<Sender<News>>,
@@ -86,12 +86,12 @@ impl Waker {
         self.tell(News::Delivered(agents));
     }
 
-    /// Reports for which agents the log has a request.
+    /// Sets the agents with a request in the log.
     pub fn answered(&self, answers: BTreeMap<Arc<str>, bool>) {
         self.tell(News::Answered(answers));
     }
 
-    /// What the router has to record.
+    /// The results for the router to record.
     pub fn take(&self) -> Vec<Waking> {
         self.steps.try_iter().collect()
     }
@@ -159,7 +159,7 @@ struct Woken {
 }
 
 impl Woken {
-    /// How long the agent must not be woken. Two agents that answer each other forever are limited to one wake per `every`.
+    /// The time until the next wake. Two agents that answer each other forever are limited to one wake per `every`.
     fn pause(&mut self, every: Duration, continues: bool) -> Duration {
         if self.is_running {
             return limits::WAKE_COALESCE;
@@ -293,7 +293,7 @@ impl Scheduler {
         woken.at.push_back(Instant::now());
     }
 
-    /// Starts the program in a thread. `false` if there is nothing to announce any more.
+    /// Starts the program in a thread. `false` if there is nothing left to announce.
     fn start(&self, agent: &Arc<str>, seqs: &[u64]) -> Result<bool> {
         let registry = self.room.registry()?;
         let Some(wake) = registry.agent(agent).and_then(|agent| agent.wake.as_ref()) else {
@@ -335,9 +335,10 @@ impl Scheduler {
         let told = lease.as_ref().map(|lease| lease.told).unwrap_or_default();
         let count = briefing::unannounced(&self.room, agent)?;
         // A program that gets the text announces the mail.
-        let briefing = match program::wants_text(&argv) {
-            true => briefing::brief(&self.room, (agent, None), Moment::Prompt, told)?,
-            false => None,
+        let briefing = if program::wants_text(&argv) {
+            briefing::brief(&self.room, (agent, None), Moment::Prompt, told)?
+        } else {
+            None
         };
         if briefing.is_none() && program::wants_text(&argv) {
             return Ok(false);
@@ -377,7 +378,7 @@ struct Run {
 }
 
 impl Run {
-    /// Runs the program to its end, and if it fails, the other one. Records how that went.
+    /// Runs the program, and after a failure the other one. Records the result.
     fn run(
         &self,
         (argv, otherwise): (&[String], Option<&[String]>),
@@ -397,7 +398,9 @@ impl Run {
         } else {
             program::run(argv, room, agent, within, started)
         };
-        if let Some(otherwise) = otherwise.filter(|_| !ran.is_well()) {
+        if !ran.is_well()
+            && let Some(otherwise) = otherwise
+        {
             tracing::warn!(
                 output = ran.output,
                 "{} cannot wake {agent}: {}",
@@ -435,8 +438,8 @@ impl Run {
     }
 }
 
-/// How long an agent still counts as working: its next hook will announce its mail. `None` if the agent is idle or unknown.
-/// An agent counts as idle after `most` without a hook.
+/// The time for which an agent still counts as working: its next hook will announce its mail. `None` if the agent is idle or
+/// unknown. It counts as idle after `most` without a hook.
 pub fn at_work(room: &Room, lease: &Lease, most: Duration) -> Option<Duration> {
     let within = room.settings().ok()?.session_lease;
     if RESTING.contains(&lease.event.as_str()) || !lease.is_live(&room.dir, within) {
@@ -454,7 +457,7 @@ pub fn at_work(room: &Room, lease: &Lease, most: Duration) -> Option<Duration> {
         .map(Duration::from_micros)
 }
 
-/// Has the session of this lease just started?
+/// Returns true if the session of this lease has just started.
 pub fn is_new(lease: &Lease) -> bool {
     STARTING.contains(&lease.event.as_str())
 }

@@ -32,7 +32,7 @@ impl Wrong {
     }
 }
 
-/// The end of a list at which to insert.
+/// The end of a list for new items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     /// At the front: no existing line changes.
@@ -304,13 +304,14 @@ impl Json {
         let same_line = comments.take_while(|token| !body[end..token.range.start].contains('\n'));
         let line_end = same_line.last().map_or(end, |token| token.range.end);
         let text = format!("{}{indent}{}", style.eol, style.fitting(value, &indent));
-        match line_end == end {
-            true => vec![(end, format!(",{text}"))],
-            false => vec![(line_end, text), (end, ",".into())],
+        if line_end == end {
+            vec![(end, format!(",{text}"))]
+        } else {
+            vec![(line_end, text), (end, ",".into())]
         }
     }
 
-    /// Whether other values precede this one on its line. Then it is written on one line too.
+    /// Returns true if other values precede this one on its line. Then it is also written on one line.
     fn is_one_line(&self, start: usize) -> bool {
         let line = self.body()[..start].rfind('\n').map_or(0, |at| at + 1);
         self.body()[line..start].contains(['{', '[', ','])

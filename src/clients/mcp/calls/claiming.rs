@@ -81,9 +81,10 @@ pub(super) fn list(mut call: Call<'_>) -> Result<Shown> {
     let (paths, mine) = (call.arguments.texts("paths")?, call.arguments.flag("mine")?);
     let room = call.session.room()?;
     route_pending(&room, limits::READER_WAIT).unwrap_or_else(|e| tracing::warn!("{e}"));
-    let you = match mine {
-        true => Some(call.session.agent(&room, "list_claims")?.name),
-        false => call.session.known(&room),
+    let you = if mine {
+        Some(call.session.agent(&room, "list_claims")?.name)
+    } else {
+        call.session.known(&room)
     };
     if !paths.is_empty() {
         let found = claims::paths(&room, you.as_deref(), &here()?, &paths)?;
@@ -188,7 +189,7 @@ fn shown(text: Option<&str>) -> Value {
     text.map_or(Value::Null, |text| sanitize::line(text).into())
 }
 
-/// Paths are relative to the directory of the server, which is that of the client.
+/// Paths are relative to the directory of the server, which is the client's directory.
 fn here() -> Result<PathBuf> {
     std::env::current_dir().doing("find the working directory", ".")
 }

@@ -1,4 +1,4 @@
-//! The tools that look around: agents, messages of the past, conversations. And the one that registers the caller.
+//! Tools that find agents, messages and conversations, and the tool that registers the caller.
 
 use super::super::letter::{Letter, NAMES, Part};
 use super::{Call, Shown};

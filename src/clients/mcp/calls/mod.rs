@@ -26,7 +26,7 @@ pub(super) struct Shown {
 pub(super) struct Call<'a> {
     pub(super) session: &'a Session,
     pub(super) receipts: &'a Receipts,
-    /// The request, and when it came.
+    /// The request, and its time of arrival.
     pub(super) request: RequestId,
     pub(super) came: Instant,
     pub(super) stop: &'a Stop,
@@ -67,7 +67,9 @@ impl Stop {
     pub(super) fn ask(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.0 = true;
-        state.1.iter().for_each(|wake| wake());
+        if let Some(wake) = &state.1 {
+            wake();
+        }
     }
 
     /// Sets what to call on cancellation.
@@ -80,7 +82,7 @@ impl Stop {
     }
 }
 
-/// Delivers pending messages. A failure is part of the result: reading goes on.
+/// Delivers pending messages. A failure is part of the result, and reading continues.
 fn route(room: &Room) -> Option<String> {
     let failed = follow::route(room, limits::READER_WAIT).err()?;
     Some(format!("cannot deliver pending messages: {failed}"))

@@ -73,7 +73,7 @@ pub(super) fn acknowledge(mut call: Call<'_>) -> Result<Shown> {
     let note = arguments.text("note")?;
     let room = call.session.room()?;
     let who = call.session.agent(&room, "acknowledge_message")?;
-    // A message that the caller was told of just now may not be in the log yet.
+    // A message that was just announced to the caller may not be in the log yet.
     let before = route(&room);
     let ack = Ack {
         refs: vec![id.clone()],

@@ -1,0 +1,107 @@
+//! The plugins and extensions that the clients' own commands install from a checkout of mailbag.
+
+use super::clients::{Homes, Wanted};
+use super::whole::{AUTHOR, DESCRIPTION, SKILL, manifest};
+use super::{hooks, servers, text};
+use crate::base::limits;
+use crate::clients::kind::{Client, Listing, Package};
+use crate::disk::{UserFile, layout};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+const README: &str = include_str!("package_readme.md");
+
+/// The icon that the plugin directory of Claude Code asks for.
+const ICON: &[u8] = include_bytes!("package_icon.png");
+
+/// Contents of files by their paths below the top of the repository.
+type Files = BTreeMap<String, Vec<u8>>;
+
+/// The file that shows that the client's own command installed the plugin, if it did.
+pub fn package_record(client: Client, homes: &Homes) -> Option<PathBuf> {
+    let package = client.facts().package.as_ref()?;
+    let path = layout::of_client(&client.directory(homes), package.record);
+    let file = UserFile::read(&path, limits::CLIENT_FILE_BYTES).ok()?;
+    let text = text(&file).ok()??;
+    text.contains(package.entry).then_some(path)
+}
+
+/// The files of all plugins and extensions.
+pub fn package_files() -> Files {
+    let mut files = Files::new();
+    for client in Client::ALL {
+        if let Some(package) = &client.facts().package {
+            add_package(client, package, &mut files);
+        }
+    }
+    files
+}
+
+fn add_package(client: Client, package: &Package, files: &mut Files) {
+    let folder = format!("packaging/plugins/{}", client.as_str());
+    let wanted = Wanted {
+        program: env!("CARGO_PKG_NAME").into(),
+        ..Wanted::default()
+    };
+    let servers = servers::all(client, &wanted);
+    let hooks = json!({"hooks": hooks::all(client, &wanted)});
+    let mut manifest = manifest();
+    let marketplace = match package.listing {
+        Listing::Nothing => {
+            manifest["mcpServers"] = servers.clone();
+            None
+        }
+        Listing::Claude(path) => Some((path, claude_marketplace(&folder))),
+        Listing::Codex(path) => {
+            manifest["mcpServers"] = "./.mcp.json".into();
+            manifest["hooks"] = "./hooks/hooks.json".into();
+            manifest["skills"] = "./skills/".into();
+            Some((path, codex_marketplace(&folder)))
+        }
+    };
+    if let Some((path, marketplace)) = marketplace {
+        files.insert(path.into(), print(&marketplace));
+        files.insert(
+            format!("{folder}/.mcp.json"),
+            print(&json!({"mcpServers": servers})),
+        );
+    }
+    files.insert(format!("{folder}/{}", package.manifest), print(&manifest));
+    files.insert(format!("{folder}/hooks/hooks.json"), print(&hooks));
+    files.insert(format!("{folder}/skills/mailbag/SKILL.md"), SKILL.into());
+    files.insert(format!("{folder}/README.md"), README.into());
+    if client == Client::Claude {
+        files.insert(format!("{folder}/.claude-plugin/icon.png"), ICON.into());
+    }
+}
+
+fn claude_marketplace(folder: &str) -> Value {
+    json!({
+        "name": "mailbag",
+        "owner": {"name": AUTHOR},
+        "metadata": {"description": DESCRIPTION},
+        "plugins": [{
+            "name": "mailbag",
+            "source": format!("./{folder}"),
+            "description": DESCRIPTION,
+        }],
+    })
+}
+
+fn codex_marketplace(folder: &str) -> Value {
+    json!({
+        "name": "mailbag",
+        "interface": {"displayName": "mailbag"},
+        "plugins": [{
+            "name": "mailbag",
+            "source": {"source": "local", "path": format!("./{folder}")},
+            "policy": {"installation": "AVAILABLE", "authentication": "ON_INSTALL"},
+            "category": "Productivity",
+        }],
+    })
+}
+
+fn print(value: &Value) -> Vec<u8> {
+    format!("{value:#}\n").into()
+}

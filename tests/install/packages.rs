@@ -1,0 +1,137 @@
+//! The plugins and extensions that clients install from a checkout, and the clients' own validators.
+
+use super::up::Fresh;
+use crate::world::{World, skip};
+use mailbag::clients::install::package_files;
+use std::path::Path;
+use std::process::Command;
+
+#[test]
+fn the_plugins_in_the_checkout_are_up_to_date() {
+    let mut stale = Vec::new();
+    for (name, bytes) in package_files() {
+        if std::fs::read(&name).unwrap_or_default() != bytes {
+            stale.push(name);
+        }
+    }
+    assert!(
+        stale.is_empty(),
+        "{stale:?} differ; run `cargo run -- generate plugins .`"
+    );
+}
+
+#[test]
+fn no_folder_of_a_plugin_has_another_file() {
+    let known = package_files();
+    for entry in walkdir::WalkDir::new("packaging/plugins") {
+        let entry = entry.expect("an entry");
+        let name = entry.path().to_str().expect("UTF-8");
+        assert!(
+            !entry.file_type().is_file() || known.contains_key(name),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn each_hook_of_a_plugin_calls_the_program_on_the_path_for_its_own_client() {
+    let mut seen = 0;
+    for (name, bytes) in package_files() {
+        let Some(folder) = name.strip_suffix("/hooks/hooks.json") else {
+            continue;
+        };
+        let client = folder.rsplit('/').next().expect("a client");
+        let hooks: serde_json::Value = serde_json::from_slice(&bytes).expect("JSON");
+        let events = hooks["hooks"].as_object().expect("events").values();
+        for hook in events.flat_map(|groups| groups[0]["hooks"].as_array().expect("hooks")) {
+            let command = hook["command"].as_str().expect("a command");
+            let calls = [
+                format!("mailbag hook {client}"),
+                "mailbag wait --rewake".into(),
+            ];
+            assert!(command.starts_with("command -v mailbag "), "{command}");
+            assert!(calls.iter().any(|call| command.contains(call)), "{command}");
+            seen += 1;
+        }
+    }
+    assert!(seen > 20, "{seen} hooks");
+}
+
+#[test]
+fn the_doctor_reports_a_plugin_of_the_user_beside_hooks_of_the_project() {
+    // P550
+    let clients = [
+        (
+            "claude",
+            ".claude/settings.json",
+            "{\"enabledPlugins\": {\"mailbag@mailbag\": true}}",
+        ),
+        (
+            "codex",
+            ".codex/config.toml",
+            "[plugins.\"mailbag@mailbag\"]\nenabled = true\n",
+        ),
+        (
+            "copilot",
+            ".copilot/settings.json",
+            "{\"enabledPlugins\": {\"mailbag@mailbag\": true}}",
+        ),
+        (
+            "gemini",
+            ".gemini/extensions/mailbag/gemini-extension.json",
+            "{}",
+        ),
+        ("qwen", ".qwen/extensions/mailbag/qwen-extension.json", "{}"),
+    ];
+    for (client, record, text) in clients {
+        let fresh = Fresh::with(&[client]);
+        fresh.ok(&["up"]);
+        let twice = || fresh.run(&["doctor", "--json"]).out.contains("hooks_twice");
+        assert!(!twice(), "{client}");
+        fresh.write(&format!("../home/{record}"), text);
+        assert!(twice(), "{client}");
+        let removal = fresh.run(&["doctor"]).out;
+        assert!(
+            removal.contains(&format!("{client} plugin "))
+                || removal.contains(&format!("{client} extensions "))
+        );
+    }
+}
+
+#[test]
+fn the_validators_of_the_clients_accept_the_plugins() {
+    let claude = ["plugin", "validate", "--strict"];
+    accept("claude", &claude, ".");
+    accept(
+        "claude",
+        &[&claude[..], &["--profile", "directory"]].concat(),
+        "packaging/plugins/claude",
+    );
+    accept(
+        "gemini",
+        &["extensions", "validate"],
+        "packaging/plugins/gemini",
+    );
+}
+
+/// Runs a validator in an empty home. `.ci/run` installs the clients.
+fn accept(client: &str, arguments: &[&str], path: &str) {
+    let modules = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../node/node_modules/.bin");
+    let program = modules.join(client);
+    if !program.exists() {
+        return skip(&format!("{client} is not in {}", modules.display()));
+    }
+    let home = World::empty();
+    let output = Command::new(program)
+        .args(arguments)
+        .arg(path)
+        .env("HOME", home.path())
+        .output()
+        .expect("it starts");
+    assert!(
+        output.status.success(),
+        "{client}: {}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
