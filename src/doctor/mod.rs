@@ -5,7 +5,7 @@
 //! One file for each part that is examined. An examination only reads. `fix` alone makes changes, and only changes that
 //! cannot lose data.
 //!
-//! Not here: the form in which findings are shown (`cli`).
+//! What does not belong here: the form in which findings are shown (`cli`).
 
 mod access;
 mod drafts;

@@ -1,10 +1,11 @@
 //! `mailbag generate plugins`: writes the plugins and extensions of the clients.
 
-use crate::base::error::{Doing, Result};
+use crate::base::error::Result;
+use crate::base::limits;
 use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::clients::install::package_files;
-use crate::disk::{Dir, layout};
+use crate::disk::{UserFile, layout};
 use std::path::PathBuf;
 
 /// Write the plugins and extensions of all clients
@@ -16,13 +17,9 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    for (name, bytes) in package_files() {
+    for (name, text) in package_files() {
         let path = layout::of_client(&args.dir, &name);
-        let (Some(parent), Some(file)) = (path.parent(), path.file_name()) else {
-            continue;
-        };
-        std::fs::create_dir_all(parent).doing("create the directory", parent)?;
-        Dir::open(parent)?.replace(file, &bytes)?;
+        UserFile::read(&path, limits::CLIENT_FILE_BYTES)?.write(text.as_bytes())?;
         cx.out.line(path.display().to_string())?;
     }
     Ok(Exit::Ok)

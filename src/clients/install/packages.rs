@@ -4,7 +4,7 @@ use super::clients::{Homes, Wanted};
 use super::whole::{AUTHOR, DESCRIPTION, SKILL, manifest};
 use super::{hooks, servers, text};
 use crate::base::limits;
-use crate::clients::kind::{Client, Listing, Package};
+use crate::clients::kind::{Client, Package, PluginListing};
 use crate::disk::{UserFile, layout};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -12,11 +12,8 @@ use std::path::PathBuf;
 
 const README: &str = include_str!("package_readme.md");
 
-/// The icon that the plugin directory of Claude Code asks for.
-const ICON: &[u8] = include_bytes!("package_icon.png");
-
-/// Contents of files by their paths below the top of the repository.
-type Files = BTreeMap<String, Vec<u8>>;
+/// Texts of files by their paths below the top of the repository.
+type PackageFiles = BTreeMap<String, String>;
 
 /// The file that shows that the client's own command installed the plugin, if it did.
 pub fn package_record(client: Client, homes: &Homes) -> Option<PathBuf> {
@@ -28,8 +25,8 @@ pub fn package_record(client: Client, homes: &Homes) -> Option<PathBuf> {
 }
 
 /// The files of all plugins and extensions.
-pub fn package_files() -> Files {
-    let mut files = Files::new();
+pub fn package_files() -> PackageFiles {
+    let mut files = PackageFiles::new();
     for client in Client::ALL {
         if let Some(package) = &client.facts().package {
             add_package(client, package, &mut files);
@@ -38,7 +35,7 @@ pub fn package_files() -> Files {
     files
 }
 
-fn add_package(client: Client, package: &Package, files: &mut Files) {
+fn add_package(client: Client, package: &Package, files: &mut PackageFiles) {
     let folder = format!("packaging/plugins/{}", client.as_str());
     let wanted = Wanted {
         program: env!("CARGO_PKG_NAME").into(),
@@ -48,12 +45,12 @@ fn add_package(client: Client, package: &Package, files: &mut Files) {
     let hooks = json!({"hooks": hooks::all(client, &wanted)});
     let mut manifest = manifest();
     let marketplace = match package.listing {
-        Listing::Nothing => {
+        PluginListing::Nothing => {
             manifest["mcpServers"] = servers.clone();
             None
         }
-        Listing::Claude(path) => Some((path, claude_marketplace(&folder))),
-        Listing::Codex(path) => {
+        PluginListing::Claude(path) => Some((path, claude_marketplace(&folder))),
+        PluginListing::Codex(path) => {
             manifest["mcpServers"] = "./.mcp.json".into();
             manifest["hooks"] = "./hooks/hooks.json".into();
             manifest["skills"] = "./skills/".into();
@@ -71,9 +68,6 @@ fn add_package(client: Client, package: &Package, files: &mut Files) {
     files.insert(format!("{folder}/hooks/hooks.json"), print(&hooks));
     files.insert(format!("{folder}/skills/mailbag/SKILL.md"), SKILL.into());
     files.insert(format!("{folder}/README.md"), README.into());
-    if client == Client::Claude {
-        files.insert(format!("{folder}/.claude-plugin/icon.png"), ICON.into());
-    }
 }
 
 fn claude_marketplace(folder: &str) -> Value {
@@ -102,6 +96,6 @@ fn codex_marketplace(folder: &str) -> Value {
     })
 }
 
-fn print(value: &Value) -> Vec<u8> {
-    format!("{value:#}\n").into()
+fn print(value: &Value) -> String {
+    format!("{value:#}\n")
 }

@@ -1,9 +1,9 @@
 //! Facts about Claude Code: <https://code.claude.com/docs/en/hooks>, and `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Listing, Named, Package,
-    Part, PluginForm, RESTART, Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask, file,
-    guard, hook, note_in_project,
+    About, Allow, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Named, Package, Part,
+    PluginForm, PluginListing, RESTART, Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask,
+    file, guard, hook, note_in_project,
 };
 
 const JSON: Format = Format::Json(Dialect::Strict);
@@ -55,7 +55,7 @@ pub(super) static FACTS: Facts = Facts {
         ],
     }),
     package: Some(Package {
-        listing: Listing::Claude(".claude-plugin/marketplace.json"),
+        listing: PluginListing::Claude(".claude-plugin/marketplace.json"),
         manifest: ".claude-plugin/plugin.json",
         record: "settings.json",
         entry: "\"mailbag@mailbag\": true",

@@ -1,8 +1,9 @@
 //! Facts about Codex: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, Hook, HookForm, Listing, Named, Package, Part,
-    SKILL, Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook, note,
+    About, Allow, Can, Dialect, Facts, Format, Home, Hook, HookForm, Named, Package, Part,
+    PluginListing, SKILL, Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard,
+    hook, note,
 };
 
 const JSON: Format = Format::Json(Dialect::Strict);
@@ -26,7 +27,7 @@ pub(super) static FACTS: Facts = Facts {
     ],
     plugin: None,
     package: Some(Package {
-        listing: Listing::Codex(".agents/plugins/marketplace.json"),
+        listing: PluginListing::Codex(".agents/plugins/marketplace.json"),
         manifest: ".codex-plugin/plugin.json",
         record: "config.toml",
         entry: "[plugins.\"mailbag@mailbag\"]\nenabled = true",

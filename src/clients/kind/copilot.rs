@@ -1,7 +1,7 @@
 //! Facts about GitHub Copilot CLI: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Listing, Named, Package, Part,
+    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Named, Package, Part, PluginListing,
     RESTART, SKILL, Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
 };
 
@@ -28,7 +28,7 @@ pub(super) static FACTS: Facts = Facts {
     ],
     plugin: None,
     package: Some(Package {
-        listing: Listing::Claude(".github/plugin/marketplace.json"),
+        listing: PluginListing::Claude(".github/plugin/marketplace.json"),
         manifest: "plugin.json",
         record: "settings.json",
         entry: "\"mailbag@mailbag\": true",

@@ -62,7 +62,7 @@ pub struct PluginForm {
 #[derive(Debug)]
 pub struct Package {
     /// Where the client finds it.
-    pub listing: Listing,
+    pub listing: PluginListing,
     /// Its manifest, below its folder.
     pub manifest: &'static str,
     /// The file in the user's directory that shows that it is installed.
@@ -75,7 +75,7 @@ pub struct Package {
 
 /// The file at the top of a repository that lists its plugins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Listing {
+pub enum PluginListing {
     /// A marketplace in the format of Claude Code.
     Claude(&'static str),
     /// A marketplace in the format of Codex.

@@ -1,7 +1,7 @@
 //! Facts about Gemini CLI: `docs/hooks.md`.
 
 use super::{
-    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Listing, Named, Package, Part,
+    About, Allow, Can, Dialect, Facts, Format, Home, HookForm, Named, Package, Part, PluginListing,
     RESTART, SKILL, Servers, TrustRecord, Turns, Unit, WakeBy, abilities, ask, file, guard, hook,
 };
 
@@ -29,7 +29,7 @@ pub(super) static FACTS: Facts = Facts {
     ],
     plugin: None,
     package: Some(Package {
-        listing: Listing::Nothing,
+        listing: PluginListing::Nothing,
         manifest: "gemini-extension.json",
         record: "extensions/mailbag/gemini-extension.json",
         entry: "",

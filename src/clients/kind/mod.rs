@@ -11,8 +11,9 @@ mod qwen;
 mod table;
 
 pub use facts::{
-    Ability, About, Allow, Ask, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Listing,
-    Named, Note, Package, Part, PluginForm, Scope, Servers, TrustRecord, Turns, Unit, WakeBy, What,
+    Ability, About, Allow, Ask, Can, Dialect, Facts, File, Format, Home, Hook, HookForm, Named,
+    Note, Package, Part, PluginForm, PluginListing, Scope, Servers, TrustRecord, Turns, Unit,
+    WakeBy, What,
 };
 use serde::Serialize;
 pub use table::{limits, summary};
