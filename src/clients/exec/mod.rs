@@ -66,7 +66,7 @@ pub enum Ended {
     /// With an exit status: the command's own, 128 plus the number of the signal that ended it, or 127 or 126 if it could not
     /// be started.
     Status(u8),
-    /// By a signal, before the command started.
+    /// A signal ended it before the command started.
     Signal(i32),
 }
 
@@ -149,7 +149,7 @@ struct Events {
 }
 
 impl Events {
-    /// Starts to receive signals, except those that this process was started to ignore. The command ignores these too.
+    /// Starts to receive signals, except signals that this process and the command ignore.
     fn listen(room: &Room) -> Result<Events> {
         let (sender, receiver) = channel();
         let finishing = Arc::new(AtomicBool::new(false));

@@ -141,7 +141,7 @@ fn monitor(id: &str, words: &[OsString]) -> Result<Command> {
 
 type Output = Box<dyn Write + Send>;
 
-/// Handles a command whose output is a pipe.
+/// Handles a command with a pipe as output.
 fn in_pipe(
     session: &Arc<Session>,
     mut child: Child,
