@@ -100,7 +100,7 @@ pub struct Request<'a> {
     pub room: Option<&'a Path>,
     /// The working directory.
     pub from: &'a Path,
-    /// Agent whose mail is missing, if known.
+    /// Agent with missing mail, if known.
     pub agent: Option<&'a str>,
 }
 

@@ -13,7 +13,7 @@ use rustix::fs::FileType;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Largest number of files in a directory whose owner is checked.
+/// Largest number of files in a directory with a check of the owner.
 const LOOKED_AT: usize = 1000;
 
 pub(super) fn look(
