@@ -283,10 +283,9 @@ fn find(room: &Room, agent: &str, again: bool) -> Result<Option<Found>> {
         && !unfinished
         && unread.is_exact
         && unread.number > limits::LISTED_AGAIN
+        && let Some(look) = look
     {
-        if let Some(look) = look {
-            look.keep(room, agent);
-        }
+        look.keep(room, agent);
     }
     let found = Found {
         unread,
