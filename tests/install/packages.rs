@@ -119,7 +119,7 @@ fn accept(client: &str, arguments: &[&str], path: &str) {
     let modules = Path::new(env!("CARGO_TARGET_TMPDIR")).join("../node/node_modules/.bin");
     let program = modules.join(client);
     if !program.exists() {
-        return skip(&format!("{client} is not in {}", modules.display()));
+        return skip(format!("{client} is not in {}", modules.display()));
     }
     let home = World::empty();
     let output = Command::new(program)
