@@ -4,6 +4,7 @@ mod agents;
 mod completing;
 mod helping;
 mod looking;
+mod mistakes;
 mod reading;
 mod refused;
 mod retrying;

@@ -1,6 +1,8 @@
 //! Two commands in a row: a command sees the result of the command before it, whichever process
 //! routes.
 
+mod readers;
+
 use crate::mcp::Client;
 use crate::town::{PATIENCE, Town, so_within};
 use crate::world::{Ran, World};

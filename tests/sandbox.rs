@@ -230,6 +230,39 @@ fn an_agent_sends_and_reads_with_only_its_own_directories_writable() {
 }
 
 #[test]
+fn in_a_read_only_room_commands_follow_a_router_and_wait_for_none_without_one() {
+    // P256
+    if !can_be_made() {
+        return;
+    }
+    let own = ["spool", "log", "sent", "sessions"];
+    let mut town = Town::of(&["alice", "bob"]);
+    for below in own {
+        std::fs::create_dir_all(town.room(below)).expect("the room");
+    }
+    town.start(&[]);
+    town.mail("alice", "x.json", json!({"to": "bob", "body": "dropped"}));
+    let read = run(&mut inside(&town, &own, &["inbox", "bob"]));
+    assert!(read.code == 0 && read.out.contains("dropped"), "{read:?}");
+    town.stop();
+    let commands: [&[&str]; 4] = [
+        &["inbox", "bob"],
+        &["list", "--as", "bob"],
+        &["status"],
+        &["send", "bob", "later", "--as", "alice"],
+    ];
+    for words in commands {
+        let begun = Instant::now();
+        let ran = run(&mut inside(&town, &own, words));
+        let took = begun.elapsed();
+        assert!(
+            ran.code == 0 && took < Duration::from_secs(4),
+            "{words:?}, {took:?}: {ran:?}"
+        );
+    }
+}
+
+#[test]
 fn read_shows_a_message_in_a_read_only_room_and_it_stays_unread() {
     if !can_be_made() {
         return;

@@ -2,6 +2,7 @@
 
 use super::context::Global;
 use super::verbs::{Command, DAILY, GROUPS};
+use super::words;
 use anstyle::Style;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use std::ffi::OsString;
@@ -31,7 +32,7 @@ Exit status: 0 success, 1 error, 2 usage, 3 not found, 4 timeout, 65 bad data,
 const NEXT: &str = "
 `mailbag` alone shows the state of the room.
 `mailbag help COMMAND` shows the options and examples of a command.
-`mailbag help --all` lists all commands, and the options that every command has.";
+`mailbag help --all` lists all commands, common options and exit statuses.";
 
 /// Mail for AI agents, in plain files
 #[derive(Debug, Parser)]
@@ -50,6 +51,7 @@ impl Cli {
         let command = Cli::command();
         let page = daily_page(&command);
         let mut command = command.help_template(page);
+        let words = words::normalize(words, &command);
         let matches = command.try_get_matches_from_mut(words)?;
         Cli::from_arg_matches(&matches).map_err(|e| e.format(&mut command))
     }

@@ -69,6 +69,18 @@ impl Identity {
     }
 }
 
+/// What is processed before a command reads the room. If a router runs, it is always asked for a pass (P256); the difference
+/// is the work of the command itself without a router.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Freshness {
+    /// A pass: deadlines, leases and receipts affect the answer.
+    Complete,
+    /// A pass only if files wait: the answer has only messages, and a pass reads the state of the whole room.
+    Messages,
+    /// No pass: the command shows the room as it is.
+    AsIs,
+}
+
 /// What every command gets.
 pub(super) struct Context {
     asked: Option<PathBuf>,
@@ -141,14 +153,27 @@ impl Context {
         }
     }
 
-    /// As [`Context::route`], but starts no pass if no message is pending.
-    pub(super) fn route_waiting(&self, room: &Room) {
-        let _ = follow::route_pending(room, self.reader_wait()).inspect_err(|e| self.trouble(e));
+    /// Opens the room and refreshes it: the first step of every command that reads messages.
+    pub(super) fn fresh_room(&self, freshness: Freshness) -> Result<Room> {
+        let room = self.room()?;
+        self.refresh(&room, freshness);
+        Ok(room)
     }
 
-    /// Has pending messages delivered, so that the output is up to date. A failure is a warning.
-    pub(super) fn route(&self, room: &Room) {
-        let _ = follow::route(room, self.reader_wait()).inspect_err(|e| self.trouble(e));
+    /// Lets the router process the outboxes, so that the output is up to date. A failure is a warning.
+    pub(super) fn refresh(&self, room: &Room, freshness: Freshness) {
+        let within = self.reader_wait();
+        let refreshed = match freshness {
+            Freshness::Complete => follow::route(room, within),
+            Freshness::Messages => follow::route_pending(room, within),
+            Freshness::AsIs => {
+                follow::let_router_process(room, within);
+                Ok(())
+            }
+        };
+        if let Err(e) = refreshed {
+            self.trouble(&e);
+        }
     }
 
     /// Has a message delivered that was just written.

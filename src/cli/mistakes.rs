@@ -1,7 +1,14 @@
 //! Answers to common mistakes on the command line: the correct form.
 
-use crate::base::error::Error;
+use super::args::command;
+use super::words::named_command;
+use crate::base::error::{Error, nearest};
+use crate::base::text::shell_word;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::ffi::OsString;
+
+/// The name of the program.
+const ROOT: &str = "mailbag";
 
 /// Common guesses for commands, each with the correct form.
 const COMMANDS: &[(&str, &str)] = &[
@@ -52,6 +59,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("todo", "pending"),
     ("unlock", "release SUBJECT"),
     ("unsubscribe", "topic unsubscribe TOPIC"),
+    ("unread", "inbox"),
     ("validate", "send --dry-run --file FILE"),
     ("version", "--version"),
     ("view", "read ID"),
@@ -59,23 +67,201 @@ const COMMANDS: &[(&str, &str)] = &[
     ("write", "send ADDRESS BODY"),
 ];
 
-/// The answer to a mistake that is common; none if clap's own message is the answer.
-pub(super) fn answer(error: &clap::Error) -> Option<Error> {
-    if error.kind() != ErrorKind::InvalidSubcommand {
-        return None;
+/// Common guesses for commands below another command.
+const SUBCOMMANDS: &[(&str, &str, &str)] = &[
+    ("agent", "create", "agent add ID"),
+    ("agent", "delete", "agent remove ID"),
+    ("agent", "ls", "agent list"),
+    ("agent", "new", "agent add ID"),
+    ("agent", "register", "agent add ID"),
+    ("agent", "rename", "agent set ID --name NAME"),
+    ("agent", "rm", "agent remove ID"),
+    ("agent", "update", "agent set ID"),
+    ("channel", "create", "channel list"),
+    ("channel", "ls", "channel list"),
+    ("channel", "post", "send --channel CHANNEL ADDRESS BODY"),
+    ("channel", "read", "channel show CHANNEL"),
+    ("channel", "send", "send --channel CHANNEL ADDRESS BODY"),
+    ("link", "create", "link add TAG PLACE"),
+    ("link", "rm", "link remove TAG"),
+    ("rejected", "delete", "rejected drop NAME"),
+    ("rejected", "ls", "rejected list"),
+    ("rejected", "rm", "rejected drop NAME"),
+    ("service", "start", "service install"),
+    ("service", "stop", "service uninstall"),
+    ("topic", "add", "topic subscribe TOPIC"),
+    ("topic", "join", "topic subscribe TOPIC"),
+    ("topic", "leave", "topic unsubscribe TOPIC"),
+    ("topic", "remove", "topic unsubscribe TOPIC"),
+];
+
+/// The answer to a mistake, in the words of the command line; none if clap's own message is the answer.
+pub(super) fn answer(error: &clap::Error, words: &[OsString]) -> Option<Error> {
+    let root = command();
+    let (named, name) = named_command(words, &root);
+    match error.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let word = text(error, ContextKind::InvalidSubcommand)?;
+            Some(unknown_command(word, named, &name, words))
+        }
+        ErrorKind::UnknownArgument => {
+            let word = text(error, ContextKind::InvalidArg)?;
+            Some(unknown_argument(error, word, named, &name))
+        }
+        ErrorKind::MissingRequiredArgument => {
+            let missing = texts(error, ContextKind::InvalidArg).join(" ");
+            Some(Error::Usage {
+                what: format!("`{name}` needs {missing}"),
+                cure: example(named, &name),
+            })
+        }
+        ErrorKind::MissingSubcommand => Some(Error::Usage {
+            what: format!("`{name}` needs a command"),
+            cure: format!("it has {}", listed(named)),
+        }),
+        ErrorKind::InvalidValue if text(error, ContextKind::InvalidValue) == Some("") => {
+            let option = text(error, ContextKind::InvalidArg)?;
+            Some(Error::Usage {
+                what: format!("`{option}` of `{name}` has no value"),
+                cure: example(named, &name),
+            })
+        }
+        _ => None,
     }
-    let word = text(error, ContextKind::InvalidSubcommand)?;
-    let form = COMMANDS.iter().find(|(known, _)| *known == word)?.1;
-    Some(Error::Usage {
-        what: format!("`{word}` is not a command"),
-        cure: format!("run `mailbag {form}`"),
+}
+
+fn unknown_command(word: &str, parent: &clap::Command, name: &str, words: &[OsString]) -> Error {
+    let form = COMMANDS
+        .iter()
+        .filter(|_| parent.get_name() == ROOT)
+        .map(|(guess, form)| (*guess, *form))
+        .chain(
+            SUBCOMMANDS
+                .iter()
+                .filter(|(command, ..)| parent.get_name() == *command)
+                .map(|(_, guess, form)| (*guess, *form)),
+        )
+        .find(|(guess, _)| guess.eq_ignore_ascii_case(word));
+    let cure = if let Some((_, form)) = form {
+        format!("run `{ROOT} {}`", filled(form, word, words))
+    } else {
+        let commands = parent.get_subcommands().filter(|one| !one.is_hide_set());
+        match nearest(word, commands.map(clap::Command::get_name)).first() {
+            Some(near) => format!("did you mean `{name} {near}`?"),
+            None if parent.get_name() == ROOT => format!("`{ROOT} help --all` lists all commands"),
+            None => format!("it has {}", listed(parent)),
+        }
+    };
+    let what = if parent.get_name() == ROOT {
+        format!("`{word}` is not a command")
+    } else {
+        format!("`{word}` is not a command of `{name}`")
+    };
+    Error::Usage { what, cure }
+}
+
+fn unknown_argument(error: &clap::Error, word: &str, named: &clap::Command, name: &str) -> Error {
+    let usage = usage_line(named, name);
+    if !word.starts_with('-') {
+        return Error::Usage {
+            what: format!("`{word}` is one argument too many for `{name}`"),
+            cure: format!("usage: {usage}"),
+        };
+    }
+    let options = named.get_arguments().filter_map(clap::Arg::get_long);
+    let options: Vec<String> = options.map(|long| format!("--{long}")).collect();
+    let similar = nearest(word, options.iter().map(String::as_str));
+    let suggested = similar
+        .first()
+        .copied()
+        .or_else(|| text(error, ContextKind::SuggestedArg).filter(|_| word.len() > 3));
+    let cure = if let Some(option) = suggested {
+        format!("did you mean `{option}`?")
+    } else if word.starts_with("--") || !has_body(named) {
+        format!("`{ROOT} help {}` lists its options", without_root(name))
+    } else {
+        format!(
+            "`{ROOT} help {}` lists its options; text that begins with `-` follows `--`, at the end",
+            without_root(name)
+        )
+    };
+    Error::Usage {
+        what: format!("`{word}` is not an option of `{name}`"),
+        cure,
+    }
+}
+
+/// The correct form with the words that follow the guess instead of its placeholders.
+fn filled(form: &str, guess: &str, words: &[OsString]) -> String {
+    let words: Vec<&str> = words.iter().filter_map(|word| word.to_str()).collect();
+    let at = words.iter().position(|word| *word == guess);
+    let mut given: Vec<&str> = at.map(|at| words[at + 1..].to_vec()).unwrap_or_default();
+    if given.is_empty() {
+        return form.to_owned();
+    }
+    let mut out: Vec<String> = Vec::new();
+    for part in form.split(' ') {
+        if !is_placeholder(part) {
+            out.push(part.to_owned());
+        } else if given.first().is_some_and(|word| !word.starts_with('-')) {
+            out.push(shell_word(given.remove(0)));
+        }
+    }
+    out.extend(given.into_iter().map(shell_word));
+    out.join(" ")
+}
+
+fn is_placeholder(part: &str) -> bool {
+    part.bytes().all(|byte| byte.is_ascii_uppercase())
+}
+
+/// The names of the commands below this one.
+fn listed(command: &clap::Command) -> String {
+    let names = command.get_subcommands().filter(|one| !one.is_hide_set());
+    names
+        .map(|one| format!("`{}`", one.get_name()))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// The first example of a command's help.
+fn example(command: &clap::Command, name: &str) -> String {
+    let help = command.get_after_help().map(ToString::to_string);
+    let line = help.as_deref().unwrap_or_default().lines().nth(1);
+    match line.and_then(|line| line.split(" # ").next()) {
+        Some(line) => format!("for example `{}`", line.trim()),
+        None => format!("usage: {}", usage_line(command, name)),
+    }
+}
+
+fn usage_line(command: &clap::Command, name: &str) -> String {
+    let mut command = command.clone().bin_name(name);
+    let usage = command.render_usage().to_string();
+    usage.trim_start_matches("Usage: ").trim().to_owned()
+}
+
+fn has_body(command: &clap::Command) -> bool {
+    command.get_positionals().any(|argument| {
+        let names = argument.get_value_names().unwrap_or_default();
+        names.iter().any(|name| name.contains("BODY"))
     })
+}
+
+fn without_root(name: &str) -> &str {
+    name.strip_prefix(ROOT).unwrap_or(name).trim()
 }
 
 fn text(error: &clap::Error, kind: ContextKind) -> Option<&str> {
     match error.get(kind)? {
         ContextValue::String(text) => Some(text),
         _ => None,
+    }
+}
+
+fn texts(error: &clap::Error, kind: ContextKind) -> &[String] {
+    match error.get(kind) {
+        Some(ContextValue::Strings(texts)) => texts,
+        _ => &[],
     }
 }
 

@@ -13,8 +13,10 @@ mod context;
 mod exit;
 mod mistakes;
 mod show;
+mod spoken;
 mod verbs;
 mod watch;
+mod words;
 
 use crate::base::error::Result;
 pub use args::command;
@@ -22,6 +24,7 @@ use args::{Cli, groups};
 use context::Context;
 pub use exit::Exit;
 use show::output::Output;
+use std::ffi::OsString;
 use std::process::ExitCode;
 use verbs::Command;
 
@@ -30,15 +33,15 @@ pub fn main() -> ExitCode {
     if completing::answer() {
         return Exit::Ok.into();
     }
-    let cli = match Cli::read(std::env::args_os().collect()) {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let cli = match Cli::read(words.clone()) {
         Ok(cli) => cli,
         Err(e) => {
-            let exit = refuse(&e, std::env::args_os().any(|word| word == "--json"));
+            let json = words.iter().any(|word| word == "--json");
+            let exit = answer_mistake(&e, &words, json);
             // A client gives other statuses of a hook a meaning of its own.
-            let is_hook = std::env::args_os()
-                .nth(1)
-                .is_some_and(|word| word == "hook")
-                || std::env::args_os().any(|word| word == "--rewake");
+            let is_hook = words.get(1).is_some_and(|word| word == "hook")
+                || words.iter().any(|word| word == "--rewake");
             return if is_hook { Exit::Ok } else { exit }.into();
         }
     };
@@ -67,8 +70,8 @@ pub fn main() -> ExitCode {
 }
 
 /// Shows the help that was asked for, or why the command line is not valid.
-fn refuse(error: &clap::Error, json: bool) -> Exit {
-    match mistakes::answer(error) {
+fn answer_mistake(error: &clap::Error, words: &[OsString], json: bool) -> Exit {
+    match mistakes::answer(error, words) {
         Some(answer) => Output::new(json, false).error(&answer),
         None => show::output::usage(error, json),
     }

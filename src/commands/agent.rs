@@ -2,9 +2,9 @@
 
 use super::trust;
 use crate::base::error::{Error, Problem, Result};
+use crate::base::text::quoted;
 use crate::disk::{Barrier, Durability, layout};
 use crate::log::state::{self, OpenQuestion};
-use crate::query::identity;
 use crate::room::registry::{Agent, Registry, Status, Wake};
 use crate::room::{Room, inbox};
 use serde::Serialize;
@@ -67,6 +67,10 @@ pub fn add(room: &Room, ids: &[String], fields: &Fields) -> Result<Vec<Agent>> {
         .iter()
         .map(|id| new_agent(id, names.next(), fields))
         .collect();
+    let taken: Vec<Problem> = ids.iter().filter_map(|id| taken(&registry, id)).collect();
+    if !taken.is_empty() {
+        return Err(Error::Rejected(taken));
+    }
     let registry = registry.add_all(added.clone()).map_err(Error::Rejected)?;
     trust::agree_to_set(room, fields.wake.as_ref())?;
     save(room, &registry)?;
@@ -75,10 +79,36 @@ pub fn add(room: &Room, ids: &[String], fields: &Fields) -> Result<Vec<Agent>> {
     Ok(added)
 }
 
+/// The problem of an id that an agent has already.
+fn taken(registry: &Registry, id: &str) -> Option<Problem> {
+    let agent = registry.find(id)?;
+    let what = if *agent.id == *id {
+        format!("{id} is registered already")
+    } else {
+        format!(
+            "{id} is another name of agent {} (letter case is ignored)",
+            agent.id
+        )
+    };
+    let fix = format!(
+        "change it with `mailbag agent set {}`, or use another id",
+        agent.id
+    );
+    Some(Problem::new("collision", what).fix(fix))
+}
+
+/// The registered agent with this id or display name.
+fn known<'r>(registry: &'r Registry, name: &str) -> Result<&'r Agent> {
+    registry.find(name).ok_or_else(|| Error::NotFound {
+        what: format!("no agent is called {}", quoted(name)),
+        cure: registry.did_you_mean(name),
+    })
+}
+
 /// The agent with this id or display name.
 pub fn show(room: &Room, name: &str) -> Result<Agent> {
     let registry = room.registry()?;
-    identity::registered(&registry, name, None).cloned()
+    known(&registry, name).cloned()
 }
 
 /// The matching agents, in registry order.
@@ -176,7 +206,7 @@ pub fn mark(room: &Room, id: &str, status: Status) -> Result<()> {
 pub fn remove(room: &Room, name: &str, force: bool) -> Result<Agent> {
     let _held = room.lock_registry()?;
     let registry = room.registry()?;
-    let agent = identity::registered(&registry, name, None)?.clone();
+    let agent = known(&registry, name)?.clone();
     let changed = registry.remove(&agent.id).map_err(Error::Rejected)?;
     if !force {
         refuse_with_mail(room, &agent.id)?;
@@ -299,7 +329,7 @@ fn edit(
 ) -> Result<Agent> {
     let _held = room.lock_registry()?;
     let registry = room.registry()?;
-    let id = identity::registered(&registry, name, None)?.id.clone();
+    let id = known(&registry, name)?.id.clone();
     let changed = change(&registry, &id)?;
     save(room, &changed)?;
     room.give_to_owners(&changed)?;

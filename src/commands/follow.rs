@@ -32,10 +32,11 @@ pub fn route_pending(room: &Room, within: Duration) -> Result<()> {
     }
 }
 
-/// Lets a running router process the outboxes, and makes no pass: for hooks and pages, which others wait for.
-pub fn let_router_process(room: &Room) {
-    if room.holder().is_ok_and(|holder| holder.is_some()) {
-        ask_router(room, limits::READER_WAIT);
+/// Lets a running router process the outboxes, and makes no pass: for hooks and pages, which others wait for, and for
+/// commands that change nothing.
+pub fn let_router_process(room: &Room, within: Duration) {
+    if !within.is_zero() && room.holder().is_ok_and(|holder| holder.is_some()) {
+        ask_router(room, within);
     }
 }
 

@@ -74,7 +74,7 @@ async fn answer<T: Serialize + Send + 'static>(
     work: impl FnOnce(&App) -> Result<T> + Send + 'static,
 ) -> Response {
     let work = |app: &App| {
-        let_router_process(&app.room);
+        let_router_process(&app.room, limits::READER_WAIT);
         work(app)
     };
     respond(run(app, work).await)
@@ -119,7 +119,7 @@ pub(super) async fn search(State(app): State<Arc<App>>, Query(asked): Query<Aske
         query::search::newest(&app.room, pattern, asked.filter(&app.room)?, asked.most())
     };
     let work = move |app: &App| {
-        let_router_process(&app.room);
+        let_router_process(&app.room, limits::READER_WAIT);
         work(app)
     };
     respond(run_in_turn(&app, work).await)

@@ -379,6 +379,12 @@ fn with_a_user_of_its_own_an_agent_is_not_warned_that_it_may_not_route() {
             "{args}: {told}"
         );
     }
+    let begun = std::time::Instant::now();
+    assert!(as_alice("send bob again --as alice").0);
+    assert!(
+        begun.elapsed() < mailbag::base::limits::WRITER_WAIT,
+        "no router runs, so the command waits for none"
+    );
     // Only the owner routes; a router that alice starts herself ends with an error that explains
     // this.
     let (done, _, told) = as_alice("run --once");

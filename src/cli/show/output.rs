@@ -7,6 +7,7 @@ use crate::base::error::{Doing, Error, Result};
 use crate::base::sanitize;
 use crate::base::text::count_of;
 use crate::cli::exit::Exit;
+use crate::cli::spoken::spoken;
 use anstyle::{AnsiColor, Style};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde::Serialize;
@@ -314,13 +315,20 @@ impl Output {
             Error::Rejected(problems) | Error::NotGranted(problems) if problems.len() > 1 => {
                 let lines = problems
                     .iter()
-                    .map(|problem| format!("\n  {}", sanitize::line(&problem.to_string())));
+                    .map(|problem| format!("\n  {}", sanitize::line(&spoken(problem).to_string())));
                 let count = count_of(problems.len(), "problem");
                 writeln!(
                     stderr,
                     "{RED}error:{RED:#} rejected, {count}:{}",
                     lines.collect::<String>()
                 )
+            }
+            Error::Rejected(problems) | Error::NotGranted(problems) => {
+                let text: String = problems
+                    .iter()
+                    .map(|problem| spoken(problem).to_string())
+                    .collect();
+                writeln!(stderr, "{RED}error:{RED:#} {}", sanitize::block(&text))
             }
             error => writeln!(
                 stderr,

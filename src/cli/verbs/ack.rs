@@ -2,7 +2,7 @@
 
 use crate::base::error::{Error, Result};
 use crate::cli::Exit;
-use crate::cli::context::{Context, Identity};
+use crate::cli::context::{Context, Freshness, Identity};
 use crate::commands::ack::{self, Ack};
 use crate::message::status::Status;
 use clap::builder::{PossibleValue, PossibleValuesParser};
@@ -72,9 +72,8 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 /// Sends an ack.
 pub(crate) fn set(ack: Ack, identity: &Identity, cx: &mut Context) -> Result<Exit> {
     let who = identity.who(cx)?;
-    let room = cx.room()?;
-    // A message that the caller was told of just now may not be in the log yet.
-    cx.route(&room);
+    // The message may not be in the log yet.
+    let room = cx.fresh_room(Freshness::Messages)?;
     let sent = ack::ack(&room, &who, ack)?.sent;
     let posted = cx.deliver(&room, sent)?;
     cx.out.show(&posted, |out| out.line(&posted.sent.id))?;

@@ -4,7 +4,7 @@ use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::base::text::count_of;
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::{Context, Freshness};
 use crate::cli::show::table;
 use crate::commands::agent::{self, Fields, Filter};
 use crate::room::Room;
@@ -140,7 +140,10 @@ struct FieldArgs {
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let room = cx.room()?;
+    let room = match args.verb {
+        Verb::List { .. } | Verb::Roles => cx.fresh_room(Freshness::Complete)?,
+        _ => cx.room()?,
+    };
     match args.verb {
         Verb::Add { ids, fields } => {
             let added = agent::add(&room, &ids, &fields.into())?;

@@ -6,7 +6,7 @@ use crate::base::clock::span_text;
 use crate::base::error::{Error, Result};
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
-use crate::cli::context::{Context, Identity};
+use crate::cli::context::{Context, Freshness, Identity};
 use crate::cli::show::waiting;
 use crate::commands::approval;
 use crate::commands::ask::{self, Question, Reply};
@@ -125,7 +125,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     ));
     let mut waiter = Waiter::new(&room, &asker)?;
     let until = deadline(timeout);
-    cx.route(&room);
+    cx.refresh(&room, Freshness::Complete);
     let mut answers: Vec<Mail> = Vec::new();
     let ended = match wait(
         &room,
@@ -190,7 +190,7 @@ fn approve(args: Args, who: &Who, room: &Room, cx: &mut Context) -> Result<Exit>
     );
     cx.out.note(&asked.sentence());
     let mut waiter = Waiter::new(room, asked.agent())?;
-    cx.route(room);
+    cx.refresh(room, Freshness::Complete);
     let until = timeout.and_then(deadline);
     match waiter.until(until, &mut || asked.look(), &|e| cx.trouble(e))? {
         Waited::Signal(signal) => waiting::end_by(signal, waiter),

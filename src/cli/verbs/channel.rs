@@ -5,7 +5,7 @@ use crate::base::error::{Error, Result};
 use crate::base::text::to_the_second;
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::{Context, Freshness};
 use crate::cli::show::output::{BOLD, DIM};
 use crate::cli::show::{frame, table};
 use crate::commands::follow;
@@ -91,8 +91,7 @@ enum Verb {
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let room = cx.room()?;
-    cx.route(&room);
+    let room = cx.fresh_room(Freshness::Complete)?;
     match args.verb {
         Verb::List => list(&room, cx)?,
         Verb::Show { channel, last } => {

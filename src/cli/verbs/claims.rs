@@ -4,7 +4,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::text::joined;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Identity, here};
+use crate::cli::context::{Context, Freshness, Identity, here};
 use crate::cli::show::output::{BOLD, DIM, Output, PLAIN, RED, YELLOW};
 use crate::cli::show::table::{self, Cell};
 use crate::query::claims::{
@@ -69,8 +69,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             Exit::Ok
         });
     }
-    let room = cx.room()?;
-    cx.route_waiting(&room);
+    let room = cx.fresh_room(Freshness::Messages)?;
     let mine = if args.mine {
         Some(args.identity.mailbox(cx, &room)?)
     } else {
@@ -78,7 +77,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     };
     let mut list = claims::list(&room, mine.as_deref())?;
     if list.has_lapsed() {
-        cx.route(&room);
+        cx.refresh(&room, Freshness::Complete);
         list = claims::list(&room, mine.as_deref())?;
     }
     cx.out
@@ -87,14 +86,13 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 fn paths(args: &Args, cx: &Context) -> Result<Vec<Ownership>> {
-    let room = cx.room()?;
-    cx.route_waiting(&room);
+    let room = cx.fresh_room(Freshness::Messages)?;
     let agent = args.identity.looker(cx, &room)?;
     let from = here()?;
     let look = || claims::paths(&room, agent.as_deref(), &from, &args.paths);
     let mut found = look()?;
     if is_owned(&found) && claims::list(&room, None)?.has_lapsed() {
-        cx.route(&room);
+        cx.refresh(&room, Freshness::Complete);
         found = look()?;
     }
     Ok(found)

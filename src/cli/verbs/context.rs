@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Identity};
+use crate::cli::context::{Context, Freshness, Identity};
 use crate::clients::briefing::context::fit;
 use crate::query::context::context;
 use clap::builder::RangedU64ValueParser;
@@ -35,9 +35,8 @@ fn budget() -> RangedU64ValueParser<usize> {
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let room = cx.room()?;
+    let room = cx.fresh_room(Freshness::Messages)?;
     let agent = args.identity.mailbox(cx, &room)?;
-    cx.route_waiting(&room);
     let budget = args.budget.unwrap_or(limits::CONTEXT_TOKENS);
     let fitted = fit(context(&room, &agent)?, budget);
     cx.out.show(&fitted, |out| out.line(&fitted.text))?;

@@ -1,11 +1,12 @@
 //! `mailbag decide`: decides an approval.
 
+use super::pending;
 use crate::base::error::{Error, Result};
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
-use crate::cli::context::{Context, Identity};
+use crate::cli::context::{Context, Freshness, Identity};
 use crate::commands::approval::{self, Choice};
-use crate::message::id;
+use crate::message::{APPROVAL, id};
 use crate::query::displayed::DisplayedApproval;
 use crate::room::actor::{DECIDE, require_person};
 
@@ -28,12 +29,12 @@ does the same.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Approval, as 12, #12, ID or SENDER/ID
+    /// Approval, as 12, #12, ID or SENDER/ID; default: list the open ones
     #[arg(value_name = "APPROVAL")]
-    approval: String,
+    approval: Option<String>,
     /// Option, its number, or its beginning
     #[arg(value_name = "OPTION")]
-    option: String,
+    option: Option<String>,
     /// Reason
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
@@ -46,12 +47,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let who = args.identity.who(cx)?;
-    if who.name.eq_ignore_ascii_case(id::HUMAN) {
+    if args.approval.is_some() && who.name.eq_ignore_ascii_case(id::HUMAN) {
         require_person(DECIDE)?;
     }
-    let room = cx.room()?;
     // The approval may not be in the log yet.
-    cx.route_waiting(&room);
+    let room = cx.fresh_room(Freshness::Messages)?;
     let Args {
         approval,
         option,
@@ -59,6 +59,20 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         digest,
         ..
     } = args;
+    let Some(approval) = approval else {
+        return pending::list_open(&room, &args.identity, APPROVAL, cx);
+    };
+    let Some(option) = option else {
+        let displayed = DisplayedApproval::read(&room, &approval)?;
+        return Err(Error::Usage {
+            what: format!("no option given for #{}", displayed.seq),
+            cure: format!(
+                "run `mailbag decide {} OPTION` with one of: {}",
+                displayed.seq,
+                sanitize::line(&displayed.options.join(", "))
+            ),
+        });
+    };
     let digest = match digest {
         Some(digest) => digest,
         None => match confirm(&DisplayedApproval::read(&room, &approval)?, &option, cx)? {

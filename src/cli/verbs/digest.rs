@@ -5,7 +5,7 @@ use crate::base::error::Result;
 use crate::base::text::to_the_second;
 use crate::base::{limits, markdown};
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::{Context, Freshness};
 use crate::cli::show::output::Output;
 use crate::query::digest::{self, Digest, Happened, Part};
 use crate::query::time;
@@ -29,8 +29,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let room = cx.room()?;
-    cx.route(&room);
+    let room = cx.fresh_room(Freshness::Complete)?;
     let digest = digest::digest(&room, time::past(&args.since)?)?;
     cx.out.show(&digest, |out| markdown(&digest, out))?;
     Ok(Exit::Ok)

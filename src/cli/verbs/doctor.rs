@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Identity, here};
+use crate::cli::context::{Context, Freshness, Identity, here};
 use crate::cli::show::output::{BOLD, Output, PLAIN, RED, YELLOW};
 use crate::doctor::{self, Finding, Request, Severity};
 use crate::query::identity;
@@ -34,6 +34,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let (asked, from) = (cx.asked(), here()?);
+    let _ = cx.fresh_room(Freshness::AsIs);
     let who = identity::who(args.identity.given(), || cx.room()).ok();
     let who = who.filter(|who| who.source != identity::THE_TERMINAL);
     let agent = who.as_ref().map(|who| who.name.as_str());

@@ -5,7 +5,7 @@ use crate::base::error::Result;
 use crate::base::text::to_the_second;
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::{Context, Freshness};
 use crate::cli::show::output::{BOLD, DIM};
 use crate::commands::follow;
 use crate::message::envelope::Envelope;
@@ -45,8 +45,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let room = cx.room()?;
-    cx.route(&room);
+    let room = cx.fresh_room(Freshness::Complete)?;
     let since = args.since.as_deref().map(time::past).transpose()?;
     let events = Events::of(
         &room,

@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
-use crate::cli::context::{Context, Identity};
+use crate::cli::context::{Context, Freshness, Identity};
 use crate::commands::announce;
 use crate::commands::wait::{Waiter, Wakeup, deadline};
 use crate::query::inbox::{self, Mail};
@@ -16,7 +16,7 @@ pub(crate) fn run(identity: &Identity, idle: Duration, cx: &mut Context) -> Resu
     let room = cx.room()?;
     let agent = identity.mailbox(cx, &room)?;
     let mut waiter = Waiter::new(&room, &agent)?;
-    cx.route(&room);
+    cx.refresh(&room, Freshness::Complete);
     let patience = || {
         if idle.is_zero() { None } else { deadline(idle) }
     };

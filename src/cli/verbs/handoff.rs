@@ -1,10 +1,13 @@
 //! `mailbag handoff`: offers claims to another agent, and answers offers.
 
 use super::claim::decide;
-use crate::base::error::Result;
+use crate::base::error::{Error, Result};
+use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Identity, here};
+use crate::cli::context::{Context, Freshness, Identity, here};
 use crate::commands::claim::{self, Ask};
+use crate::log::state::claims::ClaimOffer;
+use crate::query::claims;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -47,9 +50,15 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let who = args.identity.who(cx)?;
-    let room = cx.room()?;
     // An offer that the caller was notified of just now may not be in the log yet.
-    cx.route_waiting(&room);
+    let room = cx.fresh_room(Freshness::Messages)?;
+    if matches!(args.accept.as_ref().or(args.decline.as_ref()), Some(None)) {
+        let agent = args.identity.mailbox(cx, &room)?;
+        let offers = claims::list(&room, Some(&agent))?.offers;
+        if offers.len() > 1 {
+            return Err(several(&offers, args.accept.is_some()));
+        }
+    }
     let ask = match (args.accept, args.decline, args.to) {
         (Some(offer), ..) => Ask::Accept(offer),
         (_, Some(offer), _) => Ask::Decline(offer),
@@ -61,4 +70,28 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         }
     };
     decide(claim::ask(&room, &who, ask, args.note)?, cx)
+}
+
+/// The error of an answer that does not name one of several offers.
+fn several(offers: &[ClaimOffer], accept: bool) -> Error {
+    let lines = offers.iter().map(|offer| {
+        let ClaimOffer {
+            seq,
+            from,
+            to,
+            subjects,
+            ..
+        } = offer;
+        let subjects: Vec<String> = subjects.iter().map(ToString::to_string).collect();
+        let subjects = subjects.join(", ");
+        sanitize::line(&format!("#{seq} from {from} to {to}: {subjects}")).into_owned()
+    });
+    let option = if accept { "--accept" } else { "--decline" };
+    Error::Usage {
+        what: format!("there are {} open offers", offers.len()),
+        cure: format!(
+            "run `mailbag handoff {option} NUMBER`:\n  {}",
+            lines.collect::<Vec<_>>().join("\n  ")
+        ),
+    }
 }

@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::cli::args::{self, Cli};
 use crate::cli::context::Context;
-use crate::cli::{Exit, refuse};
+use crate::cli::{Exit, answer_mistake};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -36,9 +36,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     }
     // The help of a command is the output of the same command with `--help`.
     let words = ["mailbag".to_owned()].into_iter().chain(args.command);
-    let words = words.chain(["--help".to_owned()]).map(Into::into).collect();
-    match Cli::read(words) {
-        Err(e) => Ok(refuse(&e, cx.out.json)),
+    let words: Vec<_> = words.chain(["--help".to_owned()]).map(Into::into).collect();
+    match Cli::read(words.clone()) {
+        Err(e) => Ok(answer_mistake(&e, &words, cx.out.json)),
         Ok(_) => Ok(Exit::Ok),
     }
 }

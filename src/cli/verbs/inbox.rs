@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::{Context, Freshness};
 use crate::cli::show::{row, table};
 use crate::query::identity::mailbox;
 use crate::query::inbox::{self, Mail};
@@ -51,7 +51,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let since = args.since.as_deref().map(time::past).transpose()?;
     let given = args.agent.or(args.acting);
     let who = cx.who(given.as_deref())?;
-    let room = cx.room()?;
+    let room = cx.fresh_room(Freshness::Complete)?;
     let registry = room.registry()?;
     let agent = mailbox(
         &room,
@@ -59,7 +59,6 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         &who.name,
         given.is_none().then_some(who.source),
     )?;
-    cx.route(&room);
     let usual = if args.all || cx.out.json {
         usize::MAX
     } else {
@@ -98,8 +97,8 @@ fn line(mail: &Mail) -> Vec<String> {
             vec![file.to_string_lossy().into_owned(), (*problem).to_owned()]
         }
         None => {
-            let words =
-                [view.id, view.from, view.kind, view.priority, &view.about()].map(str::to_owned);
+            let about = row::cut(&sanitize::line(&view.about()), limits::FOLLOW_CHARS);
+            let words = [view.id, view.from, view.kind, view.priority, &about].map(str::to_owned);
             [view.time(), view.number()]
                 .into_iter()
                 .chain(words)

@@ -6,7 +6,7 @@ use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::base::text::{count, count_of};
 use crate::cli::Exit;
-use crate::cli::context::{Context, here};
+use crate::cli::context::{Context, Freshness, here};
 use crate::cli::show::output::{BOLD, Output, YELLOW};
 use crate::cli::show::{table, waiting};
 use crate::commands::link::{self, Added, Probe, Stages, Wanted};
@@ -207,7 +207,7 @@ fn add(wanted: &Wanted<'_>, cx: &mut Context) -> Result<Exit> {
     let added = link::add(&room, &here()?, wanted)?;
     cx.out.show(&added, |out| tell_added(&added, out))?;
     if !added.dry_run {
-        cx.route(&room);
+        cx.refresh(&room, Freshness::Complete);
     }
     Ok(Exit::Ok)
 }
@@ -283,8 +283,7 @@ fn accepted(settings: &LinkSettings) -> String {
 }
 
 fn status(tag: Option<&str>, cx: &mut Context) -> Result<Exit> {
-    let room = cx.room()?;
-    cx.route(&room);
+    let room = cx.fresh_room(Freshness::Complete)?;
     let links = links::links(&room, tag)?;
     let is_well = links.iter().all(|link| link.problems.is_empty());
     cx.out.list(

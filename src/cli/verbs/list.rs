@@ -2,9 +2,9 @@
 
 use super::follow;
 use crate::base::error::Result;
-use crate::base::sanitize;
+use crate::base::{limits, sanitize};
 use crate::cli::Exit;
-use crate::cli::context::{Context, Identity};
+use crate::cli::context::{Context, Freshness, Identity};
 use crate::cli::show::{row, waiting};
 use crate::query::history::{Criteria, Filter};
 use crate::query::view::View;
@@ -48,7 +48,7 @@ const NAMES: usize = 3;
 pub(crate) struct Args {
     #[command(flatten)]
     filters: Filters,
-    /// Number of messages, the newest
+    /// Number of messages, the newest; default: 50, with --json all
     #[arg(long, value_name = "N")]
     last: Option<usize>,
     /// Show new messages of the inbox as they arrive
@@ -113,10 +113,10 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     if args.follow {
         return follow::run(&args.filters.identity, args.idle, cx);
     }
-    let room = cx.room()?;
-    cx.route_waiting(&room);
+    let room = cx.fresh_room(Freshness::Messages)?;
     let filter = args.filters.filter(&room, cx)?;
-    let messages = list::list(&room, filter, args.last)?;
+    let usual = (!cx.out.json).then_some(limits::INBOX_SHOWN);
+    let messages = list::list(&room, filter, args.last.or(usual))?;
     cx.out.list(messages, "no matching messages", |out, past| {
         let view = View::from(&past);
         match out.is_terminal() {
@@ -135,7 +135,7 @@ fn line(view: &View<'_>) -> String {
         head(view),
         sanitize::line(view.kind),
         view.id,
-        sanitize::line(&view.about())
+        row::cut(&sanitize::line(&view.about()), limits::FOLLOW_CHARS)
     )
 }
 

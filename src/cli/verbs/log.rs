@@ -5,7 +5,7 @@ use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::base::text::{count, count_of, to_the_second};
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::{Context, Freshness};
 use crate::cli::show::output::Output;
 use crate::commands::gap::{self, Loss};
 use crate::message::claim::Change;
@@ -109,7 +109,7 @@ enum Verb {
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let room = cx.room()?;
+    let room = cx.fresh_room(Freshness::AsIs)?;
     match args.verb {
         None => show_records(&room, args.since.as_deref(), args.event, cx),
         Some(Verb::Events(args)) => events::run(args, cx),

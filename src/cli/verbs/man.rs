@@ -2,6 +2,7 @@
 
 use crate::base::error::{Doing, Result};
 use crate::cli::context::Context;
+use crate::cli::verbs::{DAILY, GROUPS};
 use crate::cli::{self, Exit};
 use crate::disk::Dir;
 use clap_mangen::Man;
@@ -24,6 +25,9 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     }
     Ok(Exit::Ok)
 }
+
+/// Date of the version, in all pages.
+const DATE: &str = "2026-11-25";
 
 /// The sections of the first page that `--help` does not have.
 const MORE: &str = r#".SH ENVIRONMENT
@@ -66,7 +70,10 @@ The log: one record per line, each with the SHA\-256 of the line before.
 .TP
 \fIspool/\fR
 Work files of the router.
-.SH "EXIT STATUS"
+"#;
+
+/// The section that every page has.
+const EXIT_STATUS: &str = r#".SH "EXIT STATUS"
 .TP
 \fB0\fR
 Success. A closed output pipe is no error.
@@ -94,17 +101,23 @@ Temporary failure. Try again later.
 fn pages() -> std::io::Result<Vec<(String, Vec<u8>)>> {
     let mut command = without_help(cli::command());
     command.build();
-    let mut pages = vec![page(&command, MORE)?];
-    let mut left: Vec<clap::Command> = command.get_subcommands().cloned().collect();
-    while let Some(command) = left.pop() {
-        if command.is_hide_set() {
-            continue;
-        }
-        pages.push(page(&command, "")?);
-        left.extend(command.get_subcommands().cloned());
-    }
+    let mut pages = Vec::new();
+    add_pages(&command, None, &mut pages)?;
     pages.sort();
     Ok(pages)
+}
+
+/// Adds the page of a command and the pages of its subcommands.
+fn add_pages(
+    command: &clap::Command,
+    parent: Option<&clap::Command>,
+    pages: &mut Vec<(String, Vec<u8>)>,
+) -> std::io::Result<()> {
+    pages.push(page(command, parent)?);
+    for subcommand in command.get_subcommands().filter(|one| !one.is_hide_set()) {
+        add_pages(subcommand, Some(command), pages)?;
+    }
+    Ok(())
 }
 
 /// Without the command `help`, for which no page is needed.
@@ -114,20 +127,24 @@ fn without_help(command: clap::Command) -> clap::Command {
         .mut_subcommands(without_help)
 }
 
-fn page(command: &clap::Command, more: &str) -> std::io::Result<(String, Vec<u8>)> {
+fn page(
+    command: &clap::Command,
+    parent: Option<&clap::Command>,
+) -> std::io::Result<(String, Vec<u8>)> {
     let man = Man::new(command.clone())
+        .date(DATE)
         .manual("mailbag")
-        .source("mailbag");
+        .source(concat!("mailbag ", env!("CARGO_PKG_VERSION")));
     let mut text = Vec::new();
     man.render_title(&mut text)?;
     man.render_name_section(&mut text)?;
     man.render_synopsis_section(&mut text)?;
     man.render_description_section(&mut text)?;
     man.render_options_section(&mut text)?;
-    match more.is_empty() {
-        true if command.has_subcommands() => man.render_subcommands_section(&mut text)?,
-        true => {}
-        false => text.extend(commands(command).into_bytes()),
+    if parent.is_none() {
+        text.extend(commands(command).into_bytes());
+    } else if command.has_subcommands() {
+        man.render_subcommands_section(&mut text)?;
     }
     if let Some(help) = command.get_after_help() {
         text.extend(b".SH EXAMPLES\n.nf\n");
@@ -140,8 +157,50 @@ fn page(command: &clap::Command, more: &str) -> std::io::Result<(String, Vec<u8>
         lines.for_each(|line| text.extend(verbatim(line).into_bytes()));
         text.extend(b".fi\n");
     }
-    text.extend(more.as_bytes());
+    if parent.is_none() {
+        text.extend(MORE.as_bytes());
+    }
+    text.extend(EXIT_STATUS.as_bytes());
+    text.extend(see_also(command, parent).into_bytes());
     Ok((man.get_filename(), text))
+}
+
+/// The pages of the parent command, of the subcommands, and of the commands in the same group.
+fn see_also(command: &clap::Command, parent: Option<&clap::Command>) -> String {
+    let group = GROUPS
+        .iter()
+        .find(|(_, names)| names.contains(&command.get_name()));
+    let group = group.filter(|_| parent.is_some_and(|parent| parent.get_name() == "mailbag"));
+    let siblings = group
+        .into_iter()
+        .flat_map(|(_, names)| *names)
+        .filter(|name| **name != command.get_name())
+        .map(|name| format!("mailbag-{name}"));
+    let subcommands = command
+        .get_subcommands()
+        .filter(|one| parent.is_some() && !one.is_hide_set())
+        .map(page_name);
+    let daily = DAILY
+        .iter()
+        .filter(|_| parent.is_none())
+        .map(|name| format!("mailbag-{name}"));
+    let pages: Vec<String> = parent
+        .map(page_name)
+        .into_iter()
+        .chain(subcommands)
+        .chain(siblings)
+        .chain(daily)
+        .map(|name| format!(".BR {} (1)", name.replace('-', "\\-")))
+        .collect();
+    format!(".SH \"SEE ALSO\"\n{}\n", pages.join(",\n"))
+}
+
+/// The name of a command's page.
+fn page_name(command: &clap::Command) -> String {
+    command
+        .get_display_name()
+        .unwrap_or_else(|| command.get_name())
+        .to_owned()
 }
 
 /// The commands in the groups of `--help`.

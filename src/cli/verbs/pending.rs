@@ -3,9 +3,10 @@
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Identity};
+use crate::cli::context::{Context, Freshness, Identity};
 use crate::cli::show::output::{BOLD, DIM, Output, RED, YELLOW};
 use crate::query::pending::{self, Item, PendingList, age, left};
+use crate::room::Room;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,14 +33,28 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let room = cx.room()?;
+    let room = cx.fresh_room(Freshness::Complete)?;
     let agent = args.identity.mailbox(cx, &room)?;
-    cx.route(&room);
     let list = if cx.out.json {
         pending::with_texts(&room, &agent)
     } else {
         pending::pending(&room, &agent)
     }?;
+    cx.out.show(&list, |out| show(&list, out))?;
+    Ok(Exit::Ok)
+}
+
+/// Lists the open items of the caller that a command without an argument can mean; all items if the kind is empty.
+pub(super) fn list_open(
+    room: &Room,
+    identity: &Identity,
+    kind: &str,
+    cx: &mut Context,
+) -> Result<Exit> {
+    let agent = identity.mailbox(cx, room)?;
+    let mut list = pending::pending(room, &agent)?;
+    list.items
+        .retain(|item| kind.is_empty() || item.kind == kind);
     cx.out.show(&list, |out| show(&list, out))?;
     Ok(Exit::Ok)
 }

@@ -1,9 +1,10 @@
 //! `mailbag read`: shows messages and marks them as read.
 
 use crate::base::error::Result;
-use crate::base::sanitize;
+use crate::base::text::count_of;
+use crate::base::{limits, sanitize};
 use crate::cli::Exit;
-use crate::cli::context::{Context, Identity};
+use crate::cli::context::{Context, Freshness, Identity};
 use crate::cli::show::frame;
 use crate::cli::show::output::{DIM, Output};
 use crate::commands::read::{self, Wanted};
@@ -17,6 +18,7 @@ Examples:
   mailbag read 42 0192f3 --as bob   # by number, by the beginning of an id
   mailbag read --all --json         # all unread messages
 
+In a pipe, --all shows at most 16,000 characters, and leaves the others unread.
 The messages move to inbox/AGENT/seen/ after the output is written. If writing the
 output fails, nothing moves. You can read a message again by its number or id, also
 after it is archived. In a shell, write '#12' or 12: an unquoted # starts a comment.";
@@ -36,24 +38,46 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let room = cx.room()?;
+    let room = cx.fresh_room(Freshness::Complete)?;
     let agent = args.identity.mailbox(cx, &room)?;
-    cx.route(&room);
     let wanted = match (args.all, args.ids.is_empty()) {
         (true, _) => Wanted::All,
         (false, true) => Wanted::Oldest,
         (false, false) => Wanted::Named(args.ids),
     };
-    let found = read::find(&room, &agent, &wanted)?;
+    let mut found = read::find(&room, &agent, &wanted)?;
     if found.shown_elsewhere && found.mails.is_empty() && !cx.out.json {
         cx.out.note(&format!(
             "another process is reading the unread messages of {agent}"
         ));
         return Ok(Exit::Ok);
     }
+    let left = if args.all && !cx.out.is_terminal() {
+        limit_text(&mut found.mails)
+    } else {
+        0
+    };
     print(&agent, &found.mails, cx)?;
     read::mark_seen(&room, &agent, &found.mails)?;
+    if left > 0 {
+        let left = count_of(left, "unread message");
+        cx.out
+            .note(&format!("{left} left; run `mailbag read --all` again"));
+    }
     Ok(Exit::Ok)
+}
+
+/// Keeps the messages that fit into the output for a program, at least one. Returns the number of the others.
+fn limit_text(mails: &mut Vec<Mail>) -> usize {
+    let mut length = 0;
+    let fits = mails.iter().take_while(|mail| {
+        length += mail.to_json().to_string().len();
+        length <= limits::BODIES_SHOWN
+    });
+    let fits = fits.count().max(1).min(mails.len());
+    let left = mails.len() - fits;
+    mails.truncate(fits);
+    left
 }
 
 /// Prints messages, and writes out what is buffered.

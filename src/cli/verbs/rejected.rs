@@ -4,7 +4,7 @@ use crate::base::error::{Doing, Error, Problem, Result};
 use crate::base::sanitize;
 use crate::base::text::{count_of, to_the_second};
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::{Context, Freshness};
 use crate::cli::show::output::{Output, RED};
 use crate::cli::show::{frame, table};
 use crate::commands::rejected::{self, Rejected, Retried, Shown, Which};
@@ -139,8 +139,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 const NONE: &str = "no rejected files";
 
 fn list(which: Which, cx: &mut Context) -> Result<Exit> {
-    let room = cx.room()?;
-    cx.route(&room);
+    let room = cx.fresh_room(Freshness::Complete)?;
     let all = rejected::list(&room, &which)?;
     let newest = all
         .first()
@@ -172,7 +171,7 @@ fn row(one: &Rejected) -> Vec<String> {
 }
 
 fn show(name: &str, cx: &mut Context) -> Result<Exit> {
-    let shown = rejected::show(&cx.room()?, name)?;
+    let shown = rejected::show(&cx.fresh_room(Freshness::Complete)?, name)?;
     cx.out.show(&shown, |out| print(&shown, out))?;
     Ok(Exit::Ok)
 }

@@ -3,7 +3,7 @@
 use super::claim::decide;
 use crate::base::error::Result;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Identity, here};
+use crate::cli::context::{Context, Freshness, Identity, here};
 use crate::commands::claim::{self, Ask};
 use crate::query::identity::mailbox;
 
@@ -39,9 +39,8 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let who = args.identity.who(cx)?;
-    let room = cx.room()?;
     // A claim that waits in the outbox may be released, too.
-    cx.route_waiting(&room);
+    let room = cx.fresh_room(Freshness::Messages)?;
     let registry = room.registry()?;
     let owner = args.of.as_deref().unwrap_or(&who.name);
     let owner = mailbox(&room, &registry, owner, None).unwrap_or_else(|_| owner.to_owned());

@@ -1,9 +1,10 @@
 //! `mailbag reply`: replies to a message.
 
+use super::pending;
 use super::send::{self, Fields};
 use crate::base::error::Result;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Identity};
+use crate::cli::context::{Context, Freshness, Identity};
 use crate::commands::reply::{Reply, reply};
 use crate::message::APPROVAL;
 
@@ -25,8 +26,9 @@ what `mailbag send` prints; with -q only the id of the reply.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Message to answer, as #12, 12, ID or SENDER/ID
-    id: String,
+    /// Message to answer, as #12, 12, ID or SENDER/ID; default: list what needs an answer
+    #[arg(value_name = "ID")]
+    id: Option<String>,
     /// Body; - for standard input
     #[arg(value_name = "BODY|-")]
     body: Option<String>,
@@ -41,14 +43,16 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let who = args.identity.who(cx)?;
-    let room = cx.room()?;
+    let room = cx.fresh_room(Freshness::Messages)?;
+    let Some(id) = args.id else {
+        return pending::list_open(&room, &args.identity, "", cx);
+    };
     let draft = args.fields.draft(args.body, &cx.out)?;
-    cx.route_waiting(&room);
     let Reply {
         draft,
         left_out,
         answered,
-    } = reply(&room, &who, &args.id, args.all, draft)?;
+    } = reply(&room, &who, &id, args.all, draft)?;
     if answered.kind == APPROVAL {
         cx.out.warn(&format!(
             "a reply decides nothing; to decide, run `mailbag decide {} OPTION`",

@@ -4,7 +4,7 @@ use super::list::{Filters, head};
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::{Context, Freshness};
 use crate::cli::show::output::{FOUND, Talk};
 use crate::query::search::{Block, Hit, Match, Pattern, newest, search};
 use crate::query::view::View;
@@ -62,8 +62,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     } else {
         Pattern::words(&text, args.field)?
     };
-    let room = cx.room()?;
-    cx.route_waiting(&room);
+    let room = cx.fresh_room(Freshness::Messages)?;
     let filter = args.filters.filter(&room, cx)?;
     if let Some(last) = args.last {
         return show_newest(&newest(&room, pattern, filter, last)?, cx);

@@ -185,10 +185,21 @@ fn draft(args: Args, cx: &Context) -> Result<Draft> {
     })
 }
 
-/// Separates the last word, which is the body, from the addresses.
+/// Separates the last word, which is the body, from the addresses. One word can have several addresses, such as `bob, carol`.
 pub(crate) fn words(mut words: Vec<String>) -> (Vec<String>, Option<String>) {
     let last = if words.len() > 1 { words.pop() } else { None };
-    (words, last)
+    let addresses = words
+        .iter()
+        .flat_map(|word| word.split(','))
+        .map(str::trim)
+        .filter(|address| !address.is_empty())
+        .map(str::to_owned);
+    let addresses: Vec<String> = addresses.collect();
+    if addresses.is_empty() {
+        (words, last)
+    } else {
+        (addresses, last)
+    }
 }
 
 impl Fields {

@@ -4,7 +4,7 @@ use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::base::text::{count, count_of, to_the_second};
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::{Context, Freshness};
 use crate::cli::show::output::{BOLD, Output, PLAIN, RED, YELLOW};
 use crate::query::claims::ClaimCounts;
 use crate::query::pending::age;
@@ -38,7 +38,7 @@ There is no room here or in a parent directory. To begin:
 
 /// Shows the state of the room, or how to begin if there is none.
 pub(super) fn overview(cx: &mut Context) -> Result<Exit> {
-    match cx.room() {
+    match cx.fresh_room(Freshness::AsIs) {
         Ok(room) => show(&room, cx),
         // A room that is named must exist, and a program needs an answer in JSON.
         Err(Error::NotFound { .. }) if cx.asked().is_none() && !cx.out.json => {
@@ -50,7 +50,7 @@ pub(super) fn overview(cx: &mut Context) -> Result<Exit> {
 }
 
 pub(crate) fn run(_: Args, cx: &mut Context) -> Result<Exit> {
-    let room = cx.room()?;
+    let room = cx.fresh_room(Freshness::AsIs)?;
     show(&room, cx)
 }
 

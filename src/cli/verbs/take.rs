@@ -5,7 +5,7 @@ use crate::base::error::{Error, Result};
 use crate::base::sanitize;
 use crate::base::text::to_the_second;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Identity};
+use crate::cli::context::{Context, Freshness, Identity};
 use crate::cli::show::waiting;
 use crate::commands::take::{self, Consumer, Handed, Lapsed, Operation, State};
 use crate::commands::wait::{Waiter, Wakeup, deadline};
@@ -92,7 +92,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     }
     let until = args.wait.map(|wait| (wait, deadline(wait)));
     let mut waiter = until.map(|_| Waiter::new(&room, &agent)).transpose()?;
-    cx.route(&room);
+    cx.refresh(&room, Freshness::Complete);
     let mut given_back = Vec::new();
     loop {
         let taking = take::take(&room, &agent, &consumer, args.lease)?;

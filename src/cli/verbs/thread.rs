@@ -4,7 +4,7 @@ use super::list::head;
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Identity};
+use crate::cli::context::{Context, Freshness, Identity};
 use crate::cli::show::frame;
 use crate::cli::show::output::{BOLD, Output};
 use crate::message::id;
@@ -41,9 +41,8 @@ pub(crate) struct Args {
 const INDENT: &str = "        ";
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let room = cx.room()?;
+    let room = cx.fresh_room(Freshness::Messages)?;
     let looker = args.identity.looker(cx, &room)?;
-    cx.route_waiting(&room);
     let asker = looker.as_deref().unwrap_or(id::HUMAN);
     let messages = thread(
         &room,

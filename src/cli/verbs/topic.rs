@@ -3,7 +3,7 @@
 use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Identity};
+use crate::cli::context::{Context, Freshness, Identity};
 use crate::cli::show::table;
 use crate::commands::post::Posted;
 use crate::commands::topic;
@@ -73,8 +73,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 }
 
 fn list(cx: &mut Context) -> Result<Exit> {
-    let room = cx.room()?;
-    cx.route(&room);
+    let room = cx.fresh_room(Freshness::Complete)?;
     let topics = topic::list(&room.registry()?);
     table::list(&mut cx.out, topics, "no topics with subscribers", |topic| {
         let followers = sanitize::line(&topic.followers.join(", ")).into_owned();

@@ -4,7 +4,7 @@ use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::base::text::to_the_second;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Identity};
+use crate::cli::context::{Context, Freshness, Identity};
 use crate::cli::show::output::{BOLD, DIM, Output};
 use crate::message::id;
 use crate::query::trace::{self, Claimed, Now, Recipient, Step, Trace, WakeRecord};
@@ -36,12 +36,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
-    let room = cx.room()?;
+    let room = cx.fresh_room(Freshness::Complete)?;
     let asker = args
         .identity
         .looker(cx, &room)?
         .filter(|asker| asker != id::HUMAN);
-    cx.route(&room);
     let trace = trace::trace(&room, asker.as_deref(), &args.id)?;
     cx.out.show(&trace, |out| show(&trace, out))?;
     Ok(Exit::Ok)

@@ -3,7 +3,7 @@
 use super::{read, rewake};
 use crate::base::error::Result;
 use crate::cli::Exit;
-use crate::cli::context::{Context, Identity};
+use crate::cli::context::{Context, Freshness, Identity};
 use crate::cli::show::waiting;
 use crate::commands::announce;
 use crate::commands::read as reading;
@@ -60,7 +60,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let agent = args.identity.mailbox(cx, &room)?;
     let filter = Filter::new(&room, &agent, &args.from, args.thread, args.kinds)?;
     let mut waiter = Waiter::new(&room, &agent)?;
-    cx.route(&room);
+    cx.refresh(&room, Freshness::Complete);
     let asked = (&filter, args.all);
     let mails = match wait::mail(&mut waiter, (&room, &agent), asked, until, &|e| {
         cx.trouble(e)

@@ -4,7 +4,7 @@ use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::{limits, sanitize};
 use crate::cli::Exit;
-use crate::cli::context::Context;
+use crate::cli::context::{Context, Freshness};
 use crate::cli::show::table;
 use crate::query::pending::rough;
 use crate::query::who::{self, Commit, Present, Wake, WorkReport};
@@ -40,8 +40,7 @@ without them. roster.json in the room has the same data, without such commits.";
 pub(crate) struct Args {}
 
 pub(crate) fn run(_: Args, cx: &mut Context) -> Result<Exit> {
-    let room = cx.room()?;
-    cx.route(&room);
+    let room = cx.fresh_room(Freshness::Complete)?;
     show(&room, cx)
 }
 

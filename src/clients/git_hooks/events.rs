@@ -34,7 +34,7 @@ pub fn pre_commit(room: &Room, directory: &Path, committer: &Committer) -> Resul
     let Some(worktree) = Worktree::around(directory).filter(|_| guard != Guard::Off) else {
         return Ok(Verdict::Free);
     };
-    let_router_process(room);
+    let_router_process(room, limits::READER_WAIT);
     let claims = claims::owners(room)?;
     if claims.held().is_empty() {
         return Ok(Verdict::Free);

@@ -36,7 +36,7 @@ fn answer(room: &Room, caller: &Caller, event: &Event, named: Option<&Who>) -> R
         return Ok(Reply::default());
     }
     let agent = editor(room, caller, event, named)?;
-    let_router_process(room);
+    let_router_process(room, limits::READER_WAIT);
     let (claims, ground) = (claims::owners(room)?, Ground::of(room));
     let others = claims
         .held()

@@ -9,6 +9,7 @@ pub(super) mod reading;
 use super::briefing::{self, Briefing, Hearer, Moment};
 use super::session_watch;
 use crate::base::error::{Doing, Result};
+use crate::base::limits;
 use crate::base::sanitize;
 use crate::commands::claim::{self, Ask};
 use crate::commands::follow::let_router_process;
@@ -298,7 +299,7 @@ fn agent(
 
 fn announce(room: &Room, moment: Moment, hearer: Hearer<'_>, bound: Bound) -> Result<Reply> {
     let Bound { lease, news } = bound;
-    let_router_process(room);
+    let_router_process(room, limits::READER_WAIT);
     let briefing = briefing::brief(room, (&lease.agent, Some(hearer)), moment, lease.told)?;
     let told = briefing
         .as_ref()

@@ -152,7 +152,7 @@ fn of_field(
             "name fewer, or write several messages".to_owned()
         }
         Value::Null => format!("omit {field} if it has no value"),
-        _ => format!("write {must}, such as {example}"),
+        _ => format!("for example {example}"),
     };
     Problem::new(code(field, value, error), what)
         .fix(fix)
