@@ -497,6 +497,7 @@ fn the_page_has_no_form_for_consent_links_settings_or_names() {
     let own = [
         "send_again",
         "send",
+        "fix",
         "answer",
         "dismiss",
         "mark_read",

@@ -1,6 +1,6 @@
 //! What every command gets: the room, the output, and the identity of the caller.
 
-use crate::base::error::{Doing, Result};
+use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
 use crate::cli::show::output::Output;
 use crate::commands::follow;
@@ -160,7 +160,8 @@ impl Context {
         Ok(room)
     }
 
-    /// Lets the router process the outboxes, so that the output is up to date. A failure is a warning.
+    /// Lets the router process the outboxes, so that the output is up to date. A failure is a warning, unless this
+    /// process may not route and no file waits.
     pub(super) fn refresh(&self, room: &Room, freshness: Freshness) {
         let within = self.reader_wait();
         let refreshed = match freshness {
@@ -171,7 +172,12 @@ impl Context {
                 Ok(())
             }
         };
-        if let Err(e) = refreshed {
+        let Err(e) = refreshed else {
+            return;
+        };
+        let is_nothing_pending =
+            matches!(e, Error::Busy { .. }) && matches!(room.waiting_files(1), Ok(0));
+        if !is_nothing_pending {
             self.trouble(&e);
         }
     }

@@ -3,6 +3,7 @@
 use super::args::command;
 use super::words::named_command;
 use crate::base::error::{Error, nearest};
+use crate::base::sanitize;
 use crate::base::text::shell_word;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use std::ffi::OsString;
@@ -143,7 +144,10 @@ fn unknown_command(word: &str, parent: &clap::Command, name: &str, words: &[OsSt
         )
         .find(|(guess, _)| guess.eq_ignore_ascii_case(word));
     let cure = if let Some((_, form)) = form {
-        format!("run `{ROOT} {}`", filled(form, word, words))
+        format!(
+            "run `{ROOT} {}`",
+            sanitize::line(&filled(form, word, words))
+        )
     } else {
         let commands = parent.get_subcommands().filter(|one| !one.is_hide_set());
         match nearest(word, commands.map(clap::Command::get_name)).first() {
@@ -152,6 +156,7 @@ fn unknown_command(word: &str, parent: &clap::Command, name: &str, words: &[OsSt
             None => format!("it has {}", listed(parent)),
         }
     };
+    let word = sanitize::line(word);
     let what = if parent.get_name() == ROOT {
         format!("`{word}` is not a command")
     } else {
@@ -162,6 +167,7 @@ fn unknown_command(word: &str, parent: &clap::Command, name: &str, words: &[OsSt
 
 fn unknown_argument(error: &clap::Error, word: &str, named: &clap::Command, name: &str) -> Error {
     let usage = usage_line(named, name);
+    let word = &*sanitize::line(word);
     if !word.starts_with('-') {
         return Error::Usage {
             what: format!("`{word}` is one argument too many for `{name}`"),

@@ -164,8 +164,8 @@ fn an_offer_is_accepted_by_its_number_declined_or_withdrawn() {
     );
     assert!(
         world
-            .fails(1, &["handoff", "--accept", "--as", "bob"])
-            .contains("more than one offer is open")
+            .fails(2, &["handoff", "--accept", "--as", "bob"])
+            .contains("there are 2 open offers")
     );
     assert_eq!(
         world.ok(&[

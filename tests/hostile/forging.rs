@@ -227,7 +227,7 @@ fn a_sender_s_text_stays_in_its_frame_in_every_command_output() {
                 shown += 1;
             }
         }
-        let read = town.ok(&["read", "--all", "--as", "bob"]);
+        let read = town.ok(&["read", "--all", "--max-chars", "0", "--as", "bob"]);
         assert_tame(what, &read);
         let frames = frames(&read);
         assert_eq!(frames.len(), came, "{what}: {read}");
@@ -390,7 +390,7 @@ fn data_stays_as_it_was_sent() {
     for (what, text) in HOSTILE {
         let (town, _) = room(text);
         for mail in town
-            .json(&["read", "--all", "--as", "bob"])
+            .json(&["read", "--all", "--max-chars", "0", "--as", "bob"])
             .as_array()
             .expect("messages")
         {
@@ -473,7 +473,7 @@ proptest! {
         town.ok(&["run", "--once", "-q"]);
         let mail = town.inbox("bob");
         let ids: Vec<String> = mail.iter().map(|mail| mail["id"].as_str().unwrap_or_default().to_owned()).collect();
-        let read = World::ok(&town, &["read", "--all", "--as", "bob"]);
+        let read = World::ok(&town, &["read", "--all", "--max-chars", "0", "--as", "bob"]);
         let frames = frames(&read);
         prop_assert_eq!(frames.len(), ids.len(), "{}", read);
         for (frame, id) in frames.iter().zip(&ids) {

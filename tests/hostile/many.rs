@@ -287,7 +287,7 @@ fn a_hook_lists_a_large_inbox_again_after_a_while_and_once_its_newest_mail_was_r
         fire(&world, "claude", "UserPromptSubmit").contains("placed here directly, sender unknown")
     );
     by_hand(2);
-    world.ok(&["read", "--as", "alice", "--all", "-q"]);
+    world.ok(&["read", "--as", "alice", "--all", "--max-chars", "0", "-q"]);
     by_hand(3);
     assert!(
         fire(&world, "claude", "UserPromptSubmit").contains("placed here directly, sender unknown")

@@ -86,8 +86,8 @@ fn every_reader_sees_a_file_that_was_dropped_directly_before_it() {
                 fill(reader.read)
             );
             assert_eq!(
-                place.town.status()["waiting"]["files"],
-                0,
+                place.town.status()["waiting"],
+                serde_json::json!([]),
                 "{}",
                 reader.read
             );

@@ -13,6 +13,7 @@ const WITHOUT: &[(&str, &str)] = &[
     ("generate-completions", "prints a script"),
     ("generate-man", "writes files"),
     ("generate-helper", "writes a file"),
+    ("generate-plugins", "writes files"),
     ("mcp", "speaks its own protocol"),
     ("link-serve", "speaks its own protocol"),
     ("exec", "prints what its command prints"),

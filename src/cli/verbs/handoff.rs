@@ -6,8 +6,7 @@ use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Freshness, Identity, here};
 use crate::commands::claim::{self, Ask};
-use crate::log::state::claims::ClaimOffer;
-use crate::query::claims;
+use crate::query::claims::{self, ClaimOffer};
 
 const EXAMPLES: &str = "\
 Examples:

@@ -18,7 +18,8 @@ Examples:
   mailbag read 42 0192f3 --as bob   # by number, by the beginning of an id
   mailbag read --all --json         # all unread messages
 
-In a pipe, --all shows at most 16,000 characters, and leaves the others unread.
+In a pipe, --all shows at most 16,000 characters, and leaves the others unread;
+--max-chars 0 shows all.
 The messages move to inbox/AGENT/seen/ after the output is written. If writing the
 output fails, nothing moves. You can read a message again by its number or id, also
 after it is archived. In a shell, write '#12' or 12: an unquoted # starts a comment.";
@@ -33,6 +34,9 @@ pub(crate) struct Args {
     /// All unread messages
     #[arg(long)]
     all: bool,
+    /// Most characters for --all, 0 for no limit; default: 16000 in a pipe, no limit on a terminal
+    #[arg(long, value_name = "N", requires = "all")]
+    max_chars: Option<usize>,
     #[command(flatten)]
     identity: Identity,
 }
@@ -52,10 +56,14 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         ));
         return Ok(Exit::Ok);
     }
-    let left = if args.all && !cx.out.is_terminal() {
-        limit_text(&mut found.mails)
-    } else {
+    let usual = if cx.out.is_terminal() {
         0
+    } else {
+        limits::BODIES_SHOWN
+    };
+    let left = match args.max_chars.unwrap_or(usual) {
+        most if args.all && most > 0 => limit_text(&mut found.mails, most),
+        _ => 0,
     };
     print(&agent, &found.mails, cx)?;
     read::mark_seen(&room, &agent, &found.mails)?;
@@ -67,12 +75,12 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
-/// Keeps the messages that fit into the output for a program, at least one. Returns the number of the others.
-fn limit_text(mails: &mut Vec<Mail>) -> usize {
+/// Keeps the messages that fit into `most` bytes of JSON, at least one. Returns the number of the others.
+fn limit_text(mails: &mut Vec<Mail>, most: usize) -> usize {
     let mut length = 0;
     let fits = mails.iter().take_while(|mail| {
         length += mail.to_json().to_string().len();
-        length <= limits::BODIES_SHOWN
+        length <= most
     });
     let fits = fits.count().max(1).min(mails.len());
     let left = mails.len() - fits;
