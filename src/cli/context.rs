@@ -1,4 +1,4 @@
-//! What every command gets: the room, the output, and the identity of the caller.
+//! The context of every command: the room, the output, and the identity of the caller.
 
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
@@ -12,7 +12,7 @@ use std::cell::Cell;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What every command takes.
+/// Options of every command.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Global options")]
 pub(super) struct Global {
@@ -77,11 +77,11 @@ pub(super) enum Freshness {
     Complete,
     /// A pass only if files wait: the answer has only messages, and a pass reads the state of the whole room.
     Messages,
-    /// No pass: the command shows the room as it is.
+    /// No pass: the command only shows the room.
     AsIs,
 }
 
-/// What every command gets.
+/// Context of every command.
 pub(super) struct Context {
     asked: Option<PathBuf>,
     /// True after the warning that the nearest room is gone.
@@ -129,7 +129,7 @@ impl Context {
         identity::who(asked, || self.room())
     }
 
-    /// Warns that a command that waits for mail can't deliver meanwhile.
+    /// Warns that this process cannot deliver pending messages.
     pub(super) fn trouble(&self, e: &crate::base::error::Error) {
         self.out
             .warn(&format!("cannot deliver pending messages: {e}"));
@@ -175,9 +175,8 @@ impl Context {
         let Err(e) = refreshed else {
             return;
         };
-        let is_nothing_pending =
-            matches!(e, Error::Busy { .. }) && matches!(room.waiting_files(1), Ok(0));
-        if !is_nothing_pending {
+        let may_not_route = matches!(e, Error::Busy { .. }) && matches!(room.holder(), Ok(None));
+        if !(may_not_route && matches!(room.waiting_files(1), Ok(0))) {
             self.trouble(&e);
         }
     }

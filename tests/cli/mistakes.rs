@@ -37,7 +37,7 @@ fn answer(world: &World, words: &[&str]) -> Ran {
     world.run(words)
 }
 
-/// Mistakes that are understood: the command does what was meant.
+/// Mistakes with an obvious meaning: the command accepts them.
 const UNDERSTOOD: &[Mistake] = &[
     (&["decide", "--as", "bob"], "mailbag decide 3"),
     (&["reply", "--as", "bob"], "mailbag reply 2"),

@@ -59,7 +59,7 @@ const READERS: &[Reader] = &[
     of(INVALID, "rejected show N.json", "word-N"),
 ];
 
-/// Commands that show the room as it is, and deliver nothing themselves.
+/// Commands that only show the room: they deliver nothing themselves.
 const OBSERVERS: &[&str] = &["status", "doctor", "log", "log verify", "log head"];
 
 #[test]
@@ -110,7 +110,7 @@ fn an_observer_asks_a_router_and_delivers_nothing_without_one() {
     }
 }
 
-/// Commands that show no message of the room, whose work is to write or to deliver, or that are in the table of pairs.
+/// Commands that show no message of the room, commands that write or deliver, and commands in the table of pairs.
 const NO_READERS: &[&str] = &[
     "agent",
     "decide",

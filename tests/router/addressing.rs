@@ -36,7 +36,7 @@ fn plural_roles_globs_and_overlaps_reach_each_agent_once_and_never_the_sender() 
     town.mail(
         FIRST,
         "4.json",
-        json!({"to": "all_engineers", "body": "colleagues"}),
+        json!({"to": "ALL_ENGINEERS", "body": "colleagues"}),
     );
     town.wait_for_bodies(FIRST, &["plural", "glob", "overlap"]);
     town.wait_for_bodies(SECOND, &["plural", "glob", "overlap", "colleagues"]);

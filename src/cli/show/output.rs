@@ -1,7 +1,7 @@
 //! The only printer: data to standard output, notes and errors to standard error.
 //!
 //! All text from agents goes through [`crate::base::sanitize`] before it is printed in a line. JSON is printed unchanged.
-//! A closed pipe is no failure.
+//! A closed pipe is not an error.
 
 use crate::base::error::{Doing, Error, Result};
 use crate::base::sanitize;
@@ -42,7 +42,7 @@ pub(crate) struct Output {
     stdout: BufWriter<Stdout>,
     colour: bool,
     terminal: bool,
-    /// Is data to be JSON?
+    /// True if data is printed as JSON.
     pub(crate) json: bool,
     /// Are notes left out?
     pub(crate) quiet: bool,

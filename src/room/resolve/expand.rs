@@ -470,7 +470,7 @@ pub(super) fn role_named<'r, 't>(
     registry: &'r Registry,
     role: &'t str,
 ) -> Option<(&'t str, &'r [u32])> {
-    let singular = role.strip_suffix('s');
+    let singular = role.strip_suffix(['s', 'S']);
     [Some(role), singular]
         .into_iter()
         .flatten()
