@@ -1,6 +1,6 @@
-//! The clock, and the formats in which times are written.
+//! The clock, and the formats of times.
 
-use crate::base::limits;
+use crate::base::{limits, test_variable};
 use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
 use std::fmt;
 use std::ops::Range;
@@ -14,14 +14,8 @@ impl Stamp {
     /// The current time, limited to [`limits::CLOCK`]: a time outside this range becomes the nearest time in it. If
     /// `MAILBAG_TEST_NOW` (RFC 3339) is set, test builds return its value.
     pub fn now() -> Stamp {
-        if cfg!(any(debug_assertions, feature = "failpoints"))
-            && let Some(fixed) = std::env::var("MAILBAG_TEST_NOW")
-                .ok()
-                .and_then(|t| Stamp::parse(&t))
-        {
-            return fixed.within();
-        }
-        Stamp::of(SystemTime::now())
+        let fixed = test_variable("MAILBAG_TEST_NOW").and_then(|time| Stamp::parse(&time));
+        fixed.map_or_else(|| Stamp::of(SystemTime::now()), Stamp::within)
     }
 
     fn of(time: SystemTime) -> Stamp {

@@ -1,11 +1,11 @@
-//! What every other floor uses: limits, errors, time, hashes, and text made safe to show.
+//! Modules for all other folders: limits, errors, time, hashes, and text made safe to show.
 //!
 //! In: nothing. Out: constants, error values, instants, hashes, clean strings.
 //!
 //! A module belongs here if it knows nothing of messages, rooms or files. The one clock and the one sanitiser of the
 //! program are here, so that no caller can choose another.
 //!
-//! What does not belong here: file calls (`disk`), the names of agents and messages (`message`), printing (`cli`).
+//! Not here: file calls (`disk`), the names of agents and messages (`message`), printing (`cli`).
 
 pub mod clock;
 pub mod error;
@@ -15,3 +15,12 @@ pub mod lookalike;
 pub mod markdown;
 pub mod sanitize;
 pub mod text;
+
+/// The value of an environment variable that only test builds read.
+pub fn test_variable(name: &str) -> Option<String> {
+    if cfg!(any(debug_assertions, feature = "failpoints")) {
+        std::env::var(name).ok()
+    } else {
+        None
+    }
+}

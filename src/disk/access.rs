@@ -16,7 +16,7 @@ pub(super) enum Access {
     Group,
 }
 
-/// The users who may read a room, besides those to whom its owner grants access by hand.
+/// The users who may read a room. Its owner can also grant access by hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Readers {
     /// Its owner only.
@@ -62,7 +62,7 @@ fn bits(mode: Mode) -> u32 {
 
 impl Access {
     /// The access below a room's directory. If the directory has the set-group-ID bit, which on Unix means that its
-    /// group shares it, the group may read too.
+    /// group shares it, the group also has read access.
     pub(super) fn below(room: &Stat) -> Access {
         if Mode::from_raw_mode(room.st_mode).contains(Mode::SGID) {
             Access::Group
@@ -87,18 +87,20 @@ impl Access {
         })
     }
 
-    /// Gives a new file or directory this owner, or else that of its parent directory, and restores permissions that
-    /// the umask removed.
+    /// Gives a new file or directory the owner of its parent directory, and restores permissions that the umask
+    /// removed.
     pub(super) fn complete(
         self,
         made: BorrowedFd,
         mode: Mode,
-        (parent, owner): (BorrowedFd, Option<Owner>),
+        parent: BorrowedFd,
     ) -> rustix::io::Result<()> {
-        match owner {
-            Some(owner) => give(made, owner.uid, Some(owner.gid))?,
-            None => self.hand_over(made, parent)?,
-        }
+        self.hand_over(made, parent)?;
+        self.restore(made, mode)
+    }
+
+    /// Restores the permissions of a new file or directory that the umask removed.
+    pub(super) fn restore(self, made: BorrowedFd, mode: Mode) -> rustix::io::Result<()> {
         if self == Access::Group {
             let shares = fstat(made)?.st_mode & Mode::SGID.bits();
             fchmod(made, mode | Mode::from_raw_mode(shares))?;
@@ -117,8 +119,7 @@ impl Access {
     }
 }
 
-/// Changes the owner of a file or directory, and the group if one is given, if it differs and this process is allowed
-/// to.
+/// Changes the owner and, if given, the group of a file or directory, if this process is allowed to.
 pub(super) fn give(made: impl AsFd, uid: u32, gid: Option<u32>) -> rustix::io::Result<()> {
     if !*MAY_GIVE {
         return Ok(());
@@ -130,7 +131,7 @@ pub(super) fn give(made: impl AsFd, uid: u32, gid: Option<u32>) -> rustix::io::R
     fchown(made, Some(Uid::from_raw(uid)), gid.map(Gid::from_raw))
 }
 
-/// May this process give files to other users?
+/// Returns true if this process can give files to other users.
 pub fn may_give() -> bool {
     *MAY_GIVE
 }

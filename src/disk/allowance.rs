@@ -1,5 +1,5 @@
-//! The limit on reading rooms in this process. A hook runs in every room that it finds. A stranger can have made the room:
-//! its files may be sparse, and its directories may have millions of names. A hook must not make its client wait for them.
+//! The limit on reading rooms in this process. A hook runs in every room that it finds, even in a stranger's room with
+//! sparse files and millions of names, and must not make its client wait for them.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};

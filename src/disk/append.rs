@@ -52,7 +52,7 @@ impl Append {
         if current == 0 {
             let done = dir
                 .access
-                .complete(file.as_fd(), dir.access.file(), (dir.as_fd(), None));
+                .complete(file.as_fd(), dir.access.file(), dir.as_fd());
             done.doing_in("set the permissions of", dir.path(), name)?;
         }
         Ok((file, current))
@@ -90,7 +90,7 @@ impl Append {
     }
 
     /// Removes the last `bytes` that were appended, if no other program has written to the file since. A failure leaves
-    /// them there.
+    /// them in the file.
     pub fn take_back(&mut self, bytes: u64) {
         let shorter = self.length - bytes;
         let is_ours = super::file_meta(&self.file).is_ok_and(|meta| meta.size == self.length);
@@ -135,7 +135,7 @@ pub fn rewrite(dir: &Dir, name: &str, range: Range<u64>) -> Result<()> {
     sync(&file, dir, name)
 }
 
-/// Drops a file from the cache, if the system can, so that the next read comes from the disk.
+/// Drops a file from the cache, if the system can, so that the next read uses the disk.
 pub fn forget(dir: &Dir, name: &str) -> Result<()> {
     forget_content(&open_in_place(dir, name)?, dir, name)
 }
@@ -150,7 +150,7 @@ fn open_in_place(dir: &Dir, name: &str) -> Result<File> {
     )
 }
 
-// Unwritten pages cannot be dropped, so they are written first.
+/// Drops the cached pages of a file. Unwritten pages cannot be dropped, so they are written first.
 fn forget_content(file: &File, dir: &Dir, name: &str) -> Result<()> {
     sync(file, dir, name)?;
     system::forget(file.as_fd()).doing_in("drop the cache of", dir.path(), name)

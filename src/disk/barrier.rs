@@ -34,7 +34,7 @@ pub struct Barrier {
 }
 
 impl Barrier {
-    /// A barrier for the file system of `root`.
+    /// Creates a barrier for the file system of `root`.
     pub fn new(durability: Durability, root: Dir) -> Barrier {
         Barrier {
             durability,
@@ -56,10 +56,7 @@ impl Barrier {
 
     /// Notes that a name was created or removed in this directory.
     pub fn dir(&mut self, dir: &Dir) {
-        if self.durability == Durability::Power
-            && !self.many
-            && !self.dirs.iter().any(|d| d.path == dir.path)
-        {
+        if self.durability == Durability::Power && !self.many && self.place_of(dir).is_none() {
             self.dirs.push(dir.clone());
             self.look_if_many();
         }
@@ -68,8 +65,7 @@ impl Barrier {
     /// Notes that a file was moved between two directories. The source directory is synced first, even if the target
     /// was noted earlier: on btrfs a power cut between the two syncs in the other order leaves both names.
     pub fn moved(&mut self, from: &Dir, to: &Dir) {
-        let place = |dirs: &[Dir], dir: &Dir| dirs.iter().position(|d| d.path == dir.path);
-        match (place(&self.dirs, from), place(&self.dirs, to)) {
+        match (self.place_of(from), self.place_of(to)) {
             (None, Some(at)) if self.durability == Durability::Power && !self.many => {
                 self.dirs.insert(at, from.clone());
                 self.look_if_many();
@@ -81,12 +77,16 @@ impl Barrier {
         }
     }
 
+    fn place_of(&self, dir: &Dir) -> Option<usize> {
+        self.dirs.iter().position(|noted| noted.path == dir.path)
+    }
+
     /// Requires a sync of the whole file system, because the changed files are not known.
     pub fn everything(&mut self) {
         self.many = self.durability == Durability::Power && CAN_SYNC_ALL;
     }
 
-    /// Is there nothing to make durable?
+    /// Returns true if all changes are durable.
     pub fn is_empty(&self) -> bool {
         !self.many && self.failed.is_none() && self.files.is_empty() && self.dirs.is_empty()
     }

@@ -13,12 +13,12 @@ pub struct NoteFile {
     file: File,
     path: PathBuf,
     held: usize,
-    /// How long the file is. Only the holder of the room's lock writes to it.
+    /// The length in bytes. Only the holder of the room's lock writes to the file.
     size: Cell<usize>,
 }
 
 impl NoteFile {
-    /// How many bytes can always be written.
+    /// The reserved space in bytes: a full disk does not prevent a write of this length.
     pub const HELD: usize = 16 << 10;
 
     /// Opens or creates the file and reserves its space. Its content stays until the first write.
@@ -53,16 +53,13 @@ impl NoteFile {
             .doing("write", &self.path)
     }
 
-    /// As [`NoteFile::write`], but leaves the same content alone, so that the next sync need not write it.
+    /// As [`NoteFile::write`], but does not write the same content again, so that the next sync has less work.
     pub fn update(&self, text: &[u8]) -> Result<()> {
         let wanted = self.padded(text);
         let mut present = vec![0; wanted.len()];
         match self.file.read_exact_at(&mut present, 0) {
             Ok(()) if present == wanted => Ok(()),
-            _ => self
-                .file
-                .write_all_at(&wanted, 0)
-                .doing("write", &self.path),
+            _ => self.write(text),
         }
     }
 
@@ -74,7 +71,7 @@ impl NoteFile {
         padded
     }
 
-    /// Was the file removed or replaced under its name?
+    /// Returns true if the file was removed or replaced under its name.
     pub fn is_gone(&self) -> bool {
         super::file_meta(&self.file).is_ok_and(|meta| meta.links == 0)
     }

@@ -8,6 +8,7 @@ use super::allowance::{OPEN, charge_read};
 use super::listing::Listing;
 use super::system::ReadLease;
 use crate::base::error::{Doing, Error, Result};
+use crate::base::test_variable;
 use crate::disk::failpoint::{self, Failpoint};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -115,11 +116,9 @@ impl Dir {
                 };
             let inner = at.sub(part)?;
             if is_new {
-                let done = self.access.complete(
-                    inner.as_fd(),
-                    self.access.directory(),
-                    (at.as_fd(), None),
-                );
+                let done = self
+                    .access
+                    .complete(inner.as_fd(), self.access.directory(), at.as_fd());
                 done.doing("set the permissions of", &inner.path)?;
                 made_in(&at)?;
             }
@@ -128,7 +127,7 @@ impl Dir {
         Ok(at)
     }
 
-    /// The path with which this directory was opened.
+    /// The path that this directory was opened by.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -138,7 +137,7 @@ impl Dir {
         self.path.join(name)
     }
 
-    /// The metadata of a file below this directory, or `None` if there is no such file.
+    /// The metadata of a file below this directory. `None` if the file does not exist.
     pub fn stat(&self, name: impl AsRef<Path>) -> Result<Option<Meta>> {
         match rustix::fs::statat(&*self.fd, name.as_ref(), AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(Meta::new(&stat))),
@@ -177,7 +176,7 @@ impl Dir {
         );
         let done = self
             .access
-            .complete(file.as_fd(), self.access.file(), (self.as_fd(), None));
+            .complete(file.as_fd(), self.access.file(), self.as_fd());
         done.doing_in("set the permissions of", self.path(), name)?;
         Ok(file)
     }
@@ -193,7 +192,7 @@ impl Dir {
         Ok(fd.into())
     }
 
-    /// The whole content of a regular file of at most `most` bytes, or `None` if there is no such file.
+    /// The whole content of a regular file of at most `most` bytes. `None` if the file does not exist.
     pub fn read(&self, name: impl AsRef<Path>, most: u64) -> Result<Option<Vec<u8>>> {
         let name = name.as_ref();
         let file = match self.look(name) {
@@ -207,12 +206,11 @@ impl Dir {
             } else {
                 "is not a regular file"
             };
-            let cure = "move it to another place".to_string();
             return Err(Error::State {
                 path: self.at(name),
                 line: None,
                 what: what.into(),
-                cure,
+                cure: "move it to another place".into(),
             });
         }
         charge_read(meta.size).doing_in("read", self.path(), name)?;
@@ -246,9 +244,11 @@ impl Dir {
             name,
         )?;
         let mut file = File::from(fd);
-        let completed =
-            self.access
-                .complete(file.as_fd(), self.access.file(), (self.as_fd(), owner));
+        let owned = match owner {
+            Some(owner) => super::access::give(&file, owner.uid, Some(owner.gid)),
+            None => self.access.hand_over(file.as_fd(), self.as_fd()),
+        };
+        let completed = owned.and_then(|()| self.access.restore(file.as_fd(), self.access.file()));
         if let Err(e) = completed
             .map_err(std::io::Error::from)
             .and_then(|()| file.write_all(bytes))
@@ -332,7 +332,7 @@ impl Dir {
             file => file?,
         };
         self.keep_permissions(Path::new(name), &file)?;
-        // Whoever sees the name finds a file that nobody writes.
+        // The file is closed before it gets its name, so a reader never finds it open for writing.
         drop(file);
         rustix::fs::renameat(&*self.fd, &temporary, &*self.fd, name).doing_in(
             "replace",
@@ -388,7 +388,7 @@ impl Dir {
         done.doing_in(verb, to.path(), new)
     }
 
-    /// Gives a directory in this one another name, where nothing is or an empty directory. Survives a power cut.
+    /// Renames a directory in this one. The new name must be unused or an empty directory. Survives a power cut.
     pub fn rename_directory(&self, name: &OsStr, new: &OsStr) -> Result<()> {
         rustix::fs::renameat(&*self.fd, name, &*self.fd, new).doing_in(
             "rename",
@@ -398,7 +398,7 @@ impl Dir {
         self.sync()
     }
 
-    /// Are these two names of one file?
+    /// Returns true if both are names of the same file.
     fn is_second_name(&self, name: &Path, to: &Dir, new: &Path) -> Result<bool> {
         let (Some(one), Some(other)) = (self.stat(name)?, to.stat(new)?) else {
             return Ok(false);
@@ -433,7 +433,7 @@ impl Dir {
         }
     }
 
-    /// May this process create and remove names in this directory?
+    /// Returns true if this process may create and remove names in this directory.
     pub fn is_writable(&self) -> bool {
         let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
         rustix::fs::accessat(&*self.fd, ".", access, AtFlags::EACCESS).is_ok()
@@ -454,26 +454,16 @@ impl AsFd for Dir {
     }
 }
 
-/// Do file events report all changes in a directory? They do not on file systems that other machines can write to.
+/// Returns true if file events report all changes in a directory. They do not on file systems that other machines can
+/// write to.
 pub fn events_work(dir: &Dir) -> bool {
-    // Test builds can simulate a file system without events.
-    if cfg!(any(debug_assertions, feature = "failpoints"))
-        && std::env::var_os("MAILBAG_TEST_SILENT").is_some()
-    {
-        return false;
-    }
-    super::system::events_work(dir.as_fd())
+    test_variable("MAILBAG_TEST_SILENT").is_none() && super::system::events_work(dir.as_fd())
 }
 
-/// Does a file in this directory keep its inode number? Some file systems in user space give it another one at any time.
+/// Returns true if a file in this directory keeps its inode number. Some file systems in user space change it at any
+/// time.
 pub fn has_stable_inodes(dir: &Dir) -> bool {
-    // Test builds can simulate such a file system.
-    if cfg!(any(debug_assertions, feature = "failpoints"))
-        && std::env::var_os("MAILBAG_TEST_INODES").is_some()
-    {
-        return false;
-    }
-    super::system::has_stable_inodes(dir.as_fd())
+    test_variable("MAILBAG_TEST_INODES").is_none() && super::system::has_stable_inodes(dir.as_fd())
 }
 
 /// The metadata of an open file.
@@ -481,23 +471,24 @@ pub fn file_meta(file: &File) -> std::io::Result<Meta> {
     Ok(Meta::new(&rustix::fs::fstat(file)?))
 }
 
-/// Has another process opened this file for writing? Uses a read lease, which is released immediately.
+/// Asks for a read lease to find out whether another process has this file open for writing. The lease is released
+/// immediately.
 pub fn lease(file: &File) -> ReadLease {
     super::system::lease(file)
 }
 
 impl Meta {
-    /// Is this a directory?
+    /// Returns true for a directory.
     pub fn is_directory(&self) -> bool {
         self.kind == FileType::Directory
     }
 
-    /// Do both describe the same file?
+    /// Returns true if both describe the same file.
     pub fn is_same_file(&self, other: &Meta) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
 
-    /// Do both describe the same content of the same file? A rename in between does not matter.
+    /// Returns true if both describe the same content of the same file, even if it was renamed.
     pub fn has_content_of(&self, other: &Meta) -> bool {
         self.is_same_file(other) && (self.size, self.modified) == (other.size, other.modified)
     }
@@ -505,7 +496,6 @@ impl Meta {
     // The types of the fields differ between systems.
     #[allow(clippy::unnecessary_cast, clippy::useless_conversion)]
     pub(super) fn new(stat: &Stat) -> Meta {
-        let nanos = |seconds, nanos| i128::from(seconds) * 1_000_000_000 + nanos as i128;
         Meta {
             kind: FileType::from_raw_mode(stat.st_mode as _),
             size: stat.st_size as u64,
@@ -515,8 +505,8 @@ impl Meta {
             mode: stat.st_mode as u32 & 0o7777,
             uid: stat.st_uid,
             gid: stat.st_gid,
-            modified: nanos(stat.st_mtime, stat.st_mtime_nsec),
-            changed: nanos(stat.st_ctime, stat.st_ctime_nsec),
+            modified: i128::from(stat.st_mtime) * 1_000_000_000 + stat.st_mtime_nsec as i128,
+            changed: i128::from(stat.st_ctime) * 1_000_000_000 + stat.st_ctime_nsec as i128,
         }
     }
 }

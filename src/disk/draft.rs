@@ -29,13 +29,13 @@ impl Draft {
         })
     }
 
-    /// Writes a complete file under the temporary name, not yet durable. A lock on it shows that its writer is still running.
+    /// Writes a complete file under the temporary name, not yet durable. A lock shows that its writer is still running.
     pub fn write(dir: &Dir, name: &str, bytes: &[u8]) -> Result<Draft> {
         let mut draft = Draft::new(dir, name)?;
         // On a file system without locks, only the age of the draft shows that its writer has ended.
         let _ = draft.file.try_lock();
         draft.write_all(bytes).doing("write", draft.path())?;
-        // The router does not take a file that is open for writing. The lock goes with the file that was.
+        // The router does not take a file that is open for writing, so it is opened for reading. Closing it ended the lock.
         draft.file = dir.look(name)?;
         let _ = draft.file.try_lock();
         Ok(draft)

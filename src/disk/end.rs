@@ -1,4 +1,4 @@
-//! The end of a file that another program writes.
+//! Reading the end of a file that another program writes.
 
 use super::{Dir, charge_read, file_meta};
 use crate::base::error::{Doing, Result};
@@ -6,7 +6,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 impl Dir {
-    /// The last bytes of a file: at most this many. The file may grow at the same time.
+    /// The last bytes of a file, at most `most`. The file may grow at the same time.
     pub fn read_end(&self, name: impl AsRef<Path>, most: u64) -> Result<Vec<u8>> {
         let name = name.as_ref();
         let file = self.look(name)?;

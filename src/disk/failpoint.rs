@@ -2,7 +2,7 @@
 //! the missing protection. Example: `MAILBAG_FAILPOINT=stage-sync`. In other builds every protection is enabled at no
 //! cost.
 
-/// A protection whose absence a sweep must detect.
+/// A protection. A sweep must detect its absence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failpoint {
     /// The sync of staged files before their records are written.
@@ -25,7 +25,7 @@ pub enum Failpoint {
     SecondName,
     /// The rename out of the outbox before a message is read.
     Claim,
-    /// The note about the pack whose sources are being removed.
+    /// The note that names a pack while its sources are removed.
     ArchiveNote,
     /// The sync of a pack before its sources are removed.
     ArchiveSync,
@@ -72,7 +72,7 @@ impl Failpoint {
     }
 }
 
-/// Is this protection enabled? Always, except in a test build whose environment disables it.
+/// Returns true if this protection is enabled. Only the environment of a test build can disable it.
 #[inline]
 pub fn on(protection: Failpoint) -> bool {
     !off(protection)
@@ -91,7 +91,7 @@ fn off(protection: Failpoint) -> bool {
         .is_some_and(|names| names.split(',').any(|name| name == protection.name()))
 }
 
-/// The size after which a log segment is complete. Test builds can reduce it.
+/// The size of a complete log segment. Test builds can reduce it.
 pub fn segment_bytes() -> u64 {
     shrunk("MAILBAG_TEST_SEGMENT_BYTES").unwrap_or(crate::base::limits::SEGMENT_BYTES)
 }
@@ -101,7 +101,7 @@ pub fn pack_files() -> usize {
     shrunk("MAILBAG_TEST_PACK_FILES").map_or(crate::base::limits::PACK_FILES, |n| n as usize)
 }
 
-/// How long a file with an invalid name may stay in an outbox before its agent is notified. Test builds can reduce it.
+/// The time that a file with an invalid name may stay in an outbox before its agent is notified. Test builds can reduce it.
 pub fn stray() -> std::time::Duration {
     shrunk("MAILBAG_TEST_STRAY_MS")
         .map_or(crate::base::limits::STRAY, std::time::Duration::from_millis)
@@ -117,7 +117,7 @@ pub fn recent_ids() -> Option<usize> {
     shrunk("MAILBAG_TEST_RECENT_IDS").map(|n| n as usize)
 }
 
-/// How long the router writes the copies of one batch. Test builds can reduce it.
+/// The time limit for writing the copies of one batch. Test builds can reduce it.
 pub fn stage_time() -> std::time::Duration {
     shrunk("MAILBAG_TEST_STAGE_MS").map_or(
         crate::base::limits::STAGE_TIME,
@@ -125,13 +125,13 @@ pub fn stage_time() -> std::time::Duration {
     )
 }
 
-/// How many items of a link one record sends again. Test builds can reduce it.
+/// The most items of a link in one record that sends them again. Test builds can reduce it.
 pub fn items_of_record() -> usize {
     shrunk("MAILBAG_TEST_ITEMS_OF_RECORD")
         .map_or(crate::base::limits::ITEMS_OF_RECORD, |n| n as usize)
 }
 
-/// How many items of a link are sent again. Test builds can reduce it.
+/// The most items of a link that are sent again. Test builds can reduce it.
 pub fn items_again() -> usize {
     shrunk("MAILBAG_TEST_ITEMS_AGAIN").map_or(crate::base::limits::ITEMS_AGAIN, |n| n as usize)
 }
@@ -142,7 +142,7 @@ pub fn receipts_of_item() -> usize {
         .map_or(crate::base::limits::RECEIPTS_OF_ITEM, |n| n as usize)
 }
 
-/// How long the peer of a carrier may be silent. Test builds can reduce it.
+/// The time that the peer of a carrier may be silent. Test builds can reduce it.
 pub fn carrier_silence() -> std::time::Duration {
     shrunk("MAILBAG_TEST_SILENCE_MS").map_or(
         crate::base::limits::CARRIER_SILENCE,
@@ -150,7 +150,7 @@ pub fn carrier_silence() -> std::time::Duration {
     )
 }
 
-/// How often a router shows routers on other machines that it runs. Test builds can reduce it.
+/// The interval of a router's signs of activity for routers on other machines. Test builds can reduce it.
 pub fn beat() -> std::time::Duration {
     shrunk("MAILBAG_TEST_BEAT_MS")
         .map_or(crate::base::limits::BEAT, std::time::Duration::from_millis)

@@ -20,12 +20,12 @@ const NAMED: [&str; 6] = [
     "GIT_PREFIX",
 ];
 
-/// Which repository git uses.
+/// The repository that git uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Which {
     /// The repository around the directory.
     Around,
-    /// The repository of the environment, as in a hook of git; otherwise the one around the directory.
+    /// The repository that the environment names, as in a hook of git. Otherwise as `Around`.
     Named,
 }
 
@@ -80,27 +80,26 @@ pub fn run(
     }
     let mut child = match git.spawn() {
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
-            let cure = "install git, or add it to the PATH".into();
             return Err(Error::NotFound {
-                what: "there is no git on the PATH".into(),
-                cure,
+                what: "there is no git on the PATH".into(), // prose-ok
+                cure: "install git, or add it to the PATH".into(),
             });
         }
         child => child.doing("start", "git")?,
     };
-    let (tell, heard) = std::sync::mpsc::channel();
+    let (output, received) = std::sync::mpsc::channel();
     if let Some(pipe) = child.stdout.take() {
         std::thread::spawn(move || {
             let mut bytes = Vec::new();
             let read = pipe.take(most + 1).read_to_end(&mut bytes);
-            let _ = tell.send(read.map(|_| bytes));
+            let _ = output.send(read.map(|_| bytes));
         });
     }
-    let left = |limit: Duration| limit.saturating_sub(started.elapsed());
-    let output = heard.recv_timeout(left(within));
+    let output = received.recv_timeout(within.saturating_sub(started.elapsed()));
     let status = match &output {
         Ok(Ok(bytes)) if bytes.len() as u64 <= most => {
-            child.wait_timeout(left(within)).doing("wait for", "git")?
+            let left = within.saturating_sub(started.elapsed());
+            child.wait_timeout(left).doing("wait for", "git")?
         }
         _ => None,
     };
@@ -135,14 +134,14 @@ pub struct Worktree {
 }
 
 impl Worktree {
-    /// The worktree whose top is this directory.
+    /// The worktree that has its top at this directory.
     pub fn at(top: &Path) -> Option<Worktree> {
         let top = top.canonicalize().ok()?;
         let place = top.join(layout::REPOSITORY);
         let meta = std::fs::metadata(&place).ok()?;
         if meta.is_dir() {
             let git = place.canonicalize().ok()?;
-            // An empty `.git` is no repository, and git ignores it.
+            // git ignores an empty `.git`.
             return git
                 .join("HEAD")
                 .symlink_metadata()
@@ -174,7 +173,7 @@ impl Worktree {
         self.common == other.common || is_same_file(&self.common, &other.common)
     }
 
-    /// Is it a linked worktree?
+    /// Returns true for a linked worktree.
     pub fn is_linked(&self) -> bool {
         self.git != self.common
     }
@@ -186,8 +185,8 @@ impl Worktree {
             && self.git.ancestors().any(|above| above.ends_with("modules"))
     }
 
-    /// Does it look as if a merge, rebase, cherry-pick or revert is in progress? Anyone can make these files, so only what
-    /// no protection depends on may ask this.
+    /// Returns true if git's files show a merge, rebase, cherry-pick or revert in progress. Anyone can make these files,
+    /// so no protection may depend on the result.
     pub fn looks_in_operation(&self) -> bool {
         let signs = [
             "MERGE_HEAD",
@@ -206,8 +205,8 @@ impl Worktree {
         Some(head.trim().strip_prefix("ref: refs/heads/")?.to_owned())
     }
 
-    /// The name of its repository: the main worktree's directory, or that of a bare repository or submodule. It is the
-    /// same in all worktrees.
+    /// The name of its repository: the directory of the main worktree, the bare repository or the submodule. All
+    /// worktrees of a repository have the same name.
     pub fn repository(&self) -> Option<&str> {
         let is_inside = self
             .common
@@ -241,9 +240,9 @@ fn pointed(from: &Path, file: &Path, prefix: &str) -> Option<PathBuf> {
         .ok()
 }
 
-/// Returns true if the repository has this linked worktree. Anyone can make a `.git` file that names another repository, so
-/// the repository must also name the worktree. A worktree that was moved, or that is seen under another mount point, is
-/// not at the path that the repository knows.
+/// Returns true if the repository has this linked worktree. Anyone can make a `.git` file that names another repository,
+/// so the repository must also name the worktree. After a move, or under another mount point, the path that the
+/// repository knows is not this one.
 fn is_linked(place: &Path, git: &Path, common: &Path) -> bool {
     let back = std::fs::read_to_string(git.join("gitdir")).unwrap_or_default();
     let known = git.join(back.trim());
@@ -252,20 +251,16 @@ fn is_linked(place: &Path, git: &Path, common: &Path) -> bool {
 }
 
 fn is_same_file(one: &Path, other: &Path) -> bool {
-    let identity = |path: &Path| {
-        std::fs::metadata(path)
-            .ok()
-            .map(|meta| (meta.dev(), meta.ino()))
-    };
-    identity(one).is_some() && identity(one) == identity(other)
+    let (one, other) = (std::fs::metadata(one), std::fs::metadata(other));
+    matches!((one, other), (Ok(one), Ok(other)) if (one.dev(), one.ino()) == (other.dev(), other.ino()))
 }
 
-/// Is there anything at this path? A dangling link counts.
+/// Returns true if the path exists, even as a dangling link.
 pub fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-/// A path without symbolic links, `.` and `..`. The end of it need not exist.
+/// A path without symbolic links, `.` and `..`. Its last parts need not exist.
 pub fn resolved(path: &Path) -> PathBuf {
     let there = path
         .ancestors()
@@ -275,7 +270,9 @@ pub fn resolved(path: &Path) -> PathBuf {
     };
     for part in rest.components() {
         match part {
-            std::path::Component::ParentDir => drop(real.pop()),
+            std::path::Component::ParentDir => {
+                real.pop();
+            }
             part => real.push(part),
         }
     }
@@ -288,7 +285,9 @@ pub fn plain(path: &Path) -> PathBuf {
     for part in path.components() {
         match part {
             std::path::Component::CurDir => {}
-            std::path::Component::ParentDir => drop(plain.pop()),
+            std::path::Component::ParentDir => {
+                plain.pop();
+            }
             part => plain.push(part),
         }
     }
@@ -309,42 +308,39 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_only_says_that_it_is_a_linked_worktree_is_none() {
+    fn a_directory_that_only_claims_to_be_a_linked_worktree_is_not_one() {
         let home = tempfile::tempdir().expect("a directory");
-        let at = |below: &str| home.path().canonicalize().expect("a directory").join(below);
+        let home = home.path().canonicalize().expect("a directory");
         for directory in ["main", "other", "made-up/git"] {
-            std::fs::create_dir_all(at(directory)).expect("a directory");
+            std::fs::create_dir_all(home.join(directory)).expect("a directory");
         }
-        git(&at("main"), &["init", "-q"]);
-        git(&at("main"), &["commit", "-q", "--allow-empty", "-m", "x"]);
+        git(&home.join("main"), &["init", "-q"]);
         git(
-            &at("main"),
+            &home.join("main"),
+            &["commit", "-q", "--allow-empty", "-m", "x"],
+        );
+        git(
+            &home.join("main"),
             &["worktree", "add", "-q", "../linked", "-b", "linked"],
         );
-        assert_eq!(main_worktree(&at("linked")), Some(at("main")));
+        assert_eq!(main_worktree(&home.join("linked")), Some(home.join("main")));
         // The repository knows this worktree at another place.
-        std::fs::copy(at("linked/.git"), at("other/.git")).expect("a copy");
-        assert_eq!(main_worktree(&at("other")), None);
+        std::fs::copy(home.join("linked/.git"), home.join("other/.git")).expect("a copy");
+        assert_eq!(main_worktree(&home.join("other")), None);
         // The repository does not know this worktree.
-        std::fs::write(at("made-up/.git"), "gitdir: git\n").expect("a file");
+        std::fs::write(home.join("made-up/.git"), "gitdir: git\n").expect("a file");
         std::fs::write(
-            at("made-up/git/commondir"),
-            at("main/.git").display().to_string(),
+            home.join("made-up/git/commondir"),
+            home.join("main/.git").display().to_string(),
         )
         .expect("a file");
-        assert_eq!(main_worktree(&at("made-up")), None);
-        let shares = |one: &str| {
-            let (one, main) = (
-                Worktree::at(&at(one)),
-                Worktree::at(&at("main")).expect("a worktree"),
-            );
-            one.is_some_and(|one| one.shares_repository(&main))
-        };
-        assert_eq!(
-            ["linked", "other", "made-up"].map(shares),
-            [true, false, false]
-        );
-        std::fs::rename(at("linked"), at("moved")).expect("the same file system");
-        assert_eq!(main_worktree(&at("moved")), Some(at("main")));
+        assert_eq!(main_worktree(&home.join("made-up")), None);
+        let main = Worktree::at(&home.join("main")).expect("a worktree");
+        let shares = ["linked", "other", "made-up"].map(|one| {
+            Worktree::at(&home.join(one)).is_some_and(|one| one.shares_repository(&main))
+        });
+        assert_eq!(shares, [true, false, false]);
+        std::fs::rename(home.join("linked"), home.join("moved")).expect("the same file system");
+        assert_eq!(main_worktree(&home.join("moved")), Some(home.join("main")));
     }
 }

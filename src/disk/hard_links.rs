@@ -14,7 +14,7 @@ pub struct HardLinks {
 }
 
 impl HardLinks {
-    /// A search that looks at up to `most` names. `None` if the file has one name only.
+    /// A search through at most `most` names. `None` if the file has only one name.
     pub fn of(file: &Path, most: usize) -> Option<HardLinks> {
         let dir = Dir::open(file.parent()?).ok()?;
         let meta = dir.stat(file.file_name()?).ok()??;
@@ -28,19 +28,15 @@ impl HardLinks {
         })
     }
 
-    /// The other names of the file at this place, or in the directory at this place and those below it. If there is nothing
-    /// at this place, the nearest directory above it is searched.
+    /// The other names of the file at or below `place`. If `place` does not exist, the nearest directory above it is
+    /// searched.
     pub fn below(&mut self, place: &Path) -> Vec<PathBuf> {
-        let (mut found, mut open) = (Vec::new(), Vec::new());
-        open.extend(
-            place
-                .ancestors()
-                .find(|above| Dir::open(above).is_ok())
-                .map(Path::to_path_buf),
-        );
+        let mut found = Vec::new();
+        let nearest = place.ancestors().find(|above| Dir::open(above).is_ok());
+        let mut open: Vec<PathBuf> = nearest.map(Path::to_path_buf).into_iter().collect();
         while let Some(at) = open.pop() {
             let Ok(dir) = Dir::open(&at) else { continue };
-            // The numbers of files count within one file system.
+            // An inode number identifies a file only within its file system.
             let is_here = dir.meta().is_ok_and(|meta| meta.device == self.device);
             let Ok(listing) = dir.list() else { continue };
             for entry in listing

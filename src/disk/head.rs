@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::Path;
 
 impl Dir {
-    /// The first `most` bytes of a regular file, and whether they are the whole file. `None` if there is no such file.
+    /// The first `most` bytes of a regular file, and whether they are the whole file. `None` if it does not exist.
     pub fn read_head(&self, name: impl AsRef<Path>, most: u64) -> Result<Option<(Vec<u8>, bool)>> {
         let name = name.as_ref();
         let file = match self.look(name) {
@@ -16,15 +16,11 @@ impl Dir {
         };
         let meta = file_meta(&file).doing_in("look at", self.path(), name)?;
         if meta.kind != FileType::RegularFile {
-            let (what, cure) = (
-                "is not a regular file".into(),
-                "move it to another place".into(),
-            );
             return Err(Error::State {
                 path: self.at(name),
                 line: None,
-                what,
-                cure,
+                what: "is not a regular file".into(),
+                cure: "move it to another place".into(),
             });
         }
         let mut bytes = Vec::with_capacity(meta.size.min(most) as usize + 1);

@@ -1,8 +1,9 @@
-//! Whether a file system preserves synced data after a power cut, as far as an unprivileged process can find out.
+//! The effect of a power cut on synced data, as far as an unprivileged process can find out.
 
 use super::Dir;
+use crate::base::test_variable;
 
-/// What a power cut preserves of synced files and names.
+/// The synced files and names that a power cut preserves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keeps {
     /// Everything: the file system has a journal or a log, which is replayed at the next mount.
@@ -15,14 +16,10 @@ pub enum Keeps {
     Unknown,
 }
 
-/// What the file system of a directory preserves.
+/// Finds out how the file system of a directory survives a power cut.
 pub fn keeps(dir: &Dir) -> Keeps {
-    // Test builds can simulate another file system.
-    let other = std::env::var("MAILBAG_TEST_KEEPS")
-        .ok()
-        .filter(|_| cfg!(any(debug_assertions, feature = "failpoints")));
-    match other.as_deref() {
-        None => look(dir),
+    match test_variable("MAILBAG_TEST_KEEPS").as_deref() {
+        None => read_kind(dir),
         Some("all") => Keeps::All,
         Some("nothing") => Keeps::Nothing,
         Some("no-journal") => Keeps::NoJournal,
@@ -30,10 +27,10 @@ pub fn keeps(dir: &Dir) -> Keeps {
     }
 }
 
-/// The magic numbers are in statfs(2).
+/// Decides by the kind of file system. The magic numbers are in statfs(2).
 #[cfg(target_os = "linux")]
 #[allow(clippy::unnecessary_cast)] // The field's type differs between processors.
-fn look(dir: &Dir) -> Keeps {
+fn read_kind(dir: &Dir) -> Keeps {
     const TMPFS: i64 = 0x0102_1994;
     const RAMFS: i64 = 0x8584_58f6;
     const EXT: i64 = 0xef53;
@@ -67,6 +64,6 @@ fn journal(dir: &Dir) -> Option<Keeps> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn look(_: &Dir) -> Keeps {
+fn read_kind(_: &Dir) -> Keeps {
     Keeps::Unknown
 }

@@ -3,7 +3,7 @@
 use super::machine::{self, Process};
 use crate::base::limits;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// A parent process, as far as the system reports it to this user.
@@ -41,17 +41,16 @@ impl Lineage {
         if !machine::numbers_are_ours() || machine::namespace().is_some() {
             return Lineage::hidden_by("this process is in a container or another PID namespace");
         }
-        let own = machine::stat_of(std::process::id());
-        let mut lineage = Lineage {
-            parents: Vec::new(),
-            hidden: None,
-        };
-        let Some(mut child) = own else {
+        let mut lineage = Lineage::default();
+        let Some(mut child) = machine::stat_of(std::process::id()) else {
             return Lineage::hidden_by("/proc does not show this process");
         };
         while child.process.pid != INIT {
-            let parent =
-                machine::stat_of(child.parent).filter(|_| lineage.parents.len() < limits::LINEAGE);
+            let parent = if lineage.parents.len() < limits::LINEAGE {
+                machine::stat_of(child.parent)
+            } else {
+                None
+            };
             let Some(parent) = parent else {
                 lineage.hidden = Some(format!(
                     "the parent of process {} cannot be read",
@@ -88,23 +87,9 @@ impl Lineage {
 const INIT: u32 = 1;
 
 fn read_parent(stat: &machine::ProcessStat) -> ParentProcess {
-    let of_process = |name| {
-        std::fs::read(
-            machine::proc()
-                .join(stat.process.pid.to_string())
-                .join(name),
-        )
-    };
-    let split = |bytes: Vec<u8>| -> Vec<String> {
-        let parts = bytes
-            .split(|&byte| byte == 0)
-            .filter(|part| !part.is_empty());
-        parts
-            .map(|part| String::from_utf8_lossy(part).into_owned())
-            .collect()
-    };
+    let files = machine::proc().join(stat.process.pid.to_string());
     // Another user's environment and directory cannot be read.
-    let variables = split(of_process("environ").unwrap_or_default());
+    let variables = read_texts(&files.join("environ"));
     let variables = variables
         .iter()
         .filter_map(|entry| Some(entry.split_once('=')?.0.to_owned()));
@@ -112,15 +97,21 @@ fn read_parent(stat: &machine::ProcessStat) -> ParentProcess {
         pid: stat.process.pid,
         process: Some(stat.process),
         name: stat.name.clone(),
-        arguments: split(of_process("cmdline").unwrap_or_default()),
-        directory: std::fs::read_link(
-            machine::proc()
-                .join(stat.process.pid.to_string())
-                .join("cwd"),
-        )
-        .ok(),
+        arguments: read_texts(&files.join("cmdline")),
+        directory: std::fs::read_link(files.join("cwd")).ok(),
         variables: variables.collect(),
     }
+}
+
+/// The texts of a file that ends each one with a zero byte. None if the file cannot be read.
+fn read_texts(file: &Path) -> Vec<String> {
+    let bytes = std::fs::read(file).unwrap_or_default();
+    let texts = bytes
+        .split(|&byte| byte == 0)
+        .filter(|text| !text.is_empty());
+    texts
+        .map(|text| String::from_utf8_lossy(text).into_owned())
+        .collect()
 }
 
 /// The parents of a process in the output of `ps`.
@@ -134,12 +125,13 @@ fn parse_ps(listing: &str, own: &str) -> Lineage {
     let mut lineage = Lineage::default();
     let mut pid = own;
     while pid.parse() != Ok(INIT) {
-        let parent = rows
-            .get(pid)
-            .and_then(|(parent, _)| rows.get_key_value(*parent));
-        let Some((parent, (_, arguments))) =
-            parent.filter(|_| lineage.parents.len() < limits::LINEAGE)
-        else {
+        let parent = if lineage.parents.len() < limits::LINEAGE {
+            rows.get(pid)
+                .and_then(|(parent, _)| rows.get_key_value(*parent))
+        } else {
+            None
+        };
+        let Some((parent, (_, arguments))) = parent else {
             lineage.hidden = Some(format!("the parent of process {pid} cannot be read"));
             return lineage;
         };

@@ -74,7 +74,8 @@ impl Drop for LockFile {
     }
 }
 
-/// Does another process hold this lock? Takes it for a moment, shared, so that two who ask do not see each other.
+/// Returns true if another process holds this lock. Takes the lock for a moment, shared, so that two callers do not see
+/// each other.
 pub fn is_locked(file: &File) -> bool {
     match file.try_lock_shared() {
         Ok(()) => file.unlock().is_err(),
@@ -121,7 +122,7 @@ impl Dir {
     /// The error for a lock that another process holds.
     pub fn locked(&self, name: impl AsRef<Path>, file: &File) -> Error {
         let path = self.at(name);
-        let (who, cure) = match machine::lock_holder(file) {
+        let (who, advice) = match machine::lock_holder(file) {
             Some(pid) => (
                 format!("process {pid}"),
                 format!("if it does not respond, end it: `kill {pid}`"),
@@ -133,22 +134,21 @@ impl Dir {
         };
         Error::Busy {
             what: format!("{who} holds {}", path.display()),
-            cure: format!("try again later; {cure}"),
+            cure: format!("try again later; {advice}"),
         }
     }
 }
 
-/// Removes other users' permissions from a lock file, which another program may have made. A process without the right to do this did
-/// not create the file.
+/// Removes other users' permissions from a lock file, which another program may have made. A process without the right
+/// to do this did not create the file.
 fn close(file: &File) -> std::io::Result<()> {
-    match rustix::fs::fstat(file)? {
-        meta if Mode::from_raw_mode(meta.st_mode) & Mode::from_raw_mode(0o077) == Mode::empty() => {
-            Ok(())
-        }
-        _ => match rustix::fs::fchmod(file, OWN) {
-            Err(rustix::io::Errno::PERM) => Ok(()),
-            done => Ok(done?),
-        },
+    let mode = Mode::from_raw_mode(rustix::fs::fstat(file)?.st_mode);
+    if !mode.intersects(Mode::RWXG | Mode::RWXO) {
+        return Ok(());
+    }
+    match rustix::fs::fchmod(file, OWN) {
+        Err(rustix::io::Errno::PERM) => Ok(()),
+        done => Ok(done?),
     }
 }
 
@@ -187,8 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_for_a_lock_gives_up_and_says_who_holds_it()
-    -> Result<(), Box<dyn std::error::Error>> {
+    fn a_wait_for_a_lock_ends_and_names_the_holder() -> Result<(), Box<dyn std::error::Error>> {
         let there = tempfile::tempdir()?;
         let dir = Dir::open(there.path())?;
         let held = dir.lock_within("lock", Duration::ZERO)?;
@@ -209,8 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_copy_of_the_descriptor_in_a_program_that_just_starts_keeps_no_lock()
-    -> Result<(), Box<dyn std::error::Error>> {
+    fn a_copied_descriptor_does_not_keep_the_lock() -> Result<(), Box<dyn std::error::Error>> {
         let there = tempfile::tempdir()?;
         let dir = Dir::open(there.path())?;
         let held = dir.lock_within("lock", Duration::ZERO)?;

@@ -1,10 +1,10 @@
 //! Limits and processes of the machine: free space, limits of watches, and other processes of this user.
 //!
-//! If the system does not report a value, the functions return none, and callers do not treat that as a failure.
+//! A function returns `None` if the system does not report the value. Callers do not treat that as a failure.
 
 use super::{Dir, layout};
 use crate::base::error::{Doing, Result};
-use crate::base::limits;
+use crate::base::{limits, test_variable};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fs::File;
@@ -33,23 +33,23 @@ pub fn free(dir: &Dir) -> Option<Free> {
     })
 }
 
-/// How many directories this user may watch.
+/// The most directories that this user may watch.
 pub fn watches() -> Option<u64> {
     number("sys/fs/inotify/max_user_watches")
 }
 
-/// How many programs of this user may watch directories.
+/// The most programs of this user that may watch directories.
 pub fn watchers() -> Option<u64> {
     number("sys/fs/inotify/max_user_instances")
 }
 
-/// How many files a process started by this one may hold open.
+/// The most files that a process started by this one may hold open.
 pub fn open_files() -> Option<u64> {
     rustix::process::getrlimit(rustix::process::Resource::Nofile).current
 }
 
-/// The path below `top` of a file that a bind mount shows elsewhere. `None` if there is none, or without a
-/// table of mounts.
+/// The path below `top` of a file that a bind mount shows elsewhere. `None` if it has no such path, or without a table
+/// of mounts.
 pub fn same_file_below(file: &Path, top: &Path) -> Option<PathBuf> {
     if file.starts_with(top) {
         return None;
@@ -57,14 +57,11 @@ pub fn same_file_below(file: &Path, top: &Path) -> Option<PathBuf> {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     let (device, place) = in_file_system(&mounts, file)?;
     let (other, above) = in_file_system(&mounts, top)?;
-    (device == other)
-        .then(|| {
-            Some(layout::below(
-                top,
-                place.strip_prefix(above).ok()?.as_os_str(),
-            ))
-        })
-        .flatten()
+    if device != other {
+        return None;
+    }
+    let rest = place.strip_prefix(above).ok()?;
+    Some(layout::below(top, rest.as_os_str()))
 }
 
 /// The device of a path, and the path below the root of its file system, by a table as in proc_pid_mountinfo(5).
@@ -113,8 +110,8 @@ pub fn directory() -> Option<PathBuf> {
 
 /// The login session of this process, which all commands in one terminal share.
 ///
-/// Its number is 0 if the session began outside of this process's namespace, as in a container, which is why this does
-/// not use `rustix`: its numbers of processes are never 0.
+/// Its number is 0 if the session began outside of this process's namespace, as in a container. `rustix` has no process
+/// number 0, so this uses `nix`.
 pub fn terminal_session() -> String {
     let session = nix::unistd::getsid(None).map_or(0, nix::unistd::Pid::as_raw);
     let namespace = namespace()
@@ -123,7 +120,7 @@ pub fn terminal_session() -> String {
     format!("terminal:{session}{namespace}")
 }
 
-/// Identifies the time since the system started. `None` if the system does not tell.
+/// The id of the system's current boot. `None` if the system does not report it.
 pub fn boot() -> Option<String> {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
     Some(id.trim().to_owned()).filter(|id| !id.is_empty())
@@ -143,11 +140,10 @@ pub fn real_user() -> u32 {
     rustix::process::getuid().as_raw()
 }
 
-/// The home directory of a user in the user database. Variables such as HOME do not change it. Test builds can replace it.
+/// The home directory of a user in the user database. Variables such as HOME do not change it.
 pub fn home_of(uid: u32) -> Option<PathBuf> {
-    let replaced = std::env::var_os("MAILBAG_TEST_HOME").map(PathBuf::from);
-    if let Some(home) = replaced.filter(|_| cfg!(any(debug_assertions, feature = "failpoints"))) {
-        return Some(home);
+    if let Some(home) = test_variable("MAILBAG_TEST_HOME") {
+        return Some(home.into());
     }
     let found = nix::unistd::User::from_uid(uid.into()).ok().flatten();
     found.map(|user| user.dir).filter(|home| home.is_absolute())
@@ -167,14 +163,18 @@ pub fn lock_holder(file: &File) -> Option<u32> {
         rustix::fs::minor(stat.st_dev),
     );
     let locks = std::fs::read_to_string(proc().join("locks")).ok()?;
-    let mut holders = locks.lines().filter_map(|line| flock(line, stat.st_ino));
-    // Some file systems report a different device here. Then the inode alone decides, if it is unique in the list.
-    let all: Vec<((u32, u32), u32)> = holders.by_ref().collect();
-    let same = all
-        .iter()
-        .find(|(of, _)| *of == device)
-        .or(all.first().filter(|_| all.len() == 1));
-    same.map(|(_, pid)| *pid)
+    let holders: Vec<((u32, u32), u32)> = locks
+        .lines()
+        .filter_map(|line| flock(line, stat.st_ino))
+        .collect();
+    match holders.as_slice() {
+        // Some file systems report a different device here. Then the inode alone decides, if it is unique in the list.
+        [(_, pid)] => Some(*pid),
+        many => many
+            .iter()
+            .find(|(of, _)| *of == device)
+            .map(|(_, pid)| *pid),
+    }
 }
 
 /// The device and the holder, if this line reports a lock on this inode: proc_locks(5).
@@ -183,10 +183,13 @@ fn flock(line: &str, inode: u64) -> Option<((u32, u32), u32)> {
         .split_whitespace()
         .skip_while(|field| *field != "FLOCK");
     let (pid, file) = (fields.nth(3)?.parse().ok()?, fields.next()?);
-    let mut parts = file.split(':');
-    let mut hexadecimal = || u32::from_str_radix(parts.next()?, 16).ok();
-    let device = (hexadecimal()?, hexadecimal()?);
-    (parts.next()?.parse() == Ok(inode)).then_some((device, pid))
+    let (major, rest) = file.split_once(':')?;
+    let (minor, found) = rest.split_once(':')?;
+    let device = (
+        u32::from_str_radix(major, 16).ok()?,
+        u32::from_str_radix(minor, 16).ok()?,
+    );
+    (found.parse() == Ok(inode)).then_some((device, pid))
 }
 
 /// A process. Its start time distinguishes it from a later process with the same number.
@@ -207,8 +210,8 @@ impl Process {
         own().map(|own| own.process)
     }
 
-    /// Is the process still running? `None` if the system does not report it. This includes a process in another
-    /// namespace, where the number has another meaning.
+    /// Returns true if the process is still running. `None` if the system does not report it, as for a process in another
+    /// namespace.
     pub fn lives(self) -> Option<bool> {
         let proc = Dir::open(&proc()).ok()?;
         proc.stat("self").ok()??;
@@ -225,7 +228,7 @@ pub fn is_stopped(pid: u32) -> bool {
 }
 
 impl Process {
-    /// Waits until the process has ended, but no longer than this, and says whether it is still running. `None` as in
+    /// Waits until the process has ended, at most for `time`. Returns true if it is still running, as
     /// [`Process::lives`].
     pub fn runs_for(self, time: Duration) -> Option<bool> {
         if self.lives()? {
@@ -257,28 +260,23 @@ fn wait_for_end(_: u32, time: Duration) {
 
 /// The parent processes, nearest first, each with its name: at most `most`. Empty if the system does not report them.
 pub fn ancestors(most: usize) -> Vec<(Process, String)> {
-    let parent = |child: &ProcessStat| running(child.parent);
-    let above = std::iter::successors(own(), parent).skip(1).take(most);
-    above.map(|there| (there.process, there.name)).collect()
+    let above = std::iter::successors(own(), |child| running(child.parent));
+    above
+        .skip(1)
+        .take(most)
+        .map(|there| (there.process, there.name))
+        .collect()
 }
 
 /// A description of the parent process. It includes the namespace and the start time, because process numbers are
 /// reused.
 pub fn parent_name() -> String {
     let pid = std::os::unix::process::parent_id();
-    let above = namespace().map(|of| {
-        (
-            of,
-            ancestors(1)
-                .first()
-                .map(|(parent, _)| parent.started)
-                .unwrap_or_default(),
-        )
-    });
-    let of = above
-        .map(|(of, started)| format!(" of namespace {of}, started at {started}"))
-        .unwrap_or_default();
-    format!("process {pid}{of}")
+    let Some(namespace) = namespace() else {
+        return format!("process {pid}");
+    };
+    let started = ancestors(1).first().map_or(0, |(parent, _)| parent.started);
+    format!("process {pid} of namespace {namespace}, started at {started}")
 }
 
 /// The state of a process in `/proc`.
@@ -290,12 +288,12 @@ pub(super) struct ProcessStat {
     pub(super) state: String,
 }
 
-/// A process that has not ended.
+/// Reads the state of a process that has not ended.
 fn running(pid: u32) -> Option<ProcessStat> {
     stat_of(pid).filter(|stat| stat.state != "Z")
 }
 
-/// A process. It may be a zombie.
+/// Reads the state of a process, which may be a zombie.
 pub(super) fn stat_of(pid: u32) -> Option<ProcessStat> {
     let stat = std::fs::read_to_string(proc().join(pid.to_string()).join("stat")).ok()?;
     // The program's name may contain spaces and brackets: proc_pid_stat(5).
@@ -340,7 +338,7 @@ pub fn namespace() -> Option<u64> {
     Some(number).filter(|number| *number != OF_THE_MACHINE)
 }
 
-/// Does `/proc` use the process numbers of this namespace? A sandbox may see the host's `/proc`.
+/// Returns true if `/proc` uses the process numbers of this namespace. A sandbox may see the host's `/proc`.
 pub(super) fn numbers_are_ours() -> bool {
     let status = std::fs::read_to_string(proc().join("self/status")).unwrap_or_default();
     let numbers = status.lines().find_map(|line| line.strip_prefix("NSpid:"));
@@ -362,7 +360,7 @@ pub struct Environment {
     pub variables: Vec<Option<String>>,
 }
 
-/// All processes of this user whose environment can be read, with these variables.
+/// All processes of this user with a readable environment, with the values of these variables.
 pub fn processes(variables: &[&str]) -> Vec<Environment> {
     let Some(listing) = Dir::open(&proc()).ok().and_then(|proc| proc.list().ok()) else {
         return Vec::new();
@@ -376,13 +374,10 @@ pub fn processes(variables: &[&str]) -> Vec<Environment> {
 fn process(pid: u32, variables: &[&str]) -> Option<Environment> {
     let at = proc().join(pid.to_string());
     let environment = std::fs::read(at.join("environ")).ok()?;
-    let value = |name: &&str| {
-        let mut entries = environment.split(|&byte| byte == 0);
-        let value =
-            entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
-        Some(String::from_utf8_lossy(value).into_owned()).filter(|value| !value.is_empty())
-    };
-    let variables: Vec<Option<String>> = variables.iter().map(value).collect();
+    let variables: Vec<Option<String>> = variables
+        .iter()
+        .map(|name| value_in(&environment, name))
+        .collect();
     let stat = std::fs::read_to_string(at.join("stat")).ok()?;
     // The program's name may contain spaces and brackets: proc_pid_stat(5).
     let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
@@ -397,6 +392,14 @@ fn process(pid: u32, variables: &[&str]) -> Option<Environment> {
         directory,
         variables,
     })
+}
+
+/// The value of a variable in an environment block. `None` if it is missing or empty.
+fn value_in(environment: &[u8], name: &str) -> Option<String> {
+    let mut entries = environment.split(|&byte| byte == 0);
+    let value =
+        entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))?;
+    (!value.is_empty()).then(|| String::from_utf8_lossy(value).into_owned())
 }
 
 /// The signals that this process ignores since its start, such as SIGHUP under `nohup`.
@@ -422,20 +425,19 @@ pub fn heard(signals: &[i32]) -> Vec<i32> {
         .collect()
 }
 
-/// Calls `end` at each SIGINT and SIGTERM, in a thread of its own. If it says that the end was asked for before, the
-/// signal ends the process at once.
+/// Calls `end` at each SIGINT and SIGTERM, in a separate thread. If `end` returns true because the end was already
+/// requested, the signal ends the process immediately.
 pub fn at_signals(end: impl Fn() -> bool + Send + 'static) -> Result<()> {
     let mut signals = Signals::new(heard(&[SIGINT, SIGTERM])).doing("listen to", "signals")?;
-    let listen = move || {
-        for signal in signals.forever() {
-            if end() {
-                let _ = signal_hook::low_level::emulate_default_handler(signal);
-            }
-        }
-    };
     std::thread::Builder::new()
         .name("signals".into())
-        .spawn(listen)
+        .spawn(move || {
+            for signal in signals.forever() {
+                if end() {
+                    let _ = signal_hook::low_level::emulate_default_handler(signal);
+                }
+            }
+        })
         .map(drop)
         .doing("listen to", "signals")
 }
@@ -446,19 +448,18 @@ pub fn end_with_us(command: &mut Command) {
     {
         use rustix::process::{Pid, Signal, getpid, getppid, set_parent_process_death_signal};
         let parent: Pid = getpid();
-        let bind = move || {
-            set_parent_process_death_signal(Some(Signal::TERM))?;
-            // The parent may have ended before this request.
-            if getppid() == Some(parent) {
-                Ok(())
-            } else {
-                Err(std::io::Error::from_raw_os_error(libc::ESRCH))
-            }
-        };
         // SAFETY: between fork and exec only two system calls are made, and no memory is allocated.
         #[allow(unsafe_code)]
         unsafe {
-            std::os::unix::process::CommandExt::pre_exec(command, bind);
+            std::os::unix::process::CommandExt::pre_exec(command, move || {
+                set_parent_process_death_signal(Some(Signal::TERM))?;
+                // The parent may have ended before this request.
+                if getppid() == Some(parent) {
+                    Ok(())
+                } else {
+                    Err(std::io::Error::from_raw_os_error(libc::ESRCH))
+                }
+            });
         }
     }
     #[cfg(not(target_os = "linux"))]
@@ -473,11 +474,9 @@ fn number(name: &str) -> Option<u64> {
         .ok()
 }
 
-/// Test builds can replace `/proc`, to set the machine's limits.
+/// The directory `/proc`. Test builds can replace it, to set the machine's limits.
 pub(super) fn proc() -> PathBuf {
-    let other = std::env::var_os("MAILBAG_TEST_PROC")
-        .filter(|_| cfg!(any(debug_assertions, feature = "failpoints")));
-    other.map_or_else(|| Path::new("/proc").to_path_buf(), PathBuf::from)
+    test_variable("MAILBAG_TEST_PROC").map_or_else(|| PathBuf::from("/proc"), PathBuf::from)
 }
 
 #[cfg(test)]
@@ -488,9 +487,12 @@ mod tests {
                           30 22 8:1 /home/dev/project/src /mnt/my\\040src rw - ext4 /dev/sda1 rw\n\
                           31 22 0:5 / /tmp rw - tmpfs tmpfs rw\n";
 
+    fn place(path: &str) -> (&'static str, PathBuf) {
+        in_file_system(MOUNTS, Path::new(path)).expect("a mount")
+    }
+
     #[test]
     fn a_bind_mount_shows_the_place_that_it_was_made_from() {
-        let place = |path: &str| in_file_system(MOUNTS, Path::new(path)).expect("a mount");
         assert_eq!(
             place("/mnt/my src/a.rs"),
             ("8:1", "/home/dev/project/src/a.rs".into())

@@ -1,12 +1,13 @@
 //! Durable file operations, and the only raw file calls of the program.
 //!
-//! In: a path from [`layout`], and bytes. Out: files. The comment of each operation says what its result survives.
+//! In: a path from [`layout`], and bytes. Out: files. The comment of each operation says which crashes its result
+//! survives.
 //!
 //! Every operation works relative to a [`Dir`], an open directory of the room, and follows no symbolic link below it.
 //! So an agent cannot lead the router out of the room with a link in its own directories. Differences between operating
 //! systems are in `system`. A [`failpoint`] disables one protection in test builds.
 //!
-//! What does not belong here: the meaning of a file, and who may have it.
+//! Not here: the meaning of a file, and the rules for its access.
 
 mod access;
 mod allowance;

@@ -22,7 +22,7 @@ pub struct UserFile {
     path: PathBuf,
     real: PathBuf,
     there: Option<There>,
-    /// Is a new file a program?
+    /// True if a new file is a program.
     program: bool,
 }
 
@@ -67,7 +67,7 @@ impl UserFile {
         })
     }
 
-    /// The file as a program: if it is new, whoever may read it may also run it.
+    /// The file as a program: if it is new, every user who may read it may also run it.
     pub fn as_program(self) -> UserFile {
         UserFile {
             program: true,
@@ -100,9 +100,8 @@ impl UserFile {
             return Err(Error::State {
                 path: self.path.clone(),
                 line: None,
-                what:
-                    "is in a directory in which all users can replace it, so its content is ignored"
-                        .into(),
+                what: "is in a directory where all users can replace it, so its content is ignored"
+                    .into(),
                 cure: format!("check it, then run `chmod o-w {}`", dir.path().display()),
             });
         }
@@ -122,23 +121,20 @@ impl UserFile {
     /// The resolved path, if links lead it out of a directory.
     pub fn led_out_of(&self, directory: &Path) -> Result<Option<PathBuf>> {
         let inside = directory.canonicalize().doing("find", directory)?;
-        let there = |above: &Path| {
-            Some((
-                above.canonicalize().ok()?,
-                self.real.strip_prefix(above).ok()?.to_path_buf(),
-            ))
-        };
+        let existing = self.real.ancestors().find_map(|above| {
+            let rest = self.real.strip_prefix(above).ok()?;
+            Some((above.canonicalize().ok()?, rest))
+        });
+        let (above, rest) = existing.unwrap_or((PathBuf::new(), Path::new("")));
         // The missing part of a path cannot contain links, but it can contain `..`.
-        let (above, rest) = self.real.ancestors().find_map(there).unwrap_or_default();
-        let is_inside = above.starts_with(&inside)
-            && !rest.components().any(|part| part == Component::ParentDir);
-        Ok((!is_inside).then(|| {
-            if rest.as_os_str().is_empty() {
-                above
-            } else {
-                above.join(rest)
-            }
-        }))
+        let leaves = rest.components().any(|part| part == Component::ParentDir);
+        if above.starts_with(&inside) && !leaves {
+            return Ok(None);
+        }
+        if rest.as_os_str().is_empty() {
+            return Ok(Some(above));
+        }
+        Ok(Some(above.join(rest)))
     }
 
     /// The content, if the file exists.
@@ -146,23 +142,13 @@ impl UserFile {
         self.there.as_ref().map(|there| there.bytes.as_slice())
     }
 
-    /// Fails if the file may not be changed. A read-only file is meant to stay as it is, although it could be replaced.
+    /// Fails if the file may not be changed. A read-only file is kept, although it could be replaced.
     pub fn check_writable(&self) -> Result<()> {
         let any = Mode::WUSR | Mode::WGRP | Mode::WOTH;
-        let refused = |what: &str, path: &Path| Error::State {
-            path: path.to_path_buf(),
-            line: None,
-            what: what.into(),
-            cure: "give yourself write permission there, or change it by hand; nothing was changed"
-                .into(),
-        };
-        let may = |path: &Path, access| {
-            rustix::fs::accessat(rustix::fs::CWD, path, access, AtFlags::EACCESS).is_ok()
-        };
         if let Some(there) = &self.there
-            && (!there.mode.intersects(any) || !may(&self.real, Access::WRITE_OK))
+            && (!there.mode.intersects(any) || !has_access(&self.real, Access::WRITE_OK))
         {
-            return Err(refused("is read-only", &self.path));
+            return Err(not_writable("is read-only", &self.path));
         }
         let above = self
             .real
@@ -173,15 +159,13 @@ impl UserFile {
             .filter(|above| !above.as_os_str().is_empty())
             .unwrap_or(Path::new("."));
         if !above.is_dir() {
-            return Err(refused("is not a directory", above));
+            return Err(not_writable("is not a directory", above));
         }
-        match may(above, Access::WRITE_OK | Access::EXEC_OK) {
-            true => Ok(()),
-            false => Err(refused(
-                "is a directory without write permission for you",
-                above,
-            )),
+        if has_access(above, Access::WRITE_OK | Access::EXEC_OK) {
+            return Ok(());
         }
+        let what = "is a directory without write permission for you";
+        Err(not_writable(what, above))
     }
 
     /// Replaces the content in one step, and creates its directory if needed. If the file has changed since it was
@@ -205,14 +189,15 @@ impl UserFile {
         temporary.push(&name);
         temporary.push(format!(".{}.tmp", std::process::id()));
         clear_drafts(&dir, &name)?;
-        // Locked until it has its name.
-        let written =
-            self.draft(&dir, &temporary, bytes, like)
-                .and_then(|_locked| match self.is_same(&dir, &name)? {
-                    true => rustix::fs::renameat(&dir, &temporary, &dir, &name)
-                        .doing("replace", &self.path),
-                    false => self.gone(),
-                });
+        // The draft is locked until it has its name.
+        let written = self
+            .draft(&dir, &temporary, bytes, like)
+            .and_then(|_locked| {
+                if !self.is_same(&dir, &name)? {
+                    return self.gone();
+                }
+                rustix::fs::renameat(&dir, &temporary, &dir, &name).doing("replace", &self.path)
+            });
         if written.is_err() {
             let _ = dir.remove(&temporary);
         }
@@ -241,20 +226,22 @@ impl UserFile {
         }
     }
 
-    /// Removes the directories above the file that are empty, as long as their names are those of own ones.
+    /// Removes empty directories above the file, up to the first one with a name that `is_own` rejects.
     pub fn remove_empty_directories(&self, mut is_own: impl FnMut(&str) -> bool) -> Result<()> {
         for above in self.real.ancestors().skip(1) {
-            let is_own = name_of(above).is_some_and(&mut is_own);
-            match is_own.then(|| place(above)) {
-                Some(Ok(Some((dir, name)))) => dir.remove_empty(name)?,
-                _ => return Ok(()),
+            if !name_of(above).is_some_and(&mut is_own) {
+                break;
             }
+            let Ok(Some((dir, name))) = place(above) else {
+                break;
+            };
+            dir.remove_empty(name)?;
         }
         Ok(())
     }
 
-    /// Did a killed process leave something of this file: drafts of it, or, if there is no file, an empty directory for it? The
-    /// names of such directories are given.
+    /// Returns true if a killed process left drafts of this file or, if the file does not exist, an empty directory for
+    /// it with a name that `is_own` accepts.
     pub fn has_remains(&self, is_own: impl Fn(&str) -> bool) -> Result<bool> {
         let has_drafts = match place(&self.real)? {
             Some((dir, name)) => !drafts(&dir, &name)?.is_empty(),
@@ -265,20 +252,23 @@ impl UserFile {
             .ancestors()
             .skip(1)
             .take_while(|above| name_of(above).is_some_and(&is_own));
-        let is_empty = |dir: Dir| dir.list().is_ok_and(|mut entries| entries.next().is_none());
-        let nearest = above
-            .into_iter()
-            .find_map(|above| Dir::open(above).ok())
-            .filter(|_| self.there.is_none());
-        Ok(has_drafts || nearest.is_some_and(is_empty))
+        let nearest = above.into_iter().find_map(|above| Dir::open(above).ok());
+        let is_nearest_empty = nearest
+            .and_then(|dir| dir.list().ok())
+            .is_some_and(|mut entries| entries.next().is_none());
+        Ok(has_drafts || self.there.is_none() && is_nearest_empty)
     }
 
     /// Removes the drafts that killed processes left.
     pub fn clear_drafts(&self) -> Result<()> {
-        place(&self.real)?.map_or(Ok(()), |(dir, name)| clear_drafts(&dir, &name))
+        match place(&self.real)? {
+            Some((dir, name)) => clear_drafts(&dir, &name),
+            None => Ok(()),
+        }
     }
 
-    /// Writes a new file with the permissions of another. Its content is durable, its name is not. It is locked as long as it is open.
+    /// Writes a new file with the permissions of another. Its content is durable, its name is not. It is locked while it
+    /// is open.
     fn draft(
         &self,
         dir: &Dir,
@@ -287,7 +277,7 @@ impl UserFile {
         like: Option<&There>,
     ) -> Result<File> {
         let file = dir.create(name, b"")?;
-        // Only a file system without locks refuses.
+        // Fails only on a file system without locks.
         let _ = file.try_lock();
         if self.program && like.is_none() {
             let mode = Mode::from_raw_mode(
@@ -334,7 +324,7 @@ impl UserFile {
                 "{} was changed by another program at the same time",
                 self.path.display()
             ),
-            cure: "run the command again; the file was left as it is".into(),
+            cure: "run the command again; the file was not changed".into(),
         })
     }
 }
@@ -355,7 +345,21 @@ fn behind_links(path: &Path) -> Result<PathBuf> {
     })
 }
 
-/// The opened directory of a path, and the name in it. `None` if there is no such directory.
+fn not_writable(what: &str, path: &Path) -> Error {
+    Error::State {
+        path: path.to_path_buf(),
+        line: None,
+        what: what.into(),
+        cure: "give yourself write permission there, or change it by hand; nothing was changed"
+            .into(),
+    }
+}
+
+fn has_access(path: &Path, access: Access) -> bool {
+    rustix::fs::accessat(rustix::fs::CWD, path, access, AtFlags::EACCESS).is_ok()
+}
+
+/// The opened directory of a path, and the name in it. `None` if the directory does not exist.
 fn place(path: &Path) -> Result<Option<(Dir, OsString)>> {
     let parent = path
         .parent()
@@ -383,21 +387,13 @@ fn clear_drafts(dir: &Dir, name: &OsStr) -> Result<()> {
         .try_for_each(|draft| dir.remove(draft))
 }
 
-/// The drafts of a file that killed processes left. One that is being written is locked.
+/// The drafts of a file that killed processes left. A draft is locked while it is written.
 fn drafts(dir: &Dir, name: &OsStr) -> Result<Vec<OsString>> {
-    let is_draft = |draft: &OsStr| {
-        let inner = draft
-            .as_bytes()
-            .strip_prefix(b".")
-            .and_then(|rest| rest.strip_prefix(name.as_bytes()));
-        let pid = inner.and_then(|rest| rest.strip_prefix(b".")?.strip_suffix(b".tmp"));
-        pid.is_some_and(|pid| !pid.is_empty() && pid.iter().all(u8::is_ascii_digit))
-    };
     let mut left = Vec::new();
     for entry in dir.list()? {
         let draft = entry?.name;
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        if is_draft(&draft)
+        if is_draft(&draft, name)
             && let Ok(file) = rustix::fs::openat(dir, &draft, flags, Mode::empty()).map(File::from)
             && file.try_lock().is_ok()
         {
@@ -405,4 +401,13 @@ fn drafts(dir: &Dir, name: &OsStr) -> Result<Vec<OsString>> {
         }
     }
     Ok(left)
+}
+
+fn is_draft(draft: &OsStr, name: &OsStr) -> bool {
+    let rest = draft.as_bytes().strip_prefix(b".");
+    let pid = rest.and_then(|rest| {
+        let rest = rest.strip_prefix(name.as_bytes())?;
+        rest.strip_prefix(b".")?.strip_suffix(b".tmp")
+    });
+    pid.is_some_and(|pid| !pid.is_empty() && pid.iter().all(u8::is_ascii_digit))
 }

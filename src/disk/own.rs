@@ -1,7 +1,7 @@
 //! A user's own directory outside any room, for files that no other user may write.
 //!
-//! A file that another user could have written is never read. The owner and the mode are those of the opened directory
-//! and file, not of their paths.
+//! A file that another user could have written is never read. The opened directory and file are checked, not their
+//! paths.
 
 use super::failpoint::{self, Failpoint};
 use super::{Dir, LockFile, Meta, file_meta, system};
@@ -14,11 +14,11 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// Write permission for the group or for everybody.
+/// Write permission for the group or for other users.
 const BY_OTHERS: u32 = 0o022;
-/// Read permission for the group or for everybody.
+/// Read permission for the group or for other users.
 const READ_BY_OTHERS: u32 = 0o044;
-/// The right of the group or of everybody to open the files of a directory by name.
+/// Permission for the group or for other users to open the files of a directory by name.
 const SEARCH_BY_OTHERS: u32 = 0o011;
 
 const OWN: &str = "set MAILBAG_TRUST_DIR to a directory of your own";
@@ -57,7 +57,7 @@ impl UserDirectory {
             .find(|above| above.exists())
             .unwrap_or(Path::new("/"));
         let dir = Dir::open(above)?;
-        // With another user's home, root would leave files that this user cannot read.
+        // As root with another user's home, this would leave files that this user cannot read.
         let owner = dir.meta()?.uid;
         if owner != 0 && owner != own_user() {
             return Err(Error::State {
@@ -97,11 +97,10 @@ impl UserDirectory {
         let meta = file_meta(&file).doing_in("look at", self.dir.path(), name)?;
         check(&meta, self.owner, &self.dir.at(name), "600", OWN)?;
         if meta.kind != rustix::fs::FileType::RegularFile || meta.size > most {
-            let what = "is not a regular file, or too large".to_owned();
             return Err(Error::State {
                 path: self.dir.at(name),
                 line: None,
-                what,
+                what: "is not a regular file, or too large".into(),
                 cure: "move it to another place".into(),
             });
         }
@@ -112,7 +111,7 @@ impl UserDirectory {
         Ok(Some(bytes))
     }
 
-    /// Can other users read this file? Without the right to search the directory they cannot.
+    /// Returns true if other users can read this file. They also need permission to search the directory.
     pub fn is_readable_by_others(&self, name: &str) -> Result<bool> {
         let searched_by = (self.dir.meta()?.mode & SEARCH_BY_OTHERS) << 2;
         Ok(self
@@ -189,27 +188,23 @@ pub(super) fn own_user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Fails if another user than the owner or root could have written the file. The cure is for a file of another user.
-pub(super) fn check(meta: &Meta, owner: u32, path: &Path, mode: &str, cure: &str) -> Result<()> {
-    let wrong = |what: String, cure: String| Error::State {
+/// Fails if another user than the owner or root could have written the file. `advice` is for another user's file.
+pub(super) fn check(meta: &Meta, owner: u32, path: &Path, mode: &str, advice: &str) -> Result<()> {
+    let (what, cure) = if meta.uid != 0 && meta.uid != owner {
+        let owner = super::machine::user(meta.uid);
+        let what = format!("belongs to {owner}, so its content is ignored");
+        (what, advice.to_owned())
+    } else if meta.mode & BY_OTHERS != 0 {
+        let what = "can be written by other users, so its content is ignored".to_owned();
+        let cure = format!("check it, then run `chmod {mode} {}`", path.display());
+        (what, cure)
+    } else {
+        return Ok(());
+    };
+    Err(Error::State {
         path: path.to_path_buf(),
         line: None,
         what,
         cure,
-    };
-    if meta.uid != 0 && meta.uid != owner {
-        let what = format!(
-            "belongs to {}, so its content is ignored",
-            super::machine::user(meta.uid)
-        );
-        return Err(wrong(what, cure.to_owned()));
-    }
-    if meta.mode & BY_OTHERS != 0 {
-        let what = "can be written by other users, so its content is ignored".to_owned();
-        return Err(wrong(
-            what,
-            format!("check it, then run `chmod {mode} {}`", path.display()),
-        ));
-    }
-    Ok(())
+    })
 }

@@ -84,7 +84,7 @@ impl Dir {
         }
     }
 
-    /// Whoever changed the permissions of a file meant it: its next version gets the same.
+    /// Gives the next version of a file the permissions of the existing one.
     pub(super) fn keep_permissions(&self, name: &Path, file: &File) -> Result<()> {
         let Some(there) = self
             .stat(name)?

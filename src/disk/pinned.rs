@@ -1,4 +1,4 @@
-//! Files that the router and people write.
+//! Files that the router writes and people edit.
 
 use super::system::{self, ReadLease};
 use super::{Dir, Meta, file_meta};
@@ -22,8 +22,8 @@ pub struct SharedText<'a> {
 }
 
 impl Dir {
-    /// The directory that contains this one, wherever it was moved. `None` at the top of the file system. New files in it
-    /// get the permissions that the umask allows.
+    /// Opens the directory that contains this one, even after a move. `None` at the top of the file system. New files in
+    /// it get the permissions that the umask allows.
     pub fn above(&self) -> Result<Option<Dir>> {
         let path = self
             .path
@@ -40,12 +40,11 @@ impl Dir {
         Ok((!is_top).then_some(above))
     }
 
-    /// Replaces a file that other programs may also write, in one step. The file must still be as in `before`, or be missing:
-    /// otherwise it stays, and the result is `None`. Returns the metadata of the new file; a later write by another program
-    /// changes them. Only one process at a time may call it.
+    /// Replaces a file that other programs may also write, in one step, and returns the metadata of the new file. Returns
+    /// `None` and changes nothing if the file exists and differs from `before`. Only one process at a time may call it.
     ///
-    /// Returns an error while a program has the file open for writing. Its write would be lost, as is a write of a program
-    /// that opens the file in the last microseconds before the replacement.
+    /// Fails while a program has the file open for writing. If a program opens the file in the last microseconds before
+    /// the replacement, its write is lost.
     pub fn put_shared(
         &self,
         name: &OsStr,
@@ -115,8 +114,7 @@ impl Dir {
         Ok(true)
     }
 
-    /// Adds bytes to the end of a regular file. If the write fails halfway, the added part is removed. A kill can leave a
-    /// part.
+    /// Adds bytes to the end of a regular file. A failed write leaves no part of them, a kill can.
     pub fn add_to(&self, name: &OsStr, bytes: &[u8]) -> Result<()> {
         let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let fd = rustix::fs::openat(
@@ -136,7 +134,7 @@ impl Dir {
             })
     }
 
-    /// Opens a regular file with one name for reading. `None` if there is none.
+    /// Opens a regular file without other hard links for reading. `None` if it does not exist.
     pub fn look_regular(&self, name: &OsStr) -> Result<Option<File>> {
         let Some(meta) = self.stat(name)? else {
             return Ok(None);
@@ -172,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_file_is_replaced_only_as_it_was_judged() -> Result<()> {
+    fn a_shared_file_is_replaced_only_if_it_is_unchanged() -> Result<()> {
         let temporary = tempfile::tempdir().expect("a directory");
         let (path, dir) = (temporary.path().join("x"), Dir::open(temporary.path())?);
         let name = OsStr::new("x");

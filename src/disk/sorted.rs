@@ -1,7 +1,7 @@
 //! A file of sorted entries that is searched without loading it.
 //!
-//! It is a cache: its content can be built again from other files. Nothing is synced. Each block has a checksum, so a block
-//! that a power cut tore or that another program changed is noticed when it is read.
+//! It is a cache: its content can be built again from other files. Nothing is synced. Each block has a checksum, so a
+//! reader notices a block that a power cut tore or that another program changed.
 
 use super::Dir;
 use crate::base::clock::Stamp;
@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::os::unix::fs::FileExt;
 
-/// An entry: a key and a value. The file has them in this order.
+/// A key and a value. The file is sorted by both.
 pub type SortedEntry = (u64, u64);
 
 /// The bytes of an entry.
@@ -50,8 +50,8 @@ impl SortedFile {
         })
     }
 
-    /// Writes a file in the place of an earlier one, in one step. The entries are sorted, and the label is short. Only one
-    /// process at a time may call it. A power cut can leave any part of the file.
+    /// Writes or replaces a file in one step. The entries must be sorted, and the label short. Only one process at a time
+    /// may call it. A power cut can leave any part of the file.
     pub fn write(dir: &Dir, name: &str, label: &[u8], entries: &[SortedEntry]) -> Result<()> {
         debug_assert!(entries.is_sorted() && label.len() <= BLOCK - LABEL_AT);
         let temporary = format!("{name}.tmp");
@@ -83,12 +83,13 @@ impl SortedFile {
 
     /// The values of a key, in order. Reads a few blocks.
     pub fn find(&self, key: u64) -> io::Result<Vec<u64>> {
-        // The first block that does not end before the key is in this range, or is its end.
+        // The first block that does not end before the key is in this range, or directly after it.
         let (mut begin, mut end) = (0, self.blocks());
         let (mut low, mut high, mut is_guess) = (0, u64::MAX, true);
         while begin < end {
             let width = u128::from(end - begin - 1);
-            // Hashes are evenly distributed, so a guess from the bounds is usually right. Half of the steps do not rely on that.
+            // Hashes are evenly distributed, so a guess from the bounds is usually close. Every second step halves the
+            // range, in case they are not.
             let step = if is_guess {
                 u128::from(key - low) * width / u128::from(high - low).max(1)
             } else {
@@ -214,6 +215,10 @@ mod tests {
         all
     }
 
+    fn read_entries(dir: &Dir) -> io::Result<Vec<SortedEntry>> {
+        SortedFile::open(dir, "ids")?.entries()
+    }
+
     #[test]
     fn each_key_is_found_in_files_of_any_size() -> Result<()> {
         let temporary = tempfile::tempdir().expect("a directory");
@@ -260,17 +265,16 @@ mod tests {
         let all = entries(600);
         SortedFile::write(&dir, "ids", b"label", &all)?;
         let whole = fs::read(&path).expect("a file");
-        let reads = || SortedFile::open(&dir, "ids").and_then(|file| file.entries());
         for at in (0..whole.len()).step_by(97) {
             let mut changed = whole.clone();
             changed[at] ^= 1;
             fs::write(&path, &changed).expect("it is written");
-            assert!(reads().is_err(), "byte {at}");
+            assert!(read_entries(&dir).is_err(), "byte {at}");
             fs::write(&path, &whole[..at]).expect("it is written");
-            assert!(reads().is_err(), "cut at {at}");
+            assert!(read_entries(&dir).is_err(), "cut at {at}");
         }
         fs::write(&path, &whole).expect("it is written");
-        assert_eq!(reads().expect("its entries"), all);
+        assert_eq!(read_entries(&dir).expect("its entries"), all);
         Ok(())
     }
 }

@@ -66,11 +66,11 @@ pub(super) fn rename_no_replace(
         Err(Errno::INVAL | Errno::NOSYS | Errno::NOTSUP) => {}
         done => return done,
     }
-    let look = |dir, name| rustix::fs::statat(dir, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW);
-    match look(to, new) {
+    let no_follow = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
+    match rustix::fs::statat(to, new, no_follow) {
         Err(Errno::NOENT) => rustix::fs::renameat(from, name, to, new),
         // As the system's own call does, report first that the source is missing.
-        Ok(_) => look(from, name).and(Err(Errno::EXIST)),
+        Ok(_) => rustix::fs::statat(from, name, no_follow).and(Err(Errno::EXIST)),
         Err(e) => Err(e),
     }
 }
@@ -93,8 +93,8 @@ pub(super) fn sync_data(fd: BorrowedFd<'_>) -> std::io::Result<()> {
     Ok(done?)
 }
 
-/// Drops a file's pages from the cache, except pages that are unwritten or in use. Other systems have no such call. It
-/// answers how Linux caches unwritten pages, so every Linux build uses it.
+/// Drops a file's pages from the cache, except pages that are unwritten or in use. Only Linux has this call, and only
+/// Linux needs it, so every Linux build uses it.
 pub(super) fn forget(fd: BorrowedFd<'_>) -> Result<()> {
     #[cfg(target_os = "linux")]
     return rustix::fs::fadvise(fd, 0, None, rustix::fs::Advice::DontNeed);
@@ -105,7 +105,7 @@ pub(super) fn forget(fd: BorrowedFd<'_>) -> Result<()> {
     }
 }
 
-/// Is there a call that makes a whole file system durable?
+/// True if the system has a call that makes a whole file system durable.
 pub const CAN_SYNC_ALL: bool = cfg!(all(target_os = "linux", feature = "native"));
 
 /// Makes everything on the file system of `fd` durable. Only where [`CAN_SYNC_ALL`].
@@ -168,16 +168,22 @@ pub(super) fn events_work(_: BorrowedFd<'_>) -> bool {
 #[cfg(all(target_os = "linux", feature = "native"))]
 pub(super) fn lease(file: &File) -> ReadLease {
     catch_lease_breaks();
-    // SAFETY: fcntl with F_SETLEASE takes an open descriptor and an integer, and touches no memory of ours.
-    #[allow(unsafe_code)]
-    let set = |kind: libc::c_int| unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind) };
-    if set(libc::F_RDLCK) == 0 {
-        set(libc::F_UNLCK);
+    if set_lease(file, libc::F_RDLCK) == 0 {
+        set_lease(file, libc::F_UNLCK);
         return ReadLease::Free;
     }
     match std::io::Error::last_os_error().raw_os_error() {
         Some(libc::EAGAIN) => ReadLease::Writer,
         _ => ReadLease::Unknown,
+    }
+}
+
+#[cfg(all(target_os = "linux", feature = "native"))]
+fn set_lease(file: &File, kind: libc::c_int) -> libc::c_int {
+    // SAFETY: fcntl with F_SETLEASE takes an open descriptor and an integer, and touches no memory of ours.
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind)
     }
 }
 
@@ -204,7 +210,7 @@ mod tests {
     use std::io::Write;
 
     #[test]
-    fn a_lease_tells_whether_a_writer_holds_the_file() -> std::io::Result<()> {
+    fn a_lease_shows_whether_a_writer_has_the_file_open() -> std::io::Result<()> {
         let dir = tempfile::tempdir()?;
         let path = dir.path().join("x");
         let mut writer = File::create(&path)?;
@@ -217,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ways_to_open_refuse_a_link_on_the_way() -> std::io::Result<()> {
+    fn both_ways_to_open_reject_a_link_in_the_path() -> std::io::Result<()> {
         let dir = tempfile::tempdir()?;
         std::fs::create_dir_all(dir.path().join("real/below"))?;
         std::os::unix::fs::symlink("real", dir.path().join("link"))?;
@@ -230,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rename_never_goes_over_another_file() -> std::io::Result<()> {
+    fn a_rename_never_replaces_another_file() -> std::io::Result<()> {
         // P30
         let dir = tempfile::tempdir()?;
         for name in ["a", "b"] {

@@ -1,15 +1,16 @@
 //! Terminals: a pseudo-terminal for a command, and the mode of our own terminal while the command has it.
 //!
-//! Three processes take part. `mailbag exec` has our side. A monitor leads the session of the other side, and starts the command in a
-//! group of its own: the system suspends only a group whose parent is another group of its session, as below a shell.
+//! Three processes take part. `mailbag exec` has our side. A monitor leads the session of the other side, and starts the
+//! command in a separate group: the system suspends a group only if its parent is in another group of the same session,
+//! as below a shell.
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::{Errno, FdFlags};
 pub use rustix::process::Pid;
 use rustix::process::{
-    Resource, Rlimit, Signal, WaitOptions, WaitStatus, getpgrp, getpid, ioctl_tiocsctty,
-    kill_process, kill_process_group, setrlimit, setsid, waitpid,
+    Resource, Rlimit, Signal, WaitOptions, getpgrp, getpid, ioctl_tiocsctty, kill_process,
+    kill_process_group, setrlimit, setsid, waitpid,
 };
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::stdio::{self, stderr, stdout};
@@ -27,12 +28,12 @@ use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::ptr;
 
-/// Are standard input and output a terminal?
+/// Returns true if standard input and output are a terminal.
 pub fn is_ours() -> bool {
     stdin().is_terminal() && stdout().is_terminal()
 }
 
-/// Returns true if this process has a controlling terminal, wherever its input and output are.
+/// Returns true if this process has a controlling terminal, even if its input and output are not a terminal.
 pub fn has_controlling_terminal() -> bool {
     File::open("/dev/tty").is_ok()
 }
@@ -41,7 +42,7 @@ pub fn has_controlling_terminal() -> bool {
 pub struct Terminal {
     /// Our side.
     main: File,
-    /// The command's side, until the command has it.
+    /// The command's side, until it is given to the command.
     other: Option<OwnedFd>,
 }
 
@@ -63,7 +64,7 @@ impl Terminal {
         Ok(terminal)
     }
 
-    /// Gives the terminal to a monitor. A standard error that is not a terminal stays as it is.
+    /// Gives the terminal to a monitor. The monitor's standard error is replaced only if ours is a terminal.
     pub fn give(&mut self, monitor: &mut Command) -> io::Result<Beginning> {
         let (ours, theirs) = UnixStream::pair()?;
         if let Some(other) = self.other.take() {
@@ -75,9 +76,9 @@ impl Terminal {
         Ok(Beginning(ours))
     }
 
-    /// Gives it the size of our own terminal. The system tells the command.
+    /// Gives it the size of our own terminal. The system notifies the command with a signal.
     pub fn resize(&self) {
-        // Without a size there is nothing to pass on.
+        // Fails if our terminal has no size.
         let _ = tcgetwinsize(stdin()).and_then(|size| tcsetwinsize(&self.main, size));
     }
 
@@ -91,7 +92,7 @@ impl Terminal {
 pub struct Main(pub File);
 
 impl Read for Main {
-    /// Linux reports the end as an error: no process has the other side open any more.
+    /// Linux reports an error instead of the end when no process has the other side open.
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         match self.0.read(buffer) {
             Err(e) if e.raw_os_error() == Some(libc::EIO) => Ok(0),
@@ -106,7 +107,7 @@ pub struct Keyboard {
 }
 
 impl Keyboard {
-    /// The keys, and what ends them.
+    /// Returns the keyboard, and a pipe that ends its input when it is dropped.
     pub fn open() -> io::Result<(Keyboard, PipeWriter)> {
         io::pipe().map(|(ended, end)| (Keyboard { ended }, end))
     }
@@ -125,7 +126,7 @@ impl Keyboard {
                 Ok(_) if !ready[1].revents().is_empty() => return None,
                 Ok(_) => {}
             }
-            // Without a buffer, which could keep keys that another program is to get later.
+            // Without a buffer, which could keep keys for a program that reads later.
             match rustix::io::read(stdin, &mut *buffer) {
                 Err(Errno::INTR | Errno::AGAIN) => {}
                 Ok(0) | Err(_) => return None,
@@ -135,7 +136,7 @@ impl Keyboard {
     }
 }
 
-/// Sends a signal to a process. Fails if it has just ended, which is ignored.
+/// Sends a signal to a process. Does nothing if the process has ended.
 pub fn signal(process: Pid, number: i32) {
     if let Some(signal) = Signal::from_named_raw(number) {
         let _ = kill_process(process, signal);
@@ -149,7 +150,7 @@ pub fn signal_group(process: Pid, number: i32) {
     }
 }
 
-/// What a monitor tells of the beginning of its command: nothing, or the number of the error.
+/// A monitor's report that its command has started: nothing, or the number of the error.
 pub struct Beginning(UnixStream);
 
 impl Beginning {
@@ -163,41 +164,42 @@ impl Beginning {
     }
 }
 
-/// Makes this process the leader of a session in the terminal of its standard output. It is a monitor, and has a [`Beginning`].
+/// Makes this process the leader of a session in the terminal of its standard output. Only a monitor calls it.
 pub fn lead() -> io::Result<()> {
     setsid()?;
     Ok(ioctl_tiocsctty(stdout())?)
 }
 
-/// Starts a command in the foreground of the terminal that this monitor leads, and tells what came of it.
+/// Starts a command in the foreground of the terminal that this monitor leads, and reports the result to [`Beginning`].
 pub fn start_in_front(command: &mut Command) -> io::Result<Option<Pid>> {
     command
         .stdin(stdout().as_fd().try_clone_to_owned()?)
         .process_group(0);
-    // SAFETY: between fork and exec only system calls are made, no memory is allocated, and both sets are filled before their use.
+    // SAFETY: between fork and exec only system calls are made, no memory is allocated, and both sets are filled before
+    // their use.
     #[allow(unsafe_code)]
     unsafe {
         command.pre_exec(|| {
-            // The system suspends a process in the background that comes forward, unless it blocks this signal.
+            // The system suspends a background process that moves itself to the foreground, unless it blocks this signal.
             let (mut set, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
             libc::sigemptyset(set.as_mut_ptr());
             libc::sigaddset(set.as_mut_ptr(), libc::SIGTTOU);
             libc::sigprocmask(libc::SIG_BLOCK, set.as_ptr(), before.as_mut_ptr());
-            let come = tcsetpgrp(stdio::stdin(), getpid());
+            let moved = tcsetpgrp(stdio::stdin(), getpid());
             libc::sigprocmask(libc::SIG_SETMASK, before.as_ptr(), ptr::null_mut());
-            Ok(come?)
+            Ok(moved?)
         });
     }
-    let mut told = UnixStream::from(stdin().as_fd().try_clone_to_owned()?);
+    let mut report = UnixStream::from(stdin().as_fd().try_clone_to_owned()?);
     let started = command.spawn();
     if let Err(e) = &started {
-        told.write_all(&e.raw_os_error().unwrap_or(libc::EIO).to_ne_bytes())?;
+        report.write_all(&e.raw_os_error().unwrap_or(libc::EIO).to_ne_bytes())?;
     }
-    told.shutdown(Shutdown::Both)?;
+    report.shutdown(Shutdown::Both)?;
     Ok(started.ok().map(|child| Pid::from_child(&child)))
 }
 
-/// What happened to a child.
+/// A change of a child process.
 pub enum Change {
     /// It is suspended.
     Stopped,
@@ -207,32 +209,30 @@ pub enum Change {
     Signal(i32),
 }
 
-/// The next change of a child that has not been taken yet.
+/// Takes the next change of a child.
 pub fn change(child: Pid) -> Option<Change> {
     let (_, status) = waitpid(Some(child), WaitOptions::NOHANG | WaitOptions::UNTRACED)
         .ok()
         .flatten()?;
-    let ended = |status: WaitStatus| {
-        status
-            .exit_status()
-            .and_then(|code| u8::try_from(code).ok())
-            .map(Change::Status)
-    };
-    match status.stopped() {
-        true => Some(Change::Stopped),
-        false => ended(status).or_else(|| status.terminating_signal().map(Change::Signal)),
+    if status.stopped() {
+        return Some(Change::Stopped);
     }
+    let code = status
+        .exit_status()
+        .and_then(|code| u8::try_from(code).ok());
+    code.map(Change::Status)
+        .or_else(|| status.terminating_signal().map(Change::Signal))
 }
 
 /// Suspends this process alone.
 pub fn stop() {
-    // Nothing can prevent it.
+    // SIGSTOP cannot be blocked.
     let _ = kill_process(getpid(), Signal::STOP);
 }
 
-/// From now on, a signal that ends this process leaves no memory dump.
+/// Prevents a memory dump when a signal ends this process.
 pub fn without_dump() {
-    // At worst there are two.
+    // A failure leaves a second dump at most.
     let _ = setrlimit(
         Resource::Core,
         Rlimit {
@@ -242,18 +242,18 @@ pub fn without_dump() {
     );
 }
 
-/// Are we in the foreground of our terminal? A shell leaves nobody else there while it waits for us.
+/// Returns true if this process's group is in the foreground of its terminal, or if it has no terminal.
 pub fn in_front() -> bool {
     tcgetpgrp(stdin()).map_or(true, |group| group == getpgrp())
 }
 
-/// Our own terminal, which passes every key on until this is dropped. Then it has its former mode again.
+/// Our own terminal in raw mode, where every key is passed on. Dropping it restores the former mode.
 pub struct Raw {
     before: Termios,
 }
 
 impl Raw {
-    /// Changes the mode.
+    /// Changes to raw mode.
     pub fn begin() -> io::Result<Raw> {
         let raw = Raw {
             before: tcgetattr(stdin())?,
@@ -262,21 +262,21 @@ impl Raw {
         Ok(raw)
     }
 
-    /// Changes the mode again.
+    /// Changes to raw mode again.
     pub fn resume(&self) -> io::Result<()> {
         let mut mode = self.before.clone();
         mode.make_raw();
         Ok(tcsetattr(stdin(), OptionalActions::Drain, &mode)?)
     }
 
-    /// Suspends this process and its group, with the former mode, until it is continued. In a group that nobody could continue,
-    /// the system ignores this.
+    /// Restores the former mode, and suspends this process and its group until it is continued. The system ignores this
+    /// in an orphaned group, which no process could continue.
     pub fn suspend(&self) {
         self.end();
         let _ = kill_process_group(getpgrp(), Signal::TSTP);
     }
 
-    /// In the background the terminal has the mode of another program.
+    /// Restores the former mode. In the background the terminal has the mode of another program, which is kept.
     fn end(&self) {
         if in_front() {
             // Fails only if the terminal is gone.

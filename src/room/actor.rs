@@ -3,8 +3,7 @@
 use super::sessions::{self, HOLD, KNOWN, KnownClient, SHELLS};
 use super::{Room, find, named_by_environment};
 use crate::base::error::{Error, Result};
-use crate::base::limits;
-use crate::base::sanitize;
+use crate::base::{limits, sanitize, test_variable};
 use crate::disk::lineage::{Lineage, ParentProcess};
 use crate::disk::{machine, terminal};
 use std::collections::BTreeSet;
@@ -153,9 +152,7 @@ fn marks() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// Test builds can replace the evidence of parents and terminals.
 fn replaced_ancestry() -> Option<Actor> {
-    let value = std::env::var("MAILBAG_TEST_ANCESTRY")
-        .ok()
-        .filter(|_| cfg!(any(debug_assertions, feature = "failpoints")))?;
+    let value = test_variable("MAILBAG_TEST_ANCESTRY")?;
     let evidence = "MAILBAG_TEST_ANCESTRY replaces the parents";
     match value.as_str() {
         "person" => Some(Actor::Person),

@@ -3,6 +3,7 @@
 use super::Room;
 use super::created::CreatedRoom;
 use crate::base::error::Result;
+use crate::base::test_variable;
 use crate::disk::{Dir, layout};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -48,8 +49,7 @@ impl Room {
     /// Returns true if this user created the room here.
     pub fn is_created_here(&self) -> bool {
         // A sweep mounts the disk of a room at other places.
-        let is_tested = cfg!(any(debug_assertions, feature = "failpoints"));
-        is_tested && std::env::var_os("MAILBAG_TEST_CREATED").is_some()
+        test_variable("MAILBAG_TEST_CREATED").is_some()
             || self.as_created().is_ok_and(|created| created.is_noted())
     }
 

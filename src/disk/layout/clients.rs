@@ -10,19 +10,19 @@ pub const AGENTS: &str = "AGENTS.md";
 /// Marks a room that `mailbag up` created, and that `mailbag up --undo` may remove while nothing is in it.
 pub const BEGUN: &str = "spool/begun";
 
-/// The name under which a room is begun, and removed again, beside its own.
+/// The temporary name of a room, beside its own, while it is created or removed.
 pub fn room_draft(room: &Path) -> PathBuf {
     let name = room.file_name().unwrap_or_default().to_string_lossy();
     room.with_file_name(format!(".{}.up", name.trim_start_matches('.')))
 }
 
-/// A file in a client's or a project's directory, or a room that a person names from there.
+/// A file in a client's or a project's directory, or a room that a person names relative to it.
 pub fn of_client(directory: &Path, name: impl AsRef<Path>) -> PathBuf {
     directory.join(name)
 }
 
-/// The backup of a file's original content, in the user's state directory. It is never in a repository, where it could be
-/// committed. Without a state directory it is beside the file.
+/// The backup of a file's original content, in the user's state directory: in a repository it could be committed.
+/// Without a state directory it is beside the file.
 pub fn backup(file: &Path) -> PathBuf {
     let mut name = file.file_name().map(OsString::from).unwrap_or_default();
     name.push(".before-mailbag");
@@ -47,34 +47,30 @@ pub const TRUST_LOCK: &str = "trust.lock";
 /// The key that signs decisions of the person, in [`key_directory`].
 pub const KEY: &str = "decision.key";
 
-/// The directory for recorded consent: below the user's data directory (XDG Base Directory Specification), unless a
-/// variable sets another. Relative paths are ignored: they would depend on the current directory, and so on a
-/// repository.
+/// The directory for recorded consent: below the user's data directory, unless a variable sets another. Relative paths
+/// are ignored: they would depend on the current directory, and so on a repository.
 pub fn trust_directory() -> Option<PathBuf> {
-    let named = |variable| {
-        std::env::var_os(variable)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    let home = || {
-        std::env::home_dir()
-            .filter(|home| home.is_absolute())
-            .map(|home| home.join(".local/share"))
-    };
-    named(TRUST_DIRECTORY).or_else(|| Some(named("XDG_DATA_HOME").or_else(home)?.join("mailbag")))
+    let data = user_directory("XDG_DATA_HOME", ".local/share");
+    absolute(std::env::var_os(TRUST_DIRECTORY)).or(data.map(|data| data.join("mailbag")))
 }
 
-/// The directory for state that survives a restart and is not worth a backup (XDG Base Directory Specification).
+/// A directory of the XDG Base Directory Specification: from a variable, or else below the home directory.
+fn user_directory(variable: &str, below_home: &str) -> Option<PathBuf> {
+    absolute(std::env::var_os(variable)).or_else(|| Some(home()?.join(below_home)))
+}
+
+fn home() -> Option<PathBuf> {
+    absolute(std::env::home_dir())
+}
+
+fn absolute(path: Option<impl Into<PathBuf>>) -> Option<PathBuf> {
+    path.map(Into::into)
+        .filter(|path: &PathBuf| path.is_absolute())
+}
+
+/// The directory for state that survives a restart and needs no backup.
 pub fn state_directory() -> Option<PathBuf> {
-    let named = std::env::var_os("XDG_STATE_HOME")
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute());
-    let home = || {
-        std::env::home_dir()
-            .filter(|home| home.is_absolute())
-            .map(|home| home.join(".local/state"))
-    };
-    Some(named.or_else(home)?.join("mailbag"))
+    Some(user_directory("XDG_STATE_HOME", ".local/state")?.join("mailbag"))
 }
 
 /// The lock file for changes of the state of pages.
@@ -87,25 +83,16 @@ pub fn page_state(digest: &str) -> String {
 
 /// The file of a unit of the user's systemd.
 pub fn systemd_unit(name: &str) -> Option<PathBuf> {
-    let named = std::env::var_os("XDG_CONFIG_HOME")
-        .map(PathBuf::from)
-        .filter(|path| path.is_absolute());
-    let home = || {
-        std::env::home_dir()
-            .filter(|home| home.is_absolute())
-            .map(|home| home.join(".config"))
-    };
-    Some(named.or_else(home)?.join("systemd/user").join(name))
+    let settings = user_directory("XDG_CONFIG_HOME", ".config")?;
+    Some(settings.join("systemd/user").join(name))
 }
 
 /// The file of an agent of launchd.
 pub fn launch_agent(name: &str) -> Option<PathBuf> {
-    std::env::home_dir()
-        .filter(|home| home.is_absolute())
-        .map(|home| home.join(format!("Library/LaunchAgents/{name}.plist")))
+    Some(home()?.join(format!("Library/LaunchAgents/{name}.plist")))
 }
 
-/// A path as a person writes it: `~/` stands for the home directory.
+/// A path as a person writes it: `~/` means the home directory.
 pub fn of_person(path: &str) -> PathBuf {
     let below_home = path.strip_prefix("~/").zip(std::env::home_dir());
     below_home.map_or_else(|| PathBuf::from(path), |(below, home)| home.join(below))
@@ -130,7 +117,7 @@ pub fn key_file(directory: &Path) -> PathBuf {
 /// The file or directory that marks the top of a git repository.
 pub const REPOSITORY: &str = ".git";
 
-/// Is this the top of a project, that is, of a git repository or a directory with a room?
+/// Returns true for the top of a project: of a git repository, or a directory with a room.
 pub fn is_project(directory: &Path) -> bool {
     directory.join(REPOSITORY).exists() || directory.join(super::ROOM).is_dir()
 }

@@ -19,7 +19,7 @@ pub const ADOPTED: &str = "spool/adopted";
 /// Marks a copy of a room that is not complete: written before anything else, and removed when the copy is durable.
 pub const INCOMPLETE: &str = "INCOMPLETE";
 
-/// Does this path describe only the running processes? A copy of the room does not contain it.
+/// Returns true if this path describes only running processes. A copy of the room does not contain it.
 pub fn is_of_the_moment(path: &Path) -> bool {
     [
         LOCK,

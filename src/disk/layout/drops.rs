@@ -34,7 +34,7 @@ pub fn retry_of_claim(claim: &str) -> Option<u64> {
     Some(read_retry(read_claim(claim)?.original)?.0)
 }
 
-/// The draft name under which a command of this process writes a message before it drops the message.
+/// The name of a message's draft in an outbox while a command of this process writes it.
 pub fn unsent(name: &str) -> String {
     format!(".{name}.{}.tmp", std::process::id())
 }
@@ -46,13 +46,10 @@ pub fn kept_aside(name: &std::ffi::OsStr, digest: &str) -> std::ffi::OsString {
     kept
 }
 
-/// Is this a name of [`unsent`], of any process?
+/// Returns true for a name of [`unsent`], of any process.
 pub fn is_unsent(name: &std::ffi::OsStr) -> bool {
-    let inner = name.to_str().and_then(|name| {
-        name.strip_prefix('.')?
-            .strip_suffix(".tmp")?
-            .rsplit_once('.')
-    });
+    let name = name.to_str().and_then(|name| name.strip_prefix('.'));
+    let inner = name.and_then(|name| name.strip_suffix(".tmp")?.rsplit_once('.'));
     inner.is_some_and(|(name, pid)| pid.parse::<u32>().is_ok() && is_message_file(name.as_ref()))
 }
 

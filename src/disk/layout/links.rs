@@ -1,15 +1,15 @@
-//! Names of the files of links. To the steps of the router a link is an agent whose id ends with a colon, which no agent's
-//! id does: its outbox has what came from the other room, and its inbox what is sent there.
+//! Names of the files of links. The router handles a link as an agent with an id that ends with a colon: its outbox has
+//! the items from the other room, and its inbox the items for the other room.
 
 use std::path::{Path, PathBuf};
 
 /// The directory of links.
 pub const LINKS: &str = "links";
-/// In both directories of a link: how far the room that wrote it is.
+/// In both directories of a link: the state of the link in the room that wrote the file.
 pub const LINK_STATE: &str = "state.json";
-/// In a link's directory: held by the carrier that serves the link.
+/// In a link's directory: the lock of the carrier that serves the link.
 pub const CARRIER_LOCK: &str = "carrier.lock";
-/// In a link's directory: what its carrier does.
+/// In a link's directory: the state of its carrier.
 pub const CARRIER: &str = "carrier.json";
 
 /// The id of a link among the ids of agents.
@@ -27,22 +27,22 @@ pub fn link(tag: &str) -> PathBuf {
     Path::new(LINKS).join(tag)
 }
 
-/// What its carrier does.
+/// The state of its carrier.
 pub fn carrier(tag: &str) -> PathBuf {
     link(tag).join(CARRIER)
 }
 
-/// What came from the other room, and waits to be picked up.
+/// Items from the other room that wait for pickup.
 pub fn link_in(tag: &str) -> PathBuf {
     link(tag).join("in")
 }
 
-/// What is sent to the other room.
+/// Items for the other room.
 pub fn link_out(tag: &str) -> PathBuf {
     link(tag).join("out")
 }
 
-/// What the other room says of itself.
+/// The state of the link as the other room reports it.
 pub fn link_state(tag: &str) -> PathBuf {
     link_in(tag).join(LINK_STATE)
 }

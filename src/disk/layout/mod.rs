@@ -47,11 +47,11 @@ pub const CHANNELS: &str = "channels";
 pub const CONVERSATION: &str = "messages.ndjson";
 /// The roster in the room's directory. Each conversation has a link to it.
 pub const ROSTER: &str = "roster.json";
-/// Who owns which work.
+/// The claims and their owners.
 pub const CLAIMS: &str = "claims.json";
-/// What needs somebody.
+/// Items that need an agent or the person.
 pub const PENDING: &str = "pending.json";
-/// The target of these links.
+/// The target of a conversation's link to the roster.
 pub const ROSTER_FROM_CHANNEL: &str = "../../roster.json";
 /// The directory of the log's segments.
 pub const LOG: &str = "log";
@@ -78,7 +78,7 @@ pub const ROUTING: &str = "spool/routing.lock";
 pub const WANTED: &str = "spool/wanted";
 /// The lock for changes of the registry.
 pub const REGISTRY_LOCK: &str = "spool/registry.lock";
-/// The archiver's lock. It names the pack whose sources are being removed.
+/// The archiver's lock. It names a pack while its sources are removed.
 pub const ARCHIVE_LOCK: &str = "spool/archive.lock";
 /// The end of the committed log, written by the router.
 pub const COMMITTED: &str = "spool/committed";
@@ -88,9 +88,9 @@ pub const ROOM_ID: &str = "spool/room";
 pub const BOOT: &str = "boot";
 /// The newest mail of the room, for people.
 pub const MAILBOX: &str = "MAILBOX.md";
-/// What the path of a file beside the room begins with.
+/// The beginning of the path of a file beside the room.
 pub const OUTSIDE: &str = "../";
-/// What the router last wrote to the worklog. In [`SPOOL`].
+/// The record of the router's last write to the worklog. In [`SPOOL`].
 pub const WORKLOG_NOTE: &str = "worklog.json";
 /// The entries of a worklog that is made again. In [`SPOOL`].
 pub const WORKLOG_DRAFT: &str = ".tmp-worklog";
@@ -106,7 +106,7 @@ pub const WAITING: &str = "spool/waiting.json";
 pub const SESSIONS: &str = "sessions";
 /// The lock in `sessions/` for changes of its files.
 pub const SESSIONS_LOCK: &str = ".lock";
-/// The times at which each client's hooks last ran, in one file per hook.
+/// The last run times of each client's hooks, in one file per hook.
 pub const FIRED: &str = "sessions/fired";
 /// Excludes the room from version control.
 pub const GITIGNORE: &str = ".gitignore";
@@ -117,7 +117,7 @@ pub const DIRECTORIES: [&str; 9] = [
     OUTBOXES, INBOXES, SENT, REJECTED, LOG, SPOOL, CLAIM, STAGE, "context",
 ];
 
-/// The name under which a charter is written before it gets its own.
+/// The temporary name of a charter while it is written.
 pub fn charter_draft(token: &str) -> String {
     format!(".{CHARTER}.{token}.tmp")
 }
@@ -156,12 +156,12 @@ pub fn is_command_draft(name: &str) -> bool {
     file.starts_with(CHARTER) || file.starts_with(GITIGNORE)
 }
 
-/// The name of the file with the time at which a client's hook last ran.
+/// The name of the file with the last run time of a client's hook.
 pub fn fired(client: &str, event: &str) -> String {
     format!("{client}.{event}.json")
 }
 
-/// An agent's outbox, or what came by a link.
+/// An agent's outbox, or the incoming items of a link.
 pub fn outbox(agent: &str) -> PathBuf {
     link_of(agent).map_or_else(|| Path::new(OUTBOXES).join(agent), link_in)
 }
@@ -218,7 +218,7 @@ pub fn lease(name: &std::ffi::OsStr) -> Option<std::ffi::OsString> {
     (lease.len() <= limits::FILE_NAME).then_some(lease)
 }
 
-/// The message to which a lease file belongs. `None` for another file.
+/// The message that a lease file belongs to. `None` for another file.
 pub fn leased(name: &std::ffi::OsStr) -> Option<std::ffi::OsString> {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     let message = name
@@ -308,7 +308,7 @@ pub fn claim(number: u64, agent: &str, original: &std::ffi::OsStr) -> String {
 pub struct ClaimName<'a> {
     /// Its number, which is only part of the name.
     pub number: u64,
-    /// The outbox from which it was picked up.
+    /// The outbox that it was picked up from.
     pub agent: &'a str,
     /// The kept part of the sender's file name.
     pub original: &'a str,
@@ -360,8 +360,8 @@ pub fn read_staged(name: &str) -> Option<(u64, u64)> {
     Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
 }
 
-/// The `n`th alternative name for a file whose name is already used: `x.json`, `x~2.json`, and so on. It never exceeds
-/// the longest file name.
+/// The `n`th alternative for a file name that is already used: `x.json`, `x~2.json`, and so on. It is never too long
+/// for a file name.
 pub fn further(name: &std::ffi::OsStr, n: u32) -> std::ffi::OsString {
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     let bytes = name.as_bytes();
@@ -371,19 +371,19 @@ pub fn further(name: &std::ffi::OsStr, n: u32) -> std::ffi::OsString {
     std::ffi::OsString::from_vec([kept, end.as_bytes()].concat())
 }
 
-/// Can this file in an outbox contain messages? A name that starts with a dot, or that ends in neither `.json` nor
-/// `.ndjson`, is ignored.
+/// Returns true if a file in an outbox with this name can contain messages. It does not start with a dot, and it ends in
+/// `.json` or `.ndjson`.
 pub fn is_message_file(name: &std::ffi::OsStr) -> bool {
     is_mail_file(name) || is_lines_file(name)
 }
 
-/// Can this file in an inbox be mail?
+/// Returns true if a file in an inbox with this name can be mail.
 pub fn is_mail_file(name: &std::ffi::OsStr) -> bool {
     let bytes = name.as_encoded_bytes();
     !bytes.starts_with(b".") && bytes.ends_with(ONE.as_bytes())
 }
 
-/// Does this file in an outbox have one message per line?
+/// Returns true if a file in an outbox with this name has one message per line.
 pub fn is_lines_file(name: &std::ffi::OsStr) -> bool {
     let bytes = name.as_encoded_bytes();
     !bytes.starts_with(b".") && bytes.ends_with(LINES.as_bytes())

@@ -50,16 +50,15 @@ pub fn pack_time(name: &str) -> Option<Stamp> {
     Stamp::read_file_name(at)
 }
 
-/// Is this the name of a month's directory in the archive?
+/// Returns true for the name of a month's directory in the archive.
 pub fn is_month(name: &str) -> bool {
-    let is_digit = |(n, b): (usize, u8)| {
-        if n == 4 {
-            b == b'-'
-        } else {
-            b.is_ascii_digit()
-        }
-    };
-    name.len() == 7 && name.bytes().enumerate().all(is_digit)
+    name.split_once('-').is_some_and(|(year, month)| {
+        year.len() == 4 && month.len() == 2 && is_number(year) && is_number(month)
+    })
+}
+
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The directory and the name of a path in the room. `None` for a path that leads out of the room.
@@ -67,7 +66,11 @@ pub fn split(path: &Path) -> Option<(&Path, &std::ffi::OsStr)> {
     let is_plain = path
         .components()
         .all(|part| matches!(part, std::path::Component::Normal(_)));
-    Some((path.parent().filter(|_| is_plain)?, path.file_name()?))
+    if is_plain {
+        path.parent().zip(path.file_name())
+    } else {
+        None
+    }
 }
 
 /// The name of a compressed shared file.
@@ -75,7 +78,7 @@ pub fn compressed(name: &str) -> String {
     format!("{name}.zst")
 }
 
-/// Is this the name of a compressed shared file?
+/// Returns true for the name of a compressed shared file.
 pub fn is_compressed(name: &str) -> bool {
     name.ends_with(".zst")
 }
@@ -85,7 +88,7 @@ pub fn draft(name: &str) -> String {
     format!(".tmp-{name}")
 }
 
-/// Is this a name of [`draft`]?
+/// Returns true for a name of [`draft`].
 pub fn is_draft(name: &str) -> bool {
     name.starts_with(".tmp-") && name.ends_with(".ndjson.zst")
 }

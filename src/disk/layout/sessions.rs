@@ -29,11 +29,11 @@ pub fn vigil(agent: &str) -> String {
     format!(".{agent}.vigil")
 }
 
-/// In `sessions/`, what sessions were told already.
+/// In `sessions/`, the facts that sessions already know.
 pub const TOLD: &str = ".told";
 /// The lock for changes of that file.
 pub const TOLD_LOCK: &str = ".told.lock";
-/// In `sessions/`, who edited which file a moment ago.
+/// In `sessions/`, the files that were edited a moment ago, and their editors.
 pub const EDITS: &str = ".edits";
 /// The lock for changes of that file.
 pub const EDITS_LOCK: &str = ".edits.lock";
