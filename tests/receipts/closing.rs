@@ -222,6 +222,44 @@ fn a_response_that_shares_only_the_thread_or_the_correlation_id_answers_the_requ
 }
 
 #[test]
+fn a_conversation_that_waits_for_one_pass_ends_as_in_several_passes() {
+    // P364
+    let note = || json!({"to": "carol", "body": "a note"});
+    let answers = [
+        json!({"to": "alice", "body": "8080", "in_reply_to": "p0"}),
+        json!({"to": "alice", "type": "response", "body": "8080", "thread_id": "t-1"}),
+        ack("resolved"),
+    ];
+    for answer in answers {
+        for name in ["m.json", "m.ndjson"] {
+            let world = room();
+            let conversation = [
+                ("alice", [question(), note()]),
+                ("bob", [answer.clone(), note()]),
+            ];
+            for (agent, messages) in conversation {
+                let messages = messages.map(|message| message.to_string());
+                if name == "m.json" {
+                    for (n, message) in messages.iter().enumerate() {
+                        world.drop_file(agent, &format!("{n}.json"), message);
+                    }
+                } else {
+                    world.drop_file(agent, name, messages.join("\n") + "\n");
+                }
+            }
+            pass(&world, 0);
+            nothing_is_open(&world, 1, &format!("{answer} in {name}"));
+            assert_eq!(world.names("inbox/carol").len(), 2, "{answer} in {name}");
+            assert_eq!(
+                world.json(&["status"])["rejected"],
+                json!([]),
+                "{answer} in {name}"
+            );
+        }
+    }
+}
+
+#[test]
 fn reports_questions_and_messages_of_or_to_others_do_not_answer_a_thread() {
     // P364
     let others = [

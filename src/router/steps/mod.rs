@@ -10,6 +10,7 @@ mod compose;
 mod crowd;
 mod decisions;
 pub(super) mod deliver;
+mod dependent;
 mod disputes;
 mod enclose;
 pub(super) mod effects;

@@ -4,6 +4,7 @@ use super::channels::NewChannels;
 use super::check::{Checked, dropped_at};
 use super::crowd::Crowd;
 use super::decisions::{Decisions, Dropped};
+use super::dependent::leave_dependent;
 use super::disputes::Disagreements;
 use super::enclose::enclose;
 use super::ids::{self, Ids, Met};
@@ -43,7 +44,8 @@ pub(in crate::router) fn resolve(
     (leases, gates): (&mut Leases, &mut Gates),
     checked: Checked,
 ) -> Result<Addressed> {
-    let letters = checked.into_inner();
+    let mut letters = checked.into_inner();
+    leave_dependent(&mut letters, intake, config, state);
     let crowd = Crowd::new(config, state);
     let (decisions, disputes) = (
         Decisions::new(config, state),

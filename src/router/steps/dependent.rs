@@ -1,0 +1,122 @@
+//! Messages that answer or acknowledge a message of the same batch.
+//!
+//! The state shows which messages are open, and it does not have the messages of the batch. The batch ends before such a
+//! message, so that its effect is the same in one pass as in two.
+
+use super::letter::{Letter, Verdict};
+use crate::log::state::State;
+use crate::message::Message;
+use crate::message::answer::{Asked, Reply, Shared};
+use crate::message::record::Head;
+use crate::message::reference::Reference;
+use crate::router::parts::{Config, Intake, Late};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// Leaves the first file that depends on an earlier file of the batch, and all files after it, for the next batch.
+pub(super) fn leave_dependent(
+    letters: &mut Vec<Letter<Verdict>>,
+    intake: &mut Intake,
+    config: &Config,
+    state: &State,
+) {
+    let start = first_dependent(letters).unwrap_or(letters.len());
+    // A letter without a file cannot wait.
+    if letters[start..].iter().any(|letter| letter.claim.is_none()) {
+        return;
+    }
+    let mut late: Vec<Late> = Vec::new();
+    for letter in letters.split_off(start) {
+        let Some(claim) = letter.claim else {
+            continue;
+        };
+        if letter.source.is_none() {
+            intake.queue_claims([claim]);
+        } else if let Some(last) = late.last_mut().filter(|last| last.claim == claim) {
+            last.lines += 1;
+        } else {
+            late.push(Late {
+                agent: letter.agent,
+                claim,
+                lines: 1,
+                copies: 0,
+                begun: false,
+            });
+        }
+    }
+    intake.leave(late, config.settings(), state);
+}
+
+/// The index of the first letter of the first file that depends on an earlier file.
+fn first_dependent(letters: &[Letter<Verdict>]) -> Option<usize> {
+    let (mut ids, mut questions) = (HashSet::new(), Vec::new());
+    let mut start = 0;
+    // A file is added after its last line: its lines do not depend on each other here.
+    for file in letters.chunk_by(|one, next| one.claim == next.claim) {
+        let messages: Vec<&Message> = file.iter().filter_map(message).collect();
+        if messages
+            .iter()
+            .any(|message| is_ack_of(message, &ids) || is_answer_to(message, &questions))
+        {
+            return Some(start);
+        }
+        for message in messages {
+            ids.insert(message.id());
+            questions.extend(Question::of(message));
+        }
+        start += file.len();
+    }
+    None
+}
+
+fn message(letter: &Letter<Verdict>) -> Option<&Message> {
+    let (message, _) = letter.content.as_ref().ok()?.as_ref()?;
+    Some(message)
+}
+
+fn is_ack_of(message: &Message, ids: &HashSet<&str>) -> bool {
+    let is_of = |reference: &str| {
+        let reference = Reference::parse(reference);
+        reference.is_some_and(|reference| reference.id().is_some_and(|id| ids.contains(id)))
+    };
+    message.kind() == "ack" && !ids.is_empty() && message.references().any(is_of)
+}
+
+fn is_answer_to(message: &Message, questions: &[Question<'_>]) -> bool {
+    if questions.is_empty() {
+        return false;
+    }
+    Reply::of(message).is_some_and(|reply| {
+        questions
+            .iter()
+            .any(|question| *question.from != *message.from() && question.is_answered_by(&reply))
+    })
+}
+
+/// A message of the batch that expects an answer.
+struct Question<'a> {
+    from: Arc<str>,
+    id: &'a str,
+    shares: Shared,
+}
+
+impl Question<'_> {
+    fn of(message: &Message) -> Option<Question<'_>> {
+        message.wants_answer().then(|| Question {
+            from: message.from().into(),
+            id: message.id(),
+            shares: Head::of(message).shares(),
+        })
+    }
+
+    fn is_answered_by(&self, reply: &Reply<'_>) -> bool {
+        let asked = Asked {
+            // The message has no number yet, so no reply names it by its number.
+            seq: 0,
+            from: &self.from,
+            id: self.id,
+            shares: &self.shares,
+        };
+        asked.is_named_by(reply) || asked.is_shared_by(reply)
+    }
+}
