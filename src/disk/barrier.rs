@@ -1,7 +1,8 @@
 //! The barrier: collects the files and directories that were changed since the last barrier, and makes all of them
 //! durable.
 
-use super::{CAN_SYNC_ALL, Dir, system};
+use super::failpoint::{self, Failpoint};
+use super::{CAN_SYNC_ALL, Dir, SyncOrder, system};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use std::fs::File;
@@ -25,23 +26,29 @@ pub enum Durability {
 /// system that cannot sync a whole file system syncs the collected ones early, because each keeps a descriptor open.
 pub struct Barrier {
     durability: Durability,
+    order: SyncOrder,
     root: Dir,
     files: Vec<(File, PathBuf)>,
     dirs: Vec<Dir>,
+    /// Too many changes to know each: a barrier syncs the whole file system.
     many: bool,
+    /// The same for directories alone, in the order by the journal. Their names become durable with the log.
+    many_dirs: bool,
     /// The error of an early sync.
     failed: Option<Error>,
 }
 
 impl Barrier {
-    /// Creates a barrier for the file system of `root`.
+    /// Creates a barrier for the file system of `root`. It syncs each file and directory until [`Barrier::set_order`].
     pub fn new(durability: Durability, root: Dir) -> Barrier {
         Barrier {
             durability,
+            order: SyncOrder::Each,
             root,
             files: Vec::new(),
             dirs: Vec::new(),
             many: false,
+            many_dirs: false,
             failed: None,
         }
     }
@@ -56,7 +63,11 @@ impl Barrier {
 
     /// Notes that a name was created or removed in this directory.
     pub fn dir(&mut self, dir: &Dir) {
-        if self.durability == Durability::Power && !self.many && self.place_of(dir).is_none() {
+        if self.durability == Durability::Power
+            && !self.many
+            && !self.many_dirs
+            && self.place_of(dir).is_none()
+        {
             self.dirs.push(dir.clone());
             self.look_if_many();
         }
@@ -66,7 +77,7 @@ impl Barrier {
     /// was noted earlier: on btrfs a power cut between the two syncs in the other order leaves both names.
     pub fn moved(&mut self, from: &Dir, to: &Dir) {
         match (self.place_of(from), self.place_of(to)) {
-            (None, Some(at)) if self.durability == Durability::Power && !self.many => {
+            (None, Some(at)) => {
                 self.dirs.insert(at, from.clone());
                 self.look_if_many();
             }
@@ -88,7 +99,41 @@ impl Barrier {
 
     /// Returns true if all changes are durable.
     pub fn is_empty(&self) -> bool {
-        !self.many && self.failed.is_none() && self.files.is_empty() && self.dirs.is_empty()
+        let is_known = !self.many && !self.many_dirs && self.failed.is_none();
+        is_known && self.files.is_empty() && self.dirs.is_empty()
+    }
+
+    /// Sets the order of the syncs of the next batches. For when everything was made durable by a batch.
+    pub fn set_order(&mut self, order: SyncOrder) {
+        self.order = order;
+    }
+
+    /// What a batch needs before it is appended to the log. In the order by the journal, only the content of files is
+    /// written back: the log's sync makes it durable, and all names. Otherwise this is [`Barrier::pass`].
+    pub fn pass_before_append(&mut self) -> Result<()> {
+        if self.order == SyncOrder::Each || self.many || self.failed.is_some() {
+            return self.pass();
+        }
+        if failpoint::on(Failpoint::WriteBack) {
+            for (file, path) in &self.files {
+                system::write_back(file, failpoint::on(Failpoint::WriteBackWait)).map_err(
+                    |source| Error::Sync {
+                        path: path.clone(),
+                        source,
+                    },
+                )?;
+            }
+        }
+        self.files.clear();
+        Ok(())
+    }
+
+    /// The batch is durable in the log. In the order by the journal, all changes of names before it are too.
+    pub fn log_synced(&mut self) {
+        if self.order == SyncOrder::Journal {
+            self.dirs.clear();
+            self.many_dirs = false;
+        }
     }
 
     /// Makes all collected changes durable. After it returns, a power cut preserves every collected file and name. A
@@ -97,12 +142,15 @@ impl Barrier {
         if let Some(failed) = self.failed.take() {
             return Err(failed);
         }
-        if std::mem::take(&mut self.many) {
-            let done = system::sync_all(self.root.as_fd());
-            return done.map_err(|source| Error::Sync {
+        if self.many || self.many_dirs {
+            system::sync_all(self.root.as_fd()).map_err(|source| Error::Sync {
                 path: self.root.path().to_path_buf(),
                 source,
-            });
+            })?;
+            (self.many, self.many_dirs) = (false, false);
+            self.files.clear();
+            self.dirs.clear();
+            return Ok(());
         }
         self.pass_one_by_one()
     }
@@ -122,9 +170,22 @@ impl Barrier {
     }
 
     fn look_if_many(&mut self) {
-        if self.files.len() + self.dirs.len() <= limits::SYNC_ONE_BY_ONE {
-            return;
+        let (files, dirs) = (self.files.len(), self.dirs.len());
+        if self.order == SyncOrder::Journal {
+            if dirs > limits::SYNC_ONE_BY_ONE {
+                self.many_dirs = true;
+                self.dirs.clear();
+            }
+            if files > limits::WRITE_BACK_ONE_BY_ONE {
+                self.many = true;
+                self.files.clear();
+            }
+        } else if files + dirs > limits::SYNC_ONE_BY_ONE {
+            self.sync_many();
         }
+    }
+
+    fn sync_many(&mut self) {
         if CAN_SYNC_ALL {
             self.many = true;
             self.files.clear();

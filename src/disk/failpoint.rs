@@ -7,6 +7,16 @@
 pub enum Failpoint {
     /// The sync of staged files before their records are written.
     StageSync,
+    /// Writing staged files back before the batch is appended to the log, in the order by the journal.
+    WriteBack,
+    /// Waiting until they are written back.
+    WriteBackWait,
+    /// The sync of the log.
+    LogSync,
+    /// The look at the file system before the order by the journal is used.
+    SyncOrder,
+    /// Appends that make the log's file longer. Without it, they overwrite zeros that were written before.
+    LogGrows,
     /// The barrier before a record counts as settled.
     SettledBarrier,
     /// The sync of everything that recovery is about to read.
@@ -50,6 +60,11 @@ impl Failpoint {
     pub fn name(self) -> &'static str {
         match self {
             Failpoint::StageSync => "stage-sync",
+            Failpoint::WriteBack => "write-back",
+            Failpoint::WriteBackWait => "write-back-wait",
+            Failpoint::LogSync => "log-sync",
+            Failpoint::SyncOrder => "sync-order",
+            Failpoint::LogGrows => "log-grows",
             Failpoint::SettledBarrier => "settled-barrier",
             Failpoint::RecoveryBarrier => "recovery-barrier",
             Failpoint::Rewrite => "rewrite",

@@ -1,6 +1,8 @@
 //! The effect of a power cut on synced data, as far as an unprivileged process can find out.
 
 use super::Dir;
+#[cfg(target_os = "linux")]
+use super::system;
 use crate::base::test_variable;
 
 /// The synced files and names that a power cut preserves.
@@ -27,34 +29,43 @@ pub fn keeps(dir: &Dir) -> Keeps {
     }
 }
 
+/// The number of ext2, ext3 and ext4: statfs(2).
+pub(super) const EXT: i64 = 0xef53;
+/// The number of xfs.
+pub(super) const XFS: i64 = 0x5846_5342;
+
 /// Decides by the kind of file system. The magic numbers are in statfs(2).
 #[cfg(target_os = "linux")]
-#[allow(clippy::unnecessary_cast)] // The field's type differs between processors.
 fn read_kind(dir: &Dir) -> Keeps {
     const TMPFS: i64 = 0x0102_1994;
     const RAMFS: i64 = 0x8584_58f6;
-    const EXT: i64 = 0xef53;
-    const XFS: i64 = 0x5846_5342;
     const BTRFS: i64 = 0x9123_683e;
-    let Ok(stat) = rustix::fs::fstatfs(dir) else {
-        return Keeps::Unknown;
-    };
-    match stat.f_type as i64 & 0xffff_ffff {
-        TMPFS | RAMFS => Keeps::Nothing,
-        XFS | BTRFS => Keeps::All,
-        EXT => journal(dir).unwrap_or(Keeps::Unknown),
+    match magic(dir) {
+        Some(TMPFS | RAMFS) => Keeps::Nothing,
+        Some(XFS | BTRFS) => Keeps::All,
+        Some(EXT) => journal(dir).unwrap_or(Keeps::Unknown),
         _ => Keeps::Unknown,
     }
+}
+
+/// The number of a directory's file system.
+#[cfg(target_os = "linux")]
+pub(super) fn magic(dir: &Dir) -> Option<i64> {
+    rustix::fs::fstatfs(dir)
+        .ok()
+        .map(|stat| system::magic(&stat))
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(super) fn magic(_: &Dir) -> Option<i64> {
+    None
 }
 
 /// ext2, ext3 and ext4 have the same number. The process that writes the journal, if there is one, is listed below
 /// `/sys` under the device's name.
 #[cfg(target_os = "linux")]
 fn journal(dir: &Dir) -> Option<Keeps> {
-    let device = dir.meta().ok()?.device;
-    let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
-    let device = std::fs::read_link(format!("/sys/dev/block/{major}:{minor}")).ok()?;
-    let name = device.file_name()?.to_str()?;
+    let name = device_name(dir.meta().ok()?.device)?;
     let task = std::fs::read_to_string(format!("/sys/fs/ext4/{name}/journal_task")).ok()?;
     Some(if task.trim() == "<none>" {
         Keeps::NoJournal
@@ -66,4 +77,20 @@ fn journal(dir: &Dir) -> Option<Keeps> {
 #[cfg(not(target_os = "linux"))]
 fn read_kind(_: &Dir) -> Keeps {
     Keeps::Unknown
+}
+
+/// The numbers of a device, as in `/sys/dev/block` and in the table of mounts.
+pub(super) fn device_numbers(device: u64) -> String {
+    let (major, minor) = (
+        rustix::fs::major(device as _),
+        rustix::fs::minor(device as _),
+    );
+    format!("{major}:{minor}")
+}
+
+/// The name of a block device, as in `/sys/block`.
+pub(super) fn device_name(device: u64) -> Option<String> {
+    let place = format!("/sys/dev/block/{}", device_numbers(device));
+    let name = std::fs::read_link(place).ok()?;
+    Some(name.file_name()?.to_str()?.to_owned())
 }

@@ -35,6 +35,7 @@ mod own;
 mod owner;
 mod pinned;
 mod sorted;
+mod sync_order;
 mod system;
 
 pub use access::{Owner, Readers, may_give};
@@ -54,4 +55,5 @@ pub use outside::UserFile;
 pub use own::UserDirectory;
 pub use pinned::SharedText;
 pub use sorted::{SortedEntry, SortedFile};
+pub use sync_order::{SyncOrder, sync_order};
 pub use system::{CAN_SYNC_ALL, ReadLease};

@@ -93,6 +93,31 @@ pub(super) fn sync_data(fd: BorrowedFd<'_>) -> std::io::Result<()> {
     Ok(done?)
 }
 
+/// Writes a file's content to the disk, and waits for it. This makes nothing durable: it orders the content before the
+/// next commit of the file system's journal. Only where [`CAN_SYNC_ALL`].
+pub(super) fn write_back(file: &File, wait: bool) -> std::io::Result<()> {
+    #[cfg(all(target_os = "linux", feature = "native"))]
+    {
+        let mut flags = libc::SYNC_FILE_RANGE_WRITE;
+        if wait {
+            flags |= libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+        }
+        // SAFETY: the call takes an open descriptor and integers, and touches no memory of ours. rustix has no wrapper.
+        #[allow(unsafe_code)]
+        let done = unsafe { libc::sync_file_range(file.as_raw_fd(), 0, 0, flags) };
+        if done == 0 {
+            Ok(())
+        } else {
+            Err(std::io::Error::last_os_error())
+        }
+    }
+    #[cfg(not(all(target_os = "linux", feature = "native")))]
+    {
+        let _ = (file, wait);
+        Err(std::io::ErrorKind::Unsupported.into())
+    }
+}
+
 /// Drops a file's pages from the cache, except pages that are unwritten or in use. Only Linux has this call, and only
 /// Linux needs it, so every Linux build uses it.
 pub(super) fn forget(fd: BorrowedFd<'_>) -> Result<()> {
@@ -150,7 +175,7 @@ const TRANSLATED: [i64; 6] = [
 
 #[cfg(target_os = "linux")]
 #[allow(clippy::unnecessary_cast)] // The field's type differs between processors.
-fn magic(stat: &rustix::fs::StatFs) -> i64 {
+pub(super) fn magic(stat: &rustix::fs::StatFs) -> i64 {
     stat.f_type as i64 & 0xffff_ffff
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Examined, Finding, Severity, shell};
 use crate::base::error::Result;
-use crate::disk::{Durability, Keeps, keeps};
+use crate::disk::{Durability, Keeps, SyncOrder, keeps, layout, sync_order};
 use crate::room::Room;
 
 /// Reports a room that is a copy.
@@ -53,4 +53,16 @@ pub(super) fn look(examined: &Examined<'_>, findings: &mut Vec<Finding>) {
         what,
         format!("df -T {}", shell(room.path())),
     ));
+}
+
+/// The order of the syncs in this room. `None` if nothing is synced.
+pub(super) fn sync_order_of(room: &Room) -> Option<SyncOrder> {
+    if room.settings().ok()?.durability != Durability::Power {
+        return None;
+    }
+    let dir = &room.dir;
+    let log = dir.sub(layout::LOG).ok()?;
+    let claims = dir.sub(layout::CLAIM).ok()?;
+    let stage = dir.sub(layout::STAGE).ok()?;
+    Some(sync_order(dir, [&log, &claims, &stage]))
 }

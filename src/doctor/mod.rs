@@ -22,6 +22,7 @@ mod trust;
 
 use crate::base::error::{Error, Result};
 use crate::base::text::shell_word;
+use crate::disk::SyncOrder;
 use crate::log::state::{self, Replayed, State};
 use crate::room::created::forget_room;
 use crate::room::registry::Registry;
@@ -88,6 +89,9 @@ pub struct Report {
     pub room: Option<PathBuf>,
     /// Whether nothing is wrong. There may still be notes.
     pub healthy: bool,
+    /// What a router syncs for a batch: each file and directory, or the journal of the file system with the log. `null`
+    /// without a room, and with the durability mode `process`.
+    pub sync_order: Option<SyncOrder>,
     /// The findings, most severe first.
     pub findings: Vec<Finding>,
     /// The findings that were fixed.
@@ -156,6 +160,7 @@ pub fn examine(request: &Request<'_>) -> Result<Report> {
         .iter()
         .all(|finding| finding.severity == Severity::Note);
     Ok(Report {
+        sync_order: room.as_ref().and_then(durability::sync_order_of),
         room: room.map(|room| room.dir.path().to_path_buf()),
         healthy,
         findings,

@@ -5,6 +5,7 @@ use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Freshness, Identity, here};
 use crate::cli::show::output::{BOLD, Output, PLAIN, RED, YELLOW};
+use crate::disk::SyncOrder;
 use crate::doctor::{self, Finding, Request, Severity};
 use crate::query::identity;
 
@@ -62,13 +63,18 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             .findings
             .iter()
             .try_for_each(|finding| show(finding, out))?;
-        match report.room.as_ref().filter(|_| report.healthy) {
-            Some(room) => out.line(format!(
-                "no problems with {}",
-                sanitize::line(&room.display().to_string())
-            )),
-            None => Ok(()),
+        if let Some(room) = report.room.as_ref().filter(|_| report.healthy) {
+            let room = room.display().to_string();
+            out.line(format!("no problems with {}", sanitize::line(&room)))?;
         }
+        if let Some(order) = report.sync_order {
+            let what = match order {
+                SyncOrder::Each => "each file and directory, before the log",
+                SyncOrder::Journal => "the log, and with it the journal of the file system",
+            };
+            out.line(format!("synced for a batch: {what}"))?;
+        }
+        Ok(())
     })?;
     Ok(exit)
 }

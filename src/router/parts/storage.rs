@@ -2,7 +2,8 @@
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
-use crate::disk::{Barrier, Dir, Durability, Owner};
+use crate::disk::failpoint::{self, Failpoint};
+use crate::disk::{Barrier, Dir, Durability, Owner, SyncOrder, layout, sync_order};
 use crate::log::state::{Delivery, Open, Place, Renamed};
 use crate::room::inbox;
 use crate::room::spool::{Kept, Spool};
@@ -14,6 +15,8 @@ pub(crate) struct Storage {
     room: Dir,
     spool: Spool,
     barrier: Barrier,
+    /// Has the file system been looked at?
+    is_order_known: bool,
 }
 
 impl Storage {
@@ -21,14 +24,16 @@ impl Storage {
         Storage {
             room: room.clone(),
             spool,
-            barrier: Barrier::new(durability, room.clone()),
+            barrier: new_barrier(durability, room),
+            is_order_known: false,
         }
     }
 
     /// The durability of the room changed: nothing is known to be durable.
     pub(crate) fn set_durability(&mut self, durability: Durability) {
-        self.barrier = Barrier::new(durability, self.room.clone());
+        self.barrier = new_barrier(durability, &self.room);
         self.barrier.everything();
+        self.is_order_known = false;
     }
 
     /// Moves a file out of its outbox. Durable at the next barrier.
@@ -110,4 +115,34 @@ impl Storage {
     pub(crate) fn barrier(&mut self) -> Result<()> {
         self.barrier.pass()
     }
+
+    /// Does what a batch needs before it is appended to the log.
+    pub(crate) fn pass_before_append(&mut self) -> Result<()> {
+        self.barrier.pass_before_append()
+    }
+
+    /// The batch is durable in the log, if anything is. The first batch looks which order the others can have.
+    pub(crate) fn log_synced(&mut self) {
+        self.barrier.log_synced();
+        if !self.is_order_known {
+            self.is_order_known = true;
+            self.barrier.set_order(self.order());
+        }
+    }
+
+    fn order(&self) -> SyncOrder {
+        let (claims, stage) = (&self.spool.claims, &self.spool.stage);
+        self.room
+            .sub(layout::LOG)
+            .map(|log| sync_order(&self.room, [&log, claims, stage]))
+            .unwrap_or_default()
+    }
+}
+
+fn new_barrier(durability: Durability, room: &Dir) -> Barrier {
+    let mut barrier = Barrier::new(durability, room.clone());
+    if !failpoint::on(Failpoint::SyncOrder) {
+        barrier.set_order(SyncOrder::Journal);
+    }
+    barrier
 }

@@ -60,7 +60,8 @@ impl Committed {
 }
 
 impl Commit<'_> {
-    /// Barrier 1, one append, barrier 2. Before barrier 2 nothing has happened; after it everything has.
+    /// What the batch needs, one append, the sync of the log. Before the sync nothing has happened; after it everything
+    /// has.
     ///
     /// S3 → S4: committed = +log
     pub(in crate::router) fn run(mut self, staged: Staged) -> Result<Committed> {
@@ -76,11 +77,12 @@ impl Commit<'_> {
             Ok(lines) => lines,
             Err(e) => return self.unstage(entries, temporary(e)?),
         };
-        self.storage.barrier()?;
+        self.storage.pass_before_append()?;
         if let Err(e) = self.journal.append(&lines) {
             return self.unstage(entries, temporary(e)?);
         }
         self.journal.commit(&lines, self.config.is_durable())?;
+        self.storage.log_synced();
         for (
             n,
             Entry {

@@ -1,0 +1,186 @@
+//! The order of the syncs of a batch, which depends on the file system.
+
+use super::failpoint::{self, Failpoint};
+use super::{CAN_SYNC_ALL, Dir, keeps};
+use std::fs::read_to_string;
+use std::path::Path;
+
+/// What is made durable before a batch is appended to the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, schemars::JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum SyncOrder {
+    /// Each staged file and each changed directory, by a sync of its own or one of the whole file system.
+    #[default]
+    Each,
+    /// The content of each staged file. The sync of the log commits the journal of the file system, and with it all
+    /// changes of names that were made before.
+    Journal,
+}
+
+/// A file system whose journal commits all earlier changes of names with the new length of a synced file.
+struct JournalRule {
+    /// The number of the file system: statfs(2).
+    magic: i64,
+    /// Its options.
+    options: fn(&Device) -> Option<String>,
+    /// Options that must be there.
+    required: &'static [&'static str],
+    /// Options with which the order is not known to hold. Each also stands for `option=value`.
+    refused: &'static [&'static str],
+    /// Other conditions.
+    is_usual: fn(&Device) -> bool,
+}
+
+/// The file systems where [`SyncOrder::Journal`] is known to hold. The same table is in `docs/reliability.md`.
+const JOURNAL_RULES: [JournalRule; 2] = [
+    JournalRule {
+        magic: keeps::EXT,
+        options: |device| read_to_string(format!("/proc/fs/ext4/{}/options", device.name)).ok(),
+        required: &["data=ordered", "barrier"],
+        refused: &[
+            "journal_async_commit",
+            "fast_commit",
+            "fc_debug_force",
+            "dax",
+        ],
+        is_usual: |device| has_internal_journal(device) && has_no_fast_commits(device),
+    },
+    JournalRule {
+        magic: keeps::XFS,
+        options: Device::mount_options,
+        required: &[],
+        refused: &["rtdev", "logdev", "nobarrier", "dax"],
+        is_usual: |device| {
+            let place = format!("/sys/fs/xfs/{}", device.name);
+            // A file system with zones has a realtime section that no option shows.
+            Path::new(&place).is_dir() && !Path::new(&place).join("zoned").exists()
+        },
+    },
+];
+
+/// A block device.
+struct Device {
+    /// Its numbers, as in `/sys/dev/block`.
+    numbers: String,
+    /// Its name, as in `/sys/block`.
+    name: String,
+}
+
+/// The order for a room with these directories, of which the first one is the room's own. On ext4, fast commits show
+/// only after a sync, so the answer counts only after the first one.
+pub fn sync_order(room: &Dir, others: [&Dir; 3]) -> SyncOrder {
+    if !CAN_SYNC_ALL {
+        return SyncOrder::Each;
+    }
+    if !failpoint::on(Failpoint::SyncOrder) || is_journal_enough(room, others).unwrap_or(false) {
+        SyncOrder::Journal
+    } else {
+        SyncOrder::Each
+    }
+}
+
+fn is_journal_enough(room: &Dir, others: [&Dir; 3]) -> Option<bool> {
+    let number = room.meta().ok()?.device;
+    for other in others {
+        if other.meta().ok()?.device != number {
+            return Some(false);
+        }
+    }
+    let magic = keeps::magic(room)?;
+    let rule = JOURNAL_RULES.iter().find(|rule| rule.magic == magic)?;
+    let device = Device::new(number)?;
+    let options = (rule.options)(&device)?;
+    Some(rule.allows(&options) && (rule.is_usual)(&device))
+}
+
+impl JournalRule {
+    fn allows(&self, options: &str) -> bool {
+        let options: Vec<&str> = options.split([',', '\n', ' ']).map(str::trim).collect();
+        let has_all = self
+            .required
+            .iter()
+            .all(|required| options.contains(required));
+        has_all
+            && !options.iter().any(|option| {
+                let name = option.split('=').next().unwrap_or_default();
+                self.refused.contains(&name)
+            })
+    }
+}
+
+impl Device {
+    fn new(number: u64) -> Option<Device> {
+        let numbers = keeps::device_numbers(number);
+        let name = keeps::device_name(number)?;
+        Some(Device { numbers, name })
+    }
+
+    /// The options of the file system by the table of mounts: proc_pid_mountinfo(5).
+    fn mount_options(&self) -> Option<String> {
+        let mounts = read_to_string("/proc/self/mountinfo").ok()?;
+        let mount = mounts
+            .lines()
+            .find(|line| line.split(' ').nth(2) == Some(&self.numbers))?;
+        mount
+            .rsplit_once(' ')
+            .map(|(_, options)| options.to_owned())
+    }
+}
+
+/// An internal journal is listed by its device and its inode. The inode of a journal is always 8.
+fn has_internal_journal(device: &Device) -> bool {
+    Path::new(&format!("/proc/fs/jbd2/{}-8", device.name)).is_dir()
+}
+
+/// Returns true if the kernel has no fast commits, or counts none for this file system. No option shows the feature, but
+/// each sync of a file is counted if the file system has it.
+fn has_no_fast_commits(device: &Device) -> bool {
+    if !Path::new("/sys/fs/ext4/features/fast_commit").exists() {
+        return true;
+    }
+    let counts = read_to_string(format!("/proc/fs/ext4/{}/fc_info", device.name));
+    counts.is_ok_and(|counts| {
+        ["0 commits", "0 ineligible"]
+            .iter()
+            .all(|count| counts.lines().any(|line| line.trim() == *count))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EXT4: &str = "rw\nbarrier\ndelalloc\ncommit=5\ndata=ordered\n";
+
+    fn rule(magic: i64) -> &'static JournalRule {
+        JOURNAL_RULES
+            .iter()
+            .find(|rule| rule.magic == magic)
+            .expect("a rule")
+    }
+
+    #[test]
+    fn the_order_by_the_journal_needs_the_usual_options() {
+        // P560
+        let (ext4, xfs) = (rule(keeps::EXT), rule(keeps::XFS));
+        assert!(ext4.allows(EXT4));
+        for other in [
+            "journal_async_commit",
+            "fast_commit",
+            "fc_debug_force",
+            "dax=always",
+        ] {
+            assert!(!ext4.allows(&format!("{EXT4}{other}\n")), "{other}");
+        }
+        for missing in ["barrier", "data=ordered"] {
+            assert!(!ext4.allows(&EXT4.replace(missing, "")), "{missing}");
+        }
+        assert!(xfs.allows("rw,inode64,logbufs=8,logbsize=32k,noquota"));
+        for other in ["rtdev=/dev/sdb", "logdev=/dev/sdb", "nobarrier"] {
+            assert!(
+                !xfs.allows(&format!("rw,inode64,{other},noquota")),
+                "{other}"
+            );
+        }
+    }
+}
