@@ -90,6 +90,10 @@ enum Effect {
     Advice(usize),
 }
 
+/// The flags of `sync_file_range` that write a file back and wait for it.
+const AWAITED: u64 =
+    (libc::SYNC_FILE_RANGE_WAIT_BEFORE | libc::SYNC_FILE_RANGE_WRITE | libc::SYNC_FILE_RANGE_WAIT_AFTER) as u64;
+
 struct Rule(&'static str, Target, Effect, Length);
 
 /// What the call that `pid` is entering does to the directory `room`, or to a pipe if these count; `None` if nothing.
@@ -109,6 +113,7 @@ pub(crate) fn decode(pid: pid_t, number: c_long, args: [u64; 6], (room, pipes): 
         Length::Argument(at) => Some(args[at]),
         Length::Buffers => Some(buffers(pid, &args).iter().map(|(_, length)| length).sum()),
     };
+    let name = if name == "sync_file_range" && args[3] & AWAITED != AWAITED { "sync_file_range without waiting" } else { name };
     let at = match name {
         "pwrite64" => Some(args[3]),
         "ftruncate" => Some(args[1]),

@@ -115,6 +115,11 @@ impl Ledger {
         self.taken.iter_mut().for_each(|taken| taken.may_return |= !taken.firm);
     }
 
+    /// The name and the content of each copy that was taken.
+    pub(crate) fn copies(&self) -> Vec<(String, Vec<u8>)> {
+        self.taken.iter().map(|taken| (taken.name.clone(), taken.bytes.clone())).collect()
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.taken.len() + self.figures.undone
     }

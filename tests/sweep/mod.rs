@@ -9,7 +9,7 @@
 //! the power of a real file system, `weak` that of one which keeps no order, and `twice` that of one which
 //! leaves both names of a file that was moved. `letters`, `scenario` and `ledger` are
 //! the mail, the agents, and what they got, `shown` what the conversation shows, `entries` what the worklog shows, `originals` what senders keep, `receipts` what the log says was seen;
-//! `story` plays one point, and `sweeps` chooses the points. What is claimed stands in `promise`, `errors`, `accidents`, `archive`,
+//! `story` plays one point, and `sweeps` chooses the points. What is claimed stands in `promise`, `order`, `errors`, `accidents`, `archive`,
 //! `backup`, `cut`, `records`, `requests`, `sending` and `up`;
 //! `controls` shows that each sweep turns red when a protection is missing.
 //!
@@ -29,4 +29,4 @@ macro_rules! on_traceable_machines {
     };
 }
 
-on_traceable_machines! { accidents archive backup broken cache calls carriers charter claims controls cut decisions device device_itself entries errors full_disk ledger leftovers letters links notices one_pass originals passing promise ptrace receipts records renames requests retries scenario sending setting shown story sweeps tracer tracer_itself twice up waking weak weak_itself worklog written }
+on_traceable_machines! { accidents archive backup broken cache calls carriers charter claims controls cut decisions device device_itself entries errors full_disk ledger leftovers letters links notices one_pass order originals passing promise ptrace receipts records renames requests retries scenario sending setting shown story sweeps tracer tracer_itself twice up waking weak weak_itself worklog written }

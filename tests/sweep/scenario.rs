@@ -7,7 +7,8 @@ use super::ledger::{Figures, Ledger};
 use super::letters::{AGENTS, HEIR, LATE, Letter, WAVES, WRITER_OF_LINES, letters};
 pub(crate) use super::setting::{BATCH_COPIES, STAGE_MS, Setting};
 use super::{entries, originals, ptrace, receipts, shown};
-use serde_json::json;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -55,7 +56,7 @@ impl World {
             // Only the last file of a sender is left to a later batch.
             letters.retain(|letter| letter.sender != WRITER_OF_LINES || !letter.recipients.is_empty());
         }
-        if setting.unordered {
+        if setting.unordered || setting.journal {
             // Where a name is used again, the second use would have to be undone together with the first.
             for (n, letter) in letters.iter_mut().enumerate() {
                 letter.file = format!("note-{n}.{}", if letter.file.ends_with(".ndjson") { "ndjson" } else { "json" });
@@ -121,8 +122,9 @@ impl World {
         above.unwrap_or(&self.room)
     }
 
-    pub(crate) fn unordered(&self) -> bool {
-        self.setting.unordered
+    /// Are the router's calls needed to undo them?
+    pub(crate) fn is_undone(&self) -> bool {
+        self.setting.unordered || self.setting.journal
     }
 
     /// Writes the registry as a careful editor does: beside it, then over it.
@@ -291,6 +293,35 @@ impl World {
         self.dark = self.setting.waits_for_router;
     }
 
+    /// Each copy that a recipient took or can see is whole, and the log has its record. To be called before a router
+    /// starts again.
+    pub(crate) fn check_seen(&mut self) -> io::Result<()> {
+        if self.setting.archives {
+            return Ok(());
+        }
+        let mut seen = self.ledger.copies();
+        for agent in names(&self.room.join("inbox"))? {
+            for file in files(&self.room.join("inbox").join(agent))? {
+                let bytes = fs::read(&file)?;
+                if bytes != SQUATTER {
+                    seen.push((file.display().to_string(), bytes));
+                }
+            }
+        }
+        let recorded = recorded(&self.log)?;
+        for (name, bytes) in seen {
+            let copy: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+            match copy["delivery"]["seq"].as_u64() {
+                None => self.figures.damaged(format!("{name} is visible after the cut with {} bytes", bytes.len())),
+                Some(seq) if !recorded.contains(&seq) => {
+                    self.figures.damaged(format!("{name} was visible, and its record {seq} is gone"));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(())
+    }
+
     /// How far the agents are, and what waits in the room: for a router that does not end.
     pub(crate) fn stands(&self) -> String {
         let waits = self.left_over().map_or_else(|e| e.to_string(), |left| left.join(" "));
@@ -376,6 +407,17 @@ impl World {
         timed.args(command.get_args()).envs(self.setting.env.iter().map(|(name, value)| (name, value)));
         timed.timeout(HUNG).output()
     }
+}
+
+/// The numbers of the records in the log.
+fn recorded(log: &Path) -> io::Result<BTreeSet<u64>> {
+    let mut seqs = BTreeSet::new();
+    for segment in files(log)? {
+        let text = fs::read(segment)?;
+        let lines = text.split(|byte| *byte == b'\n');
+        seqs.extend(lines.filter_map(|line| serde_json::from_slice::<Value>(line).ok()?["seq"].as_u64()));
+    }
+    Ok(seqs)
 }
 
 /// What a squatter writes.

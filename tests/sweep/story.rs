@@ -25,6 +25,9 @@ pub(crate) enum Power {
     /// It goes once the program is dead, on a file system that keeps no order among what was not synced: a part of
     /// that, chosen by this seed, is undone.
     Unordered(u64),
+    /// It goes once the program is dead, on a file system with a journal that keeps all names in order, and with them
+    /// no bytes that were not written back: up to a place chosen by this seed, the names stand.
+    Journal(u64),
     /// It goes once the program is dead, on a file system that leaves both names of what was moved and half synced.
     BothNames,
 }
@@ -125,10 +128,10 @@ fn run(
         Ground::Device(device) => Some(&*device),
         Ground::Directory(_) => None,
     };
-    let (unordered, mut cut) = (acting.borrow().unordered(), Ok(()));
+    let (is_undone, mut cut) = (acting.borrow().is_undone(), Ok(()));
     let outcome = Tracer::new(&written)?
         .at_call(|call| {
-            if unordered {
+            if is_undone {
                 unsynced.about_to(call);
             }
             acting.borrow_mut().act(call);
@@ -154,10 +157,12 @@ fn run(
     match (strike.power, ground) {
         (Power::Cut(_), Ground::Device(device)) => device.remount().map_err(|e| at("switching the power on", e))?,
         (Power::Unordered(seed), _) => unsynced.undo(&mut Random(seed))?,
+        (Power::Journal(seed), _) => unsynced.undo_journal(&mut Random(seed))?,
         (Power::BothNames, _) => moves.restore()?,
         _ => {}
     }
     if strike.power != Power::On {
+        world.check_seen()?;
         booted(world.room())?;
     }
     Ok(outcome)

@@ -4,6 +4,10 @@
 //! stands only once the directories it was made in or moved between were synced, and bytes only once their file was;
 //! of the rest a part that the seed chooses is undone. What happens to one name keeps its order: where a step is
 //! undone, so are the later steps on the same paths. Directories themselves are taken as made at once.
+//!
+//! The same steps can be undone as a file system with a journal does it, as ext4 and xfs are known to: all names stand up
+//! to some place, which is not before the last commit, and the bytes of a file that was neither synced nor written back
+//! may be missing. A sync commits the journal, but one of the content alone does so only if the file has grown.
 
 use super::calls::Call;
 use super::letters::Random;
@@ -27,8 +31,10 @@ enum Step {
     /// Names were made, moved or removed: what stood at each path before.
     Names(Vec<(PathBuf, Option<Vec<u8>>)>),
     /// Bytes of a file were written or cut off: what it held before.
-    Bytes(PathBuf, Vec<u8>),
+    Bytes { path: PathBuf, before: Vec<u8>, grows: bool },
     SyncFile(PathBuf),
+    SyncContent(PathBuf),
+    WriteBack(PathBuf),
     SyncDirectory(PathBuf),
     SyncAll,
 }
@@ -53,10 +59,15 @@ impl Unsynced {
             "link" | "linkat" => Step::Names(before(&call.paths[1..])),
             "unlink" | "unlinkat" if !first.is_dir() => Step::Names(before(&call.paths)),
             "fsync" if first.is_dir() => Step::SyncDirectory(first),
-            "fsync" | "fdatasync" => Step::SyncFile(first),
+            "fsync" => Step::SyncFile(first),
+            "fdatasync" => Step::SyncContent(first),
+            "sync_file_range" => Step::WriteBack(first),
             "syncfs" | "sync" => Step::SyncAll,
             name if name.contains("write") || name.contains("truncate") => match fs::read(&first) {
-                Ok(bytes) => Step::Bytes(first, bytes),
+                Ok(before) => {
+                    let grows = call.at.is_none_or(|at| at + call.bytes.unwrap_or_default() > before.len() as u64);
+                    Step::Bytes { path: first, before, grows }
+                }
                 Err(_) => return,
             },
             _ => return,
@@ -82,18 +93,32 @@ impl Unsynced {
         let mut loose = Vec::new();
         steps.iter().for_each(|step| take(&mut loose, step));
         choose(&mut loose, random);
+        undo_chosen(loose, random)
+    }
+
+    /// The same on a file system with a journal.
+    pub(crate) fn undo_journal(&mut self, random: &mut Random) -> io::Result<()> {
+        let steps = std::mem::take(&mut self.steps);
+        let mut loose = Vec::new();
+        steps.iter().for_each(|step| take_journal(&mut loose, step));
+        choose_journal(&mut loose, random);
+        undo_chosen(loose, random)
+    }
+}
+
+/// Undoes the chosen steps, the last one first.
+fn undo_chosen(mut loose: Vec<Loose<'_>>, random: &mut Random) -> io::Result<()> {
         while let Some(step) = loose.pop() {
             if !step.undo {
                 continue;
             }
             match step.step {
                 Step::Names(names) => undo_names(names, &mut loose)?,
-                Step::Bytes(_, bytes) => undo_bytes(&step.at, bytes, random)?,
+                Step::Bytes { before, .. } => undo_bytes(&step.at, before, random)?,
                 _ => {}
             }
         }
         Ok(())
-    }
 }
 
 fn before(paths: &[PathBuf]) -> Vec<(PathBuf, Option<Vec<u8>>)> {
@@ -110,10 +135,12 @@ fn take<'a>(loose: &mut Vec<Loose<'a>>, step: &'a Step) {
             let directories = names.iter().filter_map(|(path, _)| Some(path.parent()?.to_path_buf())).collect();
             loose.push(Loose { step, at: PathBuf::new(), directories, undo: false });
         }
-        Step::Bytes(path, _) => {
+        Step::Bytes { path, .. } => {
             loose.push(Loose { step, at: path.clone(), directories: BTreeSet::new(), undo: false });
         }
-        Step::SyncFile(path) => loose.retain(|l| l.at != *path),
+        // Nothing is known of the length of a file that was only written back.
+        Step::WriteBack(_) => {}
+        Step::SyncFile(path) | Step::SyncContent(path) => loose.retain(|l| l.at != *path),
         Step::SyncDirectory(path) => {
             for n in 0..loose.len() {
                 if loose[n].directories.remove(path) && loose[n].directories.is_empty() {
@@ -124,13 +151,48 @@ fn take<'a>(loose: &mut Vec<Loose<'a>>, step: &'a Step) {
                     });
                 }
             }
-            loose.retain(|l| !l.directories.is_empty() || matches!(l.step, Step::Bytes(..)));
+            loose.retain(|l| !l.directories.is_empty() || l.is_bytes());
         }
         Step::SyncAll => loose.clear(),
     }
 }
 
+/// The same for a file system with a journal.
+fn take_journal<'a>(loose: &mut Vec<Loose<'a>>, step: &'a Step) {
+    let commits = match step {
+        Step::SyncFile(_) | Step::SyncDirectory(_) => true,
+        Step::SyncContent(path) => loose.iter().any(|l| l.at == *path && matches!(l.step, Step::Bytes { grows: true, .. })),
+        _ => false,
+    };
+    match step {
+        Step::SyncFile(path) | Step::SyncContent(path) | Step::WriteBack(path) => loose.retain(|l| l.at != *path),
+        Step::SyncDirectory(_) => {}
+        _ => take(loose, step),
+    }
+    if commits {
+        loose.retain(Loose::is_bytes);
+    }
+}
+
+/// Marks what is to be undone: all names from some place on, and bytes as the dice say.
+fn choose_journal(loose: &mut [Loose], random: &mut Random) {
+    let names = loose.iter().filter(|l| !l.is_bytes()).count();
+    let (stand, kind, mut nth) = (random.below(names + 1), random.below(3), 0);
+    for step in loose {
+        if step.is_bytes() {
+            step.undo = kind > 0 || random.below(2) == 0;
+        } else {
+            step.undo = kind == 1 || nth >= stand;
+            nth += 1;
+        }
+    }
+}
+
 impl Loose<'_> {
+    fn is_bytes(&self) -> bool {
+        matches!(self.step, Step::Bytes { .. })
+    }
+
     /// The paths of a step on names.
     fn paths(&self) -> impl Iterator<Item = &PathBuf> {
         let names = match self.step {
@@ -146,7 +208,7 @@ fn choose(loose: &mut [Loose], random: &mut Random) {
     let kind = random.below(4);
     let mut gone: BTreeSet<PathBuf> = BTreeSet::new();
     for step in loose {
-        let bytes = matches!(step.step, Step::Bytes(..));
+        let bytes = step.is_bytes();
         step.undo = match kind {
             0 => true,
             1 => bytes,
