@@ -10,6 +10,8 @@ mod flood;
 #[cfg(target_os = "linux")]
 mod floor;
 #[cfg(target_os = "linux")]
+mod growth;
+#[cfg(target_os = "linux")]
 mod harness;
 #[cfg(target_os = "linux")]
 mod helpers;
@@ -29,6 +31,7 @@ fn main() -> anyhow::Result<()> {
         Some("finding") => finding::main(&args[1..]),
         Some("flood") => flood::main(&args[1..]),
         Some("floor") => floor::main(&args[1..]),
+        Some("growth-commands") => growth::main(&args[1..]),
         Some("links") => links::main(&args[1..]),
         Some("carry") => links::carry(&args[1..]),
         Some("sink") => links::sink(&args[1..]),

@@ -21,6 +21,7 @@ mod exec;
 mod finding;
 mod frozen;
 mod fuzz;
+mod growth;
 mod guard;
 mod helpers;
 mod hooks;

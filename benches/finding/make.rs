@@ -12,7 +12,6 @@ use serde_json::{Map, Value, json, value::to_raw_value};
 use std::ffi::OsStr;
 use std::path::Path;
 
-const AGENTS: u64 = 50;
 /// From the first message to now.
 const DAYS: i64 = 30;
 /// Conversations that go on at the same time.
@@ -53,6 +52,7 @@ struct Thread {
 }
 
 struct Maker {
+    agents: u64,
     log: Log,
     tip: Tip,
     dice: Dice,
@@ -66,20 +66,21 @@ struct Maker {
     number: u64,
 }
 
-/// Makes the room.
-pub(super) fn room(path: &Path, messages: u64) -> Result<()> {
+/// Makes a room with messages between this many agents.
+pub(crate) fn room(path: &Path, messages: u64, agents: u64) -> Result<()> {
     let (room, _) = Room::init(path)?;
-    let agents: Vec<Value> = (0..AGENTS)
+    let registered: Vec<Value> = (0..agents)
         .map(|n| json!({"id": agent(n), "role": "engineer"}))
         .collect();
     room.dir.replace(
         layout::REGISTRY,
-        json!({"version": 1, "agents": agents, "aliases": {}})
+        json!({"version": 1, "agents": registered, "aliases": {}})
             .to_string()
             .as_bytes(),
     )?;
     let span = DAYS * 86_400_000_000;
     let mut maker = Maker {
+        agents,
         log: Log::open(&room.dir, Tip::NONE)?,
         tip: Tip::NONE,
         dice: Dice(0x9e37_79b9_7f4a_7c15),
@@ -123,7 +124,7 @@ pub(super) fn room(path: &Path, messages: u64) -> Result<()> {
 }
 
 /// The name of an agent.
-pub(super) fn agent(number: u64) -> String {
+pub(crate) fn agent(number: u64) -> String {
     format!("agent_engineer_{number}")
 }
 
@@ -163,14 +164,14 @@ impl Maker {
     }
 
     fn message(&mut self) -> Result<Record> {
-        let sender = self.dice.roll(AGENTS);
+        let sender = self.dice.roll(self.agents);
         let others = if self.dice.roll(20) == 0 {
             5
         } else {
             1 + self.dice.roll(8) / 7
         };
         let to: Vec<String> = (1..=others)
-            .map(|n| agent((sender + n * (1 + self.dice.roll(8))) % AGENTS))
+            .map(|n| agent((sender + n * (1 + self.dice.roll(8))) % self.agents))
             .collect();
         let from = agent(sender);
         let millis = u64::try_from(self.at / 1000)?;

@@ -1,6 +1,6 @@
 //! Finding mail in a large log, and starting on it, beside a plain search of the same bytes.
 
-mod make;
+pub(crate) mod make;
 mod measure;
 
 use crate::harness::child::Programs;
@@ -9,6 +9,9 @@ use anyhow::{Context, Result, bail};
 use measure::Bench;
 use std::fs;
 use std::path::PathBuf;
+
+/// The agents of the room.
+const AGENTS: u64 = 50;
 
 const HELP: &str = "\
 cargo bench --bench router -- finding [OPTION…]
@@ -54,7 +57,7 @@ pub(crate) fn main(args: &[String]) -> Result<()> {
             "making a log of {messages} messages in {} …",
             room.display()
         );
-        make::room(&room, messages)?;
+        make::room(&room, messages, AGENTS)?;
     }
     let programs = Programs {
         mailbag,

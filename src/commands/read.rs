@@ -1,9 +1,11 @@
 //! Finds messages to read, and moves them to `seen/` after they were shown.
 
 use super::send::{self, Draft};
+use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::layout;
+use crate::log;
 use crate::log::lookup;
 use crate::log::state;
 use crate::message::address::quoted;
@@ -38,13 +40,16 @@ pub fn find(room: &Room, agent: &str, wanted: &Wanted) -> Result<Holding> {
 
 /// The messages with these references, read or unread. A message that is neither unread nor in `seen/` comes from the log.
 pub fn named(room: &Room, agent: &str, names: &[String]) -> Result<Vec<Mail>> {
-    let unread = inbox::list(room, agent)?;
+    let sought: Vec<Sought<'_>> = names.iter().map(|name| Sought::new(room, name)).collect();
+    let unread = inbox::list_those(room, agent, &mut |file| is_sought(&sought, file))?;
     let mut seen = None;
     let mut found: Vec<Mail> = Vec::new();
     for name in names {
         let is_whole = |mail: &Mail| fit(mail, name) == Some(Fit::Whole);
         if seen.is_none() && !unread.iter().any(is_whole) {
-            seen = Some(inbox::seen(room, agent)?);
+            seen = Some(inbox::seen_those(room, agent, &mut |file| {
+                is_sought(&sought, file)
+            })?);
         }
         let mail = match one(unread.iter().chain(seen.iter().flatten()), name)? {
             Some(mail) => mail.clone(),
@@ -55,6 +60,50 @@ pub fn named(room: &Room, agent: &str, names: &[String]) -> Result<Vec<Mail>> {
         }
     }
     Ok(found)
+}
+
+/// A reference to a message, which excludes most files of an inbox by their names.
+pub(super) struct Sought<'n> {
+    text: &'n str,
+    /// The accept time of the message with this number.
+    accepted_at: Option<Stamp>,
+    /// The log cannot be read, so any file can be the message.
+    is_any: bool,
+}
+
+impl Sought<'_> {
+    pub(super) fn new<'n>(room: &Room, text: &'n str) -> Sought<'n> {
+        let seq = Reference::parse(text).and_then(|reference| reference.seq());
+        let line = seq.map_or(Ok(None), |seq| log::find::by_seq(&room.dir, seq));
+        let is_any = line.is_err();
+        let head = line
+            .ok()
+            .flatten()
+            .and_then(|line| log::find::head(&line.bytes));
+        Sought {
+            text,
+            accepted_at: head.map(|head| head.at),
+            is_any,
+        }
+    }
+
+    /// Returns true if the file with this name can be the message. The router puts the accept time and the id into the name.
+    pub(super) fn can_be(&self, file: &OsStr) -> bool {
+        let at = layout::read_delivered(file);
+        let id = Reference::parse(self.text);
+        let id = id.as_ref().and_then(|reference| reference.id());
+        let name = file.to_string_lossy();
+        let after_time = name.get(limits::STAMP..).unwrap_or_default();
+        self.is_any
+            || at.is_none()
+            || at == self.accepted_at
+            || id.is_some_and(|id| after_time.contains(&format!("-{id}")))
+            || self.text.ends_with(&*name)
+    }
+}
+
+fn is_sought(sought: &[Sought<'_>], file: &OsStr) -> bool {
+    sought.iter().any(|one| one.can_be(file))
 }
 
 /// A message from the log that the agent received.

@@ -1,6 +1,6 @@
 //! Work queue on a shared inbox: leases each message to one of several consumers, and returns it when the lease expires.
 
-use super::read::one;
+use super::read::{Sought, one};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::disk::{layout, machine};
@@ -9,7 +9,8 @@ use crate::query::inbox::{self, Mail};
 use crate::room::Room;
 use crate::room::inbox::taken::{MessageLease, TakenMail};
 use serde::Serialize;
-use std::ffi::OsStr;
+use std::collections::BTreeSet;
+use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
 /// A process that takes messages from a shared inbox.
@@ -96,11 +97,26 @@ pub fn take(room: &Room, agent: &str, consumer: &Consumer, lease: Duration) -> R
     let (lapsed, next) = give_back_lapsed(&shelf)?;
     shelf.tidy()?;
     let names = crate::room::inbox::unread(&room.dir, agent)?;
-    let mut heads: Vec<Mail> = inbox::heads(room, agent, &names)?;
-    heads.retain(|mail| !mail.unfinished);
-    heads.sort_by_key(|mail| rank(&mail.priority));
-    for head in heads {
-        let Some(mut mail) = inbox::whole(room, &[head])?.pop() else {
+    // Only the chosen message is compared with the log: a file that is not mail may claim any priority.
+    let mut waiting: BTreeSet<(u8, OsString)> = BTreeSet::new();
+    if !names.is_empty() {
+        let dir = room.dir.sub(layout::inbox(agent))?;
+        for name in names {
+            let claimed = inbox::claimed_priority(&dir, &name);
+            waiting.insert((rank(claimed.as_deref()), name));
+        }
+    }
+    while let Some((claimed, name)) = waiting.pop_first() {
+        let mut heads = inbox::heads(room, agent, std::slice::from_ref(&name))?;
+        heads.retain(|head| !head.unfinished);
+        let actual = heads
+            .first()
+            .map_or(claimed, |head| rank(Some(&head.priority)));
+        if actual > claimed {
+            waiting.insert((actual, name));
+            continue;
+        }
+        let Some(mut mail) = inbox::whole(room, &heads)?.pop() else {
             continue;
         };
         let before = shelf.lease(&mail.name).map_or(0, |lease| lease.times);
@@ -138,7 +154,7 @@ pub fn update(
     operation: Operation,
 ) -> Result<(Mail, State)> {
     let shelf = TakenMail::open(&room.dir, agent)?;
-    let taken = inbox::in_directory(room, layout::taken(agent), false)?;
+    let taken = inbox::in_directory(room, layout::taken(agent), &mut |_| true)?;
     if let Some(mail) = one(taken.iter(), id)? {
         check(shelf.lease(&mail.name).as_ref(), consumer, mail)?;
         let state = match operation {
@@ -156,8 +172,7 @@ pub fn update(
         return Ok((mail.clone(), state));
     }
     // A returned message still has its last lease file.
-    let mut back = inbox::list(room, agent)?;
-    back.retain(|mail| shelf.lease(&mail.name).is_some());
+    let back = inbox::list_those(room, agent, &mut |name| shelf.lease(name).is_some())?;
     if let Some(mail) = one(back.iter(), id)? {
         check(shelf.lease(&mail.name).as_ref(), consumer, mail)?;
         let state = match operation {
@@ -167,7 +182,9 @@ pub fn update(
         };
         return Ok((mail.clone(), state));
     }
-    match one(inbox::seen(room, agent)?.iter(), id)? {
+    let sought = Sought::new(room, id);
+    let seen = inbox::seen_those(room, agent, &mut |name| sought.can_be(name))?;
+    match one(seen.iter(), id)? {
         Some(mail) => Ok((mail.clone(), State::DoneBefore)),
         None => Err(Error::NotFound {
             what: format!("no leased message {} in the inbox of {agent}", quoted(id)),
@@ -279,8 +296,8 @@ fn called(mail: &Mail) -> String {
         .map_or_else(|| mail.id.clone(), |seq| format!("#{seq} ({})", mail.id))
 }
 
-fn rank(priority: &str) -> u8 {
-    match priority {
+fn rank(priority: Option<&str>) -> u8 {
+    match priority.unwrap_or_default() {
         "urgent" => 0,
         "high" => 1,
         "low" => 3,

@@ -217,9 +217,8 @@ pub fn mail(
 ) -> Result<Waited<Vec<Mail>>> {
     let mut new_mail = NewMail::default();
     let mut look = || {
-        let mut heads = new_mail.look(room, agent)?;
-        heads.retain(|mail| filter.fits(mail));
-        heads.truncate(if all { usize::MAX } else { 1 });
+        let most = if all { usize::MAX } else { 1 };
+        let heads = new_mail.look_for(room, agent, filter, most)?;
         let mails = inbox::whole(room, &heads)?;
         Ok((!mails.is_empty()).then_some(mails))
     };

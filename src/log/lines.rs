@@ -18,6 +18,21 @@ pub struct Position {
     pub offset: u64,
 }
 
+impl Position {
+    /// The position as one number, in the same order.
+    pub(super) fn pack(self) -> u64 {
+        u64::from(self.segment) << 32 | self.offset & 0xffff_ffff
+    }
+
+    /// Reads the output of [`Position::pack`].
+    pub(super) fn unpack(place: u64) -> Position {
+        Position {
+            segment: (place >> 32) as u32,
+            offset: place & 0xffff_ffff,
+        }
+    }
+}
+
 /// The start of the log.
 pub const START: Position = Position {
     segment: 1,
@@ -238,6 +253,10 @@ impl Lines {
             return Ok(false);
         };
         if at.segment != to.segment || at.offset > to.offset {
+            return Ok(false);
+        }
+        // Opening the segment again is then faster than reading on.
+        if to.offset - at.offset > MANY_LINES as u64 && reader.get_ref().is_live() {
             return Ok(false);
         }
         let skipped = std::io::copy(

@@ -120,6 +120,11 @@ impl Segment {
         }
     }
 
+    /// Returns true if it is in `log/`.
+    pub(super) fn is_live(&self) -> bool {
+        matches!(self.from, SegmentSource::Live(_))
+    }
+
     /// Skips to this byte.
     pub(super) fn skip(&mut self, offset: u64) -> Result<()> {
         let done = match &mut self.from {

@@ -1,8 +1,10 @@
 //! Channels: list them, read a conversation, and follow a conversation.
 
+use crate::base::clock::Stamp;
 use crate::base::error::{Doing, Error, Result, nearest};
 use crate::base::limits;
 use crate::disk::{Dir, file_meta, layout};
+use crate::log::state;
 use crate::message::address::quoted;
 use crate::message::id;
 use crate::room::Room;
@@ -19,7 +21,7 @@ pub struct Channel {
     /// Number of messages sent to it.
     pub messages: u64,
     /// Accept time of the last message.
-    pub last: Option<String>,
+    pub last: String,
 }
 
 /// A line of a conversation: raw text and parsed value.
@@ -53,25 +55,16 @@ impl Line {
     }
 }
 
-/// All channels of the room, sorted by name.
+/// All channels of the room, sorted by name. They come from the state, so no conversation is read.
 pub fn list(room: &Room) -> Result<Vec<Channel>> {
-    let mut channels = Vec::new();
-    for channel in names(room)? {
-        let mut conversation = Conversation::of(room, &channel);
-        let (mut messages, mut last) = (0, None);
-        conversation.each_new(&mut |line| {
-            messages += 1;
-            last = Some(line.to_owned());
-            Ok(())
-        })?;
-        let last = last.and_then(|line| Line::of(&line).accepted_at().map(str::to_owned));
-        channels.push(Channel {
-            channel,
-            messages,
-            last,
-        });
-    }
-    Ok(channels)
+    let channels = state::committed(&room.dir)?.channels.into_iter();
+    Ok(channels
+        .map(|(channel, said)| Channel {
+            channel: channel.to_string(),
+            messages: said.messages,
+            last: Stamp::from_micros(said.last_at).to_string(),
+        })
+        .collect())
 }
 
 /// The conversation of a channel that must exist.

@@ -77,6 +77,9 @@ fn check_type(kind: &str) -> Result<()> {
     })
 }
 
+/// The number of heads that are read at a time.
+const HEADS: usize = 64;
+
 /// Returns each unread file of an inbox once.
 #[derive(Debug, Default)]
 pub struct NewMail {
@@ -86,13 +89,33 @@ pub struct NewMail {
 impl NewMail {
     /// The heads of the messages that arrived since the last call, oldest first.
     pub fn look(&mut self, room: &Room, agent: &str) -> Result<Vec<Mail>> {
+        self.look_for(room, agent, &Filter::default(), usize::MAX)
+    }
+
+    /// As [`NewMail::look`], but at most this many that match. Later messages are not read.
+    pub fn look_for(
+        &mut self,
+        room: &Room,
+        agent: &str,
+        filter: &Filter,
+        most: usize,
+    ) -> Result<Vec<Mail>> {
         let mut names = crate::room::inbox::unread(&room.dir, agent)?;
         names.retain(|name| !self.returned.contains(name));
-        let mut mails: Vec<Mail> = inbox::heads(room, agent, &names)?;
-        // A file that is being written by hand is returned once it is complete or has not changed for a while.
-        mails.retain(|mail| !mail.unfinished);
-        self.returned
-            .extend(mails.iter().map(|mail| mail.name.clone()));
-        Ok(mails)
+        let mut found: Vec<Mail> = Vec::new();
+        for names in names.chunks(HEADS) {
+            for mail in inbox::heads(room, agent, names)? {
+                // A file that is being written by hand is returned once it is complete or has not changed for a while.
+                if !mail.unfinished {
+                    self.returned.insert(mail.name.clone());
+                    found.extend(Some(mail).filter(|mail| filter.fits(mail)));
+                }
+            }
+            if found.len() >= most {
+                break;
+            }
+        }
+        found.truncate(most);
+        Ok(found)
     }
 }

@@ -123,6 +123,8 @@ const _: () = assert!(CHECKPOINT_BYTES <= SEGMENT_BYTES);
 pub const RECENT_IDS: usize = 8192;
 /// In a large room, the index of ids is written again when this share of its entries is new.
 pub const RECENT_IDS_SHARE: usize = 128;
+/// The entries of the index of relations that are kept in memory.
+pub const RECENT_RELATIONS: usize = 65_536;
 /// The largest checkpoint that is read.
 pub const CHECKPOINT_MOST: u64 = 2 << 30;
 

@@ -116,15 +116,10 @@ fn list(room: &Room, cx: &mut Context) -> Result<()> {
         channel::list(room)?,
         "no channels yet",
         |channel| {
-            let last = channel
-                .last
-                .as_deref()
-                .map(to_the_second)
-                .unwrap_or_else(|| "-".into());
             vec![
                 channel.channel.clone(),
                 channel.messages.to_string(),
-                sanitize::line(&last).into_owned(),
+                to_the_second(&channel.last),
             ]
         },
     )

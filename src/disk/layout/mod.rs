@@ -98,6 +98,8 @@ pub const WORKLOG_DRAFT: &str = ".tmp-worklog";
 pub const CHECKPOINT: &str = "spool/checkpoint";
 /// The index of ids: the positions of messages in the log.
 pub const IDS: &str = "spool/ids";
+/// The index of relations: which records name a message or a thread.
+pub const RUNS: &str = "spool/relations";
 /// A checkpoint that the archiver is writing.
 pub const CHECKPOINT_DRAFT: &str = "spool/.tmp-checkpoint";
 /// Pending messages with the reasons, written by the router for `status`.
@@ -264,6 +266,16 @@ pub fn segment_number(name: &str) -> Option<u32> {
     let digits = name.strip_suffix(".ndjson")?;
     (digits.len() == 8 && digits.bytes().all(|b| b.is_ascii_digit()))
         .then(|| digits.parse().ok())?
+}
+
+/// The file name of a run of the index of relations: its segment, its first byte and its end.
+pub fn run(segment: u32, from: u64, end: u64) -> String {
+    format!("{}{from}-{end}", runs_of(segment))
+}
+
+/// The beginning of the file names of a segment's runs.
+pub fn runs_of(segment: u32) -> String {
+    format!("{segment:08}-")
 }
 
 /// The name of a delivered file. Sorted by name, delivered files are in the order of acceptance.

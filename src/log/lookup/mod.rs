@@ -9,7 +9,7 @@ use crate::base::limits;
 use crate::disk::Dir;
 use crate::log;
 use crate::log::find::{self, Candidate};
-use crate::log::state::State;
+use crate::log::state::{self, State};
 use crate::log::{Line, Position, START};
 use crate::message::address::quoted;
 use crate::message::id;
@@ -60,8 +60,8 @@ impl SearchLimiter {
 
 /// Resolves each reference among the messages that `viewer` may see.
 ///
-/// The ids of a state find messages in `log/` quickly. The other references are searched in the whole log, in one pass
-/// that parses only candidate lines.
+/// The ids of a state find messages in `log/` quickly; without a state, the committed state is read. The other references are
+/// searched in the whole log, in one pass that parses only candidate lines.
 pub fn find(
     room: &Dir,
     state: Option<&State>,
@@ -73,15 +73,29 @@ pub fn find(
         .iter()
         .map(|text| Reference::parse(text))
         .collect();
+    let has_ids = parsed.iter().flatten().any(|one| one.id().is_some());
+    let committed = if state.is_none() && has_ids {
+        // A damaged line hides no message in the rest of the log.
+        state::committed(room).ok()
+    } else {
+        None
+    };
+    let known = state.or(committed.as_ref());
     let mut found: Vec<Vec<(Fit, LocatedMessage)>> = Vec::with_capacity(parsed.len());
     for reference in &parsed {
         let near = reference
             .as_ref()
-            .map(|reference| nearby(room, state, viewer, reference))
+            .map(|reference| nearby(room, known, viewer, reference))
             .transpose()?;
         found.push(near.unwrap_or_default());
     }
-    let is_sought = |n: usize| state.is_none() || found[n].is_empty();
+    // The ids do not cover the archive. A router answers without it.
+    let are_all_ids_known = match (state, known) {
+        (Some(_), _) => true,
+        (None, Some(known)) => known.ids.open_to_read(room) && log::archived(room)?.is_empty(),
+        (None, None) => false,
+    };
+    let is_sought = |n: usize| !are_all_ids_known || found[n].is_empty();
     let sought = |(n, reference): (usize, &Option<Reference>)| {
         Some((n, reference.clone()?))
             .filter(|(n, reference)| reference.id().is_some() && is_sought(*n))

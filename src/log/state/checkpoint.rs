@@ -6,8 +6,8 @@
 use super::items::Item;
 use super::mailboxes::{Mailboxes, Sizes};
 use super::{
-    Activity, Approvals, Claims, Counts, Disputes, Gaps, Ids, Items, Links, Loops, Open,
-    PartialClaim, State, Timed, Timers, Wakes,
+    Activity, Approvals, Claims, Conversation, Counts, Disputes, Gaps, Ids, Items, Links, Loops,
+    Open, PartialClaim, RecentRelations, State, Timed, Timers, Wakes,
 };
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -38,7 +38,7 @@ struct Head {
     active: BTreeMap<Arc<str>, i64>,
     former: BTreeMap<Arc<str>, Arc<str>>,
     activity: Activity,
-    channels: BTreeMap<Arc<str>, u64>,
+    channels: BTreeMap<Arc<str>, Conversation>,
     counts: Counts,
     timers: Vec<Timed>,
     claims: Claims,
@@ -64,6 +64,7 @@ impl State {
     /// Writes the checkpoint, and returns its size in bytes. After a kill, either the old or the new checkpoint exists.
     pub fn save(&mut self, room: &Dir) -> Result<u64> {
         self.compact_ids(room)?;
+        self.relations.save(room, self.end);
         let bytes = self.checkpoint();
         room.replace(layout::CHECKPOINT, &bytes)?;
         Ok(bytes.len() as u64)
@@ -175,6 +176,7 @@ fn read(file: &[u8]) -> Option<State> {
         channels: head.channels,
         counts: head.counts,
         ids: Ids::from_bytes(ids, head.indexed),
+        relations: RecentRelations::default(),
         mailboxes: Mailboxes::take(head.mailboxes, mailboxes)?,
         timers: Timers::of(head.timers),
         claims: head.claims,

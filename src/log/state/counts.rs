@@ -1,4 +1,4 @@
-//! The number of messages in the log.
+//! The number of messages in the log and in each channel.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,4 +16,15 @@ pub struct Counts {
     pub duplicates: u64,
     /// Decisions.
     pub decisions: u64,
+}
+
+/// The messages of a channel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Conversation {
+    /// Their number.
+    pub messages: u64,
+    /// The record of the last one.
+    pub last: u64,
+    /// Its accept time, in microseconds.
+    pub last_at: i64,
 }

@@ -62,7 +62,7 @@ impl Ids {
     /// Stores the position of a record for each of its ids.
     pub(super) fn add(&mut self, record: &Record, at: Position) {
         self.recent
-            .extend(keys(record).into_iter().map(|key| (key, pack(at))));
+            .extend(keys(record).into_iter().map(|key| (key, at.pack())));
     }
 
     /// The positions of records that may match (sender, id), in the order of the log; usually none. The index must be open.
@@ -76,7 +76,7 @@ impl Ids {
             places.sort_unstable();
             places.dedup();
         }
-        Ok(places.into_iter().map(unpack).collect())
+        Ok(places.into_iter().map(Position::unpack).collect())
     }
 
     /// The positions of records that may be the accepted retry of a rejection.
@@ -131,7 +131,10 @@ impl Ids {
         };
         let live = log::live(room)?;
         entries.extend(&self.recent);
-        entries.retain(|(_, place)| live.binary_search(&unpack(*place).segment).is_ok());
+        entries.retain(|(_, place)| {
+            live.binary_search(&Position::unpack(*place).segment)
+                .is_ok()
+        });
         entries.sort_unstable();
         entries.dedup();
         self.put(room, tip, entries)
@@ -297,7 +300,7 @@ fn entries_of_log(room: &Dir, until: Position) -> Result<Vec<SortedEntry>> {
             what: format!("damaged at byte {}: {e}", line.at.offset),
             cure: "run `mailbag log verify` and restore the segment from a backup; nothing was changed".into(),
         })?;
-        entries.extend(keys(&record).into_iter().map(|key| (key, pack(line.at))));
+        entries.extend(keys(&record).into_iter().map(|key| (key, line.at.pack())));
     }
     entries.sort_unstable();
     Ok(entries)
@@ -340,17 +343,6 @@ fn key(sender: &str, id: &str) -> u64 {
     hash.iter()
         .take(8)
         .fold(0, |n, &byte| n << 8 | u64::from(byte))
-}
-
-fn pack(at: Position) -> u64 {
-    u64::from(at.segment) << 32 | at.offset & 0xffff_ffff
-}
-
-fn unpack(place: u64) -> Position {
-    Position {
-        segment: (place >> 32) as u32,
-        offset: place & 0xffff_ffff,
-    }
 }
 
 fn not_open() -> Error {

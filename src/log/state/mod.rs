@@ -17,6 +17,7 @@ mod loops;
 mod mailboxes;
 mod open;
 mod questions;
+mod relations;
 mod renames;
 mod replay;
 mod timers;
@@ -27,7 +28,7 @@ pub use activity::{Activity, Commit, WorkReport};
 pub use approvals::Approvals;
 pub use checkpoint::saved;
 pub use claims::Claims;
-pub use counts::Counts;
+pub use counts::{Conversation, Counts};
 pub use disputes::Disputes;
 pub use gaps::{AcceptedGap, Gaps};
 pub use ids::Ids;
@@ -37,7 +38,10 @@ pub use loops::{LOOP, Loops};
 pub use mailboxes::Mailboxes;
 pub use open::{Delivery, Open, Place, Renamed};
 pub use questions::OpenQuestion;
-pub use replay::{Damage, Last, Replayed, committed, committed_after, replay, replay_durable};
+pub use relations::{RecentRelations, Relation, Relations};
+pub use replay::{
+    Damage, Last, Replayed, committed, committed_after, damage_after, replay, replay_durable,
+};
 pub use timers::{Timed, Timers, Wanted};
 pub use waits::Wait;
 pub use wakes::{FailedWake, LastWake, Wakes};
@@ -103,12 +107,14 @@ pub struct State {
     pub former: BTreeMap<Arc<str>, Arc<str>>,
     /// The other activity of all agents.
     pub activity: Activity,
-    /// The last message of each channel's conversation.
-    pub channels: BTreeMap<Arc<str>, u64>,
+    /// The conversation of each channel.
+    pub channels: BTreeMap<Arc<str>, Conversation>,
     /// The number of records of each kind.
     pub counts: Counts,
     /// The index of (sender, id).
     pub ids: Ids,
+    /// The newest relations between records.
+    pub relations: RecentRelations,
     /// The status of all copies.
     pub mailboxes: Mailboxes,
     /// Messages with a deadline.
@@ -183,6 +189,7 @@ impl Default for State {
             channels: BTreeMap::new(),
             counts: Counts::default(),
             ids: Ids::default(),
+            relations: RecentRelations::default(),
             mailboxes: Mailboxes::default(),
             timers: Timers::default(),
             claims: Claims::default(),
@@ -220,6 +227,8 @@ impl State {
                 ..at
             },
         );
+        let line = self.tip();
+        self.relations.add(&record, &line);
         let number = record
             .claim()
             .and_then(layout::read_claim)
@@ -397,9 +406,14 @@ impl State {
         let Some((channel, kind)) = head.shown() else {
             return;
         };
-        match self.channels.get_mut(&*channel) {
-            Some(last) => *last = record.seq,
-            None => drop(self.channels.insert(channel.into(), record.seq)),
+        if !self.channels.contains_key(&*channel) {
+            self.channels
+                .insert((&*channel).into(), Conversation::default());
+        }
+        if let Some(conversation) = self.channels.get_mut(&*channel) {
+            conversation.messages += 1;
+            conversation.last = record.seq;
+            conversation.last_at = at.micros();
         }
         if let Some(from) = record.from().filter(|_| REPORTS.contains(&&*kind)) {
             self.activity

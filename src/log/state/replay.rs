@@ -103,88 +103,118 @@ fn replay_from(
         }
         None => (State::default(), None),
     };
-    let start = state.end;
-    let mut chain = Chain::after(state.prev, state.seq, state.batch);
-    let mut batch: Vec<(Line, Record)> = Vec::new();
-    let (mut read, mut last) = (0, None);
-    let mut lines = if start == log::START {
-        log::read_whole(room)?
-    } else {
-        log::read(room, start)?
-    };
-    while let Some(line) = lines.next() {
-        let line = line?;
-        if until.is_some_and(|until| line.at >= until) {
-            break;
-        }
-        read += line.bytes.len() as u64;
-        match chain.take(&line) {
-            Ok(record) => batch.push((line, record)),
-            Err(what) => {
-                let so_far = Replayed {
-                    state,
-                    damage: None,
-                    read,
-                    last,
-                    other,
-                };
-                return damaged(room, so_far, &batch, (&line, what), lines);
-            }
-        }
-        if chain.is_complete() {
-            last = batch.first().map(|(line, first)| Last {
-                from: line.at,
-                seq: first.seq,
-            });
-            for (line, record) in batch.drain(..) {
-                let hash = line.hash();
-                let at = record.stamp();
-                state.apply(record, at, None, (line.at, line.bytes.len() as u64), hash);
-            }
+    let mut batches = Batches::after(room, &state)?;
+    let mut last = None;
+    while let Some(batch) = batches.next_until(until)? {
+        last = batch.first().map(|(line, first)| Last {
+            from: line.at,
+            seq: first.seq,
+        });
+        for (line, record) in batch {
+            let hash = line.hash();
+            let at = record.stamp();
+            state.apply(record, at, None, (line.at, line.bytes.len() as u64), hash);
         }
     }
-    let damage = batch.first().map(|(line, first)| Damage {
-        from: line.at,
-        what: format!(
-            "the last batch has {} of {} records",
-            batch.len(),
-            first.count.unwrap_or(0)
-        ),
-    });
     Ok(Replayed {
         state,
-        damage,
-        read,
+        damage: batches.damage,
+        read: batches.read,
         last,
         other,
     })
 }
 
-/// A damaged line ends the log if no later batch follows it. The blocks of one batch can reach the disk in any order,
-/// but the next batch starts only after this one is complete.
-fn damaged(
-    room: &Dir,
-    before: Replayed,
-    batch: &[(Line, Record)],
-    (line, what): (&Line, String),
-    rest: log::Lines,
-) -> Result<Replayed> {
-    for later in std::iter::once(Ok(None)).chain(rest.map(|line| line.map(Some))) {
-        let later = later?;
-        let bytes = later.as_ref().map_or(&line.bytes, |line| &line.bytes);
-        let number = serde_json::from_slice::<Record>(bytes).map(|record| record.batch);
-        if number.is_ok_and(|number| number > before.state.batch + 1) {
-            return Err(Error::State {
-                path: log::path(room, line.at.segment),
-                line: None,
-                what: format!("damaged at byte {}, with later batches behind it: {what}", line.at.offset),
-                cure: "run `mailbag log verify` and restore the segment from a backup; nothing was changed".into(),
-            });
-        }
+/// The damage of a batch after this state, if there is any.
+pub fn damage_after(room: &Dir, state: &State) -> Result<Option<Damage>> {
+    let mut batches = Batches::after(room, state)?;
+    while batches.next_until(None)?.is_some() {}
+    Ok(batches.damage)
+}
+
+/// The batches after a state.
+struct Batches {
+    room: Dir,
+    lines: log::Lines,
+    chain: Chain,
+    /// The number of the last complete batch.
+    number: u64,
+    /// The number of bytes that were read.
+    read: u64,
+    damage: Option<Damage>,
+}
+
+impl Batches {
+    fn after(room: &Dir, state: &State) -> Result<Batches> {
+        let lines = if state.end == log::START {
+            log::read_whole(room)?
+        } else {
+            log::read(room, state.end)?
+        };
+        Ok(Batches {
+            room: room.clone(),
+            lines,
+            chain: Chain::after(state.prev, state.seq, state.batch),
+            number: state.batch,
+            read: 0,
+            damage: None,
+        })
     }
-    let from = batch.first().map_or(line.at, |(first, _)| first.at);
-    Ok(Replayed {
-        damage: Some(Damage { from, what }),
-        ..before
-    })
+
+    /// The next complete batch that begins before a position. After the last one, `damage` is known.
+    fn next_until(&mut self, until: Option<Position>) -> Result<Option<Vec<(Line, Record)>>> {
+        let mut batch: Vec<(Line, Record)> = Vec::new();
+        while let Some(line) = self.lines.next() {
+            let line = line?;
+            if until.is_some_and(|until| line.at >= until) {
+                break;
+            }
+            self.read += line.bytes.len() as u64;
+            match self.chain.take(&line) {
+                Ok(record) => batch.push((line, record)),
+                Err(what) => {
+                    let from = batch.first().map_or(line.at, |(first, _)| first.at);
+                    self.check_that_none_follows(&line, &what)?;
+                    self.damage = Some(Damage { from, what });
+                    return Ok(None);
+                }
+            }
+            if self.chain.is_complete() {
+                self.number += 1;
+                return Ok(Some(batch));
+            }
+        }
+        self.damage = batch.first().map(|(line, first)| Damage {
+            from: line.at,
+            what: format!(
+                "the last batch has {} of {} records",
+                batch.len(),
+                first.count.unwrap_or(0)
+            ),
+        });
+        Ok(None)
+    }
+
+    /// A damaged line ends the log if no later batch follows it. The blocks of one batch can reach the disk in any order,
+    /// but the next batch starts only after this one is complete.
+    fn check_that_none_follows(&mut self, line: &Line, what: &str) -> Result<()> {
+        let mut follows = is_after(&line.bytes, self.number + 1);
+        while let Some(later) = self.lines.next().transpose()? {
+            follows |= is_after(&later.bytes, self.number + 1);
+        }
+        if !follows {
+            return Ok(());
+        }
+        Err(Error::State {
+            path: log::path(&self.room, line.at.segment),
+            line: None,
+            what: format!("damaged at byte {}, with later batches after it: {what}", line.at.offset),
+            cure: "run `mailbag log verify` and restore the segment from a backup; nothing was changed".into(),
+        })
+    }
+}
+
+/// Returns true for a record of a later batch than this one.
+fn is_after(line: &[u8], batch: u64) -> bool {
+    serde_json::from_slice::<Record>(line).is_ok_and(|record| record.batch > batch)
 }

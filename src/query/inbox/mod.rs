@@ -239,26 +239,46 @@ pub struct Holding {
     held: Vec<inbox::Held>,
 }
 
-/// Mail that an agent has read, oldest first.
-pub fn seen(room: &Room, agent: &str) -> Result<Vec<Mail>> {
-    in_directory(room, layout::seen(agent), true)
+/// The mail that an agent has read, with a file name that passes `wanted`, oldest first. Other files are not opened.
+pub fn seen_those(
+    room: &Room,
+    agent: &str,
+    wanted: &mut dyn FnMut(&OsStr) -> bool,
+) -> Result<Vec<Mail>> {
+    let mut mails = in_directory(room, layout::seen(agent), wanted)?;
+    for mail in &mut mails {
+        mail.seen = true;
+    }
+    Ok(mails)
 }
 
-/// The mail in one directory of an agent, oldest first.
-pub fn in_directory(room: &Room, directory: PathBuf, seen: bool) -> Result<Vec<Mail>> {
+/// The mail in one directory of an agent with a file name that passes `wanted`, oldest first.
+pub fn in_directory(
+    room: &Room,
+    directory: PathBuf,
+    wanted: &mut dyn FnMut(&OsStr) -> bool,
+) -> Result<Vec<Mail>> {
     let Some(mut files) = Files::open(room, directory)? else {
         return Ok(Vec::new());
     };
     let mut names = Vec::new();
     for entry in files.dir.list()? {
         let entry = entry?;
-        if entry.kind != FileType::Directory && layout::is_mail_file(&entry.name) {
+        let is_mail = entry.kind != FileType::Directory && layout::is_mail_file(&entry.name);
+        if is_mail && wanted(&entry.name) {
             names.push(entry.name);
         }
     }
     names.sort_unstable();
-    let mails = names.iter().filter_map(|name| files.load(name));
-    Ok(mails.map(|mail| Mail { seen, ..mail }).collect())
+    Ok(names.iter().filter_map(|name| files.load(name)).collect())
+}
+
+/// The priority in the file of an unread message, before the sender is checked. `None` if the file no longer exists, or if the
+/// beginning of the file has no priority.
+pub fn claimed_priority(inbox: &Dir, name: &OsStr) -> Option<String> {
+    let (bytes, _) = inbox.read_head(name, limits::HEAD_BYTES).ok()??;
+    let priority = head::fields(&bytes)?.remove("priority")?;
+    priority.as_str().map(str::to_owned)
 }
 
 /// The files of one directory with mail.

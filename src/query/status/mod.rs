@@ -205,11 +205,10 @@ pub fn status(room: &Room) -> Result<Status> {
         .map_err(|e| problems.push(e.to_string()))
         .ok();
     // A running router may just be writing the last batch. Records after the committed end are only checked for damage.
-    let damage = router
-        .is_none()
-        .then(|| state::replay(&room.dir).ok())
-        .flatten()
-        .and_then(|all| all.damage);
+    let damage = match (&router, &state) {
+        (None, Some(state)) => state::damage_after(&room.dir, state).ok().flatten(),
+        _ => None,
+    };
     problems.extend(damage.map(|d| {
         format!(
             "the last batch of the log is incomplete: {}; the next pass moves it to quarantine",

@@ -5,11 +5,12 @@ mod passes;
 use crate::base::error::{Error, Result};
 use crate::log::find;
 use crate::log::lookup::{self, LoggedMessage, Unresolved, Viewer};
+use crate::log::state::{self, Relations};
 use crate::message::address::quoted;
 use crate::message::reference::{Fit, Reference, bare};
 use crate::room::Room;
 use crate::room::registry::Registry;
-use passes::Link;
+use passes::{Link, Source};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -22,8 +23,16 @@ pub fn thread(
     name: &str,
     last: Option<usize>,
 ) -> Result<Vec<LoggedMessage>> {
-    let mut collector = begin(room, viewer, name)?;
-    while collector.grow(room)? {}
+    // A damaged line hides no thread in the rest of the log.
+    let state = state::committed(&room.dir).ok();
+    let source = Source {
+        room,
+        relations: state
+            .as_ref()
+            .and_then(|state| Relations::open(&room.dir, state)),
+    };
+    let mut collector = begin(&source, viewer, name)?;
+    while collector.grow(&source)? {}
     let mut all: Vec<LoggedMessage> = collector
         .members
         .into_values()
@@ -51,19 +60,16 @@ pub fn whole(messages: &[LoggedMessage]) -> impl Iterator<Item = Whole<'_>> {
 }
 
 /// Finds the thread by its name, or by any reference to one of its messages.
-fn begin(room: &Room, viewer: &Viewer, name: &str) -> Result<Collector> {
+fn begin(source: &Source<'_>, viewer: &Viewer, name: &str) -> Result<Collector> {
+    let room = &source.room.dir;
     if name.starts_with('#') {
-        return found(
-            room,
-            viewer,
-            &lookup::one_of(&room.dir, viewer, name)?.name(),
-        );
+        return found(source, viewer, &lookup::one_of(room, viewer, name)?.name());
     }
-    match Collector::begin(room, viewer, name)? {
+    match Collector::begin(source, viewer, name)? {
         Some(collector) => Ok(collector),
         // Neither a thread nor a complete message reference: it may be a unique prefix.
-        None => match lookup::one_of(&room.dir, viewer, name) {
-            Ok(past) => found(room, viewer, &past.name()),
+        None => match lookup::one_of(room, viewer, name) {
+            Ok(past) => found(source, viewer, &past.name()),
             Err(Error::NotFound { what, cure }) => Err(Error::NotFound {
                 what: format!("{what}, and no thread with that name"),
                 cure,
@@ -73,8 +79,8 @@ fn begin(room: &Room, viewer: &Viewer, name: &str) -> Result<Collector> {
     }
 }
 
-fn found(room: &Room, viewer: &Viewer, name: &str) -> Result<Collector> {
-    Collector::begin(room, viewer, name)?.ok_or_else(|| Unresolved::Missing.error(viewer, name))
+fn found(source: &Source<'_>, viewer: &Viewer, name: &str) -> Result<Collector> {
+    Collector::begin(source, viewer, name)?.ok_or_else(|| Unresolved::Missing.error(viewer, name))
 }
 
 /// After this many passes over the log, the reply links are kept in memory, because a chain of replies may be long.
@@ -112,7 +118,8 @@ enum Name {
 
 impl Collector {
     /// Finds the requested message or thread. `None` if there is none.
-    fn begin(room: &Room, viewer: &Viewer, name: &str) -> Result<Option<Collector>> {
+    fn begin(source: &Source<'_>, viewer: &Viewer, name: &str) -> Result<Option<Collector>> {
+        let room = source.room;
         let seq = Reference::parse(name).and_then(|reference| reference.seq());
         let by_seq = seq
             .map(|seq| by_seq(room, seq))
@@ -122,7 +129,7 @@ impl Collector {
         let mut names: BTreeSet<String> = [name.to_owned(), bare(name).to_owned()].into();
         let newest = match &by_seq {
             Some(past) => Some(past.clone()),
-            None => passes::newest(room, &names, is_it(viewer, name))?,
+            None => passes::newest(source, &names, is_it(viewer, name))?,
         };
         let Some(newest) = newest else {
             return Ok(None);
@@ -134,7 +141,7 @@ impl Collector {
                 .chain(newest.answers.map(|seq| seq.to_string())),
         );
         names.insert(newest.thread_id.unwrap_or(newest.id));
-        let found = passes::search(room, names.clone())?;
+        let found = passes::search(source, names.clone())?;
         let visible = |past: &&LoggedMessage| viewer.see(past);
         let meant: Vec<&LoggedMessage> = found
             .iter()
@@ -246,7 +253,8 @@ impl Collector {
     }
 
     /// Searches for messages that belong to the known ones. Returns whether there may be more.
-    fn grow(&mut self, room: &Room) -> Result<bool> {
+    fn grow(&mut self, source: &Source<'_>) -> Result<bool> {
+        let room = source.room;
         let unconnected = self
             .members
             .values()
@@ -266,7 +274,7 @@ impl Collector {
             return Ok(false);
         }
         self.ids.extend(names.iter().cloned());
-        if self.passes >= PASSES {
+        if self.passes >= PASSES && source.relations.is_none() {
             let links = match &self.links {
                 Some(links) => links,
                 None => self.links.insert(passes::links(room)?),
@@ -280,7 +288,7 @@ impl Collector {
             self.passes += 1;
             self.ids.extend(names.iter().cloned());
             self.threads.extend(names.iter().cloned());
-            self.found.extend(passes::search(room, names)?);
+            self.found.extend(passes::search(source, names)?);
         }
         self.connect();
         Ok(true)

@@ -1,25 +1,98 @@
-//! The passes over the log that find the messages of a thread. Each parses only the lines that may matter.
+//! Finds the messages of a thread, by the index of relations, or by passes over the log if the index is not usable. A pass
+//! parses only the lines that may matter.
 
 use crate::base::error::Result;
 use crate::log::find::{self, Candidate, Sieve};
 use crate::log::lookup::LoggedMessage;
+use crate::log::state::{Relation, Relations};
 use crate::log::{self, Position, START};
 use crate::message::reference::bare;
 use crate::room::Room;
 use memchr::memmem::Finder;
 use serde::Deserialize;
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::LazyLock;
+
+/// The log, and its index if it is usable.
+pub(super) struct Source<'a> {
+    pub(super) room: &'a Room,
+    pub(super) relations: Option<Relations<'a>>,
+}
+
+impl Source<'_> {
+    /// The messages that have one of these names as their id, number or thread id, in the order of the log. `None` if
+    /// the index is not usable.
+    fn named(&self, names: &BTreeSet<String>) -> Result<Option<Vec<LoggedMessage>>> {
+        let mut found = BTreeMap::new();
+        for name in names {
+            let by_name = [Relation::Id(name), Relation::Thread(name)];
+            let Some(places) = self.places(&by_name) else {
+                return Ok(None);
+            };
+            let mut lines = self.lines(places)?;
+            if let Ok(seq) = name.parse() {
+                lines.extend(find::by_seq(&self.room.dir, seq)?);
+            }
+            for line in lines.iter().filter(|line| is_named(&line.bytes, names)) {
+                found.extend(LoggedMessage::read(&line.bytes).map(|past| (past.seq, past)));
+            }
+        }
+        Ok(Some(found.into_values().collect()))
+    }
+
+    /// As [`search`]. `None` if the index is not usable.
+    fn search(&self, names: &BTreeSet<String>) -> Result<Option<Vec<LoggedMessage>>> {
+        let Some(named) = self.named(names)? else {
+            return Ok(None);
+        };
+        let mut found = BTreeMap::new();
+        let mut answered: Vec<String> = names.iter().cloned().collect();
+        let mut new = named;
+        loop {
+            for past in new.drain(..) {
+                answered.extend([past.id.clone(), past.seq.to_string()]);
+                found.insert(past.seq, past);
+            }
+            let Some(name) = answered.pop() else {
+                return Ok(Some(found.into_values().collect()));
+            };
+            let Some(places) = self.places(&[Relation::Answered(&name)]) else {
+                return Ok(None);
+            };
+            let hash = hash(&name);
+            for line in self.lines(places)? {
+                if answered_by(&line.bytes).contains(&hash) {
+                    let past = LoggedMessage::read(&line.bytes);
+                    new.extend(past.filter(|past| !found.contains_key(&past.seq)));
+                }
+            }
+        }
+    }
+
+    fn places(&self, relations: &[Relation<'_>]) -> Option<Vec<Position>> {
+        self.relations.as_ref()?.places(relations)
+    }
+
+    fn lines(&self, places: Vec<Position>) -> Result<Vec<log::Line>> {
+        let lines = places.into_iter();
+        let lines = lines.map(|place| log::read_one(&self.room.dir, place).transpose());
+        lines.flatten().collect()
+    }
+}
 
 /// A message that may have one of these names and satisfies `is_it`, if there is one. The newest part of the log is
 /// searched first, because most threads in use are recent.
 pub(super) fn newest(
-    room: &Room,
+    source: &Source<'_>,
     names: &BTreeSet<String>,
     is_it: impl Fn(&LoggedMessage) -> bool + Send + Sync + 'static,
 ) -> Result<Option<LoggedMessage>> {
+    if let Some(named) = source.named(names)? {
+        return Ok(named.into_iter().rev().find(|past| is_it(past)));
+    }
+    let room = source.room;
     let take = move |line: Candidate<'_>| LoggedMessage::read(line.bytes).filter(&is_it);
     for block in find::scan(&room.dir, (START, None), sieve(names)?, take)?.newest_first() {
         if let Some(past) = block?.found.pop() {
@@ -31,7 +104,11 @@ pub(super) fn newest(
 
 /// All messages that have one of these names as their id, number or thread id, and all that answer one of these messages,
 /// directly or not: a reply is later in the log than the answered message.
-pub(super) fn search(room: &Room, names: BTreeSet<String>) -> Result<Vec<LoggedMessage>> {
+pub(super) fn search(source: &Source<'_>, names: BTreeSet<String>) -> Result<Vec<LoggedMessage>> {
+    if let Some(found) = source.search(&names)? {
+        return Ok(found);
+    }
+    let room = source.room;
     enum Found {
         Named(Box<LoggedMessage>),
         /// The hashes of the references of the message at this position.
@@ -50,7 +127,7 @@ pub(super) fn search(room: &Room, names: BTreeSet<String>) -> Result<Vec<LoggedM
         if line.part == NAMES && is_named(line.bytes, &names) {
             return LoggedMessage::read(line.bytes).map(|past| Found::Named(past.into()));
         }
-        Some(answered(line.bytes))
+        Some(answered_by(line.bytes))
             .filter(|all| !all.is_empty())
             .map(|all| Found::Reply(all, line.at))
     };
@@ -137,7 +214,7 @@ pub(super) struct Link {
 }
 
 /// The hashes of the message that a line names, and of the number of the record that it answers.
-fn answered(line: &[u8]) -> Vec<u64> {
+fn answered_by(line: &[u8]) -> Vec<u64> {
     named(line).into_iter().chain(recorded(line)).collect()
 }
 
@@ -177,7 +254,7 @@ pub(super) fn links(room: &Room) -> Result<Vec<Link>> {
     let id = Finder::new("\"id\":\"");
     let take = move |line: Candidate<'_>| {
         let (id, _) = quoted_after(&id, line.bytes)?;
-        Some((hash(id), answered(line.bytes), line.at))
+        Some((hash(id), answered_by(line.bytes), line.at))
     };
     let mut all = Vec::new();
     for block in find::scan(

@@ -12,7 +12,7 @@ use crate::disk::{Meta, layout};
 use crate::log;
 use crate::log::Position;
 use crate::log::lookup::{self, LoggedMessage, SearchLimiter, Unresolved, Viewer};
-use crate::log::state::{self, EXPIRED, OVERDUE, OVERDUE_AT_LAST, State};
+use crate::log::state::{self, EXPIRED, OVERDUE, OVERDUE_AT_LAST, Relation, Relations, State};
 use crate::message::claim::Change;
 use crate::message::decision;
 use crate::message::id::{far, tag_of};
@@ -23,6 +23,7 @@ use crate::message::waking::WakeStep;
 use crate::query::identity;
 use crate::room::Room;
 use crate::room::resolve::Via;
+use memchr::memmem;
 use regex::bytes::Regex;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -159,7 +160,9 @@ pub fn trace(room: &Room, asker: Option<&str>, reference: &str) -> Result<Trace>
     let found = found.unwrap_or(Err(Unresolved::Missing));
     let (meant, place) = found.map_err(|unclear| unclear.error(&viewer, reference))?;
     let mut tracing = Tracing::new(room, &meant, place);
-    tracing.read()?;
+    if !tracing.read_related(&state)? {
+        tracing.read_all()?;
+    }
     tracing.finish(&state)
 }
 
@@ -201,8 +204,59 @@ impl<'a> Tracing<'a> {
         }
     }
 
+    /// Reads the records that the index of relations names. Returns false if the index is not usable.
+    fn read_related(&mut self, state: &State) -> Result<bool> {
+        let (id, seq) = (&*self.meant.id, self.meant.seq);
+        let Some(relations) = Relations::open(&self.room.dir, state) else {
+            return Ok(false);
+        };
+        let places = relations.places(&[
+            Relation::Concerned(seq),
+            Relation::Answered(id),
+            Relation::Answered(&seq.to_string()),
+            Relation::Rename,
+        ]);
+        let Some(places) = places else {
+            return Ok(false);
+        };
+        self.record = log::read_record(&self.room.dir, self.place)?;
+        let mut records = log::Records::of(&self.room.dir);
+        for place in places {
+            if place > self.place
+                && let Some(record) = records.at(place)?
+            {
+                self.take(record);
+            }
+        }
+        if !state.open.contains_key(&seq) {
+            self.read_settled()?;
+        }
+        Ok(true)
+    }
+
+    /// Reads the log from the message on until the record that settles it, which usually follows closely.
+    fn read_settled(&mut self) -> Result<()> {
+        let settled = memmem::Finder::new("\"settled\":[");
+        for line in log::lines(&self.room.dir, self.place)? {
+            let line = line?;
+            if settled.find(&line.bytes).is_some()
+                && let Ok(record) = serde_json::from_slice::<Record>(&line.bytes)
+                && self.is_settled_by(&record)
+            {
+                self.settled = Some(record.at);
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn is_settled_by(&self, record: &Record) -> bool {
+        let mut ranges = record.settled.iter();
+        ranges.any(|(from, to)| (from..=to).contains(&&self.meant.seq))
+    }
+
     /// Reads the log from the message on. Only lines that may concern it are parsed.
-    fn read(&mut self) -> Result<()> {
+    fn read_all(&mut self) -> Result<()> {
         let (id, seq) = (regex::escape(&self.meant.id), self.meant.seq);
         let pattern = format!(
             r##"^\{{"seq":{seq},|"receipts":\[|"wakes":\[|"settled":\[|"act":\{{"ack"|"rename":|"arrived":\{{|"about":"|"answers":{seq}[,}}]|"{id}"|/{id}"|"#?{seq}""##
@@ -222,15 +276,15 @@ impl<'a> Tracing<'a> {
             if record.seq == self.meant.seq {
                 self.record = Some(record);
             } else {
-                self.take(record);
+                self.take(&record);
             }
         }
         Ok(())
     }
 
-    fn take(&mut self, record: Record) {
+    fn take(&mut self, record: &Record) {
         self.advance(&record.receipts, &record.at, None, None);
-        self.advance_far(&record);
+        self.advance_far(record);
         for waking in record
             .wakes
             .iter()
@@ -249,20 +303,15 @@ impl<'a> Tracing<'a> {
         if let Some(Change::Rename { of, to, twice }) = record.ownership() {
             self.rename(of, to, twice);
         }
-        if self.settled.is_none()
-            && record
-                .settled
-                .iter()
-                .any(|(from, to)| (from..=to).contains(&&self.meant.seq))
-        {
+        if self.settled.is_none() && self.is_settled_by(record) {
             self.settled = Some(record.at.clone());
         }
         match &record.event {
             Event::Accepted(accepted) => {
                 if let Some(Act::Ack(receipts)) = &accepted.act {
-                    let (by, note) = (&accepted.name.from, text(&record, "body"));
+                    let (by, note) = (&accepted.name.from, text(record, "body"));
                     self.advance(receipts, &record.at, Some(by), note);
-                } else if self.is_answered_by(&record) {
+                } else if self.is_answered_by(record) {
                     let option = match record.decision() {
                         Some(decision::Step::Decide { option, .. }) => Some(option.clone()),
                         _ => None,
@@ -276,7 +325,7 @@ impl<'a> Tracing<'a> {
                     });
                 }
             }
-            Event::Notice(_) => self.add_notice(&record),
+            Event::Notice(_) => self.add_notice(record),
             _ => {}
         }
     }

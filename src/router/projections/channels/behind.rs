@@ -20,7 +20,12 @@ pub struct Behind {
 /// The conversations that end before this state's last message.
 pub fn behind(room: &Dir, state: &State) -> Result<Vec<Behind>> {
     let mut all = Vec::new();
-    for (channel, &last) in &state.channels {
+    // Without the index of ids, the lines cannot be compared with the log. The next router builds it.
+    if !state.ids.open_to_read(room) {
+        return Ok(all);
+    }
+    for (channel, said) in &state.channels {
+        let last = said.last;
         let shows = shows(room, state, channel)?;
         if shows < last {
             all.push(Behind {

@@ -284,7 +284,7 @@ impl Channels {
         state: &State,
         find: Find<'_>,
     ) -> Result<Option<Mending>> {
-        let last = state.channels.get(channel).copied().unwrap_or(0);
+        let last = state.channels.get(channel).map_or(0, |said| said.last);
         let directory = layout::channel(channel);
         if last == 0 && self.room.stat(layout::conversation(channel))?.is_none() {
             self.left.remove(channel);
@@ -394,7 +394,7 @@ impl Channels {
             state
                 .channels
                 .get(&mending.channel)
-                .is_some_and(|last| *last > mending.known.seq)
+                .is_some_and(|said| said.last > mending.known.seq)
         };
         let mut lacking: BTreeMap<Arc<str>, &mut Mending> = mending
             .iter_mut()

@@ -135,7 +135,11 @@ impl<'a> Judge<'a> {
         if let Some(gap) = self.state.gaps.of(seq) {
             return Ok(Some((seq, gap.at)));
         }
-        let shown = self.state.channels.get(self.channel).copied().unwrap_or(0);
+        let shown = self
+            .state
+            .channels
+            .get(self.channel)
+            .map_or(0, |said| said.last);
         Ok((seq <= shown && seq <= self.archived()?).then_some((seq, log::START)))
     }
 

@@ -1,0 +1,430 @@
+//! The index of relations: the records that name a message or a thread.
+//!
+//! The router writes it in runs: each is a sorted file for a part of one segment. The state has the entries of the
+//! records after the last run. The index follows from the log: if a run is missing, damaged or of another log, readers
+//! search the log itself, and the router writes the run again with the next checkpoint.
+
+use super::State;
+use crate::base::error::{Doing, Error, Result};
+use crate::base::hash::{Hash, Hasher, hex};
+use crate::base::limits;
+use crate::disk::{Dir, SortedEntry, SortedFile, layout};
+use crate::log::{self, Position, Tip};
+use crate::message::claim::Change;
+use crate::message::record::Record;
+use crate::message::reference::bare;
+use serde::{Deserialize, Serialize};
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
+/// A property that finds records.
+#[derive(Debug, Clone, Copy)]
+pub enum Relation<'a> {
+    /// The id of its message.
+    Id(&'a str),
+    /// The thread id of its message.
+    Thread(&'a str),
+    /// The id or the number of the message that it answers.
+    Answered(&'a str),
+    /// The number of a message with a receipt, a wake or a notice in it.
+    Concerned(u64),
+    /// It renames an agent.
+    Rename,
+}
+
+impl Relation<'_> {
+    fn key(self) -> u64 {
+        let (kind, name) = match self {
+            Relation::Id(id) => ("id", id),
+            Relation::Thread(thread) => ("thread", thread),
+            Relation::Answered(name) => ("answered", name),
+            Relation::Concerned(seq) => ("concerned", &*seq.to_string()),
+            Relation::Rename => ("rename", ""),
+        };
+        let mut hasher = Hasher::default();
+        hasher.update(kind);
+        hasher.update([0]);
+        hasher.update(name);
+        let hash: Hash = hasher.finish();
+        hash.iter()
+            .take(8)
+            .fold(0, |key, &byte| key << 8 | u64::from(byte))
+    }
+}
+
+/// The part of a segment that a run covers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Covered {
+    /// The first record.
+    from: Position,
+    /// The last record.
+    last: Position,
+    /// Its end.
+    end: Position,
+    /// Its hash.
+    hash: String,
+}
+
+/// A file of entries.
+#[derive(Debug)]
+struct Run {
+    covered: Covered,
+    file: SortedFile,
+}
+
+/// The entries of records of one segment.
+#[derive(Debug, Clone)]
+struct Part {
+    covered: Covered,
+    entries: Vec<SortedEntry>,
+}
+
+/// The entries of the newest records, which are in no run.
+#[derive(Debug, Clone, Default)]
+pub struct RecentRelations {
+    parts: Vec<Part>,
+    count: usize,
+}
+
+impl RecentRelations {
+    /// Adds the record of the line with this position, end and hash.
+    pub(super) fn add(&mut self, record: &Record, line: &Tip) {
+        // Without a checkpoint, the whole log is read. The router then makes the runs of the older records from the log.
+        if self.count > limits::RECENT_RELATIONS {
+            *self = RecentRelations::default();
+        }
+        let entries = entries(record, line.at);
+        self.count += entries.len();
+        match self.parts.last_mut() {
+            Some(part) if part.covered.end == line.at => part.add(line, entries),
+            _ => self.parts.push(Part::new(line, entries)),
+        }
+    }
+
+    /// Writes the entries as runs, and merges small runs. Missing runs are made from the log. `end` is the end of the log. A
+    /// failure only makes readers slower.
+    pub(super) fn save(&mut self, room: &Dir, end: Position) {
+        let recent = std::mem::take(self);
+        if let Err(e) = write_runs(room, recent.parts, end) {
+            tracing::warn!("{e}; the index of relations is written again later");
+        }
+    }
+
+    /// The first record that is in no run.
+    fn begin(&self, end: Position) -> Position {
+        self.parts.first().map_or(end, |part| part.covered.from)
+    }
+}
+
+impl Part {
+    fn new(line: &Tip, entries: Vec<SortedEntry>) -> Part {
+        let covered = Covered {
+            from: line.at,
+            last: line.at,
+            end: line.end,
+            hash: hex(&line.hash),
+        };
+        Part { covered, entries }
+    }
+
+    fn add(&mut self, line: &Tip, entries: Vec<SortedEntry>) {
+        self.covered.last = line.at;
+        self.covered.end = line.end;
+        self.covered.hash = hex(&line.hash);
+        self.entries.extend(entries);
+    }
+
+    fn write(mut self, dir: &Dir) -> Result<()> {
+        self.entries.sort_unstable();
+        self.entries.dedup();
+        let Covered { from, end, .. } = self.covered;
+        let name = layout::run(from.segment, from.offset, end.offset);
+        let label = serde_json::to_vec(&self.covered).expect("it has only text keys");
+        SortedFile::write(dir, &name, &label, &self.entries)
+    }
+}
+
+impl Run {
+    fn name(&self) -> String {
+        let Covered { from, end, .. } = self.covered;
+        layout::run(from.segment, from.offset, end.offset)
+    }
+
+    /// Returns true if the log has the last record, or if the segment is in the archive, which nothing changes.
+    fn is_of_log(&self, room: &Dir) -> Result<bool> {
+        let Covered {
+            last, end, hash, ..
+        } = &self.covered;
+        let line = log::read_live(room, *last)?;
+        Ok(match line {
+            Some(line) => hex(&line.hash()) == *hash && line.end() == *end,
+            None => log::length(room, last.segment)?.is_none(),
+        })
+    }
+}
+
+/// All relations of the log up to a state.
+#[derive(Debug)]
+pub struct Relations<'a> {
+    room: &'a Dir,
+    recent: &'a RecentRelations,
+    runs: Vec<Run>,
+    end: Position,
+}
+
+impl<'a> Relations<'a> {
+    /// Opens the runs. `None` if a part of the log before this state has no run that can be read.
+    pub fn open(room: &'a Dir, state: &'a State) -> Option<Relations<'a>> {
+        let begin = state.relations.begin(state.end);
+        let (runs, gaps) = chained(room, begin)
+            .inspect_err(|e| tracing::debug!("{e}; the log is searched instead"))
+            .ok()?;
+        gaps.is_empty().then_some(Relations {
+            room,
+            recent: &state.relations,
+            runs,
+            end: state.end,
+        })
+    }
+
+    /// The positions of the records that may have one of these relations, in the order of the log. `None` if a run is
+    /// damaged. The run is then removed, if this process may do that, so that the router writes it again.
+    pub fn places(&self, relations: &[Relation<'_>]) -> Option<Vec<Position>> {
+        let mut places: Vec<u64> = Vec::new();
+        for key in relations.iter().map(|relation| relation.key()) {
+            for run in &self.runs {
+                match run.file.find(key) {
+                    Ok(found) => places.extend(found),
+                    Err(e) => {
+                        tracing::warn!("{}: {e}", layout::RUNS);
+                        let _ = self
+                            .room
+                            .sub(layout::RUNS)
+                            .and_then(|dir| dir.remove(run.name()));
+                        return None;
+                    }
+                }
+            }
+            let recent = self.recent.parts.iter().flat_map(|part| &part.entries);
+            places.extend(recent.filter(|entry| entry.0 == key).map(|entry| entry.1));
+        }
+        places.sort_unstable();
+        places.dedup();
+        let places = places.into_iter().map(Position::unpack);
+        Some(places.take_while(|place| *place < self.end).collect())
+    }
+}
+
+/// A part of the log without a run: from a position to another one, or to the end of the segment.
+type Gap = (Position, Option<Position>);
+
+/// The runs that cover the log one after the other up to a position, and the parts that none covers.
+fn chained(room: &Dir, until: Position) -> Result<(Vec<Run>, Vec<Gap>)> {
+    let mut all = list_runs(room, None)?;
+    let (mut chain, mut gaps): (Vec<Run>, Vec<Gap>) = (Vec::new(), Vec::new());
+    let segments = log::segments(room)?;
+    for (n, &segment) in segments.iter().enumerate() {
+        if segment > until.segment {
+            break;
+        }
+        let mut at = Position { segment, offset: 0 };
+        let mut hash = None;
+        for run in all.extract_if(.., |run| run.covered.from.segment == segment) {
+            if run.covered.from <= at && run.covered.end > at && run.is_of_log(room)? {
+                at = run.covered.end;
+                hash = Some(run.covered.hash.clone());
+                chain.push(run);
+            }
+        }
+        if segment == until.segment {
+            if at < until {
+                gaps.push((at, Some(until)));
+            }
+        } else if hash.is_none() || hash != hash_before(room, segments.get(n + 1).copied())? {
+            gaps.push((at, None));
+        }
+    }
+    Ok((chain, gaps))
+}
+
+/// The hash of the last record before a segment, which its first record names.
+fn hash_before(room: &Dir, segment: Option<u32>) -> Result<Option<String>> {
+    let Some(segment) = segment else {
+        return Ok(None);
+    };
+    let first = log::read_record(room, Position { segment, offset: 0 })?;
+    Ok(first.map(|record| hex(&record.prev)))
+}
+
+/// All runs, or the runs of one segment, by their beginning, longer ones first.
+fn list_runs(room: &Dir, segment: Option<u32>) -> Result<Vec<Run>> {
+    let mut runs = Vec::new();
+    let dir = match room.sub(layout::RUNS) {
+        Err(e) if e.errno() == Some(libc::ENOENT) => return Ok(runs),
+        dir => dir?,
+    };
+    let prefix = segment.map_or_else(String::new, layout::runs_of);
+    for entry in dir.list()? {
+        let name = entry?.name.into_string().unwrap_or_default();
+        if name.starts_with(&prefix)
+            && let Ok(file) = SortedFile::open(&dir, &name)
+            && let Ok(covered) = serde_json::from_slice(file.label())
+        {
+            runs.push(Run { covered, file });
+        }
+    }
+    runs.sort_unstable_by_key(|run| (run.covered.from, Reverse(run.covered.end)));
+    Ok(runs)
+}
+
+fn write_runs(room: &Dir, recent: Vec<Part>, end: Position) -> Result<()> {
+    let dir = room.make_loose(layout::RUNS)?;
+    let begin = recent.first().map_or(end, |part| part.covered.from);
+    let (chain, gaps) = chained(room, begin)?;
+    let has_others = !gaps.is_empty() || dir.list()?.count() != chain.len();
+    let mut changed: Vec<u32> = Vec::new();
+    for (from, to) in gaps {
+        if let Some(part) = part_of_log(room, from, to)? {
+            part.write(&dir)?;
+        }
+        changed.push(from.segment);
+    }
+    for part in recent {
+        changed.push(part.covered.from.segment);
+        part.write(&dir)?;
+    }
+    changed.dedup();
+    for segment in changed {
+        merge(room, &dir, segment, segment < end.segment)?;
+    }
+    if has_others {
+        remove_others(room, &dir, end)?;
+    }
+    Ok(())
+}
+
+/// Removes all files but the runs in use: runs of another log, and files of a killed router.
+fn remove_others(room: &Dir, dir: &Dir, end: Position) -> Result<()> {
+    let (runs, _) = chained(room, end)?;
+    let names: BTreeSet<String> = runs.iter().map(Run::name).collect();
+    for entry in dir.list()? {
+        let name = entry?.name;
+        if !name.to_str().is_some_and(|name| names.contains(name)) {
+            dir.remove(&name)?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads the entries of a part of the log.
+fn part_of_log(room: &Dir, from: Position, to: Option<Position>) -> Result<Option<Part>> {
+    let mut part: Option<Part> = None;
+    for line in log::read(room, from)? {
+        let line = line?;
+        if line.at.segment != from.segment || to.is_some_and(|to| line.at >= to) {
+            break;
+        }
+        let record: Record = serde_json::from_slice(&line.bytes).map_err(|e| Error::Busy {
+            what: format!("the log is damaged at byte {}: {e}", line.at.offset),
+            cure: "run `mailbag log verify`".into(),
+        })?;
+        let tip = Tip {
+            at: line.at,
+            end: line.end(),
+            seq: record.seq,
+            hash: line.hash(),
+        };
+        let entries = entries(&record, line.at);
+        match &mut part {
+            Some(part) => part.add(&tip, entries),
+            None => part = Some(Part::new(&tip, entries)),
+        }
+    }
+    Ok(part)
+}
+
+/// Merges the last runs of a segment while the last one is not much smaller than the one before it, so that their number
+/// stays small. A complete segment gets one run.
+fn merge(room: &Dir, dir: &Dir, segment: u32, is_complete: bool) -> Result<()> {
+    let mut runs = list_runs(room, Some(segment))?;
+    let mut merged: Vec<Run> = Vec::new();
+    let mut count = 0;
+    while let Some(run) = runs.pop() {
+        let is_next = merged
+            .last()
+            .is_none_or(|later| later.covered.from == run.covered.end);
+        let is_large = count > 0 && run.file.count() > 2 * count;
+        if !is_next || is_large && !is_complete {
+            break;
+        }
+        count += run.file.count();
+        merged.push(run);
+    }
+    merged.reverse();
+    if let [first, .., last] = merged.as_slice() {
+        let mut entries = Vec::new();
+        for run in &merged {
+            let of_run = run.file.entries();
+            // The router makes it again from the log.
+            if of_run.is_err() {
+                dir.remove(run.name())?;
+            }
+            entries.extend(of_run.doing("read", dir.at(run.name()))?);
+        }
+        let covered = Covered {
+            from: first.covered.from,
+            ..last.covered.clone()
+        };
+        Part { covered, entries }.write(dir)?;
+        for run in &merged {
+            dir.remove(run.name())?;
+        }
+    }
+    Ok(())
+}
+
+/// The entries of a record.
+fn entries(record: &Record, at: Position) -> Vec<SortedEntry> {
+    let receipts = record.receipts.iter().chain(record.ack());
+    let mut concerned: Vec<u64> = receipts
+        .flat_map(|receipt| &receipt.seqs)
+        .copied()
+        .collect();
+    let arrived = record
+        .arrived()
+        .into_iter()
+        .flat_map(|arrived| &arrived.receipts);
+    concerned.extend(arrived.flat_map(|receipt| &receipt.seqs));
+    concerned.extend(record.wakes.iter().flat_map(|waking| &waking.seqs));
+    let about = record.about().and_then(|about| about.split_once(' '));
+    concerned.extend(about.and_then(|(_, seq)| seq.parse::<u64>().ok()));
+    let concerned = concerned.into_iter();
+    let mut keys: Vec<u64> = concerned
+        .map(|seq| Relation::Concerned(seq).key())
+        .collect();
+    if let Some(Change::Rename { .. }) = record.ownership() {
+        keys.push(Relation::Rename.key());
+    }
+    if let Some(answers) = record.accepted().and_then(|accepted| accepted.answers) {
+        keys.push(Relation::Answered(&answers.to_string()).key());
+    }
+    if let Some(id) = record.id() {
+        keys.push(Relation::Id(id).key());
+    }
+    let links: Links = record.message_as().unwrap_or_default();
+    if let Some(thread) = &links.thread_id {
+        keys.push(Relation::Thread(thread).key());
+    }
+    if let Some(answered) = &links.in_reply_to {
+        keys.push(Relation::Answered(bare(answered)).key());
+    }
+    keys.into_iter().map(|key| (key, at.pack())).collect()
+}
+
+/// The fields of a message that connect it to others.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Links {
+    thread_id: Option<String>,
+    in_reply_to: Option<String>,
+}
