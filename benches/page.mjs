@@ -111,7 +111,7 @@ async function paint(count) {
     }, `arrival ${n}.`);
     mailbag("send", "bob", `arrival ${n}.`, "--as", "alice");
     const came = await tab.evaluate(() => window.came);
-    const [last] = JSON.parse(mailbag("list", "--last", "1", "--json"));
+    const { messages: [last] } = JSON.parse(mailbag("list", "--last", "1", "--json"));
     arrivals.push(came - Date.parse(last.accepted_at));
   }
   console.log(`new mail in the page after it was accepted: ${shown(arrivals)}`);

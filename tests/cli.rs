@@ -165,7 +165,7 @@ fn the_schemas_are_printed_as_they_are() {
 #[test]
 fn settings_shows_the_source_of_each_value() {
     let world = World::new().settings("durability = \"process\"\n");
-    let settings = world.json(&["settings"]);
+    let settings = world.items(&["settings"]);
     let source = |key: &str| {
         let settings = settings.as_array().expect("a list");
         settings

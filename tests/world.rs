@@ -169,6 +169,15 @@ impl World {
         serde_json::from_str(&out).unwrap_or_else(|e| panic!("{args:?} gave no JSON: {e}\n{out}"))
     }
 
+    /// The list in the output of a command.
+    #[track_caller]
+    pub(crate) fn items(&self, args: &[&str]) -> Value {
+        match self.json(args) {
+            Value::Object(fields) => fields.into_values().next().expect("a list"),
+            other => panic!("{args:?} gave no object: {other}"),
+        }
+    }
+
     /// Runs the program, which must fail with this status, and returns its standard error.
     #[track_caller]
     pub(crate) fn fails(&self, code: i32, args: &[&str]) -> String {

@@ -22,6 +22,9 @@ pub enum Class {
     Bug,
 }
 
+/// The advice after a failed sync.
+const AFTER_SYNC: &str = "the program stopped. The next start recovers from the disk";
+
 /// A failure of the program or its environment. An invalid *message* is described by a [`Problem`] instead.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -36,7 +39,7 @@ pub enum Error {
         source: io::Error,
     },
     /// A sync failed. The content of the disk is unknown, so the program must stop.
-    #[error("cannot make {} durable: {source}; the program stopped. The next start recovers from the disk", path.display())]
+    #[error("cannot make {} durable: {source}; {AFTER_SYNC}", path.display())]
     Sync {
         /// The file or directory.
         path: PathBuf,
@@ -119,6 +122,87 @@ pub enum Error {
     /// The router rejected a message about claims. The same message can be accepted later.
     #[error("{}", list(.0))]
     NotGranted(Vec<Problem>),
+}
+
+/// A stable word for an error, for programs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorCode {
+    /// The command line is not valid.
+    Usage,
+    /// The named object does not exist.
+    NotFound,
+    /// Another process or session holds the resource, or a limit was reached.
+    Busy,
+    /// An expected event did not happen in time.
+    Timeout,
+    /// The command did its work and failed afterwards. It must not be repeated.
+    Done,
+    /// The room was moved, replaced or changed.
+    Moved,
+    /// The room belongs to another user.
+    Untrusted,
+    /// A file of the room cannot be read.
+    State,
+    /// A file call failed.
+    Io,
+    /// A sync failed.
+    Sync,
+    /// A message, an address or a registry was rejected.
+    Rejected,
+}
+
+/// An error as programs get it.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ErrorReport {
+    /// The kind of error.
+    pub code: ErrorCode,
+    /// The failure.
+    pub what: String,
+    /// The next step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cure: Option<String>,
+    /// The problems of the input, each with its correction.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub problems: Vec<Problem>,
+}
+
+impl From<&Error> for ErrorReport {
+    fn from(error: &Error) -> ErrorReport {
+        let (code, cure) = match error {
+            Error::Usage { cure, .. } => (ErrorCode::Usage, cure.as_str()),
+            Error::NotFound { cure, .. } => (ErrorCode::NotFound, &**cure),
+            Error::Busy { cure, .. } => (ErrorCode::Busy, &**cure),
+            Error::Timeout { cure, .. } => (ErrorCode::Timeout, &**cure),
+            Error::Done { cure, .. } => (ErrorCode::Done, &**cure),
+            Error::Moved { cure, .. } => (ErrorCode::Moved, &**cure),
+            Error::Untrusted { cure, .. } => (ErrorCode::Untrusted, &**cure),
+            Error::State { cure, .. } => (ErrorCode::State, &**cure),
+            Error::Sync { .. } => (ErrorCode::Sync, AFTER_SYNC),
+            Error::Io { source, .. } => (ErrorCode::Io, next_step(source).trim_start_matches("; ")),
+            Error::Rejected(problems) | Error::NotGranted(problems) => {
+                let fix = match &problems[..] {
+                    [only] => &only.fix,
+                    _ => "",
+                };
+                (ErrorCode::Rejected, fix)
+            }
+        };
+        let problems = match error {
+            Error::Rejected(problems) | Error::NotGranted(problems) => problems.clone(),
+            _ => Vec::new(),
+        };
+        let what = error.to_string();
+        ErrorReport {
+            code,
+            what: what
+                .strip_suffix(&format!("; {cure}"))
+                .unwrap_or(&what)
+                .to_owned(),
+            cure: (!cure.is_empty()).then(|| cure.to_owned()),
+            problems,
+        }
+    }
 }
 
 impl Error {

@@ -11,6 +11,7 @@ use crate::disk::{Dir, layout, machine};
 use crate::room::actor::require_person;
 use crate::room::created::forget_room;
 use crate::room::{self, Removal, Room};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -31,7 +32,7 @@ pub struct Request<'a> {
 }
 
 /// All steps: planned before [`Up::apply`], done after it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Up {
     /// The directory with the clients' files.
     pub project: PathBuf,
@@ -46,7 +47,7 @@ pub struct Up {
 }
 
 /// A sentence to type into a session.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Sentence {
     /// The terminal of the session: 1 or 2.
     pub terminal: usize,
@@ -57,7 +58,7 @@ pub struct Sentence {
 }
 
 /// The change of a room.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RoomChange {
     /// It is created, or completed.
@@ -73,7 +74,7 @@ pub enum RoomChange {
 }
 
 /// The room.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct RoomStep {
     /// Its directory.
     pub path: PathBuf,
@@ -84,7 +85,7 @@ pub struct RoomStep {
 }
 
 /// A client.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ClientStep {
     /// Its name.
     pub client: Client,

@@ -7,6 +7,7 @@ use crate::disk::{Barrier, Durability, layout};
 use crate::log::state::{self, OpenQuestion};
 use crate::room::registry::{Agent, Registry, Status, Wake};
 use crate::room::{Room, inbox};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -169,7 +170,7 @@ pub fn retire(room: &Room, name: &str) -> Result<Agent> {
 }
 
 /// The unread mail and the open questions of a retired agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LeftByAgent {
     /// The number of its unread messages.
     pub unread: usize,

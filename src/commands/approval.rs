@@ -21,6 +21,7 @@ use crate::query::status;
 use crate::room::Room;
 use crate::room::actor::{DECIDE, require_person};
 use crate::room::signature::{self, DecisionKey, Signed};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::time::Duration;
@@ -302,7 +303,7 @@ fn pin(room: &Room, who: &Who, key: &DecisionKey, place: &str) -> Result<()> {
 }
 
 /// The decision key that is pinned in a room, and this user's own key.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PinnedKeys {
     /// The pinned public key. `None` if no key is pinned.
     pub pinned: Option<String>,

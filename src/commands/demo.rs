@@ -9,6 +9,7 @@ use crate::disk::layout;
 use crate::query::identity::Who;
 use crate::query::inbox::{self, Mail};
 use crate::room::Room;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::Path;
 
@@ -50,7 +51,7 @@ const MESSAGES: [(&str, &str, &str, &str); 4] = [
 ];
 
 /// The result of the demo.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Demo {
     /// The steps, in order.
     pub steps: Vec<Step>,
@@ -61,7 +62,7 @@ pub struct Demo {
 }
 
 /// One step.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Step {
     /// The explanation.
     pub shows: &'static str,
@@ -70,7 +71,7 @@ pub struct Step {
 }
 
 /// One agent's inbox.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Got {
     /// The agent.
     pub agent: String,

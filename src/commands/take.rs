@@ -7,7 +7,9 @@ use crate::disk::{layout, machine};
 use crate::message::address::quoted;
 use crate::query::inbox::{self, Mail};
 use crate::room::Room;
-use crate::room::inbox::taken::{MessageLease, TakenMail};
+pub use crate::room::inbox::taken::MessageLease;
+use crate::room::inbox::taken::TakenMail;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -32,7 +34,7 @@ pub struct Handed {
 }
 
 /// A message that returned to the inbox because its lease expired.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Lapsed {
     /// File name.
     pub file: String,
@@ -54,7 +56,7 @@ pub struct Taking {
 }
 
 /// The result of completing, renewing or releasing a lease.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum State {
     /// Completed: moved to `seen/`.

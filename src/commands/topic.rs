@@ -8,12 +8,13 @@ use crate::message::id;
 use crate::query::identity::Who;
 use crate::room::Room;
 use crate::room::registry::Registry;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A topic with followers.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Topic {
     /// Its name, without `#`.
     pub topic: String,

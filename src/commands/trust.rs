@@ -9,12 +9,13 @@ use crate::room::consent::{self, Connection, Consent, Consents, Identity};
 use crate::room::registry::Wake;
 use crate::room::settings::{GuardedSetting, link_key};
 use crate::room::{self, Room};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
 /// A room, its programs, and the user's consent.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct RoomTrust {
     /// The room.
     #[serde(flatten)]

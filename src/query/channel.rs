@@ -8,13 +8,15 @@ use crate::log::state;
 use crate::message::address::quoted;
 use crate::message::id;
 use crate::room::Room;
+pub use crate::router::projections::channels::ChannelLine;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 
 /// A channel.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Channel {
     /// Its name.
     pub channel: String,

@@ -3,10 +3,11 @@
 use crate::room::consent::Connection;
 use crate::room::key_file::KeyFile;
 use crate::room::settings::Settings;
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// A connection to another room.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Connectable {
     /// The connection.
     #[serde(flatten)]

@@ -85,9 +85,10 @@ pub struct Happened {
     /// Its time.
     pub at: String,
     /// The agent; `mailbag` for the router.
-    pub actor: String,
+    pub from: String,
     /// Its type.
-    pub event_type: String,
+    #[serde(rename = "type")]
+    pub kind: String,
     /// Its text.
     pub text: String,
 }
@@ -198,15 +199,15 @@ impl Found {
         let Envelope {
             seq,
             at,
-            kind: event_type,
-            actor,
+            kind,
+            actor: from,
             ..
         } = event;
         part.push(Happened {
             seq,
             at,
-            actor,
-            event_type,
+            from,
+            kind,
             text,
         });
     }

@@ -9,27 +9,29 @@ pub use crate::message::envelope::Envelope;
 use crate::message::record::Record;
 use crate::query::follow::Follower;
 use crate::room::Room;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
 /// An event, as programs get it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Event {
-    /// The id that its writer gave it, unique for each actor.
-    pub event_id: String,
+    /// The id that its writer gave it, unique for each sender.
+    pub id: String,
     /// The number of its record, unique in the room.
     pub seq: u64,
     /// The room's id.
     pub room: String,
     /// The type of the message, or `claim.`, `approval.` or `charter.` with a word.
-    pub event_type: String,
+    #[serde(rename = "type")]
+    pub kind: String,
     /// The session that the message names in `metadata.session_id`.
     pub session_id: Option<String>,
     /// The agent; `mailbag` for the router.
-    pub actor: String,
+    pub from: String,
     /// The accept time.
-    pub timestamp: String,
+    pub accepted_at: String,
     /// The subject of the message.
     pub subject: Option<String>,
     /// The payload as it was written: the body and the metadata of the message, and the fields of the change.
@@ -111,10 +113,10 @@ impl Events {
         let Envelope {
             seq,
             id,
-            at,
+            at: accepted_at,
             kind,
-            actor,
-            session,
+            actor: from,
+            session: session_id,
             subject,
             mut payload,
             links,
@@ -122,13 +124,13 @@ impl Events {
         let links = links_as_written(&mut payload, links);
         let payload = payload_as_written(payload);
         Event {
-            event_id: id,
+            id,
             seq,
             room: self.id.clone(),
-            event_type: kind,
-            session_id: session,
-            actor,
-            timestamp: at,
+            kind,
+            session_id,
+            from,
+            accepted_at,
             subject,
             payload,
             links,

@@ -11,13 +11,14 @@ use crate::message::record::{EventKind, Record};
 use crate::message::{DEFAULT_CHANNEL, id};
 use crate::room::Room;
 use crate::router::watcher::LogWatch;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// One entry of the timeline.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Entry {
     /// Record number.
     pub seq: u64,

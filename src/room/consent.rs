@@ -9,6 +9,7 @@ use crate::base::limits;
 use crate::disk::{Dir, Meta, UserDirectory, layout};
 use crate::room::key_file::KeyFile;
 use crate::room::settings::GuardedSetting;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use std::path::{Path, PathBuf};
 const VERSION: u32 = 1;
 
 /// The identity of a room. Another room at the same path has another identity.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Identity {
     /// The path without links.
     pub path: String,
@@ -28,7 +29,7 @@ pub struct Identity {
 }
 
 /// The consent for one room. For another user's room, it permits the use of the room.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Consent {
     /// The room.
     #[serde(flatten)]
@@ -46,7 +47,7 @@ pub struct Consent {
 }
 
 /// A connection to another room: all that decides where mail goes, and for whom it counts there.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Connection {
     /// The tag of the other room.
     pub link: String,
@@ -66,7 +67,7 @@ pub struct Connection {
 }
 
 /// A connection that may be made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgreedLink {
     /// The connection.
     #[serde(flatten)]
@@ -76,7 +77,7 @@ pub struct AgreedLink {
 }
 
 /// A program that may be started.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Agreed {
     /// The program for display: its arguments, or the word that stands for it.
     pub program: Value,

@@ -5,11 +5,12 @@ use crate::base::error::{Error, Result};
 use crate::base::hash::{hash, hex};
 use crate::base::limits;
 use crate::disk::{UserFile, layout};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// A file with credentials or certificates.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KeyFile {
     /// Its path, as the settings have it.
     pub path: String,

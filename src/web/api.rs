@@ -17,6 +17,7 @@ use crate::room::Room;
 use axum::extract::{Query, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 use std::sync::Arc;
 
 /// What a list may be asked for, as the options of `mailbag list` and `mailbag search`.
@@ -99,7 +100,8 @@ pub(super) async fn status(State(app): State<Arc<App>>) -> Response {
 pub(super) async fn list(State(app): State<Arc<App>>, Query(asked): Query<Asked>) -> Response {
     let work = move |app: &App| {
         let filter = asked.filter(&app.room)?;
-        query::list::list(&app.room, filter, Some(asked.most()))?.collect::<Result<Vec<_>>>()
+        let messages = query::list::list(&app.room, filter, Some(asked.most()))?;
+        Ok(json!({ "messages": messages.collect::<Result<Vec<_>>>()? }))
     };
     answer(&app, work).await
 }
@@ -116,7 +118,9 @@ pub(super) async fn search(State(app): State<Arc<App>>, Query(asked): Query<Aske
                 });
             }
         };
-        query::search::newest(&app.room, pattern, asked.filter(&app.room)?, asked.most())
+        let filter = asked.filter(&app.room)?;
+        let hits = query::search::newest(&app.room, pattern, filter, asked.most())?;
+        Ok(json!({ "messages": hits }))
     };
     let work = move |app: &App| {
         let_router_process(&app.room, limits::READER_WAIT);
@@ -129,9 +133,8 @@ pub(super) async fn thread(State(app): State<Arc<App>>, Query(meant): Query<Mean
     let work = move |app: &App| {
         let viewer = identity::viewer(&app.room, id::HUMAN)?;
         let messages = query::thread::thread(&app.room, &viewer, &meant.id, None)?;
-        Ok(query::thread::whole(&messages)
-            .filter_map(|whole| serde_json::to_value(whole).ok())
-            .collect::<Vec<_>>())
+        let messages: Vec<_> = query::thread::whole(&messages).collect();
+        Ok(json!({ "messages": messages }))
     };
     answer(&app, work).await
 }
@@ -144,7 +147,10 @@ pub(super) async fn trace(State(app): State<Arc<App>>, Query(meant): Query<Meant
 }
 
 pub(super) async fn rejected(State(app): State<Arc<App>>) -> Response {
-    answer(&app, |app| rejected::list(&app.room, &Which::All)).await
+    answer(&app, |app| {
+        Ok(json!({ "rejected": rejected::list(&app.room, &Which::All)? }))
+    })
+    .await
 }
 
 pub(super) async fn claims(State(app): State<Arc<App>>) -> Response {
@@ -152,7 +158,10 @@ pub(super) async fn claims(State(app): State<Arc<App>>) -> Response {
 }
 
 pub(super) async fn links(State(app): State<Arc<App>>) -> Response {
-    answer(&app, |app| query::links::links(&app.room, None)).await
+    answer(&app, |app| {
+        Ok(json!({ "links": query::links::links(&app.room, None)? }))
+    })
+    .await
 }
 
 pub(super) async fn events(State(app): State<Arc<App>>, Query(asked): Query<Asked>) -> Response {
@@ -163,12 +172,10 @@ pub(super) async fn events(State(app): State<Arc<App>>, Query(asked): Query<Aske
             kind: asked.r#type.clone(),
         };
         let events = query::events::Events::of(&app.room, filter)?;
-        last_of(
-            events
-                .each()?
-                .map(|envelope| envelope.map(|envelope| events.event(envelope))),
-            asked.most(),
-        )
+        let all = events
+            .each()?
+            .map(|envelope| envelope.map(|envelope| events.event(envelope)));
+        Ok(json!({ "events": last_of(all, asked.most())? }))
     };
     answer(&app, work).await
 }

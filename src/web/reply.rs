@@ -1,6 +1,6 @@
 //! Answers that are not pages: errors, JSON and text.
 
-use crate::base::error::{Class, Error, Problem};
+use crate::base::error::{Class, Error, ErrorCode, ErrorReport, Problem};
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 #[derive(Debug)]
 pub(super) struct Failure {
     pub(super) status: StatusCode,
+    code: ErrorCode,
     pub(super) what: String,
     pub(super) cure: String,
     pub(super) problems: Vec<Problem>,
@@ -21,8 +22,16 @@ impl Failure {
         what: impl Into<String>,
         cure: impl Into<String>,
     ) -> Failure {
+        let code = match status {
+            StatusCode::NOT_FOUND => ErrorCode::NotFound,
+            StatusCode::UNPROCESSABLE_ENTITY => ErrorCode::Rejected,
+            StatusCode::INTERNAL_SERVER_ERROR => ErrorCode::Io,
+            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => ErrorCode::Busy,
+            _ => ErrorCode::Usage,
+        };
         Failure {
             status,
+            code,
             what: what.into(),
             cure: cure.into(),
             problems: Vec::new(),
@@ -47,22 +56,12 @@ impl Failure {
 
     /// As `--json` prints errors.
     pub(super) fn json(&self) -> Response {
-        let error = json!({"code": self.code(), "what": self.what, "cure": self.cure, "problems": self.problems});
+        let error = json!({"code": self.code, "what": self.what, "cure": self.cure, "problems": self.problems});
         (
             self.status,
             json_text(json!({ "error": error }).to_string()),
         )
             .into_response()
-    }
-
-    fn code(&self) -> &'static str {
-        match self.status {
-            StatusCode::NOT_FOUND => "not_found",
-            StatusCode::UNPROCESSABLE_ENTITY => "rejected",
-            StatusCode::INTERNAL_SERVER_ERROR => "io",
-            StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS => "busy",
-            _ => "usage",
-        }
     }
 }
 
@@ -75,25 +74,26 @@ impl From<Error> for Failure {
             (_, Class::Permanent) => StatusCode::BAD_REQUEST,
             (_, Class::Bug) => StatusCode::INTERNAL_SERVER_ERROR,
         };
-        match error {
-            Error::Usage { what, cure }
-            | Error::NotFound { what, cure }
-            | Error::Busy { what, cure }
-            | Error::Timeout { what, cure }
-            | Error::Moved { what, cure }
-            | Error::Untrusted { what, cure } => Failure::new(status, what, cure),
-            Error::Done { what, why, cure } => {
-                Failure::new(status, format!("{what}, but {why}"), cure)
-            }
-            Error::Rejected(problems) | Error::NotGranted(problems) => Failure {
-                problems,
-                ..Failure::new(
-                    status,
-                    "the message was rejected",
-                    "correct it and send it again",
-                )
-            },
-            error => Failure::new(status, error.to_string(), "run `mailbag doctor`"),
+        let ErrorReport {
+            code,
+            what,
+            cure,
+            problems,
+        } = ErrorReport::from(&error);
+        let (what, cure) = if problems.is_empty() {
+            (what, cure.unwrap_or_else(|| "run `mailbag doctor`".into()))
+        } else {
+            (
+                "the message was rejected".into(),
+                "correct it and send it again".into(),
+            )
+        };
+        Failure {
+            status,
+            code,
+            what,
+            cure,
+            problems,
         }
     }
 }

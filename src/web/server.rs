@@ -31,7 +31,7 @@ pub struct Options {
 }
 
 /// A page that listens.
-#[derive(Debug, Clone, serde::Serialize)]
+#[derive(Debug, Clone, serde::Serialize, schemars::JsonSchema)]
 pub struct Started {
     /// The URL that lets one browser in, once.
     pub url: String,

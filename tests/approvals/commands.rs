@@ -218,7 +218,7 @@ fn a_decision_shows_its_option_wherever_it_is_listed_and_a_reply_says_that_it_de
         traced.contains("decided: no, by bob/") && !traced.contains("fine"),
         "{traced}"
     );
-    let listed = world.json(&["list"]);
+    let listed = world.items(&["list"]);
     assert!(
         listed.to_string().contains("\"change\":\"alice/d · no\""),
         "{listed}"

@@ -187,7 +187,7 @@ fn a_channel_name_that_differs_only_in_letter_case_is_rejected() {
     drop("6", "auth-2");
     world.ok(&["run", "--once"]);
     assert_eq!(world.bodies("bob"), ["1", "3", "6"]);
-    let refused = world.json(&["rejected", "list"]);
+    let refused = world.items(&["rejected", "list"]);
     let codes: Vec<(&str, &str)> = refused
         .as_array()
         .expect("a list")

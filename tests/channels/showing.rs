@@ -27,7 +27,7 @@ fn talk() -> World {
 #[test]
 fn channels_are_listed_with_how_much_was_said_and_when() {
     let world = talk();
-    let list = world.json(&["channel", "list"]);
+    let list = world.items(&["channel", "list"]);
     assert_eq!(
         (&list[0]["channel"], &list[0]["messages"]),
         (&"design".into(), &1.into())
@@ -116,7 +116,7 @@ fn channel_watch_shows_new_lines_until_a_signal_even_if_the_file_is_made_again()
     let world = talk();
     let _router = world.router(&[]);
     world.wait("two messages", || {
-        world.json(&["channel", "list"])[1]["messages"] == 2
+        world.items(&["channel", "list"])[1]["messages"] == 2
     });
     let (child, mut lines) = watch(&world, &["main", "--last", "1", "--json"]);
     let mut next = || {

@@ -72,7 +72,7 @@ fn every_list_has_the_same_field_for_it_in_json() {
         (&["inbox", "--as", "bob"], "src · waiting"),
         (&["list", "--type", "handoff"], "src/auth/** · offered"),
     ] {
-        let listed = world.json(args);
+        let listed = world.items(args);
         let claims: Vec<&Value> = listed
             .as_array()
             .expect("a list")
@@ -82,7 +82,7 @@ fn every_list_has_the_same_field_for_it_in_json() {
         assert!(claims.contains(&&json!(claim)), "{args:?}: {listed}");
     }
     world.send("alice", "bob", "hello");
-    let plain = world.json(&["list", "--type", "message"]);
+    let plain = world.items(&["list", "--type", "message"]);
     assert!(plain[0].get("change").is_none(), "{plain}");
 }
 

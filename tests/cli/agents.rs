@@ -98,7 +98,7 @@ fn agent_list_filters_agents_and_agent_roles_counts_them() {
         .agent("e2", &["--role", "engineer", "--status", "busy"])
         .agent("w1", &["--role", "writer"]);
     let ids = |args: &[&str]| {
-        let list = world.json(&[&["agent", "list"], args].concat());
+        let list = world.items(&[&["agent", "list"], args].concat());
         let ids = list
             .as_array()
             .expect("a list")
@@ -168,7 +168,7 @@ fn agents_can_be_added_by_many_processes_at_the_same_time() {
         }
     });
     assert_eq!(
-        world.json(&["agent", "list"]).as_array().map(Vec::len),
+        world.items(&["agent", "list"]).as_array().map(Vec::len),
         Some(9)
     );
 }

@@ -20,7 +20,7 @@ fn world() -> World {
 }
 
 fn listed(world: &World) -> Vec<(String, String)> {
-    let list = world.json(&["rejected", "list"]);
+    let list = world.items(&["rejected", "list"]);
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     list.as_array()
         .expect("a list")
@@ -47,7 +47,7 @@ fn rejected_files_are_listed_newest_first_and_shown_with_all_problems() {
     );
     assert_eq!(
         world
-            .json(&["rejected", "list", "--agent", "bob"])
+            .items(&["rejected", "list", "--agent", "bob"])
             .as_array()
             .map(Vec::len),
         Some(1)
@@ -100,7 +100,7 @@ fn a_retried_file_is_accepted_once_its_recipient_exists() {
         ("alice".into(), format!("retry~{number}~one.json"))
     );
     world.ok(&["agent", "add", "bbo"]);
-    let retried = world.json(&["rejected", "retry", &format!("retry~{number}~one.json")]);
+    let retried = world.items(&["rejected", "retry", &format!("retry~{number}~one.json")]);
     assert_eq!(
         (&retried[0]["became"], &retried[0]["recipients"]),
         (&json!("accepted"), &json!(["bbo"]))
@@ -161,6 +161,7 @@ fn retry_all_rejects_files_of_a_retired_agent_and_otherwise_retries_each() {
     );
     let ran = world.run(&["rejected", "retry", "--agent", "alice", "--json"]);
     let retried: Value = serde_json::from_str(&ran.out).expect("JSON");
+    let retried = &retried["retried"];
     assert_eq!(
         (ran.code, &retried[0]["became"], &retried[1]["became"]),
         (65, &json!("rejected"), &json!("accepted"))
@@ -189,7 +190,7 @@ fn drop_deletes_only_the_named_rejected_files() {
     assert_eq!(listed(&world).len(), 2);
     assert_eq!(
         world
-            .json(&["rejected", "drop", "--all", "--yes"])
+            .items(&["rejected", "drop", "--all", "--yes"])
             .as_array()
             .map(Vec::len),
         Some(2)
@@ -281,7 +282,7 @@ fn a_rejected_line_is_shown_and_retried_as_its_own_file() {
         "{\"to\": \"bob\", \"body\": \"one\"}\n{\"to\": \"bbo\", \"body\": \"two\"}\n",
     );
     world.ok(&["run", "--once"]);
-    let list = world.json(&["rejected", "list"]);
+    let list = world.items(&["rejected", "list"]);
     assert_eq!(
         (
             list.as_array().map(Vec::len),
@@ -305,7 +306,7 @@ fn a_rejected_line_is_shown_and_retried_as_its_own_file() {
         (world.bodies("bbo"), world.bodies("bob")),
         (vec!["two".to_owned()], vec!["one".to_owned()])
     );
-    assert_eq!(world.json(&["rejected", "list"]), json!([]));
+    assert_eq!(world.items(&["rejected", "list"]), json!([]));
 }
 
 /// Alice dropped a file of three lines; these have an unregistered recipient.
@@ -325,14 +326,14 @@ fn lines(refused: &[usize]) -> World {
 #[test]
 fn retry_sends_a_fully_rejected_file_of_lines_once_under_every_name() {
     let world = lines(&[1, 2, 3]);
-    let listed = world.json(&["rejected", "list"]);
+    let listed = world.items(&["rejected", "list"]);
     assert_eq!(
         (listed.as_array().map(Vec::len), &listed[2]["line"]),
         (Some(3), &json!(1)),
         "{listed}"
     );
     world.ok(&["agent", "add", "bbo"]);
-    let retried = world.json(&["rejected", "retry", "turn.ndjson"]);
+    let retried = world.items(&["rejected", "retry", "turn.ndjson"]);
     assert_eq!(retried.as_array().map(Vec::len), Some(3), "{retried}");
     assert_eq!(world.bodies("bbo").len(), 3);
     // No entry or explanation of this number remains.
@@ -348,7 +349,7 @@ fn retry_sends_a_fully_rejected_file_of_lines_once_under_every_name() {
     );
     assert_eq!(
         (
-            world.json(&["rejected", "list"]),
+            world.items(&["rejected", "list"]),
             world.json(&["status"])["rejected"].clone()
         ),
         (json!([]), json!([]))
@@ -360,7 +361,7 @@ fn a_file_of_lines_is_removed_after_each_line_was_retried() {
     let world = lines(&[1, 2, 3]);
     world.ok(&["agent", "add", "bbo"]);
     let seqs: Vec<String> = world
-        .json(&["rejected", "list"])
+        .items(&["rejected", "list"])
         .as_array()
         .expect("a list")
         .iter()
@@ -400,10 +401,10 @@ fn the_name_of_a_file_means_all_its_refused_lines_and_of_two_files_neither() {
     );
     assert_eq!(
         world
-            .json(&[
+            .items(&[
                 "rejected",
                 "drop",
-                &world.json(&["rejected", "list"])[0]["seq"].to_string(),
+                &world.items(&["rejected", "list"])[0]["seq"].to_string(),
                 "--yes"
             ])
             .as_array()

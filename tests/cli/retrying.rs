@@ -21,7 +21,7 @@ fn file() -> (World, String) {
 
 fn registered(world: World) -> (World, String) {
     world.ok(&["run", "--once"]);
-    let number = world.json(&["rejected", "list"])[0]["seq"].to_string();
+    let number = world.items(&["rejected", "list"])[0]["seq"].to_string();
     world.ok(&["agent", "add", "bbo"]);
     (world, number)
 }
@@ -94,7 +94,7 @@ fn a_retry_and_a_drop_at_the_same_time_do_one_of_both() {
             ],
         );
         assert!(world.inbox("bbo").len() <= 1);
-        assert_eq!(world.json(&["rejected", "list"]), json!([]));
+        assert_eq!(world.items(&["rejected", "list"]), json!([]));
     }
 }
 
@@ -108,7 +108,7 @@ fn the_retry_after_a_retry_that_was_killed_is_a_duplicate() {
         let said = world.ok(&["rejected", "retry", &number]);
         assert!(said.contains("duplicate"), "{said}");
         assert_eq!(
-            (world.bodies("bbo"), world.json(&["rejected", "list"])),
+            (world.bodies("bbo"), world.items(&["rejected", "list"])),
             (vec!["two".to_owned()], json!([]))
         );
     }
@@ -122,7 +122,7 @@ fn the_file_of_a_killed_retry_is_still_in_the_outbox_at_the_next_retry() {
         &format!("retry~{number}~turn.json"),
         r#"{"to": "bbo", "body": "two"}"#,
     );
-    let retried = world.json(&["rejected", "retry", &number]);
+    let retried = world.items(&["rejected", "retry", &number]);
     assert_eq!(retried.as_array().map(Vec::len), Some(1));
     world.ok(&["run", "--once"]);
     assert_eq!(world.bodies("bbo"), ["two"]);
@@ -147,7 +147,7 @@ fn another_content_after_a_killed_retry_is_rejected_and_kept() {
         );
         assert_eq!(world.bodies("bbo"), ["two"]);
         // Its own retry also belongs to the first rejection.
-        let listed = world.json(&["rejected", "list"]);
+        let listed = world.items(&["rejected", "list"]);
         assert_eq!(
             (listed.as_array().map(Vec::len), &listed[0]["code"]),
             (Some(1), &json!("retried")),
@@ -163,17 +163,17 @@ fn a_retry_that_was_rejected_again_twice_is_delivered_once() {
     let world = World::with(&["alice", "bob"]);
     world.drop_file("alice", "one.json", r#"{"to": "bbo", "body": "two"}"#);
     world.ok(&["run", "--once"]);
-    let number = world.json(&["rejected", "list"])[0]["seq"].to_string();
+    let number = world.items(&["rejected", "list"])[0]["seq"].to_string();
     restored(&world, |world| {
         drop(world.fails(65, &["rejected", "retry", &number]))
     });
     world.fails(65, &["rejected", "retry", &number]);
     assert_eq!(
-        world.json(&["rejected", "list"]).as_array().map(Vec::len),
+        world.items(&["rejected", "list"]).as_array().map(Vec::len),
         Some(2)
     );
     world.ok(&["agent", "add", "bbo"]);
-    let retried = world.json(&["rejected", "retry", "--all"]);
+    let retried = world.items(&["rejected", "retry", "--all"]);
     let became: Vec<&Value> = retried
         .as_array()
         .expect("a list")
@@ -226,7 +226,7 @@ fn a_file_of_lines_that_is_retried_as_a_whole_has_each_line_delivered_once() {
         .collect();
     world.drop_file("alice", "big.ndjson", &lines);
     world.ok(&["run", "--once"]);
-    let listed = world.json(&["rejected", "list"]);
+    let listed = world.items(&["rejected", "list"]);
     assert_eq!(
         (listed.as_array().map(Vec::len), &listed[0]["code"]),
         (Some(1), &json!("too_large")),

@@ -88,7 +88,10 @@ fn the_same_file_is_kept_once_and_another_gets_a_number() {
         (&json!("plans/plan.md"), &json!(false), "")
     );
     assert_eq!(
-        (&first["id"], &first["recipients"][0]["agent"]),
+        (
+            &first["message"]["id"],
+            &first["message"]["recipients"][0]["agent"]
+        ),
         (&world.inbox("bob")[0]["id"], &json!("bob"))
     );
     let (again, said) = share("one");

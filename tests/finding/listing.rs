@@ -39,7 +39,7 @@ fn room() -> World {
 }
 
 fn ids(world: &World, args: &[&str]) -> Vec<String> {
-    let list = world.json(&[&["list"], args].concat());
+    let list = world.items(&[&["list"], args].concat());
     each(&list, "id")
         .into_iter()
         .map(|id| {
@@ -90,7 +90,7 @@ fn filters_narrow_what_is_listed() {
     assert_eq!(ids(&world, &["--until", "1h"]), [""; 0]);
     assert_eq!(ids(&world, &["--since", "yesterday"]).len(), 6);
     assert_eq!(ids(&world, &["--until", "2020-01-31"]), [""; 0]);
-    let third = world.json(&["list", "--from", "carol"])[0]["accepted_at"]
+    let third = world.items(&["list", "--from", "carol"])[0]["accepted_at"]
         .as_str()
         .expect("a time")
         .to_owned();

@@ -84,7 +84,7 @@ fn every_command_takes_every_spelling(world: &World) {
             "trace {name}"
         );
         assert_eq!(
-            world.json(&["thread", &name, "--as", "bob"])[0]["id"],
+            world.items(&["thread", &name, "--as", "bob"])[0]["id"],
             *id,
             "thread {name}"
         );
@@ -99,7 +99,7 @@ fn every_command_takes_every_spelling(world: &World) {
             "--as",
             "bob",
         ]);
-        let sent = world.json(&[
+        let sent = world.items(&[
             "thread",
             reply["id"].as_str().expect("an id"),
             "--as",
@@ -199,7 +199,7 @@ fn a_message_with_an_archived_copy_can_be_read_again() {
         0,
         "the copies are archived"
     );
-    let again = world.json(&["read", "read-3-end", "--as", "bob"]);
+    let again = world.items(&["read", "read-3-end", "--as", "bob"]);
     assert_eq!(
         (
             &again[0]["body"],
@@ -315,7 +315,7 @@ fn an_answer_that_was_dropped_may_name_the_question_by_its_number() {
     );
     assert_eq!(
         world
-            .json(&["thread", &format!("#{number}"), "--as", "alice"])
+            .items(&["thread", &format!("#{number}"), "--as", "alice"])
             .as_array()
             .map(Vec::len),
         Some(2)

@@ -39,20 +39,20 @@ fn times_and_numbers_are_found_over_all_segments() {
     if cfg!(feature = "failpoints") {
         assert!(segments(&world).len() > 3, "{:?}", segments(&world));
     }
-    let all = world.json(&["list"]);
+    let all = world.items(&["list"]);
     assert_eq!(all.as_array().map(Vec::len), Some(40));
     for n in [0, 1, 20, 38, 39] {
         let at = all[n]["accepted_at"].as_str().expect("a time");
         assert_eq!(
             world
-                .json(&["list", "--from", "alice", "--since", at])
+                .items(&["list", "--from", "alice", "--since", at])
                 .as_array()
                 .map(Vec::len),
             Some(40 - n)
         );
         assert_eq!(
             world
-                .json(&["list", "--until", at])
+                .items(&["list", "--until", at])
                 .as_array()
                 .map(Vec::len),
             Some(n)
@@ -66,14 +66,14 @@ fn times_and_numbers_are_found_over_all_segments() {
     }
     assert_eq!(
         world
-            .json(&["thread", "all-of-it", "--last", "3"])
+            .items(&["thread", "all-of-it", "--last", "3"])
             .as_array()
             .map(Vec::len),
         Some(3)
     );
     assert_eq!(
         each(
-            &world.json(&["list", "--from", "alice", "--last", "2"]),
+            &world.items(&["list", "--from", "alice", "--last", "2"]),
             "id"
         ),
         ["m38", "m39"]
@@ -101,16 +101,16 @@ fn a_last_line_that_is_cut_is_not_there_yet() {
         .expect("the segment");
     file.write_all(&next.as_bytes()[..next.len() / 2])
         .expect("it is written");
-    assert_eq!(world.json(&["list"]).as_array().map(Vec::len), Some(5));
-    assert_eq!(world.json(&["list", "--last", "1"])[0]["id"], "m4");
+    assert_eq!(world.items(&["list"]).as_array().map(Vec::len), Some(5));
+    assert_eq!(world.items(&["list", "--last", "1"])[0]["id"], "m4");
     assert_eq!(
-        world.json(&["search", "x"]).as_array().map(Vec::len),
+        world.items(&["search", "x"]).as_array().map(Vec::len),
         Some(5)
     );
     world.fails(3, &["thread", "m5"]);
     world.fails(3, &["thread", &(seq + 1).to_string()]);
     assert_eq!(
-        each(&world.json(&["thread", &seq.to_string()]), "id").last(),
+        each(&world.items(&["thread", &seq.to_string()]), "id").last(),
         Some(&"m4")
     );
 }
@@ -131,22 +131,22 @@ fn a_damaged_line_hides_no_other() {
     let text = std::fs::read_to_string(&path).expect("the log");
     std::fs::write(&path, text.replace("\"id\":\"m3\"", "\"id\":\"m3")).expect("the log");
     assert_eq!(
-        each(&world.json(&["search", "needle"]), "id"),
+        each(&world.items(&["search", "needle"]), "id"),
         ["m0", "m1", "m2", "m4", "m5"]
     );
-    assert_eq!(each(&world.json(&["thread", "m5"]), "id"), ["m5"]);
+    assert_eq!(each(&world.items(&["thread", "m5"]), "id"), ["m5"]);
 }
 
 #[test]
 fn a_log_that_is_gone_or_empty_has_nothing_to_find() {
     let world = World::with(&["alice"]);
-    assert_eq!(world.json(&["list"]), json!([]));
-    assert_eq!(world.json(&["search", "x", "--since", "1h"]), json!([]));
+    assert_eq!(world.items(&["list"]), json!([]));
+    assert_eq!(world.items(&["search", "x", "--since", "1h"]), json!([]));
     world.fails(3, &["thread", "m1"]);
     world.fails(3, &["reply", "m1", "x", "--as", "alice"]);
     std::fs::remove_dir_all(world.room("log")).expect("the log");
     assert_eq!(
-        world.json(&["list", "--since", "1h", "--last", "3"]),
+        world.items(&["list", "--since", "1h", "--last", "3"]),
         json!([])
     );
 }

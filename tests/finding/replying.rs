@@ -261,7 +261,7 @@ fn the_human_may_answer_what_was_said_between_agents() {
     let shown = world.ok(&["thread", "m1", "--as", "human"]);
     assert!(is_tame(&shown) && shown.contains("no, wait"), "{shown:?}");
     assert_eq!(
-        each(&world.json(&["thread", "m1", "--as", "bob"]), "from"),
+        each(&world.items(&["thread", "m1", "--as", "bob"]), "from"),
         ["alice", "human"]
     );
 }

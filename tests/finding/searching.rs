@@ -31,7 +31,7 @@ fn room() -> World {
 }
 
 fn ids(world: &World, args: &[&str]) -> Vec<String> {
-    let hits = world.json(&[&["search"], args].concat());
+    let hits = world.items(&[&["search"], args].concat());
     each(&hits, "id").into_iter().map(str::to_owned).collect()
 }
 
@@ -123,7 +123,7 @@ fn search_shows_each_match_in_one_line_with_its_surroundings() {
         "{shown}"
     );
     assert!(shown.contains("mood.deep: needle\n"), "{shown}");
-    let hits = world.json(&["search", "taken"]);
+    let hits = world.items(&["search", "taken"]);
     let wanted = json!([{"field": "body", "before": "port 8080 is\t", "text": "taken", "after": " by \"nginx\""}]);
     assert_eq!(hits[0]["matches"], wanted);
     let long = format!("{}needle{}", "ä".repeat(500), "ö".repeat(500));
@@ -167,7 +167,7 @@ fn hostile_text_is_found_and_neutralised() {
         assert_eq!(ran.out.lines().count(), 1, "{pattern:?}: {ran:?}");
     }
     assert_eq!(
-        world.json(&["search", "needle"])[0]["subject"],
+        world.items(&["search", "needle"])[0]["subject"],
         EVIL,
         "data is data"
     );

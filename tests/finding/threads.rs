@@ -68,7 +68,7 @@ fn an_answer_by_number_is_in_the_thread_by_whatever_name_it_is_asked_for() {
         ],
     );
     for name in ["n1", "n2", "n3", &seq] {
-        let thread = world.json(&["thread", name, "--as", "human"]);
+        let thread = world.items(&["thread", name, "--as", "human"]);
         assert_eq!(each(&thread, "id"), ["n1", "n2", "n3"], "by {name}");
     }
 }
@@ -77,7 +77,7 @@ fn an_answer_by_number_is_in_the_thread_by_whatever_name_it_is_asked_for() {
 fn a_thread_is_what_has_its_name_and_what_answers_it_in_the_order_of_the_log() {
     let world = talk();
     let ids = |args: &[&str]| {
-        let thread = world.json(&[&["thread"], args].concat());
+        let thread = world.items(&[&["thread"], args].concat());
         each(&thread, "id")
             .into_iter()
             .map(str::to_owned)
@@ -131,7 +131,7 @@ fn a_thread_is_shown_as_a_conversation() {
         shown.contains("alice → bob, carol") && shown.contains("answers bob/p2\n"),
         "{shown}"
     );
-    let one = world.json(&["thread", "p1", "--last", "1"]);
+    let one = world.items(&["thread", "p1", "--last", "1"]);
     assert_eq!(
         (&one[0]["message"]["body"], &one[0]["recipients"]),
         (&json!("since today"), &json!(["carol"]))
@@ -174,16 +174,16 @@ fn ids_that_several_have_are_not_mixed_up() {
         "{said}"
     );
     assert_eq!(
-        each(&world.json(&["thread", "alice/1", "--as", "bob"]), "id"),
+        each(&world.items(&["thread", "alice/1", "--as", "bob"]), "id"),
         ["1", "2", "4"]
     );
     assert_eq!(
-        each(&world.json(&["thread", "carol/1", "--as", "bob"]), "id"),
+        each(&world.items(&["thread", "carol/1", "--as", "bob"]), "id"),
         ["1", "3"]
     );
     // For alice there is one only.
     assert_eq!(
-        each(&world.json(&["thread", "1", "--as", "alice"]), "id"),
+        each(&world.items(&["thread", "1", "--as", "alice"]), "id"),
         ["1", "2", "4"]
     );
 }
@@ -213,11 +213,11 @@ fn a_name_that_is_a_message_of_one_thread_and_begins_another_means_both() {
         ],
     );
     assert_eq!(
-        each(&world.json(&["thread", "turn"]), "id"),
+        each(&world.items(&["thread", "turn"]), "id"),
         ["a", "turn", "b", "c"]
     );
-    assert_eq!(each(&world.json(&["thread", "b"]), "id"), ["b", "c"]);
-    assert_eq!(each(&world.json(&["thread", "old"]), "id"), ["a", "turn"]);
+    assert_eq!(each(&world.items(&["thread", "b"]), "id"), ["b", "c"]);
+    assert_eq!(each(&world.items(&["thread", "old"]), "id"), ["a", "turn"]);
 }
 
 #[test]
@@ -230,7 +230,7 @@ fn a_numeric_thread_id_is_distinguished_from_a_record_number() {
             json!({"id": "a", "to": "bob", "body": "x", "thread_id": "4"}),
         )],
     );
-    assert_eq!(each(&world.json(&["thread", "4"]), "id"), ["a"]);
+    assert_eq!(each(&world.items(&["thread", "4"]), "id"), ["a"]);
     drop_all(
         &world,
         &[(
@@ -239,7 +239,7 @@ fn a_numeric_thread_id_is_distinguished_from_a_record_number() {
         )],
     );
     let seq = seq_of(&world, "alice/b");
-    assert_eq!(each(&world.json(&["thread", &seq]), "id"), ["b"]);
+    assert_eq!(each(&world.items(&["thread", &seq]), "id"), ["b"]);
     drop_all(
         &world,
         &[(
@@ -272,7 +272,7 @@ fn a_thread_shows_replies_to_messages_missing_from_the_log() {
         ],
     );
     assert_eq!(
-        each(&world.json(&["thread", "m4", "--as", "bob"]), "id"),
+        each(&world.items(&["thread", "m4", "--as", "bob"]), "id"),
         ["m2", "m4"]
     );
     assert!(
@@ -280,10 +280,10 @@ fn a_thread_shows_replies_to_messages_missing_from_the_log() {
             .ok(&["thread", "m2"])
             .contains("answers bob/lost (not in this list)")
     );
-    assert_eq!(each(&world.json(&["thread", "m3"]), "id"), ["m3"]);
+    assert_eq!(each(&world.items(&["thread", "m3"]), "id"), ["m3"]);
     world.ok(&["reply", "m2", "go on", "--as", "bob"]);
     assert_eq!(
-        each(&world.json(&["thread", "m2"]), "from"),
+        each(&world.items(&["thread", "m2"]), "from"),
         ["alice", "bob", "bob"]
     );
 }
@@ -301,7 +301,7 @@ fn a_long_chain_of_answers_without_a_thread_is_found_from_either_end() {
     world.ok(&["run", "--once"]);
     for id in ["n0", "n31", "n59"] {
         assert_eq!(
-            world.json(&["thread", id]).as_array().map(Vec::len),
+            world.items(&["thread", id]).as_array().map(Vec::len),
             Some(60),
             "from {id}"
         );
@@ -323,7 +323,7 @@ fn hostile_text_in_a_thread_is_shown_and_can_t_pass_for_another_message() {
     let heads = ran.out.lines().filter(|line| !line.starts_with("        "));
     assert_eq!(heads.count(), 1, "{}", ran.out);
     assert_eq!(
-        world.json(&["thread", "t\u{202e}"])[0]["message"]["subject"],
+        world.items(&["thread", "t\u{202e}"])[0]["message"]["subject"],
         EVIL,
         "data is data"
     );

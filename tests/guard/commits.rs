@@ -152,7 +152,7 @@ fn the_commits_of_a_rebase_are_not_new() {
     git(world.path(), &["checkout", "-q", "feature"]);
     let recorded = || {
         world
-            .json(&["list", "--type", "status"])
+            .items(&["list", "--type", "status"])
             .as_array()
             .map_or(0, Vec::len)
     };

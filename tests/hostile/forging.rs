@@ -390,7 +390,7 @@ fn data_stays_as_it_was_sent() {
     for (what, text) in HOSTILE {
         let (town, _) = room(text);
         for mail in town
-            .json(&["read", "--all", "--max-chars", "0", "--as", "bob"])
+            .items(&["read", "--all", "--max-chars", "0", "--as", "bob"])
             .as_array()
             .expect("messages")
         {

@@ -120,7 +120,7 @@ fn short_fields_precede_the_body_in_each_copy() {
         (&fields["mood"], &fields["metadata"]["m"]),
         (&json!(long), &json!(long))
     );
-    let listed = world.json(&["inbox", "alice"])[0].clone();
+    let listed = world.items(&["inbox", "alice"])[0].clone();
     let facts = [
         "type",
         "priority",
@@ -154,7 +154,7 @@ fn a_large_file_placed_into_an_inbox_is_listed_with_fields_in_any_order() {
         "inbox/alice/20260101T000000.000001Z-bob-m-2.json",
         format!("{{\"body\": \"{body}"),
     );
-    let listed = world.json(&["inbox", "alice"]);
+    let listed = world.items(&["inbox", "alice"]);
     assert_eq!(listed[0]["problem"], "placed here directly, sender unknown");
     assert!(listed[1]["problem"].is_string(), "{listed}");
 }
@@ -316,13 +316,13 @@ fn inbox_lists_the_newest_of_many_messages_and_reports_the_rest() {
     let ran = world.run(&["inbox", "alice", "--all"]);
     assert_eq!((ran.out.lines().count(), ran.err.as_str()), (301, ""));
     assert_eq!(
-        world.json(&["inbox", "alice"]).as_array().map(Vec::len),
+        world.items(&["inbox", "alice"]).as_array().map(Vec::len),
         Some(301),
         "data is whole"
     );
     assert_eq!(
         world
-            .json(&["inbox", "alice", "--limit", "2"])
+            .items(&["inbox", "alice", "--limit", "2"])
             .as_array()
             .map(Vec::len),
         Some(2)

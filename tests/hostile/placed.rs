@@ -29,7 +29,7 @@ fn is_unknown(world: &World, agent: &str, name: &str, copy: &Value) {
     fs::remove_dir_all(world.room(&format!("inbox/{agent}"))).expect("its inbox");
     fs::create_dir(world.room(&format!("inbox/{agent}"))).expect("its inbox");
     world.write(&format!("inbox/{agent}/{name}"), copy.to_string());
-    let listed = world.json(&["inbox", agent]);
+    let listed = world.items(&["inbox", agent]);
     let one = &listed[0];
     assert_eq!(
         (&one["from"], &one["id"], &one["thread_id"]),
@@ -122,7 +122,7 @@ fn mail_that_the_log_confirms_keeps_its_sender_wherever_it_is() {
     world.write("registry.json", registry.to_string());
     world.ok(&["run", "--once"]);
     world.ok(&["run", "--once"]);
-    let listed = world.json(&["inbox", "robert"]);
+    let listed = world.items(&["inbox", "robert"]);
     let mails = listed.as_array().expect("mail");
     assert!(mails.len() >= 4, "{listed}");
     assert!(

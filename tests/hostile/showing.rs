@@ -34,7 +34,7 @@ fn escapes_in_messages_and_names_are_kept_in_files_and_neutralised_on_every_line
     assert!(is_tame(&routed.out) && is_tame(&routed.err), "{routed:?}");
     assert_eq!(town.inbox("bob")[0]["body"], EVIL, "kept as it came");
     assert_eq!(
-        town.json(&["inbox", "bob"])[0]["subject"],
+        town.items(&["inbox", "bob"])[0]["subject"],
         EVIL,
         "data is data"
     );

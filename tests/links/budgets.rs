@@ -137,7 +137,7 @@ fn an_invalid_budget_of_a_link_is_an_error() {
         "human",
     ]);
     assert_eq!(
-        rooms.fit.json(&["link", "list"])[0]["budget"]["messages"],
+        rooms.fit.items(&["link", "list"])[0]["budget"]["messages"],
         9,
         "the command keeps it"
     );

@@ -49,13 +49,13 @@ fn two_projects_four_commands_a_question_and_its_answer() {
         "--type",
         "question",
     ]);
-    let question = po.json(&["read", "--as", "Sintra"]);
+    let question = po.items(&["read", "--as", "Sintra"]);
     assert_eq!(
         (&question[0]["from"], &question[0]["body"]),
         (&json!("fit:alice"), &json!("Which port?"))
     );
     po.ok(&["reply", id.trim(), "8080", "--as", "Sintra"]);
-    let answer = fit.json(&["read", "--as", "alice"]);
+    let answer = fit.items(&["read", "--as", "alice"]);
     assert_eq!(
         (&answer[0]["from"], &answer[0]["body"]),
         (&json!("po:Sintra"), &json!("8080"))
@@ -88,7 +88,7 @@ fn the_command_that_is_shown_adds_the_link_back() {
         "{}",
         settings(&fit)
     );
-    assert_eq!(fit.json(&["link", "status"])[0]["problems"], json!([]));
+    assert_eq!(fit.items(&["link", "status"])[0]["problems"], json!([]));
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_link_is_added_once_and_shown_before_it_is_written() {
         (&widened["changed"], &widened["accept"]),
         (&json!(true), &json!(["human"]))
     );
-    assert_eq!(fit.json(&["link", "list"])[0]["accept"], json!(["human"]));
+    assert_eq!(fit.items(&["link", "list"])[0]["accept"], json!(["human"]));
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn mail_that_waits_for_a_link_is_shown_everywhere_with_its_age() {
         rooms.fit.fails(1, &["link", "status"]);
         let link =
             &serde_json::from_str::<Value>(&rooms.fit.run(&["link", "status", "po", "--json"]).out)
-                .expect("JSON")[0];
+                .expect("JSON")["links"][0];
         assert_eq!(
             (&link["waiting"], link["sent"].as_u64()),
             (&json!(1), Some(2))
@@ -286,7 +286,7 @@ fn mail_that_waits_for_a_link_is_shown_everywhere_with_its_age() {
         );
     });
     rooms.settle();
-    assert_eq!(rooms.fit.json(&["link", "status"])[0]["waiting"], 0);
+    assert_eq!(rooms.fit.items(&["link", "status"])[0]["waiting"], 0);
     assert_eq!(rooms.po.bodies("sintra"), ["are you there?"]);
 }
 
@@ -310,7 +310,7 @@ fn mail_from_another_room_is_delivered_by_the_command_that_reads() {
     let rooms = Rooms::new();
     rooms.fit.send("alice", "po:sintra", "no router runs");
     assert_eq!(
-        rooms.po.json(&["inbox", "sintra"])[0]["preview"],
+        rooms.po.items(&["inbox", "sintra"])[0]["preview"],
         "no router runs"
     );
 }
@@ -388,7 +388,7 @@ fn a_link_is_removed_when_nothing_waits_and_the_settings_keep_the_rest() {
     let second = Rooms::new();
     second.fit.ok(&["link", "test", "po"]);
     second.fit.ok(&["link", "remove", "po"]);
-    assert_eq!(second.fit.json(&["link", "status"]), json!([]));
+    assert_eq!(second.fit.items(&["link", "status"]), json!([]));
 }
 
 #[test]

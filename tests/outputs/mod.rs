@@ -5,7 +5,7 @@ mod populated;
 use crate::world::World;
 use jsonschema::Validator;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 /// Commands without JSON output, with the reason.
 const WITHOUT: &[(&str, &str)] = &[
@@ -13,6 +13,7 @@ const WITHOUT: &[(&str, &str)] = &[
     ("generate-completions", "prints a script"),
     ("generate-man", "writes files"),
     ("generate-helper", "writes a file"),
+    ("generate-plugins", "writes files"),
     ("generate-plugins", "writes files"),
     ("mcp", "speaks its own protocol"),
     ("link-serve", "speaks its own protocol"),
@@ -65,39 +66,6 @@ fn every_command_has_a_schema_for_its_output() {
         with.len(),
         "a file in schema/output is not compiled in"
     );
-}
-
-#[test]
-fn the_schemas_of_an_installation_name_every_client() {
-    let clients = mailbag::clients::kind::Client::ALL.map(|client| client.as_str());
-    for name in ["install", "uninstall"] {
-        let text = std::fs::read_to_string(format!("schema/output/{name}.schema.json"))
-            .expect("the schema");
-        let mut lists = Vec::new();
-        enumerations(&serde_json::from_str(&text).expect("JSON"), &mut lists);
-        lists.retain(|list| list.iter().any(|word| word == clients[0]));
-        assert!(!lists.is_empty(), "{name} names no client");
-        for list in lists {
-            let words: Vec<&str> = list
-                .iter()
-                .filter_map(Value::as_str)
-                .filter(|word| *word != "git")
-                .collect();
-            assert_eq!(words, clients, "{name}");
-        }
-    }
-}
-
-/// All lists of allowed values.
-fn enumerations(schema: &Value, all: &mut Vec<Vec<Value>>) {
-    match schema {
-        Value::Object(fields) => {
-            all.extend(fields.get("enum").and_then(Value::as_array).cloned());
-            fields.values().for_each(|field| enumerations(field, all));
-        }
-        Value::Array(items) => items.iter().for_each(|item| enumerations(item, all)),
-        _ => {}
-    }
 }
 
 /// The commands that do something by themselves.
@@ -175,17 +143,15 @@ fn every_command_s_output_in_a_populated_room_matches_its_schema() {
         .collect();
     let unseen: Vec<_> = all
         .iter()
-        .filter(|name| !judged.seen.contains_key(**name))
+        .filter(|name| !judged.seen.contains(**name))
         .collect();
     assert!(unseen.is_empty(), "no output was seen of {unseen:?}");
-    judged.every_field_was_seen();
 }
 
-/// The outputs that were compared with their schemas.
+/// The commands with an output that was compared with its schema.
 #[derive(Default)]
 struct Judged {
-    /// The outputs, by command.
-    seen: BTreeMap<String, Vec<Value>>,
+    seen: BTreeSet<String>,
 }
 
 impl Judged {
@@ -202,37 +168,7 @@ impl Judged {
             .map(|e| format!("{}: {e}", e.instance_path()))
             .collect();
         assert!(wrong.is_empty(), "{name}: {wrong:#?}\n{output:#}");
-        self.seen
-            .entry(name.to_owned())
-            .or_default()
-            .push(output.clone());
-    }
-
-    /// A field without any output may be misspelt in a schema that is written by hand.
-    #[track_caller]
-    fn every_field_was_seen(&self) {
-        let mut missing = Vec::new();
-        for (name, outputs) in &self.seen {
-            let schema: Value = mailbag::message::schema::output(name)
-                .and_then(|text| serde_json::from_str(text).ok())
-                .expect("it");
-            if schema.get("$comment").is_some() {
-                continue;
-            }
-            let required = schema["properties"]
-                .as_object()
-                .or_else(|| schema["items"]["properties"].as_object());
-            for field in required.into_iter().flat_map(|fields| fields.keys()) {
-                let has = |value: &Value| match value {
-                    Value::Array(items) => items.iter().any(|item| item.get(field).is_some()),
-                    value => value.get(field).is_some(),
-                };
-                if !outputs.iter().any(has) {
-                    missing.push(format!("{name}: {field}"));
-                }
-            }
-        }
-        assert!(missing.is_empty(), "{missing:#?}");
+        self.seen.insert(name.to_owned());
     }
 }
 

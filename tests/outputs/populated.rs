@@ -357,7 +357,7 @@ fn writing(run: &mut Run<'_>) {
             "design",
         ],
     );
-    let first = run.ok("list", &[])[0]["seq"].to_string();
+    let first = run.ok("list", &[])["messages"][0]["seq"].to_string();
     run.ok("reply", &[&first, "8080", "--as", "bob"]);
     run.ok(
         "ack",
@@ -457,7 +457,7 @@ fn reading(run: &mut Run<'_>) {
         .stdout(Stdio::piped())
         .spawn()
         .expect("it starts");
-    let question = || run.world.json(&["list", "--last", "1"])[0].clone();
+    let question = || run.world.items(&["list", "--last", "1"])[0].clone();
     run.world
         .wait("it was asked", || question()["preview"] == "really?");
     run.world.ok(&[

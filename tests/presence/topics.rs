@@ -17,7 +17,7 @@ fn every_subscriber_gets_the_messages_of_a_topic() {
         json!({"type": "subscribe", "topic": "ports"}).to_string(),
     );
     world.ok(&["agent", "set", "dave", "--topic", "ports"]);
-    let topics = world.json(&["topic", "list"]);
+    let topics = world.items(&["topic", "list"]);
     let wanted = json!([{"topic": "ports", "followers": ["bob", "carol", "dave"]},
         {"topic": "releases", "followers": ["bob"]}]);
     assert_eq!(topics, wanted);
@@ -52,7 +52,7 @@ fn an_agent_that_unsubscribed_gets_no_further_messages() {
         (world.inbox("bob").len(), world.inbox("carol").len()),
         (0, 0)
     );
-    assert_eq!(world.json(&["topic", "list"]), json!([]));
+    assert_eq!(world.items(&["topic", "list"]), json!([]));
     assert!(
         world
             .run(&["topic", "list"])
@@ -103,5 +103,5 @@ fn the_retired_follow_nothing() {
     let world = world();
     world.ok(&["topic", "subscribe", "ports", "--as", "bob"]);
     world.ok(&["agent", "retire", "bob"]);
-    assert_eq!(world.json(&["topic", "list"]), json!([]));
+    assert_eq!(world.items(&["topic", "list"]), json!([]));
 }

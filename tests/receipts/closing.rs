@@ -209,7 +209,7 @@ fn a_response_that_shares_only_the_thread_or_the_correlation_id_answers_the_requ
             "{asked} {answered}"
         );
         for name in ["#2", "#3"] {
-            let thread = world.json(&["thread", name]);
+            let thread = world.items(&["thread", name]);
             let seqs: Vec<u64> = thread
                 .as_array()
                 .into_iter()

@@ -80,7 +80,7 @@ fn superseded_mail_leaves_the_inboxes_by_command_and_by_a_dropped_file() {
             read.contains("closed: superseded: replaced by #3"),
             "{read}"
         );
-        let read: Value = world.json(&["read", &old, "--as", "bob"]);
+        let read: Value = world.items(&["read", &old, "--as", "bob"]);
         assert_eq!(read[0]["delivery"]["closed"], "superseded: replaced by #3");
         assert!(
             !world

@@ -276,9 +276,9 @@ fn beside_ids_of_other_forms_messages_are_in_the_order_of_their_acceptance() {
             .filter_map(|one| one["id"].as_str());
         ids.map(str::to_owned).collect()
     };
-    assert_eq!(ids(&world.json(&["list"])), wanted);
-    assert_eq!(ids(&world.json(&["thread", "t"])), wanted);
-    assert_eq!(ids(&world.json(&["inbox", "bob"])), wanted);
+    assert_eq!(ids(&world.items(&["list"])), wanted);
+    assert_eq!(ids(&world.items(&["thread", "t"])), wanted);
+    assert_eq!(ids(&world.items(&["inbox", "bob"])), wanted);
     let conversation =
         fs::read_to_string(world.room("channels/main/messages.ndjson")).expect("a conversation");
     let lines: serde_json::Value = conversation

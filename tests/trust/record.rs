@@ -112,7 +112,7 @@ fn a_consent_file_that_other_users_can_write_is_ignored() {
         "it is never replaced"
     );
     assert_eq!(
-        world.json(&["agent", "list"])[2]["wake"],
+        world.items(&["agent", "list"])[2]["wake"],
         bell("mine"),
         "nor is the program set"
     );

@@ -11,7 +11,7 @@ fn arrive(world: &World) {
 }
 
 fn value(world: &World, key: &str) -> String {
-    let listing = world.json(&["settings"]);
+    let listing = world.items(&["settings"]);
     let all = listing
         .as_array()
         .or(listing["settings"].as_array())

@@ -25,7 +25,7 @@ fn mail_that_is_there_already_counts_and_stays_unread() {
         (2, names[..1].to_vec())
     );
     // A new request shows it again, with or without a marker.
-    let all = world.json(&["wait", "--as", "bob", "--timeout", "0", "--all", "--read"]);
+    let all = world.items(&["wait", "--as", "bob", "--timeout", "0", "--all", "--read"]);
     assert_eq!(
         (all[0]["body"].as_str(), all[1]["body"].as_str()),
         (Some("the first"), Some("the second"))
@@ -100,6 +100,7 @@ fn only_mail_that_fits_ends_the_wait() {
         "send", "bob", "this one", "--as", "alice", "--type", "answer", "--thread", "t-1",
     ]);
     let told: Value = serde_json::from_str(&waiting.ends(&world, 0)).expect("JSON");
+    let told = &told["messages"];
     assert_eq!(
         (told.as_array().map(Vec::len), &told[0]["body"]),
         (Some(1), &json!("this one"))

@@ -400,7 +400,7 @@ fn offers_rejected_messages_and_unwanted_items_are_settled_by_words() {
     answer(number("offer", "src"), "d", "declined: src");
     answer(number("question", "late"), "dismiss", "dismissed #");
     let rejection = number("rejection", "editor");
-    let listed = || world.json(&["rejected", "list"])[0]["seq"].as_u64();
+    let listed = || world.items(&["rejected", "list"])[0]["seq"].as_u64();
     let first = listed();
     answer(rejection.clone(), "send again", "unknown recipient"); // the timeline shows these words, too
     world.wait("it is rejected again", || {

@@ -121,7 +121,7 @@ async function arrival(words) {
   }, words);
   mailbag("send", "bob", words, "--as", "alice");
   const came = await page.evaluate(() => window.came);
-  const [last] = JSON.parse(mailbag("list", "--last", "1", "--json"));
+  const { messages: [last] } = JSON.parse(mailbag("list", "--last", "1", "--json"));
   return came - Date.parse(last.accepted_at);
 }
 

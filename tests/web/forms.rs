@@ -288,7 +288,7 @@ fn a_message_is_written_and_one_that_cannot_be_sent_says_why() {
             && next["next"] == "/",
         "{next}"
     );
-    let got = world.json(&["read", "--as", "alice"]);
+    let got = world.items(&["read", "--as", "alice"]);
     assert_eq!(
         (&got[0]["from"], &got[0]["body"]),
         (&"human".into(), &"line\nline".into()),
@@ -302,7 +302,7 @@ fn rejected_mail_is_fixed_and_sent_again_or_dropped() {
     world.drop_file("alice", "bad.json", r#"{"to": "bbo", "body": "x"}"#);
     world.ok(&["run", "--once"]);
     let page = Page::of(&world);
-    let seq = page.get("/api/rejected").json()[0]["seq"].to_string();
+    let seq = page.get("/api/rejected").json()["rejected"][0]["seq"].to_string();
     let again = page.submit(
         &format!("/rejected/{seq}"),
         &[("text", r#"{"to": "bib", "body": "fixed"}"#)],
@@ -328,16 +328,22 @@ fn rejected_mail_is_fixed_and_sent_again_or_dropped() {
         "{next}"
     );
     assert!(world.ok(&["read", "--as", "bob"]).contains("fixed"));
-    assert_eq!(page.get("/api/rejected").json(), serde_json::json!([]));
+    assert_eq!(
+        page.get("/api/rejected").json()["rejected"],
+        serde_json::json!([])
+    );
     world.drop_file("alice", "bad.json", r#"{"to": "zzz", "body": "x"}"#);
     world.ok(&["run", "--once"]);
-    let seq = page.get("/api/rejected").json()[0]["seq"].to_string();
+    let seq = page.get("/api/rejected").json()["rejected"][0]["seq"].to_string();
     let dropped = page.submit(
         &format!("/rejected/{seq}"),
         &[("action", "drop"), ("text", "changed")],
     );
     assert_eq!(dropped["next"], "/rejected", "{dropped}");
-    assert_eq!(page.get("/api/rejected").json(), serde_json::json!([]));
+    assert_eq!(
+        page.get("/api/rejected").json()["rejected"],
+        serde_json::json!([])
+    );
 }
 
 #[test]
@@ -372,12 +378,12 @@ fn the_page_can_be_killed_at_any_time() {
         page.kill();
         world.ok(&["run", "--once"]);
         let copies = world
-            .json(&["inbox", "alice"])
+            .items(&["inbox", "alice"])
             .as_array()
             .expect("mail")
             .len();
         let records = world
-            .json(&["list", "--to", "alice"])
+            .items(&["list", "--to", "alice"])
             .as_array()
             .expect("messages")
             .len();
@@ -416,18 +422,18 @@ fn the_page_is_killed_after_any_time_while_it_delivers_and_harms_nothing() {
     }
     world.ok(&["run", "--once"]);
     let dropped = world
-        .json(&["inbox", "alice"])
+        .items(&["inbox", "alice"])
         .as_array()
         .expect("mail")
         .len();
     assert_eq!(dropped, rounds as usize, "each once");
     let written = world
-        .json(&["inbox", "bob"])
+        .items(&["inbox", "bob"])
         .as_array()
         .expect("mail")
         .len();
     let records = world
-        .json(&["list", "--to", "bob", "--last", "1000"])
+        .items(&["list", "--to", "bob", "--last", "1000"])
         .as_array()
         .expect("messages")
         .len();
@@ -472,8 +478,7 @@ fn two_pages_and_the_terminal_agree() {
     world.drop_file("alice", "bad.json", r#"{"to": "bbo", "body": "rejected"}"#);
     world.ok(&["send", "alice", "from the terminal", "--as", "bob"]);
     wait("all is recorded", || {
-        one.get("/api/rejected")
-            .json()
+        one.get("/api/rejected").json()["rejected"]
             .as_array()
             .is_some_and(|all| all.len() == 1)
     });

@@ -141,7 +141,7 @@ fn all_faces_agree_on_decisions_and_show_their_kinds() {
     assert_eq!(
         kinds(
             &world.json(&["log", "digest"])["decisions"]["items"],
-            "event_type"
+            "type"
         ),
         wanted
     );

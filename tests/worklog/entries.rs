@@ -87,7 +87,7 @@ fn session_events_milestones_and_escalations_by_echo_are_entries_in_the_order_of
     said[8..].sort();
     wanted[8..].sort();
     assert_eq!(said, wanted);
-    let log = world.json(&["list", "--type", "decision.recorded"]);
+    let log = world.items(&["list", "--type", "decision.recorded"]);
     let (seq, at) = (
         &log[0]["seq"],
         log[0]["accepted_at"].as_str().expect("a time"),
@@ -217,7 +217,7 @@ fn the_outcome_of_an_approval_is_an_entry_and_a_decision_and_an_open_one_is_what
     let kinds: Vec<String> = events
         .lines()
         .map(|line| {
-            serde_json::from_str::<serde_json::Value>(line).expect("JSON")["event_type"].to_string()
+            serde_json::from_str::<serde_json::Value>(line).expect("JSON")["type"].to_string()
         })
         .collect();
     let wanted = [

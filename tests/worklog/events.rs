@@ -37,11 +37,11 @@ fn dropped_events_come_back_in_the_envelope_and_with_stable_ids() {
         .to_owned();
     let seen = events(&world, &[]);
     assert_eq!(seen.len(), 2, "{seen:#?}");
-    let log = world.json(&["list"]);
+    let log = world.items(&["list"]);
     let (seq, at) = (&log[0]["seq"], &log[0]["accepted_at"]);
     let wanted = json!({
-        "event_id": "e1", "seq": seq, "room": room, "event_type": "decision.recorded", "session_id": "s7", "actor": "alice",
-        "timestamp": at, "subject": "Port", "payload": {"text": "8080", "choice": 8080}, "links": ["https://x.example/1", "m1"],
+        "id": "e1", "seq": seq, "room": room, "type": "decision.recorded", "session_id": "s7", "from": "alice",
+        "accepted_at": at, "subject": "Port", "payload": {"text": "8080", "choice": 8080}, "links": ["https://x.example/1", "m1"],
     });
     assert_eq!(seen[0], wanted);
     assert_eq!(
@@ -94,8 +94,8 @@ fn each_change_of_claims_is_an_event() {
     let told = |event: &Value| {
         format!(
             "{} {}",
-            event["actor"].as_str().unwrap_or_default(),
-            event["event_type"].as_str().unwrap_or_default()
+            event["from"].as_str().unwrap_or_default(),
+            event["type"].as_str().unwrap_or_default()
         )
     };
     let wanted = [
@@ -122,7 +122,7 @@ fn each_change_of_claims_is_an_event() {
     );
     let ids: BTreeSet<&str> = seen
         .iter()
-        .filter_map(|event| event["event_id"].as_str())
+        .filter_map(|event| event["id"].as_str())
         .collect();
     assert_eq!(ids.len(), seen.len());
 }

@@ -189,7 +189,7 @@ fn settings_take_effect_while_a_router_runs() {
         json!({"type": "milestone", "body": "second"}),
     );
     town.wait("it is routed", || {
-        town.json(&["list"])
+        town.items(&["list"])
             .as_array()
             .is_some_and(|all| all.len() == 2)
     });

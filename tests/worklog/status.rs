@@ -102,7 +102,7 @@ fn the_status_block_shows_capabilities_and_the_time_of_the_last_activity() {
             .map(|cell| cell.trim_matches(['|', ' ']).to_owned())
             .collect()
     };
-    let at = world.json(&["list"])[0]["accepted_at"]
+    let at = world.items(&["list"])[0]["accepted_at"]
         .as_str()
         .expect("a time")
         .to_owned();

@@ -3,15 +3,15 @@
 //! All text from agents goes through [`crate::base::sanitize`] before it is printed in a line. JSON is printed unchanged.
 //! A closed pipe is not an error.
 
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Doing, Error, ErrorCode, ErrorReport, Result};
 use crate::base::sanitize;
 use crate::base::text::count_of;
 use crate::cli::exit::Exit;
 use crate::cli::spoken::spoken;
 use anstyle::{AnsiColor, Style};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::io::{BufWriter, IsTerminal, Stdout, Write};
 
@@ -44,7 +44,7 @@ pub(crate) struct Output {
     terminal: bool,
     /// True if data is printed as JSON.
     pub(crate) json: bool,
-    /// Are notes left out?
+    /// Whether notes are left out.
     pub(crate) quiet: bool,
     /// What was done, and the advice for an error that follows.
     did: Option<(String, &'static str)>,
@@ -143,16 +143,17 @@ impl Output {
         }
     }
 
-    /// A list: as a JSON array with `--json`, else item by item as `row` prints it. An empty list prints `none`, if
-    /// that says something.
+    /// A list: as a JSON object with one `field` with `--json`, else item by item as `row` prints it. An empty list
+    /// prints `none`, if that says something.
     pub(crate) fn list<T: Serialize>(
         &mut self,
+        field: &str,
         items: impl Iterator<Item = Result<T>>,
         none: &str,
         mut row: impl FnMut(&mut Output, T) -> Result<()>,
     ) -> Result<()> {
         if self.json {
-            return self.json_list(items);
+            return self.json_list(field, items);
         }
         let mut is_empty = true;
         for item in items {
@@ -194,12 +195,13 @@ impl Output {
         }
     }
 
-    /// A JSON array of any length, each item as it comes.
+    /// A JSON object with a list of any length, each item as it comes.
     pub(crate) fn json_list<T: Serialize>(
         &mut self,
+        field: &str,
         items: impl Iterator<Item = Result<T>>,
     ) -> Result<()> {
-        self.bytes(b"[")?;
+        self.bytes(format!("{{\"{field}\":[").as_bytes())?;
         for (n, item) in items.enumerate() {
             let text = match self.terminal {
                 true => serde_json::to_string_pretty(&item?),
@@ -214,7 +216,7 @@ impl Output {
             };
             self.bytes(text.as_bytes())?;
         }
-        self.line("]")
+        self.line("]}")
     }
 
     /// Bytes as they are.
@@ -307,7 +309,7 @@ impl Output {
     /// Why the command failed: a sentence, or one JSON object.
     pub(crate) fn error(&self, error: &Error) {
         if self.json {
-            let _ = writeln!(std::io::stderr(), "{}", json!({ "error": as_json(error) }));
+            ErrorOutput::new(Exit::of(error), error.into()).print();
             return;
         }
         let mut stderr = anstream::stderr();
@@ -391,36 +393,48 @@ pub(crate) fn is_closed_pipe(error: &Error) -> bool {
 pub(crate) fn usage(error: &clap::Error, json: bool) {
     if json && error.use_stderr() {
         let text = error.render().to_string();
-        let what = text.trim().strip_prefix("error: ").unwrap_or(text.trim());
-        let error = json!({"code": "usage", "exit": Exit::Usage as u8, "what": what});
-        let _ = writeln!(std::io::stderr(), "{}", json!({ "error": error }));
+        let text = text.trim();
+        let (what, rest) = text.split_once("\n\n").unwrap_or((text, ""));
+        let mut advice = rest.lines().rev().map(str::trim);
+        let tip = advice.clone().find_map(|line| line.strip_prefix("tip: "));
+        let report = ErrorReport {
+            code: ErrorCode::Usage,
+            what: what.strip_prefix("error: ").unwrap_or(what).to_owned(),
+            cure: tip.or_else(|| advice.next()).map(str::to_owned),
+            problems: Vec::new(),
+        };
+        ErrorOutput::new(Exit::Usage, report).print();
     } else {
         let _ = error.print();
     }
 }
 
-fn as_json(error: &Error) -> Value {
-    let exit = Exit::of(error) as u8;
-    let (code, what, cure) = match error {
-        Error::Usage { what, cure } => ("usage", what, cure),
-        Error::NotFound { what, cure } => ("not_found", what, cure),
-        Error::Busy { what, cure } => ("busy", what, cure),
-        Error::Timeout { what, cure } => ("timeout", what, cure),
-        Error::Done { what, why, cure } => {
-            return json!({"code": "done", "exit": exit, "what": format!("{what}, but {why}"), "cure": cure});
+/// The error of a command, on standard error.
+#[derive(Serialize, JsonSchema)]
+pub(crate) struct ErrorOutput {
+    error: ExitReport,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct ExitReport {
+    /// The exit status.
+    exit: u8,
+    #[serde(flatten)]
+    report: ErrorReport,
+}
+
+impl ErrorOutput {
+    fn new(exit: Exit, report: ErrorReport) -> ErrorOutput {
+        ErrorOutput {
+            error: ExitReport {
+                exit: exit as u8,
+                report,
+            },
         }
-        Error::Moved { what, cure } => ("moved", what, cure),
-        Error::Untrusted { what, cure } => ("untrusted", what, cure),
-        Error::State { .. } => {
-            return json!({"code": "state", "exit": exit, "what": error.to_string()});
-        }
-        Error::Io { .. } => return json!({"code": "io", "exit": exit, "what": error.to_string()}),
-        Error::Sync { .. } => {
-            return json!({"code": "sync", "exit": exit, "what": error.to_string()});
-        }
-        Error::Rejected(problems) | Error::NotGranted(problems) => {
-            return json!({"code": "rejected", "exit": exit, "what": error.to_string(), "problems": problems});
-        }
-    };
-    json!({"code": code, "exit": exit, "what": what, "cure": cure})
+    }
+
+    fn print(&self) {
+        let text = serde_json::to_string(self).expect("an error has only text keys");
+        let _ = writeln!(std::io::stderr(), "{text}");
+    }
 }

@@ -11,12 +11,13 @@ use unicode_width::UnicodeWidthStr;
 /// Prints a list as [`Output::list`] does, its rows as a table.
 pub(crate) fn list<T: Serialize>(
     out: &mut Output,
+    field: &str,
     items: impl IntoIterator<Item = T>,
     none: &str,
     row: impl Fn(&T) -> Vec<String>,
 ) -> Result<()> {
     let mut rows = Vec::new();
-    out.list(items.into_iter().map(Ok), none, |_, item| {
+    out.list(field, items.into_iter().map(Ok), none, |_, item| {
         rows.push(row(&item));
         Ok(())
     })?;

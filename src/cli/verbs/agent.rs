@@ -6,10 +6,12 @@ use crate::base::text::count_of;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Freshness};
 use crate::cli::show::table;
-use crate::commands::agent::{self, Fields, Filter};
+use crate::commands::agent::{self, Fields, Filter, LeftByAgent};
 use crate::room::Room;
 use crate::room::registry::{Agent, Status, Wake};
 use clap::Subcommand;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -139,6 +141,29 @@ struct FieldArgs {
     status: Option<Status>,
 }
 
+/// An agent in the registry, with all its fields there.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ShownAgent<'a> {
+    #[serde(flatten)]
+    agent: &'a Agent,
+    /// Whether the program that wakes it may be started. Absent if there is no such program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wake_agreed: Option<bool>,
+    /// The mail and the questions that it leaves when it is retired.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left: Option<&'a LeftByAgent>,
+}
+
+impl<'a> From<&'a Agent> for ShownAgent<'a> {
+    fn from(agent: &'a Agent) -> ShownAgent<'a> {
+        ShownAgent {
+            agent,
+            wake_agreed: None,
+            left: None,
+        }
+    }
+}
+
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let room = match args.verb {
         Verb::List { .. } | Verb::Roles => cx.fresh_room(Freshness::Complete)?,
@@ -147,14 +172,15 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     match args.verb {
         Verb::Add { ids, fields } => {
             let added = agent::add(&room, &ids, &fields.into())?;
-            cx.out.list(added.into_iter().map(Ok), "", |out, agent| {
-                let name = agent
-                    .name
-                    .as_ref()
-                    .map(|name| format!(" ({name})"))
-                    .unwrap_or_default();
-                out.done(format!("added {}{name}", agent.id))
-            })?;
+            cx.out
+                .list("agents", added.into_iter().map(Ok), "", |out, agent| {
+                    let name = agent
+                        .name
+                        .as_ref()
+                        .map(|name| format!(" ({name})"))
+                        .unwrap_or_default();
+                    out.done(format!("added {}{name}", agent.id))
+                })?;
         }
         Verb::List {
             role,
@@ -169,7 +195,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
                     status,
                 },
             )?;
-            table::list(&mut cx.out, agents, "no matching agents", row)?;
+            table::list(&mut cx.out, "agents", agents, "no matching agents", row)?;
         }
         Verb::Roles => {
             let roles = agent::roles(&room)?;
@@ -228,20 +254,18 @@ fn note_unless_trusted(agent: &Agent, room: &Room, cx: &mut Context) -> Result<(
 }
 
 fn show(agent: &Agent, room: &Room, cx: &mut Context) -> Result<()> {
-    let serde_json::Value::Object(mut fields) = agent.to_value() else {
-        return Ok(());
-    };
-    if let Some(wake) = agent
-        .wake
-        .as_ref()
-        .filter(|_| agent.is_woken_by_a_program())
+    let mut shown = ShownAgent::from(agent);
+    if let Some(wake) = &agent.wake
+        && agent.is_woken_by_a_program()
     {
         let agreed = room
             .agrees(wake)
             .inspect_err(|e| cx.out.warn(&e.to_string()));
-        fields.insert("wake_agreed".into(), agreed.unwrap_or(false).into());
+        shown.wake_agreed = Some(agreed.unwrap_or(false));
     }
-    let rows = fields.iter().map(|(key, value)| {
+    let fields = serde_json::to_value(&shown).unwrap_or_default();
+    let fields = fields.as_object().into_iter().flatten();
+    let rows = fields.map(|(key, value)| {
         let text = match value {
             serde_json::Value::String(text) => text.clone(),
             serde_json::Value::Array(items) => items
@@ -257,7 +281,7 @@ fn show(agent: &Agent, room: &Room, cx: &mut Context) -> Result<()> {
         ]
     });
     let rows: Vec<Vec<String>> = rows.collect();
-    cx.out.show(&fields, |out| table::print(out, &rows))
+    cx.out.show(&shown, |out| table::print(out, &rows))
 }
 
 fn changed(verb: &str, agent: &Agent, cx: &mut Context) -> Result<()> {
@@ -267,15 +291,12 @@ fn changed(verb: &str, agent: &Agent, cx: &mut Context) -> Result<()> {
 
 /// Reports the mail and the questions of a retired agent, because no agent reads or answers them.
 fn retired(verb: &str, agent: &Agent, room: &Room, cx: &mut Context) -> Result<()> {
-    let left = agent::left_by(room, &agent.id)?;
-    let serde_json::Value::Object(mut fields) = agent.to_value() else {
-        return Ok(());
+    let left = &agent::left_by(room, &agent.id)?;
+    let shown = ShownAgent {
+        left: Some(left),
+        ..ShownAgent::from(agent)
     };
-    fields.insert(
-        "left".into(),
-        serde_json::to_value(&left).unwrap_or_default(),
-    );
-    cx.out.show(&fields, |out| {
+    cx.out.show(&shown, |out| {
         out.done(format!("{verb} {}", agent.id))?;
         if left.unread > 0 {
             let count = count_of(left.unread, "unread message");

@@ -8,16 +8,17 @@ use crate::base::{limits, sanitize};
 use crate::cli::Exit;
 use crate::cli::context::{Context, Freshness, Identity};
 use crate::cli::show::waiting;
-use crate::commands::approval;
+use crate::commands::approval::{self, Outcome};
 use crate::commands::ask::{self, Question, Reply};
 use crate::commands::post::lines_about;
 use crate::commands::read as reading;
 use crate::commands::send::Draft;
 use crate::commands::wait::{Waited, Waiter, deadline};
 use crate::query::identity::{Who, mailbox};
-use crate::query::inbox::Mail;
+use crate::query::inbox::{Mail, WholeMail};
 use crate::room::Room;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::time::{Duration, Instant};
 
 const EXAMPLES: &str = "\
@@ -97,6 +98,25 @@ impl Approval {
             || self.on_deadline.is_some()
             || self.signed
     }
+}
+
+/// A question and its answers, or the outcome of an approval.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum AskOutput<'a> {
+    /// A question and its answers.
+    Question {
+        /// The id of the question.
+        id: &'a str,
+        /// The agents that were asked.
+        asked: Vec<String>,
+        /// The answers.
+        answers: Vec<WholeMail<'a>>,
+        /// The agents that did not answer.
+        missing: &'a [String],
+    },
+    /// The outcome of an approval.
+    Approval(&'a Outcome),
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
@@ -208,8 +228,9 @@ fn approve(args: Args, who: &Who, room: &Room, cx: &mut Context) -> Result<Exit>
             Ok(Exit::TryAgain)
         }
         Waited::Found(outcome) => {
-            cx.out
-                .show(&outcome, |out| out.line(sanitize::line(outcome.word())))?;
+            cx.out.show(&AskOutput::Approval(&outcome), |out| {
+                out.line(sanitize::line(outcome.word()))
+            })?;
             cx.out.flush()?;
             let is_first =
                 outcome.option.is_some() && outcome.option.as_ref() == asked.options.first();
@@ -250,12 +271,12 @@ fn wait(
 }
 
 fn show(question: &Question, answers: &[Mail], missing: &[String], cx: &mut Context) -> Result<()> {
-    let report = json!({
-        "id": question.sent.id,
-        "asked": question.asked(),
-        "answers": answers.iter().map(|mail| &mail.content).collect::<Vec<_>>(),
-        "missing": missing,
-    });
+    let report = AskOutput::Question {
+        id: &question.sent.id,
+        asked: question.asked(),
+        answers: answers.iter().map(Mail::whole).collect(),
+        missing,
+    };
     cx.out.show(&report, |out| read::show_each(answers, out))?;
     cx.out.flush()
 }

@@ -113,6 +113,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 fn list(room: &Room, cx: &mut Context) -> Result<()> {
     table::list(
         &mut cx.out,
+        "channels",
         channel::list(room)?,
         "no channels yet",
         |channel| {

@@ -8,7 +8,8 @@ use crate::cli::context::Context;
 use crate::cli::show::output::{BOLD, DIM, Output};
 use crate::commands::demo::{self, Demo};
 use crate::query::view::View;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,6 +25,17 @@ pub(crate) struct Args {
     keep: bool,
 }
 
+/// The result of the demo.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct DemoOutput<'a> {
+    /// The directory of the room.
+    room: &'a str,
+    /// Whether the room still exists.
+    kept: bool,
+    /// The steps and their result.
+    demo: &'a Demo,
+}
+
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let place = std::env::temp_dir();
     let temporary = tempfile::Builder::new()
@@ -34,7 +46,11 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let demo = demo::demo(temporary.path())?;
     let path = temporary.path().display().to_string();
     cx.out.show(
-        &json!({"room": path, "kept": args.keep, "demo": demo}),
+        &DemoOutput {
+            room: &path,
+            kept: args.keep,
+            demo: &demo,
+        },
         |out| {
             show(&demo, out)?;
             out.flush()?;

@@ -47,8 +47,8 @@ fn markdown(digest: &Digest, out: &mut Output) -> Result<()> {
             "- #{} {} {} · {} · {}",
             one.seq,
             to_the_second(&one.at),
-            text(&one.actor),
-            one.event_type,
+            text(&one.from),
+            one.kind,
             text(&one.text)
         )
     };

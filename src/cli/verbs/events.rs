@@ -18,7 +18,7 @@ const EXAMPLES: &str = "\
 Examples:
   mailbag log events --since yesterday
   mailbag log events --type claim
-  mailbag log events --json --since 24h | jq -r 'select(.event_type == \"milestone\").payload.body'
+  mailbag log events --json --since 24h | jq -r 'select(.type == \"milestone\").payload.body'
   mailbag log events --follow --json
 
 Events are milestones, escalations, approvals and decisions, changes of claims and
@@ -26,8 +26,8 @@ of the charter, and messages of the types task.claimed, task.completed,
 handoff.posted, proposal.created, proposal.amended, objection.raised,
 decision.recorded and escalation.requested.
 
---json prints one object a line: event_id, seq, room, event_type, session_id, actor,
-timestamp, subject, payload, links. The event_id is the id that the writer gave.";
+--json prints one object a line: id, seq, room, type, session_id, from, accepted_at,
+subject, payload, links. The id is the one that the writer gave.";
 
 /// Show what happened
 #[derive(Debug, clap::Args)]

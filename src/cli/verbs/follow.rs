@@ -50,7 +50,7 @@ pub(crate) fn run(identity: &Identity, idle: Duration, cx: &mut Context) -> Resu
 fn print(mail: &Mail, cx: &mut Context) -> Result<()> {
     cx.out
         .item(
-            || mail.to_json().to_string(),
+            || serde_json::to_string(&mail.whole()).expect("a message has only text keys"),
             |_| as_line(&View::from(mail)),
         )
         .and_then(|()| cx.out.flush())

@@ -72,12 +72,13 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         _ => String::new(),
     };
     if cx.out.is_terminal() {
-        cx.out.list(mails.into_iter().map(Ok), &none, |out, mail| {
-            let view = View::from(&mail);
-            row::print(out, &view, view.from.to_owned())
-        })?;
+        cx.out
+            .list("messages", mails.into_iter().map(Ok), &none, |out, mail| {
+                let view = View::from(&mail);
+                row::print(out, &view, view.from.to_owned())
+            })?;
     } else {
-        table::list(&mut cx.out, mails, &none, line)?;
+        table::list(&mut cx.out, "messages", mails, &none, line)?;
     }
     if shown < unread && (since.is_none() || shown == limit) && !cx.out.json {
         // Notes come after the data, also where both go to one place.

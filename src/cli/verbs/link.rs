@@ -255,6 +255,7 @@ fn list(cx: &mut Context) -> Result<Exit> {
     let links = links::list(&cx.room()?)?;
     table::list(
         &mut cx.out,
+        "links",
         links,
         "no links; `mailbag link add` adds one",
         |link| {
@@ -287,6 +288,7 @@ fn status(tag: Option<&str>, cx: &mut Context) -> Result<Exit> {
     let links = links::links(&room, tag)?;
     let is_well = links.iter().all(|link| link.problems.is_empty());
     cx.out.list(
+        "links",
         links.into_iter().map(Ok),
         "no links; `mailbag link add` adds one",
         |out, link| show(&link, out),

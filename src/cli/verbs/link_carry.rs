@@ -7,7 +7,8 @@ use crate::cli::Exit;
 use crate::cli::context::Context;
 use crate::link;
 use crate::room::settings::{NatsSettings, REPLICAS_MOST};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::io::IsTerminal;
 
 pub(super) const RUN_HELP: &str = "\
@@ -78,12 +79,19 @@ pub(super) struct Serve {
     tag: String,
 }
 
+/// The result of an exchange over all links.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Exchange {
+    /// The number of links to other machines that were served.
+    served: usize,
+}
+
 pub(super) fn run(args: &Run, cx: &mut Context) -> Result<Exit> {
     start_logging(args.log_format, cx);
     let room = cx.room()?;
     if args.once {
         let links = link::run::once(&room)?;
-        cx.out.show(&json!({ "links": links }), |out| {
+        cx.out.show(&Exchange { served: links }, |out| {
             out.done(format!(
                 "{}: all mail is confirmed",
                 count_of(links, "link")

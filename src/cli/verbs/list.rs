@@ -117,13 +117,14 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let filter = args.filters.filter(&room, cx)?;
     let usual = (!cx.out.json).then_some(limits::INBOX_SHOWN);
     let messages = list::list(&room, filter, args.last.or(usual))?;
-    cx.out.list(messages, "no matching messages", |out, past| {
-        let view = View::from(&past);
-        match out.is_terminal() {
-            true => row::print(out, &view, both(&view)),
-            false => out.line(line(&view)),
-        }
-    })?;
+    cx.out
+        .list("messages", messages, "no matching messages", |out, past| {
+            let view = View::from(&past);
+            match out.is_terminal() {
+                true => row::print(out, &view, both(&view)),
+                false => out.line(line(&view)),
+            }
+        })?;
     Ok(Exit::Ok)
 }
 

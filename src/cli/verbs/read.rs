@@ -11,6 +11,7 @@ use crate::commands::read::{self, Wanted};
 use crate::message::DECISION;
 use crate::query::inbox::Mail;
 use crate::query::view::{Attachment, Invalid, View, plain};
+use serde_json::json;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -79,7 +80,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 fn limit_text(mails: &mut Vec<Mail>, most: usize) -> usize {
     let mut length = 0;
     let fits = mails.iter().take_while(|mail| {
-        length += mail.to_json().to_string().len();
+        length += mail.content.to_string().len();
         length <= most
     });
     let fits = fits.count().max(1).min(mails.len());
@@ -91,7 +92,7 @@ fn limit_text(mails: &mut Vec<Mail>, most: usize) -> usize {
 /// Prints messages, and writes out what is buffered.
 pub(crate) fn print(agent: &str, mails: &[Mail], cx: &mut Context) -> Result<()> {
     cx.out.show(
-        &mails.iter().map(Mail::to_json).collect::<Vec<_>>(),
+        &json!({ "messages": mails.iter().map(Mail::whole).collect::<Vec<_>>() }),
         |out| {
             if mails.is_empty() {
                 out.note(&format!("{agent} has no unread messages"));

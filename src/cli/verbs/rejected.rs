@@ -9,6 +9,7 @@ use crate::cli::show::output::{Output, RED};
 use crate::cli::show::{frame, table};
 use crate::commands::rejected::{self, Rejected, Retried, Shown, Which};
 use crate::message::record::EventKind;
+use serde_json::json;
 use std::io::{BufRead, IsTerminal};
 use std::path::PathBuf;
 
@@ -145,7 +146,7 @@ fn list(which: Which, cx: &mut Context) -> Result<Exit> {
         .first()
         .map(|newest| newest.seq)
         .filter(|_| !cx.out.json);
-    table::list(&mut cx.out, all, NONE, row)?;
+    table::list(&mut cx.out, "rejected", all, NONE, row)?;
     // Notes come after the data, also where both go to one place.
     cx.out.flush()?;
     if let Some(newest) = newest {
@@ -255,13 +256,14 @@ fn retry(which: &Which, mended: Option<PathBuf>, cx: &mut Context) -> Result<Exi
         () if retried.iter().any(|one| one.became.is_none()) => Exit::TryAgain,
         () => Exit::Ok,
     };
-    cx.out.list(retried.iter().map(Ok), NONE, |out, one| {
-        out.line(sanitize::line(&became(one)))?;
-        if one.became == Some(EventKind::Rejected) {
-            problems(&one.problems, out)?;
-        }
-        Ok(())
-    })?;
+    cx.out
+        .list("retried", retried.iter().map(Ok), NONE, |out, one| {
+            out.line(sanitize::line(&became(one)))?;
+            if one.became == Some(EventKind::Rejected) {
+                problems(&one.problems, out)?;
+            }
+            Ok(())
+        })?;
     Ok(exit)
 }
 
@@ -304,13 +306,14 @@ fn drop_all(which: &Which, yes: bool, cx: &mut Context) -> Result<Exit> {
             one.seq, one.agent
         ));
     }
-    cx.out.show(&removed, |out| match removed.len() {
-        0 => {
-            out.note(NONE);
-            Ok(())
-        }
-        many => out.done(format!("removed {}", count_of(many, "rejected file"))),
-    })?;
+    cx.out
+        .show(&json!({ "rejected": removed }), |out| match removed.len() {
+            0 => {
+                out.note(NONE);
+                Ok(())
+            }
+            many => out.done(format!("removed {}", count_of(many, "rejected file"))),
+        })?;
     Ok(Exit::Ok)
 }
 

@@ -11,7 +11,8 @@ use crate::disk::Readers;
 use crate::link::beside::Carriers;
 use crate::room::{self, Room};
 use crate::router::daemon::{self, Options, Ready};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::borrow::Cow;
 use std::io::Write;
 use tracing::level_filters::LevelFilter;
@@ -59,6 +60,16 @@ pub(crate) struct Args {
     log_format: Format,
 }
 
+/// The result of one pass.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct PassReport {
+    #[serde(flatten)]
+    tally: daemon::Tally,
+    /// The process of the router that runs and delivers pending messages instead.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    router: Option<u32>,
+}
+
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     start_logging(args.log_format, cx);
     let room = open_or_make(cx)?;
@@ -86,20 +97,13 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             "ended"
         );
     } else {
-        let mut report = json!({
-            "accepted": tally.accepted,
-            "copies": tally.copies,
-            "rejected": tally.rejected,
-            "duplicates": tally.duplicates,
-            "waiting": tally.waiting,
-        });
+        let report = PassReport { tally, router };
         if let Some(pid) = router {
             if !follow::ask_router(&room, cx.writer_wait()) {
                 room.check_progress()?;
                 cx.out
                     .warn(&format!("the router, process {pid}, has not answered yet"));
             }
-            report["router"] = pid.into();
             let text = format!("a router runs as process {pid}; it delivers pending messages");
             cx.out.show(&report, |out| out.done(text))?;
             return Ok(Exit::Ok);

@@ -86,7 +86,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
             Ok(found) => found.into_iter().map(Ok).collect::<Vec<_>>(),
             Err(e) => vec![Err(e)],
         });
-        cx.out.json_list(hits)?;
+        cx.out.json_list("messages", hits)?;
         cx.out.talk().progress("");
         return Ok(Exit::Ok);
     }
@@ -114,7 +114,7 @@ const NONE: &str = "no matching messages";
 
 fn show_newest(found: &[Hit], cx: &mut Context) -> Result<Exit> {
     if cx.out.json {
-        cx.out.json_list(found.iter().map(Ok))?;
+        cx.out.json_list("messages", found.iter().map(Ok))?;
         return Ok(Exit::Ok);
     }
     for hit in found {

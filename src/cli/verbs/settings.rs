@@ -24,12 +24,16 @@ pub(crate) struct Args {}
 
 pub(crate) fn run(_: Args, cx: &mut Context) -> Result<Exit> {
     let listing = cx.room()?.settings()?.listing();
-    cx.out
-        .list(listing.into_iter().map(Ok), "", |out, setting| {
+    cx.out.list(
+        "settings",
+        listing.into_iter().map(Ok),
+        "",
+        |out, setting| {
             let doc = out.paint(DIM, &format!("# {}", setting.doc));
             out.line(doc)?;
             out.line(sanitize::line(&setting_line(&setting)))
-        })?;
+        },
+    )?;
     Ok(Exit::Ok)
 }
 

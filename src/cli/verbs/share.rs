@@ -4,8 +4,10 @@ use crate::base::error::Result;
 use crate::base::sanitize;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Identity};
-use crate::commands::share::{Request, share};
-use serde_json::json;
+use crate::commands::post::Posted;
+use crate::commands::share::{Artifact, Request, share};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -40,6 +42,15 @@ pub(crate) struct Args {
     media_type: Option<String>,
     #[command(flatten)]
     identity: Identity,
+}
+
+/// A file that was shared, and the message that announces it.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Shared {
+    #[serde(flatten)]
+    artifact: Artifact,
+    /// The announcement.
+    message: Posted,
 }
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
@@ -85,14 +96,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         out.line(sanitize::line(&artifact.file.display().to_string()))?;
         out.line(&sent.id)
     })?;
-    let posted = cx.deliver(&room, sent)?;
-    let mut shown = json!(artifact);
-    shown["id"] = json!(posted.sent.id);
-    shown["seq"] = json!(posted.seq);
-    shown["recipients"] = json!(posted.recipients);
-    if !posted.unreached.is_empty() {
-        shown["unreached"] = json!(posted.unreached);
-    }
-    cx.out.show(&shown, |_| Ok(()))?;
+    let message = cx.deliver(&room, sent)?;
+    cx.out.show(&Shared { artifact, message }, |_| Ok(()))?;
     Ok(Exit::Ok)
 }

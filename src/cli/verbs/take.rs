@@ -7,11 +7,13 @@ use crate::base::text::to_the_second;
 use crate::cli::Exit;
 use crate::cli::context::{Context, Freshness, Identity};
 use crate::cli::show::waiting;
-use crate::commands::take::{self, Consumer, Handed, Lapsed, Operation, State};
+use crate::commands::take::{self, Consumer, Handed, Lapsed, MessageLease, Operation, State};
 use crate::commands::wait::{Waiter, Wakeup, deadline};
-use crate::query::inbox::Mail;
+use crate::query::inbox::{Mail, WholeMail};
 use crate::room::Room;
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 const EXAMPLES: &str = "\
@@ -70,6 +72,30 @@ struct Leased {
     /// Return a leased message to the inbox
     #[arg(long, value_name = "ID", conflicts_with = "lease")]
     give_back: Option<String>,
+}
+
+/// A leased message.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Leasing<'a> {
+    /// The message.
+    message: WholeMail<'a>,
+    /// Its lease.
+    lease: &'a MessageLease,
+    /// Its file, relative to the room.
+    file: Cow<'a, str>,
+    /// Messages that returned to the inbox because their leases had expired.
+    given_back: &'a [Lapsed],
+}
+
+/// The new state of a leased message.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct ChangedLease<'a> {
+    /// Message id.
+    id: &'a str,
+    /// Number of its record.
+    seq: Option<u64>,
+    /// The result.
+    state: State,
 }
 
 impl Leased {
@@ -147,7 +173,11 @@ fn show_state(mail: &Mail, state: State, cx: &mut Context) -> Result<Exit> {
         State::Renewed => "renewed",
         State::GivenBack => "released",
     };
-    let report = json!({"id": mail.id, "seq": mail.seq, "state": state});
+    let report = ChangedLease {
+        id: &mail.id,
+        seq: mail.seq,
+        state,
+    };
     cx.out.show(&report, |out| {
         out.done(format!("{}: {text}", sanitize::line(&mail.id)))
     })?;
@@ -182,12 +212,12 @@ fn hand(
 }
 
 fn show(handed: &Handed, given_back: &[Lapsed], cx: &mut Context) -> Result<()> {
-    let report = json!({
-        "message": handed.mail.to_json(),
-        "lease": handed.lease,
-        "file": handed.mail.file.to_string_lossy(),
-        "given_back": given_back,
-    });
+    let report = Leasing {
+        message: handed.mail.whole(),
+        lease: &handed.lease,
+        file: handed.mail.file.to_string_lossy(),
+        given_back,
+    };
     cx.out.show(&report, |out| {
         read::show_each(std::slice::from_ref(&handed.mail), out)
     })?;

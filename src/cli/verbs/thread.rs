@@ -52,6 +52,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     )?;
     let mut is_first = true;
     cx.out.list(
+        "messages",
         whole(&messages).map(Ok),
         "no matching messages",
         |out, Whole { past, .. }| {

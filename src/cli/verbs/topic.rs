@@ -75,13 +75,19 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 fn list(cx: &mut Context) -> Result<Exit> {
     let room = cx.fresh_room(Freshness::Complete)?;
     let topics = topic::list(&room.registry()?);
-    table::list(&mut cx.out, topics, "no topics with subscribers", |topic| {
-        let followers = sanitize::line(&topic.followers.join(", ")).into_owned();
-        vec![
-            sanitize::line(&format!("#{}", topic.topic)).into_owned(),
-            followers,
-        ]
-    })?;
+    table::list(
+        &mut cx.out,
+        "topics",
+        topics,
+        "no topics with subscribers",
+        |topic| {
+            let followers = sanitize::line(&topic.followers.join(", ")).into_owned();
+            vec![
+                sanitize::line(&format!("#{}", topic.topic)).into_owned(),
+                followers,
+            ]
+        },
+    )?;
     Ok(Exit::Ok)
 }
 
@@ -93,8 +99,9 @@ fn follow(change: Change, follow: bool, cx: &mut Context) -> Result<Exit> {
         .into_iter()
         .map(|sent| cx.deliver(&room, sent))
         .collect::<Result<_>>()?;
-    cx.out.list(posted.into_iter().map(Ok), "", |out, posted| {
-        out.line(&posted.sent.id)
-    })?;
+    cx.out
+        .list("messages", posted.into_iter().map(Ok), "", |out, posted| {
+            out.line(&posted.sent.id)
+        })?;
     Ok(Exit::Ok)
 }

@@ -15,7 +15,8 @@ use crate::room::consent::{Connection, Consent};
 use crate::room::key_file::KeyFile;
 use crate::room::settings::GuardedSetting;
 use crate::room::{self, Room, signature};
-use serde_json::json;
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -63,6 +64,26 @@ pub(crate) struct Args {
     decision_key: bool,
 }
 
+/// A room and its programs, recorded consent, or the decision keys.
+#[derive(Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum TrustOutput<'a> {
+    /// A room, its programs, and the consent of the user.
+    Room(&'a RoomTrust),
+    /// With `--list`: all recorded consent.
+    Rooms {
+        /// The rooms.
+        rooms: &'a [Consent],
+    },
+    /// With `--revoke`: the removed consent.
+    Revoked {
+        /// The rooms.
+        revoked: &'a [Consent],
+    },
+    /// With `--decision-key`: the keys.
+    Keys(&'a PinnedKeys),
+}
+
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     if args.list {
         return list(cx);
@@ -73,12 +94,13 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let (asked, from) = (args.dir.or_else(|| cx.asked()), here()?);
     if args.revoke {
         let revoked = trust::revoke(asked.as_deref(), &from)?;
-        cx.out.show(&json!({ "revoked": revoked }), |out| {
-            let mut paths = revoked
-                .iter()
-                .map(|consent| sanitize::line(&consent.identity.path));
-            paths.try_for_each(|path| out.line(format!("revoked for {path}")))
-        })?;
+        cx.out
+            .show(&TrustOutput::Revoked { revoked: &revoked }, |out| {
+                let mut paths = revoked
+                    .iter()
+                    .map(|consent| sanitize::line(&consent.identity.path));
+                paths.try_for_each(|path| out.line(format!("revoked for {path}")))
+            })?;
         return Ok(Exit::Ok);
     }
     let before = trust::look(asked.as_deref(), &from)?;
@@ -87,7 +109,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         && before.open_links().next().is_none()
         && before.settings.is_empty()
     {
-        cx.out.show(&before, |out| {
+        cx.out.show(&TrustOutput::Room(&before), |out| {
             show(&before, out)?;
             out.line("nothing to decide")
         })?;
@@ -113,7 +135,8 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
         trust::agree(&before, programs, links, settings)?;
     }
     if cx.out.json {
-        cx.out.json(&trust::look(asked.as_deref(), &from)?)?;
+        let after = trust::look(asked.as_deref(), &from)?;
+        cx.out.json(&TrustOutput::Room(&after))?;
     } else {
         cx.out.line(if agreed.is_some() {
             "trusted"
@@ -214,13 +237,12 @@ fn pin_decision_key(asked: Option<PathBuf>, cx: &mut Context) -> Result<Exit> {
             format!("your decision key {own} is now pinned in this room")
         }
     };
-    cx.out.show(
-        &PinnedKeys {
-            pinned: Some(keys.own_key.clone()),
-            ..keys
-        },
-        |out| out.done(&said),
-    )?;
+    let keys = PinnedKeys {
+        pinned: Some(keys.own_key.clone()),
+        ..keys
+    };
+    cx.out
+        .show(&TrustOutput::Keys(&keys), |out| out.done(&said))?;
     Ok(Exit::Ok)
 }
 
@@ -313,7 +335,7 @@ fn connection(connection: &Connection) -> String {
 
 fn list(cx: &mut Context) -> Result<Exit> {
     let rooms = trust::list()?;
-    cx.out.show(&json!({ "rooms": rooms }), |out| {
+    cx.out.show(&TrustOutput::Rooms { rooms: &rooms }, |out| {
         table::print(out, &consents(&rooms))
     })?;
     Ok(Exit::Ok)

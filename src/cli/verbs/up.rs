@@ -11,6 +11,7 @@ use crate::clients::install::Change;
 use crate::clients::kind::Client;
 use crate::clients::up::{self, ClientStep, Done, Request, RoomChange, RoomStep, Up};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -58,8 +59,8 @@ fn names() -> impl TypedValueParser<Value = Client> {
 }
 
 /// What was done, or would be with `--dry-run`.
-#[derive(Serialize)]
-struct Report<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Report<'a> {
     #[serde(flatten)]
     up: &'a Up,
     undo: bool,

@@ -86,7 +86,7 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
                  of this room, an open tab may have sent it the browser's secret: run `mailbag web --sign-out`"
             ));
         }
-        cx.out.show(started, |out| {
+        cx.out.show(&WebOutput::Started(started), |out| {
             out.line(format!(
                 "the page of {} is at",
                 crate::base::sanitize::line(&started.room.display().to_string())
@@ -102,11 +102,25 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     Ok(Exit::Ok)
 }
 
+/// The started page, or the browsers that were signed out.
+#[cfg(feature = "web")]
+#[derive(serde::Serialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub(super) enum WebOutput<'a> {
+    /// The page.
+    Started(&'a crate::web::Started),
+    /// With `--sign-out`.
+    SignedOut {
+        /// The number of browsers that were signed out.
+        signed_out: usize,
+    },
+}
+
 #[cfg(feature = "web")]
 fn sign_out(room: &crate::room::Room, cx: &mut Context) -> Result<Exit> {
     let count = crate::web::sign_out(room)?;
     cx.out
-        .show(&serde_json::json!({ "signed_out": count }), |out| {
+        .show(&WebOutput::SignedOut { signed_out: count }, |out| {
             out.done(format!(
                 "signed {} out",
                 crate::base::text::count_of(count, "browser")

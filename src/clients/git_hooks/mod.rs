@@ -16,6 +16,7 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{UserFile, layout, machine};
 use holder::{HOOKS, Holder, Repository};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +24,7 @@ use std::path::{Path, PathBuf};
 pub const NAME: &str = "git";
 
 /// The installed hooks of a repository.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Status {
     /// The installed hooks.
     pub hooks: Hooks,

@@ -5,11 +5,12 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::clients::kind::Client;
 use crate::disk::{UserFile, layout};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
 /// The kind of a file's change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Change {
     /// A new file.
@@ -23,7 +24,7 @@ pub enum Change {
 }
 
 /// A file's change.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Changing {
     /// Its path.
     pub path: PathBuf,

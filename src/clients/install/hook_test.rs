@@ -4,6 +4,7 @@ use super::clients::{Job, Wanted};
 use crate::base::limits;
 use crate::clients::kind::Client;
 use crate::disk::machine;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -31,7 +32,7 @@ const FIELDS: [&str; 10] = [
 ];
 
 /// The result of a hook's test.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct HookTest {
     /// The shell command that was run.
     pub command: String,

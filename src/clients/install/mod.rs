@@ -53,6 +53,7 @@ use form::Form;
 pub use form::is_second_hook;
 use json::{Json, Wrong};
 use preexisting::{Preexisting, check_inside};
+use schemars::JsonSchema;
 use sections::Kind;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -79,7 +80,7 @@ pub struct Request<'a> {
 }
 
 /// All changes of an installation.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct Plan {
     /// The client's name on the command line, or `git`.
     pub client: &'static str,
@@ -108,7 +109,7 @@ pub struct Plan {
 }
 
 /// Lines for a file that `install` does not change.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 pub struct ByHand {
     /// The file.
     pub path: PathBuf,

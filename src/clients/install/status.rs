@@ -10,11 +10,12 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::clients::kind::{Allow, Client};
 use crate::disk::{UserFile, layout, machine};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
 
 /// The installed hooks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Hooks {
     /// All of them.
@@ -26,7 +27,7 @@ pub enum Hooks {
 }
 
 /// The installation status of a client.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Status {
     /// The client.
     pub client: Client,

@@ -8,12 +8,13 @@ use crate::base::hash::{hash, hex};
 use crate::base::limits;
 use crate::clients::kind::{Client, TrustRecord};
 use crate::disk::{UserFile, layout};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
 /// The user's decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Trust {
     /// The client runs the hooks.

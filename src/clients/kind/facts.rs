@@ -1,5 +1,6 @@
 //! The facts about a client: its program, its files, its hooks, and its abilities.
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 /// Everything that distinguishes a client from others, as data.
@@ -154,7 +155,7 @@ pub enum Dialect {
 }
 
 /// Where mailbag is installed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
     /// For everyone who works in this project.
@@ -293,7 +294,7 @@ pub enum Allow {
 }
 
 /// A question of a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Ask {
     /// The subject.
     #[serde(skip)]

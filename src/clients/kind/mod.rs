@@ -15,11 +15,12 @@ pub use facts::{
     Note, Package, Part, PluginForm, PluginListing, Scope, Servers, TrustRecord, Turns, Unit,
     WakeBy, What,
 };
+use schemars::JsonSchema;
 use serde::Serialize;
 pub use table::{limits, summary};
 
 /// A client program for agents.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Client {
     /// Claude Code.

@@ -15,13 +15,15 @@ use crate::message::{claim, decision};
 use crate::room::{Room, inbox};
 use origin::{Extent, Origin, Origins};
 use rustix::fs::FileType;
+use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// One delivered message.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Mail {
     /// Message id; empty if missing.
     pub id: String,
@@ -71,14 +73,34 @@ pub struct Mail {
     pub content: Value,
 }
 
+/// A delivered message with all its fields, or a file that is not a message.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum WholeMail<'a> {
+    /// A message, with unknown fields of its sender: see `mailbag generate schema message`.
+    #[schemars(extend("required" = ["id", "from", "type"]))]
+    Message(#[schemars(with = "Map<String, Value>")] &'a Value),
+    /// A file that is not a message.
+    File {
+        /// The file, relative to the room.
+        file: Cow<'a, str>,
+        /// Why it is not a message.
+        problem: &'a str,
+        /// Its text.
+        text: Option<&'a str>,
+    },
+}
+
 impl Mail {
-    /// The complete message, or the problem of a file that is not mail.
-    pub fn to_json(&self) -> Value {
+    /// All of it, for programs.
+    pub fn whole(&self) -> WholeMail<'_> {
         match &self.problem {
-            Some(problem) => {
-                json!({"file": self.file.to_string_lossy(), "problem": problem, "text": self.content})
-            }
-            None => self.content.clone(),
+            Some(problem) => WholeMail::File {
+                file: self.file.to_string_lossy(),
+                problem,
+                text: self.content.as_str(),
+            },
+            None => WholeMail::Message(&self.content),
         }
     }
 

@@ -10,12 +10,13 @@ use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::{Dir, LockFile, layout};
 use rustix::fs::FileType;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
 /// The lease of a taken message.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MessageLease {
     /// The holder.
     pub holder: String,

@@ -14,11 +14,14 @@ pub use wake::{By, Program, Wake};
 
 use crate::base::error::{Problem, nearest};
 use crate::message::id;
+use crate::message::schema::registry_schema;
 use crate::room::charter::Lane;
 use crate::room::settings::LinkTags;
 use groups::Groups;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -419,6 +422,18 @@ impl Agent {
         );
         fields.extend(self.rest.clone());
         Value::Object(fields)
+    }
+}
+
+impl JsonSchema for Agent {
+    fn schema_name() -> Cow<'static, str> {
+        "Agent".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let registry: Value = serde_json::from_str(registry_schema()).expect("a schema");
+        let agent = registry["properties"]["agents"]["items"].clone();
+        agent.try_into().expect("a schema")
     }
 }
 

@@ -39,7 +39,7 @@ pub(crate) struct Journal {
 /// assert_eq!((tally.accepted, tally.copies), (1, 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, schemars::JsonSchema)]
 pub struct Tally {
     /// Messages accepted.
     pub accepted: u64,

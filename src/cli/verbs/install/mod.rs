@@ -1,6 +1,6 @@
 //! `mailbag install`: adds mailbag to an agent client or a git repository, and shows where it is installed.
 
-mod status;
+pub(super) mod status;
 
 use crate::base::error::{Error, Result};
 use crate::base::sanitize;
@@ -11,6 +11,7 @@ use crate::clients::git_hooks;
 use crate::clients::install::{self, Change, Changing, HookTest, Plan, Request, Scope};
 use crate::clients::kind::Client;
 use clap::builder::PossibleValue;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::path::PathBuf;
 use std::sync::LazyLock;
@@ -107,8 +108,8 @@ pub(crate) struct Place {
 }
 
 /// What was changed, or would be with `--dry-run`.
-#[derive(Serialize)]
-struct Report<'a> {
+#[derive(Serialize, JsonSchema)]
+pub(in crate::cli::verbs) struct Report<'a> {
     #[serde(flatten)]
     plan: &'a Plan,
     dry_run: bool,

@@ -10,7 +10,18 @@ use crate::cli::show::table;
 use crate::clients::git_hooks;
 use crate::clients::install::{self, Hooks, Scope, Status, Trust};
 use crate::clients::kind::{Can, Client, WakeBy, What};
+use schemars::JsonSchema;
+use serde::Serialize;
 use std::path::Path;
+
+/// The installation status of clients and of the repository.
+#[derive(Serialize, JsonSchema)]
+pub(in crate::cli::verbs) struct Installed<'a> {
+    /// The clients.
+    clients: &'a [Status],
+    /// The hooks of the git repository. `None` without a repository, or if only another client or scope was asked for.
+    git: Option<&'a git_hooks::Status>,
+}
 
 /// Prints what is installed for a client, or everywhere.
 pub(super) fn run(which: Option<Which>, place: &Place, cx: &mut Context) -> Result<Exit> {
@@ -34,10 +45,13 @@ pub(super) fn run(which: Option<Which>, place: &Place, cx: &mut Context) -> Resu
     } else {
         None
     };
-    cx.out
-        .show(&serde_json::json!({ "clients": all, "git": git }), |out| {
-            show(&all, git.as_ref(), out)
-        })?;
+    cx.out.show(
+        &Installed {
+            clients: &all,
+            git: git.as_ref(),
+        },
+        |out| show(&all, git.as_ref(), out),
+    )?;
     Ok(Exit::Ok)
 }
 

@@ -2,7 +2,9 @@
 
 use crate::message::Message;
 use crate::message::record::Record;
-use serde::ser::{Serialize, SerializeMap, Serializer};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
 /// The fields with a place of their own in a line; all others are in its `metadata`.
@@ -30,8 +32,23 @@ pub fn line(message: &Message, seq: u64, at: &str) -> Vec<u8> {
 
 /// Like [`line`], appended to `lines`.
 pub(super) fn write(lines: &mut Vec<u8>, message: &Message, seq: u64, at: &str) {
-    let whole = Whole { message, seq, at };
-    serde_json::to_writer(&mut *lines, &whole).expect("a message has only text keys");
+    let line = ChannelLine {
+        id: message.id(),
+        t: message.text("timestamp").unwrap_or(at),
+        kind: message.kind(),
+        sender: message.from(),
+        content: message.text("body").unwrap_or_default(),
+        addressed: message.addresses(),
+        refs: refs(message),
+        metadata: Metadata {
+            message,
+            delivery: Delivery {
+                seq,
+                accepted_at: at,
+            },
+        },
+    };
+    serde_json::to_writer(&mut *lines, &line).expect("a message has only text keys");
     lines.push(b'\n');
 }
 
@@ -42,26 +59,26 @@ pub fn of_record(record: &Record) -> Option<Vec<u8>> {
     Some(line(&Message::from_fields(fields)?, record.seq, &record.at))
 }
 
-struct Whole<'a> {
-    message: &'a Message,
-    seq: u64,
-    at: &'a str,
-}
-
-impl Serialize for Whole<'_> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let message = self.message;
-        let mut line = to.serialize_map(Some(8))?;
-        line.serialize_entry("id", message.id())?;
-        line.serialize_entry("t", message.text("timestamp").unwrap_or(self.at))?;
-        line.serialize_entry("type", message.kind())?;
-        line.serialize_entry("sender", message.from())?;
-        line.serialize_entry("content", message.text("body").unwrap_or_default())?;
-        line.serialize_entry("addressed", message.addresses())?;
-        line.serialize_entry("refs", &refs(message))?;
-        line.serialize_entry("metadata", &Metadata(self))?;
-        line.end()
-    }
+/// A message of a channel, in the NDJSON dialect.
+#[derive(Serialize, JsonSchema)]
+pub struct ChannelLine<'a> {
+    /// Message id.
+    id: &'a str,
+    /// When it was written; the accept time if its sender does not say so.
+    t: &'a str,
+    /// Its type.
+    #[serde(rename = "type")]
+    kind: &'a str,
+    /// Its sender.
+    sender: &'a str,
+    /// Its body.
+    content: &'a str,
+    /// Its addresses, or the agents that its body mentions.
+    addressed: &'a [String],
+    /// The messages that it refers to, and the message that it answers.
+    refs: Vec<&'a Value>,
+    /// All other fields.
+    metadata: Metadata<'a>,
 }
 
 /// The related messages, and the message that it answers.
@@ -82,12 +99,18 @@ fn refs(message: &Message) -> Vec<&Value> {
     refs
 }
 
-struct Metadata<'a>(&'a Whole<'a>);
+/// All fields without a place of their own, and the record of the message.
+#[derive(JsonSchema)]
+struct Metadata<'a> {
+    #[schemars(flatten, with = "Map<String, Value>")]
+    message: &'a Message,
+    /// The record of the message.
+    delivery: Delivery<'a>,
+}
 
 impl Serialize for Metadata<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let Whole { message, seq, at } = *self.0;
-        let fields = message.fields();
+        let fields = self.message.fields();
         let is_elsewhere = |field: &str| !PLACED.contains(&field) && fields.contains_key(field);
         let is_taken = |key: &str| is_elsewhere(key) || key == DELIVERY || key == OWN;
         let own = fields
@@ -112,20 +135,16 @@ impl Serialize for Metadata<'_> {
                 .collect();
             metadata.serialize_entry(OWN, &displaced)?;
         }
-        metadata.serialize_entry(
-            DELIVERY,
-            &Delivery {
-                seq,
-                accepted_at: at,
-            },
-        )?;
+        metadata.serialize_entry(DELIVERY, &self.delivery)?;
         metadata.end()
     }
 }
 
-#[derive(serde::Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Delivery<'a> {
+    /// Its number.
     seq: u64,
+    /// Its accept time.
     accepted_at: &'a str,
 }
 

@@ -12,7 +12,7 @@ mod projection;
 mod tail;
 
 pub use behind::{Behind, behind};
-pub use line::{line, of_record};
+pub use line::{ChannelLine, line, of_record};
 
 use crate::base::error::{Doing, Error, Result};
 use crate::disk::{Append, Barrier, Dir, Durability, Meta, file_meta, layout};
