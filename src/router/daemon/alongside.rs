@@ -1,4 +1,4 @@
-//! A router in a thread of a command that waits. It routes while the command waits, if no other router runs.
+//! A router in a thread of a waiting command. It routes if no other router runs.
 
 use super::{Caller, Life, Notice, Options, Tally, Wake, pass, watch};
 use crate::base::error::{Doing, Error, Result};
@@ -14,9 +14,9 @@ pub struct Alongside {
     thread: Option<JoinHandle<Result<Tally>>>,
 }
 
-/// Starts to route in a thread of this process; `None` if another router runs.
+/// Starts to route in a thread of this process, unless another router runs.
 pub fn alongside(room: &Room) -> Result<Option<Alongside>> {
-    // It does not wait for another process's single pass either: the caller asks again.
+    // The caller tries again later instead of waiting for another process's single pass.
     if room.holder()?.is_some() || room.is_wanted() {
         return Ok(None);
     }
@@ -26,11 +26,10 @@ pub fn alongside(room: &Room) -> Result<Option<Alongside>> {
     };
     let notice = watch(room, &Options::default());
     let (router, there) = (notice.caller(), room.clone());
-    let live = move || note_failed_sync(&there.dir, route(&there, lock, notice));
     let thread = std::thread::Builder::new()
         .name("router".into())
-        .spawn(live);
-    let thread = thread.doing("start a router for", room.dir.path())?;
+        .spawn(move || note_failed_sync(&there.dir, route(&there, lock, notice)))
+        .doing("start a router for", room.dir.path())?;
     Ok(Some(Alongside {
         router,
         thread: Some(thread),
@@ -43,13 +42,13 @@ fn route(room: &Room, lock: Lock, notice: Notice) -> Result<Tally> {
     let mut life = Life::new(router, notice);
     let tally = life.live(&Options::default(), &mut ())?;
     drop(life);
-    // A command that saw this router a moment ago left its mail to it.
+    // Commands that saw this router running have left their mail to it.
     pass(room)?;
     Ok(tally)
 }
 
 impl Alongside {
-    /// The error by which it ended, if it did: then nothing is routed any more.
+    /// The error that ended the router. Nothing is routed after that.
     pub fn failure(&mut self) -> Option<Error> {
         if !self.thread.as_ref().is_some_and(JoinHandle::is_finished) {
             return None;

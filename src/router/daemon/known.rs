@@ -1,4 +1,5 @@
-//! The outboxes of a room: found, watched, made for agents without one, and admitted if the room is open.
+//! The outboxes of a room. The router finds and watches them, makes missing ones, and admits agents
+//! if the room is open.
 
 use crate::base::error::{Error, Result};
 use crate::disk::{Barrier, Dir, Entry, layout};
@@ -12,19 +13,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The outboxes that exist and are watched, each with its inode.
+/// Watched directories.
 #[derive(Default)]
 pub(super) struct Known {
+    /// The watched outboxes with their inodes.
     pub(super) outboxes: BTreeMap<Arc<str>, u64>,
     parent: Option<u64>,
-    /// The inboxes that are watched, each with its inode and that of its `taken/`.
+    /// The watched inboxes, each with its inode and the inode of its `taken/`.
     inboxes: BTreeMap<Arc<str>, (u64, Option<u64>)>,
-    /// Directories that could not be watched, each for its own reason.
+    /// Directories that could not be watched.
     pub(super) unwatched: BTreeSet<PathBuf>,
 }
 
 impl Known {
-    /// Nothing is watched any more.
+    /// The value after the directory of outboxes was removed.
     pub(super) fn gone() -> Known {
         Known {
             parent: Some(0),
@@ -34,47 +36,53 @@ impl Known {
 
     /// Makes the missing directories of registered agents, then finds and watches all outboxes, also those of
     /// unregistered agents.
-    pub(super) fn look(&mut self, router: &mut Router, notice: &mut Notice) -> Result<()> {
+    pub(super) fn scan(&mut self, router: &mut Router, notice: &mut Notice) -> Result<()> {
         let dir = router.config.dir().make(layout::OUTBOXES)?;
         let parent = Some(dir.meta()?.inode);
         if self.parent.is_some() && self.parent != parent {
-            notice.outboxes().unwrap_or_else(|e| tracing::warn!("{e}"));
+            if let Err(e) = notice.outboxes() {
+                tracing::warn!("{e}");
+            }
         }
         self.parent = parent;
-        let mut there = outboxes(&dir, router)?;
-        let missing = |agent: &&Agent| !agent.is_retired() && !there.contains_key(&agent.id);
+        let mut there = list_outboxes(&dir, router)?;
         let registry = router.config.registry().clone();
-        let missing: Vec<&Agent> = registry.agents().iter().filter(missing).collect();
+        let missing: Vec<&str> = registry
+            .agents()
+            .iter()
+            .filter(|agent| !agent.is_retired() && !there.contains_key(&agent.id))
+            .map(|agent| &*agent.id)
+            .collect();
         if !missing.is_empty() {
-            make_for(router, missing.iter().map(|agent| &*agent.id))?;
-            there = outboxes(&dir, router)?;
+            make_directories(router, &missing)?;
+            there = list_outboxes(&dir, router)?;
         }
         if router.config.settings().admission == Admission::Open {
             admit(router, &there)?;
         }
-        there.extend(links(router)?);
+        there.extend(link_directories(router)?);
         for (agent, inode) in &there {
             let place = layout::outbox(agent);
             if self.outboxes.get(agent) != Some(inode) || self.unwatched.contains(&place) {
-                // First watch, then read: no file is missed in between.
-                self.watched(router, place, notice.outbox(agent));
+                // Watching before reading ensures that no file is missed.
+                self.note_watched(router, place, notice.outbox(agent));
                 router.intake.outboxes().scan(agent);
             }
         }
-        let gone = self
-            .outboxes
-            .keys()
-            .filter(|agent| !there.contains_key(*agent));
-        gone.for_each(|agent| router.intake.outboxes().forget(agent));
+        for agent in self.outboxes.keys() {
+            if !there.contains_key(agent) {
+                router.intake.outboxes().forget(agent);
+            }
+        }
         self.outboxes = there;
         if notice.has_events() {
-            self.look_at_inboxes(router, notice)?;
+            self.watch_inboxes(router, notice)?;
         }
         Ok(())
     }
 
-    /// Watches what leaves inboxes, so that mail has a receipt although its reader only moves files.
-    fn look_at_inboxes(&mut self, router: &mut Router, notice: &mut Notice) -> Result<()> {
+    /// Watches inboxes, so that mail has receipts even if its reader only moves files.
+    fn watch_inboxes(&mut self, router: &mut Router, notice: &mut Notice) -> Result<()> {
         let mut there = BTreeMap::new();
         let inboxes = router.config.dir().make(layout::INBOXES)?;
         for entry in inboxes.list()? {
@@ -96,21 +104,21 @@ impl Known {
             let known = self.inboxes.get(agent).copied();
             let place = layout::inbox(agent);
             if known.map(|known| known.0) != Some(inode) || self.unwatched.contains(&place) {
-                self.watched(router, place, notice.inbox(agent));
+                self.note_watched(router, place, notice.inbox(agent));
             }
             let place = layout::taken(agent);
             if taken.is_some()
                 && (known.and_then(|known| known.1) != taken || self.unwatched.contains(&place))
             {
-                self.watched(router, place, notice.taken(agent));
+                self.note_watched(router, place, notice.taken(agent));
             }
         }
         self.inboxes = there;
         Ok(())
     }
 
-    /// The result of watching a directory. A failure affects its agent only, and is tried again.
-    fn watched(&mut self, router: &mut Router, place: PathBuf, watched: Result<()>) {
+    /// Notes the result of watching a directory. A failure affects its agent only, and is tried again.
+    fn note_watched(&mut self, router: &mut Router, place: PathBuf, watched: Result<()>) {
         let what = format!("{}/", place.display());
         match watched {
             Err(e @ Error::Busy { .. }) => tracing::warn!("{e}"),
@@ -127,9 +135,9 @@ impl Known {
     }
 }
 
-/// The entries of the directory of outboxes. An entry that cannot be an outbox is listed as pending, so that people see
-/// mail that was dropped beside the outboxes.
-fn outboxes(dir: &Dir, router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
+/// Lists the outboxes. An entry that cannot be an outbox is pending, so that people see mail that was dropped beside the
+/// outboxes.
+fn list_outboxes(dir: &Dir, router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
     let mut outboxes = BTreeMap::new();
     for entry in dir.list()? {
         let entry = entry?;
@@ -155,8 +163,8 @@ fn outboxes(dir: &Dir, router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
     Ok(outboxes)
 }
 
-/// The agent of a directory. A file system that ignores letter case may show the directory of a registered agent in other
-/// letters, because a program made it so.
+/// The agent of a directory. A file system that ignores letter case may show the directory of a
+/// registered agent in other letters.
 fn registered(registry: &Registry, dir: &Dir, name: &str, inode: u64) -> Arc<str> {
     let agent = registry
         .find_position(name)
@@ -170,8 +178,8 @@ fn registered(registry: &Registry, dir: &Dir, name: &str, inode: u64) -> Arc<str
     }
 }
 
-/// The directories of what comes by links, by the ids of the links.
-fn links(router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
+/// The incoming directories of links, by the ids of the links.
+fn link_directories(router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
     let tags = router.config.registry().links().clone();
     let mut links = BTreeMap::new();
     for tag in tags.keys() {
@@ -182,12 +190,12 @@ fn links(router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
 }
 
 /// Makes the directories of new agents, with one barrier for all.
-fn make_for<'a>(router: &mut Router, agents: impl Iterator<Item = &'a str>) -> Result<()> {
+fn make_directories(router: &mut Router, agents: &[&str]) -> Result<()> {
     let mut barrier = Barrier::new(
         router.config.settings().durability,
         router.config.dir().clone(),
     );
-    for agent in agents {
+    for &agent in agents {
         let uid = router
             .config
             .registry()
@@ -204,24 +212,22 @@ fn make_for<'a>(router: &mut Router, agents: impl Iterator<Item = &'a str>) -> R
     barrier.pass()
 }
 
-/// Registers the agents that have made an outbox, in a room that is open.
+/// Registers agents with an outbox, in an open room.
 fn admit(router: &mut Router, there: &BTreeMap<Arc<str>, u64>) -> Result<()> {
-    let is_new = |agent: &&Arc<str>| router.config.registry().agent(agent).is_none();
-    if !there.keys().any(|agent| is_new(&agent)) {
+    let known = router.config.registry();
+    if there.keys().all(|agent| known.agent(agent).is_some()) {
         return Ok(());
     }
     let held = router.config.room().try_lock_registry()?;
-    // The reload reports an invalid registry; no agent is admitted meanwhile.
+    // The reload reports an invalid registry; until it is fixed, no agent is admitted.
     let Ok(mut registry) = router.config.room().registry() else {
         return Ok(());
     };
-    let new: Vec<_> = there
-        .keys()
-        .filter(|agent| registry.agent(agent).is_none())
-        .cloned()
-        .collect();
-    for agent in new {
-        match registry.add(Registry::admit(&agent)) {
+    for agent in there.keys() {
+        if registry.agent(agent).is_some() {
+            continue;
+        }
+        match registry.add(Registry::admit(agent)) {
             Ok(with) => registry = with,
             Err(problems) => tracing::warn!("can't admit {agent}: {}", Error::Rejected(problems)),
         }
@@ -231,13 +237,10 @@ fn admit(router: &mut Router, there: &BTreeMap<Arc<str>, u64>) -> Result<()> {
         .dir()
         .replace(layout::REGISTRY, registry.to_json().as_bytes())?;
     drop(held);
-    let registered: Vec<Arc<str>> = registry
-        .agents()
-        .iter()
-        .map(|agent| agent.id.clone())
-        .collect();
     router.config.set_registry(registry);
-    make_for(router, registered.iter().map(|agent| &**agent))
+    let registry = router.config.registry().clone();
+    let registered: Vec<&str> = registry.agents().iter().map(|agent| &*agent.id).collect();
+    make_directories(router, &registered)
 }
 
 #[cfg(test)]
@@ -245,8 +248,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_directory_that_is_shown_in_other_letters_is_that_of_the_agent()
-    -> Result<(), Box<dyn std::error::Error>> {
+    fn a_directory_in_other_letters_belongs_to_the_agent() -> Result<(), Box<dyn std::error::Error>>
+    {
         let there = tempfile::tempdir()?;
         let dir = Dir::open(there.path())?;
         let registry = Registry::parse(br#"{"agents": [{"id": "bob"}, {"id": "carol"}]}"#)
@@ -255,23 +258,15 @@ mod tests {
         std::fs::write(there.path().join("Bob"), "")?;
         std::fs::hard_link(there.path().join("Bob"), there.path().join("bob"))?;
         std::fs::write(there.path().join("Carol"), "")?;
-        let find = |name: &str| {
-            Ok::<_, Error>(registered(
-                &registry,
-                &dir,
-                name,
-                dir.stat(name)?.map_or(0, |one| one.inode),
-            ))
-        };
-        assert_eq!(
-            [
-                &*find("Bob")?,
-                &*find("bob")?,
-                &*find("Carol")?,
-                &*find("dave")?
-            ],
-            ["bob", "bob", "Carol", "dave"]
-        );
+        for (name, agent) in [
+            ("Bob", "bob"),
+            ("bob", "bob"),
+            ("Carol", "Carol"),
+            ("dave", "dave"),
+        ] {
+            let inode = dir.stat(name)?.map_or(0, |one| one.inode);
+            assert_eq!(&*registered(&registry, &dir, name, inode), agent);
+        }
         Ok(())
     }
 }

@@ -1,4 +1,5 @@
-//! Runs a router: lock, recovery, loop and signals. And the single pass of a command when no router runs.
+//! Runs a router: lock, recovery, loop and signals. Also the single pass of a command when no
+//! router runs.
 
 mod alongside;
 mod known;
@@ -22,20 +23,21 @@ pub use crate::router::Tally;
 use crate::router::projections::Cause;
 use crate::router::recover::{file_system_time, note_failed_sync, recover};
 use crate::router::temporary;
+use crate::router::upkeep::receipts::Inboxes;
 use crate::router::watcher::{Caller, Hint, Notice, Wake};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-/// How to run.
+/// Options of a router.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Options {
-    /// Route what is there, then end.
+    /// Route the waiting mail, then end.
     pub once: bool,
-    /// Use no file events: look at the directories every two seconds.
+    /// Use no file events: scan the directories every two seconds.
     pub poll: bool,
 }
 
-/// What a router reports when it has begun to watch.
+/// The report of a router that has begun to watch.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 pub struct Ready {
     /// The directory of the room.
@@ -44,7 +46,7 @@ pub struct Ready {
     pub agents: usize,
     /// The number of watched outboxes.
     pub outboxes: usize,
-    /// Are file events used?
+    /// Whether file events are used.
     pub events: bool,
 }
 
@@ -94,13 +96,13 @@ fn run_with(
     let tally = life.live(options, onlooker)?;
     drop(life);
     if !options.once {
-        // A command that saw this router a moment ago left its mail to it.
+        // A command that saw this router running has left its mail to it.
         pass(room)?;
     }
     Ok(tally)
 }
 
-/// What the router waits for, with file events where they work and are wanted.
+/// Watches the room, with file events if they work and the options allow them.
 fn watch(room: &Room, options: &Options) -> Notice {
     let events = !options.poll && !options.once && crate::disk::events_work(&room.dir);
     let watched = if events {
@@ -124,13 +126,13 @@ struct Life {
     notice: Notice,
     known: Known,
     requests: Requests,
-    /// An outbox may have appeared or disappeared.
+    /// Whether an outbox may have appeared or disappeared.
     stale: bool,
-    /// The registry or the settings may have changed.
+    /// Whether the registry or the settings may have changed.
     edited: bool,
     next_sweep: Instant,
     next_reload: Instant,
-    /// Since when something is not settled, or not written for `status`.
+    /// The time since when a record is not settled, or the pending list is not written.
     busy: Option<Instant>,
 }
 
@@ -151,7 +153,7 @@ impl Life {
 
     fn live(&mut self, options: &Options, onlooker: &mut dyn Onlooker) -> Result<Tally> {
         self.router.note_clock()?;
-        self.look_around()?;
+        self.sweep()?;
         if !options.once {
             let ready = Ready {
                 room: self.router.config.dir().path().to_path_buf(),
@@ -160,15 +162,12 @@ impl Life {
                 events: self.notice.has_events(),
             };
             onlooker.ready(&ready, self.notice.caller());
-            // Mail may have come while no router ran.
-            let agents = self
-                .router
-                .config
-                .registry()
-                .agents()
-                .iter()
-                .filter(|agent| agent.is_woken_by_a_program());
-            agents.for_each(|agent| self.router.progress.wake(&agent.id));
+            // Mail may have arrived while no router ran.
+            for agent in self.router.config.registry().agents() {
+                if agent.is_woken_by_a_program() {
+                    self.router.progress.wake(&agent.id);
+                }
+            }
         }
         loop {
             while !self.router.is_idle() {
@@ -177,43 +176,44 @@ impl Life {
                 if self.router.route()? {
                     self.busy = Some(Instant::now());
                 }
-                self.keep_company(onlooker);
+                self.update_onlooker(onlooker);
                 // After the last batch, the wait below listens.
                 if !self.router.is_idle() && self.listen(Duration::ZERO)? {
                     return self.end();
                 }
-                // Also while mail keeps coming: pending items are tried again, and files that events missed are found.
+                // Even while mail keeps coming, pending items are tried again, and files that
+                // events missed are found.
                 if !options.once {
                     self.tend()?;
                 }
             }
             if options.once {
-                // Mail that has just arrived can have expired.
-                self.router.keep_new_deadlines();
+                // New mail can have expired.
+                self.router.apply_new_deadlines();
                 if !self.router.is_idle() {
                     continue;
                 }
-                self.router.tell_of_strays();
-                look_for_stale(&mut self.router)?;
+                self.router.report_strays();
+                check_stale_agents(&mut self.router)?;
                 self.requests.answer(&mut self.router)?;
                 return self.end();
             }
-            self.keep_company(onlooker);
+            self.update_onlooker(onlooker);
             self.requests.answer(&mut self.router)?;
             let patience = self.patience();
             if self.listen(patience)? {
-                self.keep_company(onlooker);
+                self.update_onlooker(onlooker);
                 return self.end();
             }
-            // Mail goes first.
+            // Mail is routed first.
             if self.router.is_idle() {
                 self.tend()?;
             }
         }
     }
 
-    /// Tells who has mail and whose wake is in the log, and takes what is to be recorded.
-    fn keep_company(&mut self, onlooker: &mut dyn Onlooker) {
+    /// Reports new mail and recorded wakes to the onlooker, and takes its steps of wakes.
+    fn update_onlooker(&mut self, onlooker: &mut dyn Onlooker) {
         let Router {
             config,
             journal,
@@ -230,10 +230,9 @@ impl Life {
                 progress.wake(&agent);
             }
         }
-        onlooker
-            .take_wakes()
-            .into_iter()
-            .for_each(|waking| wakes.note(journal.state(), waking));
+        for waking in onlooker.take_wakes() {
+            wakes.note(journal.state(), waking);
+        }
         let answers = wakes.take_answers();
         if !answers.is_empty() {
             onlooker.answered(answers);
@@ -244,7 +243,8 @@ impl Life {
         }
     }
 
-    /// Waits for a wake and handles all that are there; `true` if one of them ends the router.
+    /// Waits for a wake and handles all wakes that have arrived. Returns true if one of them ends
+    /// the router.
     fn listen(&mut self, patience: Duration) -> Result<bool> {
         let mut end = false;
         self.router.journal.note_step();
@@ -252,9 +252,9 @@ impl Life {
         let mut woken = self.notice.wait(patience);
         loop {
             for wake in woken {
-                end |= self.wake(wake);
+                end |= self.handle_wake(wake);
             }
-            // A signal ends the router also while a backup makes it pause.
+            // A signal also ends a router that a backup makes pause.
             if self.router.turn.take(limits::PAUSE_WAIT)? || end {
                 break;
             }
@@ -265,16 +265,17 @@ impl Life {
         }
         if std::mem::take(&mut self.edited) {
             let reloaded = self.reload();
-            self.bear(reloaded)?;
+            self.retry_if_failed(reloaded)?;
         }
         if std::mem::take(&mut self.stale) {
-            let looked = self.known.look(&mut self.router, &mut self.notice);
-            self.bear(looked)?;
+            let scanned = self.known.scan(&mut self.router, &mut self.notice);
+            self.retry_if_failed(scanned)?;
         }
         Ok(false)
     }
 
-    fn wake(&mut self, wake: Wake) -> bool {
+    /// Returns true if the wake ends the router.
+    fn handle_wake(&mut self, wake: Wake) -> bool {
         match wake {
             Wake::Hint(Hint::File(agent, name)) => {
                 self.router.intake.outboxes().hint(&agent.into(), name)
@@ -286,7 +287,7 @@ impl Life {
             }
             Wake::Hint(Hint::OutboxesGone) => (self.stale, self.known) = (true, Known::gone()),
             Wake::Hint(Hint::Registry) | Wake::Reload => self.edited = true,
-            Wake::Hint(Hint::Left(agent, name)) => self.router.left(&agent, &name),
+            Wake::Hint(Hint::Left(agent, name)) => self.router.note_left(&agent, &name),
             Wake::Hint(Hint::Everything) => self.next_sweep = Instant::now(),
             Wake::Called => {}
             Wake::End => return true,
@@ -294,39 +295,31 @@ impl Life {
         false
     }
 
-    // How long until something is due without a wake.
+    /// The time until the next work without a wake.
     fn patience(&self) -> Duration {
-        let settle = self.busy.map(|since| since + limits::IDLE);
-        let receipts = self.router.receipts.due();
-        let wakes = self.router.wakes.due();
-        let links = self.router.links.due();
-        let deadline = self
-            .router
+        let (router, now) = (&self.router, Instant::now());
+        let deadline = router
             .until_deadline()
-            .map(|wait| Instant::now() + wait.min(limits::SWEEP_TRUSTED));
-        let projections = self.router.projections.next_due();
-        let pending = self.router.pending.next_due();
-        let requests = (!self.notice.has_events()).then(|| Instant::now() + limits::LOCK_LOOK);
+            .map(|wait| now + wait.min(limits::SWEEP_TRUSTED));
+        let requests = (!self.notice.has_events()).then(|| now + limits::LOCK_LOOK);
+        let next = self.next_sweep.min(self.next_reload);
         let next = [
             requests,
-            Some(self.next_sweep),
-            Some(self.next_reload),
-            pending,
-            settle,
-            receipts,
-            wakes,
-            links,
+            router.pending.next_due(),
+            self.busy.map(|since| since + limits::IDLE),
+            router.receipts.due(),
+            router.wakes.due(),
+            router.links.due(),
             deadline,
-            projections,
+            router.projections.next_due(),
         ]
         .into_iter()
         .flatten()
-        .min();
-        next.map_or(limits::SWEEP_TRUSTED, |next| {
-            next.saturating_duration_since(Instant::now())
-        })
+        .fold(next, Instant::min);
+        next.saturating_duration_since(Instant::now())
     }
 
+    /// Does the work that is due.
     fn tend(&mut self) -> Result<()> {
         self.router.note_clock()?;
         let now = Instant::now();
@@ -340,21 +333,20 @@ impl Life {
             self.stale |= !self.known.unwatched.is_empty();
         }
         if now >= self.next_sweep {
-            let looked = self.look_around();
-            self.bear(looked)?;
+            let swept = self.sweep();
+            self.retry_if_failed(swept)?;
         } else if now >= self.next_reload {
             let reloaded = self.reload();
-            self.bear(reloaded)?;
+            self.retry_if_failed(reloaded)?;
         }
-        self.router.keep_deadlines();
-        let is_due = |due: Option<Instant>| due.is_some_and(|due| due <= Instant::now());
-        let Router {
-            receipts,
-            wakes,
-            links,
-            ..
-        } = &self.router;
-        if is_due(receipts.due()) || is_due(wakes.due()) || is_due(links.due()) {
+        self.router.apply_deadlines();
+        let router = &self.router;
+        let due = [
+            router.receipts.due(),
+            router.wakes.due(),
+            router.links.due(),
+        ];
+        if due.into_iter().flatten().any(|due| due <= Instant::now()) {
             self.router.settle()?;
         }
         if self.busy.is_none() && (self.router.pending.has_changed() || !self.router.is_settled()) {
@@ -366,12 +358,12 @@ impl Life {
             self.router.save_checkpoint()?;
             self.router.write_pending();
         }
-        self.router.keep_projections();
+        self.router.write_projections();
         Ok(())
     }
 
-    // A temporary failure of a look at the room is pending; a permanent failure ends the router.
-    fn bear(&mut self, done: Result<()>) -> Result<()> {
+    /// Lists a temporary failure of a scan as pending; a permanent failure ends the router.
+    fn retry_if_failed(&mut self, done: Result<()>) -> Result<()> {
         let Err(e) = done else {
             self.router.pending.clear(layout::OUTBOXES);
             return Ok(());
@@ -380,24 +372,24 @@ impl Life {
             .pending
             .failed(layout::OUTBOXES, temporary(e)?.to_string());
         self.stale = true;
-        // Not earlier, whatever failed: a look that fails immediately must not be repeated immediately.
+        // A scan that fails immediately must not be repeated immediately.
         self.next_sweep = Instant::now() + limits::RELOAD;
         Ok(())
     }
 
-    // Events are only hints: this finds everything that they may have missed.
-    fn look_around(&mut self) -> Result<()> {
+    /// Finds everything that file events may have missed.
+    fn sweep(&mut self) -> Result<()> {
         self.router.journal.beat()?;
         self.reload()?;
-        self.router.collect_written();
-        self.known.look(&mut self.router, &mut self.notice)?;
+        self.router.collect_from_projections();
+        self.known.scan(&mut self.router, &mut self.notice)?;
         sweep(&mut self.router, &self.known);
-        self.router.keep_deadlines();
-        self.router.tell_of_strays();
-        self.router.look_for_receipts(true);
+        self.router.apply_deadlines();
+        self.router.report_strays();
+        self.router.scan_inboxes(Inboxes::All);
         self.router.intake.tidy();
         self.router.reconcile(Cause::Sweep)?;
-        // Also while mail keeps coming, so that a start after a kill reads little of the log.
+        // Even while mail keeps coming, so that a start after a kill reads little of the log.
         self.router.save_checkpoint()?;
         self.router.write_pending();
         self.next_sweep = Instant::now()
@@ -417,12 +409,11 @@ impl Life {
                 limits::RELOAD
             };
         if self.router.reload() {
-            self.router.keep_projections();
-            self.known.look(&mut self.router, &mut self.notice)?;
-            self.known
-                .outboxes
-                .keys()
-                .for_each(|agent| self.router.intake.outboxes().scan(agent));
+            self.router.write_projections();
+            self.known.scan(&mut self.router, &mut self.notice)?;
+            for agent in self.known.outboxes.keys() {
+                self.router.intake.outboxes().scan(agent);
+            }
         }
         Ok(())
     }
@@ -440,9 +431,9 @@ impl Life {
     }
 }
 
-/// Only after everything is routed: an agent that seems to be stale may have sent something just now.
-fn look_for_stale(router: &mut Router) -> Result<()> {
-    router.look_for_stale();
+/// Checks for stale agents. Called after all mail is routed, because an agent that seems stale may have just sent mail.
+fn check_stale_agents(router: &mut Router) -> Result<()> {
+    router.check_stale_agents();
     while !router.is_idle() {
         router.route()?;
     }

@@ -1,4 +1,4 @@
-//! What a router reports to the program in which it runs, and what it takes from it.
+//! Reports of a router to the program that runs it.
 
 use super::Ready;
 use crate::message::waking::Waking;
@@ -8,18 +8,19 @@ use std::sync::Arc;
 
 /// A receiver of a router's reports.
 pub trait Onlooker {
-    /// The router watches. The caller tells it that there is something to take.
+    /// Called when the router watches. `router` wakes it when there is something to take.
     fn ready(&mut self, ready: &Ready, router: Caller);
 
-    /// These agents have new mail, and a program wakes them.
+    /// Called when these agents have new mail, and a program wakes them.
     fn delivered(&mut self, _agents: BTreeSet<Arc<str>>) {}
 
-    /// What the router has to record of wakes.
+    /// Returns steps of wakes to record.
     fn take_wakes(&mut self) -> Vec<Waking> {
         Vec::new()
     }
 
-    /// For each agent for which a wake was requested: whether its program may be started now. The request is in the log.
+    /// Called when requests for wakes are in the log. The value is whether the agent's program may
+    /// be started now.
     fn answered(&mut self, _answers: BTreeMap<Arc<str>, bool>) {}
 }
 

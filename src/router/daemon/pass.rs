@@ -1,13 +1,14 @@
-//! A single pass over a room: what every command that sends or reads does first, if no router runs.
+//! A single pass over a room. Every command that sends or reads makes one if no router runs.
 
-use super::{Known, Requests, look_for_stale, sweep};
-use crate::base::error::{Error, Result};
+use super::{Known, Requests, check_stale_agents, sweep};
+use crate::base::error::Result;
 use crate::base::limits;
 use crate::room::outbox::Patience;
 use crate::room::{Holder, Lock, Locking, Mode, Room};
 use crate::router::Tally;
 use crate::router::projections::Cause;
 use crate::router::recover::{file_system_time, note_failed_sync, recover};
+use crate::router::upkeep::receipts::Inboxes;
 use crate::router::watcher::Notice;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -24,8 +25,8 @@ pub enum Passed {
     OwnerRoutes,
 }
 
-/// One pass over the room, if no router runs: what every command that sends or reads does first. Fails if mail waits for
-/// a router that makes no progress.
+/// Makes one pass over the room if no router runs. Fails if mail waits for a router that makes no
+/// progress.
 pub fn pass(room: &Room) -> Result<Passed> {
     match room.lock(Mode::Pass, limits::PASS_WAIT)? {
         Locking::Ours(lock) => pass_by(room, lock, || Ok(())),
@@ -34,28 +35,34 @@ pub fn pass(room: &Room) -> Result<Passed> {
     }
 }
 
-/// One pass over the room by the holder of its lock. `recovered` is called before the pass looks for mail. With the durability
-/// `power`, everything that was written before the pass began is durable then, if the system can sync a whole file system.
+/// Makes one pass over the room, as the holder of its lock. `recovered` is called before the pass
+/// reads outboxes. With the durability `power`, everything that was written before the pass is
+/// durable at that time, if the system can sync a whole file system.
 pub fn pass_by(room: &Room, lock: Lock, recovered: impl FnOnce() -> Result<()>) -> Result<Passed> {
     let (tally, brought) = note_failed_sync(&room.dir, pass_with(room, lock, recovered))?;
-    go_there(room, &brought);
+    pass_linked_rooms(room, &brought);
     Ok(Passed::Routed(tally))
 }
 
-/// A pass over each room to which items were brought, if no router runs there, and one more over this room if something came
-/// back. What fails there is tried by that room's own router or commands.
-fn go_there(room: &Room, brought: &BTreeSet<PathBuf>) {
-    let pass_over = |room: &Room| match room.lock(Mode::Pass, Duration::ZERO)? {
+/// Makes a pass over each room that received items, and another pass over this room if items were
+/// returned. A failure is left to that room's own router or commands.
+fn pass_linked_rooms(room: &Room, brought: &BTreeSet<PathBuf>) {
+    for place in brought {
+        let mut done = Room::open(place).and_then(|there| try_pass(&there));
+        if done.as_ref().is_ok_and(|returned| !returned.is_empty()) {
+            done = try_pass(room);
+        }
+        if let Err(e) = done {
+            tracing::debug!("no pass over {}: {e}", place.display());
+        }
+    }
+}
+
+/// Makes a pass if the room's lock is free, and returns the rooms that received items.
+fn try_pass(room: &Room) -> Result<BTreeSet<PathBuf>> {
+    match room.lock(Mode::Pass, Duration::ZERO)? {
         Locking::Ours(lock) => Ok(note_failed_sync(&room.dir, pass_with(room, lock, || Ok(())))?.1),
         _ => Ok(BTreeSet::new()),
-    };
-    for place in brought {
-        let came_back = Room::open(place).and_then(|there| pass_over(&there));
-        let done = match came_back {
-            Ok(came_back) if !came_back.is_empty() => pass_over(room).map(drop),
-            done => done.map(drop),
-        };
-        done.unwrap_or_else(|e: Error| tracing::debug!("no pass over {}: {e}", place.display()));
     }
 }
 
@@ -69,26 +76,26 @@ fn pass_with(
     recovered()?;
     router.note_clock()?;
     let before = router.journal.state().seq;
-    router.collect_written();
+    router.collect_from_projections();
     let mut known = Known::default();
-    known.look(&mut router, &mut Notice::silent())?;
+    known.scan(&mut router, &mut Notice::silent())?;
     sweep(&mut router, &known);
-    router.look_at_charter();
-    router.keep_deadlines();
-    router.look_for_receipts(false);
+    router.check_charter();
+    router.apply_deadlines();
+    router.scan_inboxes(Inboxes::Changed);
     while !router.is_idle() {
         router.route()?;
     }
-    // Mail that has just arrived can have expired.
-    router.keep_new_deadlines();
-    router.tell_of_strays();
+    // New mail can have expired.
+    router.apply_new_deadlines();
+    router.report_strays();
     while !router.is_idle() {
         router.route()?;
     }
     if router.progress.must_settle() || !router.receipts.is_empty() || !router.links.is_empty() {
         router.settle()?;
     }
-    look_for_stale(&mut router)?;
+    check_stale_agents(&mut router)?;
     if router.journal.state().seq != before {
         router.reconcile(Cause::End)?;
     }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(super) struct Requests {
     noted: BTreeSet<(Arc<str>, OsString)>,
-    /// When the first outbox for requests last changed, as a router without file events saw it.
+    /// The last change of the first outbox for requests, for a router without file events.
     changed: Option<i128>,
 }
 
@@ -22,8 +22,8 @@ impl Requests {
         self.noted.insert((agent, name));
     }
 
-    /// Returns true if there may be a request. Without events, only a look at all outboxes finds the files that were dropped
-    /// before the request.
+    /// Returns true if there may be a request. Without events, only a scan of all outboxes finds
+    /// files that were dropped before the request.
     pub(super) fn may_have_come(&mut self, router: &Router) -> bool {
         let outbox = router
             .config
@@ -35,8 +35,8 @@ impl Requests {
         std::mem::replace(&mut self.changed, changed) != changed || !self.noted.is_empty()
     }
 
-    /// Answers all requests. There is nothing left to route: what remains is pending. What left inboxes is recorded first, as
-    /// the pass of a command does.
+    /// Answers all requests, after all mail is routed or pending. Receipts are recorded first, as
+    /// in the pass of a command.
     pub(super) fn answer(&mut self, router: &mut Router) -> Result<()> {
         self.noted.extend(router.intake.outboxes().take_requests());
         if self.noted.is_empty() {
@@ -49,9 +49,10 @@ impl Requests {
         router.write_pending();
         for (agent, name) in std::mem::take(&mut self.noted) {
             let outbox = router.config.dir().sub(layout::outbox(&agent));
-            let removed = outbox.and_then(|outbox| outbox.remove(&name));
-            // A name that cannot be removed is no message, and the command waits only a moment.
-            removed.unwrap_or_else(|e| tracing::debug!("{e}"));
+            // If the request cannot be removed, the command stops waiting after a moment.
+            if let Err(e) = outbox.and_then(|outbox| outbox.remove(&name)) {
+                tracing::debug!("{e}");
+            }
         }
         self.changed = None;
         Ok(())

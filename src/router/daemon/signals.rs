@@ -1,38 +1,37 @@
 //! The signals that a router listens to.
 
-use crate::base::error::{Error, Result};
+use crate::base::error::{Doing, Result};
 use crate::disk::machine;
 use crate::router::watcher::{Caller, Wake};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::path::PathBuf;
+use signal_hook::iterator::Signals;
+use std::path::Path;
 
 /// SIGHUP reloads. SIGINT and SIGTERM end the router cleanly; a second one ends it immediately. SIGHUP and SIGINT stay
 /// ignored if they were.
 pub(super) fn listen(router: Caller) -> Result<()> {
-    let cannot = |source| Error::Io {
-        verb: "listen for signals in",
-        path: PathBuf::from("this process"),
-        source,
-    };
-    let mut signals =
-        signal_hook::iterator::Signals::new(machine::heard(&[SIGHUP, SIGINT, SIGTERM]))
-            .map_err(cannot)?;
-    let listen = move || {
-        let mut asked = false;
-        for signal in signals.forever() {
-            if signal != SIGHUP && std::mem::replace(&mut asked, true) {
-                std::process::exit(128 + signal);
-            }
-            router.call(if signal == SIGHUP {
-                Wake::Reload
-            } else {
-                Wake::End
-            });
+    let signals = Signals::new(machine::heard(&[SIGHUP, SIGINT, SIGTERM]));
+    signals
+        .and_then(|signals| {
+            std::thread::Builder::new()
+                .name("signals".into())
+                .spawn(move || handle(signals, &router))
+        })
+        .doing("listen for signals in", Path::new("this process"))?;
+    Ok(())
+}
+
+fn handle(mut signals: Signals, router: &Caller) {
+    let mut is_ending = false;
+    for signal in signals.forever() {
+        if signal == SIGHUP {
+            router.call(Wake::Reload);
+            continue;
         }
-    };
-    std::thread::Builder::new()
-        .name("signals".into())
-        .spawn(listen)
-        .map(drop)
-        .map_err(cannot)
+        if is_ending {
+            std::process::exit(128 + signal);
+        }
+        is_ending = true;
+        router.call(Wake::End);
+    }
 }

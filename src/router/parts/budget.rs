@@ -1,8 +1,8 @@
-//! Budgets: which sender has to wait because it sent too much or replies too fast, and for how long.
+//! Budgets: senders that send too much or reply too fast have to wait.
 //!
-//! No message is rejected here. A message over budget stays in its outbox, `status` shows it as pending, and the router
-//! looks at it again when it is due. A sender may use a whole budget at once; the used part comes back evenly over the
-//! window. Budgets are in memory only: a new router starts with unused budgets. Times are of the monotonic clock.
+//! A message over budget is not rejected. It stays in its outbox, `status` shows it as pending, and the router tries it
+//! again when it is due. A sender may use a whole budget immediately; the used part returns evenly over the window.
+//! Budgets are in memory only: a new router starts with unused budgets. Times are of the monotonic clock.
 
 use super::pending::Pending;
 use crate::base::error::Problem;
@@ -12,48 +12,51 @@ use crate::log::state::State;
 use crate::message::{FIELDS, dialects, id};
 use crate::room::settings::Settings;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hash, RandomState};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What was spent, and by whom.
+/// The units of a sender's budgets, in the order of [`Budgets::accounts`].
+const UNITS: [&str; 2] = ["messages", "copies"];
+
+/// The spent parts of all budgets.
 #[derive(Default)]
 pub(crate) struct Budgets {
-    messages: HashMap<Arc<str>, Spent>,
-    copies: HashMap<Arc<str>, Spent>,
+    /// Spent messages, and spent copies, by sender.
+    accounts: [HashMap<Arc<str>, Spent>; 2],
     hops: Hops,
 }
 
-/// Why a message has to wait, and how long.
+/// A delay of a message.
 pub(crate) struct Delay {
     reason: String,
     wait: Duration,
-    /// Do the sender's other files wait too?
+    /// Whether the sender's other files also wait.
     pub(crate) all: bool,
 }
 
 impl Delay {
-    /// Lists the delay as pending, also while mail keeps coming.
+    /// Lists the delay as pending, and publishes the list even if mail keeps coming.
     pub(crate) fn hold_back(&self, what: &str, pending: &mut Pending, room: &Dir) {
         pending.delayed(what, &self.reason, self.wait);
         pending.publish(room);
     }
 }
 
-/// What a sender will have spent after [`Budgets::pay`].
+/// The spent parts of a sender's budgets after [`Budgets::pay`].
 pub(crate) struct Bill {
-    messages: Option<Spent>,
-    copies: Option<Spent>,
+    spent: [Option<Spent>; 2],
     hop: Option<Hop>,
 }
 
-/// The time at which everything spent will have come back. The whole budget is spent one window before this time.
+/// The time when the whole budget is available again. A budget is used up one window before this time.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 struct Spent(Instant);
 
 /// An amount per window of time.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq)]
 struct Pace {
     most: u32,
     window: Duration,
@@ -61,11 +64,11 @@ struct Pace {
 
 impl Pace {
     /// `None` for an unlimited budget.
-    fn of(most: u32, window: Duration) -> Option<Pace> {
+    fn new(most: u32, window: Duration) -> Option<Pace> {
         (most > 0).then_some(Pace { most, window })
     }
 
-    /// How long until `cost` may be spent. A cost above a whole budget waits for a whole budget.
+    /// The time until `cost` may be spent. A cost above the budget waits for a whole budget.
     fn wait(self, spent: Option<Spent>, now: Instant, cost: u32) -> Option<Duration> {
         let owed = spent.map_or(Duration::ZERO, |spent| {
             spent.0.saturating_duration_since(now)
@@ -76,63 +79,77 @@ impl Pace {
             .filter(|wait| !wait.is_zero())
     }
 
-    fn delay(self, wait: Duration, what: &str) -> Delay {
-        let reason = format!(
-            "over its budget of {} {what} {}",
-            self.most,
-            per(self.window)
-        );
-        Delay {
-            reason,
-            wait,
-            all: true,
-        }
-    }
-
     fn spend(self, spent: Option<Spent>, now: Instant, cost: u32) -> Spent {
         Spent(spent.map_or(now, |spent| spent.0.max(now)) + self.window / self.most * cost)
     }
-}
 
-/// The budgets of a sender, in messages and copies. All senders in another room share those of its link.
-fn budgets(settings: &Settings, agent: &str) -> (u32, u32) {
-    let link = layout::link_of(agent).and_then(|tag| settings.links.get(tag));
-    let messages = link
-        .and_then(|link| link.budget.messages)
-        .unwrap_or(settings.budget.messages);
-    (
-        messages,
-        link.and_then(|link| link.budget.copies)
-            .unwrap_or(settings.budget.copies),
-    )
-}
+    fn charge(self, spent: Option<Spent>, cost: u32, unit: &str) -> Result<Spent, Delay> {
+        let now = Instant::now();
+        match self.wait(spent, now, cost) {
+            None => Ok(self.spend(spent, now, cost)),
+            Some(wait) => Err(Delay {
+                reason: format!("over its budget of {} {unit} {}", self.most, self.per()),
+                wait,
+                all: true,
+            }),
+        }
+    }
 
-/// `a minute`, `in 10s`
-fn per(window: Duration) -> String {
-    match window.as_secs() {
-        60 => "a minute".into(),
-        3600 => "an hour".into(),
-        seconds => format!("in {seconds}s"),
+    /// `a minute`, `in 10s`
+    fn per(self) -> String {
+        match self.window.as_secs() {
+            60 => "a minute".into(),
+            3600 => "an hour".into(),
+            seconds => format!("in {seconds}s"),
+        }
     }
 }
 
-/// Chains of replies: for each message, how much the chain that led to it has spent. Fifty replies to one message are
-/// fifty short chains; two agents that reply to each other without end are one long chain.
+/// The budgets of a sender in messages and copies. All senders in another room share the budgets of its link, and the human
+/// has no limits.
+fn paces(settings: &Settings, agent: &str) -> [Option<Pace>; 2] {
+    if agent == id::HUMAN {
+        return [None; 2];
+    }
+    let link = layout::link_of(agent).and_then(|tag| settings.links.get(tag));
+    let messages = link.and_then(|link| link.budget.messages);
+    let copies = link.and_then(|link| link.budget.copies);
+    [
+        messages.unwrap_or(settings.budget.messages),
+        copies.unwrap_or(settings.budget.copies),
+    ]
+    .map(|most| Pace::new(most, settings.budget.window))
+}
+
+/// The budgets of agents here, and of each link.
+fn all_paces(settings: &Settings) -> HashMap<String, [Option<Pace>; 2]> {
+    let links = settings.links.keys().map(|tag| layout::link_id(tag));
+    links
+        .chain([id::MAILBAG.to_owned()])
+        .map(|agent| {
+            let paces = paces(settings, &agent);
+            (agent, paces)
+        })
+        .collect()
+}
+
+/// The spent part of each chain of replies. Fifty replies to one message are fifty short chains; two agents that reply to
+/// each other without end are one long chain.
 #[derive(Default)]
 struct Hops {
     spent: HashMap<u64, Spent>,
-    /// Messages that were picked up and are not in the log yet, by their claim.
+    /// Messages that were picked up and are not in the log yet, by claim.
     taken: HashMap<String, Hop>,
     hasher: RandomState,
 }
 
-/// One message's place in a chain.
+/// A message's position in a chain.
 struct Hop {
     spent: Spent,
     thread: Option<String>,
 }
 
-/// A name of a message, or of the last message that an agent got in a thread.
+/// A name of a message, or of the last message that an agent received in a thread.
 #[derive(Hash)]
 enum Name<'a> {
     Id(&'a str),
@@ -156,19 +173,13 @@ impl Hops {
         longest.0 = longest.0.max(spent.0);
     }
 
-    fn taken(&self, claim: &str) -> Option<(Spent, Option<String>)> {
-        self.taken
-            .get(claim)
-            .map(|hop| (hop.spent, hop.thread.clone()))
-    }
-
-    /// What the chain before a message with these links has spent.
+    /// The spent part of the chain before a message with these links.
     fn before(&self, agent: &str, links: &Links) -> Option<Spent> {
         match (&links.answers, &links.thread) {
             (Some(answers), _) => {
                 let id = answers.rsplit('/').next().unwrap_or(answers);
-                let by_seq = || self.find(&Name::Seq(answers.parse().ok()?));
-                self.find(&Name::Id(id)).or_else(by_seq)
+                self.find(&Name::Id(id))
+                    .or_else(|| self.find(&Name::Seq(answers.parse().ok()?)))
             }
             (None, Some(thread)) => self.find(&Name::Thread(thread, agent)),
             (None, None) => None,
@@ -184,37 +195,37 @@ struct Links {
 
 impl Links {
     /// `None` for a message without links. The content is not checked yet, and may be in any dialect.
-    fn of(content: &Value) -> Option<Links> {
+    fn read(content: &Value) -> Option<Links> {
         let fields = content.as_object()?;
-        if !fields.keys().any(|name| names_link(name)) {
+        if !fields.keys().any(|name| can_link(name)) {
             return None;
         }
-        let canonical = fields
+        let is_canonical = fields
             .keys()
-            .all(|name| FIELDS.contains(&name.as_str()) || !names_link(name));
-        let spelled: Map<String, Value>;
-        let fields = match canonical {
-            true => fields,
-            false => {
-                spelled = dialects::spell(fields.clone()).fields;
-                &spelled
-            }
-        };
-        let text = |field: &str| match fields.get(field)? {
-            Value::String(text) => Some(text.clone()),
-            Value::Number(seq) => Some(seq.to_string()),
-            _ => None,
+            .all(|name| FIELDS.contains(&name.as_str()) || !can_link(name));
+        let fields = if is_canonical {
+            Cow::Borrowed(fields)
+        } else {
+            Cow::Owned(dialects::spell(fields.clone()).fields)
         };
         let links = Links {
-            answers: text("in_reply_to"),
-            thread: text("thread_id"),
+            answers: text(&fields, "in_reply_to"),
+            thread: text(&fields, "thread_id"),
         };
         (links.answers.is_some() || links.thread.is_some()).then_some(links)
     }
 }
 
+fn text(fields: &Map<String, Value>, name: &str) -> Option<String> {
+    match fields.get(name)? {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(seq) => Some(seq.to_string()),
+        _ => None,
+    }
+}
+
 /// Returns true if a field can name an earlier message or a thread.
-fn names_link(name: &str) -> bool {
+fn can_link(name: &str) -> bool {
     matches!(
         dialects::field_of(name),
         Some("in_reply_to" | "thread_id" | "routing")
@@ -222,35 +233,34 @@ fn names_link(name: &str) -> bool {
 }
 
 impl Budgets {
-    /// Forgets what has come back.
+    /// Removes the entries of unused budgets.
     pub(crate) fn tidy(&mut self) {
         let now = Instant::now();
-        self.messages.retain(|_, spent| spent.0 > now);
-        self.copies.retain(|_, spent| spent.0 > now);
+        for account in &mut self.accounts {
+            account.retain(|_, spent| spent.0 > now);
+        }
         self.hops.spent.retain(|_, spent| spent.0 > now);
     }
 
-    /// How long this sender has to wait for its next message. The human is never delayed.
-    pub(crate) fn spent(&self, settings: &Settings, agent: &Arc<str>) -> Option<Delay> {
-        let (messages, _) = budgets(settings, agent);
-        let pace = Pace::of(messages, settings.budget.window).filter(|_| &**agent != id::HUMAN)?;
-        let wait = pace.wait(self.messages.get(agent).copied(), Instant::now(), 1)?;
-        Some(pace.delay(wait, "messages"))
+    /// The delay of this sender's next message. The human is never delayed.
+    pub(crate) fn delay_of(&self, settings: &Settings, agent: &Arc<str>) -> Option<Delay> {
+        let pace = paces(settings, agent)[0]?;
+        let spent = self.accounts[0].get(agent).copied();
+        pace.charge(spent, 1, UNITS[0]).err()
     }
 
-    /// What this sender has spent.
+    /// The bill of a sender, without a new message.
     pub(crate) fn bill(&self, agent: &Arc<str>) -> Bill {
-        let Budgets {
-            messages, copies, ..
-        } = self;
         Bill {
-            messages: messages.get(agent).copied(),
-            copies: copies.get(agent).copied(),
+            spent: self
+                .accounts
+                .each_ref()
+                .map(|account| account.get(agent).copied()),
             hop: None,
         }
     }
 
-    /// Adds a message to the bill, or says how long the message has to wait. Nothing is spent before [`Budgets::pay`].
+    /// Adds a message to the bill, or returns the delay of the message. The bill takes effect with [`Budgets::pay`].
     pub(crate) fn charge(
         &self,
         settings: &Settings,
@@ -262,22 +272,15 @@ impl Budgets {
         if &**agent == id::HUMAN {
             return Ok(());
         }
-        let (now, copies) = (Instant::now(), u32::try_from(copies).unwrap_or(u32::MAX));
-        let (messages_most, copies_most) = budgets(settings, agent);
-        let of_messages = Pace::of(messages_most, settings.budget.window);
-        if let Some((pace, wait)) =
-            of_messages.and_then(|pace| Some((pace, pace.wait(bill.messages, now, 1)?)))
-        {
-            return Err(pace.delay(wait, "messages"));
+        let costs = [1, u32::try_from(copies).unwrap_or(u32::MAX)];
+        let (paces, mut spent) = (paces(settings, agent), [None; 2]);
+        for n in 0..UNITS.len() {
+            if let Some(pace) = paces[n] {
+                spent[n] = Some(pace.charge(bill.spent[n], costs[n], UNITS[n])?);
+            }
         }
-        let of_copies = Pace::of(copies_most, settings.budget.window);
-        if let Some((pace, wait)) =
-            of_copies.and_then(|pace| Some((pace, pace.wait(bill.copies, now, copies)?)))
-        {
-            return Err(pace.delay(wait, "copies"));
-        }
-        if let Some(pace) = Pace::of(settings.budget.replies, settings.budget.window)
-            && let Some(hop) = self.hop(pace, agent, content, now)?
+        if let Some(pace) = Pace::new(settings.budget.replies, settings.budget.window)
+            && let Some(hop) = self.hop(pace, agent, content)?
             && bill
                 .hop
                 .as_ref()
@@ -285,31 +288,29 @@ impl Budgets {
         {
             bill.hop = Some(hop);
         }
-        bill.messages = of_messages.map(|pace| pace.spend(bill.messages, now, 1));
-        bill.copies = of_copies.map(|pace| pace.spend(bill.copies, now, copies));
+        bill.spent = spent;
         Ok(())
     }
 
-    // The place of a message in its chain of replies, or how long the chain has to wait.
+    /// The position of a message in its chain of replies, or the delay of the chain.
     fn hop(
         &self,
         pace: Pace,
         agent: &str,
         content: &Result<Value, Problem>,
-        now: Instant,
     ) -> Result<Option<Hop>, Delay> {
-        let Some(links) = content.as_ref().ok().and_then(Links::of) else {
+        let Some(links) = content.as_ref().ok().and_then(Links::read) else {
             return Ok(None);
         };
+        let now = Instant::now();
         let before = self.hops.before(agent, &links);
         if let Some(wait) = pace.wait(before, now, 1) {
-            let reason = format!(
-                "its conversation exceeded the reply rate of {} {}",
-                pace.most,
-                per(pace.window)
-            );
             return Err(Delay {
-                reason,
+                reason: format!(
+                    "its conversation exceeded the reply rate of {} {}",
+                    pace.most,
+                    pace.per()
+                ),
                 wait,
                 all: false,
             });
@@ -320,97 +321,65 @@ impl Budgets {
         }))
     }
 
-    /// Records what a picked up claim has spent.
+    /// Applies the bill of a picked up claim.
     pub(crate) fn pay(&mut self, agent: &Arc<str>, claim: &str, bill: Bill) {
-        let Budgets {
-            messages,
-            copies,
-            hops,
-        } = self;
-        for (account, spent) in [(messages, bill.messages), (copies, bill.copies)] {
-            match (account.get_mut(agent), spent) {
-                (Some(known), Some(spent)) => *known = spent,
-                (None, Some(spent)) => drop(account.insert(agent.clone(), spent)),
-                (_, None) => {}
+        for (account, spent) in self.accounts.iter_mut().zip(bill.spent) {
+            if let Some(spent) = spent {
+                account.insert(agent.clone(), spent);
             }
         }
         if let Some(hop) = bill.hop {
-            if hops.taken.len() >= limits::HOPS {
-                hops.taken.clear();
+            if self.hops.taken.len() >= limits::HOPS {
+                self.hops.taken.clear();
             }
-            hops.taken.insert(claim.to_owned(), hop);
+            self.hops.taken.insert(claim.to_owned(), hop);
         }
     }
 
-    /// Returns what was paid for messages that were not sent.
-    pub(crate) fn refund(
-        &mut self,
-        settings: &Settings,
-        agent: &Arc<str>,
-        (messages, copies): (usize, usize),
-    ) {
-        let Budgets {
-            messages: of_messages,
-            copies: of_copies,
-            ..
-        } = self;
-        let most = budgets(settings, agent);
-        let parts = [(of_messages, most.0, messages), (of_copies, most.1, copies)];
-        for (account, most, cost) in parts {
-            if let Some((pace, spent)) =
-                Pace::of(most, settings.budget.window).zip(account.get_mut(agent))
-            {
+    /// Returns the costs of messages that were not sent, in messages and copies.
+    pub(crate) fn refund(&mut self, settings: &Settings, agent: &Arc<str>, costs: [usize; 2]) {
+        let paces = paces(settings, agent).into_iter().zip(costs);
+        for (account, (pace, cost)) in self.accounts.iter_mut().zip(paces) {
+            if let (Some(pace), Some(spent)) = (pace, account.get_mut(agent)) {
                 let back = pace.window / pace.most * u32::try_from(cost).unwrap_or(u32::MAX);
                 spent.0 = spent.0.checked_sub(back).unwrap_or(spent.0);
             }
         }
     }
 
-    /// Notes under which id and number each committed message can be answered, and who gets it. The bounce of a rejected
-    /// reply belongs to the same chain as the reply.
+    /// Notes the chain of each committed message under its id, its number and its recipients. The bounce of a rejected reply
+    /// belongs to the reply's chain.
     pub(crate) fn remember_hops(&mut self, seqs: &[u64], state: &State) {
-        let hops = &mut self.hops;
-        if hops.taken.is_empty() {
+        let mut taken = std::mem::take(&mut self.hops.taken);
+        if taken.is_empty() {
             return;
         }
-        for open in seqs.iter().filter_map(|seq| state.open.get(seq)) {
-            let Some((spent, thread)) = open.claim.as_ref().and_then(|claim| hops.taken(claim))
-            else {
+        let claimed: Vec<_> = seqs
+            .iter()
+            .filter_map(|seq| state.open.get(seq))
+            .filter_map(|open| Some((open, open.claim.as_ref()?)))
+            .collect();
+        for (open, claim) in &claimed {
+            let Some(Hop { spent, thread }) = taken.get(*claim) else {
                 continue;
             };
-            hops.note(&Name::Id(&open.id), spent);
-            hops.note(&Name::Seq(open.seq), spent);
+            self.hops.note(&Name::Id(&open.id), *spent);
+            self.hops.note(&Name::Seq(open.seq), *spent);
             let Some(thread) = thread else { continue };
             for agent in open.to.iter().flat_map(|group| &group.agents) {
-                hops.note(&Name::Thread(&thread, agent), spent);
+                self.hops.note(&Name::Thread(thread, agent), *spent);
             }
         }
-        for open in seqs.iter().filter_map(|seq| state.open.get(seq)) {
-            open.claim
-                .iter()
-                .for_each(|claim| drop(hops.taken.remove(claim)));
+        for (_, claim) in claimed {
+            taken.remove(claim);
         }
+        self.hops.taken = taken;
     }
 
-    /// Forgets what was spent if the budgets changed: it is counted in parts of a budget.
+    /// Clears the accounts if the budgets changed, because spent parts depend on the budget.
     pub(crate) fn forget_if_changed(&mut self, before: &Settings, now: &Settings) {
-        let of_links = |of: &Settings| -> Vec<(String, (u32, u32))> {
-            of.links
-                .keys()
-                .map(|tag| (tag.clone(), budgets(of, &layout::link_id(tag))))
-                .collect()
-        };
-        let all = |of: &Settings| {
-            (
-                of.budget.messages,
-                of.budget.copies,
-                of.budget.window,
-                of_links(of),
-            )
-        };
-        if all(before) != all(now) {
-            self.messages.clear();
-            self.copies.clear();
+        if all_paces(before) != all_paces(now) {
+            self.accounts = Default::default();
         }
     }
 }
@@ -424,8 +393,8 @@ mod tests {
         window: Duration::from_secs(60),
     };
 
-    /// How many of cost `cost` may be spent at `now`, one after the other.
-    fn at_once(pace: Pace, spent: &mut Option<Spent>, now: Instant, cost: u32) -> usize {
+    /// The number of times that `cost` may be spent at `now`.
+    fn count_allowed(pace: Pace, spent: &mut Option<Spent>, now: Instant, cost: u32) -> usize {
         let mut times = 0;
         while pace.wait(*spent, now, cost).is_none() && times < 1000 {
             *spent = Some(pace.spend(*spent, now, cost));
@@ -435,27 +404,27 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_may_be_used_at_once_and_comes_back_evenly() {
+    fn a_budget_may_be_used_immediately_and_returns_evenly() {
         let (start, mut spent) = (Instant::now(), None);
-        assert_eq!(at_once(MINUTE, &mut spent, start, 1), 60);
+        assert_eq!(count_allowed(MINUTE, &mut spent, start, 1), 60);
         assert_eq!(MINUTE.wait(spent, start, 1), Some(Duration::from_secs(1)));
         for second in 1..10 {
             assert_eq!(
-                at_once(MINUTE, &mut spent, start + Duration::from_secs(second), 1),
+                count_allowed(MINUTE, &mut spent, start + Duration::from_secs(second), 1),
                 1,
                 "second {second}"
             );
         }
         assert_eq!(
-            at_once(MINUTE, &mut spent, start + Duration::from_secs(1000), 1),
+            count_allowed(MINUTE, &mut spent, start + Duration::from_secs(1000), 1),
             60
         );
     }
 
     #[test]
-    fn what_is_larger_than_the_whole_budget_waits_for_a_whole_one_and_is_paid_for_in_full() {
+    fn a_cost_above_the_budget_waits_for_a_whole_budget_and_is_paid_in_full() {
         let (start, mut spent) = (Instant::now(), None);
-        assert_eq!(at_once(MINUTE, &mut spent, start, 600), 1);
+        assert_eq!(count_allowed(MINUTE, &mut spent, start, 600), 1);
         assert_eq!(MINUTE.wait(spent, start, 1), Some(Duration::from_secs(541)));
         assert_eq!(
             MINUTE.wait(spent, start, 600),
@@ -463,31 +432,37 @@ mod tests {
         );
     }
 
-    #[test]
-    fn fifty_answers_to_one_question_are_short_ways_and_an_answer_to_an_answer_is_a_longer_one() {
-        let (now, mut hops) = (Instant::now(), Hops::default());
-        let hop = |hops: &Hops, answers: &str| {
-            let links = Links {
-                answers: Some(answers.into()),
-                thread: Some("t".into()),
-            };
-            MINUTE.spend(hops.before("bob", &links), now, 1)
+    fn spend_reply(hops: &Hops, answers: &str, now: Instant) -> Spent {
+        let links = Links {
+            answers: Some(answers.into()),
+            thread: Some("t".into()),
         };
+        MINUTE.spend(hops.before("bob", &links), now, 1)
+    }
+
+    #[test]
+    fn replies_to_one_message_are_short_chains_and_a_reply_to_a_reply_is_a_longer_chain() {
+        let (now, mut hops) = (Instant::now(), Hops::default());
         for n in 0..50 {
-            let spent = hop(&hops, "question");
+            let spent = spend_reply(&hops, "question", now);
             hops.note(&Name::Id(&format!("answer {n}")), spent);
         }
-        assert_eq!(hop(&hops, "question"), Spent(now + Duration::from_secs(1)));
         assert_eq!(
-            hop(&hops, "alice/answer 7"),
+            spend_reply(&hops, "question", now),
+            Spent(now + Duration::from_secs(1))
+        );
+        assert_eq!(
+            spend_reply(&hops, "alice/answer 7", now),
             Spent(now + Duration::from_secs(2))
         );
     }
 
     #[test]
-    fn a_flood_of_answers_takes_no_more_memory_than_is_meant_for_them() {
+    fn the_memory_for_chains_is_bounded() {
         let (spent, mut hops) = (Spent(Instant::now()), Hops::default());
-        (0..3 * limits::HOPS as u64).for_each(|seq| hops.note(&Name::Seq(seq), spent));
+        for seq in 0..3 * limits::HOPS as u64 {
+            hops.note(&Name::Seq(seq), spent);
+        }
         assert!(hops.spent.len() <= limits::HOPS);
         assert!(
             hops.find(&Name::Seq(3 * limits::HOPS as u64 - 1)).is_some(),

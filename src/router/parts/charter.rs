@@ -1,5 +1,5 @@
-//! The charter: its lanes are addresses, and each change of it is recorded and told to the human. Every agent can edit the
-//! file, so no change may go unnoticed.
+//! The charter. Its lanes are addresses. Every agent can edit the file, so each change is recorded
+//! and reported to the human.
 
 use super::notices::Notices;
 use super::pending::Pending;
@@ -16,29 +16,30 @@ use std::time::{Duration, Instant};
 /// The longest line of a charter in a notice, in characters.
 const LINE: usize = 200;
 
-/// What the router knows of the file.
+/// The last observation of the file.
 pub(crate) struct CharterWatch {
-    /// For a single pass, which cannot wait: the time of the file system's clock.
+    /// The time of the file system's clock, for a single pass, which cannot wait.
     now: Option<i128>,
-    /// The file as last seen, and since when it has been like this.
+    /// The file as last seen, and the time when it became like this.
     seen: Option<(Option<Meta>, Instant)>,
-    /// Does the log have this version, or the queue of notices?
-    is_told: bool,
+    /// Whether this version is in the log or in the queue of notices.
+    is_reported: bool,
 }
 
 impl CharterWatch {
-    /// For a continuous router, `None`. For a single pass, the time of the file system's clock.
+    /// `now` is `None` for a continuous router, and the time of the file system's clock for a
+    /// single pass.
     pub(crate) fn new(now: Option<i128>) -> CharterWatch {
         CharterWatch {
             now,
             seen: None,
-            is_told: false,
+            is_reported: false,
         }
     }
 
-    /// Looks at the file. A version that has not changed for a moment, and that the log does not have, is queued as a
-    /// notice. Returns the lanes if they may have changed; without a text, the last lanes stay in force.
-    pub(crate) fn look(
+    /// Checks the file. A new version that has not changed for a moment is queued as a notice. Returns the lanes if they may
+    /// have changed; while the file is unreadable, the last lanes stay in force.
+    pub(crate) fn check(
         &mut self,
         room: &Dir,
         state: &State,
@@ -48,16 +49,12 @@ impl CharterWatch {
         let looked = room.stat(layout::CHARTER).and_then(|meta| {
             let is_new = self.seen.as_ref().is_none_or(|(seen, _)| *seen != meta);
             if is_new {
-                (self.seen, self.is_told) = (Some((meta, Instant::now())), false);
+                (self.seen, self.is_reported) = (Some((meta, Instant::now())), false);
             }
-            Ok((
-                is_new,
-                if self.is_told {
-                    None
-                } else {
-                    Some(CharterFile::read(room)?)
-                },
-            ))
+            if self.is_reported {
+                return Ok((is_new, None));
+            }
+            Ok((is_new, Some(CharterFile::read(room)?)))
         });
         let (is_new, file) = match looked {
             Ok((is_new, Some(file))) => (is_new, file),
@@ -79,9 +76,9 @@ impl CharterWatch {
         match &file {
             CharterFile::Unreadable(_) => None,
             // Some editors remove a file before they write it again.
-            CharterFile::Missing => self.is_told.then(|| Vec::new().into()),
+            CharterFile::Missing => self.is_reported.then(|| Vec::new().into()),
             CharterFile::Text(_) if self.now.is_none() && is_being_written(room) => {
-                (self.seen, self.is_told) = (None, false);
+                (self.seen, self.is_reported) = (None, false);
                 None
             }
             CharterFile::Text(_) => is_new.then(|| file.lanes().into()),
@@ -98,7 +95,7 @@ impl CharterWatch {
         let (changes, last) = state.charter().unwrap_or((0, MISSING));
         let version = file.version();
         if version == last {
-            self.is_told = true;
+            self.is_reported = true;
             return;
         }
         if let Some(wait) = self.wait() {
@@ -111,13 +108,14 @@ impl CharterWatch {
             }
             return;
         }
-        self.is_told = true;
+        self.is_reported = true;
         let about = format!("{} {version} {}", CHARTER, changes + 1);
-        let (subject, body) = told(file, last, &version);
-        notices.tell_human(state, about, subject, body);
+        let (subject, body) = describe_change(file, last, &version);
+        notices.notify_human(state, about, subject, body);
     }
 
-    /// How long until the file has not changed for a moment. When a file was removed is not known to a single pass.
+    /// The time until the file has not changed for a moment. A single pass does not know when a
+    /// file was removed.
     fn wait(&self) -> Option<Duration> {
         let Some((meta, since)) = &self.seen else {
             return Some(limits::UNCHANGED_FOR);
@@ -135,18 +133,30 @@ impl CharterWatch {
     }
 }
 
+fn push_list(body: &mut String, title: &str, lines: impl ExactSizeIterator<Item = String>) {
+    let more = lines.len().saturating_sub(limits::PROBLEMS);
+    for (n, line) in lines.take(limits::PROBLEMS).enumerate() {
+        if n == 0 {
+            body.push_str(&format!("\n\n{title}:"));
+        }
+        body.push_str(&format!("\n- {}", brief(&line, LINE)));
+    }
+    if more > 0 {
+        body.push_str(&format!("\n- {more} more"));
+    }
+}
+
 fn is_being_written(room: &Dir) -> bool {
     room.look(layout::CHARTER)
         .is_ok_and(|file| lease(&file) == ReadLease::Writer)
 }
 
-/// The subject and the body of the notice. The words of the file are on lines of their own, because anybody may have
-/// written it.
-fn told(file: &CharterFile, last: &str, version: &str) -> (String, String) {
+/// The subject and the body of the notice. Text from the file is on separate lines, because any agent may have written it.
+fn describe_change(file: &CharterFile, last: &str, version: &str) -> (String, String) {
     let name = layout::CHARTER;
     let charter = match file {
         CharterFile::Missing => {
-            let body = format!("{name} was removed. No lane is an address any more.");
+            let body = format!("{name} was removed. Its lanes are no longer addresses.");
             return (format!("{name} was removed"), body);
         }
         CharterFile::Unreadable(problem) => {
@@ -166,29 +176,13 @@ fn told(file: &CharterFile, last: &str, version: &str) -> (String, String) {
         count_of(charter.goals.len(), "goal"),
         count_of(charter.lanes.len(), "lane")
     );
-    let mut list = |title: &str, lines: Vec<String>| {
-        if lines.is_empty() {
-            return;
-        }
-        body.push_str(&format!("\n\n{title}:"));
-        lines
-            .iter()
-            .take(limits::PROBLEMS)
-            .for_each(|line| body.push_str(&format!("\n- {}", brief(line, LINE))));
-        let more = lines.len().saturating_sub(limits::PROBLEMS);
-        if more > 0 {
-            body.push_str(&format!("\n- {more} more"));
-        }
-    };
     let lanes = charter
         .lanes
         .iter()
         .map(|lane| format!("{} reaches {}", lane.address, lane.owners.join(", ")));
-    list("Lanes", lanes.collect());
-    list(
-        "Problems",
-        charter.problems.iter().map(ToString::to_string).collect(),
-    );
+    push_list(&mut body, "Lanes", lanes);
+    let problems = charter.problems.iter().map(ToString::to_string);
+    push_list(&mut body, "Problems", problems);
     body.push_str("\n\nEvery agent can edit the file. `mailbag charter` shows it.");
     (format!("{name} was {verb}"), body)
 }

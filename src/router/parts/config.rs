@@ -16,18 +16,18 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What a room's people configure.
+/// The configuration of a room.
 pub(crate) struct Config {
     room: Room,
     registry: Arc<Registry>,
     settings: Settings,
     read: Versions,
     charter: CharterWatch,
-    /// Invalid files: their versions, and since when they are invalid.
+    /// Invalid files with their versions and the times when they became invalid.
     invalid: BTreeMap<&'static str, (Versions, Instant)>,
 }
 
-/// Which versions of the registry and the settings were read.
+/// The versions of the configuration files that were read.
 #[derive(Default, PartialEq, Eq, Clone, Debug)]
 struct Versions([Option<(u64, u64, i128)>; 3]);
 
@@ -46,7 +46,6 @@ impl Config {
         })
     }
 
-    /// The room.
     pub(crate) fn room(&self) -> &Room {
         &self.room
     }
@@ -56,57 +55,53 @@ impl Config {
         &self.room.dir
     }
 
-    /// Who may send and receive.
     pub(crate) fn registry(&self) -> &Arc<Registry> {
         &self.registry
     }
 
-    /// How the room behaves.
     pub(crate) fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Must a commit survive a power cut?
+    /// Returns true if a commit must survive a power cut.
     pub(crate) fn is_durable(&self) -> bool {
         self.settings.durability == Durability::Power
     }
 
-    /// The router itself has changed the registry.
+    /// Applies a registry that the router has written.
     pub(crate) fn set_registry(&mut self, registry: Registry) {
         let registry = registry.with_lanes(self.registry.lanes().clone());
         self.registry = Arc::new(registry.with_links(self.settings.link_tags()));
     }
 
-    /// Looks at the charter: a change of its lanes takes effect, and is queued to be recorded.
-    pub(crate) fn look_at_charter(
+    /// Reads the charter if it changed. A change of its lanes takes effect, and is queued to be recorded.
+    pub(crate) fn check_charter(
         &mut self,
         state: &State,
         pending: &mut Pending,
         notices: &mut Notices,
     ) {
-        if let Some(lanes) = self.charter.look(&self.room.dir, state, pending, notices)
+        if let Some(lanes) = self.charter.check(&self.room.dir, state, pending, notices)
             && *lanes != **self.registry.lanes()
         {
             self.registry = Arc::new(Registry::clone(&self.registry).with_lanes(lanes));
         }
     }
 
-    /// Reads both files if they changed. A valid change takes effect; an invalid file leaves the last valid version in
-    /// force, and the human is told. `true` if a change took effect.
+    /// Reads the registry and the settings if they changed. While a file is invalid, its last valid
+    /// version stays in force, and the human is notified. Returns true if a change took effect.
     pub(crate) fn reload(
         &mut self,
         state: &State,
         pending: &mut Pending,
         notices: &mut Notices,
     ) -> bool {
-        let stat = |name| self.room.dir.stat(name).ok().flatten();
-        let files = [
-            stat(layout::REGISTRY),
-            stat(layout::SETTINGS),
-            consent::version(),
-        ];
-        let versions =
-            Versions(files.map(|meta| meta.map(|meta| (meta.inode, meta.size, meta.changed))));
+        let [registry, settings] = [layout::REGISTRY, layout::SETTINGS]
+            .map(|name| self.room.dir.stat(name).ok().flatten());
+        let versions = Versions(
+            [registry, settings, consent::version()]
+                .map(|meta| meta.map(|meta| (meta.inode, meta.size, meta.changed))),
+        );
         if versions == self.read {
             return false;
         }
@@ -143,7 +138,8 @@ impl Config {
         self.invalid.remove(name);
     }
 
-    // A file that is being saved may look invalid for a moment, so the human hears only of a file that stays invalid.
+    // Keeps the last valid version. A file that is being saved may be invalid for a moment, so only
+    // a file that stays invalid is reported to the human.
     fn keep_last_valid(
         &mut self,
         name: &'static str,
@@ -173,10 +169,11 @@ impl Config {
             return;
         }
         tracing::error!("{e}; the last valid version stays in use");
-        // The same mistake made again on another day is another version, and is told again.
+        // The version is part of the subject, so the same error in a later version is reported
+        // again.
         let what = format!("{e} {:?}", self.read);
         let about = format!("{name}:{}", &hex(&hash(what.as_bytes()))[..16]);
         let body = format!("{e}\n\nUntil then the last valid version stays in use.");
-        notices.tell_human(state, about, format!("{name} can't be read"), body);
+        notices.notify_human(state, about, format!("{name} can't be read"), body);
     }
 }

@@ -1,5 +1,5 @@
-//! When the deadlines of approvals and disagreements take effect: only after the mail of those who can decide. And when
-//! the human has to decide, because everybody else is gone.
+//! Deadlines of approvals and disagreements. A deadline takes effect only after the mail of the
+//! agents that can decide. If all of them are gone, the human decides.
 
 use super::{Config, Intake, Pending};
 use crate::base::clock::Stamp;
@@ -13,16 +13,16 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Deadlines that have passed, until the log says what they brought.
+/// Deadlines that have passed and have no result in the log yet.
 #[derive(Default)]
 pub(crate) struct Gates {
     due: BTreeMap<u64, Due>,
 }
 
 struct Due {
-    /// When the outboxes of those who can decide were queued.
+    /// The time when the outboxes of the deciding agents were queued.
     since: Instant,
-    /// When the router looks again.
+    /// The time of the next try.
     next: Instant,
 }
 
@@ -30,32 +30,40 @@ struct Due {
 struct Gate<'a> {
     seq: u64,
     deadline: Stamp,
-    /// Who can decide until then.
+    /// The agents that can decide before the deadline.
     to: &'a [Arc<str>],
 }
 
+/// Mail that is not routed yet.
+pub(crate) struct WaitingMail<'a> {
+    pub(crate) intake: &'a Intake,
+    pub(crate) pending: &'a Pending,
+}
+
 impl Gates {
-    /// Has a deadline to take effect now?
+    /// Returns true if a deadline must take effect now.
     pub(crate) fn is_due(&self, state: &State, config: &Config) -> bool {
         let now = Instant::now();
-        let is_due = |gate: Gate<'_>| self.due.get(&gate.seq).is_some_and(|due| due.next <= now);
-        !self.due.is_empty() && gates(state, config).any(is_due)
+        !self.due.is_empty()
+            && gates(state, config)
+                .any(|gate| self.due.get(&gate.seq).is_some_and(|due| due.next <= now))
     }
 
-    /// How long until there is something to do.
+    /// The time until the next deadline or try.
     pub(crate) fn until_next(&self, state: &State, config: &Config) -> Option<Duration> {
         let now = Stamp::now();
-        let left = |gate: Gate<'_>| match self.due.get(&gate.seq) {
-            Some(due) => due.next.saturating_duration_since(Instant::now()),
-            None => Duration::from_micros(
-                gate.deadline.micros().saturating_sub(now.micros()).max(0) as u64,
-            ),
-        };
-        gates(state, config).map(left).min()
+        gates(state, config)
+            .map(|gate| match self.due.get(&gate.seq) {
+                Some(due) => due.next.saturating_duration_since(Instant::now()),
+                None => Duration::from_micros(
+                    gate.deadline.micros().saturating_sub(now.micros()).max(0) as u64,
+                ),
+            })
+            .min()
     }
 
-    /// Queues the outboxes of those who can decide what is due.
-    pub(crate) fn keep(&mut self, state: &State, config: &Config, intake: &mut Intake) {
+    /// Queues the outboxes of the agents that can decide due gates.
+    pub(crate) fn queue_outboxes(&mut self, state: &State, config: &Config, intake: &mut Intake) {
         let now = Stamp::now();
         let due: Vec<Gate<'_>> = gates(state, config)
             .filter(|gate| gate.deadline <= now)
@@ -64,9 +72,9 @@ impl Gates {
             .retain(|seq, _| due.iter().any(|gate| gate.seq == *seq));
         for gate in due {
             self.due.entry(gate.seq).or_insert_with(|| {
-                gate.to
-                    .iter()
-                    .for_each(|agent| intake.outboxes().scan(agent));
+                for agent in gate.to {
+                    intake.outboxes().scan(agent);
+                }
                 Due {
                     since: Instant::now(),
                     next: Instant::now(),
@@ -75,56 +83,58 @@ impl Gates {
         }
     }
 
-    /// Can this deadline take effect? Mail of those who can decide goes first, for a bounded time: none of them can keep it
-    /// from taking effect.
+    /// Returns true if this deadline can take effect. Mail of the agents that can decide is routed first. The time for this
+    /// is bounded, so that no agent can prevent the effect.
     pub(crate) fn is_ready(
         &self,
-        (seq, deadline, to): (u64, Option<i64>, &[Arc<str>]),
-        intake: &Intake,
-        pending: &Pending,
+        seq: u64,
+        deadline: Option<i64>,
+        to: &[Arc<str>],
+        mail: &WaitingMail<'_>,
     ) -> bool {
         let Some(due) = self.due.get(&seq).filter(|due| due.next <= Instant::now()) else {
             return false;
         };
+        let WaitingMail { intake, pending } = mail;
         let has_failed = to.iter().any(|agent| pending.has_mail_of(agent));
         let grace = deadline.map(|at| Stamp::from_micros(at).after(limits::DEADLINE_GRACE));
         let is_read = due.since.elapsed() >= limits::DEADLINE_GRACE || !intake.has_mail_of(to);
         is_read && (!has_failed || grace.is_some_and(|grace| grace <= Stamp::now()))
     }
 
-    /// All mail was read: what is still due is looked at again after a moment, because its record may have failed.
-    pub(crate) fn looked(&mut self, intake: &Intake) {
+    /// Delays the next try of all gates if all mail was read. Their records may have failed.
+    pub(crate) fn delay_retry(&mut self, intake: &Intake) {
         if intake.is_idle() {
             let next = Instant::now() + limits::RETRY_FIRST;
-            self.due
-                .values_mut()
-                .for_each(|due| due.next = due.next.max(next));
+            for due in self.due.values_mut() {
+                due.next = due.next.max(next);
+            }
         }
     }
 }
 
-/// Is the human the only one left to ask? So it is when everybody who could decide was retired or removed.
+/// Returns true if only the human can decide, because all agents that could decide were retired or removed.
 pub(crate) fn is_left_to_human(one: &Approval, registry: &Registry) -> bool {
-    let gets_mail = |agent: &str| {
-        registry
-            .agent(agent)
-            .is_some_and(|agent| !agent.is_retired())
-    };
-    let can_ask = *one.from != *id::HUMAN && gets_mail(id::HUMAN);
-    can_ask && !one.to.iter().any(|agent| gets_mail(agent))
+    let can_ask = *one.from != *id::HUMAN && gets_mail(registry, id::HUMAN);
+    can_ask && !one.to.iter().any(|agent| gets_mail(registry, agent))
+}
+
+fn gets_mail(registry: &Registry, agent: &str) -> bool {
+    registry
+        .agent(agent)
+        .is_some_and(|agent| !agent.is_retired())
 }
 
 fn gates<'a>(state: &'a State, config: &'a Config) -> impl Iterator<Item = Gate<'a>> {
-    let gate = |one: &'a Approval| {
-        let at_once = is_left_to_human(one, config.registry()).then_some(one.since);
-        let deadline = at_once.or(one.terms.deadline)?;
+    let approvals = state.approvals.open().iter().filter_map(|one| {
+        let since = is_left_to_human(one, config.registry()).then_some(one.since);
+        let deadline = since.or(one.terms.deadline)?;
         Some(Gate {
             seq: one.seq,
             deadline: Stamp::from_micros(deadline),
             to: &one.to,
         })
-    };
-    let approvals = state.approvals.open().iter().filter_map(gate);
+    });
     let disputes = state.disputes.iter().filter_map(|one| {
         let deadline = one
             .due
@@ -138,7 +148,7 @@ fn gates<'a>(state: &'a State, config: &'a Config) -> impl Iterator<Item = Gate<
     approvals.chain(disputes)
 }
 
-/// Returns true if the disagreement had enough rounds, and is not passed on.
+/// Returns true if the disagreement had enough rounds and must be escalated.
 pub(crate) fn is_argued_out(one: &Dispute, config: &Config) -> bool {
     let terms = config.settings().escalation.as_ref();
     !one.escalated && terms.is_some_and(|terms| one.rounds >= terms.attempts)

@@ -1,9 +1,10 @@
-//! What is to be picked up: files in outboxes, claims without a record, and each sender's share and budgets.
+//! Mail waiting for pickup: files in outboxes, claims without a record, and each sender's share and
+//! budgets.
 
 use super::budget::{Bill, Budgets, Delay};
 use super::config::Config;
-use super::pending::Pending;
-use super::share::{self, Batch, Cut, Late, Piece, Share};
+use super::pending::{Pending, claim_item};
+use super::share::{self, Batch, Cut, Late, Piece, Share, Space};
 use crate::base::error::Result;
 use crate::disk::{Dir, layout};
 use crate::log::lookup::SearchLimiter;
@@ -15,27 +16,27 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What a router has to pick up, and in which order.
+/// The mail that a router has to pick up, in order.
 pub(crate) struct Intake {
-    /// Files in outboxes, and whose turn it is.
+    /// Files in outboxes, and the turns of their senders.
     outboxes: Outboxes,
     /// Files that may still be written to.
     patience: Patience,
-    /// Claims without a record, to be read, with their numbers: in the order in which they were picked up.
+    /// Claims without a record, in the order of their numbers.
     claims: BTreeSet<(u64, String)>,
     /// The number of the next claim.
     next: u64,
     share: Share,
     budgets: Budgets,
-    /// How often acks may have the whole log searched.
+    /// Limits searches of the whole log for acks.
     searches: SearchLimiter,
-    /// Files of lines that are in this batch.
+    /// Files with one message per line that are in this batch.
     sliced: Vec<Sliced>,
-    /// How many copies this batch has.
+    /// The number of copies in this batch.
     copies: usize,
 }
 
-/// A file of lines of which some are in this batch, and why no more are.
+/// A file with some lines in this batch, and the delay of the remaining lines.
 struct Sliced {
     agent: Arc<str>,
     claim: String,
@@ -58,19 +59,19 @@ impl Intake {
         }
     }
 
-    /// Is there nothing to pick up?
+    /// Returns true if there is no mail to pick up.
     pub(crate) fn is_idle(&self) -> bool {
         self.outboxes.is_idle() && !self.has_claims()
     }
 
-    /// Is there a claim that waits for no other one?
+    /// Returns true if a claim can be taken now.
     pub(crate) fn has_claims(&self) -> bool {
         self.claims
             .iter()
             .any(|(_, claim)| !self.waits_for_lines(claim))
     }
 
-    /// Does this claim wait for the last line of a file that its sender dropped before it?
+    /// Returns true if this claim waits for the last line of an earlier file of its sender.
     pub(crate) fn waits_for_lines(&self, claim: &str) -> bool {
         let agent = layout::read_claim(claim).map(|one| one.agent);
         agent
@@ -78,14 +79,14 @@ impl Intake {
             .is_some_and(|begun| begun != claim)
     }
 
-    /// Is there anything of one of these senders to pick up?
+    /// Returns true if there is mail of one of these senders to pick up.
     pub(crate) fn has_mail_of(&self, agents: &[Arc<str>]) -> bool {
         agents
             .iter()
             .any(|agent| self.outboxes.is_in_line(agent) || self.has_claims_of(agent))
     }
 
-    /// Are claims of this sender queued?
+    /// Returns true if claims of this sender are queued.
     pub(crate) fn has_claims_of(&self, agent: &str) -> bool {
         self.claims
             .iter()
@@ -97,7 +98,6 @@ impl Intake {
         &mut self.outboxes
     }
 
-    /// How often acks may have the whole log searched.
     pub(crate) fn searches(&mut self) -> &mut SearchLimiter {
         &mut self.searches
     }
@@ -109,57 +109,58 @@ impl Intake {
             .extend(claims.into_iter().map(|claim| (number(&claim), claim)));
     }
 
-    /// All queued claims, in their order.
+    /// Takes all queued claims, in order.
     pub(crate) fn take_claims(&mut self) -> impl Iterator<Item = String> + use<> {
         std::mem::take(&mut self.claims)
             .into_iter()
             .map(|(_, claim)| claim)
     }
 
-    /// The name of a new claim. Each number is used once, also when a file of this name is in the way.
+    /// Returns the name of a new claim. Each number is used once, even if a file with this name is
+    /// in the way.
     pub(crate) fn name_claim(&mut self, agent: &str, name: &OsStr) -> String {
         self.next += 1;
         layout::claim(self.next - 1, agent, name)
     }
 
-    /// A claim of this number is on disk already.
+    /// Notes a number of a claim on disk, which new claims must not use.
     pub(crate) fn number_is_used(&mut self, number: u64) {
         self.next = self.next.max(number + 1);
     }
 
-    /// Looks whether a file is ready.
+    /// Reads a file if it is ready.
     pub(crate) fn look(&mut self, dir: &Dir, name: &OsStr, terms: &Terms) -> Result<Look> {
         outbox::look(dir, name, terms, &mut self.patience)
     }
 
-    /// An empty batch, as large as the disk was fast lately.
+    /// An empty batch. Its size follows from the recent speed of the disk.
     pub(crate) fn new_batch(&self) -> Batch {
         Batch::new(&self.share)
     }
 
-    /// Is this sender over a budget for every message?
-    pub(crate) fn spent(&self, settings: &Settings, agent: &Arc<str>) -> Option<Delay> {
-        self.budgets.spent(settings, agent)
+    /// The delay of this sender's next message.
+    pub(crate) fn delay_of(&self, settings: &Settings, agent: &Arc<str>) -> Option<Delay> {
+        self.budgets.delay_of(settings, agent)
     }
 
-    /// The part of a file that goes into this batch.
+    /// Cuts the part of a file for this batch.
     pub(crate) fn cut(
         &self,
         config: &Config,
         agent: &Arc<str>,
         pieces: Vec<Piece>,
-        of: (&Batch, usize),
+        space: Space<'_>,
     ) -> Cut {
-        share::cut(config, &self.budgets, agent, pieces, of)
+        share::cut(config, &self.budgets, agent, pieces, space)
     }
 
-    /// Records what a claim has spent.
+    /// Applies the bill of a claim.
     pub(crate) fn pay(&mut self, agent: &Arc<str>, claim: &str, bill: Bill) {
         self.budgets.pay(agent, claim, bill);
     }
 
-    /// Some lines of this claim are in the batch.
-    pub(crate) fn sliced(&mut self, agent: &Arc<str>, claim: &str, delay: Option<Delay>) {
+    /// Notes that some lines of this claim are in the batch.
+    pub(crate) fn note_sliced(&mut self, agent: &Arc<str>, claim: &str, delay: Option<Delay>) {
         self.sliced.push(Sliced {
             agent: agent.clone(),
             claim: claim.to_owned(),
@@ -167,12 +168,12 @@ impl Intake {
         });
     }
 
-    /// The batch is picked up.
-    pub(crate) fn batch_is_full(&mut self, batch: &Batch) {
+    /// Notes the size of the batch that is picked up.
+    pub(crate) fn note_batch(&mut self, batch: &Batch) {
         self.copies = batch.copies_added();
     }
 
-    /// Lines of a file were left to a later batch: their sender has not spent anything for them.
+    /// Refunds lines that were left to a later batch.
     pub(crate) fn leave(&mut self, late: Vec<Late>, settings: &Settings, state: &State) {
         for Late {
             agent,
@@ -182,14 +183,14 @@ impl Intake {
             begun,
         } in late
         {
-            self.budgets.refund(settings, &agent, (lines, copies));
+            self.budgets.refund(settings, &agent, [lines, copies]);
             self.copies = self.copies.saturating_sub(copies);
-            // The next line is due now, whatever delays later ones.
-            let of_file = self
-                .sliced
-                .iter_mut()
-                .filter(|sliced| sliced.claim == claim);
-            of_file.for_each(|sliced| sliced.delay = None);
+            // The next line is due now, even if later lines are delayed.
+            for sliced in &mut self.sliced {
+                if sliced.claim == claim {
+                    sliced.delay = None;
+                }
+            }
             if !begun && state.resume_after(&claim).is_none() {
                 self.sliced.retain(|sliced| sliced.claim != claim);
                 self.queue_claims([claim]);
@@ -197,8 +198,8 @@ impl Intake {
         }
     }
 
-    /// The batch is committed, or has failed: the senders of files of lines are queued again, with the rest of the file or
-    /// with what follows the file.
+    /// Queues the senders of partly routed files again, with the rest of the file or with the files
+    /// after it. Called after a batch is committed or has failed.
     pub(crate) fn committed(
         &mut self,
         seqs: &[u64],
@@ -213,30 +214,31 @@ impl Intake {
             delay,
         } in std::mem::take(&mut self.sliced)
         {
-            let place = format!("{}/{claim}", layout::CLAIM);
-            let goes_on = state.resume_after(&claim).is_some();
-            if let Some(delay) = delay.filter(|_| goes_on) {
+            let place = claim_item(&claim);
+            let has_rest = state.resume_after(&claim).is_some();
+            if let Some(delay) = delay
+                && has_rest
+            {
                 delay.hold_back(&place, pending, room);
             }
-            let waits = goes_on && pending.contains(&place);
-            self.outboxes.begin(&agent, goes_on.then_some(claim));
+            let waits = has_rest && pending.contains(&place);
+            self.outboxes.begin(&agent, has_rest.then_some(claim));
             if !waits {
                 self.outboxes.line_up_again(&agent);
             }
         }
     }
 
-    /// The batch took this long.
+    /// Adjusts the size of batches to the duration of this batch.
     pub(crate) fn batch_took(&mut self, time: Duration) {
-        self.share.measured(self.copies, time);
+        self.share.measure(self.copies, time);
     }
 
-    /// The settings changed.
     pub(crate) fn settings_changed(&mut self, before: &Settings, now: &Settings) {
         self.budgets.forget_if_changed(before, now);
     }
 
-    /// Forgets what no longer matters.
+    /// Removes unused entries.
     pub(crate) fn tidy(&mut self) {
         self.patience.tidy();
         self.budgets.tidy();

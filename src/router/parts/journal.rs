@@ -1,4 +1,5 @@
-//! The log and the state that it amounts to: the only place where a router appends to the log or changes its state.
+//! The log and the in-memory state built from it. Only the journal appends to the log and changes
+//! the state.
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
@@ -17,16 +18,16 @@ pub(crate) struct Journal {
     lock: Lock,
     log: Log,
     state: State,
-    /// The version of `spool/room` that was last read, and fitted the log.
+    /// The version of `spool/room` that was last read and belonged to the log.
     room_id: Option<Meta>,
-    /// Where the last checkpoint was made.
+    /// The position of the last checkpoint.
     checkpointed: Option<Position>,
     /// The size of the last checkpoint in bytes.
     checkpoint_size: u64,
     tally: Tally,
 }
 
-/// What a router did since it started.
+/// The work of a router since it started.
 ///
 /// ```
 /// use mailbag::room::Room;
@@ -43,27 +44,36 @@ pub(crate) struct Journal {
 pub struct Tally {
     /// Messages accepted.
     pub accepted: u64,
-    /// Copies of them.
+    /// Copies of accepted messages.
     pub copies: u64,
     /// Files rejected.
     pub rejected: u64,
-    /// Messages that came again.
+    /// Repeated messages.
     pub duplicates: u64,
     /// Items that are pending for a temporary reason.
     pub waiting: usize,
 }
 
-/// The lines of a batch, and where each will be in the log.
+/// The lines of a batch and their positions in the log.
 pub(crate) struct Lines {
     bytes: Vec<u8>,
-    places: Vec<(Position, u64, Hash)>,
+    places: Vec<LinePlace>,
     /// The number of the last record.
     last: u64,
 }
 
+/// The position, the length and the hash of a line.
+#[derive(Clone, Copy)]
+pub(crate) struct LinePlace(Position, u64, Hash);
+
 impl Lines {
+    /// The places of the lines, in order.
+    pub(crate) fn places(&self) -> impl Iterator<Item = LinePlace> {
+        self.places.iter().copied()
+    }
+
     fn tip(&self) -> Option<Tip> {
-        let &(at, length, hash) = self.places.last()?;
+        let &LinePlace(at, length, hash) = self.places.last()?;
         Some(Tip {
             at,
             end: Position {
@@ -104,13 +114,14 @@ impl Journal {
         self.lock.beat()
     }
 
-    /// What this router did.
+    /// The work of this router since it started.
     pub(crate) fn tally(&self) -> Tally {
         self.tally
     }
 
-    /// Makes sure that this room still is the log's, and that the log is as the last batch left it: a moved, cleaned or
-    /// restored room may have another router. Returns the room's id if the log is empty.
+    /// Checks that this room still belongs to the log, and that the log ends as the last batch left
+    /// it. A moved, cleaned or restored room may have another router. Returns the room's id if the
+    /// log is empty.
     pub(crate) fn check_room(&mut self, room: &Room) -> Result<Option<String>> {
         self.lock.check()?;
         self.log.check()?;
@@ -125,17 +136,18 @@ impl Journal {
                 Ok(None)
             }
             (None, Some(_)) => Ok(id),
-            (log, id) => {
-                let words = |id: &Option<String>| id.clone().unwrap_or_else(|| "nothing".into());
-                Err(Error::Moved {
-                    what: format!("spool/room says {}, the log {}", words(id), words(log)),
-                    cure: "somebody moved or cleaned the room; nothing more was changed".into(),
-                })
-            }
+            (log, id) => Err(Error::Moved {
+                what: format!(
+                    "spool/room says {}, the log {}",
+                    id.as_deref().unwrap_or("nothing"),
+                    log.as_deref().unwrap_or("nothing")
+                ),
+                cure: "the room was moved or cleaned; nothing more was changed".into(),
+            }),
         }
     }
 
-    /// The lines of a batch, each with the hash of the line before.
+    /// Formats the lines of a batch, each with the hash of the line before.
     pub(crate) fn lines<'r>(
         &mut self,
         records: impl ExactSizeIterator<Item = &'r mut Record>,
@@ -151,7 +163,7 @@ impl Journal {
                 offset: end.offset + bytes.len() as u64,
                 ..end
             };
-            places.push((at, line.len() as u64, prev));
+            places.push(LinePlace(at, line.len() as u64, prev));
             bytes.extend(line);
             last = record.seq;
         }
@@ -162,24 +174,24 @@ impl Journal {
         })
     }
 
-    /// Appends the lines of a batch. Nothing has happened before [`Journal::commit`].
+    /// Appends the lines of a batch. They have no effect before [`Journal::commit`].
     pub(crate) fn append(&mut self, lines: &Lines) -> Result<()> {
         self.log.append(&lines.bytes)
     }
 
-    /// Makes what was appended count: durably, if `durable`.
+    /// Commits the appended lines. They survive a power cut if `durable`.
     pub(crate) fn commit(&mut self, lines: &Lines, durable: bool) -> Result<()> {
         self.log
             .commit(lines.tip().unwrap_or(self.state.tip()), durable)
     }
 
-    /// Takes a committed record into the state: the nth of these lines, with its message as it was checked.
+    /// Applies a committed record to the state, with its line and its checked message.
     pub(crate) fn apply(
         &mut self,
         record: Record,
         at: Stamp,
         message: Option<&Message>,
-        (lines, n): (&Lines, usize),
+        line: LinePlace,
     ) {
         match record.kind() {
             EventKind::Accepted => {
@@ -190,11 +202,11 @@ impl Journal {
             EventKind::Duplicate => self.tally.duplicates += 1,
             _ => {}
         }
-        let (place, length, hash) = lines.places[n];
+        let LinePlace(place, length, hash) = line;
         self.state.apply(record, at, message, (place, length), hash);
     }
 
-    /// Nobody has to be told that this message expired.
+    /// Removes the expiry of a message that needs no notice.
     pub(crate) fn forget_expiry(&mut self, seq: u64) {
         self.state.timers.expired(seq);
     }
@@ -209,12 +221,13 @@ impl Journal {
         let is_another_segment = self
             .checkpointed
             .is_some_and(|at| at.segment != end.segment);
-        // A large state is written less often, so that checkpoints stay in proportion to the log.
+        // A large state is written less often, so that the size of checkpoints stays in proportion
+        // to the log.
         let enough = limits::CHECKPOINT_BYTES.max(8 * self.checkpoint_size);
         if grown >= enough || is_another_segment {
             match self.write_checkpoint(room) {
                 Ok(()) => self.checkpointed = Some(end),
-                // Without it the next start reads more of the log, and no more than that.
+                // Without a checkpoint, the next start only reads more of the log.
                 Err(e) => tracing::warn!("{}", temporary(e)?),
             }
         }

@@ -1,11 +1,11 @@
-//! When the claims of the room are reviewed.
+//! Reviews of the room's claims.
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
 use crate::log::state::State;
 use std::time::{Duration, Instant};
 
-/// When the next review of the claims is due.
+/// The time of the next review.
 #[derive(Default)]
 pub(crate) struct Leases {
     /// `None` until the first review.
@@ -13,21 +13,21 @@ pub(crate) struct Leases {
 }
 
 impl Leases {
-    /// Is a review due?
     pub(crate) fn is_due(&self, state: &State) -> bool {
         !state.claims.is_empty() && self.next.is_none_or(|next| next <= Instant::now())
     }
 
-    /// How long until the next review is due.
+    /// The time until the next review.
     pub(crate) fn until_next(&self, state: &State) -> Option<Duration> {
-        let next = self.next.map_or(Duration::ZERO, |next| {
-            next.saturating_duration_since(Instant::now())
-        });
-        (!state.claims.is_empty()).then_some(next)
+        if state.claims.is_empty() {
+            return None;
+        }
+        let now = Instant::now();
+        Some(self.next.unwrap_or(now).saturating_duration_since(now))
     }
 
-    /// The claims were reviewed, and change at `next`. The wait is bounded, because the clock can be set, and it is never
-    /// zero, because what is due may fail.
+    /// Notes that the claims were reviewed and change at `next`. The wait is bounded, because the
+    /// clock can be set, and it is never zero, because the work at that time may fail.
     pub(crate) fn reviewed(&mut self, next: Option<Stamp>) {
         let left = next.map_or(i64::MAX, |next| next.micros() - Stamp::now().micros());
         let wait = Duration::from_micros(left.max(0) as u64)

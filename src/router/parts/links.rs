@@ -1,4 +1,4 @@
-//! What the router has heard of other rooms, until the log has it.
+//! Acknowledgements from other rooms, until the log has them.
 
 use crate::base::limits;
 use crate::disk::Meta;
@@ -7,55 +7,57 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A version of a room's state, and the stream with which it was compared.
+/// A version of a room's state, and the stream that it was compared with.
 type Read = (Meta, Option<Arc<str>>);
 
-/// How far other rooms are.
+/// The delivery state of links.
 #[derive(Default)]
 pub(crate) struct Links {
-    /// The version of each room's state that was read last, and the stream to that room at that time.
+    /// The last version of each room's state, and the stream to that room at that time.
     read: HashMap<Arc<str>, Read>,
     acked: BTreeMap<Arc<str>, Acked>,
     since: Option<Instant>,
 }
 
 impl Links {
-    /// Is there nothing to write?
+    /// Returns true if there are no acknowledgements to write.
     pub(crate) fn is_empty(&self) -> bool {
         self.acked.is_empty()
     }
 
-    /// When the log must have what was heard.
+    /// The time when the log must have the acknowledgements.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.since.map(|since| since + limits::RECEIPTS)
     }
 
-    /// Was this version of a room's state read?
-    pub(crate) fn is_known(&self, tag: &str, (meta, stream): (&Meta, &Option<Arc<str>>)) -> bool {
+    /// Returns true if this version of a room's state was read.
+    pub(crate) fn is_known(&self, tag: &str, meta: &Meta, stream: Option<&Arc<str>>) -> bool {
         self.read
             .get(tag)
-            .is_some_and(|(read, compared)| read == meta && compared == stream)
+            .is_some_and(|(read, compared)| read == meta && compared.as_ref() == stream)
     }
 
-    /// This version of a room's state was read.
-    pub(crate) fn has_read(&mut self, tag: &Arc<str>, read: Read) {
+    /// Notes that this version of a room's state was read.
+    pub(crate) fn set_read(&mut self, tag: &Arc<str>, read: Read) {
         self.read.insert(tag.clone(), read);
     }
 
-    /// Another room has committed what was sent to it.
+    /// Notes that another room has committed items.
     pub(crate) fn note(&mut self, acked: Acked) {
         self.since.get_or_insert_with(Instant::now);
         self.acked.insert(acked.link.clone(), acked);
     }
 
-    /// What was heard, for a record of the next batch.
+    /// Takes the acknowledgements for a record of the next batch.
     pub(crate) fn stage(&mut self) -> Vec<Acked> {
         self.since = None;
         std::mem::take(&mut self.acked).into_values().collect()
     }
 
-    /// The record could not be committed: it is for the next batch.
+    /// Keeps the acknowledgements of an uncommitted record for the next batch.
     pub(crate) fn unstage(&mut self, acked: Vec<Acked>) {
-        acked.into_iter().for_each(|acked| self.note(acked));
+        for acked in acked {
+            self.note(acked);
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! What a router consists of. Each part keeps its fields to itself, and a step gets only the parts that it may touch.
+//! The parts of a router. Each part keeps its fields private, and a step gets only the parts that
+//! it may touch.
 
 mod budget;
 mod charter;
@@ -21,16 +22,16 @@ pub use journal::Tally;
 
 pub(super) use budget::Delay;
 pub(super) use config::Config;
-pub(super) use gates::{Gates, is_argued_out, is_left_to_human};
+pub(super) use gates::{Gates, WaitingMail, is_argued_out, is_left_to_human};
 pub(super) use intake::Intake;
 pub(super) use journal::{Journal, Lines};
 pub(super) use leases::Leases;
 pub(super) use links::Links;
 pub(super) use notices::{Notice, Notices};
-pub(super) use pending::Pending;
+pub(super) use pending::{Pending, claim_item};
 pub(super) use progress::Progress;
 pub(super) use receipts::Receipts;
 pub(super) use renames::{Rename, Renames};
-pub(super) use share::{Batch, Cut, Late, Piece, Stop, Unranked};
+pub(super) use share::{Batch, Cut, Late, ParsedPiece, Piece, Space, Stop, Unranked};
 pub(super) use storage::Storage;
 pub(super) use wakes::Wakes;

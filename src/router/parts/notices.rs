@@ -1,4 +1,4 @@
-//! What the router itself has to tell somebody, each once.
+//! Notices: messages of the router's own, each sent once.
 
 use crate::log::state::State;
 use crate::message::id;
@@ -6,22 +6,22 @@ use crate::message::record::Record;
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-/// The beginning of the name of a message of the router's own in the pending list.
+/// The prefix of a notice in the pending list.
 const ITEM: &str = "notice ";
 
 /// Notices that are not in the log yet.
 #[derive(Default)]
 pub(crate) struct Notices {
-    /// For the next batch.
+    /// Notices for the next batch.
     queued: Vec<Notice>,
-    /// In a batch that is not committed yet.
+    /// Notices in a batch that is not committed yet.
     held: Vec<Notice>,
 }
 
 /// A message of the router's own.
 #[derive(Clone)]
 pub(crate) struct Notice {
-    /// What it is about: the log has each only once.
+    /// Its subject. The log has one notice for each subject.
     pub(crate) about: String,
     pub(crate) to: Arc<str>,
     pub(crate) kind: &'static str,
@@ -32,12 +32,23 @@ pub(crate) struct Notice {
 }
 
 impl Notice {
-    /// The name of a message of the router's own in the pending list.
+    pub(crate) fn alert(to: Arc<str>, about: String, subject: String, body: String) -> Notice {
+        Notice {
+            about,
+            to,
+            kind: "alert",
+            subject,
+            body,
+            more: Map::new(),
+        }
+    }
+
+    /// The pending item of a notice.
     pub(crate) fn item(about: &str) -> String {
         format!("{ITEM}{about}")
     }
 
-    /// The subject of a message of the router's own in the pending list.
+    /// The subject of a pending notice.
     pub(crate) fn about_of(item: &str) -> Option<&str> {
         item.strip_prefix(ITEM)
     }
@@ -48,66 +59,38 @@ impl Notice {
 }
 
 impl Notices {
-    /// Is there nothing for the next batch?
+    /// Returns true if there are no notices for the next batch.
     pub(crate) fn is_empty(&self) -> bool {
         self.queued.is_empty()
     }
 
-    /// Tells the human, unless the log has it already.
-    pub(crate) fn tell_human(
+    /// Queues a notice to the human, unless the log or the queue has it.
+    pub(crate) fn notify_human(
         &mut self,
         state: &State,
         about: String,
         subject: String,
         body: String,
     ) {
-        self.tell(state, id::HUMAN.into(), about, subject, body);
+        self.add(state, Notice::alert(id::HUMAN.into(), about, subject, body));
     }
 
-    /// Tells an agent, unless the log has it already.
-    pub(crate) fn tell(
-        &mut self,
-        state: &State,
-        to: Arc<str>,
-        about: String,
-        subject: String,
-        body: String,
-    ) {
-        self.add(
-            state,
-            Notice {
-                about,
-                to,
-                kind: "alert",
-                subject,
-                body,
-                more: Map::new(),
-            },
-        );
-    }
-
-    /// Queues a notice, unless the log or the queue has it already.
+    /// Queues a notice, unless the log or the queue has it.
     pub(crate) fn add(&mut self, state: &State, notice: Notice) {
-        let is_new = !state.notices.contains(&notice.about);
-        if is_new
-            && !self
-                .queued
-                .iter()
-                .chain(&self.held)
-                .any(|other| other.is_same(&notice))
-        {
+        let mut waiting = self.queued.iter().chain(&self.held);
+        if !state.notices.contains(&notice.about) && !waiting.any(|other| other.is_same(&notice)) {
             self.queued.push(notice);
         }
     }
 
-    /// The notices for a batch. They are held until it is committed.
+    /// Takes the notices for a batch. They are held until it is committed.
     pub(crate) fn take(&mut self) -> Vec<Notice> {
         let notices = std::mem::take(&mut self.queued);
         self.held.extend(notices.iter().cloned());
         notices
     }
 
-    /// The log has this record.
+    /// Removes the held notices of a committed record.
     pub(crate) fn committed(&mut self, record: &Record) {
         let Some(about) = record.about() else { return };
         self.held.retain(|one| {
@@ -120,7 +103,7 @@ impl Notices {
         self.held.iter().any(|one| one.about == about)
     }
 
-    /// Queues again what could not be committed.
+    /// Queues uncommitted notices again.
     pub(crate) fn retry(&mut self) {
         self.queued.append(&mut self.held);
     }

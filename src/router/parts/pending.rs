@@ -1,4 +1,5 @@
-//! Pending work: what failed for a temporary reason, why, and when the router tries it again. Written out for `status`.
+//! Pending work: failures for a temporary reason, with the reason and the time of the next try.
+//! Published for `status`.
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
@@ -8,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::{Duration, Instant};
 
-/// Everything that is pending, by its place in the room.
+/// Pending items by their place in the room.
 #[derive(Default)]
 pub(crate) struct Pending {
     items: BTreeMap<String, Item>,
@@ -18,7 +19,7 @@ pub(crate) struct Pending {
     logged: BTreeMap<String, Logged>,
 }
 
-/// When the router's own log last named an item, and how many times it was left out since.
+/// The last entry of an item in the router's own log, and the number of entries left out since.
 struct Logged {
     at: Instant,
     left_out: u32,
@@ -39,8 +40,8 @@ struct Line<'a> {
 }
 
 impl Pending {
-    /// Adds a failure. Each repeated failure doubles the delay before the next try. The router's own log names an item at
-    /// most once a minute, however often the item is added and cleared.
+    /// Adds a failure. Each repeated failure doubles the delay before the next try. The router's
+    /// own log has an item at most once a minute.
     pub(crate) fn failed(&mut self, what: &str, reason: String) {
         let failures = self.items.get(what).map_or(0, |item| item.failures);
         let wait =
@@ -81,7 +82,8 @@ impl Pending {
         );
     }
 
-    /// Adds an item that is not ready. The router looks again after this delay, or only when an event comes.
+    /// Adds an item that is not ready. The router tries again after this delay, or on the next
+    /// event if there is no delay.
     pub(crate) fn not_ready(&mut self, what: &str, reason: &str, wait: Option<Duration>) {
         self.put(
             what,
@@ -91,9 +93,10 @@ impl Pending {
         );
     }
 
-    /// Adds an item that the router delays on purpose. It counts as pending since the first delay for this reason.
+    /// Adds an item that the router delays intentionally. It counts as pending since the first
+    /// delay for this reason.
     pub(crate) fn delayed(&mut self, what: &str, reason: &str, wait: Duration) {
-        // Rounded up: a look before the due time would only delay the item again.
+        // Rounded up, because a try before the due time would only delay the item again.
         let seconds = Stamp::now()
             .micros()
             .saturating_add(wait.as_micros() as i64 + 999_999)
@@ -136,7 +139,7 @@ impl Pending {
         );
     }
 
-    /// Does mail of this sender fail, or is it delayed?
+    /// Returns true if mail of this sender fails or is delayed.
     pub(crate) fn has_mail_of(&self, agent: &str) -> bool {
         self.items.keys().any(|what| match what.split_once('/') {
             Some((layout::OUTBOXES, file)) => file.split('/').next() == Some(agent),
@@ -148,26 +151,26 @@ impl Pending {
         })
     }
 
-    /// The reason may be gone: the item is due now.
+    /// Makes the item due now, because its reason may be gone.
     pub(crate) fn hurry(&mut self, what: &str) {
         if let Some(item) = self.items.get_mut(what) {
             item.due = Some(Instant::now());
         }
     }
 
-    /// The item is no longer pending. Its name becomes text only if anything is pending.
+    /// Removes the item. Its name becomes text only if there are pending items.
     pub(crate) fn clear(&mut self, what: impl fmt::Display) {
         if !self.items.is_empty() && self.items.remove(&what.to_string()).is_some() {
             self.changed = true;
         }
     }
 
-    /// When the next item is due.
+    /// The time when the next item is due.
     pub(crate) fn next_due(&self) -> Option<Instant> {
         self.items.values().filter_map(|item| item.due).min()
     }
 
-    /// The items that are due now. Each is returned only once until it fails again.
+    /// Takes the items that are due now. Each is returned only once until it fails again.
     pub(crate) fn take_due(&mut self) -> Vec<String> {
         let now = Instant::now();
         let due = self
@@ -181,27 +184,26 @@ impl Pending {
         .collect()
     }
 
-    /// Is this item pending?
     pub(crate) fn contains(&self, what: &str) -> bool {
         self.items.contains_key(what)
     }
 
-    /// How many items are pending.
+    /// The number of pending items.
     pub(crate) fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Is nothing pending?
     pub(crate) fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// Has the list changed since it was last written?
+    /// Returns true if the list changed since it was last written.
     pub(crate) fn has_changed(&self) -> bool {
         self.changed
     }
 
-    /// Opens the file of the list and reserves its space, so that a disk that is full later can still take the list.
+    /// Opens the file of the list and reserves its space, so that a full disk can still take the
+    /// list.
     pub(crate) fn hold(&mut self, room: &Dir) {
         if self.board.as_ref().is_none_or(NoteFile::is_gone) {
             let board = NoteFile::open(room, layout::WAITING);
@@ -209,8 +211,8 @@ impl Pending {
         }
     }
 
-    /// Writes the list if it changed and was not written a moment ago. For a router that is never idle because mail keeps
-    /// coming.
+    /// Writes the list if it changed and was not written a moment ago. Called by a router that is
+    /// never idle because mail keeps coming.
     pub(crate) fn publish(&mut self, room: &Dir) {
         if self.changed && self.published.is_none_or(|at| at.elapsed() >= limits::IDLE) {
             self.published = Some(Instant::now());
@@ -218,12 +220,14 @@ impl Pending {
         }
     }
 
-    /// Writes the list for `status`, if it changed. A failed write stops nothing: the list is only for people.
+    /// Writes the list for `status` if it changed. A failed write is ignored: the list is only for
+    /// people.
     pub(crate) fn write(&mut self, room: &Dir) {
         self.hold(room);
-        let Some(board) = self.board.as_ref().filter(|_| self.changed) else {
+        let Some(board) = &self.board else { return };
+        if !self.changed {
             return;
-        };
+        }
         let mut lines: Vec<Line<'_>> = self
             .items
             .iter()
@@ -234,7 +238,7 @@ impl Pending {
             })
             .collect();
         while let Err(e) = board.update(&list(&lines)) {
-            // A full disk cannot take more than the space that the file has already.
+            // A full disk has no space except the file's own.
             if lines.is_empty() || list(&lines).len() <= NoteFile::HELD {
                 tracing::debug!("{e}");
                 return;
@@ -249,4 +253,9 @@ fn list(lines: &[Line<'_>]) -> Vec<u8> {
     let mut text = serde_json::to_vec_pretty(lines).unwrap_or_default();
     text.push(b'\n');
     text
+}
+
+/// The pending item of a claim.
+pub(crate) fn claim_item(claim: &str) -> String {
+    format!("{}/{claim}", layout::CLAIM)
 }

@@ -1,4 +1,5 @@
-//! How far committed records are: which have copies that could not be moved, and which can be recorded as settled.
+//! The progress of committed records: records with undelivered copies, and records that can be
+//! settled.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,38 +7,36 @@ use std::sync::Arc;
 /// Records between their commit and the record that settles them.
 #[derive(Default)]
 pub(crate) struct Progress {
-    /// Committed records whose copies, effect or claim could not be moved or made yet.
+    /// Committed records with a copy, effect or claim that could not be processed yet.
     stuck: BTreeSet<u64>,
-    /// Records delivered and retired since the last barrier: the next barrier settles them.
+    /// Delivered and retired records that the next barrier settles.
     done: BTreeSet<u64>,
-    /// Was a message applied to the registry since the last record that settles it?
+    /// Whether a message changed the registry since the last record that settles such changes.
     registry_changed: bool,
-    /// Who got mail since this was last taken, and is woken by a program.
+    /// Agents with new mail that a program wakes.
     to_wake: BTreeSet<Arc<str>>,
 }
 
 impl Progress {
-    /// A step failed for this record for a temporary reason: it stays open.
+    /// Notes that a step failed for a temporary reason. The record stays open.
     pub(crate) fn failed(&mut self, seq: u64) {
         self.stuck.insert(seq);
     }
 
-    /// Is a record stuck?
     pub(crate) fn is_stuck(&self, seq: u64) -> bool {
         self.stuck.contains(&seq)
     }
 
-    /// Is any record stuck?
     pub(crate) fn has_stuck(&self) -> bool {
         !self.stuck.is_empty()
     }
 
-    /// Takes the stuck records, to try them again.
+    /// Takes the stuck records for another try.
     pub(crate) fn take_stuck(&mut self) -> BTreeSet<u64> {
         std::mem::take(&mut self.stuck)
     }
 
-    /// This record is delivered and retired.
+    /// Notes that this record is delivered and retired.
     pub(crate) fn done(&mut self, seq: u64) {
         self.done.insert(seq);
     }
@@ -54,39 +53,39 @@ impl Progress {
         ranges
     }
 
-    /// The log has these ranges as settled.
+    /// Removes ranges that the log has as settled.
     pub(crate) fn settled(&mut self, ranges: &[(u64, u64)]) {
         self.done
             .retain(|seq| !ranges.iter().any(|(from, to)| (from..=to).contains(&seq)));
     }
 
-    /// A message was applied to the registry.
+    /// Notes that a message changed the registry.
     pub(crate) fn registry_changed(&mut self) {
         self.registry_changed = true;
     }
 
-    /// The log has a record that settles changes of the registry.
+    /// Notes that the log has a record that settles changes of the registry.
     pub(crate) fn registry_settled(&mut self) {
         self.registry_changed = false;
     }
 
-    /// Is a change of the registry not settled yet?
+    /// Returns true if a change of the registry is not settled yet.
     pub(crate) fn has_open_changes(&self) -> bool {
         self.registry_changed && !self.done.is_empty()
     }
 
-    /// Must the router settle before it ends? An open effect on the registry would be made again by the next pass, over
-    /// what people changed since.
+    /// Returns true if the router must settle before it ends. The next pass would make an open
+    /// change of the registry again, over changes that people made since.
     pub(crate) fn must_settle(&self) -> bool {
         self.registry_changed
     }
 
-    /// An agent that a program wakes got mail.
+    /// Notes new mail of an agent that a program wakes.
     pub(crate) fn wake(&mut self, agent: &Arc<str>) {
         self.to_wake.insert(agent.clone());
     }
 
-    /// Who is to be woken since the last call.
+    /// Takes the agents with new mail since the last call.
     pub(crate) fn take_to_wake(&mut self) -> BTreeSet<Arc<str>> {
         std::mem::take(&mut self.to_wake)
     }

@@ -1,4 +1,4 @@
-//! What the router observed of copies that left their inboxes, until the log has it.
+//! Observations of copies that left their inboxes, until the log has them.
 
 use super::storage::Storage;
 use crate::base::limits;
@@ -17,45 +17,46 @@ pub(crate) struct Receipts {
     observed: BTreeMap<(Arc<str>, u8), (Status, Vec<u64>)>,
     copies: HashSet<(Arc<str>, u64)>,
     since: Option<Instant>,
-    /// Markers in `.announced/` of copies that left: they go once the log has the receipts.
+    /// Markers in `.announced/` of copies that left. They are removed when the log has the
+    /// receipts.
     markers: Vec<(Arc<str>, OsString)>,
-    /// The change time of each inbox when it was last looked at.
+    /// The change time of each inbox at its last scan.
     times: HashMap<Arc<str>, i128>,
 }
 
 impl Receipts {
-    /// Is there nothing to write?
+    /// Returns true if there are no receipts to write.
     pub(crate) fn is_empty(&self) -> bool {
         self.observed.is_empty()
     }
 
-    /// When the log must have the receipts: those of a short time are written together.
+    /// The time when the log must have the receipts. Receipts of a short time are written together.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.since.map(|since| since + limits::RECEIPTS)
     }
 
-    /// Did a copy of this agent leave just now?
+    /// Returns true if a copy of this agent left just now.
     pub(crate) fn is_of(&self, agent: &str) -> bool {
         self.observed.keys().any(|(of, _)| &**of == agent)
     }
 
-    /// Was this copy just seen to have expired?
+    /// Returns true if this copy expired just now.
     pub(crate) fn has_expired(&self, agent: &Arc<str>, seq: u64) -> bool {
         let expired = self.observed.get(&(agent.clone(), Status::Expired as u8));
         expired.is_some_and(|(_, seqs)| seqs.contains(&seq))
     }
 
-    /// Was this inbox looked at when it had this change time?
+    /// Returns true if this inbox was scanned with this change time.
     pub(crate) fn is_known(&self, agent: &str, changed: i128) -> bool {
         self.times.get(agent) == Some(&changed)
     }
 
-    /// This inbox was looked at when it had this change time.
+    /// Notes that this inbox was scanned with this change time.
     pub(crate) fn looked_at(&mut self, agent: Arc<str>, changed: i128) {
         self.times.insert(agent, changed);
     }
 
-    /// Finds out which status a copy reached that left its inbox, and notes it.
+    /// Determines the status of a copy that left its inbox, and notes it.
     pub(crate) fn classify(
         &mut self,
         room: &Dir,
@@ -64,32 +65,32 @@ impl Receipts {
         seq: u64,
         name: &OsStr,
     ) {
-        let is_in = |directory: PathBuf| {
-            let dir = room.sub(directory).ok()?;
-            dir.stat(name).ok().flatten()
-        };
-        // Leased, or put back: it may still be seen later.
-        if is_in(layout::taken(agent)).is_some() || is_in(layout::inbox(agent)).is_some() {
+        // A leased or returned copy may be seen later.
+        if has_file(room, layout::taken(agent), name) || has_file(room, layout::inbox(agent), name)
+        {
             return;
         }
-        let status = match is_in(layout::expired(agent)) {
-            None => Status::Seen,
-            Some(_) => state
+        let status = if has_file(room, layout::expired(agent), name) {
+            state
                 .mailboxes
                 .status(agent, seq)
                 .filter(|status| status.is_closed())
-                .unwrap_or(Status::Expired),
+                .unwrap_or(Status::Expired)
+        } else {
+            Status::Seen
         };
-        if is_in(layout::announced(agent)).is_some() {
+        if has_file(room, layout::announced(agent), name) {
             self.note(agent, seq, Status::Announced);
             self.markers.push((agent.clone(), name.to_owned()));
         }
         self.note(agent, seq, status);
     }
 
-    /// These unread copies were announced, and will be announced again.
+    /// Notes that these unread copies were announced, before they are announced again.
     pub(crate) fn announced(&mut self, agent: &Arc<str>, seqs: impl Iterator<Item = u64>) {
-        seqs.for_each(|seq| self.note(agent, seq, Status::Announced));
+        for seq in seqs {
+            self.note(agent, seq, Status::Announced);
+        }
     }
 
     fn note(&mut self, agent: &Arc<str>, seq: u64, status: Status) {
@@ -103,13 +104,16 @@ impl Receipts {
         }
     }
 
-    /// The receipts for a record of the next batch. The batch's barrier makes durable that the copies left.
+    /// Takes the receipts for a record of the next batch. The batch's barrier makes the departure
+    /// of the copies durable.
     pub(crate) fn stage(&mut self, room: &Dir, storage: &mut Storage) -> Vec<Receipt> {
         let mut receipts = Vec::new();
         for ((agent, _), (status, mut seqs)) in std::mem::take(&mut self.observed) {
             seqs.sort_unstable();
             for place in [layout::inbox(&agent), layout::taken(&agent)] {
-                room.sub(place).iter().for_each(|dir| storage.sync(dir));
+                if let Ok(dir) = room.sub(place) {
+                    storage.sync(&dir);
+                }
             }
             receipts.push(Receipt {
                 status,
@@ -122,7 +126,7 @@ impl Receipts {
         receipts
     }
 
-    /// The record could not be committed: the receipts are for the next batch.
+    /// Keeps the receipts of an uncommitted record for the next batch.
     pub(crate) fn unstage(&mut self, receipts: Vec<Receipt>) {
         for Receipt {
             status,
@@ -136,14 +140,21 @@ impl Receipts {
         }
     }
 
-    /// The log has the receipts: the markers of copies that left are no longer needed.
+    /// Removes the markers of copies that left, when the log has the receipts.
     pub(crate) fn committed(&mut self, room: &Dir) {
         self.copies.clear();
         for (agent, name) in std::mem::take(&mut self.markers) {
             let removed = room
                 .sub(layout::announced(&agent))
                 .and_then(|dir| dir.remove(name));
-            removed.unwrap_or_else(|e| tracing::debug!("{e}; the archive takes it"));
+            if let Err(e) = removed {
+                tracing::debug!("{e}; the archiver removes it later");
+            }
         }
     }
+}
+
+fn has_file(room: &Dir, directory: PathBuf, name: &OsStr) -> bool {
+    let meta = room.sub(directory).and_then(|dir| dir.stat(name));
+    meta.is_ok_and(|meta| meta.is_some())
 }

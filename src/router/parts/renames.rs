@@ -1,4 +1,4 @@
-//! Which agents have another name now: the registry has an alias in the place of an agent that the log knows.
+//! Renamed agents: the registry has an alias in the place of an agent that the log knows.
 
 use crate::base::limits;
 use crate::log::state::State;
@@ -9,42 +9,38 @@ use std::time::{Duration, Instant};
 /// A name, and the agent that has it now.
 pub(crate) type Rename = (Arc<str>, Arc<str>);
 
-/// When the names are looked at again, after a batch with renamings: it may fail.
+/// The time of the next try after a batch with renamings, because the batch may fail.
 #[derive(Default)]
 pub(crate) struct Renames {
     not_before: Option<Instant>,
 }
 
 impl Renames {
-    /// Is there anything to record? Until then, nothing is done that depends on the registry: the
-    /// former name would count as an unknown agent.
+    /// Returns true if there are renamings to record. Until then, all work that depends on the
+    /// registry waits, because the former name would be an unknown agent.
     pub(crate) fn are_open(&self, state: &State, registry: &Registry) -> bool {
         due(state, registry).next().is_some()
     }
 
-    /// Is there anything to record now?
+    /// Returns true if there are renamings to record now.
     pub(crate) fn is_due(&self, state: &State, registry: &Registry) -> bool {
         self.not_before.is_none_or(|at| at <= Instant::now())
             && due(state, registry).next().is_some()
     }
 
-    /// How long until there is something to record.
+    /// The time until the next try.
     pub(crate) fn until_next(&self, state: &State, registry: &Registry) -> Option<Duration> {
         let left = self.not_before?.saturating_duration_since(Instant::now());
         due(state, registry).next().map(|_| left)
     }
 
-    /// What is to be recorded in the next batch.
+    /// Takes the renamings for the next batch.
     pub(crate) fn take(&mut self, state: &State, registry: &Registry) -> Vec<Rename> {
-        let taken: Vec<Rename> = if self.is_due(state, registry) {
-            due(state, registry).collect()
-        } else {
-            Vec::new()
-        };
-        if !taken.is_empty() {
-            self.not_before = Some(Instant::now() + limits::RETRY_FIRST);
+        if !self.is_due(state, registry) {
+            return Vec::new();
         }
-        taken
+        self.not_before = Some(Instant::now() + limits::RETRY_FIRST);
+        due(state, registry).collect()
     }
 }
 

@@ -1,5 +1,5 @@
-//! How much one batch takes, and each sender's slice of the batch. Slices are counted in copies, because copies cost the
-//! time; the router takes other senders' mail between two slices of one sender.
+//! The size of a batch, and each sender's slice of it. Slices are counted in copies, because copies take most of the time.
+//! The router takes other senders' mail between two slices of one sender.
 
 use super::budget::{Bill, Budgets, Delay};
 use super::config::Config;
@@ -15,26 +15,26 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How many copies a batch may have: as many as recently took [`limits::BATCH_TIME`].
+/// The number of copies of a batch that takes [`limits::BATCH_TIME`] at the recent speed.
 pub(crate) struct Share {
     most: usize,
-    /// Was the last batch one message with more copies than that?
-    large: bool,
+    /// Whether the last batch was one message with more copies.
+    is_large: bool,
 }
 
 impl Default for Share {
     fn default() -> Share {
         Share {
             most: failpoint::batch_copies().unwrap_or(limits::BATCH_COPIES_FIRST),
-            large: false,
+            is_large: false,
         }
     }
 }
 
 impl Share {
-    /// Measures a batch. A small batch does not count: its fixed costs outweigh those of its copies.
-    pub(crate) fn measured(&mut self, copies: usize, took: Duration) {
-        self.large = copies > self.most;
+    /// Adjusts the size of batches to the speed of a batch. A small batch is ignored, because its fixed costs dominate.
+    pub(crate) fn measure(&mut self, copies: usize, took: Duration) {
+        self.is_large = copies > self.most;
         if copies * 2 < self.most || failpoint::batch_copies().is_some() {
             return;
         }
@@ -44,18 +44,18 @@ impl Share {
     }
 }
 
-/// How much of a batch is left while it is filled.
+/// The rest of a batch while it is filled.
 pub(crate) struct Batch {
-    /// Senders whose next message is too large for the rest of the batch: they are first in the next batch.
+    /// Senders that are first in the next batch, because their next message was too large for the rest of this one.
     pub(crate) later: Vec<Arc<str>>,
     messages: usize,
     bytes: u64,
     copies: usize,
-    /// How many copies were added. Those of a large message count in full.
+    /// The number of added copies, including all copies of a large message.
     added: usize,
     is_empty: bool,
-    /// May it be one message that is larger than a whole batch? Not twice in a row, so that other mail goes between.
-    pub(crate) large: bool,
+    /// Whether it may be one message that is larger than a batch. Two such batches in a row would block other mail.
+    pub(crate) can_be_large: bool,
 }
 
 impl Batch {
@@ -67,7 +67,7 @@ impl Batch {
             copies: share.most,
             added: 0,
             is_empty: true,
-            large: !share.large,
+            can_be_large: !share.is_large,
         }
     }
 
@@ -75,12 +75,12 @@ impl Batch {
         self.messages == 0 || self.bytes == 0 || self.copies == 0
     }
 
-    /// Is there room for a message with so many copies?
-    pub(crate) fn fits(&self, copies: usize) -> bool {
-        copies <= self.copies || self.is_empty && self.large
+    /// Returns true if a message with this number of copies fits into the batch.
+    pub(crate) fn has_room_for(&self, copies: usize) -> bool {
+        copies <= self.copies || self.is_empty && self.can_be_large
     }
 
-    /// How many copies one sender may have while this many other senders have mail.
+    /// The number of copies that one sender may have while this number of other senders have mail.
     pub(crate) fn slice(&self, others: usize) -> usize {
         (self.copies / (others + 1)).max(limits::TURN.min(self.copies))
     }
@@ -94,42 +94,45 @@ impl Batch {
         self.is_empty = false;
     }
 
-    /// Was nothing added yet?
     pub(crate) fn is_empty(&self) -> bool {
         self.is_empty
     }
 
-    /// How many copies were added.
     pub(crate) fn copies_added(&self) -> usize {
         self.added
     }
 }
 
-/// A message of a file, parsed when its turn comes.
+/// A message of a file, parsed when the batch has room for it.
 pub(crate) enum Piece {
     /// The only message of a file of this many bytes.
     One(Result<Value, Problem>, u64),
     /// A line.
     Line(Line),
-    /// A line that cannot be read.
+    /// A line with an error.
     Wrong(Line, Problem),
 }
 
-/// A parsed piece, with its line where the file holds several.
-pub(crate) type Parsed = (Option<Line>, Result<Value, Problem>);
+/// A parsed piece.
+pub(crate) struct ParsedPiece {
+    /// The line, in a file with one message per line.
+    pub(crate) line: Option<Line>,
+    pub(crate) content: Result<Value, Problem>,
+    bytes: u64,
+}
 
 impl Piece {
-    pub(crate) fn of(content: Content, bytes: u64) -> Vec<Piece> {
+    pub(crate) fn split(content: Content, bytes: u64) -> Vec<Piece> {
         match content {
             Content::One(content) => vec![Piece::One(content, bytes)],
             Content::Lines(lines) => lines.into_iter().map(Piece::Line).collect(),
         }
     }
 
-    /// The rest of a file after this line, where the rest is one message.
-    pub(crate) fn rest(behind: u32, content: Result<Value, Problem>) -> Piece {
+    /// The rest of a file after this line as one message.
+    pub(crate) fn rest(after: u32, content: Result<Value, Problem>) -> Piece {
         let line = Line {
-            number: behind + 1,
+            number: after + 1,
             text: Vec::new(),
         };
         match content {
@@ -138,25 +141,49 @@ impl Piece {
         }
     }
 
-    fn read(self) -> (Parsed, u64) {
-        match self {
-            Piece::One(content, bytes) => ((None, content), bytes),
-            Piece::Wrong(line, problem) => ((Some(line), Err(problem)), 0),
+    fn parse(self) -> ParsedPiece {
+        let (line, content, bytes) = match self {
+            Piece::One(content, bytes) => (None, content, bytes),
+            Piece::Wrong(line, problem) => (Some(line), Err(problem), 0),
             Piece::Line(line) => {
                 let (content, bytes) = ((&line).into(), line.text.len() as u64);
-                ((Some(line), content), bytes)
+                (Some(line), content, bytes)
             }
+        };
+        ParsedPiece {
+            line,
+            content,
+            bytes,
         }
     }
 }
 
-/// The part of a file that goes into this batch: all of it, or some of its lines.
+/// The space in a batch for one sender.
+#[derive(Clone, Copy)]
+pub(crate) struct Space<'a> {
+    pub(crate) batch: &'a Batch,
+    /// The sender's maximum number of copies.
+    pub(crate) slice: usize,
+}
+
+impl Space<'_> {
+    fn has_room_after(self, cut: &Cut, copies: usize) -> bool {
+        if cut.pieces.is_empty() {
+            return self.batch.has_room_for(copies);
+        }
+        cut.copies + copies <= self.slice.min(self.batch.copies)
+            && cut.pieces.len() < self.batch.messages
+            && cut.bytes < self.batch.bytes
+    }
+}
+
+/// The part of a file for this batch: the whole file, or some of its lines.
 pub(crate) struct Cut {
-    pub(crate) lines: Vec<Parsed>,
+    pub(crate) pieces: Vec<ParsedPiece>,
     pub(crate) copies: usize,
     pub(crate) bytes: u64,
     pub(crate) bill: Option<Bill>,
-    /// Why some lines stay.
+    /// The reason why the remaining lines stay.
     pub(crate) stop: Option<Stop>,
 }
 
@@ -166,62 +193,62 @@ pub(crate) struct Late {
     pub(crate) claim: String,
     pub(crate) lines: usize,
     pub(crate) copies: usize,
-    /// Is an earlier line of the file in this batch?
+    /// Whether an earlier line of the file is in this batch.
     pub(crate) begun: bool,
 }
 
-/// Why the next message of a sender stays.
+/// The reason why the next message of a sender stays.
 pub(crate) enum Stop {
-    /// The batch has no room left for it.
+    /// The batch has no room for it.
     Full,
     /// It is delayed.
     Delay(Delay),
 }
 
-/// As many of these as the sender may have now, in order: up to `slice` copies, and within its budgets.
+impl Cut {
+    /// Returns the reason if no message fits.
+    pub(crate) fn stopped(&mut self) -> Option<Stop> {
+        self.pieces.is_empty().then(|| self.stop.take()).flatten()
+    }
+}
+
+/// Takes pieces in order, up to `slice` copies and within the sender's budgets.
 pub(super) fn cut(
     config: &Config,
     budgets: &Budgets,
     agent: &Arc<str>,
     pieces: Vec<Piece>,
-    (batch, slice): (&Batch, usize),
+    space: Space<'_>,
 ) -> Cut {
     let mut bill = budgets.bill(agent);
     let mut cut = Cut {
-        lines: Vec::new(),
+        pieces: Vec::new(),
         copies: 0,
         bytes: 0,
         bill: None,
         stop: None,
     };
     for piece in pieces {
-        let (line, bytes) = piece.read();
-        let copies = count_copies(config.registry(), agent, &line.1);
-        let fits = match cut.lines.is_empty() {
-            true => batch.fits(copies),
-            false => {
-                let copies = cut.copies + copies;
-                let more = cut.lines.len() < batch.messages && cut.bytes < batch.bytes;
-                copies <= slice.min(batch.copies) && more
-            }
-        };
-        if !fits {
+        let piece = piece.parse();
+        let copies = count_copies(config.registry(), agent, &piece.content);
+        if !space.has_room_after(&cut, copies) {
             cut.stop = Some(Stop::Full);
             break;
         }
-        if let Err(delay) = budgets.charge(config.settings(), agent, &mut bill, copies, &line.1) {
+        let content = &piece.content;
+        if let Err(delay) = budgets.charge(config.settings(), agent, &mut bill, copies, content) {
             cut.stop = Some(Stop::Delay(delay));
             break;
         }
         cut.copies += copies;
-        cut.bytes += bytes;
-        cut.lines.push(line);
+        cut.bytes += piece.bytes;
+        cut.pieces.push(piece);
     }
     cut.bill = Some(bill);
     cut
 }
 
-/// How many copies a message makes. The check counts them again; a rejection makes one, the bounce.
+/// The number of copies of a message. The check counts again; a rejection has one copy, the bounce.
 fn count_copies(registry: &Registry, agent: &str, content: &Result<Value, Problem>) -> usize {
     let Ok(content) = content else { return 1 };
     count_named(registry, content)
@@ -229,13 +256,16 @@ fn count_copies(registry: &Registry, agent: &str, content: &Result<Value, Proble
         .max(1)
 }
 
-// Most messages name their recipients by their ids, and need no look at anything else.
+/// Counts recipients that are named by their ids, as in most messages. `None` if an address must be resolved.
 fn count_named(registry: &Registry, content: &Value) -> Option<usize> {
-    let known = |to: &Value| registry.agent(to.as_str()?).map(|_| 1);
     match content.get("to")? {
-        Value::Array(many) => many.iter().map(known).sum(),
-        one => known(one),
+        Value::Array(many) => many.iter().map(|to| count_known(registry, to)).sum(),
+        one => count_known(registry, one),
     }
+}
+
+fn count_known(registry: &Registry, to: &Value) -> Option<usize> {
+    registry.agent(to.as_str()?).map(|_| 1)
 }
 
 fn count_resolved(registry: &Registry, agent: &str, content: &Value) -> usize {
@@ -256,7 +286,7 @@ fn count_resolved(registry: &Registry, agent: &str, content: &Value) -> usize {
     recipients.map_or(1, |recipients| recipients.len())
 }
 
-/// The [`Availability`] for a resolution that does not depend on who is there.
+/// The [`Availability`] for a resolution that does not depend on the availability of agents.
 pub(crate) struct Unranked;
 
 impl Availability for Unranked {
@@ -280,35 +310,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slow_disk_has_small_batches_and_a_fast_one_large_ones() {
+    fn a_slow_disk_has_small_batches_and_a_fast_disk_has_large_batches() {
         let mut share = Share {
             most: 2048,
-            large: false,
+            is_large: false,
         };
-        share.measured(2048, Duration::from_secs(2));
+        share.measure(2048, Duration::from_secs(2));
         assert_eq!(share.most, 1024, "by half at a time");
-        (0..20).for_each(|_| share.measured(share.most, Duration::from_secs(60)));
+        for _ in 0..20 {
+            share.measure(share.most, Duration::from_secs(60));
+        }
         assert_eq!(share.most, limits::BATCH_COPIES_LEAST);
-        (0..20).for_each(|_| share.measured(share.most, Duration::from_millis(1)));
+        for _ in 0..20 {
+            share.measure(share.most, Duration::from_millis(1));
+        }
         assert_eq!(share.most, limits::BATCH_COPIES);
-        share.measured(10, Duration::from_secs(60));
-        assert_eq!(
-            share.most,
-            limits::BATCH_COPIES,
-            "a small batch says nothing"
-        );
+        share.measure(10, Duration::from_secs(60));
+        assert_eq!(share.most, limits::BATCH_COPIES, "a small batch is ignored");
     }
 
     #[test]
-    fn a_message_that_is_larger_than_a_batch_goes_alone_and_every_other_time() {
+    fn a_message_larger_than_a_batch_is_alone_in_every_second_batch() {
         let mut share = Share {
             most: 1000,
-            large: false,
+            is_large: false,
         };
         let batch = Batch::new(&share);
-        assert!(batch.fits(10_000) && batch.fits(1000));
-        share.measured(10_000, Duration::from_secs(1));
+        assert!(batch.has_room_for(10_000) && batch.has_room_for(1000));
+        share.measure(10_000, Duration::from_secs(1));
         let batch = Batch::new(&share);
-        assert!(!batch.fits(10_000) && batch.fits(100));
+        assert!(!batch.has_room_for(10_000) && batch.has_room_for(100));
     }
 }

@@ -1,4 +1,4 @@
-//! The spool, the moves of files into and out of it, and the barrier that makes these moves durable.
+//! The spool, moves of files into and out of it, and the barrier that makes these moves durable.
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
@@ -29,7 +29,7 @@ impl Storage {
         }
     }
 
-    /// The durability of the room changed: nothing is known to be durable.
+    /// Changes the durability. All earlier moves must become durable at the next barrier.
     pub(crate) fn set_durability(&mut self, durability: Durability) {
         self.barrier = new_barrier(durability, &self.room);
         self.barrier.everything();
@@ -46,7 +46,7 @@ impl Storage {
         &self.spool.claims
     }
 
-    /// The names of all claims, in the order of their numbers.
+    /// The names of all claims, by number.
     pub(crate) fn claimed(&self) -> Result<Vec<String>> {
         self.spool.claimed()
     }
@@ -61,21 +61,22 @@ impl Storage {
         self.spool.unstage(names.iter().map(String::as_str));
     }
 
-    /// Is the copy undelivered?
+    /// Returns true if the copy is not delivered.
     pub(crate) fn is_staged(&self, delivery: &Delivery) -> Result<bool> {
         self.spool.is_staged(delivery)
     }
 
-    /// Moves staged files into one directory of an agent, and returns those that could not be moved.
+    /// Moves staged files into one directory of an agent, and returns the files that could not be moved.
     pub(crate) fn deliver(
         &mut self,
-        to: (Place, &Arc<str>),
+        place: Place,
+        agent: &Arc<str>,
         deliveries: Vec<Delivery>,
     ) -> Result<Vec<(Delivery, Error)>> {
         inbox::deliver(
             &self.room,
             &self.spool.stage,
-            (to.0, to.1),
+            (place, agent),
             deliveries,
             &mut self.barrier,
         )
@@ -86,32 +87,32 @@ impl Storage {
         inbox::expire(&self.room, agent, name, &mut self.barrier)
     }
 
-    /// Moves an unread copy to `seen/`, for a reader who cannot.
+    /// Moves an unread copy to `seen/` for a reader without the right to do so.
     pub(crate) fn mark_seen(&mut self, agent: &str, name: &OsStr) -> Result<()> {
         inbox::mark_seen_by_router(&self.room, agent, name, &mut self.barrier)
     }
 
-    /// Moves the unread mail of an agent that has another name now.
+    /// Moves the unread mail of a renamed agent.
     pub(crate) fn pass_on(&mut self, renamed: &Renamed, until: Stamp) -> Result<()> {
         inbox::pass_on(&self.room, renamed, until, &mut self.barrier)
     }
 
-    /// Moves a claim to where its records say.
+    /// Moves a claim to the place that its records give.
     pub(crate) fn retire(&mut self, open: &Open, rejected: bool, kept: &mut Kept) -> Result<()> {
         self.spool.retire(open, rejected, kept, &mut self.barrier)
     }
 
-    /// The next barrier makes this directory durable too.
+    /// Makes this directory durable at the next barrier.
     pub(crate) fn sync(&mut self, dir: &Dir) {
         self.barrier.dir(dir);
     }
 
-    /// Is everything durable that was moved so far?
+    /// Returns true if all moves are durable.
     pub(crate) fn is_durable(&self) -> bool {
         self.barrier.is_empty()
     }
 
-    /// Passes the barrier: everything that was moved so far is durable.
+    /// Passes the barrier, which makes all moves durable.
     pub(crate) fn barrier(&mut self) -> Result<()> {
         self.barrier.pass()
     }

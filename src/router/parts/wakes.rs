@@ -1,4 +1,4 @@
-//! Steps of wakes that are not in the log yet, and the answers to those who asked for a wake.
+//! Steps of wakes that are not in the log yet, and the replies to requests for wakes.
 
 use crate::base::limits;
 use crate::disk::Dir;
@@ -13,29 +13,29 @@ use std::time::{Duration, Instant};
 #[derive(Default)]
 pub(crate) struct Wakes {
     noted: Vec<Waking>,
-    /// When the log must have them.
+    /// The time when the log must have the steps.
     due: Option<Instant>,
-    /// For each agent for which a wake was asked, whether its program may be started now.
+    /// Whether the program of each agent with a requested wake may be started now.
     answers: BTreeMap<Arc<str>, bool>,
-    /// Agents whose mail is to be announced again.
+    /// Agents with mail to announce again.
     again: Vec<Arc<str>>,
 }
 
 impl Wakes {
-    /// Is there nothing to write?
+    /// Returns true if there are no steps to write.
     pub(crate) fn is_empty(&self) -> bool {
         self.noted.is_empty()
     }
 
-    /// When the log must have the steps.
+    /// The time when the log must have the steps.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.due
     }
 
-    /// Notes a step. A request for mail for which a wake was requested already is refused instead, so that no mail wakes
-    /// twice, whatever was killed since.
+    /// Notes a step. A second request for the same mail is rejected, so that no mail wakes twice,
+    /// even after a kill.
     pub(crate) fn note(&mut self, state: &State, mut waking: Waking) {
-        // What stands in a copy could be from anybody.
+        // Any program may have written the numbers in a copy.
         waking.seqs.retain(|seq| {
             waking.step != WakeStep::Requested || state.mailboxes.is_unread(&waking.agent, *seq)
         });
@@ -45,7 +45,7 @@ impl Wakes {
                 return;
             }
             WakeStep::Requested | WakeStep::Again => Duration::ZERO,
-            // Most programs end at once, and the two steps are written together.
+            // Most programs end immediately, and both steps are written together.
             WakeStep::Started => limits::IDLE,
             WakeStep::Succeeded | WakeStep::Failed => limits::RECEIPTS,
         };
@@ -54,20 +54,20 @@ impl Wakes {
         self.noted.push(waking);
     }
 
-    /// Is such a step of this agent noted?
+    /// Returns true if such a step of this agent is noted.
     pub(crate) fn has(&self, step: WakeStep, agent: &str) -> bool {
         self.noted
             .iter()
             .any(|waking| waking.step == step && &*waking.agent == agent)
     }
 
-    /// The steps for a record of the next batch.
+    /// Takes the steps for a record of the next batch.
     pub(crate) fn stage(&mut self) -> Vec<Waking> {
         self.due = None;
         std::mem::take(&mut self.noted)
     }
 
-    /// The record could not be committed: the steps are for the next batch.
+    /// Keeps the steps of an uncommitted record for the next batch.
     pub(crate) fn unstage(&mut self, mut wakes: Vec<Waking>) {
         if !wakes.is_empty() {
             wakes.append(&mut self.noted);
@@ -75,25 +75,26 @@ impl Wakes {
         }
     }
 
-    /// The log has these steps: what was requested may start, and what is announced again loses its markers. A kill before
-    /// that costs a wake, and never causes a second one.
+    /// Applies committed steps: requested programs may start, and markers of mail to announce again
+    /// are removed. A kill before that costs a wake, and never causes a second one.
     pub(crate) fn committed(&mut self, wakes: &[Waking], state: &State, room: &Dir) {
         for Waking {
             step, agent, seqs, ..
         } in wakes
         {
             match step {
-                WakeStep::Requested => drop(self.answers.insert(agent.clone(), true)),
+                WakeStep::Requested => {
+                    self.answers.insert(agent.clone(), true);
+                }
                 WakeStep::Again => {
-                    let at = state
-                        .mailboxes
-                        .unread(agent)
-                        .filter(|(_, seq)| seqs.binary_search(seq).is_ok());
-                    let forgotten =
-                        inbox::forget_announced(room, agent, &at.map(|(at, _)| at).collect());
-                    forgotten.unwrap_or_else(|e| {
-                        tracing::warn!("cannot announce mail to {agent} again: {e}")
-                    });
+                    let unread = state.mailboxes.unread(agent);
+                    let times = unread
+                        .filter(|(_, seq)| seqs.binary_search(seq).is_ok())
+                        .map(|(at, _)| at)
+                        .collect();
+                    if let Err(e) = inbox::forget_announced(room, agent, &times) {
+                        tracing::warn!("cannot announce mail to {agent} again: {e}");
+                    }
                     self.again.push(agent.clone());
                 }
                 _ => {}
@@ -101,12 +102,12 @@ impl Wakes {
         }
     }
 
-    /// The answers since the last call.
+    /// Takes the replies since the last call.
     pub(crate) fn take_answers(&mut self) -> BTreeMap<Arc<str>, bool> {
         std::mem::take(&mut self.answers)
     }
 
-    /// The agents whose mail is announced again, since the last call.
+    /// Takes the agents with mail to announce again, since the last call.
     pub(crate) fn take_again(&mut self) -> Vec<Arc<str>> {
         std::mem::take(&mut self.again)
     }

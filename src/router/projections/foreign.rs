@@ -57,7 +57,7 @@ impl MadeFile<'_> {
             kept.to_string_lossy(),
             self.advice
         );
-        report.notices.tell_human(state, about, subject, body);
+        report.notices.notify_human(state, about, subject, body);
         if !failpoint::on(Failpoint::NoticeRecord) {
             return self.move_aside(&kept).map(|()| true);
         }

@@ -1,4 +1,5 @@
-//! Projections: files that show the content of the log. Each can be deleted at any time, and the router makes it again.
+//! Projections: files that show the content of the log. Each can be deleted at any time, and the
+//! router makes it again.
 //!
 //! A projection is one file here that implements `Projection`, and one line in `Projections::new`.
 
@@ -16,7 +17,7 @@ use crate::base::error::{Error, Result};
 use crate::disk::Dir;
 use crate::log::state::State;
 use crate::message::Message;
-use crate::router::parts::{Config, Notices, Pending};
+use crate::router::parts::{Config, Journal, Notices, Pending};
 use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -71,20 +72,35 @@ pub(super) struct View<'a> {
 pub(super) struct Report<'a> {
     pending: &'a mut Pending,
     pub(super) notices: &'a mut Notices,
-    places: &'a mut BTreeSet<String>,
-    is_stale: &'a mut bool,
-    brought: &'a mut BTreeSet<PathBuf>,
+    seen: &'a mut Seen,
 }
 
 /// All projections of a room.
 pub(super) struct Projections {
     all: Vec<Box<dyn Projection>>,
+    seen: Seen,
+}
+
+/// The observations of projections.
+#[derive(Default)]
+struct Seen {
     /// The places with a reported failure.
     places: BTreeSet<String>,
-    /// Whether a projection has seen that an agent may be stale.
+    /// Whether an agent may be stale.
     is_stale: bool,
     /// Rooms that received items.
     brought: BTreeSet<PathBuf>,
+}
+
+impl View<'_> {
+    /// The view of a router that may have other work.
+    pub(super) fn of<'a>(config: &'a Config, journal: &'a Journal) -> View<'a> {
+        View {
+            config,
+            state: journal.state(),
+            is_idle: false,
+        }
+    }
 }
 
 impl Projections {
@@ -100,9 +116,7 @@ impl Projections {
         ];
         Projections {
             all,
-            places: BTreeSet::new(),
-            is_stale: false,
-            brought: BTreeSet::new(),
+            seen: Seen::default(),
         }
     }
 
@@ -111,24 +125,17 @@ impl Projections {
         &mut self,
         batch: &[Accepted],
         view: &View<'_>,
-        (pending, notices): (&mut Pending, &mut Notices),
+        pending: &mut Pending,
+        notices: &mut Notices,
     ) {
-        let Projections {
-            places,
-            is_stale,
-            brought,
-            ..
-        } = self;
         let mut report = Report {
             pending,
             notices,
-            places,
-            is_stale,
-            brought,
+            seen: &mut self.seen,
         };
-        self.all
-            .iter_mut()
-            .for_each(|projection| projection.apply(batch, view, &mut report));
+        for projection in &mut self.all {
+            projection.apply(batch, view, &mut report);
+        }
     }
 
     /// Makes all files equal to the log.
@@ -136,51 +143,38 @@ impl Projections {
         &mut self,
         cause: Cause,
         view: &View<'_>,
-        (pending, notices): (&mut Pending, &mut Notices),
+        pending: &mut Pending,
+        notices: &mut Notices,
     ) -> Result<()> {
-        let Projections {
-            places,
-            is_stale,
-            brought,
-            ..
-        } = self;
         let mut report = Report {
             pending,
             notices,
-            places,
-            is_stale,
-            brought,
+            seen: &mut self.seen,
         };
-        self.all
-            .iter_mut()
-            .try_for_each(|projection| projection.reconcile(cause, view, &mut report))
+        for projection in &mut self.all {
+            projection.reconcile(cause, view, &mut report)?;
+        }
+        Ok(())
     }
 
-    /// Takes what agents wrote into files of projections.
+    /// Takes messages that agents wrote into files of projections.
     pub(super) fn collect(
         &mut self,
         view: &View<'_>,
-        (pending, notices): (&mut Pending, &mut Notices),
+        pending: &mut Pending,
+        notices: &mut Notices,
     ) {
-        let Projections {
-            places,
-            is_stale,
-            brought,
-            ..
-        } = self;
         let mut report = Report {
             pending,
             notices,
-            places,
-            is_stale,
-            brought,
+            seen: &mut self.seen,
         };
         for projection in &mut self.all {
             projection.collect(view, &mut report);
         }
     }
 
-    /// When [`Projections::apply`] has to be called again.
+    /// The time when [`Projections::apply`] must be called again.
     pub(super) fn next_due(&self) -> Option<Instant> {
         self.all
             .iter()
@@ -190,40 +184,41 @@ impl Projections {
 
     /// Returns true if a projection has seen since the last call that an agent may be stale.
     pub(super) fn take_stale(&mut self) -> bool {
-        std::mem::take(&mut self.is_stale)
+        std::mem::take(&mut self.seen.is_stale)
     }
 
     /// The rooms that received items since the last call.
     pub(super) fn take_brought(&mut self) -> BTreeSet<PathBuf> {
-        std::mem::take(&mut self.brought)
+        std::mem::take(&mut self.seen.brought)
     }
 
     /// Returns true if a projection has reported this pending place.
     pub(super) fn is_own(&self, place: &str) -> bool {
-        self.places.contains(place)
+        self.seen.places.contains(place)
     }
 }
 
 impl Report<'_> {
-    /// A file cannot be written: the projection is reconciled later.
+    /// Reports that a file cannot be written. The projection is reconciled later.
     pub(super) fn failed(&mut self, place: String, e: &Error) {
         self.pending.failed(&place, e.to_string());
-        self.places.insert(place);
+        self.seen.places.insert(place);
     }
 
-    /// Items were brought to this room.
+    /// Notes that items were brought to this room.
     pub(super) fn brought(&mut self, room: PathBuf) {
-        self.brought.insert(room);
+        self.seen.brought.insert(room);
     }
 
-    /// An agent may be stale.
+    /// Notes that an agent may be stale.
     pub(super) fn may_be_stale(&mut self) {
-        *self.is_stale = true;
+        self.seen.is_stale = true;
     }
 
-    /// A file was written.
+    /// Clears the failure of a written file.
     pub(super) fn written(&mut self, place: impl Display) {
-        if !self.places.is_empty() && self.places.remove(&place.to_string()) {
+        let places = &mut self.seen.places;
+        if !places.is_empty() && places.remove(&place.to_string()) {
             self.pending.clear(place);
         }
     }

@@ -126,9 +126,9 @@ pub fn accept_gap(room: &Room, lock: Lock) -> Result<Option<Loss>> {
     let lines = journal.lines(records.iter_mut())?;
     journal.append(&lines)?;
     journal.commit(&lines, true)?;
-    for (n, record) in records.into_iter().enumerate() {
+    for (record, line) in records.into_iter().zip(lines.places()) {
         let at = record.stamp();
-        journal.apply(record, at, None, (&lines, n));
+        journal.apply(record, at, None, line);
     }
     // The earlier checkpoint belongs to records that the log does not have.
     journal.write_checkpoint(&room.dir)?;
@@ -144,18 +144,9 @@ fn records(state: &State, room: Option<String>, loss: &Loss) -> Vec<Record> {
         known,
         ..
     } = loss;
-    let mut at = state.at;
-    let mut stamped = |seq, event| {
-        at = at.next();
-        Record {
-            seq,
-            at: at.to_string(),
-            ..Record::new(event)
-        }
-    };
-    let mut records = Vec::new();
+    let mut events = Vec::new();
     if state.seq == 0 {
-        records.push(stamped(1, Event::Room { room }));
+        events.push((1, Event::Room { room }));
     }
     let parts = known.len().div_ceil(limits::GAP_MESSAGES).max(1);
     let mut parts_of = known.chunks(limits::GAP_MESSAGES);
@@ -173,7 +164,17 @@ fn records(state: &State, room: Option<String>, loss: &Loss) -> Vec<Record> {
             messages,
         };
         let (from, gap) = (id::HUMAN.into(), Box::new(gap));
-        records.push(stamped(seq, Event::Gap { from, gap }));
+        events.push((seq, Event::Gap { from, gap }));
+    }
+    let mut at = state.at;
+    let mut records = Vec::new();
+    for (seq, event) in events {
+        at = at.next();
+        records.push(Record {
+            seq,
+            at: at.to_string(),
+            ..Record::new(event)
+        });
     }
     records
 }

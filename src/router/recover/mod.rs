@@ -1,4 +1,5 @@
-//! Recovery: the same steps, entered in the middle, from any state that a kill or a power cut leaves on disk.
+//! Recovery from any state that a kill or a power cut leaves on disk. It enters the steps in the
+//! middle.
 
 mod damage;
 pub mod evidence;
@@ -21,17 +22,17 @@ use crate::room::outbox::Patience;
 use crate::room::settings::Durability;
 use crate::room::spool::Spool;
 use crate::room::{Lock, Room, Turn};
-use crate::router::Router;
 use crate::router::projections::Cause;
 use crate::router::steps::commit::Committed;
+use crate::router::{Opened, Router, temporary};
 use rustix::fs::FileType;
 use std::collections::HashSet;
 
-/// Brings the room from any state that a crash can leave to a state in which only new mail is left to route.
+/// Recovers the room, so that only new mail is left to route.
 ///
-/// Committed messages are delivered. Staged files without a record are removed: their claims still exist and are read
-/// again. An incomplete last batch was never committed and is set aside. All reasons to refuse a room are checked
-/// before the first change.
+/// Committed messages are delivered. Staged files without a record are removed: their claims still
+/// exist and are read again. An incomplete last batch was never committed and is set aside. All
+/// reasons to reject a room are checked before the first change.
 pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
     let turn = Turn::new(&room.dir, lock.patience())?;
     let settings = room.settings()?;
@@ -51,7 +52,9 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
     if let Some(damage) = &damage {
         damage::set_aside(&room.dir, damage)?;
     }
-    look_at_place(&room).or_else(|e| crate::router::temporary(e).map(|e| tracing::warn!("{e}")))?;
+    if let Err(e) = check_place(&room) {
+        tracing::warn!("{}", temporary(e)?);
+    }
     clear_stage(&spool, &state)?;
     leftovers::remove_leftovers(&room)?;
     twice::finish(&room.dir, &spool, &state)?;
@@ -63,20 +66,20 @@ pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
         && failpoint::on(Failpoint::RecoveryBarrier)
         && (state.ids.is_due() || is_worth_a_checkpoint(&room, read)?)
     {
-        // The checkpoint is a cache: if it cannot be written, the next start reads as much again.
-        state
-            .save(&room.dir)
-            .map(drop)
-            .or_else(|e| crate::router::temporary(e).map(|e| tracing::warn!("{e}")))?;
+        // Without a checkpoint, the next start only reads the same part of the log again.
+        if let Err(e) = state.save(&room.dir) {
+            tracing::warn!("{}", temporary(e)?);
+        }
     }
     let log = Log::open(&room.dir, state.tip())?;
-    let mut router = Router::new(room, (lock, turn), log, spool, state, patience)?;
-    router.take_up()?;
+    let opened = Opened { log, spool, state };
+    let mut router = Router::new(room, lock, turn, patience, opened)?;
+    router.resume()?;
     router.reconcile_all()?;
     Ok(router)
 }
 
-/// Reads the log, unless the room is one that must not be touched.
+/// Reads the log, and rejects a room that must not be changed.
 fn replay(room: &Room) -> Result<Replayed> {
     if let Some(there) = room
         .dir
@@ -97,11 +100,11 @@ fn replay(room: &Room) -> Result<Replayed> {
     }
     let mut replayed = state::replay(&room.dir)?;
     replayed.state.open_ids(&room.dir)?;
-    refuse_a_strange_room(room, &replayed.state)?;
+    reject_mixed_room(room, &replayed.state)?;
     Ok(replayed)
 }
 
-/// Fails if a file of the room shows that the log once had a record that it has no more, or that its damaged end was
+/// Fails if a file of the room shows that the log has lost a record, or that its damaged end was
 /// committed.
 pub fn check_end(room: &Dir, replayed: &Replayed) -> Result<()> {
     evidence::check(room, replayed)?;
@@ -111,8 +114,9 @@ pub fn check_end(room: &Dir, replayed: &Replayed) -> Result<()> {
         .map_or(Ok(()), |damage| damage::reject_missing_claims(room, damage))
 }
 
-/// Would the next start save more than a new checkpoint costs? Commands that make a pass read the log from the checkpoint
-/// on, each time. What is written stays in proportion to the log.
+/// Returns true if the next start saves more than a new checkpoint costs. Each command that makes a
+/// pass reads the log from the checkpoint on. The size of checkpoints stays in proportion to the
+/// log.
 fn is_worth_a_checkpoint(room: &Room, read: u64) -> Result<bool> {
     let size = room
         .dir
@@ -121,8 +125,9 @@ fn is_worth_a_checkpoint(room: &Room, read: u64) -> Result<bool> {
     Ok(read > size.clamp(limits::CHECKPOINT_BYTES / 32, limits::CHECKPOINT_BYTES))
 }
 
-/// A copied room is routed, because nothing shows whether its original is routed too; but with a warning.
-fn look_at_place(room: &Room) -> Result<()> {
+/// Warns about a copied room. It is routed, because nothing shows whether its original is also
+/// routed.
+fn check_place(room: &Room) -> Result<()> {
     match room.copied()? {
         None => room.note_place(),
         Some(copied) => {
@@ -136,8 +141,9 @@ fn look_at_place(room: &Room) -> Result<()> {
     }
 }
 
-/// Has the next recovery look for holes if a sync failed: files that were not durable may have lost data. Every recovery
-/// writes the log's last batch again. The conversations are too large for that.
+/// Makes the next recovery search for holes if a sync failed, because files that were not durable
+/// may have lost data. Every recovery writes the log's last batch again, but the conversations are
+/// too large for that.
 pub fn note_failed_sync<T>(room: &Dir, done: Result<T>) -> Result<T> {
     if matches!(done, Err(Error::Sync { .. }))
         && let Err(e) = room
@@ -149,7 +155,7 @@ pub fn note_failed_sync<T>(room: &Dir, done: Result<T>) -> Result<T> {
     done
 }
 
-/// Makes durable what was read: it may be in memory only, and a power cut after its effects would repeat them.
+/// Makes the data that recovery read durable. It may be in memory only, and a power cut would repeat its effects.
 ///
 /// A sync is enough for data that was never synced. The sync of the log's last batch may have failed: then the system
 /// no longer knows that the batch is not on disk, and only a second write gets it there. Every earlier batch was
@@ -188,7 +194,8 @@ fn is_acted_upon(spool: &Spool, state: &State, last: Last) -> Result<bool> {
     Ok(false)
 }
 
-// For systems without a call that syncs a whole file system: everything that recovery reads, one by one.
+// Adds all data that recovery reads to the barrier, on systems without a call that syncs a whole
+// file system.
 fn collect_by_hand(room: &Room, spool: &Spool, barrier: &mut Barrier) -> Result<()> {
     let log = room.dir.make(layout::LOG)?;
     let mut dirs = vec![log, spool.claims.clone(), spool.stage.clone()];
@@ -206,13 +213,15 @@ fn collect_by_hand(room: &Room, spool: &Spool, barrier: &mut Barrier) -> Result<
             }
         }
     }
-    dirs.iter().for_each(|dir| barrier.dir(dir));
+    for dir in &dirs {
+        barrier.dir(dir);
+    }
     Ok(())
 }
 
-/// A log without its spool, or a spool without its log, is a partly removed room: a router would use old numbers for
+/// Rejects a log without its spool, and a spool without its log: a router would use old numbers for
 /// new messages.
-fn refuse_a_strange_room(room: &Room, state: &State) -> Result<()> {
+fn reject_mixed_room(room: &Room, state: &State) -> Result<()> {
     let id = room.id()?;
     if state.seq > 0 && id != state.room {
         return Err(Error::Moved {
@@ -225,7 +234,7 @@ fn refuse_a_strange_room(room: &Room, state: &State) -> Result<()> {
             cure: "put spool/ and log/ of one room together again; nothing was changed".into(),
         });
     }
-    // A new file of that name would hide the archived segment.
+    // A new segment of that name would hide the archived one.
     if state.seq > 0
         && room
             .dir
@@ -245,8 +254,8 @@ fn refuse_a_strange_room(room: &Room, state: &State) -> Result<()> {
     Ok(())
 }
 
-/// A staged file without an open record was never committed. It is removed if its claim exists or it had none, and
-/// quarantined otherwise.
+/// Removes staged files without an open record, which were never committed. A file is quarantined
+/// if it had a claim and the claim is missing.
 fn clear_stage(spool: &Spool, state: &State) -> Result<()> {
     let claims: HashSet<u64> = spool
         .claimed()?
@@ -281,8 +290,8 @@ fn clear_stage(spool: &Spool, state: &State) -> Result<()> {
 }
 
 impl Router {
-    /// Compares the projections with the log. Those that are never synced may have lost data when the machine stopped,
-    /// so the first recovery after a boot looks for holes.
+    /// Compares the projections with the log. Projections without syncs may have lost data when the
+    /// machine stopped, so the first recovery after a boot searches for holes.
     fn reconcile_all(&mut self) -> Result<()> {
         let spool = self.config.dir().sub(layout::SPOOL)?;
         if !failpoint::on(Failpoint::Holes) || !is_first_after_boot(&spool) {
@@ -296,8 +305,8 @@ impl Router {
         Ok(())
     }
 
-    /// Delivers and retires what was committed, and queues the claims without a record.
-    fn take_up(&mut self) -> Result<()> {
+    /// Delivers and retires committed records, and queues the claims without a record.
+    fn resume(&mut self) -> Result<()> {
         let state = self.journal.state();
         let recorded: HashSet<&str> = state
             .open

@@ -1,4 +1,4 @@
-//! Step 4: is it a message?
+//! Step 4: checks dialect, schema and rules.
 
 use super::letter::{Letter, Read, Rejection, Verdict};
 use super::read::Letters;
@@ -14,11 +14,11 @@ use crate::room::resolve;
 use crate::router::parts::{Config, Unranked};
 use serde_json::{Map, Value};
 
-/// Step 4: each a message, or every problem that it has.
+/// Step 4: each letter has a message or all its problems.
 #[must_use]
 pub(in crate::router) struct Checked(Vec<Letter<Verdict>>);
 
-/// Checks dialect, schema and rules. Finds all problems of a message, not only the first.
+/// Checks dialect, schema and rules. Finds all problems of a message.
 pub(in crate::router) fn check(config: &Config, letters: Letters) -> Checked {
     let now = Stamp::now();
     Checked(

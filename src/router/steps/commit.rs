@@ -1,25 +1,25 @@
-//! Step 7: one append that makes the batch count.
+//! Step 7: commits the batch with one append.
 
 use super::numbering;
 use super::stage::{Entry, Staged, put_back};
 use crate::base::error::{Error, Result};
-use crate::disk::layout;
 use crate::log::state::State;
 use crate::message::record::{Event, EventKind};
 use crate::router::parts::{
     Config, Journal, Lines, Links, Notice, Notices, Pending, Progress, Receipts, Storage, Wakes,
+    claim_item,
 };
 use crate::router::projections::Accepted;
 use crate::router::temporary;
 
-/// Step 7: durable in the log. From here on the records are delivered whatever happens.
+/// Step 7: the records are durable in the log, and will be delivered.
 #[must_use]
 pub(in crate::router) struct Committed {
     seqs: Vec<u64>,
     accepted: Vec<Accepted>,
 }
 
-/// What commits.
+/// The parts of the router that step 7 uses.
 pub(in crate::router) struct Commit<'a> {
     pub(in crate::router) config: &'a Config,
     pub(in crate::router) storage: &'a mut Storage,
@@ -33,8 +33,8 @@ pub(in crate::router) struct Commit<'a> {
 }
 
 impl Committed {
-    /// Those of these records that the state has as open: after a kill, or to try a delivery again. Projections show them
-    /// already, or find them in the log.
+    /// The open records of these numbers, after a kill or for another try. Projections have them
+    /// already or find them in the log.
     pub(in crate::router) fn again(
         state: &State,
         seqs: impl IntoIterator<Item = u64>,
@@ -49,7 +49,6 @@ impl Committed {
         }
     }
 
-    /// The numbers of the records.
     pub(in crate::router) fn seqs(&self) -> &[u64] {
         &self.seqs
     }
@@ -60,8 +59,8 @@ impl Committed {
 }
 
 impl Commit<'_> {
-    /// What the batch needs, one append, the sync of the log. Before the sync nothing has happened; after it everything
-    /// has.
+    /// Passes the part of the barrier that the batch needs, appends once, and syncs the log. The batch has no effect before
+    /// the sync.
     ///
     /// S3 → S4: committed = +log
     pub(in crate::router) fn run(mut self, staged: Staged) -> Result<Committed> {
@@ -83,19 +82,15 @@ impl Commit<'_> {
         }
         self.journal.commit(&lines, self.config.is_durable())?;
         self.storage.log_synced();
-        for (
-            n,
-            Entry {
+        for (entry, line) in entries.into_iter().zip(lines.places()) {
+            let Entry {
                 mut record,
                 at,
                 message,
                 ..
-            },
-        ) in entries.into_iter().enumerate()
-        {
+            } = entry;
             if let Some(claim) = record.claim() {
-                self.pending
-                    .clear(format_args!("{}/{claim}", layout::CLAIM));
+                self.pending.clear(claim_item(claim));
             }
             if let Some(about) = record.about() {
                 self.pending.clear(Notice::item(about));
@@ -115,8 +110,7 @@ impl Commit<'_> {
             }
             let wakes = record.wakes.clone();
             let (seq, time) = (record.seq, std::mem::take(&mut record.at));
-            self.journal
-                .apply(record, at, message.as_deref(), (&lines, n));
+            self.journal.apply(record, at, message.as_deref(), line);
             self.wakes
                 .committed(&wakes, self.journal.state(), self.config.dir());
             committed.accepted.extend(message.map(|message| Accepted {
@@ -135,8 +129,8 @@ impl Commit<'_> {
         {
             *of = room;
         }
-        // What the barrier of this batch settles, what was seen to leave inboxes, and the steps of wakes are part of the
-        // first record, so that messages have consecutive numbers.
+        // Settled records, receipts and the steps of wakes are part of the first record, so that messages have consecutive
+        // numbers.
         if let Some(first) = entries
             .iter_mut()
             .find(|entry| entry.record.kind() != EventKind::Room)
@@ -151,7 +145,7 @@ impl Commit<'_> {
             .lines(entries.iter_mut().map(|entry| &mut entry.record))
     }
 
-    // Nothing was committed: the copies go, the messages are pending as claims.
+    /// Undoes an uncommitted batch: removes the staged copies, and lists the messages as pending by their claims.
     fn unstage(self, entries: Vec<Entry>, e: Error) -> Result<Committed> {
         for Entry { record, staged, .. } in entries {
             self.storage.unstage(&staged);

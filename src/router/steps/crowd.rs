@@ -12,7 +12,7 @@ use crate::router::projections::roster;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The agents as a batch finds them. Most batches never ask.
+/// The agents at the time of a batch.
 pub(super) struct Crowd<'a> {
     config: &'a Config,
     state: &'a State,

@@ -1,4 +1,4 @@
-//! Step 8: into the inboxes.
+//! Step 8: moves copies into inboxes.
 
 use super::commit::Committed;
 use crate::base::error::Result;
@@ -21,7 +21,7 @@ pub(in crate::router) struct Delivered {
 type Directory = (Place, Arc<str>);
 
 impl Delivered {
-    /// What the batch accepted, for the projections.
+    /// The accepted messages, for the projections.
     pub(in crate::router) fn accepted(&self) -> &[Accepted] {
         &self.accepted
     }
@@ -31,8 +31,8 @@ impl Delivered {
     }
 }
 
-/// One rename for each copy. A copy that is no longer staged was delivered: inboxes are never read to find out. A copy
-/// that cannot be moved stays staged, and its record open.
+/// One rename for each copy. A copy that is no longer staged was delivered, so inboxes are never
+/// read. A copy that cannot be moved stays staged, and its record stays open.
 ///
 /// S4 → S5: delivered = -stage +inbox
 pub(in crate::router) fn deliver(
@@ -46,7 +46,7 @@ pub(in crate::router) fn deliver(
     let (seqs, accepted) = committed.into_inner();
     let mut failed = BTreeSet::new();
     // Earlier copies for the same directory are in this batch only if it tries them again.
-    let nothing_stuck = !progress.has_stuck();
+    let has_stuck = progress.has_stuck();
     for ((place, agent), copies) in by_directory(state, &seqs) {
         let what = place.of(&agent);
         if place == Place::Inbox
@@ -57,27 +57,31 @@ pub(in crate::router) fn deliver(
         {
             progress.wake(&agent);
         }
-        let stuck = storage.deliver((place, &agent), copies)?;
+        let stuck = storage.deliver(place, &agent, copies)?;
         match stuck.first() {
             Some((_, e)) => pending.failed(&what.display().to_string(), e.to_string()),
-            None if nothing_stuck => pending.clear(what.display()),
-            None => pending.hurry(&what.display().to_string()),
+            None if has_stuck => pending.hurry(&what.display().to_string()),
+            None => pending.clear(what.display()),
         }
-        let seq = |staged: &str| layout::read_staged(staged).map_or(0, |(seq, _)| seq);
-        failed.extend(stuck.iter().map(|(copy, _)| seq(&copy.staged)));
+        for (copy, _) in stuck {
+            failed.insert(layout::read_staged(&copy.staged).map_or(0, |(seq, _)| seq));
+        }
     }
     let delivered = seqs
         .into_iter()
         .filter(|seq| !failed.contains(seq))
         .collect();
-    failed.into_iter().for_each(|seq| progress.failed(seq));
+    for seq in failed {
+        progress.failed(seq);
+    }
     Ok(Delivered {
         seqs: delivered,
         accepted,
     })
 }
 
-// Each directory is opened once a batch, in the order in which the batch first reaches it.
+// Groups copies by directory, in the order of first use, so that each directory is opened once in a
+// batch.
 fn by_directory(state: &State, seqs: &[u64]) -> Vec<(Directory, Vec<Delivery>)> {
     let mut groups: Vec<(Directory, Vec<Delivery>)> = Vec::new();
     let mut places: HashMap<Directory, usize> = HashMap::new();

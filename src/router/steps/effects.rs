@@ -1,6 +1,6 @@
-//! Step 9: effects of a message besides delivery. Subscriptions change the registry, and messages that were withdrawn or
-//! superseded, or seen by a reader who cannot move them, leave the inboxes. Made again after a kill, an effect gives the same
-//! result.
+//! Step 9: effects of a message besides delivery. Subscriptions change the registry. Withdrawn and
+//! superseded messages leave the inboxes, and so do messages seen by a reader without the right to
+//! move them. An effect that is made again after a kill gives the same result.
 
 use super::deliver::Delivered;
 use crate::base::clock::Stamp;
@@ -13,14 +13,14 @@ use crate::room::inbox;
 use crate::router::parts::{Config, Pending, Progress, Receipts, Storage};
 use std::sync::Arc;
 
-/// Step 9: what the messages change is changed.
+/// Step 9: the effects of the messages are made.
 #[must_use]
 pub(in crate::router) struct Effected(Vec<u64>);
 
-/// What becomes of a message that cannot be moved yet.
+/// The advice about a message that cannot be moved yet.
 const WAIT: &str = "it is kept and retried";
 
-/// What the pending list shows when mail cannot be moved out of an inbox.
+/// The pending item of mail that cannot be moved out of an inbox.
 const INBOX: &str = "inbox";
 
 impl Effected {
@@ -29,7 +29,7 @@ impl Effected {
     }
 }
 
-/// A record whose effect fails for a temporary reason stays open, and is tried again.
+/// If an effect fails for a temporary reason, its record stays open and is tried again.
 pub(in crate::router) fn effects(
     config: &mut Config,
     storage: &mut Storage,
@@ -45,7 +45,7 @@ pub(in crate::router) fn effects(
         let open = state.open.get(&seq);
         if let Some(renamed) = open.and_then(|open| open.renamed.as_ref()) {
             let what = layout::inbox(&renamed.of).display().to_string();
-            if let Err(e) = pass_on(storage, state, (seq, renamed)) {
+            if let Err(e) = pass_on(storage, state, seq, renamed) {
                 pending.failed(&what, e.to_string());
                 progress.failed(seq);
                 continue;
@@ -74,15 +74,17 @@ pub(in crate::router) fn effects(
             Err(e) => {
                 pending.failed(layout::REGISTRY, e.to_string());
                 done.retain(|seq| acts.iter().all(|(act, ..)| act != seq));
-                acts.iter().for_each(|(seq, ..)| progress.failed(*seq));
+                for (seq, ..) in acts {
+                    progress.failed(seq);
+                }
             }
         }
     }
     Effected(done)
 }
 
-/// Moves the unread mail of an agent that has another name now. A copy that is still staged comes first.
-fn pass_on(storage: &mut Storage, state: &State, (seq, renamed): (u64, &Renamed)) -> Result<()> {
+/// Moves the unread mail of a renamed agent. A staged copy must be delivered first.
+fn pass_on(storage: &mut Storage, state: &State, seq: u64, renamed: &Renamed) -> Result<()> {
     let earlier = state
         .open
         .range(..seq)
@@ -131,7 +133,7 @@ fn take_out(
     Ok(())
 }
 
-// One write for all subscriptions of a batch.
+// Applies all subscriptions of a batch with one write.
 fn subscribe(
     config: &mut Config,
     progress: &mut Progress,
@@ -148,7 +150,7 @@ fn subscribe(
         };
         match edited {
             Ok(edited) => registry = edited,
-            // Its sender was removed meanwhile, so there is nothing to subscribe.
+            // The sender was removed in the meantime, so there is nothing to subscribe.
             Err(problems) => tracing::warn!(seq, "not done: {}", Error::Rejected(problems)),
         }
     }

@@ -1,4 +1,4 @@
-//! Ids that a batch meets more than once.
+//! Ids that are used more than once in a batch.
 
 use super::letter::{Letter, Rejection, Ruling};
 use crate::base::error::Problem;
@@ -7,17 +7,18 @@ use crate::message::gap::LostMessage;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The ids that a batch has met so far, each with the digest of the message that was accepted under it.
+/// The ids in a batch so far, each with the digest of the message that was accepted under it.
 #[derive(Default)]
 pub(super) struct Ids(HashMap<(Arc<str>, String), Option<Hash>>);
 
-/// What the batch knows of an id.
+/// The earlier use of an id in the batch.
 pub(super) enum Met {
-    /// Nothing that matters.
+    /// There is no earlier use that matters.
     New,
-    /// It was met, and the file can wait for the next batch.
+    /// It was used, and the file can wait for the next batch.
     Before,
-    /// It was met by a line, which cannot wait without the other lines of its file: this becomes of the line.
+    /// It was used, and this line cannot wait without the other lines of its file. This is the
+    /// decision about it.
     Ruled(Ruling),
 }
 
@@ -42,7 +43,7 @@ impl Ids {
         }
     }
 
-    /// Remembers what became of a message.
+    /// Notes the decision about a message.
     pub(super) fn ruled(&mut self, letter: &Letter<()>, ruling: &Ruling) {
         let (id, accepted) = match ruling {
             Ruling::Accept {

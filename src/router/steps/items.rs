@@ -1,12 +1,13 @@
-//! Step 2 of links: the items of other rooms, each in its turn.
+//! Step 2 for links: takes the items of other rooms in order.
 //!
-//! Only the item that follows is taken: its number, its stream and the digest of the item before it must fit what the log
-//! has. Another item is removed, or waits for those before it; its sender keeps it until it is committed here.
+//! Only the next item is taken: its number, its stream and the digest of the item before it must match the log. Another item
+//! is removed or waits for the items before it. Its sender keeps it until it is committed here.
 
-use super::letter::{Arrival, Letter};
+use super::letter::{Arrival, Letter, Read};
 use super::pickup::{Filling, Pickup, Taken};
 use super::streams::{Place, open};
 use crate::base::error::{Problem, Result};
+use crate::base::hash::Hash;
 use crate::base::limits;
 use crate::disk::{Dir, layout};
 use crate::log;
@@ -14,23 +15,24 @@ use crate::message::id::far;
 use crate::message::link::{Acked, Item, Unfit};
 use crate::room::links::{EndState, Heard, cure, judge};
 use crate::room::outbox::{Content, Files, Look, Ready, Terms};
-use crate::router::parts::{Piece, Stop};
+use crate::router::parts::{Piece, Space, Stop, claim_item};
 use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// What became of the item that is due.
+/// The result of taking an item.
 enum Step {
-    Took,
-    /// It is not there, or does not fit.
+    /// It was taken, with this number of copies.
+    Took(usize),
+    /// It is not there, or is not the next item.
     End,
     Rest(Stop),
 }
 
 impl Pickup<'_> {
-    /// A turn of a link: what the other room says of itself, then the items that follow.
+    /// A turn of a link: reads the state of the other room, then takes the next items.
     pub(super) fn take_items(
         &mut self,
         agent: &Arc<str>,
@@ -44,48 +46,37 @@ impl Pickup<'_> {
         }
         let tag: Arc<str> = tag.into();
         let done = self
-            .hear(&tag, &files.dir)
-            .and_then(|()| self.take_what_follows(agent, &tag, files, filling));
+            .read_state(&tag, &files.dir)
+            .and_then(|()| self.take_next_items(agent, &tag, files, filling));
         match done {
             Ok(()) => self.pending.clear(&place),
             Err(e) => self.pending.failed(&place, e.to_string()),
         }
     }
 
-    /// Reads how far the other room is.
-    fn hear(&mut self, tag: &Arc<str>, dir: &Dir) -> Result<()> {
+    /// Reads the state of the other room.
+    fn read_state(&mut self, tag: &Arc<str>, dir: &Dir) -> Result<()> {
         let Some(meta) = dir.stat(layout::LINK_STATE)? else {
             return Ok(());
         };
-        let stream = self.state.links.out(tag).map(|out| out.stream.clone());
-        if self.links.is_known(tag, (&meta, &stream)) {
+        let stream = self.state.links.out(tag).map(|out| &out.stream);
+        if self.links.is_known(tag, &meta, stream) {
             return Ok(());
         }
         let place = layout::link_state(tag).display().to_string();
         let Some(far) = EndState::read(dir)? else {
             return Ok(());
         };
-        let (room, links) = (self.config.dir(), &self.state.links);
-        let digest = |n| match links.get(tag).and_then(|link| link.waiting_at(n)) {
-            Some(waiting) => Ok(log::read_record(room, waiting.place)?.and_then(|record| {
-                record
-                    .carried
-                    .iter()
-                    .find(|carried| carried.link == *tag && carried.n == n)
-                    .map(|c| c.digest)
-            })),
-            None => Ok(None),
-        };
-        match judge(links, tag, &far, digest)? {
+        match judge(&self.state.links, tag, &far, |n| self.digest_of(tag, n))? {
             Heard::Nothing => self.pending.clear(&place),
             Heard::Acked(n) => {
-                stream.clone().into_iter().for_each(|stream| {
+                if let Some(stream) = stream {
                     self.links.note(Acked {
                         link: tag.clone(),
-                        stream,
+                        stream: stream.clone(),
                         n,
-                    })
-                });
+                    });
+                }
                 self.pending.clear(&place);
             }
             Heard::Stopped(why) => {
@@ -93,7 +84,7 @@ impl Pickup<'_> {
                 self.pending.not_ready(&place, &stopped, None);
                 let about = format!("link:{tag}:{}:{why}", far.room);
                 let body = format!("{stopped}. Nothing is lost: mail for it waits in this room.");
-                self.notices.tell_human(
+                self.notices.notify_human(
                     self.state,
                     about,
                     format!("the link {tag} has stopped"),
@@ -101,18 +92,32 @@ impl Pickup<'_> {
                 );
             }
         }
-        self.links.has_read(tag, (meta, stream));
+        self.links.set_read(tag, (meta, stream.cloned()));
         Ok(())
     }
 
-    fn take_what_follows(
+    /// The digest of an item to this room that waits for its acknowledgement.
+    fn digest_of(&self, tag: &str, n: u64) -> Result<Option<Hash>> {
+        let link = self.state.links.get(tag);
+        let Some(waiting) = link.and_then(|link| link.waiting_at(n)) else {
+            return Ok(None);
+        };
+        let record = log::read_record(self.config.dir(), waiting.place)?;
+        Ok(record.and_then(|record| {
+            let mut carried = record.carried.iter();
+            let carried = carried.find(|carried| *carried.link == *tag && carried.n == n)?;
+            Some(carried.digest)
+        }))
+    }
+
+    fn take_next_items(
         &mut self,
         agent: &Arc<str>,
         tag: &Arc<str>,
         files: &Files,
         filling: &mut Filling,
     ) -> Result<()> {
-        let next = Place::of(self.state, tag).next();
+        let next = Place::in_log(self.state, tag).next();
         for name in &files.names {
             if layout::read_item(name).is_some_and(|n| n < next) {
                 files.dir.remove(name)?;
@@ -128,8 +133,8 @@ impl Pickup<'_> {
                 self.intake.outboxes().line_up_again(agent);
                 return Ok(());
             }
-            match self.take_item((agent, tag), files, &mut copies, filling)? {
-                Step::Took => {}
+            match self.take_item(agent, tag, &files.dir, filling)? {
+                Step::Took(more) => copies += more,
                 Step::End => return Ok(()),
                 Step::Rest(Stop::Full) => {
                     filling.batch.later.push(agent.clone());
@@ -147,9 +152,9 @@ impl Pickup<'_> {
         }
     }
 
-    // An item that was picked up and has no record yet is tried again by itself; those behind it wait.
+    /// Returns true if an earlier item was picked up and has no record yet. It is tried again as a claim, and the items after
+    /// it wait.
     fn is_claimed(&self, agent: &str, filling: &Filling) -> Result<bool> {
-        // Those of this batch are followed by the next ones.
         let taken = filling.taken.iter().map(|taken| taken.claim.as_str());
         let open: HashSet<&str> = taken
             .chain(
@@ -168,12 +173,12 @@ impl Pickup<'_> {
 
     fn take_item(
         &mut self,
-        (agent, tag): (&Arc<str>, &Arc<str>),
-        files: &Files,
-        copies: &mut usize,
+        agent: &Arc<str>,
+        tag: &Arc<str>,
+        dir: &Dir,
         filling: &mut Filling,
     ) -> Result<Step> {
-        if let Some(delay) = self.intake.spent(self.config.settings(), agent) {
+        if let Some(delay) = self.intake.delay_of(self.config.settings(), agent) {
             return Ok(Step::Rest(Stop::Delay(delay)));
         }
         let at = filling.place_of(self.state, tag);
@@ -181,7 +186,7 @@ impl Pickup<'_> {
         let (value, bytes, meta) =
             match self
                 .intake
-                .look(&files.dir, OsStr::new(&name), &self.terms_of_items())?
+                .look(dir, OsStr::new(&name), &self.terms_of_items())?
             {
                 Look::Ready(ready) => match *ready {
                     Ready {
@@ -189,56 +194,51 @@ impl Pickup<'_> {
                         bytes,
                         meta,
                     } => (value, bytes, meta),
-                    _ => return self.remove(&files.dir, &name, tag, "it is not JSON"),
+                    _ => return remove_item(dir, &name, tag, "it is not JSON"),
                 },
-                // It got its name when it was whole, so it is damaged.
-                Look::Later(..) => return self.remove(&files.dir, &name, tag, "it is not whole"),
+                // An item gets its name when it is complete, so this one is damaged.
+                Look::Later(..) => return remove_item(dir, &name, tag, "it is not whole"),
                 Look::Gone => return Ok(Step::End),
             };
         let (arrival, content) = match Item::read(value) {
             Ok(item) => self.open(item, tag)?,
-            Err(Unfit::Damaged) => return self.remove(&files.dir, &name, tag, "it is damaged"),
-            Err(Unfit::Invalid(why)) => return self.remove(&files.dir, &name, tag, why),
+            Err(Unfit::Damaged) => return remove_item(dir, &name, tag, "it is damaged"),
+            Err(Unfit::Invalid(why)) => return remove_item(dir, &name, tag, why),
         };
-        if !at.fits(&arrival) {
-            return self.remove(
-                &files.dir,
-                &name,
-                tag,
-                "it does not follow what this room has",
-            );
+        if !at.is_before(&arrival) {
+            return remove_item(dir, &name, tag, "it does not follow the items of this room");
         }
-        let pieces = vec![Piece::One(self.of_size(content, bytes), bytes)];
-        let mut cut = self
-            .intake
-            .cut(self.config, agent, pieces, (&filling.batch, usize::MAX));
+        let pieces = vec![Piece::One(self.check_size(content, bytes), bytes)];
+        let space = Space {
+            batch: &filling.batch,
+            slice: usize::MAX,
+        };
+        let cut = self.intake.cut(self.config, agent, pieces, space);
         if let Some(stop) = cut.stop {
             return Ok(Step::Rest(stop));
         }
         // S1 → S2: claimed = -outbox +claim
         let claim = self.intake.name_claim(agent, OsStr::new(&name));
-        self.storage.claim(&files.dir, OsStr::new(&name), &claim)?;
-        cut.bill
-            .take()
-            .into_iter()
-            .for_each(|bill| self.intake.pay(agent, &claim, bill));
-        *copies += cut.copies;
+        self.storage.claim(dir, OsStr::new(&name), &claim)?;
+        if let Some(bill) = cut.bill {
+            self.intake.pay(agent, &claim, bill);
+        }
         filling.batch.add(1, cut.copies, cut.bytes);
-        filling.came(tag, Place::behind(&arrival));
+        filling.set_place(tag, Place::after(&arrival));
         let letters = cut
-            .lines
+            .pieces
             .into_iter()
-            .map(|(_, content)| letter(&claim, &name, arrival.clone(), content))
+            .map(|piece| item_letter(&claim, &name, arrival.clone(), piece.content))
             .collect();
         filling.taken.push(Taken {
             claim,
             letters,
             meta,
         });
-        Ok(Step::Took)
+        Ok(Step::Took(cut.copies))
     }
 
-    /// Takes an item that was picked up and has no record. One that does not follow is removed: its sender has it.
+    /// Takes an item that was picked up and has no record. If it is not the next item, it is removed: its sender has it.
     pub(super) fn take_claimed_item(
         &mut self,
         claim: String,
@@ -264,20 +264,21 @@ impl Pickup<'_> {
         };
         let item = Item::read(value).ok();
         let opened = item.map(|item| self.open(item, &tag)).transpose()?;
-        let opened = opened.filter(|(arrival, _)| filling.place_of(self.state, &tag).fits(arrival));
+        let at = filling.place_of(self.state, &tag);
+        let opened = opened.filter(|(arrival, _)| at.is_before(arrival));
         let Some((arrival, content)) = opened else {
             self.storage.claims().remove(&claim)?;
-            self.pending
-                .clear(format_args!("{}/{claim}", layout::CLAIM));
-            // What follows can come now.
+            self.pending.clear(claim_item(&claim));
+            // The next items can be taken now.
             self.intake.outboxes().scan(&layout::link_id(&tag).into());
             return Ok(());
         };
         filling.batch.add(1, 1, 0);
-        filling.came(&tag, Place::behind(&arrival));
+        filling.set_place(&tag, Place::after(&arrival));
         let name =
             layout::read_claim(&claim).map_or_else(String::new, |claim| claim.original.to_owned());
-        let letters = vec![letter(&claim, &name, arrival, self.of_size(content, bytes))];
+        let content = self.check_size(content, bytes);
+        let letters = vec![item_letter(&claim, &name, arrival, content)];
         filling.taken.push(Taken {
             claim,
             letters,
@@ -304,12 +305,12 @@ impl Pickup<'_> {
         failure.into_inner().map_or(Ok(opened), Err)
     }
 
-    /// A message that is too large for this room is rejected as any other: the items behind it follow it.
+    /// Rejects a message that is too large for this room. The stream continues with the items after it.
     #[allow(
         clippy::result_large_err,
         reason = "a problem is built for rejected input only"
     )]
-    fn of_size(&self, content: Value, bytes: u64) -> super::letter::Read {
+    fn check_size(&self, content: Value, bytes: u64) -> Read {
         let most = self.config.settings().message_bytes;
         let bound = most.saturating_add(limits::ITEM_MORE);
         // The receipts of an item do not count.
@@ -331,7 +332,7 @@ impl Pickup<'_> {
         Err(Problem::new("too_large", what).fix("send a shorter message"))
     }
 
-    // The size of a message is this room's to judge, and that of an item is bounded by what any room can send.
+    /// The terms for reading items. This room limits the size of a message; an item has the limit of all rooms.
     fn terms_of_items(&self) -> Terms {
         Terms {
             most: limits::PACK_FILE_BYTES,
@@ -340,33 +341,23 @@ impl Pickup<'_> {
             owner: None,
         }
     }
-
-    fn remove(&mut self, dir: &Dir, name: &str, tag: &str, why: &str) -> Result<Step> {
-        tracing::warn!(
-            link = tag,
-            item = name,
-            "an item was removed, and is expected again: {why}"
-        );
-        dir.remove(name)?;
-        Ok(Step::End)
-    }
 }
 
-fn letter(
-    claim: &str,
-    name: &str,
-    arrival: Arrival,
-    content: super::letter::Read,
-) -> Letter<super::letter::Read> {
-    let (agent, claim, original) = (
-        arrival.from.clone(),
-        Some(claim.to_owned()),
-        name.to_owned(),
+fn remove_item(dir: &Dir, name: &str, tag: &str, why: &str) -> Result<Step> {
+    tracing::warn!(
+        link = tag,
+        item = name,
+        "an item was removed, and is expected again: {why}"
     );
+    dir.remove(name)?;
+    Ok(Step::End)
+}
+
+fn item_letter(claim: &str, name: &str, arrival: Arrival, content: Read) -> Letter<Read> {
     Letter {
-        claim,
-        agent,
-        original,
+        claim: Some(claim.to_owned()),
+        agent: arrival.from.clone(),
+        original: name.to_owned(),
         source: None,
         arrival: Some(Box::new(arrival)),
         retries: None,

@@ -1,4 +1,5 @@
-//! The form of a message between its pickup and its record: where it came from, and what the last step made of it.
+//! The form of a message between its pickup and its record: its origin, and the result of the last
+//! step.
 
 use crate::base::error::Problem;
 use crate::base::hash::Hash;
@@ -9,27 +10,27 @@ use crate::message::{Message, id};
 use serde_json::Value;
 use std::sync::Arc;
 
-/// A message and its origin. `T` is what the last step made of it: [`Read`], [`Verdict`], [`Ruling`].
+/// A message and its origin. `T` is the result of the last step: [`Read`], [`Verdict`], [`Ruling`].
 pub(super) struct Letter<T> {
-    /// Its file in `spool/claim`; `None` for a notice of the router's own.
+    /// Its file in `spool/claim`, or `None` for a notice.
     pub(super) claim: Option<String>,
-    /// Whose outbox it was dropped in.
+    /// The owner of its outbox.
     pub(super) agent: Arc<str>,
     /// The name of the dropped file.
     pub(super) original: String,
-    /// Its line, where the file holds a message a line.
+    /// Its line, in a file with one message per line.
     pub(super) source: Option<Source>,
-    /// The item of a link that brought it.
+    /// Its item, if it arrived by a link.
     pub(super) arrival: Option<Box<Arrival>>,
-    /// The rejection after which it was sent again.
+    /// The rejection of its earlier version.
     pub(super) retries: Option<u64>,
-    /// For a message of the router's own: its cause, if the state does not show later that it is
-    /// missing. Both are recorded together.
+    /// The cause of a notice, if the state does not show later that the notice is missing. Both are
+    /// recorded together.
     pub(super) follows: Option<Cause>,
     pub(super) content: T,
 }
 
-/// The cause of a message of the router's own: another message.
+/// The message that caused a notice.
 pub(super) struct Cause {
     /// Its file in `spool/claim`.
     pub(super) claim: String,
@@ -43,36 +44,36 @@ pub(super) struct Arrival {
     pub(super) arrived: Arrived,
     /// The digest of the item before.
     pub(super) prev: Hash,
-    /// Who sent it, as this room names agents of other rooms.
+    /// The sender, as this room names agents of other rooms.
     pub(super) from: Arc<str>,
 }
 
-/// A line of a file that holds a message a line.
+/// A line of a file with one message per line.
 pub(super) struct Source {
     pub(super) line: u32,
     pub(super) text: Vec<u8>,
-    /// Do further lines of the file follow in a later batch?
+    /// Whether further lines of the file follow in a later batch.
     pub(super) more: bool,
 }
 
-/// What a file or a line says: JSON, or why it is none.
+/// The JSON of a file or a line, or the reason why it is invalid.
 pub(super) type Read = Result<Value, Problem>;
 
-/// What the check found: a message and its digest, nothing for receipts of another room alone, or every problem.
+/// The result of the check: a message and its digest, `None` for receipts alone, or all problems.
 pub(super) type Verdict = Result<Option<(Box<Message>, Hash)>, Rejection>;
 
-/// Why a message is rejected.
+/// The reasons of a rejection.
 pub(super) struct Rejection {
     pub(super) problems: Vec<Problem>,
-    /// The id that the sender gave, if it can be read.
+    /// The sender's id for the message, if it is readable.
     pub(super) id: Option<String>,
-    /// Is it an ack? The rejection of an ack has no bounce.
+    /// Whether it is an ack. The rejection of an ack has no bounce.
     pub(super) ack: bool,
 }
 
-/// What is to be done with a message.
+/// The decision about a message.
 pub(super) enum Ruling {
-    /// Deliver it to these.
+    /// Deliver it to these agents.
     Accept {
         message: Box<Message>,
         digest: Hash,
@@ -81,17 +82,23 @@ pub(super) enum Ruling {
         act: Option<Act>,
         effect: Option<Box<Effect>>,
     },
-    /// The log has it already, as this record.
-    Duplicate { of: u64, id: String, digest: Hash },
+    /// The log has it as this record.
+    Duplicate {
+        of: u64,
+        id: String,
+        digest: Hash,
+    },
     /// An earlier message of this batch has the same id and content.
-    Again { id: String, digest: Hash },
-    /// Reject it.
+    Again {
+        id: String,
+        digest: Hash,
+    },
     Reject(Rejection),
-    /// Record what another room says about messages of this one.
+    /// Record receipts of another room.
     Receipts,
-    /// Send these items again, too many for the record of the change.
+    /// Send these items again. The record of the change has no space for them.
     SendAgain(Vec<Again>),
-    /// Send it as a notice of the router's own.
+    /// Send a notice.
     Notice {
         about: String,
         message: Box<Message>,
@@ -100,12 +107,12 @@ pub(super) enum Ruling {
     },
 }
 
-/// What a message about claims or approvals amounts to.
+/// The effect of a message about claims or approvals.
 pub(super) struct Effect {
     pub(super) fact: Fact,
-    /// The items of a link that are sent again.
+    /// Items of a link that are sent again.
     pub(super) again: Vec<Again>,
-    /// What its copies say about it, below `delivery`.
+    /// The outcome in its copies, in `delivery`.
     pub(super) outcome: Value,
 }
 
@@ -113,15 +120,15 @@ pub(super) struct Effect {
 pub(super) struct Again {
     /// The tag of the other room.
     pub(super) link: Arc<str>,
-    /// The line of the record of which it is made.
+    /// The record that the item is made from.
     pub(super) place: Position,
     pub(super) receipts: Vec<FarReceipt>,
-    /// Does it have receipts alone?
+    /// Whether it has only receipts.
     pub(super) alone: bool,
 }
 
 impl Ruling {
-    /// Does it change the ownership of work, or what waits for a decision?
+    /// Returns true if it changes the ownership of work or the open decisions.
     pub(super) fn changes_facts(&self) -> bool {
         match self {
             Ruling::Accept { effect, .. } => effect.is_some(),
@@ -131,7 +138,7 @@ impl Ruling {
         }
     }
 
-    /// The subject, of a message of the router's own.
+    /// The subject of a notice.
     pub(super) fn about(&self) -> Option<&str> {
         match self {
             Ruling::Notice { about, .. } => Some(about),
@@ -141,7 +148,7 @@ impl Ruling {
 }
 
 impl Letter<Ruling> {
-    /// A message of the router's own.
+    /// A notice.
     pub(super) fn own(content: Ruling) -> Letter<Ruling> {
         let (original, agent) = (String::new(), id::MAILBAG.into());
         Letter {
@@ -156,14 +163,15 @@ impl Letter<Ruling> {
         }
     }
 
-    /// The letter as one that follows from this message.
+    /// The letter with this message as its cause.
     pub(super) fn following(mut self, cause: &Letter<()>) -> Letter<Ruling> {
         let line = cause.source.as_ref().map(|source| source.line);
         self.follows = cause.claim.clone().map(|claim| Cause { claim, line });
         self
     }
 
-    /// Was it judged after those before it, so that it cannot be recorded without them?
+    /// Returns true if its decision depends on the letters before it, so that it cannot be recorded
+    /// without them.
     pub(super) fn is_in_order(&self) -> bool {
         self.arrival.is_some() || self.content.changes_facts()
     }
@@ -172,52 +180,25 @@ impl Letter<Ruling> {
 impl<T> Letter<T> {
     /// The letter without its content, and the content.
     pub(super) fn split(self) -> (Letter<()>, T) {
-        let Letter {
-            claim,
-            agent,
-            original,
-            source,
-            arrival,
-            retries,
-            follows,
-            content,
-        } = self;
-        (
-            Letter {
-                claim,
-                agent,
-                original,
-                source,
-                arrival,
-                retries,
-                follows,
-                content: (),
-            },
-            content,
-        )
+        self.exchange(())
     }
 
     /// The letter with this content.
     pub(super) fn with<U>(self, content: U) -> Letter<U> {
-        let Letter {
-            claim,
-            agent,
-            original,
-            source,
-            arrival,
-            retries,
-            follows,
-            ..
-        } = self;
-        Letter {
-            claim,
-            agent,
-            original,
-            source,
-            arrival,
-            retries,
-            follows,
+        self.exchange(content).0
+    }
+
+    fn exchange<U>(self, content: U) -> (Letter<U>, T) {
+        let letter = Letter {
+            claim: self.claim,
+            agent: self.agent,
+            original: self.original,
+            source: self.source,
+            arrival: self.arrival,
+            retries: self.retries,
+            follows: self.follows,
             content,
-        }
+        };
+        (letter, self.content)
     }
 }

@@ -1,33 +1,33 @@
-//! Step 2: out of the outboxes.
+//! Step 2: moves files out of the outboxes.
 
 use super::letter::{Letter, Read, Source};
 use super::streams::Place;
 use crate::base::error::Result;
 use crate::base::limits;
-use crate::disk::{Meta, layout};
+use crate::disk::{Dir, Meta, layout};
 use crate::log::state::State;
 use crate::room::outbox::{self, Content, Files, Line, Look, Ready, SenderTurn, Terms};
 use crate::router::parts::{
-    Batch, Config, Cut, Delay, Intake, Links, Notices, Pending, Piece, Stop, Storage,
+    Batch, Config, Cut, Delay, Intake, Links, Notices, ParsedPiece, Pending, Piece, Space, Stop,
+    Storage, claim_item,
 };
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
-use std::path::Path;
 use std::sync::Arc;
 
-/// Step 2: moved out of the outboxes, into `spool/claim`.
+/// Step 2: files were moved from the outboxes into `spool/claim`.
 #[must_use]
 pub(in crate::router) struct PickedUp(Vec<Taken>);
 
-/// A claimed file, with what was read of it: all of it, or the lines that go into this batch.
+/// A claimed file with its messages for this batch.
 pub(super) struct Taken {
     pub(super) claim: String,
     pub(super) letters: Vec<Letter<Read>>,
-    /// Which version of the file was read; `None` if it was read as a claim.
+    /// The version of the file that was read, or `None` if it was read as a claim.
     pub(super) meta: Option<Meta>,
 }
 
-/// What picks up.
+/// The parts of the router that step 2 uses.
 pub(in crate::router) struct Pickup<'a> {
     pub(in crate::router) config: &'a Config,
     pub(in crate::router) intake: &'a mut Intake,
@@ -38,32 +38,48 @@ pub(in crate::router) struct Pickup<'a> {
     pub(in crate::router) pending: &'a mut Pending,
 }
 
-/// The batch as it is filled.
+/// A batch while it is filled.
 pub(super) struct Filling {
     pub(super) batch: Batch,
     pub(super) taken: Vec<Taken>,
-    /// Where the streams of other rooms are with what was taken.
+    /// The positions in the streams of other rooms after the taken items.
     places: HashMap<Arc<str>, Place>,
 }
 
 impl Filling {
-    /// Where the stream from another room is, with what was taken.
+    /// The position in the stream from another room after the taken items.
     pub(super) fn place_of(&self, state: &State, tag: &str) -> Place {
         self.places
             .get(tag)
             .cloned()
-            .unwrap_or_else(|| Place::of(state, tag))
+            .unwrap_or_else(|| Place::in_log(state, tag))
     }
 
-    /// An item was taken.
-    pub(super) fn came(&mut self, tag: &Arc<str>, place: Place) {
+    pub(super) fn set_place(&mut self, tag: &Arc<str>, place: Place) {
         self.places.insert(tag.clone(), place);
     }
 }
 
-/// What became of a file in its outbox's turn.
+/// A file in an outbox.
+struct OutboxFile<'a> {
+    agent: &'a Arc<str>,
+    dir: &'a Dir,
+    name: &'a OsStr,
+    place: String,
+}
+
+/// A file in `spool/claim`.
+struct ClaimFile<'a> {
+    agent: &'a Arc<str>,
+    /// The name of the dropped file.
+    original: String,
+    claim: String,
+    meta: Option<Meta>,
+}
+
+/// The result of one file in its sender's turn.
 enum Step {
-    /// It was taken, with so many copies.
+    /// It was taken, with this number of copies.
     Took(usize),
     /// Some of its lines were taken; the files after it wait.
     Began,
@@ -80,8 +96,8 @@ impl PickedUp {
 }
 
 impl Pickup<'_> {
-    /// Takes what is ready out of the outboxes, each sender a slice in its turn, until the batch is full. Claims that a
-    /// kill or a temporary failure left without a record come first.
+    /// Takes ready files out of the outboxes, a slice for each sender, until the batch is full. Claims that a kill or a
+    /// temporary failure left without a record are taken first.
     pub(in crate::router) fn run(mut self) -> PickedUp {
         let mut filling = Filling {
             batch: self.intake.new_batch(),
@@ -92,21 +108,21 @@ impl Pickup<'_> {
             self.take_claims(&mut filling);
             self.take_turns(&mut filling);
             let batch = &mut filling.batch;
-            let is_behind = !batch.later.is_empty() || self.intake.has_claims();
-            let nothing_else = batch.is_empty() && !batch.large && is_behind;
+            let has_waiting = !batch.later.is_empty() || self.intake.has_claims();
+            let needs_large_batch = batch.is_empty() && !batch.can_be_large && has_waiting;
             for agent in batch.later.drain(..).rev() {
                 self.intake.outboxes().line_up_first(&agent);
             }
-            if !nothing_else {
+            if !needs_large_batch {
                 break;
             }
-            batch.large = true;
+            batch.can_be_large = true;
         }
-        self.intake.batch_is_full(&filling.batch);
+        self.intake.note_batch(&filling.batch);
         PickedUp(filling.taken)
     }
 
-    /// Takes claims, in their order. Behind one that stays in the queue, those of the same sender stay, too.
+    /// Takes claims in order. If a claim stays in the queue, the later claims of its sender also stay.
     fn take_claims(&mut self, filling: &mut Filling) {
         let mut waiting: HashSet<String> = HashSet::new();
         for claim in self.intake.take_claims() {
@@ -129,7 +145,6 @@ impl Pickup<'_> {
             let Some((agent, turn)) = self.intake.outboxes().next_turn(self.config.dir()) else {
                 break;
             };
-            let place = || layout::outbox(&agent).display().to_string();
             match turn {
                 Ok(SenderTurn::Files(files)) if self.intake.has_claims_of(&agent) => {
                     self.intake.outboxes().rest(&agent, files.names);
@@ -139,12 +154,18 @@ impl Pickup<'_> {
                     Some(tag) => self.take_items(&agent, tag, &files, filling),
                     None => self.take_files(&agent, files, filling),
                 },
-                Ok(SenderTurn::Begun(claim)) => self.go_on(&agent, &claim, filling),
-                // What was picked up does not wait for the rest of a long scan.
+                Ok(SenderTurn::Begun(claim)) => self.take_next_lines(&agent, &claim, filling),
+                // Mail that was picked up does not wait for the rest of a long scan.
                 Ok(SenderTurn::Scanning) if filling.batch.is_empty() => {}
                 Ok(SenderTurn::Scanning) => break,
-                Err(e) if e.errno() == Some(libc::ENOENT) => self.pending.clear(place()),
-                Err(e) => self.pending.failed(&place(), e.to_string()),
+                Err(e) => {
+                    let place = layout::outbox(&agent).display().to_string();
+                    if e.errno() == Some(libc::ENOENT) {
+                        self.pending.clear(place);
+                    } else {
+                        self.pending.failed(&place, e.to_string());
+                    }
+                }
             }
         }
     }
@@ -158,7 +179,7 @@ impl Pickup<'_> {
             .filter(|known| !known.is_retired())
         else {
             self.pending.clear(outbox.display());
-            return self.turn_away(agent, &files);
+            return self.report_unusable(agent, &files);
         };
         let most = self.config.settings().message_bytes;
         let terms = Terms {
@@ -175,25 +196,19 @@ impl Pickup<'_> {
                     .give_back(agent, files.names[n..].to_vec());
                 break;
             }
-            let place = layout::below(&outbox, name);
-            let step = match self.intake.spent(self.config.settings(), agent) {
-                Some(delay) => Ok(Step::Rest(Stop::Delay(delay))),
-                None => self.intake.look(&files.dir, name, &terms).and_then(|look| {
-                    self.step(
-                        (agent, name, &place),
-                        &files,
-                        look,
-                        (filling, slice - copies),
-                    )
-                }),
+            let file = OutboxFile {
+                agent,
+                dir: &files.dir,
+                name,
+                place: layout::below(&outbox, name).display().to_string(),
             };
-            match step {
-                Ok(Step::Took(of_it)) => {
-                    self.pending.clear(place.display());
-                    copies += of_it;
+            match self.take_file(&file, &terms, slice - copies, filling) {
+                Ok(Step::Took(more)) => {
+                    self.pending.clear(&file.place);
+                    copies += more;
                 }
                 Ok(Step::Began) => {
-                    self.pending.clear(place.display());
+                    self.pending.clear(&file.place);
                     self.intake
                         .outboxes()
                         .rest(agent, files.names[n + 1..].to_vec());
@@ -209,110 +224,113 @@ impl Pickup<'_> {
                         Stop::Full => filling.batch.later.push(agent.clone()),
                     };
                 }
-                Err(e) => self
-                    .pending
-                    .failed(&place.display().to_string(), e.to_string()),
+                Err(e) => self.pending.failed(&file.place, e.to_string()),
             }
         }
         self.pending.clear(outbox.display());
     }
 
-    fn step(
+    fn take_file(
         &mut self,
-        (agent, name, place): (&Arc<str>, &OsStr, &Path),
-        files: &Files,
-        look: Look,
-        (filling, slice): (&mut Filling, usize),
+        file: &OutboxFile<'_>,
+        terms: &Terms,
+        slice: usize,
+        filling: &mut Filling,
     ) -> Result<Step> {
+        let &OutboxFile {
+            agent, dir, name, ..
+        } = file;
+        if let Some(delay) = self.intake.delay_of(self.config.settings(), agent) {
+            return Ok(Step::Rest(Stop::Delay(delay)));
+        }
         let Ready {
             content,
             bytes,
             meta,
-        } = match look {
+        } = match self.intake.look(dir, name, terms)? {
             Look::Ready(ready) => *ready,
             Look::Later(reason, wait) => {
-                self.pending
-                    .not_ready(&place.display().to_string(), reason, wait);
+                self.pending.not_ready(&file.place, reason, wait);
                 return Ok(Step::Next);
             }
             Look::Gone => {
-                self.pending.clear(place.display());
+                self.pending.clear(&file.place);
                 return Ok(Step::Next);
             }
         };
-        let cut = self.intake.cut(
-            self.config,
-            agent,
-            Piece::of(content, bytes),
-            (&filling.batch, slice),
-        );
-        match cut.stop {
-            Some(Stop::Delay(delay)) if cut.lines.is_empty() && !delay.all => {
-                self.hold_back(&place.display().to_string(), &delay);
+        let space = Space {
+            batch: &filling.batch,
+            slice,
+        };
+        let pieces = Piece::split(content, bytes);
+        let mut cut = self.intake.cut(self.config, agent, pieces, space);
+        match cut.stopped() {
+            Some(Stop::Delay(delay)) if !delay.all => {
+                self.hold_back(&file.place, &delay);
                 return Ok(Step::Next);
             }
-            Some(stop) if cut.lines.is_empty() => return Ok(Step::Rest(stop)),
-            _ => {}
+            Some(stop) => return Ok(Step::Rest(stop)),
+            None => {}
         }
         // S1 → S2: claimed = -outbox +claim
         let claim = self.intake.name_claim(agent, name);
-        self.storage.claim(&files.dir, name, &claim)?;
+        self.storage.claim(dir, name, &claim)?;
         let copies = cut.copies;
-        // A claim keeps only the beginning of a long name; the sender is told all of it.
-        let name = name.to_string_lossy().into_owned();
-        Ok(match self.take((agent, &name), claim, cut, meta, filling) {
-            true => Step::Began,
-            false => Step::Took(copies),
-        })
+        let claim = ClaimFile {
+            agent,
+            // A claim's name has only the beginning of a long name; messages to the sender have the whole name.
+            original: name.to_string_lossy().into_owned(),
+            claim,
+            meta,
+        };
+        if self.take_cut(claim, cut, filling) {
+            return Ok(Step::Began);
+        }
+        Ok(Step::Took(copies))
     }
 
-    /// Puts what was cut of a claim into the batch; `true` if some of its lines stay behind.
-    fn take(
-        &mut self,
-        (agent, original): (&Arc<str>, &str),
-        claim: String,
-        cut: Cut,
-        meta: Option<Meta>,
-        filling: &mut Filling,
-    ) -> bool {
+    /// Adds a cut of a claim to the batch. Returns true if some of its lines stay.
+    fn take_cut(&mut self, file: ClaimFile<'_>, cut: Cut, filling: &mut Filling) -> bool {
+        let ClaimFile {
+            agent,
+            original,
+            claim,
+            meta,
+        } = file;
         let Cut {
-            lines,
+            pieces,
             copies,
             bytes,
             bill,
             stop,
         } = cut;
-        bill.into_iter()
-            .for_each(|bill| self.intake.pay(agent, &claim, bill));
-        let (last, more) = (lines.len().saturating_sub(1), stop.is_some());
-        let letter = |(n, (line, content)): (usize, (Option<Line>, Read))| {
-            let more = more && n == last;
-            let source = line.map(|Line { number, text }| Source {
-                line: number,
-                text,
-                more,
-            });
-            Letter {
+        if let Some(bill) = bill {
+            self.intake.pay(agent, &claim, bill);
+        }
+        let (last, more) = (pieces.len().saturating_sub(1), stop.is_some());
+        let mut letters = Vec::with_capacity(pieces.len());
+        for (n, ParsedPiece { line, content, .. }) in pieces.into_iter().enumerate() {
+            letters.push(Letter {
                 claim: Some(claim.clone()),
                 agent: agent.clone(),
-                original: original.to_owned(),
-                source,
+                original: original.clone(),
+                source: line.map(|Line { number, text }| Source {
+                    line: number,
+                    text,
+                    more: more && n == last,
+                }),
                 arrival: None,
                 retries: None,
                 follows: None,
                 content,
-            }
-        };
-        let letters: Vec<Letter<Read>> = lines.into_iter().enumerate().map(letter).collect();
-        if letters.iter().any(|letter| letter.source.is_some()) {
-            let delay = stop.and_then(|stop| {
-                if let Stop::Delay(delay) = stop {
-                    Some(delay)
-                } else {
-                    None
-                }
             });
-            self.intake.sliced(agent, &claim, delay);
+        }
+        if letters.iter().any(|letter| letter.source.is_some()) {
+            let delay = match stop {
+                Some(Stop::Delay(delay)) => Some(delay),
+                _ => None,
+            };
+            self.intake.note_sliced(agent, &claim, delay);
         }
         filling.batch.add(letters.len(), copies, bytes);
         filling.taken.push(Taken {
@@ -323,42 +341,35 @@ impl Pickup<'_> {
         more
     }
 
-    /// Takes the next lines of a file whose first lines are routed.
-    fn go_on(&mut self, agent: &Arc<str>, claim: &str, filling: &mut Filling) {
-        let place = format!("{}/{claim}", layout::CLAIM);
-        let Some(behind) = self.state.resume_after(claim) else {
+    /// Takes the next lines of a file with some routed lines.
+    fn take_next_lines(&mut self, agent: &Arc<str>, claim: &str, filling: &mut Filling) {
+        let place = claim_item(claim);
+        let Some(after) = self.state.resume_after(claim) else {
             return self.end_file(agent);
         };
         match outbox::go_on(
             self.storage.claims(),
             claim,
             &self.terms_of_claim(agent),
-            behind,
+            after,
         ) {
             Ok(Look::Ready(ready)) => {
                 let pieces = match ready.content {
-                    // A problem of the file is a problem of its next line: the lines before are routed.
-                    Content::One(content) => vec![Piece::rest(behind, content)],
-                    lines => Piece::of(lines, ready.bytes),
+                    // The earlier lines are routed, so a problem of the file is a problem of its next line.
+                    Content::One(content) => vec![Piece::rest(after, content)],
+                    lines => Piece::split(lines, ready.bytes),
                 };
-                let slice = filling.batch.slice(self.intake.outboxes().in_line());
-                let cut = self
-                    .intake
-                    .cut(self.config, agent, pieces, (&filling.batch, slice));
-                match cut.stop {
-                    Some(Stop::Delay(delay)) if cut.lines.is_empty() => {
-                        self.hold_back(&place, &delay)
+                let space = Space {
+                    batch: &filling.batch,
+                    slice: filling.batch.slice(self.intake.outboxes().in_line()),
+                };
+                let mut cut = self.intake.cut(self.config, agent, pieces, space);
+                match cut.stopped() {
+                    Some(Stop::Delay(delay)) => self.hold_back(&place, &delay),
+                    Some(Stop::Full) => filling.batch.later.push(agent.clone()),
+                    None => {
+                        self.take_cut(claim_file(agent, claim.to_owned()), cut, filling);
                     }
-                    Some(Stop::Full) if cut.lines.is_empty() => {
-                        filling.batch.later.push(agent.clone())
-                    }
-                    _ => drop(self.take(
-                        (agent, original(claim)),
-                        claim.to_owned(),
-                        cut,
-                        None,
-                        filling,
-                    )),
                 }
             }
             Ok(Look::Later(reason, wait)) => self.pending.not_ready(&place, reason, wait),
@@ -375,43 +386,43 @@ impl Pickup<'_> {
         self.intake.outboxes().line_up_again(agent);
     }
 
-    // The outbox of an unregistered or retired agent: its files stay, and the human is told.
-    fn turn_away(&mut self, agent: &Arc<str>, files: &Files) {
+    /// Reports mail in the outbox of an unregistered or retired agent to the human. The files stay.
+    fn report_unusable(&mut self, agent: &Arc<str>, files: &Files) {
         if files.names.is_empty() {
             return;
         }
-        let retired = self.config.registry().agent(agent).is_some();
-        let mend = match retired {
-            true => format!("mailbag agent set {agent} --status offline"),
-            false => format!("mailbag agent add {agent}"),
-        };
-        let what = if retired {
-            "is retired"
+        let (what, fix) = if self.config.registry().agent(agent).is_some() {
+            (
+                "is retired",
+                format!("mailbag agent set {agent} --status offline"),
+            )
         } else {
-            "is not registered"
+            ("is not registered", format!("mailbag agent add {agent}"))
         };
         let place = layout::outbox(agent).display().to_string();
         self.pending
-            .not_ready(&place, &format!("{agent} {what}: {mend}"), None);
-        self.notices.tell_human(
+            .not_ready(&place, &format!("{agent} {what}: {fix}"), None);
+        self.notices.notify_human(
             self.state,
             format!("outbox:{agent}"),
             format!("outbox/{agent} has mail, but {agent} {what}"),
-            format!("Its files stay there until you run:\n\n    {mend}\n\nThen they are routed."),
+            format!("Its files stay there until you run:\n\n    {fix}\n\nThen they are routed."),
         );
     }
 
-    /// Takes a claim that has no record; `true` if the claims behind it wait, because it or some of its lines stay in the queue.
+    /// Takes a claim that has no record. Returns true if later claims of its sender wait, because the claim or some of its
+    /// lines stay in the queue.
     fn take_claim(&mut self, claim: String, filling: &mut Filling) -> bool {
-        let place = format!("{}/{claim}", layout::CLAIM);
+        let place = claim_item(&claim);
         let Some(agent) = layout::read_claim(&claim).map(|name| Arc::<str>::from(name.agent))
         else {
-            tracing::warn!(claim, "is no claim's name; left alone");
+            tracing::warn!(claim, "is not the name of a claim; the file is ignored");
             return false;
         };
         if let Some(tag) = layout::link_of(&agent) {
-            let taken = self.take_claimed_item(claim, tag, filling);
-            taken.unwrap_or_else(|e| self.pending.failed(&place, e.to_string()));
+            if let Err(e) = self.take_claimed_item(claim, tag, filling) {
+                self.pending.failed(&place, e.to_string());
+            }
             return false;
         }
         if self.state.resume_after(&claim).is_some() {
@@ -425,7 +436,7 @@ impl Pickup<'_> {
             .look(self.storage.claims(), OsStr::new(&claim), &terms)
         {
             Ok(Look::Ready(ready)) => {
-                return self.take_ready_claim((&agent, claim, &place), *ready, filling);
+                return self.take_ready_claim(&agent, claim, *ready, filling);
             }
             Ok(Look::Later(reason, wait)) => {
                 self.pending
@@ -439,31 +450,37 @@ impl Pickup<'_> {
 
     fn take_ready_claim(
         &mut self,
-        (agent, claim, place): (&Arc<str>, String, &str),
-        Ready { content, bytes, .. }: Ready,
+        agent: &Arc<str>,
+        claim: String,
+        ready: Ready,
         filling: &mut Filling,
     ) -> bool {
-        // A file of one message was paid for when it was picked up.
-        let paid = matches!(content, Content::One(_));
-        let mut cut = self.intake.cut(
-            self.config,
-            agent,
-            Piece::of(content, bytes),
-            (&filling.batch, usize::MAX),
-        );
-        cut.bill = cut.bill.filter(|_| !paid);
-        match cut.stop {
-            Some(Stop::Delay(delay)) if cut.lines.is_empty() => self.hold_back(place, &delay),
-            Some(Stop::Full) if cut.lines.is_empty() => {
-                self.intake.queue_claims([claim]);
-                return true;
-            }
-            _ => return self.take((agent, original(&claim.clone())), claim, cut, None, filling),
+        // A file with one message was paid for when it was picked up.
+        let is_paid = matches!(ready.content, Content::One(_));
+        let pieces = Piece::split(ready.content, ready.bytes);
+        let space = Space {
+            batch: &filling.batch,
+            slice: usize::MAX,
+        };
+        let mut cut = self.intake.cut(self.config, agent, pieces, space);
+        if is_paid {
+            cut.bill = None;
         }
-        false
+        match cut.stopped() {
+            Some(Stop::Delay(delay)) => {
+                self.hold_back(&claim_item(&claim), &delay);
+                false
+            }
+            Some(Stop::Full) => {
+                self.intake.queue_claims([claim]);
+                true
+            }
+            None => self.take_cut(claim_file(agent, claim), cut, filling),
+        }
     }
 
-    // The file may have replaced another just before the pickup, so no earlier look at it counts.
+    /// The terms for reading a claim. The file may have replaced another file just before the pickup, so earlier
+    /// observations are ignored.
     fn terms_of_claim(&self, agent: &str) -> Terms {
         let owner = self
             .config
@@ -490,7 +507,16 @@ impl Pickup<'_> {
     }
 }
 
-/// What a claim's name keeps of the name of the dropped file.
+fn claim_file(agent: &Arc<str>, claim: String) -> ClaimFile<'_> {
+    ClaimFile {
+        agent,
+        original: original(&claim).to_owned(),
+        claim,
+        meta: None,
+    }
+}
+
+/// The part of the dropped file's name that a claim's name has.
 fn original(claim: &str) -> &str {
     layout::read_claim(claim).map_or("", |claim| claim.original)
 }

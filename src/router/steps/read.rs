@@ -1,16 +1,17 @@
-//! Step 3: what was read before the pickup counts if the claim is the same file, unchanged.
+//! Step 3: keeps the content that was read before the pickup if the claim is the same unchanged
+//! file.
 
 use super::letter::{Letter, Read};
 use super::pickup::{PickedUp, Taken};
 use crate::disk::Meta;
 use crate::router::parts::{Intake, Storage};
 
-/// Step 3: read once. What is delivered is what was read.
+/// Step 3: messages that were read once. Their content is delivered.
 #[must_use]
 pub(in crate::router) struct Letters(Vec<Letter<Read>>);
 
-/// If another file took the name between the look and the pickup, or the file changed, the claim is read again in the
-/// next batch.
+/// If another file took the name between the read and the pickup, or if the file changed, the claim
+/// is read again in the next batch.
 pub(in crate::router) fn read(
     intake: &mut Intake,
     storage: &Storage,
@@ -46,7 +47,7 @@ fn is_same(storage: &Storage, claim: &str, meta: &Meta) -> bool {
     })
 }
 
-// Reading it again would not help.
+// Returns true if the claim is not a readable file, so that reading it again would not help.
 fn is_no_file(letters: &[Letter<Read>]) -> bool {
     let [
         Letter {

@@ -1,4 +1,4 @@
-//! Step 5: is it new, and who gets it?
+//! Step 5: detects duplicates and resolves recipients.
 
 use super::channels::NewChannels;
 use super::check::{Checked, dropped_at};
@@ -17,115 +17,107 @@ use super::{ack, border, compose, link_changes, unreached};
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Problem, Result};
 use crate::base::hash::Hash;
+use crate::disk::Dir;
 use crate::disk::failpoint::{self, Failpoint};
-use crate::disk::{Dir, layout};
 use crate::log::state::State;
 use crate::log::{self, find};
 use crate::message::record::{Act, Group, Record};
 use crate::message::{LINK, Message};
 use crate::room::resolve::{self, Recipient};
-use crate::router::parts::{Config, Gates, Intake, Leases, Notice, Notices, Pending, Rename};
+use crate::router::parts::{
+    Config, Gates, Intake, Leases, Notice, Notices, Pending, Rename, WaitingMail, claim_item,
+};
 use crate::router::temporary;
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 
-/// Step 5: what is to be done with each, and who gets it.
+/// Step 5: a decision about each message, with its recipients.
 #[must_use]
 pub(in crate::router) struct Addressed(Vec<Letter<Ruling>>);
 
-/// Resolves the recipients, once: an agent that joins later does not get the message. Notices of the router's own join the
-/// batch here.
-pub(in crate::router) fn resolve(
-    config: &Config,
-    intake: &mut Intake,
-    state: &State,
-    notices: &mut Notices,
-    pending: &mut Pending,
-    (leases, gates): (&mut Leases, &mut Gates),
-    checked: Checked,
-) -> Result<Addressed> {
-    let mut letters = checked.into_inner();
-    leave_dependent(&mut letters, intake, config, state);
-    let crowd = Crowd::new(config, state);
-    let (decisions, disputes) = (
-        Decisions::new(config, state),
-        Disagreements::new(config, state),
-    );
-    let mut judge = Judge {
-        config,
-        state,
-        crowd,
-        decisions,
-        disputes,
-        acks: HashMap::new(),
-        streams: Streams::default(),
-        channels: NewChannels::default(),
-        retries: Retries::new(config, state),
-        unreached: Vec::new(),
-        waiting: Waiting::default(),
-        notices: Vec::new(),
-    };
-    let mut ruled = judge.review(leases, &letters);
-    let (mut failed, mut ids, mut granted) = (Vec::new(), Ids::default(), Vec::new());
-    for letter in letters {
-        // The records of a file's lines are consecutive.
-        if ruled
-            .last()
-            .is_some_and(|last: &Letter<Ruling>| last.claim != letter.claim)
-        {
-            ruled.append(&mut granted);
-        }
-        let (mut letter, verdict) = letter.split();
-        match judge.rule(intake, &mut ids, &mut letter, verdict) {
-            Ok(Some(ruling)) => {
-                let changes_facts = ruling.changes_facts();
-                ruled.push(letter.with(ruling));
-                if changes_facts {
-                    granted.extend(judge.crowd.owners.grant());
-                }
-                granted.append(&mut judge.notices);
-                if changes_facts {
-                    granted.extend(judge.disputes.pass_on(&mut judge.crowd));
-                }
-            }
-            // The same id twice in one batch: the second is looked up once the first is in the log.
-            Ok(None) => intake.queue_claims(letter.claim),
-            Err(e) => failed.push((letter.claim, temporary(e)?)),
-        }
-    }
-    ruled.append(&mut granted);
-    for claim in put_back(&mut ruled, &failed) {
-        intake.queue_claims(Some(claim));
-    }
-    for (claim, e) in failed {
-        claim
-            .iter()
-            .for_each(|claim| pending.failed(&format!("{}/{claim}", layout::CLAIM), e.to_string()));
-    }
-    if judge.crowd.owners.has_changed() {
-        leases.reviewed(Some(Stamp::now()));
-    }
-    if gates.is_due(state, config) {
-        let is_ready =
-            |gate: (u64, Option<i64>, &[Arc<str>])| gates.is_ready(gate, intake, pending);
-        ruled.extend(
-            judge
-                .decisions
-                .expire(|one| is_ready((one.seq, one.terms.deadline.or(Some(one.since)), &one.to))),
-        );
-        ruled.extend(judge.disputes.pass_on(&mut judge.crowd));
-        ruled.extend(
-            judge
-                .disputes
-                .ask_human(|one| is_ready((one.seq, one.due, &one.asked))),
-        );
-        gates.looked(intake);
-    }
-    ruled.extend(notices.take().into_iter().map(rule_notice));
-    Ok(Addressed(ruled))
+/// The parts of the router that step 5 uses.
+pub(in crate::router) struct Resolve<'a> {
+    pub(in crate::router) config: &'a Config,
+    pub(in crate::router) intake: &'a mut Intake,
+    pub(in crate::router) state: &'a State,
+    pub(in crate::router) notices: &'a mut Notices,
+    pub(in crate::router) pending: &'a mut Pending,
+    pub(in crate::router) leases: &'a mut Leases,
+    pub(in crate::router) gates: &'a mut Gates,
 }
 
-/// The batch in which agents get another name. The claims that can be granted then are granted with it.
+impl Resolve<'_> {
+    /// Resolves the recipients once: an agent that joins later does not get the message. Notices join the batch here.
+    pub(in crate::router) fn run(self, checked: Checked) -> Result<Addressed> {
+        let Resolve {
+            config,
+            intake,
+            state,
+            notices,
+            pending,
+            leases,
+            gates,
+        } = self;
+        let mut letters = checked.into_inner();
+        leave_dependent(&mut letters, intake, config, state);
+        let mut judge = Judge::new(config, state);
+        let mut ruled = judge.review(leases, &letters);
+        let (mut failed, mut ids, mut granted) = (Vec::new(), Ids::default(), Vec::new());
+        for letter in letters {
+            // The records of a file's lines are consecutive.
+            if ruled
+                .last()
+                .is_some_and(|last: &Letter<Ruling>| last.claim != letter.claim)
+            {
+                ruled.append(&mut granted);
+            }
+            let (mut letter, verdict) = letter.split();
+            match judge.rule(intake, &mut ids, &mut letter, verdict) {
+                Ok(Some(ruling)) => {
+                    let changes_facts = ruling.changes_facts();
+                    ruled.push(letter.with(ruling));
+                    if changes_facts {
+                        granted.extend(judge.crowd.owners.grant());
+                    }
+                    granted.append(&mut judge.notices);
+                    if changes_facts {
+                        granted.extend(judge.disputes.pass_on(&mut judge.crowd));
+                    }
+                }
+                // A second message with the same id waits until the first is in the log.
+                Ok(None) => intake.queue_claims(letter.claim),
+                Err(e) => failed.push((letter.claim, temporary(e)?)),
+            }
+        }
+        ruled.append(&mut granted);
+        intake.queue_claims(put_back(&mut ruled, &failed));
+        for (claim, e) in failed {
+            if let Some(claim) = claim {
+                pending.failed(&claim_item(&claim), e.to_string());
+            }
+        }
+        if judge.crowd.owners.has_changed() {
+            leases.reviewed(Some(Stamp::now()));
+        }
+        if gates.is_due(state, config) {
+            let mail = WaitingMail { intake, pending };
+            ruled.extend(judge.decisions.expire(|one| {
+                let deadline = one.terms.deadline.or(Some(one.since));
+                gates.is_ready(one.seq, deadline, &one.to, &mail)
+            }));
+            ruled.extend(judge.disputes.pass_on(&mut judge.crowd));
+            ruled.extend(
+                judge
+                    .disputes
+                    .ask_human(|one| gates.is_ready(one.seq, one.due, &one.asked, &mail)),
+            );
+            gates.delay_retry(intake);
+        }
+        ruled.extend(notices.take().into_iter().map(rule_notice));
+        Ok(Addressed(ruled))
+    }
+}
+
+/// The batch that renames agents. Claims that can be granted then are granted with it.
 pub(in crate::router) fn rename(
     config: &Config,
     state: &State,
@@ -141,7 +133,7 @@ pub(in crate::router) fn rename(
     Ok(Addressed(letters))
 }
 
-/// The records of the unread copies of one agent of which another one got its own copy, also if that was read.
+/// The records with an unread copy of one agent and any copy of another agent.
 fn received_twice(room: &Dir, state: &State, of: &str, to: &str) -> Result<Vec<u64>> {
     let mut twice = Vec::new();
     for (_, seq) in state.mailboxes.unread(of) {
@@ -161,38 +153,26 @@ fn received_twice(room: &Dir, state: &State, of: &str, to: &str) -> Result<Vec<u
     Ok(twice)
 }
 
-/// Takes out the lines of files that failed. If one of them changes the ownership of work, the later changes were judged
-/// after it, and go, too: gives their files, which are tried again.
+/// Removes the lines of files that failed. If one of them changes facts, the later changes were
+/// judged after it and are also removed. Returns their files, which are tried again.
 fn put_back(
     ruled: &mut Vec<Letter<Ruling>>,
     failed: &[(Option<String>, Error)],
 ) -> HashSet<String> {
-    let has_failed =
-        |letter: &Letter<Ruling>| failed.iter().any(|(claim, _)| letter.claim == *claim);
-    let changes = Letter::is_in_order;
+    let failed: HashSet<_> = failed.iter().map(|(claim, _)| claim.clone()).collect();
     let first = ruled
         .iter()
-        .position(|letter| has_failed(letter) && changes(letter));
-    let later = &ruled[first.unwrap_or(ruled.len())..];
+        .position(|letter| letter.is_in_order() && failed.contains(&letter.claim));
+    let later = ruled.split_off(first.unwrap_or(ruled.len()));
     let again: HashSet<String> = later
         .iter()
-        .filter(|letter| changes(letter))
-        .filter_map(|l| l.claim.clone())
+        .filter(|letter| letter.is_in_order() && !failed.contains(&letter.claim))
+        .filter_map(|letter| letter.claim.clone())
         .collect();
-    let again: HashSet<String> = again
-        .into_iter()
-        .filter(|c| failed.iter().all(|(f, _)| f.as_ref() != Some(c)))
-        .collect();
-    let mut n = 0;
+    ruled.extend(later.into_iter().filter(|letter| !letter.is_in_order()));
     ruled.retain(|letter| {
-        let is_later = first.is_some_and(|first| n >= first);
-        n += 1;
-        let is_again = letter
-            .claim
-            .as_ref()
-            .is_some_and(|claim| again.contains(claim));
-        let goes = has_failed(letter) || is_again || is_later && changes(letter);
-        !goes
+        let claim = letter.claim.as_ref();
+        !failed.contains(&letter.claim) && claim.is_none_or(|claim| !again.contains(claim))
     });
     again
 }
@@ -215,7 +195,7 @@ fn rule_notice(notice: Notice) -> Letter<Ruling> {
     Letter::own(content)
 }
 
-/// Decides what is to be done with the messages of one batch.
+/// Decides about the messages of one batch.
 struct Judge<'a> {
     config: &'a Config,
     state: &'a State,
@@ -224,42 +204,54 @@ struct Judge<'a> {
     disputes: Disagreements<'a>,
     /// The statuses that acks of this batch have set.
     acks: ack::Claimed,
-    /// Where the streams of other rooms are.
+    /// The positions in the streams of other rooms.
     streams: Streams,
     channels: NewChannels,
     /// Rejected messages that were sent again.
     retries: Retries<'a>,
-    /// The agents that wait for others.
+    /// Agents that wait for other agents.
     waiting: Waiting,
-    /// The addresses of the last message that reach no agent.
+    /// Addresses of the last message that reach no agent.
     unreached: Vec<Problem>,
-    /// Messages of the router's own that follow from the last message.
+    /// Notices that follow from the last message.
     notices: Vec<Letter<Ruling>>,
 }
 
-impl Judge<'_> {
-    /// Reviews the leases of claims, if that is due or a message of the batch depends on it: their notices come first.
+impl<'a> Judge<'a> {
+    fn new(config: &'a Config, state: &'a State) -> Judge<'a> {
+        Judge {
+            config,
+            state,
+            crowd: Crowd::new(config, state),
+            decisions: Decisions::new(config, state),
+            disputes: Disagreements::new(config, state),
+            acks: HashMap::new(),
+            streams: Streams::default(),
+            channels: NewChannels::default(),
+            retries: Retries::new(config, state),
+            unreached: Vec::new(),
+            waiting: Waiting::default(),
+            notices: Vec::new(),
+        }
+    }
+
+    /// Reviews the leases of claims if the review is due, or if a message of the batch depends on it. The notices of the
+    /// review are first in the batch.
     fn review(&mut self, leases: &mut Leases, letters: &[Letter<Verdict>]) -> Vec<Letter<Ruling>> {
-        let messages = || {
-            letters.iter().filter_map(|letter| {
-                letter
-                    .content
-                    .as_ref()
-                    .ok()?
-                    .as_ref()
-                    .map(|(message, _)| message)
-            })
-        };
-        if !leases.is_due(self.state) && !messages().any(|message| message.is_about_claims()) {
+        let messages = letters
+            .iter()
+            .filter_map(|letter| Some(&letter.content.as_ref().ok()?.as_ref()?.0));
+        if !leases.is_due(self.state) && !messages.clone().any(|message| message.is_about_claims())
+        {
             return Vec::new();
         }
-        let active = messages().map(|message| message.from().into()).collect();
+        let active = messages.map(|message| message.from().into()).collect();
         let (letters, next) = self.crowd.owners.review(&active);
         leases.reviewed(next);
         letters
     }
 
-    /// `None` if the claim has to wait for the next batch.
+    /// Returns `None` if the claim must wait for the next batch.
     fn rule(
         &mut self,
         intake: &mut Intake,
@@ -295,8 +287,8 @@ impl Judge<'_> {
         Ok(Some(ruling))
     }
 
-    // A (sender, id) that the log has is a duplicate if the content is the same, and rejected if not. Archived ids are
-    // forgotten.
+    // Decides about a message with a (sender, id) pair that the log has: a duplicate if the content
+    // is the same, and rejected otherwise. Archived ids are forgotten.
     fn seen_before(&self, agent: &str, id: &str, digest: &Hash) -> Result<Option<Ruling>> {
         if !failpoint::on(Failpoint::DuplicateCheck) {
             return Ok(None);
@@ -331,7 +323,7 @@ impl Judge<'_> {
         Ok(None)
     }
 
-    /// Who gets it, and what the router has to do for it.
+    /// Determines the recipients and the effect of a new message.
     fn accept(
         &mut self,
         intake: &mut Intake,
@@ -340,47 +332,37 @@ impl Judge<'_> {
         digest: Hash,
     ) -> Result<Ruling> {
         let agent = &letter.agent;
-        let ack = message.kind() == "ack";
-        let reject = |problems| {
-            Ruling::Reject(Rejection {
-                problems,
-                id: Some(message.id().to_owned()),
-                ack,
-            })
-        };
-        if let Err(problems) = self.channels.check(self.state, &message) {
-            return Ok(reject(problems));
-        }
         let to = self
-            .address(agent, &message)
+            .channels
+            .check(self.state, &message)
+            .and_then(|()| self.address(agent, &message))
             .and_then(|to| border::check(agent, &message, to));
         let mut to = match to {
             Ok(to) => to,
-            Err(problems) => return Ok(reject(problems)),
+            Err(problems) => return Ok(reject(&message, problems)),
         };
         let enclosed = match enclose(self.config, agent, &message, &to)? {
             Ok(enclosed) => enclosed,
-            Err(problems) => return Ok(reject(problems)),
+            Err(problems) => return Ok(reject(&message, problems)),
         };
-        let act = match ack {
-            false => compose::act(&message),
-            true => {
-                let (room, known) = (self.config.dir(), (self.state, &**self.config.registry()));
-                match ack::judge(
-                    room,
-                    known,
-                    agent,
-                    &message,
-                    &mut self.acks,
-                    intake.searches(),
-                )? {
-                    Ok(receipts) => {
-                        self.decisions.withdraw(agent, message.id(), &receipts);
-                        Some(Act::Ack(receipts))
-                    }
-                    Err(problems) => return Ok(reject(problems)),
+        let act = if message.kind() == "ack" {
+            let (room, known) = (self.config.dir(), (self.state, &**self.config.registry()));
+            match ack::judge(
+                room,
+                known,
+                agent,
+                &message,
+                &mut self.acks,
+                intake.searches(),
+            )? {
+                Ok(receipts) => {
+                    self.decisions.withdraw(agent, message.id(), &receipts);
+                    Some(Act::Ack(receipts))
                 }
+                Err(problems) => return Ok(reject(&message, problems)),
             }
+        } else {
+            compose::act(&message)
         };
         let effect = if message.kind() == LINK {
             Some(
@@ -424,7 +406,7 @@ impl Judge<'_> {
                 act,
                 effect: effect.map(Box::new),
             }),
-            Err(problems) => Ok(reject(problems)),
+            Err(problems) => Ok(reject(&message, problems)),
         }
     }
 
@@ -434,6 +416,14 @@ impl Judge<'_> {
         self.unreached = resolved.unreached;
         Ok(groups(resolved.recipients))
     }
+}
+
+fn reject(message: &Message, problems: Vec<Problem>) -> Ruling {
+    Ruling::Reject(Rejection {
+        problems,
+        id: Some(message.id().to_owned()),
+        ack: message.kind() == "ack",
+    })
 }
 
 fn groups(recipients: Vec<Recipient>) -> Vec<Group> {

@@ -1,11 +1,11 @@
-//! Step 10: the original goes to where it is kept.
+//! Step 10: moves originals to `sent/` or `rejected/`.
 
 use super::effects::Effected;
 use crate::log::state::State;
 use crate::room::spool::Kept;
 use crate::router::parts::{Pending, Progress, Storage};
 
-/// Moves the claims to `sent/` or `rejected/`. `false` if there was nothing to route at all.
+/// Moves the claims to `sent/` or `rejected/`. Returns false if there was nothing to route.
 ///
 /// S5 → S6: retired = -claim +sent
 pub(in crate::router) fn retire(
@@ -17,7 +17,7 @@ pub(in crate::router) fn retire(
 ) -> bool {
     let (seqs, mut kept) = (effected.into_seqs(), Kept::default());
     for open in seqs.iter().filter_map(|seq| state.open.get(seq)) {
-        // The claim of a file of lines goes with its last line.
+        // The claim of a file with several lines is moved with its last line.
         if open
             .claim
             .as_ref()
@@ -32,7 +32,7 @@ pub(in crate::router) fn retire(
             progress.done(open.seq);
             continue;
         }
-        // The directory of originals belongs to their sender, and so does a failure there.
+        // A failure in the directory of originals affects only their sender, who owns it.
         let place = open
             .retires_to(rejected)
             .map_or_else(String::new, |(place, _)| place.display().to_string());

@@ -1,4 +1,4 @@
-//! Step 6: records with their numbers and times, and a file for each recipient.
+//! Step 6: gives records their numbers and times, and writes a file for each recipient.
 
 use super::letter::{Again, Letter, Rejection, Ruling, Source};
 use super::resolve::Addressed;
@@ -17,7 +17,7 @@ use crate::message::{self, Message, id};
 use crate::room::owners::Readers;
 use crate::room::resolve::Via;
 use crate::room::settings::Accept;
-use crate::router::parts::{Config, Late, Notice, Pending, Progress, Storage};
+use crate::router::parts::{Config, Late, Notice, Pending, Progress, Storage, claim_item};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
@@ -29,18 +29,18 @@ pub(in crate::router) struct Staged {
     late: Vec<Late>,
 }
 
-/// A record to be written, with its message and its staged files.
+/// A record for the log, with its message and its staged files.
 pub(super) struct Entry {
     pub(super) record: Record,
     pub(super) at: Stamp,
-    /// The message as it was checked, of a record that accepts one.
+    /// The checked message, if the record accepts one.
     pub(super) message: Option<Box<Message>>,
     pub(super) staged: Vec<String>,
-    /// The items that it sends again.
+    /// The items that the record sends again.
     pub(super) again: Vec<Again>,
 }
 
-/// What stages.
+/// The parts of the router that step 6 uses.
 pub(in crate::router) struct Stage<'a> {
     pub(in crate::router) config: &'a Config,
     pub(in crate::router) storage: &'a mut Storage,
@@ -50,7 +50,7 @@ pub(in crate::router) struct Stage<'a> {
 }
 
 impl Staged {
-    /// The lines that were left to a later batch.
+    /// Takes the lines that were left to a later batch.
     pub(in crate::router) fn take_late(&mut self) -> Vec<Late> {
         std::mem::take(&mut self.late)
     }
@@ -61,9 +61,10 @@ impl Staged {
 }
 
 impl Stage<'_> {
-    /// Gives each its number and time, in the order of the log, and writes a file for each recipient. A message whose files
-    /// cannot be written is pending as its claim. If this takes long, the further lines of files are left to a later batch,
-    /// so that other mail does not have to wait for them.
+    /// Gives each letter its number and time, in the order of the log, and writes a file for each
+    /// recipient. If the files of a message cannot be written, the message is pending as its claim.
+    /// If this takes long, further lines of files are left to a later batch, so that other mail
+    /// does not wait for them.
     ///
     /// S2 → S3: staged = +stage
     pub(in crate::router) fn run(mut self, addressed: Addressed) -> Staged {
@@ -76,18 +77,7 @@ impl Stage<'_> {
             };
         }
         let begun = Instant::now();
-        // A sender's files stay in order, so only the last one can wait, and changes of facts were judged in order.
-        let last: HashMap<_, _> = letters
-            .iter()
-            .map(|letter| (letter.agent.clone(), letter.claim.clone()))
-            .collect();
-        let owning = letters.iter().filter(|letter| letter.is_in_order());
-        let owning: HashSet<_> = owning.map(|letter| letter.claim.clone()).collect();
-        let may_wait = |letter: &Letter<_>| {
-            last.get(&letter.agent) == Some(&letter.claim) && !owning.contains(&letter.claim)
-        };
-        // A record of its own settles a change of the registry: programs of earlier releases read `settled` only there, and
-        // would make the change again.
+        let can_wait = claims_that_can_wait(&letters);
         let room = (self.state.seq == 0).then_some(Event::Room { room: None });
         let settled = self.progress.has_open_changes().then_some(Event::Settled);
         let mut entries = self.numbered(room.into_iter().chain(settled));
@@ -99,35 +89,32 @@ impl Stage<'_> {
             {
                 continue;
             }
-            let is_late = begun.elapsed() >= failpoint::stage_time() && has_message(&entries);
-            if leave(
-                &letter,
-                is_late && may_wait(&letter),
-                &mut entries,
-                &mut late,
-            ) {
+            let is_late = begun.elapsed() >= failpoint::stage_time()
+                && has_message(&entries)
+                && can_wait.contains(&letter.claim);
+            if leave(&letter, is_late, &mut entries, &mut late) {
                 continue;
             }
-            // Each was judged after those before it.
-            if let (true, Err(e)) = (letter.is_in_order(), &facts) {
+            let is_in_order = letter.is_in_order();
+            if let Err(e) = &facts
+                && is_in_order
+            {
                 self.leave_out(&Whole::of(&letter), e, &mut entries, &mut left);
                 continue;
             }
-            let changes = letter.is_in_order();
             let (seq, at) = entries
                 .last()
                 .map_or((self.state.seq, self.state.at), |last| {
                     (last.record.seq, last.at)
                 });
             let whole = Whole::of(&letter);
-            let staged = find_first(&mut letter, &entries);
-            let staged =
-                staged.and_then(|()| self.stage_one(letter, seq + 1, at.next(), &mut readers));
+            let staged = find_first(&mut letter, &entries)
+                .and_then(|()| self.stage_one(letter, seq + 1, at.next(), &mut readers));
             match staged {
                 Ok(entry) => entries.push(entry),
                 Err(e) => {
-                    let changed = self.leave_out(&whole, &e, &mut entries, &mut left);
-                    if changes || changed {
+                    let has_changed = self.leave_out(&whole, &e, &mut entries, &mut left);
+                    if is_in_order || has_changed {
                         facts = Err(e);
                     }
                 }
@@ -136,7 +123,7 @@ impl Stage<'_> {
         Staged { entries, late }
     }
 
-    /// A batch without messages, for what is settled and for receipts.
+    /// A batch without messages, for settled records and receipts.
     pub(in crate::router) fn settle(self) -> Staged {
         let event = if self.progress.has_open_changes() {
             Event::Settled
@@ -152,18 +139,22 @@ impl Stage<'_> {
     /// Records without a message.
     fn numbered(&self, events: impl IntoIterator<Item = Event>) -> Vec<Entry> {
         let (mut seq, mut at) = (self.state.seq, self.state.at);
-        let entry = |event| {
+        let mut entries = Vec::new();
+        for event in events {
             (seq, at) = (seq + 1, at.next());
-            let record = self.state.begin_record(event, seq, at);
-            Entry {
-                record,
-                at,
-                message: None,
-                staged: Vec::new(),
-                again: Vec::new(),
-            }
-        };
-        events.into_iter().map(entry).collect()
+            entries.push(self.begin(event, seq, at));
+        }
+        entries
+    }
+
+    fn begin(&self, event: Event, seq: u64, at: Stamp) -> Entry {
+        Entry {
+            record: self.state.begin_record(event, seq, at),
+            at,
+            message: None,
+            staged: Vec::new(),
+            again: Vec::new(),
+        }
     }
 
     fn stage_one(
@@ -174,15 +165,7 @@ impl Stage<'_> {
         readers: &mut Readers,
     ) -> Result<Entry> {
         let (mut letter, ruling) = letter.split();
-        let mut entry = Entry {
-            record: self
-                .state
-                .begin_record(Event::Receipts { origin: None }, seq, at),
-            at,
-            message: None,
-            staged: Vec::new(),
-            again: Vec::new(),
-        };
+        let mut entry = self.begin(Event::Receipts { origin: None }, seq, at);
         let event = &mut entry.record.event;
         let written = match ruling {
             Ruling::Duplicate { of, id, digest } => {
@@ -249,7 +232,7 @@ impl Stage<'_> {
                 *event = Event::Notice(Box::new(record::Notice {
                     name,
                     about,
-                    to: if is_far { of_link(to) } else { from_router(to) },
+                    to: group(if is_far { Via::Link } else { Via::Router }, to),
                     fact: fact.map(|fact| *fact),
                     message: text,
                 }));
@@ -267,7 +250,7 @@ impl Stage<'_> {
         Ok(entry)
     }
 
-    /// The times of a message that is accepted at this time. They depend on the settings at this time.
+    /// The times of an accepted message. They depend on the settings at this time.
     fn times_of(&self, message: &Message, to: &[Group], time: Stamp) -> Times {
         let mut times = Times::default();
         if to.is_empty() || message.kind() == "ack" {
@@ -282,8 +265,7 @@ impl Stage<'_> {
         times.expires_at = expires.map(|at| at.to_string());
         let within = self.config.settings().answer_within.of(message.priority());
         let by = within.map(|within| time.after(within).to_string());
-        // An escalation would bring mail from another room to the human, which the link may not allow. The other room has the
-        // same deadline for its sender.
+        // The link may not allow mail to the human, such as an escalation. The other room has the same deadline.
         if self.is_kept_from_human(message.from()) {
             return times;
         }
@@ -297,14 +279,11 @@ impl Stage<'_> {
 
     /// Returns true for a sender of another room that may not write to the human here.
     fn is_kept_from_human(&self, from: &str) -> bool {
-        let accept = |tag| {
-            self.config
-                .registry()
-                .links()
-                .get(tag)
-                .is_some_and(|accept| accept.contains(&Accept::Human))
+        let Some(tag) = id::tag_of(from) else {
+            return false;
         };
-        id::tag_of(from).is_some_and(|tag| !accept(tag))
+        let accept = self.config.registry().links().get(tag);
+        accept.is_none_or(|accept| !accept.contains(&Accept::Human))
     }
 
     fn stage_rejection(
@@ -353,7 +332,7 @@ impl Stage<'_> {
             .agent(agent)
             .is_some_and(|agent| !agent.is_retired());
         let to = if known && !rejection.ack {
-            from_router(vec![agent.clone()])
+            group(Via::Router, vec![agent.clone()])
         } else {
             Vec::new()
         };
@@ -362,7 +341,8 @@ impl Stage<'_> {
         self.stage_copies(entry, &copies, readers)
     }
 
-    /// The rejection of a message of another room. Its sender is notified there. A bounce is not answered with a bounce.
+    /// The rejection of a message of another room. Its sender is notified there. A bounce has no
+    /// bounce.
     fn reject_item(
         &self,
         origin: Origin,
@@ -379,7 +359,7 @@ impl Stage<'_> {
         let bounce = compose::far_bounce(sender, &here, &rejection);
         let is_answered = **sender != *id::far(tag, id::MAILBAG) && !rejection.ack;
         let to = if is_answered {
-            of_link(vec![sender.clone()])
+            group(Via::Link, vec![sender.clone()])
         } else {
             Vec::new()
         };
@@ -411,9 +391,9 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// A letter cannot be staged: what was staged of the same whole is removed, with what follows it, and all of it waits
-    /// together. A message of the router's own stays due: the state, or the queue of notices, has its cause. `true` if one
-    /// of them changes facts.
+    /// Leaves out a letter that cannot be staged, with the entries of its whole and all later
+    /// entries. All of them wait together. Notices stay due: the state or the queue of notices has
+    /// their cause. Returns true if an entry changes facts.
     fn leave_out(
         &mut self,
         whole: &Whole,
@@ -430,12 +410,30 @@ impl Stage<'_> {
             left.own.insert(about.clone());
         }
         let first = entries.iter().position(|entry| whole.has(&entry.record));
-        let gone = entries.split_off(first.unwrap_or(entries.len()));
-        gone.iter()
-            .for_each(|entry| self.storage.unstage(&entry.staged));
-        let is_in_order = |record: &Record| record.fact().is_some() || record.arrived().is_some();
-        gone.iter().any(|entry| is_in_order(&entry.record))
+        let removed = entries.split_off(first.unwrap_or(entries.len()));
+        for entry in &removed {
+            self.storage.unstage(&entry.staged);
+        }
+        removed
+            .iter()
+            .any(|entry| entry.record.fact().is_some() || entry.record.arrived().is_some())
     }
+}
+
+/// The claims with lines that can be left to a later batch. A sender's files stay in order, so only its last file can wait,
+/// and changes of facts were judged in order.
+fn claims_that_can_wait(letters: &[Letter<Ruling>]) -> HashSet<Option<String>> {
+    let last: HashMap<_, _> = letters
+        .iter()
+        .map(|letter| (&letter.agent, &letter.claim))
+        .collect();
+    let mut claims: HashSet<_> = last.into_values().cloned().collect();
+    for letter in letters {
+        if letter.is_in_order() {
+            claims.remove(&letter.claim);
+        }
+    }
+    claims
 }
 
 fn rejected(origin: Origin, bounce: &Message, to: Vec<Group>, problems: Vec<Problem>) -> Event {
@@ -449,7 +447,7 @@ fn rejected(origin: Origin, bounce: &Message, to: Vec<Group>, problems: Vec<Prob
     }))
 }
 
-/// The file of a message. Only the router's own messages have no file.
+/// Takes the origin of a message. Only notices have no file.
 fn take_origin(letter: &mut Letter<()>) -> Result<Origin> {
     Ok(Origin {
         claim: letter.claim.take().ok_or_else(not_found)?,
@@ -464,14 +462,15 @@ fn has_message(entries: &[Entry]) -> bool {
     entries.iter().any(|entry| entry.record.claim().is_some())
 }
 
-/// Leaves a line to a later batch, if it is late or if an earlier line of its file is left. `false` if it stays.
+/// Leaves a line to a later batch if it is late, or if an earlier line of its file is left. Returns
+/// false if it stays in this batch.
 fn leave(
     letter: &Letter<Ruling>,
     is_late: bool,
     entries: &mut [Entry],
     late: &mut Vec<Late>,
 ) -> bool {
-    let Some(claim) = letter.claim.as_deref().filter(|_| letter.source.is_some()) else {
+    let (Some(claim), Some(_)) = (&letter.claim, &letter.source) else {
         return false;
     };
     let copies = match &letter.content {
@@ -482,31 +481,33 @@ fn leave(
             .max(1),
         _ => 1,
     };
-    if let Some(late) = late.iter_mut().find(|late| late.claim == claim) {
+    if let Some(late) = late.iter_mut().find(|late| late.claim == *claim) {
         (late.lines, late.copies) = (late.lines + 1, late.copies + copies);
         return true;
     }
     if is_late {
-        let before = entries
+        let mut before = entries
             .iter_mut()
             .rev()
-            .find(|entry| entry.record.claim() == Some(claim));
-        let begun = before.and_then(|before| before.record.origin_mut());
-        let begun = begun.map(|origin| origin.more = true).is_some();
+            .find(|entry| entry.record.claim() == Some(claim.as_str()))
+            .and_then(|before| before.record.origin_mut());
+        if let Some(origin) = &mut before {
+            origin.more = true;
+        }
         late.push(Late {
             agent: letter.agent.clone(),
-            claim: claim.to_owned(),
+            claim: claim.clone(),
             lines: 1,
             copies,
-            begun,
+            begun: before.is_some(),
         });
     }
     is_late
 }
 
-/// A message is pending as its claim.
+/// Lists a message as pending by its claim.
 pub(super) fn put_back(pending: &mut Pending, claim: &str, e: &Error) {
-    pending.failed(&format!("{}/{claim}", layout::CLAIM), e.to_string());
+    pending.failed(&claim_item(claim), e.to_string());
 }
 
 /// Makes a line that repeats an earlier line of the batch a duplicate of the earlier line's record.
@@ -514,28 +515,24 @@ fn find_first(letter: &mut Letter<Ruling>, entries: &[Entry]) -> Result<()> {
     let Ruling::Again { id, digest } = &letter.content else {
         return Ok(());
     };
-    let is_it = |entry: &&Entry| {
-        let record = &entry.record;
-        record.kind() == EventKind::Accepted
-            && record.from() == Some(&letter.agent)
-            && record.id() == Some(&**id)
-    };
-    let of = entries
+    let first = entries
         .iter()
         .rev()
-        .find(is_it)
-        .ok_or_else(not_found)?
-        .record
-        .seq;
+        .map(|entry| &entry.record)
+        .find(|record| {
+            record.kind() == EventKind::Accepted
+                && record.from() == Some(&letter.agent)
+                && record.id() == Some(&**id)
+        });
     letter.content = Ruling::Duplicate {
-        of,
+        of: first.ok_or_else(not_found)?.seq,
         id: id.clone(),
         digest: *digest,
     };
     Ok(())
 }
 
-/// The earlier message could not be staged, so the later one waits for the next batch as well.
+/// The earlier message could not be staged, so the later one also waits for the next batch.
 fn not_found() -> Error {
     Error::Busy {
         what: "an earlier message with the same id waits".into(),
@@ -543,16 +540,9 @@ fn not_found() -> Error {
     }
 }
 
-fn of_link(agents: Vec<Arc<str>>) -> Vec<Group> {
+fn group(via: Via, agents: Vec<Arc<str>>) -> Vec<Group> {
     vec![Group {
-        via: Via::Link.as_str().into(),
-        agents,
-    }]
-}
-
-fn from_router(agents: Vec<Arc<str>>) -> Vec<Group> {
-    vec![Group {
-        via: Via::Router.as_str().into(),
+        via: via.as_str().into(),
         agents,
     }]
 }

@@ -1,4 +1,4 @@
-//! Where the streams of other rooms are, and which item follows.
+//! Positions in the streams of other rooms.
 
 use super::letter::Arrival;
 use crate::base::error::{Error, Result};
@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Where a stream is.
+/// A position in a stream.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Place {
     stream: Option<Arc<str>>,
@@ -20,8 +20,8 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// Where the stream from this room is in the log.
-    pub(super) fn of(state: &State, tag: &str) -> Place {
+    /// The position that the log has.
+    pub(super) fn in_log(state: &State, tag: &str) -> Place {
         match state.links.get(tag).and_then(|link| link.came.as_ref()) {
             Some(came) => Place {
                 stream: Some(came.stream.clone()),
@@ -36,8 +36,8 @@ impl Place {
         }
     }
 
-    /// Where the stream is behind an item.
-    pub(super) fn behind(arrival: &Arrival) -> Place {
+    /// The position after an item.
+    pub(super) fn after(arrival: &Arrival) -> Place {
         let Arrived {
             stream, n, digest, ..
         } = &arrival.arrived;
@@ -48,13 +48,13 @@ impl Place {
         }
     }
 
-    /// The number of the item that follows.
+    /// The number of the next item.
     pub(super) fn next(&self) -> u64 {
         self.n + 1
     }
 
-    /// Does this item follow?
-    pub(super) fn fits(&self, arrival: &Arrival) -> bool {
+    /// Returns true if this item is the next one.
+    pub(super) fn is_before(&self, arrival: &Arrival) -> bool {
         let Arrived { stream, n, .. } = &arrival.arrived;
         self.stream.as_ref().is_none_or(|known| known == stream)
             && *n == self.next()
@@ -62,12 +62,12 @@ impl Place {
     }
 }
 
-/// Where the streams are with the items that were judged in this batch.
+/// The positions in the streams after the items that were judged in this batch.
 #[derive(Default)]
 pub(super) struct Streams(HashMap<Arc<str>, Place>);
 
 impl Streams {
-    /// The next item is judged. If one before it failed, it has to wait, too.
+    /// Moves the position after the next item. Fails if an earlier item has failed.
     pub(super) fn take(&mut self, state: &State, arrival: Option<&Arrival>) -> Result<()> {
         let Some(arrival) = arrival else {
             return Ok(());
@@ -76,21 +76,22 @@ impl Streams {
         let at = self
             .0
             .entry(tag.clone())
-            .or_insert_with(|| Place::of(state, tag));
-        if !at.fits(arrival) {
+            .or_insert_with(|| Place::in_log(state, tag));
+        if !at.is_before(arrival) {
             let what = format!("an item of the room {tag} before this one is not committed");
             return Err(Error::Busy {
                 what,
                 cure: "it is tried again".into(),
             });
         }
-        *at = Place::behind(arrival);
+        *at = Place::after(arrival);
         Ok(())
     }
 }
 
-/// An item as a letter's content: the message as this room has it, or nothing for receipts alone. `is_known` says whether this
-/// room knows an agent or a message of the other room.
+/// Converts an item to a letter's content: the message in the terms of this room, or null for
+/// receipts alone. `is_known` returns true if this room knows an agent or a message of the other
+/// room.
 pub(super) fn open(
     item: Item,
     tag: &Arc<str>,
@@ -113,26 +114,20 @@ pub(super) fn open(
         seq,
         receipts,
     };
-    let Some((from, to, mut message)) = letter else {
-        return (
-            Arrival {
-                arrived,
-                prev,
-                from: layout::link_id(tag).into(),
-            },
-            Value::Null,
-        );
+    let (from, content) = match letter {
+        None => (layout::link_id(tag), Value::Null),
+        Some((from, to, mut message)) => {
+            link::bring_home(&mut message, tag, &|sender, id| {
+                sender == from || is_known(sender, id)
+            });
+            message.insert("to".into(), to.into());
+            (far(tag, &from), Value::Object(message))
+        }
     };
-    link::bring_home(&mut message, tag, &|sender, id| {
-        sender == from || is_known(sender, id)
-    });
-    message.insert("to".into(), to.into());
-    (
-        Arrival {
-            arrived,
-            prev,
-            from: far(tag, &from).into(),
-        },
-        Value::Object(message),
-    )
+    let arrival = Arrival {
+        arrived,
+        prev,
+        from: from.into(),
+    };
+    (arrival, content)
 }

@@ -1,19 +1,19 @@
-//! The records that are staged together or not at all.
+//! Records that are staged together or not at all.
 
 use super::letter::{Letter, Ruling};
 use crate::message::record::Record;
 use std::collections::HashSet;
 
-/// The letters of a batch that could not be staged.
+/// Letters of a batch that could not be staged.
 #[derive(Default)]
 pub(super) struct Left {
     pub(super) claims: HashSet<String>,
-    /// The subjects of messages of the router's own.
+    /// The subjects of notices.
     pub(super) own: HashSet<String>,
 }
 
-/// Letters that are staged together or not at all: the lines of a file with their consequences, and messages of the router
-/// with one subject.
+/// Letters that are staged together or not at all: the lines of a file with their consequences, or
+/// notices with one subject.
 pub(super) struct Whole {
     pub(super) claim: Option<String>,
     pub(super) about: Option<String>,
@@ -21,13 +21,8 @@ pub(super) struct Whole {
 
 impl Whole {
     pub(super) fn of(letter: &Letter<Ruling>) -> Whole {
-        let claim = letter
-            .claim
-            .as_ref()
-            .or(letter.follows.as_ref().map(|cause| &cause.claim))
-            .cloned();
         Whole {
-            claim,
+            claim: claim_of(letter).cloned(),
             about: letter.content.about().map(str::to_owned),
         }
     }
@@ -40,11 +35,7 @@ impl Whole {
 
 impl Left {
     pub(super) fn has(&self, letter: &Letter<Ruling>) -> bool {
-        let claim = letter
-            .claim
-            .as_ref()
-            .or(letter.follows.as_ref().map(|cause| &cause.claim));
-        claim.is_some_and(|claim| self.claims.contains(claim))
+        claim_of(letter).is_some_and(|claim| self.claims.contains(claim))
             || letter
                 .content
                 .about()
@@ -52,8 +43,14 @@ impl Left {
     }
 }
 
-/// Returns false for a message of the router's own if its cause is not in this batch. It follows
-/// again when that message is judged again.
+/// The claim of a letter or of its cause.
+fn claim_of(letter: &Letter<Ruling>) -> Option<&String> {
+    let cause = letter.follows.as_ref();
+    letter.claim.as_ref().or(cause.map(|cause| &cause.claim))
+}
+
+/// Returns false for a notice if its cause is not in this batch. The notice follows again when the
+/// cause is judged again.
 pub(super) fn has_cause<'r>(
     letter: &Letter<Ruling>,
     mut batch: impl Iterator<Item = &'r Record>,

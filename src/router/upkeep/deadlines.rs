@@ -1,4 +1,4 @@
-//! Deadlines: unread mail that expires, and questions without a reply.
+//! Deadlines of unread mail that expires and of questions without a reply.
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
@@ -12,36 +12,24 @@ use crate::message::status::Status;
 use crate::message::title::title_of_fields;
 use crate::message::{ESCALATION, id};
 use crate::room::registry::Agent;
-use crate::router::parts::{
-    Config, Journal, Notice, Notices, Pending, Progress, Receipts, Storage,
-};
+use crate::router::Router;
+use crate::router::parts::Notice;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// What the pending list shows when expired mail cannot be moved out of an inbox.
+/// The pending item of expired mail that cannot be moved out of an inbox.
 const EXPIRED_MAIL: &str = "inbox";
 
-/// When the router looks again at messages whose time came, after something was in the way.
+/// The time of the next try, if a due deadline failed.
 #[derive(Default)]
 pub(in crate::router) struct Deadlines {
     again: Option<Instant>,
 }
 
-/// What keeps deadlines.
-pub(in crate::router) struct Keep<'a> {
-    pub(in crate::router) config: &'a Config,
-    pub(in crate::router) storage: &'a mut Storage,
-    pub(in crate::router) journal: &'a mut Journal,
-    pub(in crate::router) progress: &'a Progress,
-    pub(in crate::router) receipts: &'a mut Receipts,
-    pub(in crate::router) notices: &'a mut Notices,
-    pub(in crate::router) pending: &'a mut Pending,
-}
-
 impl Deadlines {
-    /// How long until the next message's time comes.
+    /// The time until the next deadline of a message.
     pub(in crate::router) fn until_next(&self, state: &State) -> Option<Duration> {
         let next = state.timers.next()?;
         let wait = Duration::from_micros((next.micros() - Stamp::now().micros()).max(0) as u64);
@@ -50,58 +38,51 @@ impl Deadlines {
             .map(|again| again.saturating_duration_since(Instant::now()));
         Some(again.map_or(wait, |again| wait.max(again)))
     }
+}
 
-    /// Does what is due: moves expired mail out of inboxes, and notifies who has to know. The log has it with the next
-    /// batch; after a kill before that it is done again. Failures here are temporary.
-    pub(in crate::router) fn keep(&mut self, mut keep: Keep<'_>) {
-        if self
-            .until_next(keep.journal.state())
-            .is_none_or(|wait| !wait.is_zero())
-        {
+impl Router {
+    /// Applies due deadlines: moves expired mail out of inboxes, and notifies the agents concerned. The log has the result
+    /// with the next batch, and a kill before that repeats the work. Failures here are temporary.
+    pub(in crate::router) fn apply_deadlines(&mut self) {
+        if self.is_held() {
+            return;
+        }
+        self.gates
+            .queue_outboxes(self.journal.state(), &self.config, &mut self.intake);
+        let wait = self.deadlines.until_next(self.journal.state());
+        if wait.is_none_or(|wait| !wait.is_zero()) {
             return;
         }
         let now = Stamp::now();
-        for timed in keep.journal.state().timers.due(now) {
-            if let Err(e) = keep.one(&timed, now) {
-                keep.pending.failed(EXPIRED_MAIL, e.to_string());
+        for timed in self.journal.state().timers.due(now) {
+            if let Err(e) = self.apply_deadline(&timed, now) {
+                self.pending.failed(EXPIRED_MAIL, e.to_string());
             }
         }
-        // A message stays due until the log has it.
-        let is_still_due = keep
-            .journal
-            .state()
-            .timers
-            .next()
-            .is_some_and(|next| next <= now);
-        self.again = is_still_due.then(|| Instant::now() + limits::RETRY_FIRST);
+        // A message stays due until the log has the result.
+        let next = self.journal.state().timers.next();
+        self.deadlines.again = next
+            .is_some_and(|next| next <= now)
+            .then(|| Instant::now() + limits::RETRY_FIRST);
     }
-}
 
-impl Keep<'_> {
-    fn one(&mut self, timed: &Timed, now: Stamp) -> Result<()> {
+    fn apply_deadline(&mut self, timed: &Timed, now: Stamp) -> Result<()> {
         let is_over = timed.expires.is_some_and(|at| at <= now.micros());
-        let unread = if is_over { self.expire(timed)? } else { None };
-        // The human is in no list of missing answers.
-        let is_missing = |agent: &&Arc<str>| {
-            ***agent == *id::HUMAN
-                || timed
-                    .wanted
-                    .as_ref()
-                    .is_some_and(|wanted| wanted.of.contains(agent))
+        let unread = if is_over {
+            self.expire_copies(timed)?
+        } else {
+            None
         };
-        let mut expired: Vec<Arc<str>> = unread
-            .iter()
-            .flatten()
-            .filter(is_missing)
-            .cloned()
-            .collect();
-        if !timed.urgent {
-            expired.clear();
+        let wanted = timed.wanted.as_ref();
+        let mut expired = Vec::new();
+        if timed.urgent {
+            expired.extend(unread.iter().flatten().cloned());
+            // The human is not in the list of missing answers.
+            expired.retain(|agent| {
+                **agent == *id::HUMAN || wanted.is_some_and(|wanted| wanted.of.contains(agent))
+            });
         }
-        let is_due = timed
-            .wanted
-            .as_ref()
-            .is_some_and(|wanted| wanted.due <= now.micros());
+        let is_due = wanted.is_some_and(|wanted| wanted.due <= now.micros());
         if is_due || !expired.is_empty() {
             self.escalate(timed, &expired)?;
         }
@@ -112,9 +93,9 @@ impl Keep<'_> {
         Ok(())
     }
 
-    /// Moves unread copies out of the inboxes, and returns the owners of expired copies. `None` if a copy has to be
+    /// Moves unread copies out of the inboxes, and returns the owners of expired copies, or `None` if a copy must be
     /// delivered first.
-    fn expire(&mut self, timed: &Timed) -> Result<Option<Vec<Arc<str>>>> {
+    fn expire_copies(&mut self, timed: &Timed) -> Result<Option<Vec<Arc<str>>>> {
         let name = layout::delivered(Stamp::from_micros(timed.at), &timed.from, &timed.id);
         let mut unread = Vec::new();
         let record = self.record_of(timed)?;
@@ -122,11 +103,11 @@ impl Keep<'_> {
         let all = record
             .iter()
             .flat_map(Record::recipients)
-            .map(|(agent, _)| self.now(agent));
+            .map(|(agent, _)| self.current_name(agent));
         let all: BTreeSet<Arc<str>> = all.collect();
         for agent in &all {
             if state.mailboxes.is_unread(agent, timed.seq) {
-                // An expired copy that could not be delivered yet is delivered first, and expires then.
+                // A stuck copy is delivered before it expires.
                 if self.progress.is_stuck(timed.seq) {
                     return Ok(None);
                 }
@@ -137,7 +118,7 @@ impl Keep<'_> {
                     unread.push(agent.clone());
                 }
             } else if state.mailboxes.status(agent, timed.seq) == Some(Status::Expired) {
-                // The log has the expiry, and the notice of it failed.
+                // The log has the expiry, and its notice failed.
                 unread.push(agent.clone());
             }
         }
@@ -151,7 +132,7 @@ impl Keep<'_> {
         unread: &[Arc<str>],
         escalated: &[Arc<str>],
     ) -> Result<()> {
-        let mut to = self.now(&timed.from);
+        let mut to = self.current_name(&timed.from);
         let is_gone = self
             .config
             .registry()
@@ -172,27 +153,30 @@ impl Keep<'_> {
         let subject = format!("expired unread: {}", title(timed, record.as_ref()));
         let more = about_mail(timed, unread);
         let about = format!("{EXPIRED} {}", timed.seq);
-        self.add(Notice {
-            about,
-            to,
-            kind: "notification",
-            subject,
-            body,
-            more,
-        });
+        self.notices.add(
+            self.journal.state(),
+            Notice {
+                about,
+                to,
+                kind: "notification",
+                subject,
+                body,
+                more,
+            },
+        );
         Ok(())
     }
 
-    /// The agent that has this name now.
-    fn now(&self, agent: &Arc<str>) -> Arc<str> {
+    /// The present name of an agent.
+    fn current_name(&self, agent: &Arc<str>) -> Arc<str> {
         self.config
             .registry()
             .now(agent)
             .map_or_else(|| agent.clone(), |agent| agent.id.clone())
     }
 
-    /// Notifies the supervisors of the agents that have not replied, and after the same time again the human. Of urgent mail
-    /// that expired unread, all of them at the same time: its recipients cannot reply in time any longer.
+    /// Notifies the supervisors of the agents that have not replied, and after the same time again the human. If urgent mail
+    /// expired unread, all are notified at the same time, because a reply in time is no longer possible.
     fn escalate(&mut self, timed: &Timed, expired: &[Arc<str>]) -> Result<()> {
         let wanted = timed.wanted.as_ref();
         let mut missing: Vec<Arc<str>> = wanted.map(|wanted| wanted.of.clone()).unwrap_or_default();
@@ -204,7 +188,7 @@ impl Keep<'_> {
         );
         let is_new = wanted.is_some_and(|wanted| !wanted.notified);
         let mut notified = if is_new {
-            self.supervisors(timed, &missing)
+            self.supervisors_of(timed, &missing)
         } else {
             BTreeMap::new()
         };
@@ -224,7 +208,7 @@ impl Keep<'_> {
             Stamp::from_micros(timed.at),
             format!("{word}: {}", title(timed, record.as_ref())),
         );
-        // One subject for all, so that they are recorded together or not at all.
+        // All notices have one subject, so that they are recorded together or not at all.
         let about = format!("{} {seq}", if is_last { OVERDUE_AT_LAST } else { OVERDUE });
         for (to, of) in notified {
             let has = if of.len() == 1 { "has" } else { "have" };
@@ -235,26 +219,29 @@ impl Keep<'_> {
             if !expired.is_empty() {
                 body += &format!(" It expired, unread by {}.", listed(expired));
             }
-            body += &format!(" `mailbag trace {from}/{id}` shows how it stands.");
+            body += &format!(" `mailbag trace {from}/{id}` shows its status.");
             let mut more = about_mail(timed, &of);
             more.extend(
                 priority(record.as_ref()).map(|priority| ("priority".to_owned(), priority.into())),
             );
             let (about, subject) = (about.clone(), subject.clone());
-            self.add(Notice {
-                about,
-                to,
-                kind: ESCALATION,
-                subject,
-                body,
-                more,
-            });
+            self.notices.add(
+                self.journal.state(),
+                Notice {
+                    about,
+                    to,
+                    kind: ESCALATION,
+                    subject,
+                    body,
+                    more,
+                },
+            );
         }
         Ok(())
     }
 
     /// The supervisors of agents, each with the agents.
-    fn supervisors(&self, timed: &Timed, of: &[Arc<str>]) -> BTreeMap<Arc<str>, Vec<Arc<str>>> {
+    fn supervisors_of(&self, timed: &Timed, of: &[Arc<str>]) -> BTreeMap<Arc<str>, Vec<Arc<str>>> {
         let mut supervisors: BTreeMap<Arc<str>, Vec<Arc<str>>> = BTreeMap::new();
         let registry = self.config.registry();
         for agent in of {
@@ -276,10 +263,6 @@ impl Keep<'_> {
         supervisors
     }
 
-    fn add(&mut self, notice: Notice) {
-        self.notices.add(self.journal.state(), notice);
-    }
-
     fn record_of(&self, timed: &Timed) -> Result<Option<Record>> {
         log::read_record(self.config.dir(), timed.place)
     }
@@ -296,7 +279,7 @@ fn about_mail(timed: &Timed, of: &[Arc<str>]) -> Map<String, Value> {
     more
 }
 
-// The priority that the sender gave: what is passed on is as urgent.
+/// The sender's priority, which an escalation keeps.
 fn priority(record: Option<&Record>) -> Option<String> {
     let fields: Map<String, Value> = record?.message_fields()?;
     fields
@@ -305,7 +288,7 @@ fn priority(record: Option<&Record>) -> Option<String> {
         .map(str::to_owned)
 }
 
-// A few words of the sender, in quotation marks because this is mail in the router's name.
+/// The title of the message, in quotation marks because the notice is mail of the router.
 fn title(timed: &Timed, record: Option<&Record>) -> String {
     let fields = record.and_then(Record::message_fields);
     match fields.as_ref().and_then(title_of_fields) {

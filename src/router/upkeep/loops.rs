@@ -1,4 +1,4 @@
-//! Loops: the human is notified of agents that answer each other without content or repeat themselves.
+//! Loops: agents that repeat themselves or answer each other without content.
 
 use crate::base::clock::span_text;
 use crate::base::limits;
@@ -17,6 +17,6 @@ pub(in crate::router) fn report(state: &State, notices: &mut Notices) {
              after {first}, and each further one after twice that time, up to {most}. Mail with more content, a question or a \
              message of yours to one of them ends this. `mailbag thread '#{seq}'` shows the messages."
         );
-        notices.tell_human(state, format!("{LOOP} {seq}"), subject, body);
+        notices.notify_human(state, format!("{LOOP} {seq}"), subject, body);
     }
 }

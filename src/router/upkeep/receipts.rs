@@ -1,56 +1,47 @@
-//! Receipts: the router sees by events, and by looking, which copies left an inbox, also while no router ran.
+//! Receipts: file events and scans show which copies left an inbox, even if no router ran at that time.
 
 use crate::base::clock::Stamp;
 use crate::base::error::Result;
 use crate::base::limits;
 use crate::disk::layout;
-use crate::log::state::{Place, State};
-use crate::router::parts::{Config, Pending, Progress, Receipts, Storage};
+use crate::log::state::Place;
+use crate::router::Router;
 use std::collections::{BTreeMap, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A change that is younger than this, in nanoseconds, may not be the last one with its time.
+/// The age in nanoseconds below which a change may not be the last one with its time.
 const RECENT: i128 = 1_000_000_000;
 
-/// Looks for copies that left an inbox.
-pub(in crate::router) struct Look<'a> {
-    pub(in crate::router) config: &'a Config,
-    pub(in crate::router) storage: &'a Storage,
-    pub(in crate::router) state: &'a State,
-    pub(in crate::router) progress: &'a Progress,
-    pub(in crate::router) receipts: &'a mut Receipts,
-    pub(in crate::router) pending: &'a mut Pending,
+/// The inboxes of a scan.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::router) enum Inboxes {
+    All,
+    /// Only inboxes that changed since the log's last record.
+    Changed,
 }
 
-/// A file left this agent's inbox, or its directory of leased copies.
-pub(in crate::router) fn left(
-    config: &Config,
-    state: &State,
-    receipts: &mut Receipts,
-    agent: &str,
-    name: &OsStr,
-) {
-    let Some(at) = layout::read_delivered(name) else {
-        return;
-    };
-    let Some(seq) = state.mailboxes.unread_at(agent, at) else {
-        return;
-    };
-    receipts.classify(config.dir(), state, &agent.into(), seq, name);
-}
+impl Router {
+    /// Notes that a file left this agent's inbox or its directory of leased copies.
+    pub(in crate::router) fn note_left(&mut self, agent: &str, name: &OsStr) {
+        let state = self.journal.state();
+        let at = layout::read_delivered(name);
+        if let Some(seq) = at.and_then(|at| state.mailboxes.unread_at(agent, at)) {
+            self.receipts
+                .classify(self.config.dir(), state, &agent.into(), seq, name);
+        }
+    }
 
-impl Look<'_> {
-    /// Looks into every inbox with unread mail, or only into those that changed since the log's last record.
-    pub(in crate::router) fn run(&mut self, all: bool) {
-        let agents: Vec<Arc<str>> = self.state.mailboxes.with_unread().cloned().collect();
-        // Two clocks may stamp a directory and the log: how far apart they are is unknown.
-        let recent =
-            (self.state.at.micros() - limits::CLOCKS_APART.as_micros() as i64) as i128 * 1000;
+    /// Scans inboxes with unread mail for copies that left.
+    pub(in crate::router) fn scan_inboxes(&mut self, inboxes: Inboxes) {
+        let state = self.journal.state();
+        let agents: Vec<Arc<str>> = state.mailboxes.with_unread().cloned().collect();
+        // Different clocks may stamp a directory and the log.
+        let recent = (state.at.micros() - limits::CLOCKS_APART.as_micros() as i64) as i128 * 1000;
         let now = Stamp::now().micros() as i128 * 1000;
         for agent in agents {
-            // With a slash, unlike the place that is pending when a delivery fails.
+            // The slash distinguishes the item from a failed delivery.
             let place = format!("{}/", layout::inbox(&agent).display());
             let changed = match self.config.dir().stat(layout::inbox(&agent)) {
                 Ok(Some(meta)) => meta.changed,
@@ -60,10 +51,12 @@ impl Look<'_> {
                     continue;
                 }
             };
-            if self.receipts.is_known(&agent, changed) || (!all && changed < recent) {
+            if self.receipts.is_known(&agent, changed)
+                || (inboxes == Inboxes::Changed && changed < recent)
+            {
                 continue;
             }
-            match self.look_into(&agent) {
+            match self.scan_inbox(&agent) {
                 Ok(()) => {
                     self.pending.clear(&place);
                     // A file system's clock is coarse: a recent change may be followed by another with the same time.
@@ -76,7 +69,7 @@ impl Look<'_> {
         }
     }
 
-    fn look_into(&mut self, agent: &Arc<str>) -> Result<()> {
+    fn scan_inbox(&mut self, agent: &Arc<str>) -> Result<()> {
         let mut there: BTreeMap<Stamp, OsString> = BTreeMap::new();
         let mut elsewhere: BTreeMap<Stamp, OsString> = BTreeMap::new();
         let places = [
@@ -85,12 +78,9 @@ impl Look<'_> {
             layout::expired(agent),
             layout::announced(agent),
         ];
-        // What could not be moved yet did not leave.
-        let renamed = self
-            .state
-            .open
-            .values()
-            .filter_map(|open| open.renamed.as_ref());
+        // A copy that still waits in an inbox of a former name did not leave.
+        let state = self.journal.state();
+        let renamed = state.open.values().filter_map(|open| open.renamed.as_ref());
         let former = renamed
             .filter(|renamed| renamed.to == *agent)
             .map(|renamed| &renamed.of);
@@ -113,24 +103,24 @@ impl Look<'_> {
             }
         }
         let undelivered = self.undelivered(agent);
-        let left = self.state.mailboxes.unread(agent);
+        let left = state.mailboxes.unread(agent);
         for (at, seq) in
             left.filter(|(at, seq)| !there.contains_key(at) && !undelivered.contains(seq))
         {
-            // The name matters only where the copy left something behind.
+            // The name matters only if the copy or its marker is in another directory.
             let name = elsewhere
                 .remove(&at)
                 .unwrap_or_else(|| layout::delivered(at, "", "").into());
             self.receipts
-                .classify(self.config.dir(), self.state, agent, seq, &name);
+                .classify(self.config.dir(), state, agent, seq, &name);
         }
         Ok(())
     }
 
-    // Committed copies that could not be delivered yet were never in the inbox.
+    /// Committed copies that could not be delivered yet. They were never in the inbox.
     fn undelivered(&self, agent: &Arc<str>) -> HashSet<u64> {
-        let open = self
-            .state
+        let state = self.journal.state();
+        let open = state
             .open
             .values()
             .filter(|open| self.progress.is_stuck(open.seq));

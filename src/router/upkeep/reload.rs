@@ -1,24 +1,28 @@
-//! The registry, the settings and the charter, edited while the router runs.
+//! Reloads of the registry, the settings and the charter while the router runs.
 
-use crate::log::state::State;
-use crate::router::parts::{Config, Intake, Notices, Pending, Storage};
+use crate::router::Router;
 
-/// Reads the files if they changed, and applies what depends on them. `true` if a change took effect.
-pub(in crate::router) fn reload(
-    config: &mut Config,
-    intake: &mut Intake,
-    storage: &mut Storage,
-    state: &State,
-    pending: &mut Pending,
-    notices: &mut Notices,
-) -> bool {
-    let before = config.settings().clone();
-    let changed = config.reload(state, pending, notices);
-    config.look_at_charter(state, pending, notices);
-    let now = config.settings();
-    if before.durability != now.durability {
-        storage.set_durability(now.durability);
+impl Router {
+    /// Reads the configuration files if they changed, and applies dependent changes. Returns true if a change took effect.
+    pub(in crate::router) fn reload(&mut self) -> bool {
+        let state = self.journal.state();
+        let before = self.config.settings().clone();
+        let changed = self
+            .config
+            .reload(state, &mut self.pending, &mut self.notices);
+        self.config
+            .check_charter(state, &mut self.pending, &mut self.notices);
+        let now = self.config.settings();
+        if before.durability != now.durability {
+            self.storage.set_durability(now.durability);
+        }
+        self.intake.settings_changed(&before, now);
+        changed
     }
-    intake.settings_changed(&before, now);
-    changed
+
+    /// Reads the charter if it changed, and queues a notice of the change.
+    pub(in crate::router) fn check_charter(&mut self) {
+        self.config
+            .check_charter(self.journal.state(), &mut self.pending, &mut self.notices);
+    }
 }

@@ -1,43 +1,35 @@
-//! Agents that leave their mail unread for long: a session that may still be alive is woken once more, then the human is told.
+//! Stale agents: agents that leave their mail unread for a long time. A session that may be alive is woken again, then
+//! the human is notified.
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
-use crate::log::state::State;
 use crate::message::id;
 use crate::message::waking::{WakeStep, Waking};
 use crate::room::inbox;
 use crate::room::sessions::Calls;
-use crate::router::parts::{Config, Notices, Receipts, Wakes};
+use crate::router::Router;
 use crate::router::projections::roster::{Stale, stale};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Looks for agents that are stale.
-pub(in crate::router) struct Look<'a> {
-    pub(in crate::router) config: &'a Config,
-    pub(in crate::router) state: &'a State,
-    pub(in crate::router) receipts: &'a mut Receipts,
-    pub(in crate::router) wakes: &'a mut Wakes,
-    pub(in crate::router) notices: &'a mut Notices,
-}
-
-impl Look<'_> {
-    /// Wakes each stale agent with a session once, and tells the human if that did not help. Both happen once until the
-    /// agent is seen again.
-    pub(in crate::router) fn run(mut self) {
-        let (calls, stale_after) = (
-            Calls::of(self.config.dir()),
-            self.config.settings().stale_after,
-        );
+impl Router {
+    /// Wakes each stale agent with a session, and notifies the human if that did not help. Both happen once until the
+    /// agent is active again.
+    pub(in crate::router) fn check_stale_agents(&mut self) {
+        if self.is_held() {
+            return;
+        }
+        let calls = Calls::of(self.config.dir());
+        let stale_after = self.config.settings().stale_after;
         let now = Stamp::now();
         for stale in stale(
             self.config.registry(),
-            (self.state, &calls),
+            (self.journal.state(), &calls),
             stale_after,
             now,
         ) {
             let agent = &stale.agent.id;
-            // What it took a moment ago may not be in the log yet.
+            // Receipts of the last moment may not be in the log yet.
             if **agent == *id::HUMAN
                 || self.receipts.is_of(agent)
                 || self.wakes.has(WakeStep::Again, agent)
@@ -50,14 +42,15 @@ impl Look<'_> {
                     .has_waited(&stale, stale_after, now)
                     .unwrap_or_else(|| !self.wake_again(agent))
             {
-                self.tell_human(&stale);
+                self.report_stale(&stale);
             }
         }
     }
 
-    /// Was the agent woken again without effect? `None` if it was not woken again since it was last active.
+    /// Returns whether the agent was woken again without effect, or `None` if it was not woken again since it was last
+    /// active.
     fn has_waited(&self, stale: &Stale, stale_after: Duration, now: Stamp) -> Option<bool> {
-        let wakes = &self.state.wakes;
+        let wakes = &self.journal.state().wakes;
         let again = wakes
             .again(&stale.agent.id)
             .filter(|at| Some(*at) > stale.active)?;
@@ -67,19 +60,20 @@ impl Look<'_> {
         Some(has_failed || again.after(limits::WAKE_AGAIN.min(stale_after)) <= now)
     }
 
-    /// Notes that the mail that was announced, or for which a wake was requested, is announced again. `false` if there is no
-    /// such mail.
+    /// Notes that mail with an announcement or a requested wake is announced again. Returns false if there is no such
+    /// mail.
     fn wake_again(&mut self, agent: &Arc<str>) -> bool {
         let announced = inbox::announced_at(self.config.dir(), agent).unwrap_or_default();
-        let unread = self.state.mailboxes.unread(agent).rev();
-        let told = unread
-            .filter(|(at, seq)| announced.contains(at) || self.state.wakes.was_tried(agent, *seq));
-        let mut mail: Vec<(Stamp, u64)> = told.take(limits::WAKE_MESSAGES).collect();
+        let state = self.journal.state();
+        let unread = state.mailboxes.unread(agent).rev();
+        let tried =
+            unread.filter(|(at, seq)| announced.contains(at) || state.wakes.was_tried(agent, *seq));
+        let mut mail: Vec<(Stamp, u64)> = tried.take(limits::WAKE_MESSAGES).collect();
         mail.reverse();
         if mail.is_empty() {
             return false;
         }
-        // The markers go, so the log keeps that the mail was announced.
+        // The markers are removed, so the log records the announcement.
         self.receipts.announced(
             agent,
             mail.iter()
@@ -88,7 +82,7 @@ impl Look<'_> {
         );
         let seqs = mail.into_iter().map(|(_, seq)| seq).collect();
         self.wakes.note(
-            self.state,
+            state,
             Waking {
                 step: WakeStep::Again,
                 agent: agent.clone(),
@@ -99,7 +93,7 @@ impl Look<'_> {
         true
     }
 
-    fn tell_human(&mut self, stale: &Stale) {
+    fn report_stale(&mut self, stale: &Stale) {
         let present = &stale.agent;
         let mail = match (present.unread, &present.oldest_unread) {
             (0, _) | (_, None) => {
@@ -114,13 +108,9 @@ impl Look<'_> {
             None => "It was never seen.".to_owned(),
         };
         let id = &present.id;
-        let again = self
-            .state
-            .wakes
-            .again(id)
-            .filter(|at| Some(*at) > stale.active);
-        let failed = self
-            .state
+        let state = self.journal.state();
+        let again = state.wakes.again(id).filter(|at| Some(*at) > stale.active);
+        let failed = state
             .wakes
             .failure(id)
             .map(|failed| format!(" The last wake failed: {}.", failed.why));
@@ -136,11 +126,7 @@ impl Look<'_> {
              If it is away on purpose:\n\n    mailbag agent set {id} --status offline"
         );
         let about = format!("stale:{id}:{}", active.as_deref().unwrap_or("never"));
-        self.notices.tell_human(
-            self.state,
-            about,
-            format!("{id} is stale: it has {mail}"),
-            body,
-        );
+        self.notices
+            .notify_human(state, about, format!("{id} is stale: it has {mail}"), body);
     }
 }

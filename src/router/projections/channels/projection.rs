@@ -5,6 +5,7 @@ use super::{Channels, Told};
 use crate::base::error::Result;
 use crate::disk::layout;
 use crate::message::id;
+use crate::router::parts::Notice;
 use crate::router::projections::{Accepted, Cause, Projection, Report, View};
 use std::sync::Arc;
 use std::time::Instant;
@@ -143,15 +144,11 @@ fn tell_of_cut(cut: &CutOut, view: &View<'_>, report: &mut Report<'_>) {
         );
     }
     if let Some(writer) = known_writer(cut, view) {
-        report.notices.tell(
-            view.state,
-            writer,
-            about_for_writer(&about),
-            subject.clone(),
-            how.clone(),
-        );
+        let about = about_for_writer(&about);
+        let notice = Notice::alert(writer, about, subject.clone(), how.clone());
+        report.notices.add(view.state, notice);
     }
-    report.notices.tell_human(view.state, about, subject, how);
+    report.notices.notify_human(view.state, about, subject, how);
 }
 
 /// Says whether the messages of the lines were delivered.
