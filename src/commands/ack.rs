@@ -10,7 +10,7 @@ use crate::message::reference::{Fit, Reference};
 use crate::message::status::Status;
 use crate::query::identity::{self, Who};
 use crate::room::Room;
-use crate::router::{AckClaims, SUPERSEDED_BY, failed_wakes, judge_ack};
+use crate::router::{AckClaims, AckRoom, SUPERSEDED_BY, failed_wakes, judge_ack};
 use serde_json::{Map, json};
 
 /// An ack to send.
@@ -59,14 +59,12 @@ pub fn ack(room: &Room, who: &Who, ack: Ack) -> Result<Acked> {
     let judged = Message::from_fields(fields.as_object().cloned().unwrap_or_else(Map::new));
     if let Some(message) = judged {
         let (mut before, mut searches) = (AckClaims::new(), SearchLimiter::default());
-        let judged = judge_ack(
-            &room.dir,
-            (&state, &registry),
-            &agent,
-            &message,
-            &mut before,
-            &mut searches,
-        )?;
+        let acks = AckRoom {
+            dir: &room.dir,
+            state: &state,
+            registry: &registry,
+        };
+        let judged = judge_ack(&acks, &agent, &message, &mut before, &mut searches)?;
         judged.map_err(Error::Rejected)?;
     }
     let draft = Draft {

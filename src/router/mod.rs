@@ -3,7 +3,9 @@
 //!
 //! [`watcher`] reports that there may be work, [`steps`] route a batch, [`projections`] show it, `upkeep` does the
 //! other work, [`recover`] enters the steps in the middle after a crash, and [`daemon`] runs the
-//! router. A [`Router`] consists of `parts`. The form of the room's files belongs in `room` and `log`.
+//! router. A [`Router`] consists of `parts`.
+//!
+//! The form of the room's files (`room`, `log`), and the output of commands do not belong here.
 //!
 //! If a step fails for a temporary reason, the message stays a file in its outbox or a claim, and the step continues with
 //! the others. A permanent failure ends the router, and recovery starts from the files on disk.
@@ -17,7 +19,9 @@ mod upkeep;
 pub mod watcher;
 
 pub use parts::Tally;
-pub use steps::ack::{Claimed as AckClaims, SUPERSEDED_BY, failed_wakes, judge as judge_ack};
+pub use steps::ack::{
+    AckRoom, Claimed as AckClaims, SUPERSEDED_BY, failed_wakes, judge as judge_ack,
+};
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Class, Error, Result};
@@ -225,7 +229,7 @@ impl Router {
         Ok(retire::retire(storage, state, progress, pending, effected))
     }
 
-    /// Returns true if there is no work to do now.
+    /// Returns true if the router has no work now.
     fn is_idle(&self) -> bool {
         let state = self.journal.state();
         if self.is_held() {

@@ -273,7 +273,7 @@ fn unread_mail_of_an_idle_session_is_announced_again_before_the_human_is_alerted
         .unwrap_or_default()
         .to_owned();
     assert!(
-        body.contains("It was woken once more at 2026-01-05T16:03:00"),
+        body.contains("It was woken again at 2026-01-05T16:03:00"),
         "{body}"
     );
     assert_eq!(log(&world).matches("\"step\":\"again\"").count(), 1);

@@ -34,7 +34,7 @@ impl Known {
         }
     }
 
-    /// Makes the missing directories of registered agents, then finds and watches all outboxes, also those of
+    /// Makes the missing directories of registered agents, then finds and watches all outboxes, even outboxes of
     /// unregistered agents.
     pub(super) fn scan(&mut self, router: &mut Router, notice: &mut Notice) -> Result<()> {
         let dir = router.config.dir().make(layout::OUTBOXES)?;

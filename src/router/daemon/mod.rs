@@ -420,7 +420,7 @@ impl Life {
 
     fn end(&mut self) -> Result<Tally> {
         if !self.router.turn.take(limits::PAUSE_WAIT)? {
-            // The next start settles what is open; the backup must not contain a part of it.
+            // The next start settles open records; the backup must not contain a part of them.
             return Ok(self.router.tally());
         }
         self.router.settle()?;

@@ -59,7 +59,7 @@ impl Intake {
         }
     }
 
-    /// Returns true if there is no mail to pick up.
+    /// Returns true if no mail waits for pickup.
     pub(crate) fn is_idle(&self) -> bool {
         self.outboxes.is_idle() && !self.has_claims()
     }

@@ -20,7 +20,7 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Returns true if there are no acknowledgements to write.
+    /// Returns true if no acknowledgement waits for the log.
     pub(crate) fn is_empty(&self) -> bool {
         self.acked.is_empty()
     }

@@ -59,7 +59,7 @@ impl Notice {
 }
 
 impl Notices {
-    /// Returns true if there are no notices for the next batch.
+    /// Returns true if no notice waits for the next batch.
     pub(crate) fn is_empty(&self) -> bool {
         self.queued.is_empty()
     }

@@ -25,7 +25,7 @@ pub(crate) struct Receipts {
 }
 
 impl Receipts {
-    /// Returns true if there are no receipts to write.
+    /// Returns true if no receipt waits for the log.
     pub(crate) fn is_empty(&self) -> bool {
         self.observed.is_empty()
     }

@@ -80,7 +80,7 @@ impl Batch {
         copies <= self.copies || self.is_empty && self.can_be_large
     }
 
-    /// The number of copies that one sender may have while this number of other senders have mail.
+    /// The maximum number of copies of one sender, if this number of other senders have mail.
     pub(crate) fn slice(&self, others: usize) -> usize {
         (self.copies / (others + 1)).max(limits::TURN.min(self.copies))
     }

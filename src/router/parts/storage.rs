@@ -15,7 +15,7 @@ pub(crate) struct Storage {
     room: Dir,
     spool: Spool,
     barrier: Barrier,
-    /// Has the file system been looked at?
+    /// Whether the file system was checked for its order of syncs.
     is_order_known: bool,
 }
 
@@ -56,7 +56,7 @@ impl Storage {
         self.spool.stage(name, bytes, reader, &mut self.barrier)
     }
 
-    /// Removes staged files whose record was not written.
+    /// Removes staged files without a written record.
     pub(crate) fn unstage(&self, names: &[String]) {
         self.spool.unstage(names.iter().map(String::as_str));
     }
@@ -117,12 +117,12 @@ impl Storage {
         self.barrier.pass()
     }
 
-    /// Does what a batch needs before it is appended to the log.
+    /// Passes the part of the barrier that a batch needs before its append to the log.
     pub(crate) fn pass_before_append(&mut self) -> Result<()> {
         self.barrier.pass_before_append()
     }
 
-    /// The batch is durable in the log, if anything is. The first batch looks which order the others can have.
+    /// Notes that the log was synced after an append. The first batch determines the order of syncs for later batches.
     pub(crate) fn log_synced(&mut self) {
         self.barrier.log_synced();
         if !self.is_order_known {

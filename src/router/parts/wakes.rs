@@ -22,7 +22,7 @@ pub(crate) struct Wakes {
 }
 
 impl Wakes {
-    /// Returns true if there are no steps to write.
+    /// Returns true if no step waits for the log.
     pub(crate) fn is_empty(&self) -> bool {
         self.noted.is_empty()
     }

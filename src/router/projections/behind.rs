@@ -1,4 +1,4 @@
-//! A file of the room that follows the log with a delay: after many changes in a row only the last state is written.
+//! A file of the room that follows the log with a delay. After many changes in a row, only the last state is written.
 
 use super::foreign::{MadeFile, check_json, digest, is_checked_json};
 use crate::base::error::Result;
@@ -8,25 +8,25 @@ use crate::router::projections::{Accepted, Cause, Projection, Report, View};
 use rustix::fs::FileType;
 use std::time::{Duration, Instant};
 
-/// The content of such a file.
+/// The content of a file.
 pub(super) trait Content {
     /// Its name in the room.
     const NAME: &'static str;
     /// The advice to a person who writes to the file.
     const ADVICE: &'static str;
-    /// Up to where a file is true.
+    /// The last record or position that a file covers.
     type Upto;
 
-    /// The last record that changed the content; 0 for none, and then no file is needed.
+    /// The last record that changed the content, or 0 if no file is needed.
     fn changed_at(view: &View<'_>) -> u64;
 
-    /// Up to where the file of an earlier router is true. `None` if that is not known.
+    /// The coverage of the file of an earlier router, if known.
     fn written(view: &View<'_>) -> Option<Self::Upto>;
 
-    /// A file of the present state is true up to here.
+    /// The coverage of a file with the present state.
     fn upto(view: &View<'_>) -> Self::Upto;
 
-    /// Returns true if a file that is true up to this record is recent enough.
+    /// Returns true if a file with this coverage is recent enough.
     fn is_current(upto: &Self::Upto, view: &View<'_>) -> bool;
 
     /// The text for the present state.
@@ -38,15 +38,15 @@ pub(super) trait Content {
 
 /// The file as it was written.
 pub(super) struct Behind<C: Content> {
-    /// `None` if the file is not known to be true.
+    /// The coverage of the file, if known.
     upto: Option<C::Upto>,
     /// Whether the file of an earlier router was read.
     known: bool,
     /// The file as it was left.
     left: Option<Meta>,
-    /// When a change has to be written.
+    /// The time when a change must be written.
     due: Option<Instant>,
-    /// Not before this time, the file is written again.
+    /// The earliest time of the next write.
     next: Option<Instant>,
 }
 
@@ -109,8 +109,8 @@ impl<C: Content> Behind<C> {
             .is_some_and(|upto| C::is_current(upto, view))
     }
 
-    /// Keeps text of others in the file, so that the file can be overwritten. Returns false if it has to stay until the
-    /// human is notified.
+    /// Keeps foreign text of the file elsewhere, so that the file can be overwritten. Returns false if the file must stay
+    /// until the human is notified.
     fn release(
         &self,
         there: Option<Meta>,

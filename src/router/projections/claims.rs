@@ -1,5 +1,5 @@
-//! `claims.json`: written when the ownership of work has changed, and when the log has grown so far that readers would have
-//! to read much of it.
+//! `claims.json`, written when the ownership of work has changed, and when readers would have to read too much of the
+//! log.
 
 use super::behind::{Behind, Content};
 use crate::base::limits;

@@ -1,8 +1,8 @@
-//! Files that the router makes from the log, and that people and agents may write to: what becomes of a text that the router
-//! did not write. It is never overwritten. The file is kept under another name, and the human is notified.
+//! Foreign text in files that the router makes from the log. It is never overwritten: the file is kept under another
+//! name, and the human is notified.
 //!
-//! A file that is replaced as a whole has a check: a digest of its own text. With it, a later router knows whether the file
-//! is as a router left it, without a note that a kill could separate from the file.
+//! A file that is replaced as a whole has a check: a digest of its own text. The check shows a later router that the
+//! file is as a router left it, without a note that a kill could separate from the file.
 
 use crate::base::error::Result;
 use crate::base::hash::{hash, hex};
@@ -12,7 +12,7 @@ use crate::log::state::State;
 use crate::router::projections::Report;
 use std::ffi::OsStr;
 
-/// How often another name is tried for a file that is kept.
+/// The number of tried names for a file that is kept.
 const NAMES: u32 = 100;
 
 /// A file that the router makes.
@@ -28,8 +28,8 @@ pub(super) struct MadeFile<'a> {
 }
 
 impl MadeFile<'_> {
-    /// Moves the file with this content aside. Returns false if the human has not been notified yet: then the file stays
-    /// where it is until the notice is recorded, so that no kill can separate the two.
+    /// Moves the file with this content aside. Returns false if the human has not been notified yet. The file stays in its
+    /// place until the notice is recorded, so that no kill can separate the two.
     pub(super) fn keep_aside(
         &self,
         digest: &str,
@@ -39,7 +39,8 @@ impl MadeFile<'_> {
         let about = format!("foreign:{}:{digest}", self.shown);
         let kept = layout::kept_aside(self.name, digest);
         if state.notices.contains(&about) {
-            return self.move_aside(&kept).map(|()| true);
+            self.move_aside(&kept)?;
+            return Ok(true);
         }
         let shown = self.shown;
         let (subject, why) = if state.gaps.iter().next().is_none() {
@@ -59,7 +60,8 @@ impl MadeFile<'_> {
         );
         report.notices.notify_human(state, about, subject, body);
         if !failpoint::on(Failpoint::NoticeRecord) {
-            return self.move_aside(&kept).map(|()| true);
+            self.move_aside(&kept)?;
+            return Ok(true);
         }
         Ok(false)
     }

@@ -25,7 +25,7 @@ use std::time::Duration;
 pub struct Item {
     /// `approval`, `question`, `offer`, `escalation`, `claim`, `rejection`, `wake` or `link`.
     pub kind: &'static str,
-    /// The number of its message; 0 if it has none. For a failed wake, the newest message that it was for.
+    /// The number of its message, or 0 without a message. For a failed wake, the newest message of the wake.
     pub seq: u64,
     /// Its message, as `<sender>/<id>`.
     pub message: String,
@@ -78,9 +78,9 @@ pub fn items(state: &State, calls: &Calls, agent: &str) -> Vec<Item> {
     let mine = everything(state).filter(|(of, _)| of.iter().any(|one| &**one == agent));
     let mut items: Vec<Item> = mine.map(|(_, item)| item).collect();
     let now = Stamp::now();
-    items
-        .iter_mut()
-        .for_each(|item| item.inactive = is_inactive(&item.from, (state, calls), now));
+    for item in &mut items {
+        item.inactive = is_inactive(&item.from, (state, calls), now);
+    }
     items.sort_by(|a, b| a.order().cmp(&b.order()));
     items
 }
@@ -165,15 +165,10 @@ impl Item {
 
 fn approvals(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> {
     state.approvals.open().iter().map(|open| {
-        let of = match open.dismissed.is_empty() {
-            true => Cow::Borrowed(&open.to[..]),
-            false => open
-                .to
-                .iter()
-                .filter(|one| !open.dismissed.contains(one))
-                .cloned()
-                .collect(),
-        };
+        let mut of = Cow::Borrowed(&open.to[..]);
+        if !open.dismissed.is_empty() {
+            of.to_mut().retain(|one| !open.dismissed.contains(one));
+        }
         let item = Item {
             title: open.terms.title.clone(),
             deadline: open
@@ -226,7 +221,7 @@ fn messages(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> 
     })
 }
 
-// The human sees to a program that does not run.
+// The human has to fix a program that does not run.
 fn failed_wakes(state: &State) -> impl Iterator<Item = (Cow<'_, [Arc<str>]>, Item)> {
     state.wakes.failures().map(|(agent, failed)| {
         let title = format!("{agent} was not woken: {}", failed.why);
@@ -282,7 +277,7 @@ fn offer(one: &ClaimOffer) -> Item {
     }
 }
 
-// An agent waits for what another one owns, who can release it. The human can release everything.
+// The owners of claims that an agent waits for can release them. The human can release all claims.
 fn waiting<'a>(claims: &'a Claims, one: &'a WaitingClaim) -> Vec<(Cow<'a, [Arc<str>]>, Item)> {
     let WaitingClaim {
         claim,
@@ -302,32 +297,38 @@ fn waiting<'a>(claims: &'a Claims, one: &'a WaitingClaim) -> Vec<(Cow<'a, [Arc<s
             owned.push(held);
         }
     }
-    let item = |held: &OwnedClaim, command: String| Item {
-        title: format!("waits for {}, owned by {}", listed(subjects), held.owner),
-        command,
-        owned: Some(held.clone()),
-        blocked: true,
-        ..Item::new("claim", *seq, claim.clone(), from, *since)
-    };
-    let mut items = Vec::new();
-    for held in &owned {
-        let item = item(held, format!("mailbag release {}", held.subject));
-        items.push((Cow::Owned(vec![held.owner.clone()]), item));
-    }
+    let mut releases: Vec<_> = owned
+        .iter()
+        .map(|held| {
+            let command = format!("mailbag release {}", held.subject);
+            (held.owner.clone(), *held, command)
+        })
+        .collect();
     if let Some(first) = owned.first()
         && !owned.iter().any(|held| &*held.owner == id::HUMAN)
     {
         let command = format!("mailbag release {} --of {}", first.subject, first.owner);
-        let human = Cow::Owned(vec![Arc::from(id::HUMAN)]);
-        items.push((human, item(first, command)));
+        releases.push((id::HUMAN.into(), *first, command));
     }
-    items
+    releases
+        .into_iter()
+        .map(|(agent, held, command)| {
+            let item = Item {
+                title: format!("waits for {}, owned by {}", listed(subjects), held.owner),
+                command,
+                owned: Some(held.clone()),
+                blocked: true,
+                ..Item::new("claim", *seq, claim.clone(), from, *since)
+            };
+            (Cow::Owned(vec![agent]), item)
+        })
+        .collect()
 }
 
 /// The content of the file.
 #[derive(Serialize, JsonSchema)]
 struct Content {
-    /// The record up to which it is true.
+    /// The last record that it covers.
     seq: u64,
     /// Its accept time.
     at: String,
@@ -344,10 +345,10 @@ pub(super) type Written = Behind<Items>;
 /// The items as the content of the file.
 pub(super) struct Items;
 
-/// Up to where the file is true.
+/// The coverage of the file.
 pub(super) struct Upto {
     seq: u64,
-    /// The links that were late: only time makes them so.
+    /// The links that were late. Lateness changes without a record.
     late: Vec<Arc<str>>,
 }
 
@@ -368,7 +369,7 @@ impl behind::Content for Items {
             state.approvals.changed_at(),
             state.claims.changed_at(),
         ];
-        // With links there is a file, since a link can become late without a record.
+        // A room with links always has a file, because a link can become late without a record.
         let has_links = u64::from(!state.links.is_empty());
         changes
             .into_iter()
@@ -376,7 +377,7 @@ impl behind::Content for Items {
     }
 
     fn written(view: &View<'_>) -> Option<Upto> {
-        // Which links were late is not read back: the first look at one that is writes the file again.
+        // The late links are not read back: the first check with a late link writes the file again.
         written(view)
             .filter(|upto| *upto <= view.state.seq)
             .map(|seq| Upto {
@@ -400,7 +401,7 @@ impl behind::Content for Items {
         text(view)
     }
 
-    // A long list takes its time: it must not take the router's.
+    // The pause grows with the duration, so that a long list does not block the router.
     fn pause(took: Duration) -> Duration {
         limits::PENDING.max(took * limits::PENDING_SHARE)
     }
@@ -427,8 +428,9 @@ fn text(view: &View<'_>) -> Vec<u8> {
     for (of, mut item) in everything(state) {
         item.inactive = is_inactive(&item.from, (state, &calls), now);
         let item = Rc::new(item);
-        of.iter()
-            .for_each(|agent| pending.entry(agent.clone()).or_default().push(item.clone()));
+        for agent in of.iter() {
+            pending.entry(agent.clone()).or_default().push(item.clone());
+        }
     }
     let more = shorten(&mut pending);
     let content = Content {
@@ -442,8 +444,8 @@ fn text(view: &View<'_>) -> Vec<u8> {
     text
 }
 
-/// Keeps the most urgent items of each agent, and returns the numbers of the others. The size of the file is limited; the
-/// human comes first.
+/// Keeps the most urgent items of each agent, and returns the numbers of the others. The size of the file is limited;
+/// the human is served first.
 fn shorten(pending: &mut BTreeMap<Arc<str>, Vec<Rc<Item>>>) -> BTreeMap<Arc<str>, usize> {
     let (mut more, mut left) = (BTreeMap::new(), limits::PENDING_ITEMS);
     let mut agents: Vec<Arc<str>> = pending.keys().cloned().collect();

@@ -1,4 +1,4 @@
-//! A damaged end of the log: it is set aside, unless a file shows that it was committed.
+//! A damaged end of the log. It is set aside, unless a file shows that it was committed.
 
 use crate::base::error::{Error, Result};
 use crate::disk::{Dir, layout};
@@ -7,8 +7,8 @@ use crate::log::state::Damage;
 use crate::message::record::Record;
 use std::path::Path;
 
-/// All claims of an uncommitted batch exist, because they are durable before the batch is written. If a claim is missing,
-/// the batch was committed, and the damage is later.
+/// Rejects damage in a committed batch. All claims of an uncommitted batch exist, because they are durable before the
+/// batch is written. If a claim is missing, the batch was committed, and the damage is later.
 pub(super) fn reject_missing_claims(room: &Dir, damage: &Damage) -> Result<()> {
     let claims = room.sub(layout::CLAIM)?;
     for line in log::read(room, damage.from)? {
@@ -47,7 +47,7 @@ pub(super) fn set_aside(room: &Dir, damage: &Damage) -> Result<()> {
         damage.from.offset,
         crate::message::id::mint()
     );
-    // A kill before the cut leaves the log as it is: the next recovery does the same again.
+    // A kill before the cut leaves the log unchanged, and the next recovery repeats the work.
     quarantine.replace_by(Path::new(&name), Path::new(layout::QUARANTINE_DRAFT), &tail)?;
     tracing::warn!(
         "{}; set aside {} bytes of the log as {}",

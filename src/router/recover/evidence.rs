@@ -1,7 +1,8 @@
-//! Evidence of records that the log once had: the router's notes, the originals of senders, delivered copies, and packs of them.
+//! Evidence of records that the log once had: the router's notes, the originals of senders, delivered copies, and
+//! packs of them.
 //!
-//! A log that is older than its evidence was restored, shortened or replaced. A router that started from it would give
-//! numbers to other messages, and would deliver messages again.
+//! A log that is older than its evidence was restored, shortened or replaced. A router that started from it would use
+//! numbers again, and would deliver messages again.
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
@@ -47,7 +48,7 @@ impl Witness {
         }
     }
 
-    /// Returns true if the log has lost the record that the file shows, and no gap names it.
+    /// Returns true if the log has lost the record of the file, and no gap names it.
     fn is_later_than(&self, state: &State) -> bool {
         self.seq > state.seq && state.gaps.of(self.seq).is_none()
     }
@@ -65,10 +66,10 @@ pub fn newest(room: &Room) -> Result<Vec<Witness>> {
     Ok(found)
 }
 
-/// The files that show a record that the log does not have, or has with other content.
+/// The files with a record that the log does not have, or has with other content.
 ///
-/// The files of agents are read only if the newest segment was written to since the router's note: then there is no
-/// cheaper evidence. So the usual start needs one `fstatat` call.
+/// The files of agents are read only if the newest segment was written to after the router's note, because then there
+/// is no cheaper evidence. So the usual start needs one `fstatat` call.
 pub fn against(room: &Dir, replayed: &Replayed) -> Result<Vec<Witness>> {
     let state = &replayed.state;
     let noted = Noted::read(room)?;
@@ -139,19 +140,20 @@ fn rejected(room: &Dir, replayed: &Replayed, found: &[Witness]) -> Error {
 
 /// The evidence in words.
 pub fn describe(found: &[Witness], last: u64) -> String {
-    let words = found.iter().map(|witness| match witness.seq > last {
-        true => witness.to_string(),
-        false => format!(
-            "{} shows another record {}",
-            witness.file.display(),
-            witness.seq
-        ),
-    });
-    words.collect::<Vec<_>>().join(", ")
+    let mut words = Vec::new();
+    for witness in found {
+        words.push(if witness.seq > last {
+            witness.to_string()
+        } else {
+            let file = witness.file.display();
+            format!("{file} shows another record {}", witness.seq)
+        });
+    }
+    words.join(", ")
 }
 
-/// The newest originals in `sent/` and `rejected/`, and the newest copy that was accepted after this time; and the newest of
-/// such files in a pack that was made after it.
+/// The newest originals in `sent/` and `rejected/`, the newest copy that was accepted after this time, and the newest
+/// such file in a pack that was made after this time.
 fn in_files(room: &Dir, after: Stamp) -> Result<Vec<Witness>> {
     let mut found = Vec::new();
     for (parent, of) in [
@@ -169,7 +171,7 @@ fn in_files(room: &Dir, after: Stamp) -> Result<Vec<Witness>> {
     let mut newest: Option<Witness> = None;
     for agent in agents(room, layout::INBOXES)? {
         for place in inboxes(&agent) {
-            // The latest first: the number grows with the time.
+            // Latest first, because the number grows with the time.
             let mut names = copies_after(room, &place, after).into_iter().rev();
             let shown = names.find_map(|name| {
                 let path = layout::below(&place, name.as_ref());
@@ -201,8 +203,8 @@ fn number_of_packed(room: &Dir, file: &PackedFile, after: Stamp) -> Option<u64> 
     (seq <= limits::SEQ_MOST).then_some(seq)
 }
 
-/// A packed copy that was accepted after this time. `None` if its inbox belongs to another user than the router's, for the
-/// reason of [`read_copy`].
+/// A packed copy that was accepted after this time, or `None` if its inbox belongs to another user than the router's,
+/// like in [`read_copy`].
 pub(super) fn read_packed_copy(room: &Dir, file: &PackedFile, after: Stamp) -> Option<Value> {
     layout::read_delivered(file.path.file_name()?).filter(|at| *at > after)?;
     let us = rustix::process::geteuid().as_raw();
@@ -229,7 +231,7 @@ fn keep_later(newest: &mut Option<Witness>, seq: u64, file: PathBuf) {
     }
 }
 
-/// Passes each retired original and explanation in a directory on, with its number.
+/// Calls `each` for each retired original and explanation in a directory, with its number.
 pub(super) fn each_retired(room: &Dir, place: &Path, each: &mut dyn FnMut(u64, PathBuf)) {
     for name in names(room, place) {
         // Another program may have made a file with a number that no router reaches.
@@ -271,8 +273,7 @@ fn number_of_copy(room: &Dir, path: &Path) -> Option<u64> {
         .filter(|seq| *seq <= limits::SEQ_MOST)
 }
 
-/// A copy. `None` for a file of another user than the router's: an agent that puts such a file into its inbox must not
-/// stop the router.
+/// A copy, or `None` for a file of another user than the router's: such a file of an agent must not stop the router.
 pub(super) fn read_copy(room: &Dir, path: &Path) -> Option<Value> {
     let us = rustix::process::geteuid().as_raw();
     let (dir, name) = (room.sub(path.parent()?).ok()?, path.file_name()?);
@@ -294,8 +295,8 @@ pub(super) fn agents(room: &Dir, parent: &str) -> Result<Vec<String>> {
     }
 }
 
-/// The names in an agent's directory. An error there must not stop the router, so a directory that cannot be read is no
-/// evidence.
+/// The names in an agent's directory. A directory that cannot be read is not evidence, because an error there must
+/// not stop the router.
 fn names(room: &Dir, place: &Path) -> Vec<OsString> {
     let listed = room.sub(place).and_then(|dir| {
         dir.list()?

@@ -1,4 +1,4 @@
-//! Lost records that a person gives up: the log continues with numbers above all that the room has ever shown.
+//! Lost records that a person abandons. The log continues with numbers above all numbers that the room has shown.
 
 use super::evidence::{self, Witness};
 use super::{damage, lost, make_durable, replay};
@@ -19,7 +19,7 @@ use crate::router::parts::Journal;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Records that the log once had and has no more, or has with other content.
+/// Records that the log has lost, or has with other content.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Loss {
     /// The last record that the log still has.
@@ -51,20 +51,20 @@ fn loss(room: &Room, replayed: &Replayed) -> Result<Option<Loss>> {
     {
         evidence.push(damaged_record(&room.dir, state, damage)?);
     }
-    let numbers = || evidence.iter().map(|witness| witness.seq);
-    let (Some(first), Some(last)) = (numbers().min(), numbers().max()) else {
+    let numbers = evidence.iter().map(|witness| witness.seq);
+    let (Some(first), Some(last)) = (numbers.clone().min(), numbers.max()) else {
         return Ok(None);
     };
-    // The evidence need not show each record after the end of the log.
+    // Some records after the end of the log may have no evidence.
     let from = first.min(state.seq + 1);
-    // The first record of a log names its room. It can be written again.
+    // The first record of a log names its room, and can be written again.
     let from = from.max(2);
     let after = if from > state.seq {
         state.at
     } else {
         Stamp::default()
     };
-    let known = lost::messages(&room.dir, &room.registry()?, (from, after))?;
+    let known = lost::messages(&room.dir, &room.registry()?, from, after)?;
     let to = known
         .iter()
         .map(|lost| lost.seq)
@@ -81,7 +81,7 @@ fn loss(room: &Room, replayed: &Replayed) -> Result<Option<Loss>> {
     }))
 }
 
-/// The last record that can be read in a damaged batch.
+/// The last readable record in a damaged batch.
 fn damaged_record(room: &Dir, state: &State, damage: &Damage) -> Result<Witness> {
     let mut seq = state.seq + 1;
     for line in log::read(room, damage.from)? {
@@ -97,8 +97,8 @@ fn damaged_record(room: &Dir, state: &State, damage: &Damage) -> Result<Witness>
     })
 }
 
-/// Writes a record that the lost records are given up. Returns `None` if nothing is lost. After a kill, either nothing or
-/// all of the record is in the log.
+/// Records that the lost records are abandoned. Returns `None` if no record is lost. After a kill, either no or all
+/// records of the gap are in the log.
 pub fn accept_gap(room: &Room, lock: Lock) -> Result<Option<Loss>> {
     let _turn = Turn::new(&room.dir, lock.patience())?;
     let (settings, spool) = (room.settings()?, Spool::open(&room.dir)?);
@@ -118,7 +118,7 @@ pub fn accept_gap(room: &Room, lock: Lock) -> Result<Option<Loss>> {
     if let Some(damage) = &damage {
         damage::set_aside(&room.dir, damage)?;
     }
-    // The note is evidence, so it is not replaced before the record is in the log.
+    // The note is evidence, so it must not be replaced before the record is in the log.
     let log = Log::open_unshown(&room.dir, state.tip())?;
     let mut journal = Journal::new(lock, log, state);
     let id = journal.check_room(room)?;

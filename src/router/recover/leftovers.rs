@@ -1,4 +1,4 @@
-//! Temporary files of replacements that a kill has left. In an outbox they can belong to a running command, so only `mailbag
+//! Temporary files of replacements after a kill. In an outbox they can belong to a running command, so only `mailbag
 //! doctor` removes them there.
 
 use crate::base::clock::Stamp;
@@ -8,7 +8,7 @@ use crate::disk::failpoint::{self, Failpoint};
 use crate::disk::{Dir, layout};
 use crate::room::Room;
 
-/// Removes them. A failure to list a directory does not stop the router.
+/// Removes temporary files. A failure to list a directory does not stop the router.
 pub(super) fn remove_leftovers(room: &Room) -> Result<()> {
     if !failpoint::on(Failpoint::Leftovers) {
         return Ok(());
@@ -29,7 +29,7 @@ pub(super) fn remove_leftovers(room: &Room) -> Result<()> {
             }
             continue;
         }
-        // Nothing shows whether the command still runs.
+        // The age shows that the command has ended.
         let is_abandoned = layout::is_command_draft(&name) && is_old(&room.dir, &name)?;
         if is_abandoned || layout::is_projection_draft(&name) {
             room.dir.remove(name)?;

@@ -1,4 +1,4 @@
-//! Messages that the log has lost, as the room still has them: in originals of senders, and in delivered copies.
+//! Messages that the log has lost, from originals of senders and delivered copies.
 
 use super::evidence;
 use crate::base::clock::Stamp;
@@ -15,12 +15,13 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// All messages of senders with the number `from` or a later one, in the order of their numbers. `after` is a time before
-/// the first of them was accepted.
+/// All messages of senders with the number `from` or a later number, in order. `after` is a time before the first of
+/// them was accepted.
 pub(super) fn messages(
     room: &Dir,
     registry: &Registry,
-    (from, after): (u64, Stamp),
+    from: u64,
+    after: Stamp,
 ) -> Result<Vec<LostMessage>> {
     let mut found = Vec::new();
     let mut originals = Originals::default();
@@ -55,14 +56,14 @@ pub(super) fn messages(
 /// The originals of senders.
 #[derive(Default)]
 struct Originals {
-    /// For each sender, the number, the file's path, and its content.
+    /// The number, the path and the content of each original, by sender.
     by_sender: BTreeMap<String, Vec<(u64, PathBuf, Vec<u8>)>>,
-    /// For each sender, the names of rejected files and lines. They have not used up their ids.
+    /// The names of rejected files and lines, by sender. Their ids were not used up.
     rejected: BTreeMap<String, HashSet<String>>,
 }
 
 impl Originals {
-    /// Takes an original from a pack, if it has the number `from` or a later one.
+    /// Takes an original from a pack, if its number is `from` or a later number.
     fn add(&mut self, file: &PackedFile, from: u64) {
         let name = file.path.file_name().and_then(|name| name.to_str());
         if let Some(seq) = name.and_then(layout::read_retired)
@@ -81,7 +82,7 @@ impl Originals {
         }
     }
 
-    /// Takes the originals in a sender's directory that have the number `from` or a later one.
+    /// Takes the originals in a sender's directory, if their number is `from` or a later number.
     fn read(&mut self, room: &Dir, agent: &str, from: u64) -> Result<()> {
         let mut places = Vec::new();
         evidence::each_retired(room, &layout::sent(agent), &mut |seq, path| {
@@ -102,7 +103,7 @@ impl Originals {
         Ok(())
     }
 
-    /// The messages in them.
+    /// Adds the messages of all originals.
     fn find(&self, registry: &Registry, found: &mut Vec<LostMessage>) {
         let none = HashSet::new();
         for (agent, originals) in &self.by_sender {
@@ -112,7 +113,7 @@ impl Originals {
                 .and_then(|agent| agent.name.as_deref());
             for (seq, path, bytes) in originals {
                 for value in values(bytes, path, rejected) {
-                    // What expired since then was accepted in time.
+                    // Messages that expired later were accepted in time.
                     let then = Stamp::from_micros(0);
                     let checked = schema::check_as(value.clone(), agent, name.as_slice(), then);
                     if let Ok(message) = checked.map_err(|_| ())
@@ -153,7 +154,7 @@ fn values(bytes: &[u8], path: &Path, rejected: &HashSet<String>) -> Vec<Value> {
     }
 }
 
-/// Did its sender give it an id? The router makes up another one each time.
+/// Returns true if its sender gave it an id. The router mints a different id each time.
 fn has_id(value: &Value) -> bool {
     let fields = value.as_object().cloned().unwrap_or_default();
     dialects::spell(fields)
@@ -168,9 +169,10 @@ pub fn lost_message_of_copy(copy: Value) -> Option<LostMessage> {
         return None;
     };
     let (delivery, addressed_to) = (fields.remove("delivery")?, fields.remove("addressed_to")?);
-    match delivery.get("via")?.as_str()? {
-        via if via == Via::Mention.as_str() => drop(fields.remove("to")),
-        _ => drop(fields.insert("to".into(), addressed_to)),
+    if delivery.get("via")?.as_str()? == Via::Mention.as_str() {
+        fields.remove("to");
+    } else {
+        fields.insert("to".into(), addressed_to);
     }
     if fields.get("timestamp") == delivery.get("accepted_at") {
         fields.remove("timestamp");

@@ -14,16 +14,19 @@ use std::path::{Path, PathBuf};
 /// The staged names of copies with a second name, by inode.
 type Twice = HashMap<u64, (String, Meta)>;
 
-/// Removes the staged name of every copy that is in its recipient's inbox too, or in a directory below the inbox. A
-/// second name elsewhere is no delivery: a copy of the room by hard links makes such names.
+/// Removes the staged name of every copy that is also in its recipient's inbox or in a directory below the inbox. A
+/// second name elsewhere does not count as a delivery: a copy of the room by hard links makes such names.
 pub(super) fn finish(room: &Dir, spool: &Spool, state: &State) -> Result<()> {
+    if !failpoint::on(Failpoint::SecondName) {
+        return Ok(());
+    }
     let mut by_inbox: BTreeMap<PathBuf, Twice> = BTreeMap::new();
     let copies = state
         .open
         .values()
         .flat_map(|open| open.deliveries())
         .filter(|copy| copy.place == Place::Inbox);
-    for copy in copies.filter(|_| failpoint::on(Failpoint::SecondName)) {
+    for copy in copies {
         if let Some(meta) = spool
             .stage
             .stat(&copy.staged)?
@@ -36,13 +39,13 @@ pub(super) fn finish(room: &Dir, spool: &Spool, state: &State) -> Result<()> {
         }
     }
     for (inbox, twice) in by_inbox {
-        look(room, &inbox, twice, &spool.stage)?;
+        remove_staged(room, &inbox, twice, &spool.stage)?;
     }
-    // As of a file that was moved because its agent has another name now.
+    // Files that were moved because their agent was renamed can also have two names.
     for renamed in state.open.values().filter_map(|open| open.renamed.as_ref()) {
         for former in [layout::inbox(&renamed.of), layout::taken(&renamed.of)] {
             let former = match room.sub(former) {
-                // What cannot be read is not moved from either.
+                // No file is moved from a directory that cannot be read.
                 Err(e) if e.class() == Class::Temporary || e.errno() == Some(libc::ENOENT) => {
                     continue;
                 }
@@ -52,14 +55,12 @@ pub(super) fn finish(room: &Dir, spool: &Spool, state: &State) -> Result<()> {
             for entry in former.list()? {
                 let name = entry?.name;
                 if let Some(meta) = former.stat(&name)?.filter(|meta| meta.links > 1)
-                    && let Some(name) = name
-                        .to_str()
-                        .filter(|_| failpoint::on(Failpoint::SecondName))
+                    && let Some(name) = name.to_str()
                 {
                     twice.insert(meta.inode, (name.to_owned(), meta));
                 }
             }
-            look(room, &layout::inbox(&renamed.to), twice, &former)?;
+            remove_staged(room, &layout::inbox(&renamed.to), twice, &former)?;
         }
     }
     Ok(())
@@ -68,15 +69,14 @@ pub(super) fn finish(room: &Dir, spool: &Spool, state: &State) -> Result<()> {
 /// Removes an unread copy from its inbox if the same file is in a directory below the inbox. A power cut leaves such copies on
 /// a file system that logs each synced directory separately, if a recipient moved the copy and synced only the new directory.
 pub(super) fn finish_moves_of_recipients(room: &Dir, state: &State) -> Result<()> {
-    for agent in state
-        .mailboxes
-        .with_unread()
-        .filter(|_| failpoint::on(Failpoint::SecondName))
-    {
+    if !failpoint::on(Failpoint::SecondName) {
+        return Ok(());
+    }
+    for agent in state.mailboxes.with_unread() {
         match finish_moves(room, &layout::inbox(agent)) {
             Err(e) if e.errno() == Some(libc::ENOENT) => {}
             Err(e) if e.class() == Class::Temporary => {
-                tracing::warn!("{e}; mail there may be shown once more")
+                tracing::warn!("{e}; mail there may be shown again")
             }
             done => done?,
         }
@@ -99,37 +99,40 @@ fn finish_moves(room: &Dir, inbox: &Path) -> Result<()> {
         }
     }
     for name in below {
-        if let (false, Ok(below)) = (twice.is_empty(), dir.sub(&name)) {
-            look_below(&below, &mut twice, &dir, limits::INBOX_DEPTH)?;
+        if !twice.is_empty()
+            && let Ok(below) = dir.sub(&name)
+        {
+            remove_second_names(&below, &mut twice, &dir, limits::INBOX_DEPTH)?;
         }
     }
     Ok(())
 }
 
-fn look(room: &Dir, inbox: &Path, mut twice: Twice, stage: &Dir) -> Result<()> {
+/// Removes the staged names of files in an inbox.
+fn remove_staged(room: &Dir, inbox: &Path, mut twice: Twice, stage: &Dir) -> Result<()> {
     if twice.is_empty() {
         return Ok(());
     }
     match room
         .sub(inbox)
-        .and_then(|dir| look_below(&dir, &mut twice, stage, limits::INBOX_DEPTH))
+        .and_then(|dir| remove_second_names(&dir, &mut twice, stage, limits::INBOX_DEPTH))
     {
         Err(e) if e.errno() == Some(libc::ENOENT) => Ok(()),
         Err(e) if e.class() == Class::Temporary => {
-            tracing::warn!("{e}; mail there may be delivered once more");
+            tracing::warn!("{e}; mail there may be delivered again");
             Ok(())
         }
         done => done,
     }
 }
 
-fn look_below(dir: &Dir, twice: &mut Twice, stage: &Dir, depth: usize) -> Result<()> {
+fn remove_second_names(dir: &Dir, twice: &mut Twice, stage: &Dir, depth: usize) -> Result<()> {
     for entry in dir.list()? {
         let entry = entry?;
         if entry.kind == FileType::Directory {
             match dir.sub(&entry.name) {
                 Ok(below) if depth > 0 && !twice.is_empty() => {
-                    look_below(&below, twice, stage, depth - 1)?
+                    remove_second_names(&below, twice, stage, depth - 1)?
                 }
                 _ => {}
             }

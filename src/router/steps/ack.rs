@@ -1,4 +1,4 @@
-//! Acks: which status an agent may set, and of which copies.
+//! Acks: the statuses that an agent may set, and their copies.
 
 use crate::base::error::{Problem, Result};
 use crate::base::limits;
@@ -15,19 +15,33 @@ use std::sync::Arc;
 /// The entry of an ack's `metadata` with the message that supersedes the messages in `refs`.
 pub const SUPERSEDED_BY: &str = "superseded_by";
 
+/// A room with its acks.
+pub struct AckRoom<'a> {
+    /// The room's directory.
+    pub dir: &'a Dir,
+    /// The state with its messages.
+    pub state: &'a State,
+    /// Its agents.
+    pub registry: &'a Registry,
+}
+
 /// The statuses that acks of the present batch have set.
 pub type Claimed = HashMap<(Arc<str>, u64), Status>;
 
-/// Judges an ack: the status changes that it makes, or every problem that it has. An error says that a reference could not
-/// be looked up, and nothing of the ack. `claimed` has the status changes of the same batch.
+/// Judges an ack. Returns its status changes or all its problems. An error means that a reference could not be looked
+/// up. `claimed` has the status changes of the same batch.
 pub fn judge(
-    room: &Dir,
-    (state, registry): (&State, &Registry),
+    room: &AckRoom<'_>,
     agent: &Arc<str>,
     ack: &Message,
     claimed: &mut Claimed,
     pace: &mut SearchLimiter,
 ) -> Result<std::result::Result<Vec<Receipt>, Vec<Problem>>> {
+    let &AckRoom {
+        dir,
+        state,
+        registry,
+    } = room;
     let status = ack
         .text("status")
         .and_then(Status::of_ack)
@@ -35,12 +49,18 @@ pub fn judge(
     let (mut receipts, mut problems): (Vec<Receipt>, Vec<Problem>) = (Vec::new(), Vec::new());
     let references: Vec<String> = ack.references().map(str::to_owned).collect();
     let viewer = Viewer::only(agent).formerly(registry.former(agent));
-    let found = lookup::find(room, Some(state), &viewer, &references, pace)?;
-    let by = match replacement(ack, status)
-        .map(|by| lookup::find(room, Some(state), &viewer, &[by.to_owned()], pace))
-    {
-        Some(found) => replaced_by(found?.pop(), &viewer, ack, &mut problems),
+    let found = lookup::find(dir, Some(state), &viewer, &references, pace)?;
+    let by = match replacement(ack, status) {
+        Some(by) => {
+            let found = lookup::find(dir, Some(state), &viewer, &[by.to_owned()], pace)?.pop();
+            replaced_by(found, &viewer, ack, &mut problems)
+        }
         None => None,
+    };
+    let sender = AckSender {
+        agent,
+        viewer: &viewer,
+        status,
     };
     for (n, (reference, meant)) in references.iter().zip(found).enumerate() {
         let is_dismissed = failed_wakes(state, agent, status, reference)
@@ -48,17 +68,17 @@ pub fn judge(
             .is_some();
         let advanced = match meant {
             Ok((meant, _)) => {
-                let of = (agent, &viewer);
-                may_advance((state, registry), of, &meant, status, claimed)
-                    .map(|agents| (meant.seq, agents))
+                may_advance(room, &sender, &meant, claimed).map(|agents| (meant.seq, agents))
             }
             Err(unclear) => Err(unclear.problem(&viewer, reference).into()),
         };
         match advanced {
             Err(_) if is_dismissed => {}
-            Ok((seq, agents)) => agents
-                .into_iter()
-                .for_each(|agent| add(&mut receipts, status, by, agent, seq)),
+            Ok((seq, agents)) => {
+                for agent in agents {
+                    add(&mut receipts, status, by, agent, seq);
+                }
+            }
             Err(problem) => problems.push(problem.at(format!("/refs/{n}"))),
         }
     }
@@ -70,93 +90,100 @@ pub fn judge(
     })
 }
 
-/// The agents whose failed wakes this message of an agent dismisses, if it is such an ack.
+/// The agents with failed wakes that an ack dismisses.
 pub(super) fn dismissed(state: &State, agent: &str, message: &Message) -> Vec<Arc<str>> {
-    let status = message
-        .text("status")
-        .and_then(Status::of_ack)
-        .filter(|_| message.kind() == "ack");
-    let of = |reference| {
-        status
-            .into_iter()
-            .flat_map(move |status| failed_wakes(state, agent, status, reference))
+    let Some(status) = message.text("status").and_then(Status::of_ack) else {
+        return Vec::new();
     };
-    let all: BTreeSet<Arc<str>> = message.references().flat_map(of).cloned().collect();
+    if message.kind() != "ack" {
+        return Vec::new();
+    }
+    let all: BTreeSet<Arc<str>> = message
+        .references()
+        .flat_map(|reference| failed_wakes(state, agent, status, reference))
+        .cloned()
+        .collect();
     all.into_iter().collect()
 }
 
-/// The agents whose failed wakes a reference of an ack dismisses: those for the message with this number, if the human abandons
-/// it.
+/// The agents with failed wakes that a reference of an ack dismisses: the human abandons the message with this number.
 pub fn failed_wakes<'a>(
     state: &'a State,
     agent: &str,
     status: Status,
     reference: &str,
 ) -> impl Iterator<Item = &'a Arc<str>> + use<'a> {
-    let is_theirs = agent == id::HUMAN && status == Status::Abandoned;
-    let seq = Reference::parse(reference)
-        .and_then(|reference| reference.seq())
-        .filter(|_| is_theirs);
+    let mut seq = None;
+    if agent == id::HUMAN && status == Status::Abandoned {
+        seq = Reference::parse(reference).and_then(|reference| reference.seq());
+    }
     seq.into_iter().flat_map(|seq| state.wakes.failed_for(seq))
 }
 
-/// Whose copies of this message the ack may set to this status.
-fn may_advance(
-    (state, registry): (&State, &Registry),
-    (agent, viewer): (&Arc<str>, &Viewer),
-    meant: &LoggedMessage,
+/// The sender of an ack, and its status.
+struct AckSender<'a> {
+    agent: &'a Arc<str>,
+    viewer: &'a Viewer,
     status: Status,
+}
+
+/// The owners of the copies that the ack may set to this status.
+fn may_advance(
+    room: &AckRoom<'_>,
+    sender: &AckSender<'_>,
+    meant: &LoggedMessage,
     claimed: &mut Claimed,
 ) -> std::result::Result<Vec<Arc<str>>, Box<Problem>> {
+    let &AckSender {
+        agent,
+        viewer,
+        status,
+    } = sender;
     let name = meant.name();
     let may_as_sender =
         viewer.sent(meant) && matches!(status, Status::Withdrawn | Status::Superseded);
     if !viewer.received(meant) && !may_as_sender {
         let what = format!(
-            "{agent} sent {name}, and only who got it can say {}",
+            "{agent} sent {name}, and only its recipients can say {}",
             status.as_str()
         );
         return Err(Problem::new("not_a_recipient", what)
             .fix("a sender can say `withdrawn` or `superseded`")
             .into());
     }
-    let current = |of: &Arc<str>| {
-        let now = claimed.get(&(of.clone(), meant.seq)).copied();
-        now.or_else(|| state.mailboxes.status(of, meant.seq))
-            .unwrap_or(Status::Delivered)
-    };
-    // A recipient that was renamed has its copy under its present name.
-    let now = |agent: &Arc<str>| {
-        registry
-            .now(agent)
-            .map_or_else(|| agent.clone(), |agent| agent.id.clone())
-    };
-    let all = || {
-        meant
-            .recipients
-            .iter()
-            .map(now)
-            .collect::<BTreeSet<_>>()
-            .into_iter()
-            .collect()
-    };
-    let of: Vec<Arc<str>> = if may_as_sender {
-        all()
+    let mut owners = BTreeSet::new();
+    if may_as_sender {
+        // A renamed recipient has its copy under its present name.
+        owners.extend(meant.recipients.iter().map(|agent| {
+            let now = room.registry.now(agent);
+            now.map_or_else(|| agent.clone(), |agent| agent.id.clone())
+        }));
     } else {
-        vec![agent.clone()]
-    };
-    if status == Status::Seen {
-        // It moves a copy and takes no status back: a copy can be acknowledged before it is seen.
-        return Ok(of);
+        owners.insert(agent.clone());
     }
-    let (may, not): (Vec<Arc<str>>, Vec<Arc<str>>) = of
-        .into_iter()
-        .partition(|of| status.may_follow(current(of)));
-    // A sender withdraws the copies that are still open, although others are closed already.
-    if let Some(of) = not.first().filter(|_| may.is_empty()) {
+    if status == Status::Seen {
+        // A copy can be acknowledged before it is seen: `seen` only moves the copy.
+        return Ok(owners.into_iter().collect());
+    }
+    let (mut may, mut current) = (Vec::new(), None);
+    for owner in owners {
+        let now = claimed.get(&(owner.clone(), meant.seq)).copied();
+        let now = now
+            .or_else(|| room.state.mailboxes.status(&owner, meant.seq))
+            .unwrap_or(Status::Delivered);
+        if status.may_follow(now) {
+            may.push(owner);
+        } else {
+            current = current.or(Some(now));
+        }
+    }
+    // A sender withdraws open copies even if others are closed already.
+    if let Some(current) = current
+        && may.is_empty()
+    {
         let what = format!(
             "{name} is {} already, and {} is a step back",
-            current(of).as_str(),
+            current.as_str(),
             status.as_str()
         );
         return Err(Problem::new("step_back", what)
@@ -169,11 +196,13 @@ fn may_advance(
 
 /// The reference to the message that supersedes the messages of an ack.
 fn replacement(ack: &Message, status: Status) -> Option<&str> {
-    let by = ack.fields().get("metadata")?.get(SUPERSEDED_BY)?.as_str();
-    by.filter(|_| status == Status::Superseded)
+    if status != Status::Superseded {
+        return None;
+    }
+    ack.fields().get("metadata")?.get(SUPERSEDED_BY)?.as_str()
 }
 
-/// The record of that message. A reference that cannot be resolved is a problem.
+/// The number of that message. A reference that cannot be resolved is a problem.
 fn replaced_by(
     found: Option<std::result::Result<LocatedMessage, Unresolved>>,
     viewer: &Viewer,

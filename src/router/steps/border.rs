@@ -1,4 +1,4 @@
-//! The messages that may cross a link, in step 5. The addresses that they may have are checked where they are resolved.
+//! The messages that may cross a link, in step 5. Their addresses are checked by the resolution.
 
 use crate::base::error::Problem;
 use crate::base::hash::is_hash_of;
@@ -8,7 +8,7 @@ use crate::message::record::Group;
 use crate::message::{Message, TypeSenders, senders_of_type};
 use serde_json::Value;
 
-/// The recipients, if this sender may send a message of this type to them.
+/// Returns the recipients if this sender may send a message of this type to them.
 pub(super) fn check(
     from: &str,
     message: &Message,
@@ -43,6 +43,14 @@ fn check_sender(from: &str, message: &Message) -> Option<Problem> {
     )
 }
 
+fn has_wrong_digest(attachment: &Value) -> bool {
+    let [digest, content] =
+        ["sha256", "content"].map(|field| attachment.get(field).and_then(Value::as_str));
+    digest
+        .zip(content)
+        .is_some_and(|(digest, content)| !is_hash_of(digest, content.as_bytes()))
+}
+
 fn check_leaving(message: &Message, to: &[Group]) -> Option<Problem> {
     let far = to
         .iter()
@@ -56,7 +64,7 @@ fn check_leaving(message: &Message, to: &[Group]) -> Option<Problem> {
     Some(
         problem
             .at("/to")
-            .fix("send a message of another type, with what the other room needs in its body"),
+            .fix("send a message of another type, with the text for the other room in its body"),
     )
 }
 
@@ -69,7 +77,7 @@ fn check_arrived(message: &Message) -> Vec<Problem> {
         ));
     }
     if message.by_mention() || message.addresses().is_empty() {
-        // A name in its body is a name of the room that sent it.
+        // Names in its body belong to the sending room.
         problems.push(Problem::new(
             "no_recipient",
             "a message from another room names its recipients in `to`",
@@ -87,14 +95,8 @@ fn check_arrived(message: &Message) -> Vec<Problem> {
         let what = "it attaches a file by a path, which is in its own room";
         problems.push(Problem::new("stays_in_room", what).at("/attachments"));
     }
-    let is_wrong = |attachment: &Value| {
-        let text = |field: &str| attachment.get(field).and_then(Value::as_str);
-        text("sha256")
-            .zip(text("content"))
-            .is_some_and(|(digest, content)| !is_hash_of(digest, content.as_bytes()))
-    };
-    if attached.into_iter().flatten().any(is_wrong) {
-        let what = "the text of an attachment is not the one of its sha256";
+    if attached.into_iter().flatten().any(has_wrong_digest) {
+        let what = "the text of an attachment does not match its sha256";
         problems.push(Problem::new("bad_attachment", what).at("/attachments"));
     }
     problems

@@ -5,7 +5,7 @@ use crate::base::sanitize;
 use crate::log::state::State;
 use crate::message::{DEFAULT_CHANNEL, Message};
 
-/// The channels that messages of the present batch begin.
+/// The new channels of the present batch.
 #[derive(Default)]
 pub(super) struct NewChannels(Vec<String>);
 

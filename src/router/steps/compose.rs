@@ -1,18 +1,18 @@
 //! Texts of the router: explanations of rejections, bounces and notices.
 
-use super::letter::{Rejection, Source};
+use super::letter::{Letter, Rejection, Ruling, Source};
 use crate::base::clock::Stamp;
 use crate::base::error::Problem;
 use crate::base::hash::Hash;
 use crate::base::sanitize;
 use crate::message::print::pretty;
-use crate::message::record::{Act, MessageName};
+use crate::message::record::{Act, Fact, MessageName};
 use crate::message::{Message, id};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use std::sync::Arc;
 
-/// The name and the text of a message, for its record.
+/// The name and the text of a message for its record.
 pub(super) fn recorded(message: &Message, digest: Hash) -> (MessageName, Box<RawValue>) {
     let name = MessageName {
         from: message.from().into(),
@@ -23,18 +23,57 @@ pub(super) fn recorded(message: &Message, digest: Hash) -> (MessageName, Box<Raw
     (name, text.expect("a message has only text keys"))
 }
 
-/// What the router has to do for a message of this type.
+/// The effect of a message of this type on the registry.
 pub(super) fn act(message: &Message) -> Option<Act> {
-    let topic = || message.text("topic").map(str::to_owned);
-    match message.kind() {
-        "subscribe" => topic().map(Act::Subscribe),
-        "unsubscribe" => topic().map(Act::Unsubscribe),
-        _ => None,
+    let act = match message.kind() {
+        "subscribe" => Act::Subscribe,
+        "unsubscribe" => Act::Unsubscribe,
+        _ => return None,
+    };
+    message.text("topic").map(|topic| act(topic.to_owned()))
+}
+
+/// The content of a notice.
+pub(super) struct NoticeText {
+    /// Its subject in the log.
+    pub(super) about: String,
+    pub(super) kind: &'static str,
+    pub(super) to: Vec<Arc<str>>,
+    pub(super) subject: String,
+    pub(super) body: String,
+    /// Further fields.
+    pub(super) more: Map<String, Value>,
+}
+
+impl NoticeText {
+    pub(super) fn message(&self) -> Message {
+        own(
+            self.kind,
+            &self.to,
+            &self.subject,
+            &self.body,
+            self.more.clone(),
+        )
+    }
+
+    pub(super) fn letter(self) -> Letter<Ruling> {
+        let message = self.message();
+        self.letter_with(message, None)
+    }
+
+    /// The letter with a message of this notice and with a fact.
+    pub(super) fn letter_with(self, message: Message, fact: Option<Fact>) -> Letter<Ruling> {
+        Letter::own(Ruling::Notice {
+            about: self.about,
+            message: Box::new(message),
+            to: self.to,
+            fact: fact.map(Box::new),
+        })
     }
 }
 
-/// A message that the router itself writes.
-pub(super) fn own(
+/// A message of the router.
+fn own(
     kind: &str,
     to: &[Arc<str>],
     subject: &str,
@@ -59,7 +98,7 @@ pub(super) fn own(
     Message::from_fields(fields).expect("it has every field that a message needs")
 }
 
-/// The message that tells a sender that its file was rejected, and why.
+/// The message that reports a rejected file to its sender, with the reasons.
 pub(super) fn bounce(
     agent: &str,
     original: &str,
@@ -69,41 +108,32 @@ pub(super) fn bounce(
         problems, id: sent, ..
     }: &Rejection,
 ) -> Message {
-    // A file's name is its sender's to choose, and this is mail in the router's name.
+    // The sender chooses the name of a file, and this is mail of the router.
     let (name, place) = (sanitize::line(original), sanitize::line(kept));
-    let what = source.map_or(name.to_string(), |source| {
-        format!("Line {} of {name}", source.line)
-    });
+    let (what, kind) = match source {
+        Some(source) => (format!("Line {} of {name}", source.line), "line is kept in"),
+        None => (name.to_string(), "file is kept as"),
+    };
     let mut body = format!("{what} was not delivered to anyone:\n");
     for problem in problems {
         body += &format!("- {problem}\n");
-        let is_in_fix = |example: &Value| {
-            example
+        if let Some(example) = &problem.example
+            && !example
                 .as_str()
                 .is_some_and(|word| problem.fix.contains(word))
-        };
-        if let Some(example) = problem
-            .example
-            .as_ref()
-            .filter(|example| !is_in_fix(example))
         {
             body += &format!("  for example: {example}\n");
         }
     }
-    let kind = if source.is_some() {
-        "line is kept in"
-    } else {
-        "file is kept as"
-    };
-    body += &format!("The {kind} {place}; mend it and drop it again under any name.");
+    body += &format!("The {kind} {place}; fix it and drop it again under any name.");
     let mut more = Map::new();
     if let Some(id) = sent {
         more.insert("in_reply_to".into(), id.as_str().into());
     }
     let mut metadata = json!({"file": original, "rejected": kept, "problems": problems});
-    source
-        .iter()
-        .for_each(|source| metadata["line"] = source.line.into());
+    if let Some(source) = source {
+        metadata["line"] = source.line.into();
+    }
     more.insert("metadata".into(), metadata);
     own(
         "error",
@@ -114,7 +144,7 @@ pub(super) fn bounce(
     )
 }
 
-/// As [`bounce`], to the sender of a message that came from another room.
+/// Like [`bounce`], for a message from another room.
 pub(super) fn far_bounce(
     sender: &Arc<str>,
     here: &str,
@@ -126,12 +156,13 @@ pub(super) fn far_bounce(
         .as_deref()
         .map_or_else(|| "A message".to_owned(), |id| format!("The message {id}"));
     let mut body = format!("{what} was not delivered to anyone in {here}:\n");
-    problems
-        .iter()
-        .for_each(|problem| body += &format!("- {problem}\n"));
+    for problem in problems {
+        body += &format!("- {problem}\n");
+    }
     let mut more = Map::new();
-    sent.iter()
-        .for_each(|id| drop(more.insert("in_reply_to".into(), id.as_str().into())));
+    if let Some(id) = sent {
+        more.insert("in_reply_to".into(), id.as_str().into());
+    }
     more.insert("metadata".into(), json!({"problems": problems}));
     own(
         "error",

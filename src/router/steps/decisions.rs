@@ -1,7 +1,6 @@
-//! Part of step 5: what waits for a decision. Judges approvals and decisions in their order, and closes approvals whose
-//! deadline has passed.
+//! Approvals and decisions, in step 5. Judges them in order, and closes approvals after their deadlines.
 
-use super::compose;
+use super::compose::NoticeText;
 use super::letter::{Effect, Letter, Ruling};
 use super::parties;
 use crate::base::clock::Stamp;
@@ -9,13 +8,13 @@ use crate::base::error::{Error, Problem, Result};
 use crate::base::hash::hex;
 use crate::base::text::{listed, to_the_second};
 use crate::base::{limits, sanitize};
-use crate::log::state::approvals::{Approval, Approvals, Decided};
+use crate::log::state::approvals::{Approval, Approvals};
 use crate::log::state::{Source, State};
 use crate::message::decision::{self, OnDeadline, Step, Terms};
 use crate::message::record::{Fact, Group};
 use crate::message::reference::Chosen;
 use crate::message::status::Receipt;
-use crate::message::{APPROVAL, DECISION, Message, PIN, id};
+use crate::message::{APPROVAL, DECISION, ESCALATION, Message, PIN, id};
 use crate::room::resolve::Via;
 use crate::room::signature::{self, DecisionKey, Signed};
 use crate::router::parts::{Config, is_left_to_human};
@@ -27,21 +26,21 @@ use std::sync::Arc;
 pub(super) struct Decisions<'a> {
     config: &'a Config,
     approvals: Cow<'a, Approvals>,
-    /// What follows a change of the pinned key.
+    /// Notices about a change of the pinned key.
     pub(super) notices: Vec<Letter<Ruling>>,
 }
 
 /// The fix for a pin that is not valid.
 const PIN_AGAIN: &str = "run `mailbag trust --decision-key` in a terminal";
 
-/// A message and when its file was written last, by the clock of the file system.
+/// A message and the time of the last write to its file, by the clock of the file system.
 pub(super) struct Dropped<'m> {
     pub(super) agent: &'m Arc<str>,
     pub(super) message: &'m Message,
     pub(super) at: Option<Stamp>,
 }
 
-/// Valid, or what is wrong.
+/// A result, or the reason for a rejection.
 type Checked<T> = std::result::Result<T, Box<Problem>>;
 
 impl<'a> Decisions<'a> {
@@ -53,8 +52,8 @@ impl<'a> Decisions<'a> {
         }
     }
 
-    /// Judges a message about approvals, whose other recipients are resolved, and adds those that follow from it. An error
-    /// is temporary.
+    /// Judges a message about approvals after its recipients are resolved, and adds further recipients. An error is
+    /// temporary.
     pub(super) fn judge(
         &mut self,
         dropped: &Dropped<'_>,
@@ -78,17 +77,17 @@ impl<'a> Decisions<'a> {
         }))
     }
 
-    /// A `decision` without `option` that names an open approval which its sender can decide: it would decide nothing,
-    /// although its sender thinks so.
+    /// Rejects a `decision` without `option` on an open approval that its sender can decide. It would have no effect,
+    /// against the sender's intention.
     pub(super) fn check_option(&self, agent: &Arc<str>, message: &Message) -> Checked<()> {
-        let reference = message
-            .text("in_reply_to")
-            .filter(|_| message.kind() == DECISION)
-            .unwrap_or_default();
+        if message.kind() != DECISION {
+            return Ok(());
+        }
+        let reference = message.text("in_reply_to").unwrap_or_default();
         let Chosen::One(open) = self.approvals.find(reference) else {
             return Ok(());
         };
-        if open.from == *agent || !open.to.contains(agent) {
+        if !can_decide(open, agent) {
             return Ok(());
         }
         let options = &open.terms.options;
@@ -118,16 +117,14 @@ impl<'a> Decisions<'a> {
         }
     }
 
-    /// Records what the deadlines of these approvals bring, and asks the human where everybody else who could decide is
-    /// gone.
+    /// Applies the deadlines of these approvals, and asks the human if all other agents that could decide are gone.
     pub(super) fn expire(&mut self, is_ready: impl Fn(&Approval) -> bool) -> Vec<Letter<Ruling>> {
         let (now, registry) = (Stamp::now(), self.config.registry());
-        let is_due = |one: &&Approval| one.is_due(now) || is_left_to_human(one, registry);
         let due: Vec<Approval> = self
             .approvals
             .open()
             .iter()
-            .filter(is_due)
+            .filter(|one| one.is_due(now) || is_left_to_human(one, registry))
             .filter(|one| is_ready(one))
             .cloned()
             .collect();
@@ -149,8 +146,8 @@ impl<'a> Decisions<'a> {
             .any(|other| other != agent)
         {
             let problem =
-                Problem::new("no_decider", "the approval reaches nobody but its sender").at("/to");
-            return wrong(problem.fix("name somebody else in to, such as human"));
+                Problem::new("no_decider", "the approval reaches only its sender").at("/to");
+            return wrong(problem.fix("name another agent in to, such as human"));
         }
         let own = self
             .approvals
@@ -169,7 +166,7 @@ impl<'a> Decisions<'a> {
         let deadline = message
             .text("deadline")
             .and_then(|text| decision::deadline(text, Stamp::now()));
-        // The check has rejected everything else.
+        // Other values were rejected by the check.
         let on_deadline = decision::on_deadline(&options, message.text("on_deadline"))
             .unwrap_or(OnDeadline::Deny);
         let signed = message.text("signature").is_some();
@@ -204,7 +201,7 @@ impl<'a> Decisions<'a> {
             Ok(open) => open,
             Err(problem) => return Ok(Err(problem)),
         };
-        if open.from == **agent || !open.to.contains(agent) {
+        if !can_decide(open, agent) {
             let problem = Problem::new(
                 "not_asked",
                 format!("{agent} was not asked to decide {}", open.approval),
@@ -269,57 +266,46 @@ impl<'a> Decisions<'a> {
             option: option.clone(),
             title,
         };
-        for told in everybody(open).filter(|told| *told != *agent) {
-            parties::add(self.config, to, Via::Decision, told);
+        for recipient in recipients_of_decision(open) {
+            if recipient != *agent {
+                parties::add(self.config, to, Via::Decision, recipient);
+            }
         }
         Ok(Ok((step, outcome)))
     }
 
     fn open(&self, reference: &str, agent: &str) -> Checked<&Approval> {
-        let problem = |code: &str, what: String, fix: &str| {
-            Problem::new(code, what).at("/in_reply_to").fix(fix)
-        };
-        match self.approvals.find(reference) {
-            Chosen::One(open) => Ok(open),
-            Chosen::Several(_) => {
-                let fix = "write <sender>/<id>, or the number, in in_reply_to";
-                wrong(problem(
-                    "no_approval",
-                    format!("{reference} names more than one open approval"),
-                    fix,
-                ))
-            }
+        let (code, what, fix) = match self.approvals.find(reference) {
+            Chosen::One(open) => return Ok(open),
+            Chosen::Several(_) => (
+                "no_approval",
+                format!("{reference} names more than one open approval"),
+                "write <sender>/<id>, or the number, in in_reply_to",
+            ),
             Chosen::None => match self.approvals.find_decided(reference) {
                 Chosen::One(decided) => {
-                    let Decided {
-                        approval, by, at, ..
-                    } = decided;
-                    let by = by.as_deref().map_or("its deadline".into(), |by| {
-                        if by == agent {
-                            "you".into()
-                        } else {
-                            Cow::Borrowed(by)
-                        }
-                    });
-                    let (outcome, at) = (decided.word(), shown(Stamp::from_micros(*at)));
-                    let what =
-                        format!("{approval} was decided already: {outcome}, by {by} at {at}");
-                    wrong(problem(
-                        "decided_already",
-                        what,
-                        "nothing was changed; the first decision counts",
-                    ))
+                    let by = match decided.by.as_deref() {
+                        None => "its deadline",
+                        Some(by) if by == agent => "you",
+                        Some(by) => by,
+                    };
+                    let at = shown(Stamp::from_micros(decided.at));
+                    let what = format!(
+                        "{} was decided already: {}, by {by} at {at}",
+                        decided.approval,
+                        decided.word()
+                    );
+                    let fix = "nothing was changed; the first decision counts";
+                    ("decided_already", what, fix)
                 }
-                _ => {
-                    let fix = "`mailbag pending` lists open approvals; without option the message is not a decision on one";
-                    wrong(problem(
-                        "no_approval",
-                        format!("there is no open approval {reference}"),
-                        fix,
-                    ))
-                }
+                _ => (
+                    "no_approval",
+                    format!("{reference} does not name an open approval"),
+                    "`mailbag pending` lists open approvals; without option the message is not a decision on one",
+                ),
             },
-        }
+        };
+        wrong(Problem::new(code, what).at("/in_reply_to").fix(fix))
     }
 
     /// Verifies against the key that is pinned in the log, never against a key in the router's own home directory.
@@ -333,34 +319,25 @@ impl<'a> Decisions<'a> {
             "run `mailbag decide {} {option}` in a terminal",
             open.approval
         );
-        let problem = |code: &str, what: String, fix: &str| {
-            Ok(wrong(Problem::new(code, what).at("/signature").fix(fix)))
-        };
         let Some(place) = signature::place(self.config.room())? else {
-            let what = "this room is a copy, so no signature counts in it".to_owned();
-            return problem(
-                "copied_room",
-                what,
-                "run `mailbag init --adopt`, then decide again in a terminal",
-            );
+            let what = "this room is a copy, so no signature counts in it";
+            let fix = "run `mailbag init --adopt`, then decide again in a terminal";
+            return Ok(bad_signature("copied_room", what, fix));
         };
         let Some(pin) = self.approvals.pin(Some(&place)) else {
             let what = format!(
                 "no decision key is pinned in this room, so nothing can decide {}",
                 open.approval
             );
-            return problem(
-                "no_pinned_key",
-                what,
-                &format!("{fix}: it pins the key of the person"),
-            );
+            let fix = format!("{fix}: it pins the key of the person");
+            return Ok(bad_signature("no_pinned_key", &what, &fix));
         };
         let Some(given) = given else {
             let what = format!(
                 "a decision on {} needs the signature of the person",
                 open.approval
             );
-            return problem("not_signed", what, &fix);
+            return Ok(bad_signature("not_signed", &what, &fix));
         };
         let Approval {
             approval,
@@ -378,34 +355,22 @@ impl<'a> Decisions<'a> {
         if signed.is_signed_by(&pin.key, given) {
             return Ok(Ok(()));
         }
-        problem(
-            "not_signed",
-            format!("the signature of the decision on {approval} is not valid"),
-            &fix,
-        )
+        let what = format!("the signature of the decision on {approval} is not valid");
+        Ok(bad_signature("not_signed", &what, &fix))
     }
 
     /// Pins the decision key. It must be the key in the home directory of the person, because each process of the user can
     /// write into the person's outbox.
     fn pin(&mut self, message: &Message) -> Result<Checked<(Step, Value)>> {
-        let text = |name| message.text(name).unwrap_or_default();
-        let (key, given) = (text("key"), text("signature"));
-        let problem = |code: &str, what: &str, fix: &str| {
-            Ok(wrong(Problem::new(code, what).at("/key").fix(fix)))
-        };
+        let [key, given] =
+            ["key", "signature"].map(|field| message.text(field).unwrap_or_default());
         let Some(place) = signature::place(self.config.room())? else {
-            return problem(
-                "copied_room",
-                "this room is a copy",
-                "run `mailbag init --adopt` first",
-            );
+            let fix = "run `mailbag init --adopt` first";
+            return Ok(bad_key("copied_room", "this room is a copy", fix));
         };
         if !(Signed::Pin { place: &place, key }).is_signed_by(key, given) {
-            return problem(
-                "not_signed",
-                "the pin is not signed with its key",
-                PIN_AGAIN,
-            );
+            let what = "the pin is not signed with its key";
+            return Ok(bad_key("not_signed", what, PIN_AGAIN));
         }
         let own = DecisionKey::of_person(self.config.room())
             .ok()
@@ -416,11 +381,8 @@ impl<'a> Decisions<'a> {
                 cure: "run `mailbag run` as the person, outside of containers and sandboxes".into(),
             })?;
         if own.public() != key {
-            return problem(
-                "not_own_key",
-                "the key is not the decision key in the person's home directory",
-                PIN_AGAIN,
-            );
+            let what = "the key is not the decision key in the person's home directory";
+            return Ok(bad_key("not_own_key", what, PIN_AGAIN));
         }
         let unsigned = self
             .approvals
@@ -447,25 +409,19 @@ impl<'a> Decisions<'a> {
             .agents()
             .iter()
             .map(|agent| agent.id.clone());
-        let to = parties::registered(self.config, agents);
-        let body = format!(
-            "The human's decision key was replaced by {}. The earlier key did not sign this. If the human did not run `mailbag \
-             trust --decision-key`, another program of the same user did it, and signed decisions from now on prove nothing.",
-            signature::short(key)
-        );
-        let message = compose::own(
-            "alert",
-            &to,
-            "the decision key was replaced",
-            &body,
-            Map::new(),
-        );
-        Letter::own(Ruling::Notice {
+        NoticeText {
             about: format!("decision-key {id}"),
-            message: Box::new(message),
-            to,
-            fact: None,
-        })
+            kind: "alert",
+            to: parties::registered(self.config, agents),
+            subject: "the decision key was replaced".into(),
+            body: format!(
+                "The human's decision key was replaced by {}. The earlier key did not sign this. If the human did not run `mailbag \
+                 trust --decision-key`, another program of the same user did it, and signed decisions from now on prove nothing.",
+                signature::short(key)
+            ),
+            more: Map::new(),
+        }
+        .letter()
     }
 
     fn close(&mut self, one: &Approval) -> Letter<Ruling> {
@@ -484,46 +440,41 @@ impl<'a> Decisions<'a> {
         };
         let mut more = Map::new();
         more.insert("in_reply_to".into(), one.approval.clone().into());
-        option
-            .iter()
-            .for_each(|option| drop(more.insert("option".into(), option.clone().into())));
-        let about = json!({"status": status, "approval": one.approval, "option": option, "by": Value::Null});
-        more.insert("metadata".into(), json!({"approval": about}));
-        let to = parties::registered(self.config, everybody(one).cloned());
-        let body = format!(
-            "Nobody decided {title} of {} before its deadline, {passed}. The outcome is {word}.",
-            one.from
-        );
-        let (subject, about) = (
-            format!("decided by the deadline: {word}"),
-            format!("approval-expired {}", one.approval),
-        );
+        if let Some(option) = &option {
+            more.insert("option".into(), option.clone().into());
+        }
+        let outcome = json!({"status": status, "approval": one.approval, "option": option, "by": Value::Null});
+        more.insert("metadata".into(), json!({"approval": outcome}));
+        let notice = NoticeText {
+            about: format!("approval-expired {}", one.approval),
+            kind: DECISION,
+            to: parties::registered(self.config, recipients_of_decision(one).cloned()),
+            subject: format!("decided by the deadline: {word}"),
+            body: format!(
+                "No agent decided {title} of {} before its deadline, {passed}. The outcome is {word}.",
+                one.from
+            ),
+            more,
+        };
         let step = Step::Expire {
             approval: one.approval.clone(),
             option,
         };
-        self.notice((about, DECISION), to, (subject, body), more, step)
+        self.notice(notice, step)
     }
 
-    // First the supervisors of those who have not decided, and after the same time again, the human.
+    /// Asks the supervisors of the agents that have not decided, and after the same time again, the human.
     fn escalate(&mut self, one: &Approval, passed: &str) -> Letter<Ruling> {
-        let is_new = |agent: &Arc<str>| {
-            !one.to.contains(agent)
-                && *agent != one.from
-                && parties::is_registered(self.config, agent)
-        };
         let registry = self.config.registry();
-        let supervisor = |agent: &Arc<str>| {
-            registry
-                .find(registry.agent(agent)?.supervisor.as_deref()?)
-                .map(|s| s.id.clone())
-        };
-        let mut to: Vec<Arc<str>> = Vec::new();
-        for agent in one.to.iter().filter_map(supervisor).filter(is_new) {
-            to.extend((!to.contains(&agent)).then_some(agent));
-        }
+        let supervisors = one.to.iter().filter_map(|agent| {
+            let supervisor = registry.agent(agent)?.supervisor.as_deref()?;
+            Some(registry.find(supervisor)?.id.clone())
+        });
+        let mut to = parties::registered(self.config, supervisors);
+        to.retain(|agent| !one.to.contains(agent) && *agent != one.from);
         if to.is_empty() {
-            to.extend(Some(Arc::from(id::HUMAN)).filter(is_new));
+            to = parties::registered(self.config, [id::HUMAN.into()]);
+            to.retain(|agent| !one.to.contains(agent) && *agent != one.from);
         }
         let human_can = to.iter().chain(&one.to).any(|agent| &**agent == id::HUMAN);
         let period = one.terms.deadline.unwrap_or_default() - one.since;
@@ -533,31 +484,32 @@ impl<'a> Decisions<'a> {
             "{} did not decide before the deadline, {passed}",
             listed(&one.to)
         );
-        self.pass_on(one, (to, deadline), &why)
+        self.pass_on(one, to, deadline, &why)
     }
 
     fn leave_to_human(&mut self, one: &Approval) -> Letter<Ruling> {
         let why = format!(
-            "nobody else can decide it, since {} can get no mail",
+            "no other agent can decide it, since {} can get no mail",
             listed(&one.to)
         );
-        self.pass_on(one, (vec![id::HUMAN.into()], one.terms.deadline), &why)
+        self.pass_on(one, vec![id::HUMAN.into()], one.terms.deadline, &why)
     }
 
     /// Lets further agents decide, until this deadline.
     fn pass_on(
         &mut self,
         one: &Approval,
-        (to, deadline): (Vec<Arc<str>>, Option<i64>),
+        to: Vec<Arc<str>>,
+        deadline: Option<i64>,
         why: &str,
     ) -> Letter<Ruling> {
         let title = sanitize::quote(&one.terms.title, limits::TITLE);
         let mut more = Map::new();
         more.insert("in_reply_to".into(), one.approval.clone().into());
         more.insert("priority".into(), "high".into());
-        let about =
+        let outcome =
             json!({"status": "escalated", "approval": one.approval, "options": one.terms.options});
-        more.insert("metadata".into(), json!({"approval": about}));
+        more.insert("metadata".into(), json!({"approval": outcome}));
         let body = format!(
             "{} asks {title}, and {why}. You can decide it: {}. `mailbag decide {} OPTION`, or a message of type decision \
              with in_reply_to and option.",
@@ -565,44 +517,30 @@ impl<'a> Decisions<'a> {
             one.terms.options.join(", "),
             one.approval
         );
-        let told = if to.is_empty() {
-            parties::registered(self.config, one.to.iter().cloned())
-        } else {
-            to.clone()
+        let notice = NoticeText {
+            about: format!("approval-escalated {} {}", one.approval, one.escalated),
+            kind: ESCALATION,
+            to: if to.is_empty() {
+                parties::registered(self.config, one.to.iter().cloned())
+            } else {
+                to.clone()
+            },
+            subject: format!("undecided: {title}"),
+            body,
+            more,
         };
-        let about = format!("approval-escalated {} {}", one.approval, one.escalated);
         let step = Step::Escalate {
             approval: one.approval.clone(),
             to,
             deadline,
         };
-        self.notice(
-            (about, "escalation"),
-            told,
-            (format!("undecided: {title}"), body),
-            more,
-            step,
-        )
+        self.notice(notice, step)
     }
 
-    fn notice(
-        &mut self,
-        (about, kind): (String, &str),
-        to: Vec<Arc<str>>,
-        (subject, body): (String, String),
-        more: Map<String, Value>,
-        step: Step,
-    ) -> Letter<Ruling> {
-        let message = compose::own(kind, &to, &subject, &body, more);
+    fn notice(&mut self, notice: NoticeText, step: Step) -> Letter<Ruling> {
+        let message = notice.message();
         self.apply(&message, &step, &[]);
-        let fact = Some(Box::new(Fact::Decision(step)));
-        let content = Ruling::Notice {
-            about,
-            message: Box::new(message),
-            to,
-            fact,
-        };
-        Letter::own(content)
+        notice.letter_with(message, Some(Fact::Decision(step)))
     }
 
     fn apply(&mut self, message: &Message, step: &Step, to: &[Group]) {
@@ -623,15 +561,27 @@ fn wrong<T>(problem: Problem) -> Checked<T> {
     Err(Box::new(problem))
 }
 
-/// Everybody who gets the decision.
-fn everybody(one: &Approval) -> impl Iterator<Item = &Arc<str>> {
+fn bad_signature<T>(code: &str, what: &str, fix: &str) -> Checked<T> {
+    wrong(Problem::new(code, what).at("/signature").fix(fix))
+}
+
+fn bad_key<T>(code: &str, what: &str, fix: &str) -> Checked<T> {
+    wrong(Problem::new(code, what).at("/key").fix(fix))
+}
+
+fn can_decide(open: &Approval, agent: &Arc<str>) -> bool {
+    open.from != *agent && open.to.contains(agent)
+}
+
+/// All agents that get the decision.
+fn recipients_of_decision(one: &Approval) -> impl Iterator<Item = &Arc<str>> {
     std::iter::once(&one.from)
         .chain(&one.to)
         .chain(&one.terms.tell)
 }
 
-/// The deadline, if this decision was dropped after it. The file's own time counts if the approval was there by then, so
-/// that a decision that waited for a router is not late. An approval that escalates is never too late to decide.
+/// Returns the deadline if this decision was dropped after it. The file's time counts if it is not before the
+/// approval, so that a decision that waited for a router is not late. An approval that escalates has no last moment.
 fn is_late(open: &Approval, dropped: Option<Stamp>) -> Option<Stamp> {
     let deadline = Stamp::from_micros(open.terms.deadline?);
     let at = dropped

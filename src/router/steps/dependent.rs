@@ -75,11 +75,12 @@ fn message(letter: &Letter<Verdict>) -> Option<&Message> {
 }
 
 fn is_ack_of(message: &Message, ids: &HashSet<&str>) -> bool {
-    let is_of = |reference: &str| {
-        let reference = Reference::parse(reference);
-        reference.is_some_and(|reference| reference.id().is_some_and(|id| ids.contains(id)))
-    };
-    message.kind() == "ack" && !ids.is_empty() && message.references().any(is_of)
+    message.kind() == "ack"
+        && !ids.is_empty()
+        && message.references().any(|reference| {
+            let reference = Reference::parse(reference);
+            reference.is_some_and(|reference| reference.id().is_some_and(|id| ids.contains(id)))
+        })
 }
 
 fn is_answer_to(message: &Message, questions: &[Question<'_>]) -> bool {

@@ -1,7 +1,7 @@
-//! Part of step 5: disagreements. Counts the rounds of proposals and objections in a thread, passes them on to the supervisor,
-//! and then asks the human. Only where the settings say so.
+//! Disagreements, in step 5. Counts the rounds of proposals and objections in a thread, asks the supervisor, and then
+//! the human, if the settings say so.
 
-use super::compose;
+use super::compose::NoticeText;
 use super::letter::{Effect, Letter, Ruling};
 use super::parties;
 use crate::base::clock::{self, Stamp};
@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The option of the human for none of the proposals.
+/// The human's option to reject all proposals.
 const NONE: &str = "none";
 
 /// The disagreements of the room, with the changes of the present batch.
@@ -36,8 +36,8 @@ impl<'a> Disagreements<'a> {
         }
     }
 
-    /// What a message changes about disagreements. Those who disagree get a decision. A message from another room changes
-    /// nothing: who disagrees here is asked by the router here.
+    /// Judges a message about a disagreement. The parties get a decision. A message from another room is ignored,
+    /// because each room asks its own agents.
     pub(super) fn judge(
         &mut self,
         agent: &Arc<str>,
@@ -50,25 +50,26 @@ impl<'a> Disagreements<'a> {
         }
         let (thread, reply) = (message.text("thread_id"), message.text("in_reply_to"));
         let known = self.disputes.of(thread, reply);
-        let title = || parties::title(message);
         let step = match message.kind() {
-            "proposal" | "proposal.created" | "proposal.amended" => {
-                let own = || thread.map_or_else(|| claim::name(agent, message.id()), str::to_owned);
-                Step::Propose {
-                    thread: known.map_or_else(own, |one| one.thread.clone()),
-                    title: title(),
-                }
-            }
+            "proposal" | "proposal.created" | "proposal.amended" => Step::Propose {
+                thread: match (known, thread) {
+                    (Some(one), _) => one.thread.clone(),
+                    (None, Some(thread)) => thread.to_owned(),
+                    (None, None) => claim::name(agent, message.id()),
+                },
+                title: parties::title(message),
+            },
             "objection" | "objection.raised" => Step::Object {
                 thread: known?.thread.clone(),
-                title: title(),
+                title: parties::title(message),
             },
             "decision" | "decision.recorded" => {
                 let one = known?;
-                one.parties()
-                    .iter()
-                    .filter(|party| *party != agent)
-                    .for_each(|party| parties::add(self.config, to, Via::Decision, party));
+                for party in one.parties() {
+                    if party != *agent {
+                        parties::add(self.config, to, Via::Decision, &party);
+                    }
+                }
                 Step::Settle {
                     thread: one.thread.clone(),
                 }
@@ -83,7 +84,7 @@ impl<'a> Disagreements<'a> {
         })
     }
 
-    /// Passes on what had enough rounds: to the supervisor, or to the human. What fails is passed on later.
+    /// Escalates disagreements after their rounds, to the supervisor or to the human. A failure is tried again later.
     pub(super) fn pass_on(&mut self, crowd: &mut dyn Availability) -> Vec<Letter<Ruling>> {
         let Some(terms) = self.config.settings().escalation.clone() else {
             return Vec::new();
@@ -99,7 +100,7 @@ impl<'a> Disagreements<'a> {
             .collect()
     }
 
-    /// Asks the human about what the supervisor did not decide in time.
+    /// Asks the human about disagreements that the supervisor did not decide in time.
     pub(super) fn ask_human(&mut self, is_ready: impl Fn(&Dispute) -> bool) -> Vec<Letter<Ruling>> {
         let due: Vec<Dispute> = self
             .disputes
@@ -136,15 +137,15 @@ impl<'a> Disagreements<'a> {
             thread: one.thread.clone(),
             due: Some(Stamp::now().after(terms.within).micros()),
         };
-        let subject = format!("disagreement: {}", subject(one));
-        self.notice(
-            ("dispute-escalated", ESCALATION),
-            one,
+        let notice = NoticeText {
+            about: format!("dispute-escalated {} {}", one.seq, one.rounds),
+            kind: ESCALATION,
             to,
-            (subject, body),
-            Map::new(),
-            step,
-        )
+            subject: format!("disagreement: {}", subject(one)),
+            body,
+            more: Map::new(),
+        };
+        self.notice(notice, one, step)
     }
 
     fn ask(&mut self, one: &Dispute) -> Letter<Ruling> {
@@ -164,25 +165,24 @@ impl<'a> Disagreements<'a> {
         );
         let mut more = Map::new();
         more.insert("options".into(), json!(options));
-        let (tell, thread) = (one.parties(), Some(one.thread.clone()));
-        let (deadline, on_deadline, signed) = (None, OnDeadline::Deny, false);
         let step = Step::Ask(Terms {
             title: title.clone(),
             options,
-            deadline,
-            on_deadline,
-            signed,
-            tell,
-            thread,
+            deadline: None,
+            on_deadline: OnDeadline::Deny,
+            signed: false,
+            tell: one.parties(),
+            thread: Some(one.thread.clone()),
         });
-        self.notice(
-            ("dispute-asked", APPROVAL),
-            one,
-            vec![id::HUMAN.into()],
-            (title, body),
+        let notice = NoticeText {
+            about: format!("dispute-asked {} {}", one.seq, one.rounds),
+            kind: APPROVAL,
+            to: vec![id::HUMAN.into()],
+            subject: title,
+            body,
             more,
-            step,
-        )
+        };
+        self.notice(notice, one, step)
     }
 
     fn supervisors(
@@ -198,23 +198,16 @@ impl<'a> Disagreements<'a> {
             false,
             crowd,
         );
-        let those = one.parties();
+        let parties = one.parties();
         let agents = found
             .unwrap_or_default()
             .into_iter()
             .map(|recipient| recipient.agent);
-        agents.filter(|agent| !those.contains(agent)).collect()
+        agents.filter(|agent| !parties.contains(agent)).collect()
     }
 
-    fn notice(
-        &mut self,
-        (about, kind): (&str, &str),
-        one: &Dispute,
-        to: Vec<Arc<str>>,
-        (subject, body): (String, String),
-        mut more: Map<String, Value>,
-        step: Step,
-    ) -> Letter<Ruling> {
+    fn notice(&mut self, mut notice: NoticeText, one: &Dispute, step: Step) -> Letter<Ruling> {
+        let more = &mut notice.more;
         more.insert("thread_id".into(), one.thread.clone().into());
         more.insert("priority".into(), "high".into());
         more.insert(
@@ -224,21 +217,13 @@ impl<'a> Disagreements<'a> {
                 .map(|position| Value::from(position.message.as_str()))
                 .collect(),
         );
-        let message = compose::own(kind, &to, &subject, &body, more);
+        let message = notice.message();
         let group = Group {
             via: Via::Router.as_str().into(),
-            agents: to.clone(),
+            agents: notice.to.clone(),
         };
         self.apply(&id::MAILBAG.into(), message.id(), &step, &[group]);
-        let fact = Some(Box::new(Fact::Decision(step)));
-        let about = format!("{about} {} {}", one.seq, one.rounds);
-        let content = Ruling::Notice {
-            about,
-            message: Box::new(message),
-            to,
-            fact,
-        };
-        Letter::own(content)
+        notice.letter_with(message, Some(Fact::Decision(step)))
     }
 
     fn apply(&mut self, from: &Arc<str>, id: &str, step: &Step, to: &[Group]) {
@@ -255,26 +240,23 @@ impl<'a> Disagreements<'a> {
     }
 }
 
-/// What each side said last, one line each, in quotation marks because this is mail in the router's name.
+/// The last position of each side, one line each, in quotation marks because this is mail of the router.
 fn positions(one: &Dispute) -> String {
-    let line = |position: &crate::log::state::disputes::Position| {
+    let mut lines = Vec::new();
+    for position in &one.positions {
         let verb = if position.proposes {
             "proposes"
         } else {
             "objects"
         };
-        format!(
+        lines.push(format!(
             "- {} {verb}: {} ({})",
             position.from,
             sanitize::quote(&position.title, limits::TITLE),
             position.message
-        )
-    };
-    one.positions
-        .iter()
-        .map(line)
-        .collect::<Vec<_>>()
-        .join("\n")
+        ));
+    }
+    lines.join("\n")
 }
 
 fn subject(one: &Dispute) -> String {

@@ -1,5 +1,5 @@
-//! What goes along with a message to another room, in step 5: the texts of attached files, within a bound. They become part
-//! of the record, so that the item follows from the log alone, also when the files are gone.
+//! The texts of attached files in a message to another room, within a limit, in step 5. They become part of the
+//! record, so that the item follows from the log even if the files are gone.
 
 use crate::base::error::{Doing, Error, Problem, Result};
 use crate::base::hash::is_hash_of;
@@ -16,7 +16,7 @@ use serde_json::Value;
 use std::io::Read;
 use std::path::Path;
 
-/// The texts of the files that a message attaches, if it goes to another room. A message that cannot cross is rejected.
+/// The texts of files that a message to another room attaches. A message that cannot cross is rejected.
 pub(super) fn enclose(
     config: &Config,
     agent: &str,
@@ -43,7 +43,13 @@ pub(super) fn enclose(
             continue;
         };
         let digest = attachment.get("sha256").and_then(Value::as_str);
-        match text(config, agent, (path, digest), room)? {
+        let content = match read_text(config, agent, path, room)? {
+            Ok(content) if digest.is_some_and(|digest| !is_hash_of(digest, content.as_bytes())) => {
+                Err("it has changed since it was attached".to_owned())
+            }
+            content => content,
+        };
+        match content {
             Ok(content) => {
                 room -= content.len() as u64;
                 enclosed.push(Enclosed {
@@ -56,7 +62,7 @@ pub(super) fn enclose(
                     "the attached file {} cannot go to another room: {why}",
                     quoted(path)
                 );
-                let fix = "put what the other room needs into the body";
+                let fix = "put the text for the other room into the body";
                 return Ok(Err(vec![
                     Problem::new("stays_in_room", what)
                         .at(format!("/attachments/{n}"))
@@ -78,31 +84,25 @@ pub(super) fn enclose(
     Ok(Ok(enclosed))
 }
 
-/// The text of a file in the room's context, or why it has none that can be sent. The file is read once, as it is now.
-fn text(
+/// The present text of a file in the room's context, or the reason why it cannot be sent.
+fn read_text(
     config: &Config,
     agent: &str,
-    (path, digest): (&str, Option<&str>),
+    path: &str,
     most: u64,
 ) -> Result<Result<String, String>> {
-    let sent = |why: &str| Ok(Err(why.to_owned()));
-    let (bytes, meta) = match open(config, Path::new(path), most) {
+    let (bytes, meta) = match read_file(config, Path::new(path), most) {
         Ok(read) => read,
-        Err(e) => {
-            return if is_passing(&e) {
-                Err(e)
-            } else {
-                Ok(Err(e.to_string()))
-            };
-        }
+        Err(e) if is_passing(&e) => return Err(e),
+        Err(e) => return Ok(Err(e.to_string())),
     };
     if meta.kind != FileType::RegularFile {
-        return sent("it is not a regular file");
+        return Ok(Err("it is not a regular file".into()));
     }
-    // The router may be able to read what the sender cannot.
+    // The router may be able to read files that the sender cannot read.
     let owner = config.registry().agent(agent).and_then(|agent| agent.uid);
     if owner.is_some_and(|uid| uid != meta.uid && meta.mode & 0o004 == 0) {
-        return sent("its owner has not made it readable for all");
+        return Ok(Err("its owner has not made it readable for all".into()));
     }
     if bytes.len() as u64 > most {
         return Ok(Err(format!(
@@ -110,17 +110,11 @@ fn text(
             limits::ENCLOSED_BYTES
         )));
     }
-    if digest.is_some_and(|digest| !is_hash_of(digest, &bytes)) {
-        return sent("it has changed since it was attached");
-    }
-    match String::from_utf8(bytes) {
-        Ok(text) => Ok(Ok(text)),
-        Err(_) => sent("it is not UTF-8 text"),
-    }
+    Ok(String::from_utf8(bytes).map_err(|_| "it is not UTF-8 text".into()))
 }
 
-/// The file, and one byte more than `most` of it.
-fn open(config: &Config, path: &Path, most: u64) -> Result<(Vec<u8>, Meta)> {
+/// Reads at most `most` bytes of a file, and one byte more.
+fn read_file(config: &Config, path: &Path, most: u64) -> Result<(Vec<u8>, Meta)> {
     let context = Dir::open(&layout::below(
         config.dir().path(),
         config.settings().context.as_ref(),
@@ -141,7 +135,7 @@ fn open(config: &Config, path: &Path, most: u64) -> Result<(Vec<u8>, Meta)> {
     Ok((bytes, meta))
 }
 
-/// Is it an error of the machine at this moment, and not of the file?
+/// Returns true for a temporary error of the machine.
 fn is_passing(e: &Error) -> bool {
     matches!(
         e.errno(),

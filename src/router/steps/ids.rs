@@ -13,7 +13,7 @@ pub(super) struct Ids(HashMap<(Arc<str>, String), Option<Hash>>);
 
 /// The earlier use of an id in the batch.
 pub(super) enum Met {
-    /// There is no earlier use that matters.
+    /// It was not used before.
     New,
     /// It was used, and the file can wait for the next batch.
     Before,
@@ -36,7 +36,7 @@ impl Ids {
             }),
             (Some(Some(_)), Some(_)) => {
                 let what = format!(
-                    "the id {id:?} was used before, by a message that came with this one, with other content"
+                    "the id {id:?} was used before, by a message in the same batch, with other content"
                 );
                 Met::Ruled(reused(what, id))
             }
@@ -78,7 +78,7 @@ pub(super) fn judge_lost(lost: &LostMessage, digest: &Hash) -> Ruling {
     reused(what, id)
 }
 
-/// Rejects a message whose id was used before for other content.
+/// Rejects a message with an id that was used before for other content.
 pub(super) fn reused(what: String, id: &str) -> Ruling {
     let problem = Problem::new("id_reused", what)
         .at("/id")

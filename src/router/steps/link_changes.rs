@@ -1,6 +1,6 @@
-//! Messages with which a person changes a link, in step 5.
+//! Messages of a person that change a link, in step 5.
 
-use super::compose;
+use super::compose::NoticeText;
 use super::letter::{Again, Effect, Letter, Ruling};
 use crate::base::error::{Problem, Result};
 use crate::base::text::listed;
@@ -16,10 +16,10 @@ use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What a change of a link amounts to.
+/// The result of a change of a link.
 pub(super) struct Changed {
     pub(super) effect: Effect,
-    /// What the senders of mail that is given up are told, or what is sent again in further records.
+    /// Notices to the senders of abandoned mail, or items that are sent again in further records.
     pub(super) notices: Vec<Letter<Ruling>>,
 }
 
@@ -31,16 +31,8 @@ pub(super) fn judge(
 ) -> Result<Result<Changed, Vec<Problem>>> {
     let tag: Arc<str> = message.text("link").unwrap_or_default().into();
     let known = state.links.get(&tag);
-    let done = |change, again| Changed {
-        effect: Effect {
-            fact: Fact::Link(change),
-            again,
-            outcome: Value::Null,
-        },
-        notices: Vec::new(),
-    };
     if known.is_none() && !config.settings().links.contains_key(&*tag) {
-        let problem = Problem::new("no_link", format!("there is no link to the room {tag}"));
+        let problem = Problem::new("no_link", format!("the room {tag} is not linked"));
         return Ok(Err(vec![
             problem
                 .at("/link")
@@ -49,10 +41,12 @@ pub(super) fn judge(
     }
     let waiting = known.map_or(0, |link| link.waiting().count());
     Ok(Ok(match message.text("action").unwrap_or_default() {
-        "probe" => done(LinkChange::Probed { link: tag }, Vec::new()),
+        "probe" => changed(LinkChange::Probed { link: tag }),
         "rebind" => {
-            let mut again =
-                known.map_or_else(|| Ok(Vec::new()), |link| unconfirmed(config, &tag, link))?;
+            let mut again = match known {
+                Some(link) => unconfirmed_items(config, &tag, link)?,
+                None => Vec::new(),
+            };
             if again.len() > failpoint::items_again() {
                 let what = format!(
                     "more than {} items would be sent again",
@@ -73,34 +67,44 @@ pub(super) fn judge(
                     &mut more, rest,
                 ))));
             }
-            Changed {
-                notices,
-                ..done(LinkChange::Rebound { link: tag }, again)
-            }
+            let mut changed = changed(LinkChange::Rebound { link: tag });
+            changed.effect.again = again;
+            Changed { notices, ..changed }
         }
         "remove" if waiting > 0 => {
             let what = format!("{waiting} items for the room {tag} are not committed there");
-            let fix = "wait until they are, or tell their senders with the action `bounce`";
+            let fix = "wait until they are, or notify their senders with the action `bounce`";
             return Ok(Err(vec![
                 Problem::new("mail_waits", what).at("/action").fix(fix),
             ]));
         }
         "bounce" => {
-            let notices = known.map_or_else(
-                || Ok(Vec::new()),
-                |link| give_up(config, &tag, link, message.id()),
-            )?;
+            let notices = match known {
+                Some(link) => bounce_waiting(config, &tag, link, message.id())?,
+                None => Vec::new(),
+            };
             Changed {
                 notices,
-                ..done(LinkChange::Removed { link: tag }, Vec::new())
+                ..changed(LinkChange::Removed { link: tag })
             }
         }
-        _ => done(LinkChange::Removed { link: tag }, Vec::new()),
+        _ => changed(LinkChange::Removed { link: tag }),
     }))
 }
 
-/// The items that the other room has not confirmed to have: after what its last state says, if that is of this stream.
-fn unconfirmed(config: &Config, tag: &str, link: &Link) -> Result<Vec<Again>> {
+fn changed(change: LinkChange) -> Changed {
+    Changed {
+        effect: Effect {
+            fact: Fact::Link(change),
+            again: Vec::new(),
+            outcome: Value::Null,
+        },
+        notices: Vec::new(),
+    }
+}
+
+/// The items that the other room has not confirmed, in this stream.
+fn unconfirmed_items(config: &Config, tag: &str, link: &Link) -> Result<Vec<Again>> {
     let Some(out) = &link.out else {
         return Ok(Vec::new());
     };
@@ -108,13 +112,13 @@ fn unconfirmed(config: &Config, tag: &str, link: &Link) -> Result<Vec<Again>> {
     let far = dir
         .and_then(|dir| EndState::read(&dir).ok().flatten())
         .and_then(|far| far.came);
-    let behind = far
+    let confirmed = far
         .filter(|came| *came.stream == *out.stream)
         .map_or(out.acked, |came| came.n);
     let mut again = Vec::new();
     for line in log::lines(config.dir(), log::START)? {
         let line = line?;
-        again.extend(item_of(&line, tag, &out.stream, behind));
+        again.extend(items_of(&line, tag, &out.stream, confirmed));
         if again.len() > failpoint::items_again() {
             break;
         }
@@ -122,32 +126,36 @@ fn unconfirmed(config: &Config, tag: &str, link: &Link) -> Result<Vec<Again>> {
     Ok(again)
 }
 
-// The records of one rebinding may have several items of a link.
-fn item_of(line: &Line, tag: &str, stream: &str, behind: u64) -> Vec<Again> {
+/// The items of a record after this number. A record of a rebinding may have several items of a link.
+fn items_of(line: &Line, tag: &str, stream: &str, after: u64) -> Vec<Again> {
     if memchr::memmem::find(&line.bytes, b"\"carried\":[").is_none() {
         return Vec::new();
     }
     let Ok(record) = serde_json::from_slice::<Record>(&line.bytes) else {
         return Vec::new();
     };
-    let ours = record
+    record
         .carried
         .into_iter()
-        .filter(|one| *one.link == *tag && *one.stream == *stream && one.n > behind);
-    let place = |again: Option<(u32, u64)>| {
-        again.map_or(line.at, |(segment, offset)| Position { segment, offset })
-    };
-    ours.map(|one| Again {
-        link: one.link,
-        place: place(one.again),
-        receipts: one.receipts,
-        alone: one.alone,
-    })
-    .collect()
+        .filter(|one| *one.link == *tag && *one.stream == *stream && one.n > after)
+        .map(|one| Again {
+            link: one.link,
+            place: one
+                .again
+                .map_or(line.at, |(segment, offset)| Position { segment, offset }),
+            receipts: one.receipts,
+            alone: one.alone,
+        })
+        .collect()
 }
 
 /// A notice for each sender of mail that never reached the other room.
-fn give_up(config: &Config, tag: &str, link: &Link, id: &str) -> Result<Vec<Letter<Ruling>>> {
+fn bounce_waiting(
+    config: &Config,
+    tag: &str,
+    link: &Link,
+    id: &str,
+) -> Result<Vec<Letter<Ruling>>> {
     let mut lost: BTreeMap<Arc<str>, Vec<String>> = BTreeMap::new();
     for waiting in link.waiting() {
         let Some(record) = log::read_record(config.dir(), waiting.place)? else {
@@ -160,23 +168,20 @@ fn give_up(config: &Config, tag: &str, link: &Link, id: &str) -> Result<Vec<Lett
             lost.entry(from.clone()).or_default().push(id.clone());
         }
     }
-    let notice = |(agent, ids): (Arc<str>, Vec<String>)| {
-        let body = format!(
-            "The link to the room {tag} was removed before these messages reached it: {}.",
-            listed(&ids)
-        );
-        let (to, subject) = (
-            vec![agent],
-            format!("not delivered: the link {tag} was removed"),
-        );
-        let message = Box::new(compose::own("error", &to, &subject, &body, Map::new()));
-        let about = format!("link-removed {tag} {id} {}", to[0]);
-        Letter::own(Ruling::Notice {
-            about,
-            message,
-            to,
-            fact: None,
-        })
-    };
-    Ok(lost.into_iter().map(notice).collect())
+    let mut notices = Vec::new();
+    for (agent, ids) in lost {
+        let notice = NoticeText {
+            about: format!("link-removed {tag} {id} {agent}"),
+            kind: "error",
+            to: vec![agent],
+            subject: format!("not delivered: the link {tag} was removed"),
+            body: format!(
+                "The link to the room {tag} was removed before these messages reached it: {}.",
+                listed(&ids)
+            ),
+            more: Map::new(),
+        };
+        notices.push(notice.letter());
+    }
+    Ok(notices)
 }

@@ -1,5 +1,4 @@
-//! The items that a batch sends by links, each with its number, in step 7: when nothing of the batch can be left out any
-//! more.
+//! The numbers of the items that a batch sends by links, in step 7, when all records of the batch are known.
 
 use super::letter::Again;
 use super::stage;
@@ -17,15 +16,15 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-/// Receipts, by the link to the room that they are for.
-type Told = BTreeMap<Arc<str>, Vec<FarReceipt>>;
+/// Receipts by the link to their room.
+type LinkReceipts = BTreeMap<Arc<str>, Vec<FarReceipt>>;
 
-/// Where the streams to other rooms are with the records before.
+/// The positions in the streams to other rooms after the earlier records.
 struct Streams<'a> {
     state: &'a State,
     at: HashMap<Arc<str>, (Arc<str>, u64, Hash)>,
-    /// The messages of this batch that came by links: the link, and the number there.
-    came: BTreeMap<u64, (Arc<str>, u64)>,
+    /// The messages of this batch that arrived by links, with the link and the number there.
+    arrived: BTreeMap<u64, (Arc<str>, u64)>,
 }
 
 /// Numbers the items of a batch, in the order of its records.
@@ -33,19 +32,16 @@ pub(super) fn number(room: &Dir, state: &State, entries: &mut [stage::Entry]) ->
     let mut streams = Streams {
         state,
         at: HashMap::new(),
-        came: BTreeMap::new(),
+        arrived: BTreeMap::new(),
     };
     let mut receipts = streams.receipts_of(entries);
-    for (
-        stage::Entry {
+    for (entry, receipts) in entries.iter_mut().zip(&mut receipts) {
+        let stage::Entry {
             record,
             message,
             again,
             ..
-        },
-        receipts,
-    ) in entries.iter_mut().zip(&mut receipts)
-    {
+        } = entry;
         if let Some(LinkChange::Rebound { link } | LinkChange::Removed { link }) = record.link() {
             streams.begin(link);
         }
@@ -65,7 +61,7 @@ pub(super) fn number(room: &Dir, state: &State, entries: &mut [stage::Entry]) ->
             .map(|message| message.fields())
             .or(parsed.as_ref());
         for tag in tags {
-            let mut parts = in_parts(
+            let mut parts = split(
                 receipts.remove(&tag).unwrap_or_default(),
                 failpoint::receipts_of_item(),
             );
@@ -84,16 +80,21 @@ pub(super) fn number(room: &Dir, state: &State, entries: &mut [stage::Entry]) ->
     Ok(())
 }
 
-/// The links by which a record has something to send, besides receipts.
+/// The links that a record has items for, besides receipts.
 fn sent_to(record: &Record) -> impl Iterator<Item = Arc<str>> {
-    let tags = link::tags(record)
-        .into_iter()
-        .filter(|_| record.kind() != EventKind::Duplicate);
-    tags.chain(probed(record))
+    let mut tags = link::tags(record);
+    if record.kind() == EventKind::Duplicate {
+        tags.clear();
+    }
+    if let Some(LinkChange::Probed { link }) = record.link() {
+        tags.push(link.clone());
+    }
+    tags.into_iter()
 }
 
-/// Receipts for several items, so that none is too large for a carrier. The last part is for the item of the message.
-fn in_parts(receipts: Vec<FarReceipt>, most: usize) -> Vec<Vec<FarReceipt>> {
+/// Splits receipts for several items, so that each item is small enough for a carrier. The last part is for the item of the
+/// message.
+fn split(receipts: Vec<FarReceipt>, most: usize) -> Vec<Vec<FarReceipt>> {
     let (mut parts, mut part, mut count) = (Vec::new(), Vec::new(), 0);
     for FarReceipt {
         status,
@@ -118,15 +119,8 @@ fn in_parts(receipts: Vec<FarReceipt>, most: usize) -> Vec<Vec<FarReceipt>> {
     parts
 }
 
-fn probed(record: &Record) -> Option<Arc<str>> {
-    match record.link() {
-        Some(LinkChange::Probed { link }) => Some(link.clone()),
-        _ => None,
-    }
-}
-
 impl Streams<'_> {
-    /// A new stream.
+    /// Begins a new stream.
     fn begin(&mut self, link: &Arc<str>) {
         self.at
             .insert(link.clone(), (id::mint().into(), 0, link::FIRST));
@@ -143,7 +137,7 @@ impl Streams<'_> {
         {
             let Some(record) = log::read_record(room, *place)? else {
                 tracing::warn!(
-                    "link {link}: an item is not sent again, because its record is not in the archive any more"
+                    "link {link}: an item is not sent again, because its record is no longer in the archive"
                 );
                 continue;
             };
@@ -187,17 +181,18 @@ impl Streams<'_> {
         carried
     }
 
-    /// What each record of a batch tells other rooms about their messages. So that not each message costs an item, the last
-    /// record with an item for a room tells what all records before it have to tell.
-    fn receipts_of(&mut self, entries: &[stage::Entry]) -> Vec<Told> {
-        let mut told: Vec<Told> = entries
+    /// The receipts of each record for other rooms. To save items, the last record with an item for a room has the receipts
+    /// of all records before it.
+    fn receipts_of(&mut self, entries: &[stage::Entry]) -> Vec<LinkReceipts> {
+        let mut all: Vec<LinkReceipts> = entries
             .iter()
             .map(|entry| self.receipts(&entry.record))
             .collect();
         let mut last: BTreeMap<Arc<str>, usize> = BTreeMap::new();
-        for (at, (entry, told)) in entries.iter().zip(&told).enumerate() {
+        for (at, (entry, receipts)) in entries.iter().zip(&all).enumerate() {
             last.extend(
-                told.keys()
+                receipts
+                    .keys()
                     .cloned()
                     .chain(sent_to(&entry.record))
                     .map(|tag| (tag, at)),
@@ -205,16 +200,18 @@ impl Streams<'_> {
         }
         for (tag, last) in last {
             let (mut held, mut count) = (BTreeMap::<(u8, Arc<str>), FarReceipt>::new(), 0);
-            for (at, told) in told.iter_mut().enumerate().take(last + 1) {
-                for receipt in told.remove(&tag).into_iter().flatten() {
+            for (at, receipts) in all.iter_mut().enumerate().take(last + 1) {
+                for receipt in receipts.remove(&tag).into_iter().flatten() {
                     count += receipt.seqs.len();
                     match held.entry((receipt.status as u8, receipt.agent.clone())) {
                         Entry::Occupied(mut known) => known.get_mut().seqs.extend(receipt.seqs),
-                        Entry::Vacant(new) => drop(new.insert(receipt)),
+                        Entry::Vacant(new) => {
+                            new.insert(receipt);
+                        }
                     }
                 }
                 if count >= limits::RECEIPTS_TOGETHER || at == last && count > 0 {
-                    told.insert(
+                    receipts.insert(
                         tag.clone(),
                         std::mem::take(&mut held).into_values().collect(),
                     );
@@ -222,23 +219,24 @@ impl Streams<'_> {
                 }
             }
         }
-        told
+        all
     }
 
-    /// What this record tells other rooms about their messages.
-    fn receipts(&mut self, record: &Record) -> Told {
-        let mut told = Told::new();
+    /// The receipts of this record for other rooms.
+    fn receipts(&mut self, record: &Record) -> LinkReceipts {
+        let mut receipts = LinkReceipts::new();
         if let Some(arrived) = record.arrived()
             && record.kind() == EventKind::Accepted
         {
-            self.came
+            self.arrived
                 .insert(record.seq, (arrived.link.clone(), arrived.seq));
             let accepted = record.copies().map(|(agent, _)| FarReceipt {
                 status: Status::Accepted,
                 agent: agent.clone(),
                 seqs: vec![arrived.seq],
             });
-            told.entry(arrived.link.clone())
+            receipts
+                .entry(arrived.link.clone())
                 .or_default()
                 .extend(accepted);
         }
@@ -254,22 +252,21 @@ impl Streams<'_> {
                 by_link.entry(tag).or_default().push(origin);
             }
             for (tag, seqs) in by_link {
-                told.entry(tag).or_default().push(FarReceipt {
+                receipts.entry(tag).or_default().push(FarReceipt {
                     status: *status,
                     agent: agent.clone(),
                     seqs,
                 });
             }
         }
-        told
+        receipts
     }
 
     fn origin(&self, seq: u64) -> Option<(Arc<str>, u64)> {
-        let known = || {
+        self.arrived.get(&seq).cloned().or_else(|| {
             let mut links = self.state.links.iter();
             links.find_map(|(tag, link)| Some((tag.clone(), link.origin(seq)?)))
-        };
-        self.came.get(&seq).cloned().or_else(known)
+        })
     }
 }
 
@@ -279,18 +276,19 @@ mod tests {
 
     #[test]
     fn many_receipts_are_in_several_items_and_none_is_lost() {
-        let receipt = |agent: &str, seqs: std::ops::Range<u64>| FarReceipt {
+        let all = [("a", 2), ("b", 21), ("c", 1)].map(|(agent, count)| FarReceipt {
             status: Status::Seen,
             agent: agent.into(),
-            seqs: seqs.collect(),
-        };
-        let all = vec![receipt("a", 0..2), receipt("b", 0..21), receipt("c", 0..1)];
-        let count =
-            |part: &Vec<FarReceipt>| part.iter().map(|receipt| receipt.seqs.len()).sum::<usize>();
-        let parts = in_parts(all, 10);
-        assert_eq!(parts.iter().map(count).collect::<Vec<_>>(), [2, 10, 10, 2]);
+            seqs: (0..count).collect(),
+        });
+        let parts = split(all.into(), 10);
+        let counts: Vec<usize> = parts
+            .iter()
+            .map(|part| part.iter().map(|receipt| receipt.seqs.len()).sum())
+            .collect();
+        assert_eq!(counts, [2, 10, 10, 2]);
         assert_eq!(
-            in_parts(Vec::new(), 10),
+            split(Vec::new(), 10),
             [Vec::new()],
             "an item without receipts"
         );

@@ -1,7 +1,7 @@
-//! Part of step 5: who owns which work. Judges messages about claims in their order, each after the changes of the
-//! messages before it, and grants waiting claims as soon as they can be granted.
+//! Claims, in step 5. Judges messages about claims in order, each after the changes of earlier messages, and grants
+//! waiting claims as soon as possible.
 
-use super::compose;
+use super::compose::NoticeText;
 use super::letter::{Effect, Letter, Ruling};
 use super::parties;
 use crate::base::clock::{self, Stamp};
@@ -25,7 +25,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// The capability of agents that may release the claims of others.
+/// The capability to release other agents' claims.
 const STEWARD: &str = "steward";
 
 /// The claims of the room, with the changes of the present batch.
@@ -49,12 +49,13 @@ impl<'a> Owners<'a> {
         &self.claims
     }
 
-    /// Did this batch change anything so far?
+    /// Returns true if this batch has changed claims so far.
     pub(super) fn has_changed(&self) -> bool {
         matches!(self.claims, Cow::Owned(_))
     }
 
-    /// Judges a message about claims, whose other recipients are resolved, and adds those that follow from the change.
+    /// Judges a message about claims after its recipients are resolved, and adds the recipients that follow from the
+    /// change.
     pub(super) fn judge(
         &mut self,
         agent: &Arc<str>,
@@ -72,7 +73,7 @@ impl<'a> Owners<'a> {
         })
     }
 
-    /// Grants waiting claims: a notice for each.
+    /// Grants waiting claims, with a notice for each.
     pub(super) fn grant(&mut self) -> Vec<Letter<Ruling>> {
         let mut granted = Vec::new();
         while let Some(WaitingClaim {
@@ -88,68 +89,67 @@ impl<'a> Owners<'a> {
                 "You own {what} now. The claim lives for {} after your last activity. `mailbag release` ends it.",
                 clock::span_text(Duration::from_secs(lease))
             );
-            let more = more(&claim, json!({"status": "granted", "claims": subjects}));
-            let about = format!("claim-granted {claim}");
-            let letter = notice(about, vec![agent], format!("granted: {what}"), body, more);
-            granted.extend(self.with(letter, Change::Dequeue { claim }));
+            let notice = NoticeText {
+                kind: "notification",
+                about: format!("claim-granted {claim}"),
+                to: vec![agent],
+                subject: format!("granted: {what}"),
+                body,
+                more: more(&claim, json!({"status": "granted", "claims": subjects})),
+            };
+            granted.push(self.change(notice, Change::Dequeue { claim }));
         }
         granted
     }
 
-    /// An agent has another name now. Claims of both that wait for each other, over others or not, would wait for ever.
+    /// Renames an agent. Waiting claims of both names that wait for each other, directly or not, are ended.
     pub(super) fn rename(
         &mut self,
         of: &Arc<str>,
         to: &Arc<str>,
         twice: Vec<u64>,
     ) -> Vec<Letter<Ruling>> {
-        let own = |one: &&WaitingClaim| one.agent == *of || one.agent == *to;
-        let waiting: Vec<WaitingClaim> =
-            self.claims.waiting().iter().filter(own).cloned().collect();
-        let about = format!("renamed {of} {to}");
-        let subject = format!("{of} is {to} now");
-        let body = format!(
-            "{to} has the unread mail and the claims of {of}, and {of} is an alias of {to}."
-        );
-        let letter = notice(about, Vec::new(), subject, body, Map::new());
-        let mut letters = Vec::from_iter(self.with(
-            letter,
+        let mut waiting = self.claims.waiting().to_vec();
+        waiting.retain(|one| one.agent == *of || one.agent == *to);
+        let notice = NoticeText {
+            kind: "notification",
+            about: format!("renamed {of} {to}"),
+            to: Vec::new(),
+            subject: format!("{of} is {to} now"),
+            body: format!(
+                "{to} has the unread mail and the claims of {of}, and {of} is an alias of {to}."
+            ),
+            more: Map::new(),
+        };
+        let mut letters = vec![self.change(
+            notice,
             Change::Rename {
                 of: of.clone(),
                 to: to.clone(),
                 twice,
             },
-        ));
+        )];
         let mut newest = waiting.into_iter().rev();
         while self.claims.has_circle() {
             let Some(one) = newest.next() else { break };
             let why = format!("{of} is {to} now, and would wait for itself.");
-            letters.extend(self.stop_waiting(
-                WaitingClaim {
-                    agent: to.clone(),
-                    ..one
-                },
-                &why,
-            ));
+            let agent = to.clone();
+            letters.push(self.stop_waiting(WaitingClaim { agent, ..one }, &why));
         }
         letters
     }
 
-    /// Reviews the leases. `active` are the senders of the present batch. Gives the notices, with the changes that they
-    /// make, and when the next review is due.
+    /// Reviews the leases. `active` are the senders of the present batch. Returns the notices with their changes, and the
+    /// time of the next review.
     pub(super) fn review(
         &mut self,
         active: &HashSet<Arc<str>>,
     ) -> (Vec<Letter<Ruling>>, Option<Stamp>) {
         let calls = Calls::of(self.config.dir());
-        let (last_seen, active) = (
-            |agent: &str| self.state.last_seen(agent),
-            |agent: &str| active.contains(agent),
-        );
         let signs = Signs {
-            last_seen: &last_seen,
+            last_seen: &|agent| self.state.last_seen(agent),
             calls: &calls,
-            active: &active,
+            active: &|agent| active.contains(agent),
         };
         let now = Stamp::now();
         let Review {
@@ -162,20 +162,18 @@ impl<'a> Owners<'a> {
         } = leases::review(&self.claims, self.config.registry(), &signs, now);
         let mut letters = Vec::new();
         letters.extend(lapsed.into_iter().filter_map(|one| self.lapse(one)));
-        letters.extend(skipped.into_iter().filter_map(|one| self.skip(one)));
-        letters.extend(void.into_iter().filter_map(|one| self.void(one)));
-        letters.extend(
-            ended
-                .into_iter()
-                .filter_map(|(owner, until)| self.cut(owner, until)),
-        );
+        letters.extend(skipped.into_iter().map(|one| self.skip(one)));
+        letters.extend(void.into_iter().map(|one| self.void(one)));
+        for (owner, until) in ended {
+            letters.push(self.cut(owner, until));
+        }
         letters.extend(warned.into_iter().filter_map(|one| self.warn(one)));
         letters.extend(self.grant());
         (letters, next)
     }
 
     fn ask(&self, agent: &Arc<str>, message: &Message, to: &[Group]) -> Result<Ask, Vec<Problem>> {
-        // The check has parsed each of them.
+        // The check has parsed each subject.
         let subjects: Vec<Subject> = message
             .claims()
             .filter_map(|text| Subject::parse(text).ok())
@@ -237,7 +235,7 @@ impl<'a> Owners<'a> {
         }
     }
 
-    /// Whose claims a release is about.
+    /// The owner of the claims of a release.
     fn released(&self, agent: &Arc<str>, message: &Message) -> Result<Arc<str>, Vec<Problem>> {
         let Some(word) = message.text("of") else {
             return Ok(agent.clone());
@@ -261,17 +259,15 @@ impl<'a> Owners<'a> {
         let is_steward = registry
             .agent(agent)
             .is_some_and(|agent| agent.capabilities.iter().any(|c| c == STEWARD));
-        match of == *agent || &**agent == id::HUMAN || is_steward {
-            true => Ok(of),
-            false => {
-                let what = format!("{agent} cannot release the claims of {of}");
-                let fix = format!("ask {of} or the human; the capability {STEWARD} allows it");
-                Err(vec![Problem::new("not_steward", what).at("/of").fix(fix)])
-            }
+        if of == *agent || &**agent == id::HUMAN || is_steward {
+            return Ok(of);
         }
+        let what = format!("{agent} cannot release the claims of {of}");
+        let fix = format!("ask {of} or the human; the capability {STEWARD} allows it");
+        Err(vec![Problem::new("not_steward", what).at("/of").fix(fix)])
     }
 
-    /// What the copies say, and who gets one besides those that the sender named.
+    /// The outcome in the copies. Adds the recipients that follow from the change.
     fn outcome(&self, agent: &Arc<str>, change: &Change, to: &mut Vec<Group>) -> Value {
         match change {
             Change::Grant(terms) => {
@@ -283,11 +279,7 @@ impl<'a> Owners<'a> {
             Change::Queue(terms) => {
                 parties::add(self.config, to, Via::Claim, agent);
                 self.notify_human(agent, &terms.claims, to);
-                let subjects: Vec<Subject> = terms
-                    .claims
-                    .iter()
-                    .filter_map(|text| Subject::parse(text).ok())
-                    .collect();
+                let subjects = parse(&terms.claims);
                 let before = self.claims.waiting().len();
                 let behind: Vec<_> = self
                     .claims
@@ -332,10 +324,7 @@ impl<'a> Owners<'a> {
 
     /// Adds the human as a recipient when the claims of an agent begin to cover all files of a repository.
     fn notify_human(&self, agent: &Arc<str>, claims: &[String], to: &mut Vec<Group>) {
-        let claims: Vec<Subject> = claims
-            .iter()
-            .filter_map(|text| Subject::parse(text).ok())
-            .collect();
+        let claims = parse(claims);
         if !claims.iter().any(Subject::is_wide) {
             return;
         }
@@ -346,14 +335,12 @@ impl<'a> Owners<'a> {
         }
     }
 
-    fn lapse(
-        &mut self,
-        Lapsed {
+    fn lapse(&mut self, lapsed: Lapsed) -> Option<Letter<Ruling>> {
+        let Lapsed {
             owner,
             held,
             reason,
-        }: Lapsed,
-    ) -> Option<Letter<Ruling>> {
+        } = lapsed;
         let subjects: Vec<Subject> = held.iter().map(|held| held.subject.clone()).collect();
         let why = match reason {
             Reason::Silent(since) => format!("{owner} showed no activity since {}.", shown(since)),
@@ -363,14 +350,13 @@ impl<'a> Owners<'a> {
             ),
             Reason::Retired => format!("{owner} is retired, or no longer registered."),
         };
-        let waiting = self.claims.waiting().iter();
-        let waiting = waiting.filter(|one| {
-            one.subjects
-                .iter()
-                .any(|own| subjects.iter().any(|s| own.conflicts(s)))
-        });
         let mut to: Vec<Arc<str>> = vec![owner.clone(), id::HUMAN.into()];
-        to.extend(waiting.map(|one| one.agent.clone()));
+        for one in self.claims.waiting() {
+            let mut wanted = one.subjects.iter();
+            if wanted.any(|own| subjects.iter().any(|subject| own.conflicts(subject))) {
+                to.push(one.agent.clone());
+            }
+        }
         let what = list(&subjects);
         let body = format!("{what} is free again, and was owned by {owner}. {why}");
         let mut more = Map::new();
@@ -378,26 +364,26 @@ impl<'a> Owners<'a> {
             "metadata".into(),
             json!({"claim": {"status": "lapsed", "of": owner, "claims": subjects}}),
         );
-        let about = format!("claims-lapsed {owner} {}", held.first()?.seq);
-        let letter = notice(
-            about,
-            parties::registered(self.config, to),
-            format!("lapsed: {what}"),
+        let notice = NoticeText {
+            kind: "notification",
+            about: format!("claims-lapsed {owner} {}", held.first()?.seq),
+            to: parties::registered(self.config, to),
+            subject: format!("lapsed: {what}"),
             body,
             more,
-        );
+        };
         let claims = subjects.iter().map(Subject::to_string).collect();
-        self.with(
-            letter,
+        Some(self.change(
+            notice,
             Change::Release {
                 of: owner,
                 claims,
                 waiting: Vec::new(),
             },
-        )
+        ))
     }
 
-    fn skip(&mut self, one: WaitingClaim) -> Option<Letter<Ruling>> {
+    fn skip(&mut self, one: WaitingClaim) -> Letter<Ruling> {
         let span = clock::span_text(limits::CLAIM_WAITER);
         self.stop_waiting(
             one,
@@ -405,7 +391,7 @@ impl<'a> Owners<'a> {
         )
     }
 
-    fn stop_waiting(&mut self, one: WaitingClaim, why: &str) -> Option<Letter<Ruling>> {
+    fn stop_waiting(&mut self, one: WaitingClaim, why: &str) -> Letter<Ruling> {
         let WaitingClaim {
             claim,
             agent,
@@ -413,46 +399,40 @@ impl<'a> Owners<'a> {
             ..
         } = one;
         let what = list(&subjects);
-        let body = format!("Your claim of {what} no longer waits. {why}");
-        let more = more(&claim, json!({"status": "skipped", "claims": subjects}));
-        let to = parties::registered(self.config, vec![agent]);
-        let letter = notice(
-            format!("claim-skipped {claim}"),
-            to,
-            format!("no longer waiting: {what}"),
-            body,
-            more,
-        );
-        self.with(letter, Change::Skip { claim })
+        let notice = NoticeText {
+            kind: "notification",
+            about: format!("claim-skipped {claim}"),
+            to: parties::registered(self.config, [agent]),
+            subject: format!("no longer waiting: {what}"),
+            body: format!("Your claim of {what} no longer waits. {why}"),
+            more: more(&claim, json!({"status": "skipped", "claims": subjects})),
+        };
+        self.change(notice, Change::Skip { claim })
     }
 
-    fn void(
-        &mut self,
-        ClaimOffer {
+    fn void(&mut self, offered: ClaimOffer) -> Letter<Ruling> {
+        let ClaimOffer {
             offer,
             from,
             to,
             subjects,
             ..
-        }: ClaimOffer,
-    ) -> Option<Letter<Ruling>> {
+        } = offered;
         let what = list(&subjects);
-        let body = format!(
-            "Your offer of {what} is void: {to} is retired, or no longer registered. You still own it."
-        );
-        let more = more(&offer, json!({"status": "declined", "claims": subjects}));
-        let recipients = parties::registered(self.config, vec![from]);
-        let letter = notice(
-            format!("offer-void {offer}"),
-            recipients,
-            format!("not handed over: {what}"),
-            body,
-            more,
-        );
-        self.with(letter, Change::Decline { offer })
+        let notice = NoticeText {
+            kind: "notification",
+            about: format!("offer-void {offer}"),
+            to: parties::registered(self.config, [from]),
+            subject: format!("not handed over: {what}"),
+            body: format!(
+                "Your offer of {what} is void: {to} is retired, or no longer registered. You still own it."
+            ),
+            more: more(&offer, json!({"status": "declined", "claims": subjects})),
+        };
+        self.change(notice, Change::Decline { offer })
     }
 
-    fn cut(&mut self, owner: Arc<str>, until: Stamp) -> Option<Letter<Ruling>> {
+    fn cut(&mut self, owner: Arc<str>, until: Stamp) -> Letter<Ruling> {
         let subjects: Vec<Subject> = self
             .claims
             .of(&owner)
@@ -469,11 +449,16 @@ impl<'a> Owners<'a> {
             "metadata".into(),
             json!({"claim": {"status": "ending", "claims": subjects, "until": until_text}}),
         );
-        let to = parties::registered(self.config, vec![owner.clone()]);
-        let about = format!("claims-ending {owner} {until}");
-        let letter = notice(about, to, format!("your claims lapse at {end}"), body, more);
-        self.with(
-            letter,
+        let notice = NoticeText {
+            kind: "notification",
+            about: format!("claims-ending {owner} {until}"),
+            to: parties::registered(self.config, [owner.clone()]),
+            subject: format!("your claims lapse at {end}"),
+            body,
+            more,
+        };
+        self.change(
+            notice,
             Change::Cut {
                 of: owner,
                 until: until.micros(),
@@ -481,14 +466,12 @@ impl<'a> Owners<'a> {
         )
     }
 
-    fn warn(
-        &self,
-        Warned {
+    fn warn(&self, warned: Warned) -> Option<Letter<Ruling>> {
+        let Warned {
             owner,
             since,
             lapses,
-        }: Warned,
-    ) -> Option<Letter<Ruling>> {
+        } = warned;
         let about = format!("claims-warned {owner} {}", since.micros());
         if self.state.notices.contains(&about) {
             return None;
@@ -505,21 +488,22 @@ impl<'a> Owners<'a> {
             shown(since),
             list(&subjects)
         );
-        Some(notice(
+        let notice = NoticeText {
+            kind: "notification",
             about,
-            vec![owner],
-            format!("your claims lapse at {end}"),
+            to: vec![owner],
+            subject: format!("your claims lapse at {end}"),
             body,
-            Map::new(),
-        ))
+            more: Map::new(),
+        };
+        Some(notice.letter())
     }
 
-    fn with(&mut self, mut letter: Letter<Ruling>, new: Change) -> Option<Letter<Ruling>> {
-        self.apply(&id::MAILBAG.into(), "", &new);
-        if let Ruling::Notice { fact, .. } = &mut letter.content {
-            *fact = Some(Box::new(Fact::Ownership(new)));
-        }
-        Some(letter)
+    /// Applies a change, and returns the letter that records it.
+    fn change(&mut self, notice: NoticeText, change: Change) -> Letter<Ruling> {
+        self.apply(&id::MAILBAG.into(), "", &change);
+        let message = notice.message();
+        notice.letter_with(message, Some(Fact::Ownership(change)))
     }
 
     fn apply(&mut self, from: &Arc<str>, id: &str, change: &Change) {
@@ -545,6 +529,14 @@ fn purpose(message: &Message) -> Option<String> {
     Some(title.chars().take(limits::REPORT_TEXT).collect())
 }
 
+/// Parses subjects that were checked before.
+fn parse(claims: &[String]) -> Vec<Subject> {
+    claims
+        .iter()
+        .filter_map(|text| Subject::parse(text).ok())
+        .collect()
+}
+
 fn list(subjects: &[Subject]) -> String {
     sanitize::line(&listed(subjects)).into_owned()
 }
@@ -554,21 +546,4 @@ fn more(claim: &str, about: Value) -> Map<String, Value> {
     more.insert("in_reply_to".into(), claim.into());
     more.insert("metadata".into(), json!({"claim": about}));
     more
-}
-
-fn notice(
-    about: String,
-    to: Vec<Arc<str>>,
-    subject: String,
-    body: String,
-    more: Map<String, Value>,
-) -> Letter<Ruling> {
-    let message = compose::own("notification", &to, &subject, &body, more);
-    let content = Ruling::Notice {
-        about,
-        message: Box::new(message),
-        to,
-        fact: None,
-    };
-    Letter::own(content)
 }

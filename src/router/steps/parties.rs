@@ -1,4 +1,4 @@
-//! Whom a message that step 5 judges concerns, besides those that its sender named, and what it is about.
+//! Further recipients of messages in step 5, and titles of messages.
 
 use crate::base::{limits, sanitize};
 use crate::message::Message;
@@ -8,7 +8,7 @@ use crate::room::resolve::Via;
 use crate::router::parts::Config;
 use std::sync::Arc;
 
-/// Adds a recipient, unless it is one already or can get no mail.
+/// Adds a recipient, unless it is one already or cannot get mail.
 pub(super) fn add(config: &Config, to: &mut Vec<Group>, via: Via, agent: &Arc<str>) {
     if to.iter().any(|group| group.agents.contains(agent)) || !is_registered(config, agent) {
         return;
@@ -22,7 +22,7 @@ pub(super) fn add(config: &Config, to: &mut Vec<Group>, via: Via, agent: &Arc<st
     }
 }
 
-/// Those of these agents that can get mail, each once.
+/// The agents of a list that can get mail, each once.
 pub(super) fn registered(
     config: &Config,
     agents: impl IntoIterator<Item = Arc<str>>,
@@ -36,7 +36,7 @@ pub(super) fn registered(
     to
 }
 
-/// Can this agent get mail?
+/// Returns true if this agent can get mail.
 pub(super) fn is_registered(config: &Config, agent: &str) -> bool {
     config
         .registry()
@@ -44,7 +44,7 @@ pub(super) fn is_registered(config: &Config, agent: &str) -> bool {
         .is_some_and(|agent| !agent.is_retired())
 }
 
-/// The title of a message, or else its id, truncated to a limit.
+/// The title of a message, or its id, truncated to a limit.
 pub(super) fn title(message: &Message) -> String {
     let title = title_of_fields(message.fields());
     sanitize::brief(title.unwrap_or(message.id()), limits::TITLE)

@@ -184,15 +184,15 @@ impl Addressed {
 }
 
 fn rule_notice(notice: Notice) -> Letter<Ruling> {
-    let to = vec![notice.to];
-    let message = compose::own(notice.kind, &to, &notice.subject, &notice.body, notice.more);
-    let content = Ruling::Notice {
+    compose::NoticeText {
         about: notice.about,
-        message: Box::new(message),
-        to,
-        fact: None,
-    };
-    Letter::own(content)
+        kind: notice.kind,
+        to: vec![notice.to],
+        subject: notice.subject,
+        body: notice.body,
+        more: notice.more,
+    }
+    .letter()
 }
 
 /// Decides about the messages of one batch.
@@ -346,15 +346,12 @@ impl<'a> Judge<'a> {
             Err(problems) => return Ok(reject(&message, problems)),
         };
         let act = if message.kind() == "ack" {
-            let (room, known) = (self.config.dir(), (self.state, &**self.config.registry()));
-            match ack::judge(
-                room,
-                known,
-                agent,
-                &message,
-                &mut self.acks,
-                intake.searches(),
-            )? {
+            let room = ack::AckRoom {
+                dir: self.config.dir(),
+                state: self.state,
+                registry: self.config.registry(),
+            };
+            match ack::judge(&room, agent, &message, &mut self.acks, intake.searches())? {
                 Ok(receipts) => {
                     self.decisions.withdraw(agent, message.id(), &receipts);
                     Some(Act::Ack(receipts))

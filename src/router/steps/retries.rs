@@ -1,4 +1,4 @@
-//! Rejected messages that were sent again: of a rejection and all its retries, one is accepted.
+//! Rejected messages that were sent again. At most one of a rejection's retries is accepted.
 
 use super::letter::{Letter, Rejection, Ruling};
 use crate::base::error::{Problem, Result};
@@ -30,8 +30,8 @@ impl<'a> Retries<'a> {
         }
     }
 
-    /// The number of the rejection, if this message is a retry: the first rejection, if there were several. A sender can
-    /// choose any file name, so the log must have the rejection.
+    /// The number of the first rejection, if this message is a retry. A sender can choose any file name, so the log
+    /// must have the rejection.
     pub(super) fn find(&self, letter: &Letter<()>) -> Result<Option<u64>> {
         let Some(seq) = letter.claim.as_deref().and_then(layout::retry_of_claim) else {
             return Ok(None);
@@ -41,23 +41,16 @@ impl<'a> Retries<'a> {
         }
         let line = find::by_seq(self.config.dir(), seq)?;
         let record = line.and_then(|line| serde_json::from_slice::<Record>(&line.bytes).ok());
-        let is_own = |record: &Record| {
-            let claim = match &record.event {
-                Event::Rejected(rejected) => layout::read_claim(&rejected.origin.claim),
-                _ => None,
-            };
-            claim.is_some_and(|claim| claim.agent == &*letter.agent)
+        let Some(Event::Rejected(rejected)) = record.map(|record| record.event) else {
+            return Ok(None);
         };
-        Ok(record.filter(is_own).map(|record| {
-            record
-                .origin()
-                .and_then(|origin| origin.retries)
-                .unwrap_or(seq)
-        }))
+        let claim = layout::read_claim(&rejected.origin.claim);
+        let is_own = claim.is_some_and(|claim| claim.agent == &*letter.agent);
+        Ok(is_own.then(|| rejected.origin.retries.unwrap_or(seq)))
     }
 
-    /// Rules on a retry if another retry of the rejection was accepted: `Some(None)` if it waits for the next batch. Returns
-    /// `None` if no other retry was accepted.
+    /// Decides about a retry if another retry of the rejection was accepted: `Some(None)` if it waits for the next batch.
+    /// Returns `None` if no other retry was accepted.
     pub(super) fn judge(
         &self,
         letter: &Letter<()>,
@@ -107,7 +100,7 @@ impl<'a> Retries<'a> {
         Ok(None)
     }
 
-    /// Remembers an accepted retry.
+    /// Notes an accepted retry.
     pub(super) fn ruled(&mut self, letter: &Letter<()>, ruling: &Ruling) {
         if let (Some(rejection), Ruling::Accept { .. }) = (letter.retries, ruling) {
             self.accepted
@@ -116,7 +109,7 @@ impl<'a> Retries<'a> {
     }
 }
 
-/// Returns true if the messages differ at most in their ids: the router adds a missing id, each time another one.
+/// Returns true if the messages have the same content, ignoring ids: the router adds a different id each time.
 fn has_same_content(record: &Record, message: &Message) -> bool {
     let Some(mut before) = record.message_fields() else {
         return false;

@@ -1,6 +1,6 @@
 //! Notices to the senders of messages with addresses that reach no agent.
 
-use super::compose;
+use super::compose::NoticeText;
 use super::letter::{Letter, Ruling};
 use super::parties::title;
 use crate::base::error::Problem;
@@ -9,14 +9,14 @@ use crate::message::record::Group;
 use crate::message::{Message, id};
 use serde_json::{Map, json};
 
-/// The notice to the sender of this message. `None` if each of its addresses reaches an agent.
+/// The notice to the sender of this message, or `None` if each of its addresses reaches an agent.
 pub(super) fn notice(
     letter: &Letter<()>,
     message: &Message,
     to: &[Group],
     unreached: &[Problem],
 ) -> Option<Letter<Ruling>> {
-    // A notice of another room's router is not answered.
+    // Notices of another room's router are not answered.
     let is_of_router =
         id::tag_of(&letter.agent).is_some_and(|tag| *letter.agent == *id::far(tag, id::MAILBAG));
     if unreached.is_empty() || is_of_router {
@@ -38,22 +38,19 @@ pub(super) fn notice(
             body,
         )
     };
-    unreached
-        .iter()
-        .for_each(|problem| body += &format!("- {problem}\n"));
+    for problem in unreached {
+        body += &format!("- {problem}\n");
+    }
     let mut more = Map::new();
     more.insert("in_reply_to".into(), message.id().into());
     more.insert("metadata".into(), json!({"problems": unreached}));
-    let to = vec![letter.agent.clone()];
-    let notice = Box::new(compose::own("alert", &to, &subject, body.trim_end(), more));
-    let about = unreached_subject(&letter.agent, message.id());
-    Some(
-        Letter::own(Ruling::Notice {
-            about,
-            message: notice,
-            to,
-            fact: None,
-        })
-        .following(letter),
-    )
+    let notice = NoticeText {
+        about: unreached_subject(&letter.agent, message.id()),
+        kind: "alert",
+        to: vec![letter.agent.clone()],
+        subject,
+        body: body.trim_end().to_owned(),
+        more,
+    };
+    Some(notice.letter().following(letter))
 }

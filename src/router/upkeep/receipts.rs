@@ -11,7 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The age in nanoseconds below which a change may not be the last one with its time.
+/// The age in nanoseconds of a change that must be the last one with its time.
 const RECENT: i128 = 1_000_000_000;
 
 /// The inboxes of a scan.

@@ -60,7 +60,7 @@ impl Router {
         Some(has_failed || again.after(limits::WAKE_AGAIN.min(stale_after)) <= now)
     }
 
-    /// Notes that mail with an announcement or a requested wake is announced again. Returns false if there is no such
+    /// Notes that mail with an announcement or a requested wake is announced again. Returns false without such
     /// mail.
     fn wake_again(&mut self, agent: &Arc<str>) -> bool {
         let announced = inbox::announced_at(self.config.dir(), agent).unwrap_or_default();
@@ -115,10 +115,7 @@ impl Router {
             .failure(id)
             .map(|failed| format!(" The last wake failed: {}.", failed.why));
         let woken = match again {
-            Some(at) => format!(
-                " It was woken once more at {at}.{}",
-                failed.unwrap_or_default()
-            ),
+            Some(at) => format!(" It was woken again at {at}.{}", failed.unwrap_or_default()),
             None => failed.unwrap_or_default(),
         };
         let body = format!(

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// The kinds of events that matter. Opening and reading do not: the router's own reads would wake it.
+/// The watched kinds of events. Opening and reading are not watched, because the router's own reads would wake it.
 const KINDS: EventKindMask = EventKindMask::CREATE
     .union(EventKindMask::REMOVE)
     .union(EventKindMask::MODIFY_NAME)
@@ -51,22 +51,22 @@ pub(super) struct Events {
 
 impl Events {
     pub(super) fn new(room: &Dir, sender: &Sender<Signal>) -> Result<Events> {
-        // An absolute path stays valid when the router's working directory changes.
+        // An absolute path stays valid if the router's working directory changes.
         let root = room
             .path()
             .canonicalize()
             .unwrap_or_else(|_| room.path().to_path_buf());
         let (places, sender) = (Arc::new(Places::default()), sender.clone());
         let known = places.clone();
-        let handler = move |event: notify::Result<Event>| {
+        let watcher = start(&root, KINDS, move |event: notify::Result<Event>| {
             for signal in known.read(event) {
                 // The receiver is gone only after the router has ended.
                 let _ = sender.send(signal);
             }
-        };
+        })?;
         Ok(Events {
             room: room.clone(),
-            watcher: start(&root, KINDS, handler)?,
+            watcher,
             places,
             root,
         })
@@ -87,7 +87,7 @@ impl Events {
         }
     }
 
-    /// A directory that is gone needs no watch. One that is only not at its path is in a room that was moved.
+    /// A missing directory needs no watch. A directory that is only missing at its path is in a moved room.
     fn explain_missing(&self, place: &Place) -> Result<()> {
         match self.room.stat(place.below())? {
             None => Ok(()),
@@ -105,43 +105,43 @@ impl Places {
             Ok(event) if !event.need_rescan() => event,
             _ => return vec![Signal::Wake(Wake::Hint(Hint::Everything))],
         };
-        let (mut came, mut went) = (Vec::new(), Vec::new());
+        let (mut appeared, mut left) = (Vec::new(), Vec::new());
         match event.kind {
             EventKind::Modify(ModifyKind::Name(RenameMode::Both)) => {
-                went.extend(event.paths.first());
-                came.extend(event.paths.last());
+                left.extend(event.paths.first());
+                appeared.extend(event.paths.last());
             }
-            // The event does not say the direction.
+            // The event has no direction.
             EventKind::Modify(ModifyKind::Name(RenameMode::Any)) | EventKind::Any => {
-                went.extend(&event.paths);
-                came.extend(&event.paths);
+                left.extend(&event.paths);
+                appeared.extend(&event.paths);
             }
             EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(RenameMode::From)) => {
-                went.extend(&event.paths)
+                left.extend(&event.paths)
             }
             EventKind::Access(AccessKind::Close(AccessMode::Write))
             | EventKind::Create(_)
             | EventKind::Modify(_) => {
-                came.extend(&event.paths);
+                appeared.extend(&event.paths);
             }
             _ => {}
         }
         let is_open = HAS_CLOSE && event.kind == EventKind::Create(CreateKind::File);
-        let went = went
-            .into_iter()
-            .filter_map(|path| self.hint(path, Place::went))
-            .map(Wake::Hint)
-            .map(Signal::Wake);
-        let came = came
-            .into_iter()
-            .filter_map(|path| self.hint(path, Place::came));
-        let came = came.filter_map(|hint| match hint {
-            Hint::File(..) if is_open => Some(Signal::NewFile(hint)),
-            // Another event follows when the file is closed.
-            Hint::Request(..) if is_open => None,
-            hint => Some(Signal::Wake(Wake::Hint(hint))),
-        });
-        went.chain(came).collect()
+        let mut signals = Vec::new();
+        for path in left {
+            let hint = self.hint(path, Place::left);
+            signals.extend(hint.map(|hint| Signal::Wake(Wake::Hint(hint))));
+        }
+        for path in appeared {
+            match self.hint(path, Place::appeared) {
+                Some(hint @ Hint::File(..)) if is_open => signals.push(Signal::NewFile(hint)),
+                // Another event follows when the file is closed.
+                Some(Hint::Request(..)) if is_open => {}
+                Some(hint) => signals.push(Signal::Wake(Wake::Hint(hint))),
+                None => {}
+            }
+        }
+        signals
     }
 
     fn hint(&self, path: &Path, direction: fn(&Place, &OsStr) -> Option<Hint>) -> Option<Hint> {
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_renamed_or_linked_file_is_a_hint_and_a_read_one_is_not() {
+    fn a_closed_renamed_or_linked_file_is_a_hint_and_a_read_file_is_not() {
         let file = vec![Hint::File("bob".into(), "x.json".into())];
         let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
         assert_eq!(hints(closed, "/room/outbox/bob/x.json"), file);
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_leaves_an_inbox_is_a_hint_and_one_that_comes_is_not() {
+    fn a_file_that_leaves_an_inbox_is_a_hint_and_a_new_file_is_not() {
         let left = vec![Hint::Left("bob".into(), "x.json".into())];
         assert_eq!(
             hints(
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn an_overflow_without_a_path_means_look_everywhere() {
+    fn an_overflow_without_a_path_scans_all_directories() {
         let overflow = Event::new(EventKind::Other).set_flag(Flag::Rescan);
         assert_eq!(
             places().read(Ok(overflow)),
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_registry_and_new_outboxes_are_told_apart() {
+    fn the_registry_and_new_outboxes_have_different_hints() {
         let closed = EventKind::Access(AccessKind::Close(AccessMode::Write));
         assert_eq!(hints(closed, "/room/registry.json"), [Hint::Registry]);
         assert_eq!(

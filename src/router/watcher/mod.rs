@@ -1,8 +1,7 @@
 //! Step 1, notice: file events, and the only user of `notify`.
 //!
-//! An event is a hint; the directory is the truth. Watches are on single directories, never on a tree: a directory is
-//! made before it is watched and watched before it is read, so that what comes in between is seen once or twice, but
-//! not never.
+//! An event is a hint; the directory is the truth. Watches are on single directories, never on a tree. A directory is
+//! made before it is watched and watched before it is read, so that each change is seen at least once.
 
 mod events;
 mod log_watch;
@@ -24,10 +23,11 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// Most files are closed this soon after they were made, which gives another event. A hard link gives no other event.
+/// The time in which most files are closed after they were made, which gives another event. A hard link gives no
+/// other event.
 const WRITTEN_WITHIN: Duration = Duration::from_millis(20);
 
-/// What a file event hints at.
+/// The hint of a file event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Hint {
     /// A file may have appeared in the outbox of this name.
@@ -40,8 +40,8 @@ pub enum Hint {
     Outbox(String),
     /// The directory of outboxes may have appeared.
     Outboxes,
-    /// The outbox of this name was removed or moved. A new one may have the same inode, because file systems use inodes
-    /// again, but it is not watched.
+    /// The outbox of this name was removed or moved. A new outbox may have the same inode, because file systems reuse
+    /// inodes, but it is not watched.
     OutboxGone(String),
     /// The directory of outboxes was removed or moved.
     OutboxesGone,
@@ -49,11 +49,11 @@ pub enum Hint {
     Inboxes,
     /// The registry or the settings may have changed.
     Registry,
-    /// Anything may have happened: look everywhere.
+    /// Anything may have changed: scan all directories.
     Everything,
 }
 
-/// What wakes a router.
+/// An event that wakes a router.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Wake {
     /// A file event.
@@ -89,13 +89,13 @@ impl Place {
         }
     }
 
-    /// Is it a directory of one agent?
+    /// Returns true for a directory of one agent.
     fn is_of_an_agent(&self) -> bool {
         matches!(self, Place::Outbox(_) | Place::Inbox(_) | Place::Taken(_))
     }
 
     /// The hint of a new name in this directory.
-    fn came(&self, name: &OsStr) -> Option<Hint> {
+    fn appeared(&self, name: &OsStr) -> Option<Hint> {
         match self {
             Place::Room
                 if [layout::REGISTRY, layout::SETTINGS, layout::CHARTER]
@@ -119,7 +119,7 @@ impl Place {
     }
 
     /// The hint of a name that left this directory.
-    fn went(&self, name: &OsStr) -> Option<Hint> {
+    fn left(&self, name: &OsStr) -> Option<Hint> {
         match self {
             Place::Room if name == layout::OUTBOXES => Some(Hint::OutboxesGone),
             Place::Room if name == layout::CHARTER => Some(Hint::Registry),
@@ -144,19 +144,19 @@ impl Caller {
     }
 }
 
-/// What a router waits for: file events, and calls from other threads.
+/// The events of a router: file events, and calls from other threads.
 pub struct Notice {
     sender: Sender<Signal>,
     signals: Receiver<Signal>,
     /// New files that may still be open, each with the time of the next look.
     new_files: VecDeque<(Instant, Hint)>,
-    /// None for a router that only calls wake.
+    /// `None` for a router without file events.
     events: Option<Events>,
     failed: bool,
 }
 
 impl Notice {
-    /// Without file events: only calls wake.
+    /// Without file events, only calls wake.
     pub fn silent() -> Notice {
         let (sender, signals) = channel();
         Notice {
@@ -178,17 +178,17 @@ impl Notice {
         Ok(notice)
     }
 
-    /// Are there file events at all?
+    /// Returns true if file events are used.
     pub fn has_events(&self) -> bool {
         self.events.is_some()
     }
 
-    /// Are there file events, and was no watch refused, as it is when there are too many?
+    /// Returns true if file events are used, and no watch was rejected because of a limit.
     pub fn can_be_trusted(&self) -> bool {
         self.has_events() && !self.failed
     }
 
-    /// For other threads to wake this one.
+    /// A handle for other threads to wake this one.
     pub fn caller(&self) -> Caller {
         Caller(self.sender.clone())
     }
@@ -198,24 +198,24 @@ impl Notice {
         self.add(&Place::Outboxes)
     }
 
-    /// Watches an agent's outbox, again if it was replaced.
+    /// Watches an agent's outbox. Called again if the outbox was replaced.
     pub fn outbox(&mut self, agent: &str) -> Result<()> {
         self.add(&Place::Outbox(agent.to_owned()))
     }
 
-    /// Watches what leaves an agent's inbox, again if it was replaced.
+    /// Watches an agent's inbox. Called again if the inbox was replaced.
     pub fn inbox(&mut self, agent: &str) -> Result<()> {
         self.add(&Place::Inbox(agent.to_owned()))
     }
 
-    /// Watches what leaves an agent's directory of leased mail.
+    /// Watches an agent's directory of leased mail.
     pub fn taken(&mut self, agent: &str) -> Result<()> {
         self.add(&Place::Taken(agent.to_owned()))
     }
 
     fn add(&mut self, place: &Place) -> Result<()> {
         if self.failed {
-            // Reported before; the router looks at all directories in any case.
+            // The failure was reported; the router scans all directories.
             return Ok(());
         }
         let Some(events) = &mut self.events else {
@@ -235,7 +235,8 @@ impl Notice {
         }
     }
 
-    /// Waits for a wake, at most this long, and returns all that are there. A new file that is still open wakes no router.
+    /// Waits for a wake, at most this long, and returns all wakes that have arrived. A new file that is still open
+    /// wakes no router.
     pub fn wait(&mut self, patience: Duration) -> Vec<Wake> {
         let end = Instant::now() + patience;
         let mut woken = Vec::new();
@@ -266,15 +267,12 @@ impl Notice {
                 .push_back((Instant::now() + WRITTEN_WITHIN, hint)),
             Signal::Wake(wake) => {
                 if let Wake::Hint(hint) = &wake {
-                    // A pass includes the files that were dropped before its request.
-                    let is_request = matches!(hint, Hint::Request(..));
                     self.new_files.retain(|(_, new)| new != hint);
-                    let dropped = if is_request {
-                        std::mem::take(&mut self.new_files)
-                    } else {
-                        VecDeque::new()
-                    };
-                    woken.extend(dropped.into_iter().map(|(_, hint)| Wake::Hint(hint)));
+                    // A pass includes the files that were dropped before its request.
+                    if matches!(hint, Hint::Request(..)) {
+                        let dropped = std::mem::take(&mut self.new_files);
+                        woken.extend(dropped.into_iter().map(|(_, hint)| Wake::Hint(hint)));
+                    }
                 }
                 woken.push(wake);
             }
@@ -300,7 +298,7 @@ fn add(watcher: &mut RecommendedWatcher, path: &Path) -> Result<()> {
         .map_err(|e| cannot(path, e))
 }
 
-/// Why `notify` can't watch a path.
+/// Converts an error of `notify` about a path.
 fn cannot(path: &Path, e: notify::Error) -> Error {
     let source = match e.kind {
         notify::ErrorKind::Io(source) => source,
@@ -322,7 +320,7 @@ fn is_at_the_limit(e: &Error) -> bool {
     )
 }
 
-/// The system has no more watches for this user, or no watcher at all: says which limit to raise.
+/// The error if the system has no more watches for this user, or no watcher. It names the limit to raise.
 pub fn too_many(e: &Error) -> Error {
     let raise = match e.errno() {
         Some(libc::EMFILE) => {

@@ -1,4 +1,4 @@
-//! Watches one inbox, or the directory of a link, for a reader that waits.
+//! Watches one inbox, or the directory of a link, for a waiting reader.
 
 use super::{add, start};
 use crate::base::error::Result;
@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// Tells a waiting reader when a file may have appeared in one inbox, or in another directory of the room.
+/// Wakes a waiting reader when a file may have appeared in one inbox or in another directory of the room.
 pub struct InboxWatch {
     room: Dir,
     inbox: PathBuf,
     /// The watched directory, which may be replaced.
     inode: u64,
-    /// None where file events do not work; then the reader polls.
+    /// `None` if file events do not work; then the reader polls.
     watcher: Option<RecommendedWatcher>,
     events: Receiver<()>,
     wakes: Sender<()>,
@@ -29,7 +29,7 @@ impl InboxWatch {
         InboxWatch::at(room, layout::inbox(agent))
     }
 
-    /// As [`InboxWatch::new`], for what is sent over a link.
+    /// Like [`InboxWatch::new`], for the outgoing items of a link.
     pub fn of_link(room: &Dir, tag: &str) -> Result<InboxWatch> {
         InboxWatch::at(room, layout::link_out(tag))
     }
@@ -57,7 +57,7 @@ impl InboxWatch {
         }
     }
 
-    /// Waits at most this long, and at most two seconds. `true` if a file may have appeared.
+    /// Waits at most this long, and at most two seconds. Returns true if a file may have appeared.
     pub fn wait(&mut self, at_most: Duration) -> bool {
         if self
             .events
@@ -80,22 +80,21 @@ impl InboxWatch {
         self.inode = inode;
         self.watcher = None;
         if crate::disk::events_work(&dir) {
-            self.watcher = self
-                .watch(dir.path())
-                .map_err(|e| tracing::warn!("{e}; looking instead"))
-                .ok();
+            match self.watch(dir.path()) {
+                Ok(watcher) => self.watcher = Some(watcher),
+                Err(e) => tracing::warn!("{e}; looking instead"),
+            }
         }
         Ok(true)
     }
 
     fn watch(&self, path: &Path) -> Result<RecommendedWatcher> {
         let wake = self.waker();
-        let handler = move |event: notify::Result<Event>| {
+        let mut watcher = start(path, KINDS, move |event: notify::Result<Event>| {
             if event.as_ref().map_or(true, may_bring_mail) {
                 wake();
             }
-        };
-        let mut watcher = start(path, KINDS, handler)?;
+        })?;
         add(&mut watcher, path)?;
         Ok(watcher)
     }

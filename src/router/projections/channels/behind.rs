@@ -11,7 +11,7 @@ use std::sync::Arc;
 pub struct Behind {
     /// The channel.
     pub channel: Arc<str>,
-    /// The record that its last line shows; 0 where there is none.
+    /// The record of its last line, or 0 without lines.
     pub shows: u64,
     /// The record that it should show last.
     pub last: u64,

@@ -1,7 +1,7 @@
 //! Foreign lines in a conversation, which are kept in `rejected/` before they are cut out.
 //!
-//! A note in `spool/cut/` comes before each cut and stays until the log has the notices about it, so that no kill can
-//! separate the cut from the notices.
+//! A note in `spool/cut/` is written before each cut and stays until the log has the notices about it, so that no
+//! kill can separate the cut from the notices.
 
 use super::tail::Judge;
 use crate::base::clock::Stamp;
@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Gathered lines are written in pieces of this size.
+/// The size in bytes of the pieces in which gathered lines are written.
 const HELD: usize = 8 << 20;
 
 /// Lines that were cut out of a conversation, and kept.
@@ -26,7 +26,7 @@ pub(super) struct CutOut {
     pub(super) channel: Arc<str>,
     /// The registered agent that the lines name as their sender.
     pub(super) writer: Option<Arc<str>>,
-    /// Where they are kept, relative to the room.
+    /// The path of the kept lines, relative to the room.
     pub(super) kept: PathBuf,
     /// The number of lines.
     pub(super) lines: usize,
@@ -47,7 +47,7 @@ pub(super) fn read_notes(room: &Dir) -> Result<Vec<CutOut>> {
     let mut cuts = Vec::new();
     for entry in notes.list()? {
         let name = entry?.name;
-        // A temporary file of a killed router: its cut was not made.
+        // A temporary file of a killed router, which did not make its cut.
         if name.as_encoded_bytes().starts_with(b".") {
             notes.remove(&name)?;
             continue;
@@ -72,7 +72,7 @@ pub(super) type Find<'a> = &'a dyn Fn(&str) -> Option<Arc<str>>;
 /// Gathers the foreign lines of one conversation by writer.
 pub(super) struct Foreign<'a> {
     judge: &'a Judge<'a>,
-    behind: u64,
+    after: u64,
     find: Find<'a>,
     held: BTreeMap<Option<Arc<str>>, HeldLines>,
     size: usize,
@@ -88,11 +88,11 @@ struct HeldLines {
 }
 
 impl<'a> Foreign<'a> {
-    /// For lines after the line of record `behind`.
-    pub(super) fn new(judge: &'a Judge<'a>, behind: u64, find: Find<'a>) -> Foreign<'a> {
+    /// Begins after the line of record `after`.
+    pub(super) fn new(judge: &'a Judge<'a>, after: u64, find: Find<'a>) -> Foreign<'a> {
         Foreign {
             judge,
-            behind,
+            after,
             find,
             held: BTreeMap::new(),
             size: 0,
@@ -100,7 +100,7 @@ impl<'a> Foreign<'a> {
         }
     }
 
-    /// Takes a line. Blank lines are dropped, and so are lines with a zero byte: they are remains beside a hole.
+    /// Takes a line. Blank lines and lines with a zero byte, which is the rest of a hole, are dropped.
     pub(super) fn add(&mut self, line: &[u8]) -> Result<()> {
         if line.iter().all(u8::is_ascii_whitespace) || line.contains(&0) {
             return Ok(());
@@ -120,13 +120,13 @@ impl<'a> Foreign<'a> {
         }
     }
 
-    /// Everything that was taken is durable in `rejected/`.
+    /// Returns the lines that were taken. They are durable in `rejected/`.
     pub(super) fn kept(mut self) -> Result<Vec<CutOut>> {
         self.keep()?;
         Ok(self.cut)
     }
 
-    // Repeated after a kill, it writes the same files again.
+    // Writes the gathered lines. After a kill, the same files are written again.
     fn keep(&mut self) -> Result<()> {
         if self.held.is_empty() {
             return Ok(());
@@ -135,19 +135,16 @@ impl<'a> Foreign<'a> {
         let Judge { room, channel, .. } = *self.judge;
         let drafts = room.make(layout::SPOOL)?;
         self.size = 0;
-        for (
-            writer,
-            HeldLines {
+        for (writer, held) in std::mem::take(&mut self.held) {
+            let HeldLines {
                 bytes,
                 lines,
                 delivered,
-            },
-        ) in std::mem::take(&mut self.held)
-        {
+            } = held;
             let owner = writer.as_deref().unwrap_or(id::HUMAN);
             let directory = layout::rejected(owner);
             let digest = hex(&hash(
-                [&self.behind.to_le_bytes(), bytes.as_slice()].concat(),
+                [&self.after.to_le_bytes(), bytes.as_slice()].concat(),
             ))[..12]
                 .to_owned();
             let name = layout::cut_out(channel, &digest);
@@ -182,7 +179,7 @@ impl<'a> Foreign<'a> {
     fn explain(&self, owner: &str, kept: &std::path::Path, lines: usize, example: Value) -> Value {
         let file = layout::conversation(self.judge.channel);
         let what = format!(
-            "{} was written to by somebody else than the router",
+            "another program than the router wrote to {}",
             file.display()
         );
         let problem = Problem::new("foreign_line", what)
@@ -202,15 +199,13 @@ impl<'a> Foreign<'a> {
 /// The sender that a line names.
 fn writer(line: &[u8]) -> Option<String> {
     let fields: Map<String, Value> = serde_json::from_slice(line).ok()?;
-    let name = |value: &Value| {
-        value
-            .as_str()
-            .or_else(|| value.get("id")?.as_str())
-            .map(str::to_owned)
-    };
     ["sender", "from", "from_agent", "actor"]
         .iter()
-        .find_map(|field| fields.get(*field).and_then(name))
+        .find_map(|field| {
+            let value = fields.get(*field)?;
+            let name = value.as_str().or_else(|| value.get("id")?.as_str());
+            name.map(str::to_owned)
+        })
 }
 
 /// The message that should have been dropped instead of the first line.
@@ -220,10 +215,10 @@ fn example(lines: &[u8], channel: &str) -> Value {
         .next()
         .unwrap_or_default();
     let fields = serde_json::from_slice::<Map<String, Value>>(first).unwrap_or_default();
-    let field = |names: [&str; 2]| names.iter().find_map(|name| fields.get(*name)).cloned();
-    let body = field(["content", "body"])
-        .unwrap_or_else(|| Value::from(cut(&String::from_utf8_lossy(first))));
-    let to = field(["addressed", "to"])
+    let [body, to] = [["content", "body"], ["addressed", "to"]]
+        .map(|names| names.iter().find_map(|name| fields.get(*name)).cloned());
+    let body = body.unwrap_or_else(|| Value::from(cut(&String::from_utf8_lossy(first))));
+    let to = to
         .filter(|to| !to.as_array().is_some_and(Vec::is_empty))
         .unwrap_or(json!("all"));
     json!({"channel": channel, "to": to, "body": body})

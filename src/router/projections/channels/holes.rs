@@ -1,4 +1,4 @@
-//! Holes in conversations: written data that never reached the disk, because the machine stopped or a sync failed.
+//! Holes in conversations: written data that is not on the disk, because the machine stopped or a sync failed.
 
 use super::Channels;
 use crate::base::error::{Error, Result};
@@ -8,11 +8,11 @@ use crate::log;
 use rustix::fs::FileType;
 
 impl Channels {
-    /// The disk may lack data, and the system's cache may hide that. The next look finds the holes on disk, if the whole
-    /// log is there to fill them.
+    /// Makes the next check find holes on the disk, if the whole log is there to fill them. The disk may lack data,
+    /// and the system's cache may hide that.
     pub(super) fn suspect(&mut self) -> Result<()> {
         self.suspect = log::segments(&self.room)?.first() == Some(&log::START.segment);
-        for channel in self.there() {
+        for channel in self.existing() {
             let dir = self.room.sub(layout::channel(&channel))?;
             if !dir
                 .stat(layout::CONVERSATION)?
@@ -22,7 +22,7 @@ impl Channels {
             }
             match disk::forget(&dir, layout::CONVERSATION) {
                 Err(e @ Error::Sync { .. }) => return Err(e),
-                // The next look reports it; mail continues.
+                // The next check reports it; mail continues.
                 Err(e) => tracing::debug!("{e}"),
                 Ok(()) => {}
             }

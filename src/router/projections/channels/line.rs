@@ -20,7 +20,7 @@ const PLACED: [&str; 8] = [
 ];
 /// The fields that the router adds to the `metadata` of a line.
 const DELIVERY: &str = "delivery";
-/// The place of entries of the sender's own `metadata` whose names are in use.
+/// The place of entries of the sender's own `metadata` with names in use.
 const OWN: &str = "metadata";
 
 /// The line of a message that was accepted with this number at this time, newline included.
@@ -52,7 +52,7 @@ pub(super) fn write(lines: &mut Vec<u8>, message: &Message, seq: u64, at: &str) 
     lines.push(b'\n');
 }
 
-/// The line of a record; `None` if no conversation shows it.
+/// The line of a record, or `None` if no conversation shows it.
 pub fn of_record(record: &Record) -> Option<Vec<u8>> {
     record.channel()?;
     let fields = record.message_fields()?;
@@ -111,28 +111,23 @@ struct Metadata<'a> {
 impl Serialize for Metadata<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let fields = self.message.fields();
-        let is_elsewhere = |field: &str| !PLACED.contains(&field) && fields.contains_key(field);
-        let is_taken = |key: &str| is_elsewhere(key) || key == DELIVERY || key == OWN;
-        let own = fields
-            .get("metadata")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten();
-        let (displaced, kept): (Vec<_>, Vec<_>) = own.partition(|(key, _)| is_taken(key));
+        let own = fields.get("metadata").and_then(Value::as_object);
+        let mut displaced = Map::new();
         let mut metadata = to.serialize_map(None)?;
-        kept.into_iter()
-            .try_for_each(|(key, value)| metadata.serialize_entry(key, value))?;
-        let others = fields
-            .iter()
-            .filter(|(field, _)| !PLACED.contains(&&***field));
-        others
-            .into_iter()
-            .try_for_each(|(field, value)| metadata.serialize_entry(field, value))?;
+        for (key, value) in own.into_iter().flatten() {
+            let is_elsewhere = !PLACED.contains(&key.as_str()) && fields.contains_key(key);
+            if is_elsewhere || key == DELIVERY || key == OWN {
+                displaced.insert(key.clone(), value.clone());
+            } else {
+                metadata.serialize_entry(key, value)?;
+            }
+        }
+        for (field, value) in fields {
+            if !PLACED.contains(&field.as_str()) {
+                metadata.serialize_entry(field, value)?;
+            }
+        }
         if !displaced.is_empty() {
-            let displaced: Map<String, Value> = displaced
-                .into_iter()
-                .map(|(key, value)| (key.clone(), value.clone()))
-                .collect();
             metadata.serialize_entry(OWN, &displaced)?;
         }
         metadata.serialize_entry(DELIVERY, &self.delivery)?;

@@ -1,8 +1,8 @@
-//! Channels: each conversation as a file that only grows, one line a message, in the order of the log.
+//! Channels: each conversation is a file that only grows, with one line for each message, in the order of the log.
 //!
-//! The log decides. The router appends to a conversation after the commit. After a kill, or if the file is not as it
-//! was left, the router compares its end with the log: missing lines are written again, and foreign lines are kept
-//! elsewhere and cut out. Nothing is synced, because everything can be rebuilt.
+//! The router appends to a conversation after the commit. After a kill, or if the file is not as the router left it,
+//! the router compares its end with the log: missing lines are written again, and foreign lines are kept elsewhere
+//! and cut out. Nothing is synced, because everything can be rebuilt.
 
 mod behind;
 mod foreign;
@@ -32,7 +32,7 @@ use tail::{Judge, Known};
 
 /// The number of conversations that stay open for the next message.
 const OPEN: usize = 32;
-/// Missing lines are written in pieces of this size.
+/// The size in bytes of the pieces in which missing lines are written.
 const GATHERED: usize = 8 << 20;
 /// The number of attempts of a repair, because another program may write at the same time.
 const PATIENCE: usize = 16;
@@ -45,11 +45,11 @@ pub(in crate::router) struct Channels {
     open: BTreeMap<Arc<str>, Append>,
     /// Lines of the batch that is being applied.
     queued: BTreeMap<Arc<str>, Vec<u8>>,
-    /// Conversations with a failed write, which the next look at all files repeats.
+    /// Conversations with a failed write. The next check of all files repeats it.
     broken: BTreeSet<Arc<str>>,
     /// Cuts with notices that the log does not have.
     due: Vec<CutOut>,
-    /// The notes of earlier routers about cuts were read.
+    /// Whether the notes of earlier routers about cuts were read.
     has_read_notes: bool,
     /// Whether files may have holes.
     suspect: bool,
@@ -64,16 +64,16 @@ struct Left {
 }
 
 /// The result of writing to a conversation.
-struct Told {
+struct WriteResult {
     channel: Arc<str>,
     /// The foreign lines.
     cut: Vec<CutOut>,
-    /// Why it could not be written to.
+    /// The reason of a failed write.
     error: Option<Error>,
 }
 
 /// A conversation under repair.
-struct Mending {
+struct Repair {
     channel: Arc<str>,
     known: Known,
     append: Append,
@@ -96,43 +96,32 @@ impl Left {
 }
 
 impl Channels {
-    /// Nothing is known about any file yet.
+    /// Begins without knowledge of any file.
     pub(in crate::router) fn new(room: Dir) -> Channels {
-        let (left, open, queued, broken) = (
-            BTreeMap::new(),
-            BTreeMap::new(),
-            BTreeMap::new(),
-            BTreeSet::new(),
-        );
         Channels {
             room,
-            left,
-            open,
-            queued,
-            broken,
+            left: BTreeMap::new(),
+            open: BTreeMap::new(),
+            queued: BTreeMap::new(),
+            broken: BTreeSet::new(),
             due: Vec::new(),
             has_read_notes: false,
             suspect: false,
         }
     }
 
-    /// Makes the line of a committed message, to be written with its batch.
+    /// Queues the line of a committed message for the write of its batch.
     fn queue(&mut self, Accepted { seq, at, message }: &Accepted) {
         if message.is_for_router() {
             return;
         }
-        if !self.queued.contains_key(message.channel()) {
-            self.queued.insert(message.channel().into(), Vec::new());
-        }
-        self.queued
-            .get_mut(message.channel())
-            .into_iter()
-            .for_each(|lines| line::write(lines, message, *seq, at));
+        let lines = self.queued.entry(message.channel().into()).or_default();
+        line::write(lines, message, *seq, at);
     }
 
     /// Writes the queued lines, with one write for each channel. A file that is not as it was left is repaired from the
     /// log instead, which also has the queued messages.
-    fn write(&mut self, state: &State, find: Find<'_>) -> Vec<Told> {
+    fn write(&mut self, state: &State, find: Find<'_>) -> Vec<WriteResult> {
         let mut strange = Vec::new();
         let mut queued = std::mem::take(&mut self.queued);
         for (channel, lines) in queued.iter().filter(|(_, lines)| !lines.is_empty()) {
@@ -146,42 +135,42 @@ impl Channels {
         }
         // A few buffers stay allocated for the next batch.
         if queued.len() <= OPEN {
-            queued.values_mut().for_each(|lines| {
+            for lines in queued.values_mut() {
                 lines.clear();
                 lines.shrink_to(GATHERED / OPEN);
-            });
+            }
             self.queued = queued;
         }
-        self.mend(strange, state, find)
+        self.repair(strange, state, find)
     }
 
-    /// Repairs every conversation that is not as it was left. The first look compares the ends of all with the log.
-    fn look(&mut self, state: &State, find: Find<'_>) -> Vec<Told> {
+    /// Repairs every conversation that is not as it was left. The first check compares the ends of all with the log.
+    fn check_all(&mut self, state: &State, find: Find<'_>) -> Vec<WriteResult> {
         self.broken.clear();
         let mut channels: BTreeSet<Arc<str>> = state.channels.keys().cloned().collect();
-        channels.extend(self.there());
+        channels.extend(self.existing());
         let strange = channels
             .into_iter()
             .filter(|channel| !self.is_as_left(channel))
             .collect();
-        self.mend(strange, state, find)
+        self.repair(strange, state, find)
     }
 
-    // Conversations on disk, also those without a record in the log.
-    fn there(&self) -> Vec<Arc<str>> {
+    /// All conversations on disk, even without a record in the log.
+    fn existing(&self) -> Vec<Arc<str>> {
         let Ok(listing) = self.room.sub(layout::CHANNELS).and_then(|dir| dir.list()) else {
             return Vec::new();
         };
-        let names = listing
+        listing
             .flatten()
             .filter_map(|entry| entry.name.into_string().ok())
-            .filter(|name| id::is_name(name));
-        let stands = |name: &String| {
-            self.room
-                .stat(layout::conversation(name))
-                .is_ok_and(|meta| meta.is_some())
-        };
-        names.filter(stands).map(Arc::from).collect()
+            .filter(|name| id::is_name(name))
+            .filter(|name| {
+                let meta = self.room.stat(layout::conversation(name));
+                meta.is_ok_and(|meta| meta.is_some())
+            })
+            .map(Arc::from)
+            .collect()
     }
 
     fn is_as_left(&self, channel: &str) -> bool {
@@ -228,62 +217,58 @@ impl Channels {
     }
 
     /// Compares conversations with the log, and repairs them.
-    fn mend(&mut self, channels: Vec<Arc<str>>, state: &State, find: Find<'_>) -> Vec<Told> {
-        let mut told = Vec::new();
-        let mut mending = Vec::new();
+    fn repair(
+        &mut self,
+        channels: Vec<Arc<str>>,
+        state: &State,
+        find: Find<'_>,
+    ) -> Vec<WriteResult> {
+        let mut results = Vec::new();
+        let mut repairs = Vec::new();
         for channel in channels {
             self.open.remove(&channel);
             match self.begin(&channel, state, find) {
-                Ok(Some(begun)) => mending.push(begun),
-                Ok(None) => told.push(Told {
-                    channel,
-                    cut: Vec::new(),
-                    error: None,
-                }),
-                Err(e) => told.push(self.broken(channel, Vec::new(), e)),
+                Ok(Some(repair)) => repairs.push(repair),
+                Ok(None) => results.push(self.result(channel, Vec::new(), Ok(()))),
+                Err(e) => results.push(self.result(channel, Vec::new(), Err(e))),
             }
         }
-        let done = self.complete(&mut mending, state);
-        for mending in mending {
+        let done = self.complete(&mut repairs, state);
+        for repair in repairs {
             let done = match &done {
-                Ok(()) => self.finish(&mending.channel, &mending.known, mending.append),
+                Ok(()) => self.finish(&repair.channel, &repair.known, repair.append),
                 Err(e) => Err(Error::Busy {
                     what: e.to_string(),
                     cure: "it is tried again".into(),
                 }),
             };
-            let Mending { channel, cut, .. } = mending;
-            told.push(match done {
-                Ok(()) => Told {
-                    channel,
-                    cut,
-                    error: None,
-                },
-                Err(e) => self.broken(channel, cut, e),
-            });
+            results.push(self.result(repair.channel, repair.cut, done));
         }
-        told
+        results
     }
 
-    fn broken(&mut self, channel: Arc<str>, cut: Vec<CutOut>, e: Error) -> Told {
-        // The file's content is unknown now, so the next look compares it with the log.
-        self.left.remove(&channel);
-        self.broken.insert(channel.clone());
-        Told {
+    fn result(&mut self, channel: Arc<str>, cut: Vec<CutOut>, done: Result<()>) -> WriteResult {
+        let error = done.err();
+        if error.is_some() {
+            // The file's content is unknown now, so the next check compares it with the log.
+            self.left.remove(&channel);
+            self.broken.insert(channel.clone());
+        }
+        WriteResult {
             channel,
             cut,
-            error: Some(e),
+            error,
         }
     }
 
-    /// Finds the router's own lines of a file, keeps all others elsewhere, and cuts them off. `None` if there is
-    /// nothing to do.
+    /// Finds the router's own lines of a file, keeps all others elsewhere, and cuts them off. Returns `None` if there
+    /// is no file to repair.
     fn begin(
         &mut self,
         channel: &Arc<str>,
         state: &State,
         find: Find<'_>,
-    ) -> Result<Option<Mending>> {
+    ) -> Result<Option<Repair>> {
         let last = state.channels.get(channel).map_or(0, |said| said.last);
         let directory = layout::channel(channel);
         if last == 0 && self.room.stat(layout::conversation(channel))?.is_none() {
@@ -303,10 +288,10 @@ impl Channels {
             file => file?,
         };
         let meta = file_meta(&file).doing("look at", &path)?;
-        refuse_strange(&meta, &path)?;
+        reject_other_kinds(&meta, &path)?;
         let upto = match self.left.get(channel) {
             Some(left) if left.is_same_file(&meta) && meta.size >= left.size => left.size,
-            // Replaced or cut: any line may have changed.
+            // The file was replaced or cut, so any line may have changed.
             Some(_) => 0,
             None if self.suspect => tail::first_blank(&mut file, &path)?.unwrap_or(meta.size),
             None => meta.size,
@@ -314,11 +299,13 @@ impl Channels {
         let judge = Judge::new(&self.room, state, channel);
         let known = judge.last_of_ours(&mut file, upto, &path)?;
         let (mut cut, mut end) = (Vec::new(), known.end);
-        // Again, if a foreign line was added while the last one was kept.
+        // Repeated if a foreign line was added while the last one was kept.
         for _ in 0..PATIENCE {
-            end = self.keep_foreign(&judge, &mut file, (end, &path), &known, find, &mut cut)?;
+            let (kept, ends) = keep_foreign(&judge, &known, &mut file, end, find)?;
+            cut.extend(kept);
+            end = ends;
             if let Some(append) = Append::open_if(&dir, layout::CONVERSATION, end, known.end)? {
-                return Ok(Some(Mending {
+                return Ok(Some(Repair {
                     channel: channel.clone(),
                     known,
                     append,
@@ -327,112 +314,55 @@ impl Channels {
                 }));
             }
         }
-        let what = format!("somebody else keeps writing to {}", path.display());
+        let what = format!("another program keeps writing to {}", path.display());
         Err(Error::Busy {
             what,
             cure: "it is tried again".into(),
         })
     }
 
-    /// Keeps elsewhere the foreign lines from a place on, and returns where the file ended.
-    fn keep_foreign(
-        &self,
-        judge: &Judge<'_>,
-        file: &mut File,
-        (from, path): (u64, &Path),
-        known: &Known,
-        find: Find<'_>,
-        cut: &mut Vec<CutOut>,
-    ) -> Result<u64> {
-        let mut foreign = Foreign::new(judge, known.seq, find);
-        let (mut torn, mut last) = (Vec::new(), known.seq);
-        let end = tail::lines_from(file, from, path, &mut |line| match line.ends_with(b"\n") {
-            true => match judge.follows(line, last)? {
-                Some(seq) => {
-                    last = seq;
-                    Ok(())
-                }
-                None => foreign.add(line),
-            },
-            false => {
-                torn = line.to_vec();
-                Ok(())
-            }
-        })?;
-        if !torn.is_empty() && !self.is_torn_off(judge, known, &torn)? {
-            foreign.add(&torn)?;
-        }
-        cut.extend(foreign.kept()?);
-        Ok(end)
-    }
-
-    /// Returns true for the beginning of a router's line that will be written again.
-    fn is_torn_off(&self, judge: &Judge<'_>, known: &Known, torn: &[u8]) -> Result<bool> {
-        let written = torn
-            .iter()
-            .rposition(|&byte| byte != 0)
-            .map_or(&torn[..0], |last| &torn[..=last]);
-        if written.is_empty() {
-            return Ok(true);
-        }
-        let mut found = false;
-        let wanted = BTreeMap::from([(judge.channel, known.seq)]);
-        missing(&self.room, known.at, judge.state.seq, |record| {
-            let channel = record.channel();
-            let last = channel.as_deref().and_then(|channel| wanted.get(channel));
-            if last.is_some_and(|last| record.seq > *last) {
-                found |= line::of_record(record).is_some_and(|line| line.starts_with(written));
-            }
-            Ok(!found)
-        })?;
-        Ok(found)
-    }
-
     /// Writes the missing lines of all channels, with one pass over the log.
-    fn complete(&mut self, mending: &mut [Mending], state: &State) -> Result<()> {
-        let lacks = |mending: &&mut Mending| {
-            state
-                .channels
-                .get(&mending.channel)
-                .is_some_and(|said| said.last > mending.known.seq)
-        };
-        let mut lacking: BTreeMap<Arc<str>, &mut Mending> = mending
-            .iter_mut()
-            .filter(lacks)
-            .map(|mending| (mending.channel.clone(), mending))
-            .collect();
-        let Some(from) = lacking.values().map(|mending| mending.known.at).min() else {
+    fn complete(&mut self, repairs: &mut [Repair], state: &State) -> Result<()> {
+        let mut lacking: BTreeMap<Arc<str>, &mut Repair> = BTreeMap::new();
+        for repair in repairs {
+            let last = state.channels.get(&repair.channel);
+            if last.is_some_and(|said| said.last > repair.known.seq) {
+                lacking.insert(repair.channel.clone(), repair);
+            }
+        }
+        let Some(from) = lacking.values().map(|repair| repair.known.at).min() else {
             return Ok(());
         };
         let mut gathered = 0;
         missing(&self.room, from, state.seq, |record| {
-            let Some(mending) = record
+            let Some(repair) = record
                 .channel()
                 .and_then(|channel| lacking.get_mut(&*channel))
             else {
                 return Ok(true);
             };
-            if record.seq <= mending.known.seq {
+            if record.seq <= repair.known.seq {
                 return Ok(true);
             }
             let line = line::of_record(record).unwrap_or_default();
             gathered += line.len();
-            mending.gathered.extend(line);
+            repair.gathered.extend(line);
             if gathered >= GATHERED {
                 gathered = 0;
-                lacking
-                    .values_mut()
-                    .try_for_each(|mending| mending.flush())?;
+                for repair in lacking.values_mut() {
+                    repair.flush()?;
+                }
             }
             Ok(true)
         })?;
-        lacking.into_values().try_for_each(Mending::flush)
+        lacking.into_values().try_for_each(Repair::flush)
     }
 
     fn finish(&mut self, channel: &Arc<str>, known: &Known, append: Append) -> Result<()> {
         let mut left = Left::of(&append.meta()?);
         if left.size != append.length() {
-            // Another program wrote: only the earlier content is known, and the next look repairs the file.
+            // Another program wrote to the file. Only the earlier content is known, and the next check repairs the
+            // file.
             left.size = known.end;
         }
         self.left.insert(channel.clone(), left);
@@ -441,7 +371,56 @@ impl Channels {
     }
 }
 
-impl Mending {
+/// Keeps the foreign lines after a position elsewhere. Returns them and the end of the file.
+fn keep_foreign(
+    judge: &Judge<'_>,
+    known: &Known,
+    file: &mut File,
+    from: u64,
+    find: Find<'_>,
+) -> Result<(Vec<CutOut>, u64)> {
+    let path = judge.room.at(layout::conversation(judge.channel));
+    let mut foreign = Foreign::new(judge, known.seq, find);
+    let (mut torn, mut last) = (Vec::new(), known.seq);
+    let end = tail::lines_from(file, from, &path, &mut |line| {
+        if !line.ends_with(b"\n") {
+            torn = line.to_vec();
+        } else if let Some(seq) = judge.follows(line, last)? {
+            last = seq;
+        } else {
+            foreign.add(line)?;
+        }
+        Ok(())
+    })?;
+    if !torn.is_empty() && !is_torn_off(judge, known, &torn)? {
+        foreign.add(&torn)?;
+    }
+    Ok((foreign.kept()?, end))
+}
+
+/// Returns true for the beginning of a router's line that will be written again.
+fn is_torn_off(judge: &Judge<'_>, known: &Known, torn: &[u8]) -> Result<bool> {
+    let written = torn
+        .iter()
+        .rposition(|&byte| byte != 0)
+        .map_or(&torn[..0], |last| &torn[..=last]);
+    if written.is_empty() {
+        return Ok(true);
+    }
+    let mut found = false;
+    let wanted = BTreeMap::from([(judge.channel, known.seq)]);
+    missing(judge.room, known.at, judge.state.seq, |record| {
+        let channel = record.channel();
+        let last = channel.as_deref().and_then(|channel| wanted.get(channel));
+        if last.is_some_and(|last| record.seq > *last) {
+            found |= line::of_record(record).is_some_and(|line| line.starts_with(written));
+        }
+        Ok(!found)
+    })?;
+    Ok(found)
+}
+
+impl Repair {
     fn flush(&mut self) -> Result<()> {
         if self.gathered.is_empty() {
             return Ok(());
@@ -450,8 +429,8 @@ impl Mending {
     }
 }
 
-/// Passes the records of the log from a position on to `each`, up to the last committed record, or until `each` returns
-/// `false`.
+/// Calls `each` for the records of the log from a position on, up to the last committed record, or until `each`
+/// returns false.
 fn missing(
     room: &Dir,
     from: Position,
@@ -469,7 +448,7 @@ fn missing(
     Ok(())
 }
 
-fn refuse_strange(meta: &Meta, path: &Path) -> Result<()> {
+fn reject_other_kinds(meta: &Meta, path: &Path) -> Result<()> {
     let what = match (meta.kind, meta.links) {
         (FileType::RegularFile, 1) => return Ok(()),
         (FileType::RegularFile, _) => "has another name elsewhere (a hard link)",

@@ -1,7 +1,7 @@
 //! The conversations as a projection, and the notices about foreign lines.
 
 use super::foreign::{self, CutOut};
-use super::{Channels, Told};
+use super::{Channels, WriteResult};
 use crate::base::error::Result;
 use crate::disk::layout;
 use crate::message::id;
@@ -13,10 +13,12 @@ use std::time::Instant;
 impl Projection for Channels {
     fn apply(&mut self, batch: &[Accepted], view: &View<'_>, report: &mut Report<'_>) {
         if !batch.is_empty() {
-            batch.iter().for_each(|accepted| self.queue(accepted));
-            let told = self.write(view.state, &|name| find(view, name));
-            self.hear(told, report);
-            if let Err(e) = self.tell_of_due(view, report) {
+            for accepted in batch {
+                self.queue(accepted);
+            }
+            let results = self.write(view.state, &|name| find(view, name));
+            self.report_results(results, report);
+            if let Err(e) = self.report_cuts(view, report) {
                 report.failed(layout::CUT.to_owned(), &e);
             }
         }
@@ -27,10 +29,10 @@ impl Projection for Channels {
             self.suspect()?;
         }
         if cause != Cause::End {
-            let told = self.look(view.state, &|name| find(view, name));
-            self.hear(told, report);
+            let results = self.check_all(view.state, &|name| find(view, name));
+            self.report_results(results, report);
         }
-        self.tell_of_due(view, report)
+        self.report_cuts(view, report)
     }
 
     fn next_due(&self) -> Option<Instant> {
@@ -46,12 +48,12 @@ fn find(view: &View<'_>, name: &str) -> Option<Arc<str>> {
 }
 
 impl Channels {
-    fn hear(&mut self, told: Vec<Told>, report: &mut Report<'_>) {
-        for Told {
+    fn report_results(&mut self, results: Vec<WriteResult>, report: &mut Report<'_>) {
+        for WriteResult {
             channel,
             cut,
             error,
-        } in told
+        } in results
         {
             let place = layout::channel(&channel);
             match error {
@@ -63,14 +65,14 @@ impl Channels {
     }
 
     /// Reports each cut until the log has the notices about it. Then its note is removed.
-    fn tell_of_due(&mut self, view: &View<'_>, report: &mut Report<'_>) -> Result<()> {
+    fn report_cuts(&mut self, view: &View<'_>, report: &mut Report<'_>) -> Result<()> {
         if !self.has_read_notes {
             self.due = foreign::read_notes(&self.room)?;
             self.has_read_notes = true;
         }
         for cut in std::mem::take(&mut self.due) {
-            if !is_told(&cut, view) {
-                tell_of_cut(&cut, view, report);
+            if !is_reported(&cut, view) {
+                report_cut(&cut, view, report);
                 self.due.push(cut);
                 continue;
             }
@@ -87,7 +89,7 @@ impl Channels {
 }
 
 /// Returns true if the log has all notices about a cut.
-fn is_told(cut: &CutOut, view: &View<'_>) -> bool {
+fn is_reported(cut: &CutOut, view: &View<'_>) -> bool {
     let about = about(cut);
     let notices = &view.state.notices;
     notices.contains(&about)
@@ -108,7 +110,7 @@ fn about_for_writer(about: &str) -> String {
     format!("{about}:writer")
 }
 
-fn tell_of_cut(cut: &CutOut, view: &View<'_>, report: &mut Report<'_>) {
+fn report_cut(cut: &CutOut, view: &View<'_>, report: &mut Report<'_>) {
     let file = layout::conversation(&cut.channel);
     let (lines, were) = if cut.lines == 1 {
         ("a line", "was")
@@ -122,7 +124,7 @@ fn tell_of_cut(cut: &CutOut, view: &View<'_>, report: &mut Report<'_>) {
         "not sent"
     };
     let subject = format!("{lines} written into {} {were} {not_sent}", file.display());
-    let whose = cut.writer.as_deref().unwrap_or("somebody unknown");
+    let writer = cut.writer.as_deref().unwrap_or("an unknown writer");
     let about = about(cut);
     let kept = cut.kept.display();
     let what = if cut.lines == 1 {
@@ -131,7 +133,7 @@ fn tell_of_cut(cut: &CutOut, view: &View<'_>, report: &mut Report<'_>) {
         format!("{} lines", cut.lines)
     };
     let mut how = format!(
-        "Only the router writes that file, and shows there what was sent. {what} of {whose} {were} cut out of it and kept \
+        "Only the router writes that file, and shows sent messages there. {what} of {writer} {were} cut out of it and kept \
          as {kept}; {}",
         outcome(cut)
     );

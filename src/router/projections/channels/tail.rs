@@ -17,17 +17,17 @@ use std::path::Path;
 
 /// The number of bytes that are read first from the end of a file.
 const WINDOW: u64 = 16 << 10;
-/// If more than this at the end is foreign, the whole file is compared with the log.
+/// The number of foreign bytes at the end after which the whole file is compared with the log.
 const WINDOW_MOST: u64 = 64 << 20;
-/// The longest line that is read as one; a longer line is always foreign.
+/// The longest line in bytes. A longer line is always foreign.
 const LINE_MOST: u64 = crate::base::limits::MESSAGE_BYTES_MOST * 2;
 
 /// The router's own part of a conversation.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Known {
-    /// Where the router's last line ends.
+    /// The end of the router's last line.
     pub(super) end: u64,
-    /// The record that this line shows; 0 where there is none.
+    /// The record of this line, or 0 without a line.
     pub(super) seq: u64,
     /// The position of that record in the log, or the beginning of the log.
     pub(super) at: Position,
@@ -88,15 +88,16 @@ impl<'a> Judge<'a> {
         }
     }
 
-    // Needed only for a line whose id is not in the index: most files end with a line that is found.
+    // Read only for a line with an id that is not in the index. Most files end with a line that is found.
     fn archived(&self) -> Result<u64> {
-        match self.archived.get() {
-            Some(&last) => Ok(last),
-            None => last_archived(self.room).map(|last| *self.archived.get_or_init(|| last)),
+        if let Some(&last) = self.archived.get() {
+            return Ok(last);
         }
+        let last = last_archived(self.room)?;
+        Ok(*self.archived.get_or_init(|| last))
     }
 
-    /// Fails if another program replaced the log after the router read it: without the router's log, its own lines look foreign.
+    /// Fails if another program replaced the log after the router read it: the router's own lines would look foreign.
     pub(super) fn check_log(&self) -> Result<()> {
         match find::by_seq(self.room, self.state.seq)? {
             None if self.state.seq == 0 => Ok(()),
@@ -109,16 +110,16 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// The record that a line shows, and its position in the log; `None` for a foreign line.
+    /// The record of a line, and its position in the log, or `None` for a foreign line.
     fn of(&self, line: &[u8]) -> Result<Option<(u64, Position)>> {
         let Ok(head) = serde_json::from_slice::<Head>(line) else {
             return Ok(None);
         };
         for at in self.state.ids.places(&head.sender, &head.id)? {
-            let Some(stands) = log::read_one(self.room, at)? else {
+            let Some(logged) = log::read_one(self.room, at)? else {
                 continue;
             };
-            let Ok(record) = serde_json::from_slice::<Record>(&stands.bytes) else {
+            let Ok(record) = serde_json::from_slice::<Record>(&logged.bytes) else {
                 continue;
             };
             let is_it =
@@ -170,7 +171,7 @@ impl<'a> Judge<'a> {
         Ok(archived.is_some_and(|past| *past.from == *sender && past.id == *id))
     }
 
-    /// The record that a router's line shows, if it is after `last`.
+    /// The record of a router's line, if it is after `last`.
     pub(super) fn follows(&self, line: &[u8], last: u64) -> Result<Option<u64>> {
         Ok(self.of(line)?.map(|(seq, _)| seq).filter(|seq| *seq > last))
     }
@@ -205,9 +206,9 @@ impl<'a> Judge<'a> {
                     if !is_in_order(&rest[..end]) {
                         return Ok(NOTHING);
                     }
-                    let behind = bytes.len() - first.unwrap_or(0) - end;
+                    let after = bytes.len() - first.unwrap_or(0) - end;
                     return Ok(Known {
-                        end: upto - behind as u64,
+                        end: upto - after as u64,
                         seq,
                         at,
                     });
@@ -239,18 +240,14 @@ fn last_archived(room: &Dir) -> Result<u64> {
         .map_or(0, |head| head.seq.saturating_sub(1)))
 }
 
-/// Do these lines claim increasing records? If not, there are foreign lines among them.
+/// Returns true if these lines have increasing numbers. Otherwise some of them are foreign.
 fn is_in_order(lines: &[u8]) -> bool {
-    let seq = |line: &[u8]| {
-        serde_json::from_slice::<Head>(line)
-            .ok()
-            .map(|head| head.metadata.delivery.seq)
-    };
-    let seqs: Vec<Option<u64>> = lines
-        .split_inclusive(|&byte| byte == b'\n')
-        .map(seq)
-        .collect();
-    seqs.iter().all(Option::is_some) && seqs.is_sorted_by(|a, b| a < b)
+    let mut last = None;
+    lines.split_inclusive(|&byte| byte == b'\n').all(|line| {
+        let head = serde_json::from_slice::<Head>(line).ok();
+        let seq = head.map(|head| head.metadata.delivery.seq);
+        seq.is_some() && seq > std::mem::replace(&mut last, seq)
+    })
 }
 
 /// The position of the first zero byte.
@@ -267,7 +264,7 @@ pub(super) fn first_blank(file: &mut File, path: &Path) -> Result<Option<u64>> {
     }
 }
 
-/// Passes every line from `from` on to `each`, and returns where the file ended.
+/// Calls `each` for every line from `from` on, and returns the end of the file.
 pub(super) fn lines_from(
     file: &mut File,
     from: u64,

@@ -1,8 +1,10 @@
-//! The carrier `dir`: brings the items in `out/` of this room into `in/` of another room on this machine, or on a mount.
+//! The carrier `dir`: brings the items in `out/` of this room into `in/` of another room on this machine or on a
+//! mount.
 //!
-//! Nothing is synced: an item stays in this room until the other one has committed it, and is brought again if it is lost.
+//! Nothing is synced: an item stays in this room until the other room has committed it, and is brought again if it is
+//! lost.
 
-use super::Items;
+use super::{Items, LinkEnd};
 use crate::base::error::{Error, Result};
 use crate::base::limits;
 use crate::disk::{Dir, Meta, layout};
@@ -17,23 +19,23 @@ use std::path::Path;
 pub(super) struct Carry {
     /// The other room, and its settings when its link to this room was found.
     other: Option<(Room, Option<Meta>, Dir)>,
-    /// The stream, and the number of the last item that was brought.
+    /// The stream, and the number of the last brought item.
     put: Option<(String, u64)>,
-    /// The state of this room that was brought.
-    told: Option<EndState>,
+    /// The state of this room in the other room.
+    shown: Option<EndState>,
 }
 
 impl Carry {
-    /// Brings what the other room has not committed, as far as is known, and how far this room is. A sweep looks whether
-    /// what was brought is still there. `true` if an item was brought.
+    /// Brings uncommitted items and the state of this room to the other room. A sweep also checks that brought items
+    /// still exist. Returns true if an item was brought.
     pub(super) fn run(
         &mut self,
-        link: (&str, &LinkSettings),
+        end: LinkEnd<'_>,
         now: EndState,
         is_sweep: bool,
         view: &View<'_>,
     ) -> Result<bool> {
-        let done = self.bring(link, now, is_sweep, view);
+        let done = self.bring(end, now, is_sweep, view);
         if done.is_err() {
             *self = Carry::default();
         }
@@ -42,12 +44,13 @@ impl Carry {
 
     fn bring(
         &mut self,
-        (tag, settings): (&str, &LinkSettings),
+        end: LinkEnd<'_>,
         now: EndState,
         is_sweep: bool,
         view: &View<'_>,
     ) -> Result<bool> {
-        self.find((tag, settings), view)?;
+        let LinkEnd { tag, settings } = end;
+        self.find(tag, settings, view)?;
         let Some((_, _, there)) = &self.other else {
             return Ok(false);
         };
@@ -75,17 +78,17 @@ impl Carry {
             }
             self.put = Some((out.stream.to_string(), n));
         }
-        if self.told.as_ref() != Some(&now)
+        if self.shown.as_ref() != Some(&now)
             || is_sweep && EndState::read(there)?.as_ref() != Some(&now)
         {
             there.show(layout::LINK_STATE, &now.text())?;
-            self.told = Some(now);
+            self.shown = Some(now);
         }
         Ok(has_brought)
     }
 
     /// Opens the other room, and finds its link to this room.
-    fn find(&mut self, (tag, settings): (&str, &LinkSettings), view: &View<'_>) -> Result<()> {
+    fn find(&mut self, tag: &str, settings: &LinkSettings, view: &View<'_>) -> Result<()> {
         if !settings.is_withheld
             && let Some((room, version, there)) = &self.other
             && room.dir.stat(layout::SETTINGS)? == *version
@@ -116,7 +119,7 @@ impl Carry {
     }
 }
 
-/// The number before the first item behind `acked` that is not there.
+/// The number before the first missing item after `acked`.
 fn first_missing(there: &Dir, acked: u64, upto: u64) -> Result<u64> {
     let mut n = acked;
     for (there, _) in items(there)?

@@ -1,5 +1,5 @@
-//! Links: `out/` of each link has the progress of this room, and the items that the other room has not committed. The items of
-//! a link of the kind `dir` are brought to the other room instead, and are in `out/` only while they cannot be.
+//! Links: `out/` of each link has the state of this room, and the items that the other room has not committed. The
+//! items of a link of the kind `dir` are brought to the other room instead, and are in `out/` only while that fails.
 
 mod carry;
 
@@ -30,29 +30,36 @@ struct Roster(Option<(Arc<Registry>, Arc<[FarAgent]>)>);
 
 impl Roster {
     fn of(&mut self, registry: &Arc<Registry>) -> Arc<[FarAgent]> {
-        let known = self
-            .0
-            .take()
-            .filter(|(known, _)| Arc::ptr_eq(known, registry));
-        self.0
-            .insert(known.unwrap_or_else(|| (registry.clone(), roster(registry))))
-            .1
-            .clone()
+        if let Some((known, agents)) = &self.0
+            && Arc::ptr_eq(known, registry)
+        {
+            return agents.clone();
+        }
+        let agents: Arc<[FarAgent]> = roster(registry);
+        self.0 = Some((registry.clone(), agents.clone()));
+        agents
     }
+}
+
+/// A link's tag and settings.
+#[derive(Clone, Copy)]
+struct LinkEnd<'a> {
+    tag: &'a str,
+    settings: &'a LinkSettings,
 }
 
 /// The written state of one link.
 #[derive(Default)]
 struct Shown {
-    /// The items up to this number are in `out/`, or were brought.
+    /// The number of the last item that is in `out/` or was brought.
     upto: u64,
-    /// No item up to this number is in `out/`.
+    /// The number of the last item that was removed from `out/`.
     removed: u64,
-    /// Items were brought, which are therefore not in `out/`.
+    /// Whether items were brought, and are therefore not in `out/`.
     is_brought: bool,
     /// The stream of these numbers.
     stream: Option<String>,
-    /// What `out/` says of this room.
+    /// The state of this room in `out/`.
     state: Option<EndState>,
     carry: Carry,
 }
@@ -61,13 +68,9 @@ impl Projection for Links {
     fn apply(&mut self, _: &[Accepted], view: &View<'_>, report: &mut Report<'_>) {
         for (tag, settings) in &view.config.settings().links {
             let roster = self.roster.of(view.config.registry());
-            let done = self.shown.entry(tag.clone()).or_default().show(
-                (tag, settings),
-                roster,
-                false,
-                view,
-            );
-            tell((tag, settings), done, report);
+            let shown = self.shown.entry(tag.clone()).or_default();
+            let end = LinkEnd { tag, settings };
+            report_link(end, shown.show(end, roster, false, view), report);
         }
     }
 
@@ -78,14 +81,13 @@ impl Projection for Links {
         let links = &view.config.settings().links;
         self.shown.retain(|tag, _| links.contains_key(tag));
         for (tag, settings) in links {
-            let (roster, shown) = (
-                self.roster.of(view.config.registry()),
-                self.shown.entry(tag.clone()).or_default(),
-            );
+            let roster = self.roster.of(view.config.registry());
+            let shown = self.shown.entry(tag.clone()).or_default();
+            let end = LinkEnd { tag, settings };
             let done = shown
-                .look(tag, view)
-                .and_then(|()| shown.show((tag, settings), roster, true, view));
-            tell((tag, settings), done, report);
+                .scan(tag, view)
+                .and_then(|()| shown.show(end, roster, true, view));
+            report_link(end, done, report);
         }
         Ok(())
     }
@@ -95,19 +97,15 @@ impl Projection for Links {
     }
 }
 
-// `done` says whether an item was brought to the other room. If there was nothing to do, what failed may still fail.
-fn tell(
-    (tag, settings): (&str, &LinkSettings),
-    done: Result<Option<bool>>,
-    report: &mut Report<'_>,
-) {
-    let place = layout::link(tag).display().to_string();
+/// Reports the result of [`Shown::show`]. Without work, an earlier failure may persist, so it stays reported.
+fn report_link(end: LinkEnd<'_>, done: Result<Option<bool>>, report: &mut Report<'_>) {
+    let place = layout::link(end.tag).display().to_string();
     match done {
         Ok(None) => {}
         Ok(Some(has_brought)) => {
             report.written(&place);
             if has_brought {
-                report.brought(settings.address.clone().into());
+                report.brought(end.settings.address.clone().into());
             }
         }
         Err(e) => report.failed(place, &e),
@@ -116,7 +114,7 @@ fn tell(
 
 impl Shown {
     /// Reads the names in `out/`.
-    fn look(&mut self, tag: &str, view: &View<'_>) -> Result<()> {
+    fn scan(&mut self, tag: &str, view: &View<'_>) -> Result<()> {
         let out = view.config.dir().make_loose(layout::link_out(tag))?;
         let link = view.state.links.get(tag);
         let mut missing: BTreeSet<u64> = link
@@ -139,48 +137,49 @@ impl Shown {
         Ok(())
     }
 
-    /// Makes `out/` what the log says, and brings what is new to the other room: whether an item was brought. `None` if
-    /// there was nothing to do.
+    /// Makes `out/` equal to the log, and brings new items to the other room. Returns whether an item was brought, or
+    /// `None` without any work.
     fn show(
         &mut self,
-        (tag, settings): (&str, &LinkSettings),
+        end: LinkEnd<'_>,
         roster: Arc<[FarAgent]>,
         is_sweep: bool,
         view: &View<'_>,
     ) -> Result<Option<bool>> {
+        let LinkEnd { tag, settings } = end;
         let link = view.state.links.get(tag);
         let Some(room) = view.state.room.as_deref() else {
             return Ok(Some(false));
         };
         let now = EndState::of(room, link, roster);
-        let is_told = self.state.as_ref() == Some(&now);
+        let is_shown = self.state.as_ref() == Some(&now);
         let is_missing = link
             .and_then(|link| link.out.as_ref())
             .is_some_and(|sent| self.upto < sent.n)
             || self.is_brought && settings.carrier != Carrier::Dir;
-        if is_told && !is_missing && !is_sweep {
+        if is_shown && !is_missing && !is_sweep {
             return Ok(None);
         }
         // First, because the other room waits for it.
         let brought = match settings.carrier {
-            Carrier::Dir => Some(self.carry.run((tag, settings), now.clone(), is_sweep, view)),
+            Carrier::Dir => Some(self.carry.run(end, now.clone(), is_sweep, view)),
             Carrier::Ssh | Carrier::Nats | Carrier::None => None,
         };
         if std::mem::replace(&mut self.is_brought, matches!(brought, Some(Ok(_))))
             && !self.is_brought
         {
-            self.look(tag, view)?;
+            self.scan(tag, view)?;
         }
         let out = view.config.dir().make_loose(layout::link_out(tag))?;
         self.write_items(tag, link, &out, view)?;
-        if !is_told {
+        if !is_shown {
             out.show(layout::LINK_STATE, &now.text())?;
             self.state = Some(now);
         }
         brought.unwrap_or(Ok(false)).map(Some)
     }
 
-    /// Writes the items that are not brought, and removes the items that the other room has committed.
+    /// Writes the items that were not brought, and removes the items that the other room has committed.
     fn write_items(
         &mut self,
         tag: &str,
@@ -235,11 +234,10 @@ struct Items<'v> {
 
 impl<'v> Items<'v> {
     fn of(view: &View<'_>, tag: &'v str) -> Items<'v> {
-        let records = || Records::of(view.config.dir());
         Items {
             tag,
-            records: records(),
-            before: records(),
+            records: Records::of(view.config.dir()),
+            before: Records::of(view.config.dir()),
         }
     }
 
@@ -250,22 +248,24 @@ impl<'v> Items<'v> {
             records,
             before,
         } = self;
-        let gone = || Error::NotFound {
-            what: format!(
-                "record {} is missing from the log, and its item for the room {tag} with it",
-                waiting.seq
-            ),
-            cure: "run `mailbag log verify`; `mailbag link rebind` sends what can be sent".into(),
-        };
-        let record = records.at(waiting.place)?.ok_or_else(gone)?;
-        let carried = record
-            .carried
-            .iter()
-            .find(|carried| *carried.link == **tag && carried.n == waiting.n);
-        let carried = carried.ok_or_else(gone)?;
-        let record = match carried.again {
-            Some((segment, offset)) => before.at(Position { segment, offset })?.ok_or_else(gone)?,
+        let record = records.at(waiting.place)?;
+        let carried = record.and_then(|record| {
+            let mut carried = record.carried.iter();
+            carried.find(|carried| *carried.link == **tag && carried.n == waiting.n)
+        });
+        let record = match carried.and_then(|carried| carried.again) {
+            Some((segment, offset)) => before.at(Position { segment, offset })?,
             None => record,
+        };
+        let (Some(record), Some(carried)) = (record, carried) else {
+            return Err(Error::NotFound {
+                what: format!(
+                    "record {} is missing from the log, and its item for the room {tag} with it",
+                    waiting.seq
+                ),
+                cure: "run `mailbag log verify`; `mailbag link rebind` sends the other items"
+                    .into(),
+            });
         };
         Ok(link::text(
             record,

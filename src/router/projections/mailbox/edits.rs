@@ -1,8 +1,8 @@
 //! Text of people and agents in the files of the mail: blocks in the form of a message, changed status lines, and
-//! everything else.
+//! other text.
 //!
-//! A block begins with a line such as `## 2026-11-21T10:30:00Z · from:alice · to:bob · type:question · ref:src/a.rs`, and its
-//! text follows until the next block, a status line or a line of the router.
+//! A block begins with a line such as `## 2026-11-21T10:30:00Z · from:alice · to:bob · type:question · ref:src/a.rs`.
+//! Its text continues until the next block, a status line or a line of the router.
 
 use crate::base::hash::{hash, hex};
 use crate::base::limits;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 const STATUS: &str = "→ status:";
 /// The beginning of the line with the check.
 const CHECK: &str = "mailbag writes this file, and keeps and reports other text. Check: ";
-/// The types of a block that do nothing besides delivery, and the type of the message.
+/// The types of blocks without an effect besides delivery, and the types of their messages.
 const TYPES: [(&str, &str); 6] = [
     ("msg", "message"),
     ("message", "message"),
@@ -41,7 +41,7 @@ pub(super) struct WrittenMessage {
 pub(super) struct Edits {
     /// Messages and acknowledgements.
     pub(super) messages: Vec<WrittenMessage>,
-    /// Is there other text? Then the file is kept.
+    /// Whether there is other text. Then the file is kept.
     pub(super) has_other: bool,
 }
 
@@ -81,7 +81,7 @@ fn is_status(line: &str) -> bool {
     line.trim_start().starts_with(STATUS)
 }
 
-/// Reads a file that is not as this router left it.
+/// Reads a file that was changed after this router wrote it.
 pub(super) fn read_edits(
     file: &MailFile<'_>,
     text: &str,
@@ -110,7 +110,7 @@ pub(super) fn read_edits(
             if is_status(line) {
                 match noted
                     .take()
-                    .map(|seq| read_status(file, (seq, line), registry, state))
+                    .map(|seq| read_status(file, seq, line, registry, state))
                 {
                     Some(Ok(ack)) => edits.messages.extend(ack),
                     _ => edits.has_other = true,
@@ -134,7 +134,7 @@ pub(super) fn is_unchanged(text: &str) -> bool {
         ))
 }
 
-/// Is this a line that the router can have written? A block ends there.
+/// Returns true for a line of the router, which ends a block.
 fn is_own(line: &str) -> bool {
     number(line).is_some() || line.starts_with("# ") || line.starts_with(CHECK)
 }
@@ -169,9 +169,10 @@ fn read_block(
         .unwrap_or_default();
     for part in parts {
         let (key, value) = part.split_once(':')?;
-        let is_new = ["from", "to", "type", "ref", "status"].contains(&key)
-            && fields.insert(key, value.trim()).is_none();
-        is_new.then_some(())?;
+        let is_known = ["from", "to", "type", "ref", "status"].contains(&key);
+        if !is_known || fields.insert(key, value.trim()).is_some() {
+            return None;
+        }
     }
     let agent = writer(file, fields.get("from")?, registry)?;
     let kind = fields.get("type").copied().unwrap_or("msg");
@@ -201,11 +202,12 @@ fn read_block(
     })
 }
 
-/// The acknowledgement that a status line makes, if it says more than the router wrote. An error for a line that says
-/// something else.
+/// The acknowledgement of a changed status line, or `None` if the line is unchanged. Fails for a line with other
+/// text.
 fn read_status(
     file: &MailFile<'_>,
-    (seq, line): (u64, &str),
+    seq: u64,
+    line: &str,
     registry: &Registry,
     state: &State,
 ) -> Result<Option<WrittenMessage>, ()> {
@@ -250,7 +252,8 @@ fn read_status(
     }))
 }
 
-/// An id that the same text in the same file always gets: repeated after a kill, the message is a duplicate.
+/// The id of a message. The same text in the same file always gets the same id, so that repetitions after a kill are
+/// duplicates.
 fn name_of(file: &MailFile<'_>, parts: &[&str]) -> String {
     let text: String = parts.iter().flat_map(|part| ["\0", part]).collect();
     format!(

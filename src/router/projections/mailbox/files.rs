@@ -53,7 +53,7 @@ pub(super) fn parts(room: &Dir, name: &OsStr, makes: bool) -> Result<(Dir, OsStr
     }
 }
 
-/// Puts a message that an agent wrote into such a file into its outbox, durable. A message that is there already stays.
+/// Puts a message that an agent wrote into a file into its outbox, durable. An existing message file stays.
 pub(super) fn drop_message(view: &View<'_>, message: &WrittenMessage, written: Meta) -> Result<()> {
     let outbox = view.config.dir().make(layout::outbox(&message.sender))?;
     let name = layout::message_file(message.fields["id"].as_str().unwrap_or_default());

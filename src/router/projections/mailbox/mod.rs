@@ -1,8 +1,8 @@
-//! `MAILBOX.md` and `queue/to-<agent>.md`: the newest mail of the room, and the unread mail of each agent, for people who look
-//! with an editor. Both are bounded, so each is written as a whole, at most once a second.
+//! `MAILBOX.md` and `queue/to-<agent>.md`: the newest mail of the room, and the unread mail of each agent, for people
+//! who use an editor. Both are bounded, so each is written as a whole, at most once a second.
 //!
-//! A block that an agent writes into them becomes a message in its outbox, and a changed status line an acknowledgement. Any
-//! other text is kept beside the file.
+//! A block that an agent writes into them becomes a message in its outbox, and a changed status line becomes an
+//! acknowledgement. Other text is kept beside the file.
 
 mod edits;
 mod files;
@@ -33,7 +33,7 @@ use std::time::{Duration, Instant};
 pub(in crate::router) struct Mailbox {
     /// The messages that are shown, by their numbers.
     known: BTreeMap<u64, Shown>,
-    /// Where the log ended when the newest messages were read.
+    /// The end of the log when the newest messages were read.
     upto: Option<Position>,
     /// Each file as it was left, with its text.
     written: HashMap<OsString, (Vec<u8>, Option<Meta>)>,
@@ -85,10 +85,9 @@ impl Projection for Mailbox {
             return Ok(());
         }
         let room = view.config.dir();
-        let is_left =
-            |name: &OsString, left: &Option<Meta>| left.is_some() && stat(room, name) == *left;
         let before = self.written.len();
-        self.written.retain(|name, (_, left)| is_left(name, left));
+        self.written
+            .retain(|name, (_, left)| left.is_some() && stat(room, name) == *left);
         if cause == Cause::End || self.written.len() < before {
             self.show(view, report);
         }
@@ -104,13 +103,34 @@ impl Projection for Mailbox {
             return;
         }
         let agents = view.config.registry().agents().iter();
-        let queues = agents.map(|agent| (layout::queue(&agent.id), Some(&*agent.id)));
-        let mailbox = (OsString::from(layout::MAILBOX), None);
-        for (name, agent) in std::iter::once(mailbox).chain(queues) {
-            let there = stat(view.config.dir(), &name);
-            if let Err(e) = self.release((&name, agent), there, view, report) {
+        let queues = agents.map(|agent| OwnFile::queue(&agent.id));
+        for file in std::iter::once(OwnFile::mailbox()).chain(queues) {
+            let there = stat(view.config.dir(), &file.name);
+            if let Err(e) = self.release(&file, there, view, report) {
                 report.failed(layout::MAILBOX.to_owned(), &e);
             }
+        }
+    }
+}
+
+/// A file of this projection, and the owner of a queue.
+struct OwnFile<'a> {
+    name: OsString,
+    agent: Option<&'a str>,
+}
+
+impl<'a> OwnFile<'a> {
+    fn mailbox() -> OwnFile<'a> {
+        OwnFile {
+            name: layout::MAILBOX.into(),
+            agent: None,
+        }
+    }
+
+    fn queue(agent: &'a str) -> OwnFile<'a> {
+        OwnFile {
+            name: layout::queue(agent),
+            agent: Some(agent),
         }
     }
 }
@@ -137,7 +157,7 @@ impl Mailbox {
         self.next = Some(Instant::now() + limits::WORKLOG.max(pause));
     }
 
-    /// Removes the files that an earlier setting wanted.
+    /// Removes the files of an earlier setting.
     fn remove_files(&mut self, view: &View<'_>, report: &mut Report<'_>) {
         if std::mem::replace(&mut self.is_removed, true) {
             return;
@@ -150,12 +170,12 @@ impl Mailbox {
         }
     }
 
-    /// Writes the files that would change. `false` if messages are missing that are looked up later.
+    /// Writes the files that would change. Returns false if some messages must be looked up later.
     fn write(&mut self, view: &View<'_>, report: &mut Report<'_>) -> Result<bool> {
         let (room, state) = (view.config.dir(), view.state);
         self.read_newest(room, state)?;
         let text = self.mailbox(view.config.registry(), state);
-        let mut is_whole = self.put((layout::MAILBOX.into(), None), text, view, report)?;
+        let mut is_whole = self.put(OwnFile::mailbox(), text, view, report)?;
         let mut wanted: Vec<u64> = self
             .known
             .keys()
@@ -178,15 +198,15 @@ impl Mailbox {
                 }
             }
             let text = self.queue(&agent.id, state, &seqs);
-            let name = layout::queue(&agent.id);
+            let file = OwnFile::queue(&agent.id);
             if seqs.is_empty()
-                && !self.written.contains_key(name.as_os_str())
-                && stat(room, &name).is_none()
+                && !self.written.contains_key(&file.name)
+                && stat(room, &file.name).is_none()
             {
                 continue;
             }
             wanted.extend(seqs);
-            is_whole &= self.put((name, Some(&agent.id)), text, view, report)?;
+            is_whole &= self.put(file, text, view, report)?;
         }
         wanted.sort_unstable();
         self.known
@@ -194,7 +214,7 @@ impl Mailbox {
         Ok(is_whole)
     }
 
-    /// Reads the messages since the last time; at first the newest ones of the log.
+    /// Reads the messages since the last time. The first time, it reads the newest messages of the log.
     fn read_newest(&mut self, room: &Dir, state: &State) -> Result<()> {
         let mut back = limits::TAIL_LOOK;
         loop {
@@ -224,10 +244,10 @@ impl Mailbox {
         Ok(())
     }
 
-    /// Writes a file that would change. Returns false if it has to be written later.
+    /// Writes a file that would change. Returns false if it must be written later.
     fn put(
         &mut self,
-        (name, agent): (OsString, Option<&str>),
+        file: OwnFile<'_>,
         text: String,
         view: &View<'_>,
         report: &mut Report<'_>,
@@ -235,39 +255,40 @@ impl Mailbox {
         let (room, text) = (view.config.dir(), text.into_bytes());
         if self
             .written
-            .get(&name)
+            .get(&file.name)
             .is_some_and(|(before, _)| *before == text)
         {
             return Ok(true);
         }
-        let there = room.stat(Path::new(&name))?;
-        if !self.release((&name, agent), there, view, report)? {
+        let there = room.stat(Path::new(&file.name))?;
+        if !self.release(&file, there, view, report)? {
             return Ok(false);
         }
-        let (dir, file) = parts(room, &name, true)?;
-        // A part of it would pass for the text of others.
+        let (dir, name) = parts(room, &file.name, true)?;
+        // A torn file would look like foreign text.
         let shared = SharedText {
             head: &text,
             rest: None,
             is_durable: view.config.is_durable(),
         };
-        let left = dir.put_shared(&file, shared, there.as_ref())?;
+        let left = dir.put_shared(&name, shared, there.as_ref())?;
         let is_written = left.is_some();
         if is_written {
-            self.written.insert(name, (text, left));
+            self.written.insert(file.name, (text, left));
         }
         Ok(is_written)
     }
 
-    /// Takes the text of others from a file, so that the file can be overwritten. Returns false if it has to stay until the
+    /// Takes foreign text from a file, so that the file can be overwritten. Returns false if the file must stay until the
     /// human is notified.
     fn release(
         &mut self,
-        (name, agent): (&OsStr, Option<&str>),
+        file: &OwnFile<'_>,
         there: Option<Meta>,
         view: &View<'_>,
         report: &mut Report<'_>,
     ) -> Result<bool> {
+        let OwnFile { name, agent } = file;
         let (room, shown) = (view.config.dir(), name.to_string_lossy());
         let Some(meta) = there.filter(|there| there.kind == FileType::RegularFile) else {
             return Ok(true);
@@ -287,7 +308,7 @@ impl Mailbox {
         let digest = foreign::digest(&bytes);
         let mail_file = MailFile {
             path: &shown,
-            agent,
+            agent: *agent,
             meta,
         };
         let edits = match str::from_utf8(&bytes) {
@@ -363,7 +384,7 @@ impl Mailbox {
                 escaped(&shown.from),
                 shown.text
             );
-            let _ = writeln!(text, "  - {}", statuses((state, registry), *seq, &shown.to));
+            let _ = writeln!(text, "  - {}", statuses(state, registry, *seq, &shown.to));
         }
         if self.known.len() >= limits::LISTED {
             let _ = writeln!(text, "\nOlder messages: `mailbag list`.");
@@ -423,15 +444,10 @@ impl Shown {
             .join(": ");
         let about = markdown::brief(&about, limits::WORKLOG_TEXT);
         let kind = escaped(&message.kind);
-        let urgent = if message.priority == crate::message::DEFAULT_PRIORITY {
-            ""
-        } else {
-            &message.priority
-        };
-        let text = if urgent.is_empty() {
+        let text = if message.priority == crate::message::DEFAULT_PRIORITY {
             format!("{kind} · {about}")
         } else {
-            format!("{kind}, {urgent} · {about}")
+            format!("{kind}, {} · {about}", message.priority)
         };
         let shown = Shown {
             at: to_the_second(&message.accepted_at),
@@ -444,30 +460,31 @@ impl Shown {
 }
 
 /// The status of each copy, or the number of unread copies.
-fn statuses((state, registry): (&State, &Registry), seq: u64, to: &[Arc<str>]) -> String {
-    let status = |agent: &Arc<str>| {
-        let agent = registry.now(agent).map_or(&**agent, |agent| &*agent.id);
-        match state.mailboxes.status(agent, seq) {
+fn statuses(state: &State, registry: &Registry, seq: u64, to: &[Arc<str>]) -> String {
+    let statuses = to.iter().map(|agent| {
+        let now = registry.now(agent).map_or(&**agent, |agent| &*agent.id);
+        let status = match state.mailboxes.status(now, seq) {
             Some(status) => status.as_str(),
-            None if state.mailboxes.is_unread(agent, seq) => "unread",
+            None if state.mailboxes.is_unread(now, seq) => "unread",
             None => "seen",
+        };
+        (agent, status)
+    });
+    let texts: Vec<String> = if to.len() <= limits::IN_SENTENCE {
+        statuses
+            .map(|(agent, status)| format!("{} {status}", escaped(agent)))
+            .collect()
+    } else {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for (_, status) in statuses {
+            *counts.entry(status).or_default() += 1;
         }
+        counts
+            .into_iter()
+            .map(|(status, n)| format!("{n} {status}"))
+            .collect()
     };
-    if to.len() <= limits::IN_SENTENCE {
-        return to
-            .iter()
-            .map(|agent| format!("{} {}", escaped(agent), status(agent)))
-            .collect::<Vec<_>>()
-            .join(", ");
-    }
-    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
-    to.iter()
-        .for_each(|agent| *counts.entry(status(agent)).or_default() += 1);
-    counts
-        .into_iter()
-        .map(|(status, n)| format!("{n} {status}"))
-        .collect::<Vec<_>>()
-        .join(", ")
+    texts.join(", ")
 }
 
 fn named<'a>(agents: impl Iterator<Item = &'a str>) -> String {

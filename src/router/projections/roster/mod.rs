@@ -1,8 +1,8 @@
 //! The roster: each agent's presence, work and number of unread messages.
 //!
-//! Presence is observed, never declared: an agent was there when it sent a message, when it took mail out of its inbox, and
-//! when a hook or tool of its session called; it is there while a process waits or watches for it. The status that the
-//! registry declares is shown beside the observed presence.
+//! Presence is observed, never declared. Signs of activity are a sent message, mail taken out of the inbox, and a
+//! call by a hook or tool of the session. An agent is also present while a process waits or watches for it. The
+//! declared status of the registry is shown beside the observed presence.
 
 mod written;
 
@@ -75,8 +75,8 @@ pub struct Present {
     /// The presence in the registry.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub declared: Option<&'static str>,
-    /// When it last sent a message, took mail out of its inbox, or its session called; now while a process waits or watches
-    /// for this agent; absent for never.
+    /// The time of its last sign of activity, or the present time while a process waits or watches for this agent.
+    /// Absent if it was never active.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_seen: Option<String>,
     /// Its last message about its work.
@@ -88,12 +88,12 @@ pub struct Present {
     /// The first subjects that it owns.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub owns: Vec<String>,
-    /// The number of the others.
+    /// The number of further subjects.
     #[serde(skip_serializing_if = "is_zero")]
     pub owns_more: usize,
     /// The number of unread messages.
     pub unread: usize,
-    /// When the oldest of them was accepted.
+    /// The accept time of the oldest unread message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub oldest_unread: Option<String>,
     /// The last wake for unread mail.
@@ -117,7 +117,7 @@ pub struct Wake {
 pub struct Stale {
     /// The agent.
     pub agent: Present,
-    /// When it was last active itself, without its background waiter.
+    /// The time of its last activity, without its background waiter.
     pub active: Option<Stamp>,
 }
 
@@ -196,16 +196,19 @@ impl<'a> Signs<'a> {
         }
     }
 
-    /// When it becomes stale if nothing happens: unread mail counts only against an agent that is not declared offline.
+    /// The time when it becomes stale without further activity. Unread mail counts only if the agent is not declared
+    /// offline.
     fn stale_at(&self) -> Option<Stamp> {
         if self.agent.status == Status::Offline || self.stale_after.is_zero() {
             return None;
         }
         let unread = self
             .oldest
-            .max(self.active)
-            .filter(|_| self.oldest.is_some());
-        let online = self.seen.filter(|_| self.agent.status == Status::Online);
+            .map(|oldest| self.active.map_or(oldest, |active| active.max(oldest)));
+        let mut online = None;
+        if self.agent.status == Status::Online {
+            online = self.seen;
+        }
         let since = [unread, online].into_iter().flatten().min()?;
         Some(since.after(self.stale_after))
     }
@@ -222,26 +225,27 @@ impl<'a> Signs<'a> {
     }
 
     fn presence(&self, now: Stamp) -> Presence {
-        let within = |span| self.seen.is_some_and(|seen| now < seen.after(span));
+        let [is_recent, is_within_hour] = [limits::ONLINE, limits::IDLE_PRESENCE]
+            .map(|span| self.seen.is_some_and(|seen| now < seen.after(span)));
         match self.agent.status {
             Status::Offline => Presence::Offline,
             _ if self.stale_at().is_some_and(|at| at <= now) => Presence::Stale,
             Status::Idle => Presence::Idle,
             _ if self.has_ended() => Presence::Offline,
-            _ if within(limits::ONLINE) || self.is_held() => Presence::Online,
-            _ if within(limits::IDLE_PRESENCE) => Presence::Idle,
+            _ if is_recent || self.is_held() => Presence::Online,
+            _ if is_within_hour => Presence::Idle,
             _ => Presence::Offline,
         }
     }
 
-    /// When its presence next changes without an event.
+    /// The time when its presence next changes without an event.
     fn changes_at(&self, now: Stamp) -> Option<Stamp> {
         let away = self.seen.map(|seen| seen.after(limits::IDLE_PRESENCE));
         let idle = self.seen.map(|seen| seen.after(limits::ONLINE));
-        let told = self
+        let woken = self
             .again
             .map(|at| at.after(limits::WAKE_AGAIN.min(self.stale_after)));
-        [idle, away, self.stale_at(), told]
+        [idle, away, self.stale_at(), woken]
             .into_iter()
             .flatten()
             .filter(|at| *at > now)
@@ -312,7 +316,7 @@ impl Commit {
     }
 }
 
-/// The roster at this instant, and when an agent's presence next changes without an event.
+/// The roster at this instant, and the time when an agent's presence next changes without an event.
 pub fn roster(
     registry: &Registry,
     (state, calls): (&State, &Calls),
@@ -343,9 +347,10 @@ fn add_claims(agents: &mut [Present], claims: &Claims) {
     let mut owned: HashMap<&str, (Vec<String>, usize)> = HashMap::new();
     for held in claims.held() {
         let (subjects, more) = owned.entry(&*held.owner).or_default();
-        match subjects.len() < limits::IN_SENTENCE {
-            true => subjects.push(held.subject.to_string()),
-            false => *more += 1,
+        if subjects.len() < limits::IN_SENTENCE {
+            subjects.push(held.subject.to_string());
+        } else {
+            *more += 1;
         }
     }
     for agent in agents {

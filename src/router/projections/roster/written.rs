@@ -1,4 +1,4 @@
-//! `roster.json` and the links to it: written after the mail, at most once a second.
+//! `roster.json` and the links to it, written after the mail, at most once a second.
 
 use super::{Present, roster};
 use crate::base::clock::Stamp;
@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The roster as it was written, and when it has to be written again.
+/// The roster as it was written, and the time of the next write.
 #[derive(Default)]
 pub(in crate::router) struct Written {
     agents: Option<Vec<Present>>,
@@ -25,9 +25,9 @@ pub(in crate::router) struct Written {
     made_from: Option<(u64, Arc<Registry>, Duration)>,
     /// The agents with a waiting or watching process at that time.
     held: BTreeSet<String>,
-    /// When a change has to be written.
+    /// The time when a change must be written.
     due: Option<Instant>,
-    /// When an agent's presence next changes without an event.
+    /// The time when an agent's presence next changes without an event.
     next: Option<Stamp>,
 }
 
@@ -39,10 +39,11 @@ impl Projection for Written {
         }
         if batch.is_empty() && self.next_due().is_some_and(|due| due <= Instant::now()) {
             self.show(view);
-            match view.is_idle {
-                true => report.may_be_stale(),
-                // An agent that seems to be stale may have sent one of the messages that are being routed.
-                false => self.due = Some(Instant::now() + limits::ROSTER),
+            if view.is_idle {
+                report.may_be_stale();
+            } else {
+                // An agent that seems stale may have sent one of the messages that are being routed.
+                self.due = Some(Instant::now() + limits::ROSTER);
             }
         }
     }
@@ -63,13 +64,11 @@ impl Projection for Written {
     }
 
     fn next_due(&self) -> Option<Instant> {
-        let wait = |next: Stamp| {
-            Duration::from_micros((next.micros() - Stamp::now().micros()).max(0) as u64)
-        };
-        [self.due, self.next.map(|next| Instant::now() + wait(next))]
-            .into_iter()
-            .flatten()
-            .min()
+        let next = self.next.map(|next| {
+            let wait = (next.micros() - Stamp::now().micros()).max(0) as u64;
+            Instant::now() + Duration::from_micros(wait)
+        });
+        [self.due, next].into_iter().flatten().min()
     }
 }
 
@@ -84,7 +83,7 @@ impl Written {
             })
     }
 
-    // A failed write stops nothing: the roster is only for readers.
+    // Writes the roster. A failed write is ignored: the roster is only for readers.
     fn show(&mut self, view: &View<'_>) {
         let View { config, state, .. } = view;
         let (calls, stale_after) = (Calls::of(config.dir()), config.settings().stale_after);
@@ -102,8 +101,8 @@ impl Written {
         self.held.clone_from(calls.held());
     }
 
-    /// Writes the file if it would change, and makes the links that are missing. Nothing is synced, because all of it
-    /// follows from the log and the registry.
+    /// Writes the file if it would change, and makes missing links. Nothing is synced, because all of it follows from
+    /// the log and the registry.
     fn write(&mut self, room: &Dir, roster: super::Roster, state: &State) -> Result<()> {
         if self.agents.as_ref() != Some(&roster.agents) {
             let mut text = serde_json::to_vec_pretty(&roster).expect("a roster has only text keys");
@@ -130,7 +129,7 @@ impl Written {
         done
     }
 
-    /// Returns true if the file is unchanged. If not, the next write makes it and the links again.
+    /// Returns true if the file is unchanged. Otherwise the next write makes the file and the links again.
     fn is_as_left(&mut self, room: &Dir) -> bool {
         self.linked.clear();
         let is_as_left =
@@ -144,7 +143,7 @@ impl Written {
 
 fn link(room: &Dir, channel: &str) -> Result<()> {
     match room.sub(layout::channel(channel)) {
-        // The conversation could not be made yet; the next look makes the link.
+        // The conversation could not be made yet; the next check makes the link.
         Err(e) if e.errno() == Some(libc::ENOENT) => Ok(()),
         dir => dir?.link(layout::ROSTER, layout::ROSTER_FROM_CHANNEL),
     }

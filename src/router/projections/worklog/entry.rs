@@ -17,22 +17,25 @@ pub(super) struct Entry {
     pub(super) is_decision: bool,
 }
 
-/// Passes the entries of the committed records between two positions to `each`, in the order of the log.
+/// Calls `each` for the entries of the committed records between two positions, in the order of the log.
 pub(super) fn entries(
     room: &Dir,
-    (from, to): (Position, Position),
+    from: Position,
+    to: Position,
     mut each: impl FnMut(Entry) -> Result<()>,
 ) -> Result<()> {
     if from == to {
         return Ok(());
     }
-    // One after the other: once a process has had a second thread, each of its allocations costs more.
+    // Single-threaded: after a process has had a second thread, each of its allocations costs more.
     for line in log::read(room, from)? {
         let line = line?;
         if line.at >= to {
             break;
         }
-        entry(&line.bytes).map_or(Ok(()), &mut each)?;
+        if let Some(entry) = entry(&line.bytes) {
+            each(entry)?;
+        }
     }
     Ok(())
 }
@@ -59,7 +62,7 @@ fn entry(line: &[u8]) -> Option<Entry> {
     })
 }
 
-/// Stands for the entries of records before `first`, which are in no segment of the log.
+/// The line in place of the entries of records before `first`, which are in no segment of the log.
 pub(super) fn gap(first: u64) -> String {
     format!(
         "- #{} and before: this part of the log was moved away, and these entries with it\n",
@@ -75,7 +78,7 @@ pub(super) fn number(line: &[u8]) -> Option<u64> {
         .then(|| std::str::from_utf8(&rest[..digits]).ok()?.parse().ok())?
 }
 
-/// The first record that is in the log or in the archive. 0 for an empty log.
+/// The first record in the log or in the archive, or 0 for an empty log.
 pub(super) fn first_record(room: &Dir) -> Result<u64> {
     let Some(&segment) = log::segments(room)?.first() else {
         return Ok(0);

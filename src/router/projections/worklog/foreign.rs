@@ -1,4 +1,5 @@
-//! A worklog that is not as the router left it: is it the router's own, and what becomes of it if not.
+//! A worklog that was changed after the router wrote it: recognition of the router's own content, and handling of
+//! foreign content.
 
 use super::head::{self, Begins};
 use super::{Target, entry};
@@ -57,7 +58,7 @@ impl Existing {
         }))
     }
 
-    /// Compares it with the entries that it should have. A kill or a power cut can have left only the first of them.
+    /// Compares it with the entries of the log. A kill or a power cut can have left only the first of them.
     pub(super) fn compare(&mut self, room: &str, entries: &mut File) -> Result<Found> {
         match head::read(room, &self.begin) {
             Begins::Ours(at) => {
@@ -91,8 +92,8 @@ impl Existing {
     fn seek(&mut self, to: u64) -> Result<()> {
         self.file
             .seek(SeekFrom::Start(to))
-            .map(drop)
-            .doing("read", &self.path)
+            .doing("read", &self.path)?;
+        Ok(())
     }
 
     /// Identifies the content.
@@ -103,7 +104,7 @@ impl Existing {
     }
 }
 
-/// Returns true if one begins with the other. A power cut can leave zero bytes at the end of a file.
+/// Returns true if one content begins with the other. A power cut can leave zero bytes at the end of a file.
 fn is_beginning(part: &mut impl BufRead, whole: &mut impl BufRead) -> std::io::Result<bool> {
     loop {
         let (one, other) = (part.fill_buf()?, whole.fill_buf()?);
@@ -136,7 +137,7 @@ fn is_blank(rest: &mut impl BufRead) -> std::io::Result<bool> {
     }
 }
 
-/// Writes the entries of the file without records, or a line that they are missing.
+/// Copies the entries of lost records from the file, or writes a line about the missing entries.
 pub(super) fn write_older(
     there: Option<&mut Existing>,
     first: u64,
@@ -168,7 +169,7 @@ pub(super) fn write_older(
     }
 }
 
-/// Moves the file aside, as [`MadeFile::keep_aside`].
+/// Moves the file aside, like [`MadeFile::keep_aside`].
 pub(super) fn keep_aside(
     target: &Target<'_>,
     there: Option<&mut Existing>,

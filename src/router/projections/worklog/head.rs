@@ -1,5 +1,5 @@
-//! The beginning of the worklog, which changes: the status of the agents, and the newest decisions. It ends with a mark by
-//! which the router knows its own text again.
+//! The beginning of the worklog: the status of the agents, and the newest decisions. It ends with a mark that
+//! identifies the router's own text.
 
 use crate::base::clock::Stamp;
 use crate::base::hash::{hash, hex};
@@ -14,8 +14,8 @@ use std::fmt::Write;
 const TITLE: &str = "\
 # Worklog
 
-mailbag writes this file from the log of the room. To add an entry, send a message: `mailbag send TEXT --type milestone`. If somebody
-else changes the file, the changed file is kept under another name.
+mailbag writes this file from the log of the room. To add an entry, send a message: `mailbag send TEXT --type milestone`. If
+another program or person changes the file, the changed file is kept under another name.
 
 ## Status
 
@@ -38,7 +38,7 @@ pub(super) fn head(
     if decisions.is_empty() {
         text.push_str("None yet.\n");
     }
-    decisions.iter().for_each(|line| text.push_str(line));
+    text.extend(decisions.iter().map(String::as_str));
     let digest = digest(text.as_bytes());
     let mut bytes = text.into_bytes();
     bytes.extend(format!("\n<!-- mailbag {room} {digest} ").as_bytes());
@@ -75,7 +75,7 @@ pub(super) fn read(room: &str, bytes: &[u8]) -> Begins {
     }
 }
 
-/// The probable beginning of the entries, even if the text before was changed.
+/// The probable beginning of the entries, even if the text before them was changed.
 pub(super) fn entries_at(bytes: &[u8]) -> usize {
     memmem::find(bytes, ENTRIES).map_or(0, |at| at + ENTRIES.len())
 }
@@ -127,10 +127,10 @@ fn status(text: &mut String, registry: &Registry, state: &State) {
     for (agent, waits) in &waits {
         work.entry(agent).or_default().waits = waits.iter().map(Wait::to_string).collect();
     }
-    let agents = || registry.agents().iter().filter(|agent| !agent.is_retired());
-    let row = |agent: &Agent| row(agent, state, work.remove(&*agent.id).unwrap_or_default());
-    let rows: Vec<[String; 6]> = agents()
-        .filter_map(row)
+    let agents = registry.agents().iter().filter(|agent| !agent.is_retired());
+    let rows: Vec<[String; 6]> = agents
+        .clone()
+        .filter_map(|agent| row(agent, state, work.remove(&*agent.id).unwrap_or_default()))
         .take(limits::WORKLOG_AGENTS)
         .collect();
     if !rows.is_empty() {
@@ -141,7 +141,7 @@ fn status(text: &mut String, registry: &Registry, state: &State) {
     for row in &rows {
         let _ = writeln!(text, "| {} |", row.join(" | "));
     }
-    let others = agents().count() - rows.len();
+    let others = agents.count() - rows.len();
     if others > 0 {
         let (gap, more) = if rows.is_empty() {
             ("", "")
@@ -168,34 +168,23 @@ fn row(agent: &Agent, state: &State, work: Work) -> Option<[String; 6]> {
     let blocked = doing
         .into_iter()
         .flat_map(|doing| doing.waiting_for.iter().cloned());
-    let (owns, waits) = (
-        listed(work.owns),
-        listed(blocked.chain(work.waits).collect()),
-    );
     let name = agent.name.as_ref().map_or_else(
         || agent.id.to_string(),
         |name| format!("{} ({name})", agent.id),
     );
-    let active = state
-        .last_seen(&agent.id)
-        .map(to_the_minute)
-        .unwrap_or_default();
-    let (name, can) = (
+    let active = state.last_seen(&agent.id).map(to_the_minute);
+    let row = [
         markdown::brief(&name, limits::WORKLOG_TEXT),
         listed(agent.capabilities.clone()),
-    );
-    let row = [
-        name,
-        can,
-        active,
+        active.unwrap_or_default(),
         doing.map(does).unwrap_or_default(),
-        owns,
-        waits,
+        listed(work.owns),
+        listed(blocked.chain(work.waits).collect()),
     ];
     row[1..].iter().any(|cell| !cell.is_empty()).then_some(row)
 }
 
-/// The time without its seconds: the file then changes at most once a minute because of the activity of an agent.
+/// The time without its seconds, so that the activity of an agent changes the file at most once a minute.
 fn to_the_minute(at: Stamp) -> String {
     let text = at.to_string();
     text.get(..16)

@@ -1,13 +1,12 @@
-//! The worklog: a Markdown file for people, in the repository, on by `worklog = true`. It begins with the status of the
-//! agents and the newest decisions; then come the entries, one line for one record, the newest last.
+//! The worklog: a Markdown file for people, in the repository, enabled by `worklog = true`. It begins with the status of
+//! the agents and the newest decisions. Then follow the entries, one line for one record, the newest last.
 //!
-//! Entries are only appended, in the order of the log. The beginning changes with the state: then the router writes the
-//! file again, the entries copied unchanged, and in one step, so that no reader sees a half of it. Each replacement is
-//! followed by a pause that grows with the time that it took, so that a long file costs no more than a short one.
+//! Entries are only appended, in the order of the log. If the beginning changes, the router replaces the whole file in one
+//! step with the entries unchanged, so that no reader sees a part of it. The pause after a replacement grows with its
+//! duration, so that a long file costs no more time than a short one.
 //!
-//! The log decides what the file has to contain. A router that does not find the file as it was left makes all entries
-//! again from the log, and compares. A file that has anything else in it is kept under another name. Entries whose part of
-//! the log was moved away are believed as they are. Nothing is synced.
+//! If the file was changed, the router makes all entries again from the log, and compares. A file with foreign text is kept
+//! under another name. Entries of a part of the log that was moved away are not compared. Nothing is synced.
 
 mod entry;
 mod foreign;
@@ -34,7 +33,7 @@ use std::io::BufWriter;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// New entries are written in pieces of this size.
+/// The size in bytes of the pieces in which new entries are written.
 const GATHERED: usize = 1 << 20;
 
 /// The worklog as it was written.
@@ -42,26 +41,23 @@ const GATHERED: usize = 1 << 20;
 pub(in crate::router) struct Worklog {
     /// The content of the file. `None` if unknown.
     note: Option<Note>,
-    /// Where the log ended when the note was last saved.
+    /// The end of the log when the note was last saved.
     saved: Option<Position>,
     /// The last record and the registry that the file was made from.
     made_from: Option<(u64, Arc<Registry>)>,
     /// The path in the settings, if the worklog is on.
     path: Option<String>,
-    /// When a change has to be written.
+    /// The time when a change must be written.
     due: Option<Instant>,
-    /// Not before this time, the file is written.
+    /// The earliest time of the next write.
     next: Option<Instant>,
-    /// Not before this time, its beginning is replaced.
+    /// The earliest time of the next replacement of its beginning.
     next_head: Option<Instant>,
 }
 
 impl Projection for Worklog {
     fn apply(&mut self, _: &[Accepted], view: &View<'_>, report: &mut Report<'_>) {
-        if !self.is_on(view, report) {
-            return;
-        }
-        if self.is_current(view) {
+        if !self.is_on(view, report) || self.is_current(view) {
             return;
         }
         match self.next.filter(|next| *next > Instant::now()) {
@@ -104,7 +100,7 @@ struct Target<'a> {
     id: &'a str,
     state: &'a State,
     registry: &'a Registry,
-    /// Is a file that a power cut left in part to be avoided? It would be taken for somebody else's.
+    /// Whether writes are durable, because a torn file would look like foreign text.
     is_durable: bool,
 }
 
@@ -144,14 +140,15 @@ impl<'a> Target<'a> {
 }
 
 impl Worklog {
-    /// Is it on? If it was turned off, or has another path now, what was known of the file is forgotten.
+    /// Returns true if the worklog is on. If it was turned off or has another path, the knowledge of the file is
+    /// cleared.
     fn is_on(&mut self, view: &View<'_>, report: &mut Report<'_>) -> bool {
         let settings = view.config.settings();
         let path = settings.worklog.as_ref();
         if self.path.as_ref() != path {
-            self.path
-                .iter()
-                .for_each(|path| report.written(shown(path)));
+            if let Some(path) = &self.path {
+                report.written(shown(path));
+            }
             *self = Worklog {
                 path: path.cloned(),
                 ..Worklog::default()
@@ -226,7 +223,7 @@ impl Worklog {
         } else {
             note.upto.end
         };
-        entry::entries(target.room, (from, target.state.end), |entry| {
+        entry::entries(target.room, from, target.state.end, |entry| {
             lines.push_str(&entry.line);
             size += entry.line.len() as u64;
             index(&mut decisions, entry);
@@ -276,8 +273,8 @@ impl Worklog {
             saved.segment != note.upto.end.segment
                 || note.upto.end.offset - saved.offset > limits::WORKLOG_BEHIND
         });
-        let wrote = Some(size).filter(|_| replaces || size != before);
-        self.wrote(target, note, wrote, is_behind)
+        let size = (replaces || size != before).then_some(size);
+        self.set_note(target, note, size, is_behind)
     }
 
     /// Makes the file from the whole log.
@@ -291,7 +288,7 @@ impl Worklog {
             foreign::write_older(there.as_mut(), first, &mut draft)?;
         }
         let mut decisions = VecDeque::new();
-        entry::entries(target.room, (log::START, target.state.end), |entry| {
+        entry::entries(target.room, log::START, target.state.end, |entry| {
             foreign::put(&mut draft, entry.line.as_bytes())?;
             index(&mut decisions, entry);
             Ok(())
@@ -302,7 +299,7 @@ impl Worklog {
             there.compare(target.id, &mut entries)
         })?;
         if found == Found::Foreign && !foreign::keep_aside(target, there.as_mut(), report)? {
-            // The notice is first. Its record is a change, so this is repeated.
+            // The record of the notice is a change, so this is repeated after it.
             return Ok(());
         }
         let decisions: Vec<String> = decisions.into();
@@ -316,19 +313,15 @@ impl Worklog {
         let Some(meta) = target.dir.put_shared(&target.name, text, before)? else {
             return self.retry();
         };
-        let note = Note::new(
-            target.path,
-            &meta,
-            (head.len() as u64, hash),
-            Upto::of(target.state),
-            decisions,
-        );
-        self.wrote(target, note, Some(meta.size), true)
+        let mut note = Note::new(target.path, &meta, Upto::of(target.state));
+        (note.entries_at, note.head) = (head.len() as u64, hash);
+        note.decisions = decisions;
+        self.set_note(target, note, Some(meta.size), true)
     }
 
-    /// Remembers what is in the file now, if it was written: its size is then known. With another size somebody else has
-    /// written to it meanwhile.
-    fn wrote(
+    /// Sets the note about the file. `size` is its size if it was written. A different size means that another program has
+    /// written to it.
+    fn set_note(
         &mut self,
         target: &Target<'_>,
         mut note: Note,
@@ -355,7 +348,7 @@ impl Worklog {
         Ok(())
     }
 
-    /// Another program changed the file at this moment.
+    /// Schedules another try, because another program changed the file at this moment.
     fn retry(&mut self) -> Result<()> {
         self.due = Some(Instant::now() + limits::WORKLOG);
         Ok(())

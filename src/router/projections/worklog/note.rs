@@ -1,4 +1,4 @@
-//! A note about the last write: with this note a later router adds entries without a comparison of the whole file.
+//! A note about the last write. With this note, a later router adds entries without a comparison of the whole file.
 
 use crate::base::error::Result;
 use crate::base::limits;
@@ -11,14 +11,14 @@ use serde::{Deserialize, Serialize};
 pub(super) struct Note {
     /// Its path in the settings.
     pub(super) path: String,
-    /// After a power cut, a file can be other than it was when the note was written.
+    /// The boot of the machine. A power cut can change the file after the note was written.
     boot: Option<String>,
     left: Left,
-    /// Where the entries begin.
+    /// The position of the entries.
     pub(super) entries_at: u64,
     /// The hash of the text before them.
     pub(super) head: String,
-    /// The last record that it shows.
+    /// The coverage of the file.
     pub(super) upto: Upto,
     /// The newest decisions, as lines of the index.
     pub(super) decisions: Vec<String>,
@@ -55,22 +55,16 @@ impl Left {
 }
 
 impl Note {
-    /// For the present file.
-    pub(super) fn new(
-        path: &str,
-        meta: &Meta,
-        (entries_at, head): (u64, String),
-        upto: Upto,
-        decisions: Vec<String>,
-    ) -> Note {
+    /// The note about the present file, without its content.
+    pub(super) fn new(path: &str, meta: &Meta, upto: Upto) -> Note {
         Note {
             path: path.to_owned(),
             boot: machine::boot(),
             left: Left::of(meta),
-            entries_at,
-            head,
+            entries_at: 0,
+            head: String::new(),
             upto,
-            decisions,
+            decisions: Vec::new(),
         }
     }
 
@@ -84,7 +78,7 @@ impl Note {
         (is_true && note.upto.fits(room).unwrap_or_default()).then_some(note)
     }
 
-    /// Saves it for the next router, which compares the whole file if this fails.
+    /// Saves the note for the next router, which compares the whole file if this fails.
     pub(super) fn save(&self, room: &Dir) -> Result<()> {
         let text = serde_json::to_vec(self).expect("a note has only text keys");
         room.sub(layout::SPOOL)?.show(layout::WORKLOG_NOTE, &text)
@@ -95,7 +89,7 @@ impl Note {
         now.is_some_and(|now| Left::of(now) == self.left)
     }
 
-    /// The file was written.
+    /// Notes that the file was written.
     pub(super) fn set_left(&mut self, meta: &Meta) {
         self.left = Left::of(meta);
     }

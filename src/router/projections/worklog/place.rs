@@ -1,4 +1,4 @@
-//! Where the worklog is: below the room's parent directory, and never in the room.
+//! The place of the worklog: below the room's parent directory, and never in the room.
 
 use crate::base::error::{Error, Result};
 use crate::disk::Dir;
@@ -9,20 +9,22 @@ use std::path::Path;
 pub(super) fn open(room: &Dir, path: &str) -> Result<(Dir, OsString)> {
     let path = Path::new(path);
     let name = path.file_name().unwrap_or(OsStr::new(path)).to_owned();
-    let refused = |what: &str| Error::Busy {
-        what: what.to_owned(),
-        cure: "set `worklog` to another path".into(),
-    };
-    let above = room
+    let mut dir = room
         .above()?
-        .ok_or_else(|| refused("the room has no parent directory for the worklog"))?;
+        .ok_or_else(|| rejected("the room has no parent directory for the worklog"))?;
     let own = room.meta()?;
-    let mut dir = above;
     for part in path.parent().into_iter().flat_map(Path::components) {
         dir = dir.sub(part)?;
         if dir.meta()?.is_same_file(&own) {
-            return Err(refused("the worklog cannot be in the room"));
+            return Err(rejected("the worklog cannot be in the room"));
         }
     }
     Ok((dir, name))
+}
+
+fn rejected(what: &str) -> Error {
+    Error::Busy {
+        what: what.to_owned(),
+        cure: "set `worklog` to another path".into(),
+    }
 }
