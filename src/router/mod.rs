@@ -1,14 +1,14 @@
-//! The router: it moves messages from outboxes to inboxes in ten steps. Each step takes the result of the
-//! step before, so an order that loses mail does not compile.
+//! The router: it moves messages from outboxes to inboxes in ten steps. Each step takes the result of the step
+//! before, so an order that loses mail does not compile.
 //!
 //! [`watcher`] reports that there may be work, [`steps`] route a batch, [`projections`] show it, `upkeep` does the
 //! other work, [`recover`] enters the steps in the middle after a crash, and [`daemon`] runs the
 //! router. A [`Router`] consists of `parts`.
 //!
-//! The form of the room's files (`room`, `log`), and the output of commands do not belong here.
+//! What does not belong here: the form of the room's files (`room`, `log`), and the output of commands.
 //!
-//! If a step fails for a temporary reason, the message stays a file in its outbox or a claim, and the step continues with
-//! the others. A permanent failure ends the router, and recovery starts from the files on disk.
+//! If a step fails for a temporary reason, the message stays a file in its outbox or a claim, and the step continues
+//! with the others. A permanent failure ends the router, and recovery starts from the files on disk.
 
 pub mod daemon;
 mod parts;
@@ -109,8 +109,8 @@ impl Router {
     /// Routes one batch. Returns false if there was nothing to do.
     fn route(&mut self) -> Result<bool> {
         let begun = Instant::now();
-        // Step 1, notice, belongs to the watcher: it has filled the intake.
-        // Mail is judged after the renamings are recorded.
+        // Step 1, notice, belongs to the watcher: it has filled the intake. Mail is judged after the renamings are
+        // recorded.
         if self.is_held() {
             return self.record_renames();
         }
@@ -239,8 +239,8 @@ impl Router {
         self.intake.is_idle() && self.notices.is_empty() && !is_due
     }
 
-    /// Makes delivered copies durable, and records receipts and changes of the registry. Called after a quiet time, because
-    /// the next message's record also says which records are settled.
+    /// Makes delivered copies durable, and records receipts and changes of the registry. Called after a quiet time,
+    /// because the next message's record also says which records are settled.
     fn settle(&mut self) -> Result<()> {
         if self.receipts.is_empty()
             && self.wakes.is_empty()
@@ -381,8 +381,8 @@ impl Router {
         .min()
     }
 
-    /// Applies deadlines that mail of this pass brought. Mail that failed for a temporary reason is tried first: it can be a
-    /// decision that was made in time.
+    /// Applies deadlines that mail of this pass brought. Mail that failed for a temporary reason is tried first: it
+    /// can be a decision that was made in time.
     fn apply_new_deadlines(&mut self) {
         if self.pending.is_empty() {
             self.apply_deadlines();

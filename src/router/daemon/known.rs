@@ -1,5 +1,5 @@
-//! The outboxes of a room. The router finds and watches them, makes missing ones, and admits agents
-//! if the room is open.
+//! The outboxes of a room. The router finds and watches them, makes missing ones, and admits agents if the room is
+//! open.
 
 use crate::base::error::{Error, Result};
 use crate::disk::{Barrier, Dir, Entry, layout};
@@ -135,8 +135,8 @@ impl Known {
     }
 }
 
-/// Lists the outboxes. An entry that cannot be an outbox is pending, so that people see mail that was dropped beside the
-/// outboxes.
+/// Lists the outboxes. An entry that cannot be an outbox is pending, so that people see mail that was dropped beside
+/// the outboxes.
 fn list_outboxes(dir: &Dir, router: &mut Router) -> Result<BTreeMap<Arc<str>, u64>> {
     let mut outboxes = BTreeMap::new();
     for entry in dir.list()? {
@@ -163,8 +163,8 @@ fn list_outboxes(dir: &Dir, router: &mut Router) -> Result<BTreeMap<Arc<str>, u6
     Ok(outboxes)
 }
 
-/// The agent of a directory. A file system that ignores letter case may show the directory of a
-/// registered agent in other letters.
+/// The agent of a directory. A file system that ignores letter case may show the directory of a registered agent in
+/// other letters.
 fn registered(registry: &Registry, dir: &Dir, name: &str, inode: u64) -> Arc<str> {
     let agent = registry
         .find_position(name)

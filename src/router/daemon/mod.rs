@@ -1,5 +1,4 @@
-//! Runs a router: lock, recovery, loop and signals. Also the single pass of a command when no
-//! router runs.
+//! Runs a router: lock, recovery, loop and signals. Also the single pass of a command when no router runs.
 
 mod alongside;
 mod known;
@@ -181,8 +180,8 @@ impl Life {
                 if !self.router.is_idle() && self.listen(Duration::ZERO)? {
                     return self.end();
                 }
-                // Even while mail keeps coming, pending items are tried again, and files that
-                // events missed are found.
+                // Even while mail keeps coming, pending items are tried again, and files that events missed are
+                // found.
                 if !options.once {
                     self.tend()?;
                 }
@@ -243,8 +242,7 @@ impl Life {
         }
     }
 
-    /// Waits for a wake and handles all wakes that have arrived. Returns true if one of them ends
-    /// the router.
+    /// Waits for a wake and handles all wakes that have arrived. Returns true if one of them ends the router.
     fn listen(&mut self, patience: Duration) -> Result<bool> {
         let mut end = false;
         self.router.journal.note_step();

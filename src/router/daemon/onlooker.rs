@@ -19,8 +19,7 @@ pub trait Onlooker {
         Vec::new()
     }
 
-    /// Called when requests for wakes are in the log. The value is whether the agent's program may
-    /// be started now.
+    /// Called when requests for wakes are in the log. The value is whether the agent's program may be started now.
     fn answered(&mut self, _answers: BTreeMap<Arc<str>, bool>) {}
 }
 

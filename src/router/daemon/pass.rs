@@ -25,8 +25,7 @@ pub enum Passed {
     OwnerRoutes,
 }
 
-/// Makes one pass over the room if no router runs. Fails if mail waits for a router that makes no
-/// progress.
+/// Makes one pass over the room if no router runs. Fails if mail waits for a router that makes no progress.
 pub fn pass(room: &Room) -> Result<Passed> {
     match room.lock(Mode::Pass, limits::PASS_WAIT)? {
         Locking::Ours(lock) => pass_by(room, lock, || Ok(())),
@@ -35,17 +34,17 @@ pub fn pass(room: &Room) -> Result<Passed> {
     }
 }
 
-/// Makes one pass over the room, as the holder of its lock. `recovered` is called before the pass
-/// reads outboxes. With the durability `power`, everything that was written before the pass is
-/// durable at that time, if the system can sync a whole file system.
+/// Makes one pass over the room, as the holder of its lock. `recovered` is called before the pass reads outboxes.
+/// With the durability `power`, everything that was written before the pass is durable at that time, if the system
+/// can sync a whole file system.
 pub fn pass_by(room: &Room, lock: Lock, recovered: impl FnOnce() -> Result<()>) -> Result<Passed> {
     let (tally, brought) = note_failed_sync(&room.dir, pass_with(room, lock, recovered))?;
     pass_linked_rooms(room, &brought);
     Ok(Passed::Routed(tally))
 }
 
-/// Makes a pass over each room that received items, and another pass over this room if items were
-/// returned. A failure is left to that room's own router or commands.
+/// Makes a pass over each room that received items, and another pass over this room if items were returned. A failure
+/// is left to that room's own router or commands.
 fn pass_linked_rooms(room: &Room, brought: &BTreeSet<PathBuf>) {
     for place in brought {
         let mut done = Room::open(place).and_then(|there| try_pass(&there));

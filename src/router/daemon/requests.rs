@@ -22,8 +22,8 @@ impl Requests {
         self.noted.insert((agent, name));
     }
 
-    /// Returns true if there may be a request. Without events, only a scan of all outboxes finds
-    /// files that were dropped before the request.
+    /// Returns true if there may be a request. Without events, only a scan of all outboxes finds files that were
+    /// dropped before the request.
     pub(super) fn may_have_come(&mut self, router: &Router) -> bool {
         let outbox = router
             .config
@@ -35,8 +35,8 @@ impl Requests {
         std::mem::replace(&mut self.changed, changed) != changed || !self.noted.is_empty()
     }
 
-    /// Answers all requests, after all mail is routed or pending. Receipts are recorded first, as
-    /// in the pass of a command.
+    /// Answers all requests, after all mail is routed or pending. Receipts are recorded first, as in the pass of a
+    /// command.
     pub(super) fn answer(&mut self, router: &mut Router) -> Result<()> {
         self.noted.extend(router.intake.outboxes().take_requests());
         if self.noted.is_empty() {

@@ -7,8 +7,8 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::path::Path;
 
-/// SIGHUP reloads. SIGINT and SIGTERM end the router cleanly; a second one ends it immediately. SIGHUP and SIGINT stay
-/// ignored if they were.
+/// SIGHUP reloads. SIGINT and SIGTERM end the router cleanly; a second one ends it immediately. SIGHUP and SIGINT
+/// stay ignored if they were.
 pub(super) fn listen(router: Caller) -> Result<()> {
     let signals = Signals::new(machine::heard(&[SIGHUP, SIGINT, SIGTERM]));
     signals

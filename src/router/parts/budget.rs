@@ -1,8 +1,8 @@
 //! Budgets: senders that send too much or reply too fast have to wait.
 //!
-//! A message over budget is not rejected. It stays in its outbox, `status` shows it as pending, and the router tries it
-//! again when it is due. A sender may use a whole budget immediately; the used part returns evenly over the window.
-//! Budgets are in memory only: a new router starts with unused budgets. Times are of the monotonic clock.
+//! A message over budget is not rejected. It stays in its outbox, `status` shows it as pending, and the router tries
+//! it again when it is due. A sender may use a whole budget immediately; the used part returns evenly over the
+//! window. Budgets are in memory only: a new router starts with unused budgets. Times are of the monotonic clock.
 
 use super::pending::Pending;
 use crate::base::error::Problem;
@@ -105,8 +105,8 @@ impl Pace {
     }
 }
 
-/// The budgets of a sender in messages and copies. All senders in another room share the budgets of its link, and the human
-/// has no limits.
+/// The budgets of a sender in messages and copies. All senders in another room share the budgets of its link, and the
+/// human has no limits.
 fn paces(settings: &Settings, agent: &str) -> [Option<Pace>; 2] {
     if agent == id::HUMAN {
         return [None; 2];
@@ -133,8 +133,8 @@ fn all_paces(settings: &Settings) -> HashMap<String, [Option<Pace>; 2]> {
         .collect()
 }
 
-/// The spent part of each chain of replies. Fifty replies to one message are fifty short chains; two agents that reply to
-/// each other without end are one long chain.
+/// The spent part of each chain of replies. Fifty replies to one message are fifty short chains; two agents that
+/// reply to each other without end are one long chain.
 #[derive(Default)]
 struct Hops {
     spent: HashMap<u64, Spent>,
@@ -347,8 +347,8 @@ impl Budgets {
         }
     }
 
-    /// Notes the chain of each committed message under its id, its number and its recipients. The bounce of a rejected reply
-    /// belongs to the reply's chain.
+    /// Notes the chain of each committed message under its id, its number and its recipients. The bounce of a
+    /// rejected reply belongs to the reply's chain.
     pub(crate) fn remember_hops(&mut self, seqs: &[u64], state: &State) {
         let mut taken = std::mem::take(&mut self.hops.taken);
         if taken.is_empty() {

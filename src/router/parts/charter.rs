@@ -1,5 +1,5 @@
-//! The charter. Its lanes are addresses. Every agent can edit the file, so each change is recorded
-//! and reported to the human.
+//! The charter. Its lanes are addresses. Every agent can edit the file, so each change is recorded and reported to
+//! the human.
 
 use super::notices::Notices;
 use super::pending::Pending;
@@ -27,8 +27,7 @@ pub(crate) struct CharterWatch {
 }
 
 impl CharterWatch {
-    /// `now` is `None` for a continuous router, and the time of the file system's clock for a
-    /// single pass.
+    /// `now` is `None` for a continuous router, and the time of the file system's clock for a single pass.
     pub(crate) fn new(now: Option<i128>) -> CharterWatch {
         CharterWatch {
             now,
@@ -37,8 +36,8 @@ impl CharterWatch {
         }
     }
 
-    /// Checks the file. A new version that has not changed for a moment is queued as a notice. Returns the lanes if they may
-    /// have changed; while the file is unreadable, the last lanes stay in force.
+    /// Checks the file. A new version that has not changed for a moment is queued as a notice. Returns the lanes if
+    /// they may have changed; while the file is unreadable, the last lanes stay in force.
     pub(crate) fn check(
         &mut self,
         room: &Dir,
@@ -114,8 +113,7 @@ impl CharterWatch {
         notices.notify_human(state, about, subject, body);
     }
 
-    /// The time until the file has not changed for a moment. A single pass does not know when a
-    /// file was removed.
+    /// The time until the file has not changed for a moment. A single pass does not know when a file was removed.
     fn wait(&self) -> Option<Duration> {
         let Some((meta, since)) = &self.seen else {
             return Some(limits::UNCHANGED_FOR);

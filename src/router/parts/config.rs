@@ -88,8 +88,8 @@ impl Config {
         }
     }
 
-    /// Reads the registry and the settings if they changed. While a file is invalid, its last valid
-    /// version stays in force, and the human is notified. Returns true if a change took effect.
+    /// Reads the registry and the settings if they changed. While a file is invalid, its last valid version stays in
+    /// force, and the human is notified. Returns true if a change took effect.
     pub(crate) fn reload(
         &mut self,
         state: &State,
@@ -138,8 +138,8 @@ impl Config {
         self.invalid.remove(name);
     }
 
-    // Keeps the last valid version. A file that is being saved may be invalid for a moment, so only
-    // a file that stays invalid is reported to the human.
+    // Keeps the last valid version. A file that is being saved may be invalid for a moment, so only a file that stays
+    // invalid is reported to the human.
     fn keep_last_valid(
         &mut self,
         name: &'static str,
@@ -169,8 +169,7 @@ impl Config {
             return;
         }
         tracing::error!("{e}; the last valid version stays in use");
-        // The version is part of the subject, so the same error in a later version is reported
-        // again.
+        // The version is part of the subject, so the same error in a later version is reported again.
         let what = format!("{e} {:?}", self.read);
         let about = format!("{name}:{}", &hex(&hash(what.as_bytes()))[..16]);
         let body = format!("{e}\n\nUntil then the last valid version stays in use.");

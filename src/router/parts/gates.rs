@@ -1,5 +1,5 @@
-//! Deadlines of approvals and disagreements. A deadline takes effect only after the mail of the
-//! agents that can decide. If all of them are gone, the human decides.
+//! Deadlines of approvals and disagreements. A deadline takes effect only after the mail of the agents that can
+//! decide. If all of them are gone, the human decides.
 
 use super::{Config, Intake, Pending};
 use crate::base::clock::Stamp;
@@ -83,8 +83,8 @@ impl Gates {
         }
     }
 
-    /// Returns true if this deadline can take effect. Mail of the agents that can decide is routed first. The time for this
-    /// is bounded, so that no agent can prevent the effect.
+    /// Returns true if this deadline can take effect. Mail of the agents that can decide is routed first. The time
+    /// for this is bounded, so that no agent can prevent the effect.
     pub(crate) fn is_ready(
         &self,
         seq: u64,

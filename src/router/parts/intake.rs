@@ -1,5 +1,4 @@
-//! Mail waiting for pickup: files in outboxes, claims without a record, and each sender's share and
-//! budgets.
+//! Mail waiting for pickup: files in outboxes, claims without a record, and each sender's share and budgets.
 
 use super::budget::{Bill, Budgets, Delay};
 use super::config::Config;
@@ -116,8 +115,7 @@ impl Intake {
             .map(|(_, claim)| claim)
     }
 
-    /// Returns the name of a new claim. Each number is used once, even if a file with this name is
-    /// in the way.
+    /// Returns the name of a new claim. Each number is used once, even if a file with this name is in the way.
     pub(crate) fn name_claim(&mut self, agent: &str, name: &OsStr) -> String {
         self.next += 1;
         layout::claim(self.next - 1, agent, name)
@@ -198,8 +196,8 @@ impl Intake {
         }
     }
 
-    /// Queues the senders of partly routed files again, with the rest of the file or with the files
-    /// after it. Called after a batch is committed or has failed.
+    /// Queues the senders of partly routed files again, with the rest of the file or with the files after it. Called
+    /// after a batch is committed or has failed.
     pub(crate) fn committed(
         &mut self,
         seqs: &[u64],

@@ -1,5 +1,4 @@
-//! The log and the in-memory state built from it. Only the journal appends to the log and changes
-//! the state.
+//! The log and the in-memory state built from it. Only the journal appends to the log and changes the state.
 
 use crate::base::clock::Stamp;
 use crate::base::error::{Error, Result};
@@ -119,9 +118,8 @@ impl Journal {
         self.tally
     }
 
-    /// Checks that this room still belongs to the log, and that the log ends as the last batch left
-    /// it. A moved, cleaned or restored room may have another router. Returns the room's id if the
-    /// log is empty.
+    /// Checks that this room still belongs to the log, and that the log ends as the last batch left it. A moved,
+    /// cleaned or restored room may have another router. Returns the room's id if the log is empty.
     pub(crate) fn check_room(&mut self, room: &Room) -> Result<Option<String>> {
         self.lock.check()?;
         self.log.check()?;
@@ -221,8 +219,7 @@ impl Journal {
         let is_another_segment = self
             .checkpointed
             .is_some_and(|at| at.segment != end.segment);
-        // A large state is written less often, so that the size of checkpoints stays in proportion
-        // to the log.
+        // A large state is written less often, so that the size of checkpoints stays in proportion to the log.
         let enough = limits::CHECKPOINT_BYTES.max(8 * self.checkpoint_size);
         if grown >= enough || is_another_segment {
             match self.write_checkpoint(room) {

@@ -26,8 +26,8 @@ impl Leases {
         Some(self.next.unwrap_or(now).saturating_duration_since(now))
     }
 
-    /// Notes that the claims were reviewed and change at `next`. The wait is bounded, because the
-    /// clock can be set, and it is never zero, because the work at that time may fail.
+    /// Notes that the claims were reviewed and change at `next`. The wait is bounded, because the clock can be set,
+    /// and it is never zero, because the work at that time may fail.
     pub(crate) fn reviewed(&mut self, next: Option<Stamp>) {
         let left = next.map_or(i64::MAX, |next| next.micros() - Stamp::now().micros());
         let wait = Duration::from_micros(left.max(0) as u64)

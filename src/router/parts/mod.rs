@@ -1,5 +1,4 @@
-//! The parts of a router. Each part keeps its fields private, and a step gets only the parts that
-//! it may touch.
+//! The parts of a router. Each part keeps its fields private, and a step gets only the parts that it may touch.
 
 mod budget;
 mod charter;

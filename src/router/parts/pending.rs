@@ -1,5 +1,5 @@
-//! Pending work: failures for a temporary reason, with the reason and the time of the next try.
-//! Published for `status`.
+//! Pending work: failures for a temporary reason, with the reason and the time of the next try. Published for
+//! `status`.
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
@@ -40,8 +40,8 @@ struct Line<'a> {
 }
 
 impl Pending {
-    /// Adds a failure. Each repeated failure doubles the delay before the next try. The router's
-    /// own log has an item at most once a minute.
+    /// Adds a failure. Each repeated failure doubles the delay before the next try. The router's own log has an item
+    /// at most once a minute.
     pub(crate) fn failed(&mut self, what: &str, reason: String) {
         let failures = self.items.get(what).map_or(0, |item| item.failures);
         let wait =
@@ -82,8 +82,8 @@ impl Pending {
         );
     }
 
-    /// Adds an item that is not ready. The router tries again after this delay, or on the next
-    /// event if there is no delay.
+    /// Adds an item that is not ready. The router tries again after this delay, or on the next event if there is no
+    /// delay.
     pub(crate) fn not_ready(&mut self, what: &str, reason: &str, wait: Option<Duration>) {
         self.put(
             what,
@@ -93,8 +93,7 @@ impl Pending {
         );
     }
 
-    /// Adds an item that the router delays intentionally. It counts as pending since the first
-    /// delay for this reason.
+    /// Adds an item that the router delays intentionally. It counts as pending since the first delay for this reason.
     pub(crate) fn delayed(&mut self, what: &str, reason: &str, wait: Duration) {
         // Rounded up, because a try before the due time would only delay the item again.
         let seconds = Stamp::now()
@@ -202,8 +201,7 @@ impl Pending {
         self.changed
     }
 
-    /// Opens the file of the list and reserves its space, so that a full disk can still take the
-    /// list.
+    /// Opens the file of the list and reserves its space, so that a full disk can still take the list.
     pub(crate) fn hold(&mut self, room: &Dir) {
         if self.board.as_ref().is_none_or(NoteFile::is_gone) {
             let board = NoteFile::open(room, layout::WAITING);
@@ -211,8 +209,8 @@ impl Pending {
         }
     }
 
-    /// Writes the list if it changed and was not written a moment ago. Called by a router that is
-    /// never idle because mail keeps coming.
+    /// Writes the list if it changed and was not written a moment ago. Called by a router that is never idle because
+    /// mail keeps coming.
     pub(crate) fn publish(&mut self, room: &Dir) {
         if self.changed && self.published.is_none_or(|at| at.elapsed() >= limits::IDLE) {
             self.published = Some(Instant::now());
@@ -220,8 +218,7 @@ impl Pending {
         }
     }
 
-    /// Writes the list for `status` if it changed. A failed write is ignored: the list is only for
-    /// people.
+    /// Writes the list for `status` if it changed. A failed write is ignored: the list is only for people.
     pub(crate) fn write(&mut self, room: &Dir) {
         self.hold(room);
         let Some(board) = &self.board else { return };

@@ -1,5 +1,4 @@
-//! The progress of committed records: records with undelivered copies, and records that can be
-//! settled.
+//! The progress of committed records: records with undelivered copies, and records that can be settled.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -74,8 +73,8 @@ impl Progress {
         self.registry_changed && !self.done.is_empty()
     }
 
-    /// Returns true if the router must settle before it ends. The next pass would make an open
-    /// change of the registry again, over changes that people made since.
+    /// Returns true if the router must settle before it ends. The next pass would make an open change of the registry
+    /// again, over changes that people made since.
     pub(crate) fn must_settle(&self) -> bool {
         self.registry_changed
     }

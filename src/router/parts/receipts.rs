@@ -17,8 +17,7 @@ pub(crate) struct Receipts {
     observed: BTreeMap<(Arc<str>, u8), (Status, Vec<u64>)>,
     copies: HashSet<(Arc<str>, u64)>,
     since: Option<Instant>,
-    /// Markers in `.announced/` of copies that left. They are removed when the log has the
-    /// receipts.
+    /// Markers in `.announced/` of copies that left. They are removed when the log has the receipts.
     markers: Vec<(Arc<str>, OsString)>,
     /// The change time of each inbox at its last scan.
     times: HashMap<Arc<str>, i128>,
@@ -104,8 +103,8 @@ impl Receipts {
         }
     }
 
-    /// Takes the receipts for a record of the next batch. The batch's barrier makes the departure
-    /// of the copies durable.
+    /// Takes the receipts for a record of the next batch. The batch's barrier makes the departure of the copies
+    /// durable.
     pub(crate) fn stage(&mut self, room: &Dir, storage: &mut Storage) -> Vec<Receipt> {
         let mut receipts = Vec::new();
         for ((agent, _), (status, mut seqs)) in std::mem::take(&mut self.observed) {

@@ -16,8 +16,8 @@ pub(crate) struct Renames {
 }
 
 impl Renames {
-    /// Returns true if there are renamings to record. Until then, all work that depends on the
-    /// registry waits, because the former name would be an unknown agent.
+    /// Returns true if there are renamings to record. Until then, all work that depends on the registry waits,
+    /// because the former name would be an unknown agent.
     pub(crate) fn are_open(&self, state: &State, registry: &Registry) -> bool {
         due(state, registry).next().is_some()
     }

@@ -1,5 +1,5 @@
-//! The size of a batch, and each sender's slice of it. Slices are counted in copies, because copies take most of the time.
-//! The router takes other senders' mail between two slices of one sender.
+//! The size of a batch, and each sender's slice of it. Slices are counted in copies, because copies take most of the
+//! time. The router takes other senders' mail between two slices of one sender.
 
 use super::budget::{Bill, Budgets, Delay};
 use super::config::Config;

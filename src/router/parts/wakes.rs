@@ -32,8 +32,7 @@ impl Wakes {
         self.due
     }
 
-    /// Notes a step. A second request for the same mail is rejected, so that no mail wakes twice,
-    /// even after a kill.
+    /// Notes a step. A second request for the same mail is rejected, so that no mail wakes twice, even after a kill.
     pub(crate) fn note(&mut self, state: &State, mut waking: Waking) {
         // Any program may have written the numbers in a copy.
         waking.seqs.retain(|seq| {
@@ -75,8 +74,8 @@ impl Wakes {
         }
     }
 
-    /// Applies committed steps: requested programs may start, and markers of mail to announce again
-    /// are removed. A kill before that costs a wake, and never causes a second one.
+    /// Applies committed steps: requested programs may start, and markers of mail to announce again are removed. A
+    /// kill before that costs a wake, and never causes a second one.
     pub(crate) fn committed(&mut self, wakes: &[Waking], state: &State, room: &Dir) {
         for Waking {
             step, agent, seqs, ..

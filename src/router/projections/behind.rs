@@ -109,8 +109,8 @@ impl<C: Content> Behind<C> {
             .is_some_and(|upto| C::is_current(upto, view))
     }
 
-    /// Keeps foreign text of the file elsewhere, so that the file can be overwritten. Returns false if the file must stay
-    /// until the human is notified.
+    /// Keeps foreign text of the file elsewhere, so that the file can be overwritten. Returns false if the file must
+    /// stay until the human is notified.
     fn release(
         &self,
         there: Option<Meta>,

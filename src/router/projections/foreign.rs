@@ -28,8 +28,8 @@ pub(super) struct MadeFile<'a> {
 }
 
 impl MadeFile<'_> {
-    /// Moves the file with this content aside. Returns false if the human has not been notified yet. The file stays in its
-    /// place until the notice is recorded, so that no kill can separate the two.
+    /// Moves the file with this content aside. Returns false if the human has not been notified yet. The file stays
+    /// in its place until the notice is recorded, so that no kill can separate the two.
     pub(super) fn keep_aside(
         &self,
         digest: &str,
@@ -96,8 +96,8 @@ pub(super) fn check_json(mut text: Vec<u8>) -> Vec<u8> {
     text
 }
 
-/// Returns true if the file is blank or has a hole, as a power cut can leave it. No text has four zero bytes in a row, not even
-/// in UTF-32.
+/// Returns true if the file is blank or has a hole, as a power cut can leave it. No text has four zero bytes in a
+/// row, not even in UTF-32.
 pub(super) fn is_torn(bytes: &[u8]) -> bool {
     bytes
         .iter()

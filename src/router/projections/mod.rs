@@ -1,5 +1,5 @@
-//! Projections: files that show the content of the log. Each can be deleted at any time, and the
-//! router makes it again.
+//! Projections: files that show the content of the log. Each can be deleted at any time, and the router makes it
+//! again.
 //!
 //! A projection is one file here that implements `Projection`, and one line in `Projections::new`.
 

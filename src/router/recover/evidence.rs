@@ -68,8 +68,8 @@ pub fn newest(room: &Room) -> Result<Vec<Witness>> {
 
 /// The files with a record that the log does not have, or has with other content.
 ///
-/// The files of agents are read only if the newest segment was written to after the router's note, because then there
-/// is no cheaper evidence. So the usual start needs one `fstatat` call.
+/// The files of agents are read only if the newest segment was written to after the router's note, because then the room has
+/// no cheaper evidence. So the usual start needs one `fstatat` call.
 pub fn against(room: &Dir, replayed: &Replayed) -> Result<Vec<Witness>> {
     let state = &replayed.state;
     let noted = Noted::read(room)?;

@@ -1,5 +1,4 @@
-//! Recovery from any state that a kill or a power cut leaves on disk. It enters the steps in the
-//! middle.
+//! Recovery from any state that a kill or a power cut leaves on disk. It enters the steps in the middle.
 
 mod damage;
 pub mod evidence;
@@ -30,9 +29,9 @@ use std::collections::HashSet;
 
 /// Recovers the room, so that only new mail is left to route.
 ///
-/// Committed messages are delivered. Staged files without a record are removed: their claims still
-/// exist and are read again. An incomplete last batch was never committed and is set aside. All
-/// reasons to reject a room are checked before the first change.
+/// Committed messages are delivered. Staged files without a record are removed: their claims still exist and are read
+/// again. An incomplete last batch was never committed and is set aside. All reasons to reject a room are checked
+/// before the first change.
 pub fn recover(room: Room, lock: Lock, patience: Patience) -> Result<Router> {
     let turn = Turn::new(&room.dir, lock.patience())?;
     let settings = room.settings()?;
@@ -104,8 +103,7 @@ fn replay(room: &Room) -> Result<Replayed> {
     Ok(replayed)
 }
 
-/// Fails if a file of the room shows that the log has lost a record, or that its damaged end was
-/// committed.
+/// Fails if a file of the room shows that the log has lost a record, or that its damaged end was committed.
 pub fn check_end(room: &Dir, replayed: &Replayed) -> Result<()> {
     evidence::check(room, replayed)?;
     replayed
@@ -114,9 +112,8 @@ pub fn check_end(room: &Dir, replayed: &Replayed) -> Result<()> {
         .map_or(Ok(()), |damage| damage::reject_missing_claims(room, damage))
 }
 
-/// Returns true if the next start saves more than a new checkpoint costs. Each command that makes a
-/// pass reads the log from the checkpoint on. The size of checkpoints stays in proportion to the
-/// log.
+/// Returns true if the next start saves more than a new checkpoint costs. Each command that makes a pass reads the
+/// log from the checkpoint on. The size of checkpoints stays in proportion to the log.
 fn is_worth_a_checkpoint(room: &Room, read: u64) -> Result<bool> {
     let size = room
         .dir
@@ -125,8 +122,7 @@ fn is_worth_a_checkpoint(room: &Room, read: u64) -> Result<bool> {
     Ok(read > size.clamp(limits::CHECKPOINT_BYTES / 32, limits::CHECKPOINT_BYTES))
 }
 
-/// Warns about a copied room. It is routed, because nothing shows whether its original is also
-/// routed.
+/// Warns about a copied room. It is routed, because nothing shows whether its original is also routed.
 fn check_place(room: &Room) -> Result<()> {
     match room.copied()? {
         None => room.note_place(),
@@ -141,9 +137,8 @@ fn check_place(room: &Room) -> Result<()> {
     }
 }
 
-/// Makes the next recovery search for holes if a sync failed, because files that were not durable
-/// may have lost data. Every recovery writes the log's last batch again, but the conversations are
-/// too large for that.
+/// Makes the next recovery search for holes if a sync failed, because files that were not durable may have lost data.
+/// Every recovery writes the log's last batch again, but the conversations are too large for that.
 pub fn note_failed_sync<T>(room: &Dir, done: Result<T>) -> Result<T> {
     if matches!(done, Err(Error::Sync { .. }))
         && let Err(e) = room
@@ -194,8 +189,7 @@ fn is_acted_upon(spool: &Spool, state: &State, last: Last) -> Result<bool> {
     Ok(false)
 }
 
-// Adds all data that recovery reads to the barrier, on systems without a call that syncs a whole
-// file system.
+// Adds all data that recovery reads to the barrier, on systems without a call that syncs a whole file system.
 fn collect_by_hand(room: &Room, spool: &Spool, barrier: &mut Barrier) -> Result<()> {
     let log = room.dir.make(layout::LOG)?;
     let mut dirs = vec![log, spool.claims.clone(), spool.stage.clone()];
@@ -219,8 +213,7 @@ fn collect_by_hand(room: &Room, spool: &Spool, barrier: &mut Barrier) -> Result<
     Ok(())
 }
 
-/// Rejects a log without its spool, and a spool without its log: a router would use old numbers for
-/// new messages.
+/// Rejects a log without its spool, and a spool without its log: a router would use old numbers for new messages.
 fn reject_mixed_room(room: &Room, state: &State) -> Result<()> {
     let id = room.id()?;
     if state.seq > 0 && id != state.room {
@@ -254,8 +247,8 @@ fn reject_mixed_room(room: &Room, state: &State) -> Result<()> {
     Ok(())
 }
 
-/// Removes staged files without an open record, which were never committed. A file is quarantined
-/// if it had a claim and the claim is missing.
+/// Removes staged files without an open record, which were never committed. A file is quarantined if it had a claim
+/// and the claim is missing.
 fn clear_stage(spool: &Spool, state: &State) -> Result<()> {
     let claims: HashSet<u64> = spool
         .claimed()?
@@ -290,8 +283,8 @@ fn clear_stage(spool: &Spool, state: &State) -> Result<()> {
 }
 
 impl Router {
-    /// Compares the projections with the log. Projections without syncs may have lost data when the
-    /// machine stopped, so the first recovery after a boot searches for holes.
+    /// Compares the projections with the log. Projections without syncs may have lost data when the machine stopped,
+    /// so the first recovery after a boot searches for holes.
     fn reconcile_all(&mut self) -> Result<()> {
         let spool = self.config.dir().sub(layout::SPOOL)?;
         if !failpoint::on(Failpoint::Holes) || !is_first_after_boot(&spool) {

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// The staged names of copies with a second name, by inode.
 type Twice = HashMap<u64, (String, Meta)>;
 
-/// Removes the staged name of every copy that is also in its recipient's inbox or in a directory below the inbox. A
+/// Removes the staged name of every copy with a name in its recipient's inbox or in a directory below the inbox. A
 /// second name elsewhere does not count as a delivery: a copy of the room by hard links makes such names.
 pub(super) fn finish(room: &Dir, spool: &Spool, state: &State) -> Result<()> {
     if !failpoint::on(Failpoint::SecondName) {
@@ -66,8 +66,9 @@ pub(super) fn finish(room: &Dir, spool: &Spool, state: &State) -> Result<()> {
     Ok(())
 }
 
-/// Removes an unread copy from its inbox if the same file is in a directory below the inbox. A power cut leaves such copies on
-/// a file system that logs each synced directory separately, if a recipient moved the copy and synced only the new directory.
+/// Removes an unread copy from its inbox if the same file is in a directory below the inbox. A power cut leaves such
+/// copies on a file system that logs each synced directory separately, if a recipient moved the copy and synced only
+/// the new directory.
 pub(super) fn finish_moves_of_recipients(room: &Dir, state: &State) -> Result<()> {
     if !failpoint::on(Failpoint::SecondName) {
         return Ok(());

@@ -33,8 +33,8 @@ pub(in crate::router) struct Commit<'a> {
 }
 
 impl Committed {
-    /// The open records of these numbers, after a kill or for another try. Projections have them
-    /// already or find them in the log.
+    /// The open records of these numbers, after a kill or for another try. Projections have them already or find them
+    /// in the log.
     pub(in crate::router) fn again(
         state: &State,
         seqs: impl IntoIterator<Item = u64>,
@@ -129,8 +129,8 @@ impl Commit<'_> {
         {
             *of = room;
         }
-        // Settled records, receipts and the steps of wakes are part of the first record, so that messages have consecutive
-        // numbers.
+        // Settled records, receipts and the steps of wakes are part of the first record, so that messages have
+        // consecutive numbers.
         if let Some(first) = entries
             .iter_mut()
             .find(|entry| entry.record.kind() != EventKind::Room)

@@ -359,8 +359,8 @@ impl<'a> Decisions<'a> {
         Ok(bad_signature("not_signed", &what, &fix))
     }
 
-    /// Pins the decision key. It must be the key in the home directory of the person, because each process of the user can
-    /// write into the person's outbox.
+    /// Pins the decision key. It must be the key in the home directory of the person, because each process of the
+    /// user can write into the person's outbox.
     fn pin(&mut self, message: &Message) -> Result<Checked<(Step, Value)>> {
         let [key, given] =
             ["key", "signature"].map(|field| message.text(field).unwrap_or_default());

@@ -31,8 +31,8 @@ impl Delivered {
     }
 }
 
-/// One rename for each copy. A copy that is no longer staged was delivered, so inboxes are never
-/// read. A copy that cannot be moved stays staged, and its record stays open.
+/// One rename for each copy. A copy that is no longer staged was delivered, so inboxes are never read. A copy that
+/// cannot be moved stays staged, and its record stays open.
 ///
 /// S4 → S5: delivered = -stage +inbox
 pub(in crate::router) fn deliver(
@@ -80,8 +80,7 @@ pub(in crate::router) fn deliver(
     })
 }
 
-// Groups copies by directory, in the order of first use, so that each directory is opened once in a
-// batch.
+// Groups copies by directory, in the order of first use, so that each directory is opened once in a batch.
 fn by_directory(state: &State, seqs: &[u64]) -> Vec<(Directory, Vec<Delivery>)> {
     let mut groups: Vec<(Directory, Vec<Delivery>)> = Vec::new();
     let mut places: HashMap<Directory, usize> = HashMap::new();

@@ -1,6 +1,6 @@
-//! Step 9: effects of a message besides delivery. Subscriptions change the registry. Withdrawn and
-//! superseded messages leave the inboxes, and so do messages seen by a reader without the right to
-//! move them. An effect that is made again after a kill gives the same result.
+//! Step 9: effects of a message besides delivery. Subscriptions change the registry. Withdrawn and superseded
+//! messages leave the inboxes, and so do messages seen by a reader without the right to move them. An effect that is
+//! made again after a kill gives the same result.
 
 use super::deliver::Delivered;
 use crate::base::clock::Stamp;

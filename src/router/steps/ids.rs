@@ -17,8 +17,7 @@ pub(super) enum Met {
     New,
     /// It was used, and the file can wait for the next batch.
     Before,
-    /// It was used, and this line cannot wait without the other lines of its file. This is the
-    /// decision about it.
+    /// It was used, and this line cannot wait without the other lines of its file. This is the decision about it.
     Ruled(Ruling),
 }
 

@@ -1,7 +1,7 @@
 //! Step 2 for links: takes the items of other rooms in order.
 //!
-//! Only the next item is taken: its number, its stream and the digest of the item before it must match the log. Another item
-//! is removed or waits for the items before it. Its sender keeps it until it is committed here.
+//! Only the next item is taken: its number, its stream and the digest of the item before it must match the log.
+//! Another item is removed or waits for the items before it. Its sender keeps it until it is committed here.
 
 use super::letter::{Arrival, Letter, Read};
 use super::pickup::{Filling, Pickup, Taken};
@@ -152,8 +152,8 @@ impl Pickup<'_> {
         }
     }
 
-    /// Returns true if an earlier item was picked up and has no record yet. It is tried again as a claim, and the items after
-    /// it wait.
+    /// Returns true if an earlier item was picked up and has no record yet. It is tried again as a claim, and the
+    /// items after it wait.
     fn is_claimed(&self, agent: &str, filling: &Filling) -> Result<bool> {
         let taken = filling.taken.iter().map(|taken| taken.claim.as_str());
         let open: HashSet<&str> = taken

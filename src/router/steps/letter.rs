@@ -1,5 +1,4 @@
-//! The form of a message between its pickup and its record: its origin, and the result of the last
-//! step.
+//! The form of a message between its pickup and its record: its origin, and the result of the last step.
 
 use crate::base::error::Problem;
 use crate::base::hash::Hash;
@@ -24,8 +23,8 @@ pub(super) struct Letter<T> {
     pub(super) arrival: Option<Box<Arrival>>,
     /// The rejection of its earlier version.
     pub(super) retries: Option<u64>,
-    /// The cause of a notice, if the state does not show later that the notice is missing. Both are
-    /// recorded together.
+    /// The cause of a notice, if the state does not show later that the notice is missing. Both are recorded
+    /// together.
     pub(super) follows: Option<Cause>,
     pub(super) content: T,
 }
@@ -170,8 +169,7 @@ impl Letter<Ruling> {
         self
     }
 
-    /// Returns true if its decision depends on the letters before it, so that it cannot be recorded
-    /// without them.
+    /// Returns true if its decision depends on the letters before it, so that it cannot be recorded without them.
     pub(super) fn is_in_order(&self) -> bool {
         self.arrival.is_some() || self.content.changes_facts()
     }

@@ -1,5 +1,5 @@
-//! The steps of a message, in order. Each takes the result of the step before, which no other code
-//! can make, and the parts of the router that it may touch.
+//! The steps of a message, in order. Each takes the result of the step before, which no other code can make, and the
+//! parts of the router that it may touch.
 
 pub mod ack;
 mod border;

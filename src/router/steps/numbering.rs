@@ -92,8 +92,8 @@ fn sent_to(record: &Record) -> impl Iterator<Item = Arc<str>> {
     tags.into_iter()
 }
 
-/// Splits receipts for several items, so that each item is small enough for a carrier. The last part is for the item of the
-/// message.
+/// Splits receipts for several items, so that each item is small enough for a carrier. The last part is for the item
+/// of the message.
 fn split(receipts: Vec<FarReceipt>, most: usize) -> Vec<Vec<FarReceipt>> {
     let (mut parts, mut part, mut count) = (Vec::new(), Vec::new(), 0);
     for FarReceipt {
@@ -181,8 +181,8 @@ impl Streams<'_> {
         carried
     }
 
-    /// The receipts of each record for other rooms. To save items, the last record with an item for a room has the receipts
-    /// of all records before it.
+    /// The receipts of each record for other rooms. To save items, the last record with an item for a room has the
+    /// receipts of all records before it.
     fn receipts_of(&mut self, entries: &[stage::Entry]) -> Vec<LinkReceipts> {
         let mut all: Vec<LinkReceipts> = entries
             .iter()

@@ -139,8 +139,8 @@ impl<'a> Owners<'a> {
         letters
     }
 
-    /// Reviews the leases. `active` are the senders of the present batch. Returns the notices with their changes, and the
-    /// time of the next review.
+    /// Reviews the leases. `active` are the senders of the present batch. Returns the notices with their changes, and
+    /// the time of the next review.
     pub(super) fn review(
         &mut self,
         active: &HashSet<Arc<str>>,

@@ -96,8 +96,8 @@ impl PickedUp {
 }
 
 impl Pickup<'_> {
-    /// Takes ready files out of the outboxes, a slice for each sender, until the batch is full. Claims that a kill or a
-    /// temporary failure left without a record are taken first.
+    /// Takes ready files out of the outboxes, a slice for each sender, until the batch is full. Claims that a kill or
+    /// a temporary failure left without a record are taken first.
     pub(in crate::router) fn run(mut self) -> PickedUp {
         let mut filling = Filling {
             batch: self.intake.new_batch(),
@@ -410,8 +410,8 @@ impl Pickup<'_> {
         );
     }
 
-    /// Takes a claim that has no record. Returns true if later claims of its sender wait, because the claim or some of its
-    /// lines stay in the queue.
+    /// Takes a claim that has no record. Returns true if later claims of its sender wait, because the claim or some
+    /// of its lines stay in the queue.
     fn take_claim(&mut self, claim: String, filling: &mut Filling) -> bool {
         let place = claim_item(&claim);
         let Some(agent) = layout::read_claim(&claim).map(|name| Arc::<str>::from(name.agent))

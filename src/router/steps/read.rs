@@ -1,5 +1,4 @@
-//! Step 3: keeps the content that was read before the pickup if the claim is the same unchanged
-//! file.
+//! Step 3: keeps the content that was read before the pickup if the claim is the same unchanged file.
 
 use super::letter::{Letter, Read};
 use super::pickup::{PickedUp, Taken};
@@ -10,8 +9,8 @@ use crate::router::parts::{Intake, Storage};
 #[must_use]
 pub(in crate::router) struct Letters(Vec<Letter<Read>>);
 
-/// If another file took the name between the read and the pickup, or if the file changed, the claim
-/// is read again in the next batch.
+/// If another file took the name between the read and the pickup, or if the file changed, the claim is read again in
+/// the next batch.
 pub(in crate::router) fn read(
     intake: &mut Intake,
     storage: &Storage,

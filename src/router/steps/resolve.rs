@@ -153,8 +153,8 @@ fn received_twice(room: &Dir, state: &State, of: &str, to: &str) -> Result<Vec<u
     Ok(twice)
 }
 
-/// Removes the lines of files that failed. If one of them changes facts, the later changes were
-/// judged after it and are also removed. Returns their files, which are tried again.
+/// Removes the lines of files that failed. If one of them changes facts, the later changes were judged after it and
+/// are also removed. Returns their files, which are tried again.
 fn put_back(
     ruled: &mut Vec<Letter<Ruling>>,
     failed: &[(Option<String>, Error)],
@@ -235,8 +235,8 @@ impl<'a> Judge<'a> {
         }
     }
 
-    /// Reviews the leases of claims if the review is due, or if a message of the batch depends on it. The notices of the
-    /// review are first in the batch.
+    /// Reviews the leases of claims if the review is due, or if a message of the batch depends on it. The notices of
+    /// the review are first in the batch.
     fn review(&mut self, leases: &mut Leases, letters: &[Letter<Verdict>]) -> Vec<Letter<Ruling>> {
         let messages = letters
             .iter()
@@ -287,8 +287,8 @@ impl<'a> Judge<'a> {
         Ok(Some(ruling))
     }
 
-    // Decides about a message with a (sender, id) pair that the log has: a duplicate if the content
-    // is the same, and rejected otherwise. Archived ids are forgotten.
+    // Decides about a message with a (sender, id) pair that the log has: a duplicate if the content is the same, and
+    // rejected otherwise. Archived ids are forgotten.
     fn seen_before(&self, agent: &str, id: &str, digest: &Hash) -> Result<Option<Ruling>> {
         if !failpoint::on(Failpoint::DuplicateCheck) {
             return Ok(None);

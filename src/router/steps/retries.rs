@@ -49,8 +49,8 @@ impl<'a> Retries<'a> {
         Ok(is_own.then(|| rejected.origin.retries.unwrap_or(seq)))
     }
 
-    /// Decides about a retry if another retry of the rejection was accepted: `Some(None)` if it waits for the next batch.
-    /// Returns `None` if no other retry was accepted.
+    /// Decides about a retry if another retry of the rejection was accepted: `Some(None)` if it waits for the next
+    /// batch. Returns `None` if no other retry was accepted.
     pub(super) fn judge(
         &self,
         letter: &Letter<()>,

@@ -61,10 +61,9 @@ impl Staged {
 }
 
 impl Stage<'_> {
-    /// Gives each letter its number and time, in the order of the log, and writes a file for each
-    /// recipient. If the files of a message cannot be written, the message is pending as its claim.
-    /// If this takes long, further lines of files are left to a later batch, so that other mail
-    /// does not wait for them.
+    /// Gives each letter its number and time, in the order of the log, and writes a file for each recipient. If the
+    /// files of a message cannot be written, the message is pending as its claim. If this takes long, further lines
+    /// of files are left to a later batch, so that other mail does not wait for them.
     ///
     /// S2 → S3: staged = +stage
     pub(in crate::router) fn run(mut self, addressed: Addressed) -> Staged {
@@ -341,8 +340,7 @@ impl Stage<'_> {
         self.stage_copies(entry, &copies, readers)
     }
 
-    /// The rejection of a message of another room. Its sender is notified there. A bounce has no
-    /// bounce.
+    /// The rejection of a message of another room. Its sender is notified there. A bounce has no bounce.
     fn reject_item(
         &self,
         origin: Origin,
@@ -391,9 +389,9 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Leaves out a letter that cannot be staged, with the entries of its whole and all later
-    /// entries. All of them wait together. Notices stay due: the state or the queue of notices has
-    /// their cause. Returns true if an entry changes facts.
+    /// Leaves out a letter that cannot be staged, with the entries of its whole and all later entries. All of them
+    /// wait together. Notices stay due: the state or the queue of notices has their cause. Returns true if an entry
+    /// changes facts.
     fn leave_out(
         &mut self,
         whole: &Whole,
@@ -420,8 +418,8 @@ impl Stage<'_> {
     }
 }
 
-/// The claims with lines that can be left to a later batch. A sender's files stay in order, so only its last file can wait,
-/// and changes of facts were judged in order.
+/// The claims with lines that can be left to a later batch. A sender's files stay in order, so only its last file can
+/// wait, and changes of facts were judged in order.
 fn claims_that_can_wait(letters: &[Letter<Ruling>]) -> HashSet<Option<String>> {
     let last: HashMap<_, _> = letters
         .iter()
@@ -462,8 +460,8 @@ fn has_message(entries: &[Entry]) -> bool {
     entries.iter().any(|entry| entry.record.claim().is_some())
 }
 
-/// Leaves a line to a later batch if it is late, or if an earlier line of its file is left. Returns
-/// false if it stays in this batch.
+/// Leaves a line to a later batch if it is late, or if an earlier line of its file is left. Returns false if it stays
+/// in this batch.
 fn leave(
     letter: &Letter<Ruling>,
     is_late: bool,

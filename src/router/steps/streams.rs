@@ -89,9 +89,8 @@ impl Streams {
     }
 }
 
-/// Converts an item to a letter's content: the message in the terms of this room, or null for
-/// receipts alone. `is_known` returns true if this room knows an agent or a message of the other
-/// room.
+/// Converts an item to a letter's content: the message in the terms of this room, or null for receipts alone.
+/// `is_known` returns true if this room knows an agent or a message of the other room.
 pub(super) fn open(
     item: Item,
     tag: &Arc<str>,

@@ -17,8 +17,8 @@ pub(super) struct Waiting {
 }
 
 impl Waiting {
-    /// Notes the report of an accepted message, if it is one. A report of completion without `to` also reaches the agents
-    /// that wait for its sender.
+    /// Notes the report of an accepted message, if it is one. A report of completion without `to` also reaches the
+    /// agents that wait for its sender.
     pub(super) fn judge(
         &mut self,
         config: &Config,

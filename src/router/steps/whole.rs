@@ -12,8 +12,8 @@ pub(super) struct Left {
     pub(super) own: HashSet<String>,
 }
 
-/// Letters that are staged together or not at all: the lines of a file with their consequences, or
-/// notices with one subject.
+/// Letters that are staged together or not at all: the lines of a file with their consequences, or notices with one
+/// subject.
 pub(super) struct Whole {
     pub(super) claim: Option<String>,
     pub(super) about: Option<String>,
@@ -49,8 +49,8 @@ fn claim_of(letter: &Letter<Ruling>) -> Option<&String> {
     letter.claim.as_ref().or(cause.map(|cause| &cause.claim))
 }
 
-/// Returns false for a notice if its cause is not in this batch. The notice follows again when the
-/// cause is judged again.
+/// Returns false for a notice if its cause is not in this batch. The notice follows again when the cause is judged
+/// again.
 pub(super) fn has_cause<'r>(
     letter: &Letter<Ruling>,
     mut batch: impl Iterator<Item = &'r Record>,

@@ -41,8 +41,8 @@ impl Deadlines {
 }
 
 impl Router {
-    /// Applies due deadlines: moves expired mail out of inboxes, and notifies the agents concerned. The log has the result
-    /// with the next batch, and a kill before that repeats the work. Failures here are temporary.
+    /// Applies due deadlines: moves expired mail out of inboxes, and notifies the agents concerned. The log has the
+    /// result with the next batch, and a kill before that repeats the work. Failures here are temporary.
     pub(in crate::router) fn apply_deadlines(&mut self) {
         if self.is_held() {
             return;
@@ -175,8 +175,8 @@ impl Router {
             .map_or_else(|| agent.clone(), |agent| agent.id.clone())
     }
 
-    /// Notifies the supervisors of the agents that have not replied, and after the same time again the human. If urgent mail
-    /// expired unread, all are notified at the same time, because a reply in time is no longer possible.
+    /// Notifies the supervisors of the agents that have not replied, and after the same time again the human. If
+    /// urgent mail expired unread, all are notified at the same time, because a reply in time is no longer possible.
     fn escalate(&mut self, timed: &Timed, expired: &[Arc<str>]) -> Result<()> {
         let wanted = timed.wanted.as_ref();
         let mut missing: Vec<Arc<str>> = wanted.map(|wanted| wanted.of.clone()).unwrap_or_default();

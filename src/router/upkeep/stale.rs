@@ -1,5 +1,5 @@
-//! Stale agents: agents that leave their mail unread for a long time. A session that may be alive is woken again, then
-//! the human is notified.
+//! Stale agents: agents that leave their mail unread for a long time. A session that may be alive is woken again,
+//! then the human is notified.
 
 use crate::base::clock::Stamp;
 use crate::base::limits;
@@ -47,8 +47,8 @@ impl Router {
         }
     }
 
-    /// Returns whether the agent was woken again without effect, or `None` if it was not woken again since it was last
-    /// active.
+    /// Returns whether the agent was woken again without effect, or `None` if it was not woken again since it was
+    /// last active.
     fn has_waited(&self, stale: &Stale, stale_after: Duration, now: Stamp) -> Option<bool> {
         let wakes = &self.journal.state().wakes;
         let again = wakes
@@ -60,8 +60,7 @@ impl Router {
         Some(has_failed || again.after(limits::WAKE_AGAIN.min(stale_after)) <= now)
     }
 
-    /// Notes that mail with an announcement or a requested wake is announced again. Returns false without such
-    /// mail.
+    /// Notes that mail with an announcement or a requested wake is announced again. Returns false without such mail.
     fn wake_again(&mut self, agent: &Arc<str>) -> bool {
         let announced = inbox::announced_at(self.config.dir(), agent).unwrap_or_default();
         let state = self.journal.state();

@@ -1,7 +1,7 @@
 //! The events of a room, as hints for the router.
 //!
-//! Limits of `notify`: an overflow or an error has no path, and a file written right after its directory was
-//! made gives no event. After a move of the room, events keep the old path, and no directory can be added.
+//! Limits of `notify`: an overflow or an error has no path, and a file written right after its directory was made
+//! gives no event. After a move of the room, events keep the old path, and no directory can be added.
 
 use super::{Hint, Place, Wake, add, start};
 use crate::base::error::{Error, Result};

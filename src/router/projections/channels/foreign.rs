@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// The size in bytes of the pieces in which gathered lines are written.
+/// Gathered lines are written in pieces of this size, in bytes.
 const HELD: usize = 8 << 20;
 
 /// Lines that were cut out of a conversation, and kept.

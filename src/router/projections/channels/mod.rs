@@ -32,7 +32,7 @@ use tail::{Judge, Known};
 
 /// The number of conversations that stay open for the next message.
 const OPEN: usize = 32;
-/// The size in bytes of the pieces in which missing lines are written.
+/// Missing lines are written in pieces of this size, in bytes.
 const GATHERED: usize = 8 << 20;
 /// The number of attempts of a repair, because another program may write at the same time.
 const PATIENCE: usize = 16;
@@ -119,8 +119,8 @@ impl Channels {
         line::write(lines, message, *seq, at);
     }
 
-    /// Writes the queued lines, with one write for each channel. A file that is not as it was left is repaired from the
-    /// log instead, which also has the queued messages.
+    /// Writes the queued lines, with one write for each channel. A file that is not as it was left is repaired from
+    /// the log instead, which also has the queued messages.
     fn write(&mut self, state: &State, find: Find<'_>) -> Vec<WriteResult> {
         let mut strange = Vec::new();
         let mut queued = std::mem::take(&mut self.queued);
@@ -261,8 +261,8 @@ impl Channels {
         }
     }
 
-    /// Finds the router's own lines of a file, keeps all others elsewhere, and cuts them off. Returns `None` if there
-    /// is no file to repair.
+    /// Finds the router's own lines of a file, keeps all others elsewhere, and cuts them off. Returns `None` without
+    /// a file to repair.
     fn begin(
         &mut self,
         channel: &Arc<str>,

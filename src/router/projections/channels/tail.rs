@@ -17,7 +17,7 @@ use std::path::Path;
 
 /// The number of bytes that are read first from the end of a file.
 const WINDOW: u64 = 16 << 10;
-/// The number of foreign bytes at the end after which the whole file is compared with the log.
+/// If the foreign end has more bytes, the whole file is compared with the log.
 const WINDOW_MOST: u64 = 64 << 20;
 /// The longest line in bytes. A longer line is always foreign.
 const LINE_MOST: u64 = crate::base::limits::MESSAGE_BYTES_MOST * 2;

@@ -279,8 +279,8 @@ impl Mailbox {
         Ok(is_written)
     }
 
-    /// Takes foreign text from a file, so that the file can be overwritten. Returns false if the file must stay until the
-    /// human is notified.
+    /// Takes foreign text from a file, so that the file can be overwritten. Returns false if the file must stay until
+    /// the human is notified.
     fn release(
         &mut self,
         file: &OwnFile<'_>,

@@ -1,12 +1,12 @@
-//! The worklog: a Markdown file for people, in the repository, enabled by `worklog = true`. It begins with the status of
-//! the agents and the newest decisions. Then follow the entries, one line for one record, the newest last.
+//! The worklog: a Markdown file for people, in the repository, enabled by `worklog = true`. It begins with the status
+//! of the agents and the newest decisions. Then follow the entries, one line for one record, the newest last.
 //!
-//! Entries are only appended, in the order of the log. If the beginning changes, the router replaces the whole file in one
-//! step with the entries unchanged, so that no reader sees a part of it. The pause after a replacement grows with its
-//! duration, so that a long file costs no more time than a short one.
+//! Entries are only appended, in the order of the log. If the beginning changes, the router replaces the whole file
+//! in one step with the entries unchanged, so that no reader sees a part of it. The pause after a replacement grows
+//! with its duration, so that a long file costs no more time than a short one.
 //!
-//! If the file was changed, the router makes all entries again from the log, and compares. A file with foreign text is kept
-//! under another name. Entries of a part of the log that was moved away are not compared. Nothing is synced.
+//! If the file was changed, the router makes all entries again from the log, and compares. A file with foreign text
+//! is kept under another name. Entries of a part of the log that was moved away are not compared. Nothing is synced.
 
 mod entry;
 mod foreign;
@@ -33,7 +33,7 @@ use std::io::BufWriter;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The size in bytes of the pieces in which new entries are written.
+/// New entries are written in pieces of this size, in bytes.
 const GATHERED: usize = 1 << 20;
 
 /// The worklog as it was written.
@@ -319,8 +319,8 @@ impl Worklog {
         self.set_note(target, note, Some(meta.size), true)
     }
 
-    /// Sets the note about the file. `size` is its size if it was written. A different size means that another program has
-    /// written to it.
+    /// Sets the note about the file. `size` is its size if it was written. A different size means that another
+    /// program has written to it.
     fn set_note(
         &mut self,
         target: &Target<'_>,
