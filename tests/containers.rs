@@ -276,7 +276,7 @@ fn mail_in_a_read_only_inbox_is_seen_by_a_dropped_ack_and_the_router_moves_it() 
     assert_eq!(status(&town, &id), "actioned");
     assert!(
         town.fails(65, &["ack", &id, "--status", "seen", "--as", "alice"])
-            .contains("only who got it")
+            .contains("only its recipients")
     );
     town.verify();
 }

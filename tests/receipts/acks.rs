@@ -83,7 +83,7 @@ fn only_who_got_it_may_say_and_a_wrong_ack_is_filed_without_a_bounce() {
     assert!(
         world
             .fails(65, &["ack", &id, "--as", "alice"])
-            .contains("only who got it")
+            .contains("only its recipients")
     );
 }
 

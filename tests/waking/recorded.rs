@@ -119,7 +119,7 @@ fn the_human_dismisses_a_failed_wake_by_its_number_and_the_next_failure_is_liste
     assert_eq!(town.json(&["trace", "alice/m1"])["seq"].to_string(), number);
     let refused = World::run(&town, &["dismiss", &number, "--as", "alice"]);
     assert!(
-        refused.code != 0 && refused.err.contains("only who got it"),
+        refused.code != 0 && refused.err.contains("only its recipients"),
         "{refused:?}"
     );
     assert_eq!(failed(&town), (1, 1));

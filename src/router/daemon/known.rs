@@ -39,10 +39,11 @@ impl Known {
     pub(super) fn scan(&mut self, router: &mut Router, notice: &mut Notice) -> Result<()> {
         let dir = router.config.dir().make(layout::OUTBOXES)?;
         let parent = Some(dir.meta()?.inode);
-        if self.parent.is_some() && self.parent != parent {
-            if let Err(e) = notice.outboxes() {
-                tracing::warn!("{e}");
-            }
+        if self.parent.is_some()
+            && self.parent != parent
+            && let Err(e) = notice.outboxes()
+        {
+            tracing::warn!("{e}");
         }
         self.parent = parent;
         let mut there = list_outboxes(&dir, router)?;
