@@ -45,7 +45,6 @@ struct Options {
 
 /// A room, and an old message in it.
 struct Sized {
-    size: u64,
     path: PathBuf,
     old: OldMessage,
 }
@@ -258,7 +257,6 @@ impl Bench {
             self.prepare(&path)?;
         }
         Ok(Sized {
-            size: messages.max(agents),
             old: OldMessage::find(&path)?,
             path,
         })
@@ -284,7 +282,6 @@ impl Bench {
             self.prepare(&path)?;
         }
         Ok(Sized {
-            size: unread,
             path,
             old: OldMessage::default(),
         })
