@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 /// The result of an operation that can fail with an [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Who must act on an error.
+/// The actor that an error needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
-    /// Nobody, or the person who can free the resource. The message is kept and retried.
+    /// No one, or the person that can free the resource. The message is kept and retried.
     Temporary,
     /// The author of the input. Retrying does not help.
     Permanent,
@@ -53,9 +53,9 @@ pub enum Error {
         path: PathBuf,
         /// The line number, from 1.
         line: Option<u64>,
-        /// What is wrong with the file.
+        /// The damage of the file.
         what: String,
-        /// What to do next.
+        /// The next step.
         cure: String,
     },
     /// The room was moved, replaced or changed while the router was running.
@@ -63,7 +63,7 @@ pub enum Error {
     Moved {
         /// What changed.
         what: String,
-        /// What to do next.
+        /// The next step.
         cure: String,
     },
     /// Another process or session holds the resource.
@@ -71,7 +71,7 @@ pub enum Error {
     Busy {
         /// The resource and its holder.
         what: String,
-        /// What to do next.
+        /// The next step.
         cure: String,
     },
     /// The command line is not valid.
@@ -87,7 +87,7 @@ pub enum Error {
     Timeout {
         /// The event, and how long the program waited.
         what: String,
-        /// What to do next.
+        /// The next step.
         cure: String,
     },
     /// The operation succeeded, but a later step failed. Repeating the operation would do it twice.
@@ -105,7 +105,7 @@ pub enum Error {
     NotFound {
         /// The object, and where it was searched for.
         what: String,
-        /// What to do next.
+        /// The next step.
         cure: String,
     },
     /// The room belongs to another user, and this user has not agreed to use it.
@@ -113,7 +113,7 @@ pub enum Error {
     Untrusted {
         /// The room and its owner.
         what: String,
-        /// What to do next.
+        /// The next step.
         cure: String,
     },
     /// A message, an address or a registry was rejected.
