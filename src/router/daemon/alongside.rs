@@ -1,6 +1,6 @@
 //! A router in a thread of a waiting command. It routes if no other router runs.
 
-use super::{Caller, Life, Notice, Options, Tally, Wake, pass, watch};
+use super::{Caller, Notice, Options, RouterLife, Tally, Wake, pass, watch};
 use crate::base::error::{Doing, Error, Result};
 use crate::base::limits;
 use crate::room::outbox::Patience;
@@ -39,7 +39,7 @@ pub fn alongside(room: &Room) -> Result<Option<Alongside>> {
 /// Like [`super::run`], but without signals.
 fn route(room: &Room, lock: Lock, notice: Notice) -> Result<Tally> {
     let router = recover(room.clone(), lock, Patience::new(None))?;
-    let mut life = Life::new(router, notice);
+    let mut life = RouterLife::new(router, notice);
     let tally = life.live(&Options::default(), &mut ())?;
     drop(life);
     // Commands that saw this router running have left their mail to it.

@@ -91,7 +91,7 @@ fn run_with(
     if !options.once {
         signals::listen(notice.caller())?;
     }
-    let mut life = Life::new(router, notice);
+    let mut life = RouterLife::new(router, notice);
     let tally = life.live(options, onlooker)?;
     drop(life);
     if !options.once {
@@ -120,7 +120,7 @@ fn watch(room: &Room, options: &Options) -> Notice {
     })
 }
 
-struct Life {
+struct RouterLife {
     router: Router,
     notice: Notice,
     known: Known,
@@ -135,9 +135,9 @@ struct Life {
     busy: Option<Instant>,
 }
 
-impl Life {
-    fn new(router: Router, notice: Notice) -> Life {
-        Life {
+impl RouterLife {
+    fn new(router: Router, notice: Notice) -> RouterLife {
+        RouterLife {
             router,
             notice,
             known: Known::default(),

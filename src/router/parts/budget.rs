@@ -151,18 +151,18 @@ struct Hop {
 
 /// A name of a message, or of the last message that an agent received in a thread.
 #[derive(Hash)]
-enum Name<'a> {
+enum MessageKey<'a> {
     Id(&'a str),
     Seq(u64),
     Thread(&'a str, &'a str),
 }
 
 impl Hops {
-    fn find(&self, name: &Name<'_>) -> Option<Spent> {
+    fn find(&self, name: &MessageKey<'_>) -> Option<Spent> {
         self.spent.get(&self.hasher.hash_one(name)).copied()
     }
 
-    fn note(&mut self, name: &Name<'_>, spent: Spent) {
+    fn note(&mut self, name: &MessageKey<'_>, spent: Spent) {
         if self.spent.len() >= limits::HOPS {
             self.spent.clear();
         }
@@ -174,28 +174,28 @@ impl Hops {
     }
 
     /// The spent part of the chain before a message with these links.
-    fn before(&self, agent: &str, links: &Links) -> Option<Spent> {
+    fn before(&self, agent: &str, links: &ReplyLinks) -> Option<Spent> {
         match (&links.answers, &links.thread) {
             (Some(answers), _) => {
                 let id = answers.rsplit('/').next().unwrap_or(answers);
-                self.find(&Name::Id(id))
-                    .or_else(|| self.find(&Name::Seq(answers.parse().ok()?)))
+                self.find(&MessageKey::Id(id))
+                    .or_else(|| self.find(&MessageKey::Seq(answers.parse().ok()?)))
             }
-            (None, Some(thread)) => self.find(&Name::Thread(thread, agent)),
+            (None, Some(thread)) => self.find(&MessageKey::Thread(thread, agent)),
             (None, None) => None,
         }
     }
 }
 
 /// A message's links to earlier messages.
-struct Links {
+struct ReplyLinks {
     answers: Option<String>,
     thread: Option<String>,
 }
 
-impl Links {
+impl ReplyLinks {
     /// `None` for a message without links. The content is not checked yet, and may be in any dialect.
-    fn read(content: &Value) -> Option<Links> {
+    fn read(content: &Value) -> Option<ReplyLinks> {
         let fields = content.as_object()?;
         if !fields.keys().any(|name| can_link(name)) {
             return None;
@@ -208,7 +208,7 @@ impl Links {
         } else {
             Cow::Owned(dialects::spell(fields.clone()).fields)
         };
-        let links = Links {
+        let links = ReplyLinks {
             answers: text(&fields, "in_reply_to"),
             thread: text(&fields, "thread_id"),
         };
@@ -299,7 +299,7 @@ impl Budgets {
         agent: &str,
         content: &Result<Value, Problem>,
     ) -> Result<Option<Hop>, Delay> {
-        let Some(links) = content.as_ref().ok().and_then(Links::read) else {
+        let Some(links) = content.as_ref().ok().and_then(ReplyLinks::read) else {
             return Ok(None);
         };
         let now = Instant::now();
@@ -363,11 +363,11 @@ impl Budgets {
             let Some(Hop { spent, thread }) = taken.get(*claim) else {
                 continue;
             };
-            self.hops.note(&Name::Id(&open.id), *spent);
-            self.hops.note(&Name::Seq(open.seq), *spent);
+            self.hops.note(&MessageKey::Id(&open.id), *spent);
+            self.hops.note(&MessageKey::Seq(open.seq), *spent);
             let Some(thread) = thread else { continue };
             for agent in open.to.iter().flat_map(|group| &group.agents) {
-                self.hops.note(&Name::Thread(thread, agent), *spent);
+                self.hops.note(&MessageKey::Thread(thread, agent), *spent);
             }
         }
         for (_, claim) in claimed {
@@ -433,7 +433,7 @@ mod tests {
     }
 
     fn spend_reply(hops: &Hops, answers: &str, now: Instant) -> Spent {
-        let links = Links {
+        let links = ReplyLinks {
             answers: Some(answers.into()),
             thread: Some("t".into()),
         };
@@ -445,7 +445,7 @@ mod tests {
         let (now, mut hops) = (Instant::now(), Hops::default());
         for n in 0..50 {
             let spent = spend_reply(&hops, "question", now);
-            hops.note(&Name::Id(&format!("answer {n}")), spent);
+            hops.note(&MessageKey::Id(&format!("answer {n}")), spent);
         }
         assert_eq!(
             spend_reply(&hops, "question", now),
@@ -461,11 +461,12 @@ mod tests {
     fn the_memory_for_chains_is_bounded() {
         let (spent, mut hops) = (Spent(Instant::now()), Hops::default());
         for seq in 0..3 * limits::HOPS as u64 {
-            hops.note(&Name::Seq(seq), spent);
+            hops.note(&MessageKey::Seq(seq), spent);
         }
         assert!(hops.spent.len() <= limits::HOPS);
         assert!(
-            hops.find(&Name::Seq(3 * limits::HOPS as u64 - 1)).is_some(),
+            hops.find(&MessageKey::Seq(3 * limits::HOPS as u64 - 1))
+                .is_some(),
             "the newest is remembered"
         );
     }

@@ -27,7 +27,7 @@ struct Due {
 }
 
 /// An approval, or a disagreement with a supervisor.
-struct Gate<'a> {
+struct DecisionGate<'a> {
     seq: u64,
     deadline: Stamp,
     /// The agents that can decide before the deadline.
@@ -65,7 +65,7 @@ impl Gates {
     /// Queues the outboxes of the agents that can decide due gates.
     pub(crate) fn queue_outboxes(&mut self, state: &State, config: &Config, intake: &mut Intake) {
         let now = Stamp::now();
-        let due: Vec<Gate<'_>> = gates(state, config)
+        let due: Vec<DecisionGate<'_>> = gates(state, config)
             .filter(|gate| gate.deadline <= now)
             .collect();
         self.due
@@ -125,11 +125,11 @@ fn gets_mail(registry: &Registry, agent: &str) -> bool {
         .is_some_and(|agent| !agent.is_retired())
 }
 
-fn gates<'a>(state: &'a State, config: &'a Config) -> impl Iterator<Item = Gate<'a>> {
+fn gates<'a>(state: &'a State, config: &'a Config) -> impl Iterator<Item = DecisionGate<'a>> {
     let approvals = state.approvals.open().iter().filter_map(|one| {
         let since = is_left_to_human(one, config.registry()).then_some(one.since);
         let deadline = since.or(one.terms.deadline)?;
-        Some(Gate {
+        Some(DecisionGate {
             seq: one.seq,
             deadline: Stamp::from_micros(deadline),
             to: &one.to,
@@ -139,7 +139,7 @@ fn gates<'a>(state: &'a State, config: &'a Config) -> impl Iterator<Item = Gate<
         let deadline = one
             .due
             .or_else(|| is_argued_out(one, config).then_some(one.since))?;
-        Some(Gate {
+        Some(DecisionGate {
             seq: one.seq,
             deadline: Stamp::from_micros(deadline),
             to: &one.asked,

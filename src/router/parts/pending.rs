@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 /// Pending items by their place in the room.
 #[derive(Default)]
 pub(crate) struct Pending {
-    items: BTreeMap<String, Item>,
+    items: BTreeMap<String, PendingEntry>,
     changed: bool,
     board: Option<NoteFile>,
     published: Option<Instant>,
@@ -25,7 +25,7 @@ struct Logged {
     left_out: u32,
 }
 
-struct Item {
+struct PendingEntry {
     reason: String,
     since: Stamp,
     due: Option<Instant>,
@@ -33,7 +33,7 @@ struct Item {
 }
 
 #[derive(Serialize)]
-struct Line<'a> {
+struct PendingLine<'a> {
     what: &'a str,
     reason: &'a str,
     since: String,
@@ -129,7 +129,7 @@ impl Pending {
         };
         self.items.insert(
             what.to_owned(),
-            Item {
+            PendingEntry {
                 reason,
                 since,
                 due,
@@ -225,10 +225,10 @@ impl Pending {
         if !self.changed {
             return;
         }
-        let mut lines: Vec<Line<'_>> = self
+        let mut lines: Vec<PendingLine<'_>> = self
             .items
             .iter()
-            .map(|(what, item)| Line {
+            .map(|(what, item)| PendingLine {
                 what,
                 reason: &item.reason,
                 since: item.since.to_string(),
@@ -246,7 +246,7 @@ impl Pending {
     }
 }
 
-fn list(lines: &[Line<'_>]) -> Vec<u8> {
+fn list(lines: &[PendingLine<'_>]) -> Vec<u8> {
     let mut text = serde_json::to_vec_pretty(lines).unwrap_or_default();
     text.push(b'\n');
     text

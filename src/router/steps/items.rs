@@ -1,4 +1,4 @@
-//! Step 2 for links: takes the items of other rooms in order.
+//! ItemStep 2 for links: takes the items of other rooms in order.
 //!
 //! Only the next item is taken: its number, its stream and the digest of the item before it must match the log.
 //! Another item is removed or waits for the items before it. Its sender keeps it until it is committed here.
@@ -23,7 +23,7 @@ use std::ffi::OsStr;
 use std::sync::Arc;
 
 /// The result of taking an item.
-enum Step {
+enum ItemStep {
     /// It was taken, with this number of copies.
     Took(usize),
     /// It is not there, or is not the next item.
@@ -134,13 +134,13 @@ impl Pickup<'_> {
                 return Ok(());
             }
             match self.take_item(agent, tag, &files.dir, filling)? {
-                Step::Took(more) => copies += more,
-                Step::End => return Ok(()),
-                Step::Rest(Stop::Full) => {
+                ItemStep::Took(more) => copies += more,
+                ItemStep::End => return Ok(()),
+                ItemStep::Rest(Stop::Full) => {
                     filling.batch.later.push(agent.clone());
                     return Ok(());
                 }
-                Step::Rest(Stop::Delay(delay)) => {
+                ItemStep::Rest(Stop::Delay(delay)) => {
                     delay.hold_back(
                         &format!("{}/", layout::link_in(tag).display()),
                         self.pending,
@@ -177,9 +177,9 @@ impl Pickup<'_> {
         tag: &Arc<str>,
         dir: &Dir,
         filling: &mut Filling,
-    ) -> Result<Step> {
+    ) -> Result<ItemStep> {
         if let Some(delay) = self.intake.delay_of(self.config.settings(), agent) {
-            return Ok(Step::Rest(Stop::Delay(delay)));
+            return Ok(ItemStep::Rest(Stop::Delay(delay)));
         }
         let at = filling.place_of(self.state, tag);
         let name = layout::item(at.next());
@@ -198,7 +198,7 @@ impl Pickup<'_> {
                 },
                 // An item gets its name when it is complete, so this one is damaged.
                 Look::Later(..) => return remove_item(dir, &name, tag, "it is not whole"),
-                Look::Gone => return Ok(Step::End),
+                Look::Gone => return Ok(ItemStep::End),
             };
         let (arrival, content) = match Item::read(value) {
             Ok(item) => self.open(item, tag)?,
@@ -215,7 +215,7 @@ impl Pickup<'_> {
         };
         let cut = self.intake.cut(self.config, agent, pieces, space);
         if let Some(stop) = cut.stop {
-            return Ok(Step::Rest(stop));
+            return Ok(ItemStep::Rest(stop));
         }
         // S1 → S2: claimed = -outbox +claim
         let claim = self.intake.name_claim(agent, OsStr::new(&name));
@@ -235,7 +235,7 @@ impl Pickup<'_> {
             letters,
             meta,
         });
-        Ok(Step::Took(cut.copies))
+        Ok(ItemStep::Took(cut.copies))
     }
 
     /// Takes an item that was picked up and has no record. If it is not the next item, it is removed: its sender has it.
@@ -343,14 +343,14 @@ impl Pickup<'_> {
     }
 }
 
-fn remove_item(dir: &Dir, name: &str, tag: &str, why: &str) -> Result<Step> {
+fn remove_item(dir: &Dir, name: &str, tag: &str, why: &str) -> Result<ItemStep> {
     tracing::warn!(
         link = tag,
         item = name,
         "an item was removed, and is expected again: {why}"
     );
     dir.remove(name)?;
-    Ok(Step::End)
+    Ok(ItemStep::End)
 }
 
 fn item_letter(claim: &str, name: &str, arrival: Arrival, content: Read) -> Letter<Read> {

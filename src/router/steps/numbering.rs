@@ -20,7 +20,7 @@ use std::sync::Arc;
 type LinkReceipts = BTreeMap<Arc<str>, Vec<FarReceipt>>;
 
 /// The positions in the streams to other rooms after the earlier records.
-struct Streams<'a> {
+struct OutgoingStreams<'a> {
     state: &'a State,
     at: HashMap<Arc<str>, (Arc<str>, u64, Hash)>,
     /// The messages of this batch that arrived by links, with the link and the number there.
@@ -29,7 +29,7 @@ struct Streams<'a> {
 
 /// Numbers the items of a batch, in the order of its records.
 pub(super) fn number(room: &Dir, state: &State, entries: &mut [stage::Entry]) -> Result<()> {
-    let mut streams = Streams {
+    let mut streams = OutgoingStreams {
         state,
         at: HashMap::new(),
         arrived: BTreeMap::new(),
@@ -119,7 +119,7 @@ fn split(receipts: Vec<FarReceipt>, most: usize) -> Vec<Vec<FarReceipt>> {
     parts
 }
 
-impl Streams<'_> {
+impl OutgoingStreams<'_> {
     /// Begins a new stream.
     fn begin(&mut self, link: &Arc<str>) {
         self.at

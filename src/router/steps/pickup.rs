@@ -1,4 +1,4 @@
-//! Step 2: moves files out of the outboxes.
+//! FileStep 2: moves files out of the outboxes.
 
 use super::letter::{Letter, Read, Source};
 use super::streams::Place;
@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// Step 2: files were moved from the outboxes into `spool/claim`.
+/// FileStep 2: files were moved from the outboxes into `spool/claim`.
 #[must_use]
 pub(in crate::router) struct PickedUp(Vec<Taken>);
 
@@ -78,7 +78,7 @@ struct ClaimFile<'a> {
 }
 
 /// The result of one file in its sender's turn.
-enum Step {
+enum FileStep {
     /// It was taken, with this number of copies.
     Took(usize),
     /// Some of its lines were taken; the files after it wait.
@@ -203,19 +203,19 @@ impl Pickup<'_> {
                 place: layout::below(&outbox, name).display().to_string(),
             };
             match self.take_file(&file, &terms, slice - copies, filling) {
-                Ok(Step::Took(more)) => {
+                Ok(FileStep::Took(more)) => {
                     self.pending.clear(&file.place);
                     copies += more;
                 }
-                Ok(Step::Began) => {
+                Ok(FileStep::Began) => {
                     self.pending.clear(&file.place);
                     self.intake
                         .outboxes()
                         .rest(agent, files.names[n + 1..].to_vec());
                     break;
                 }
-                Ok(Step::Next) => {}
-                Ok(Step::Rest(stop)) => {
+                Ok(FileStep::Next) => {}
+                Ok(FileStep::Rest(stop)) => {
                     self.intake
                         .outboxes()
                         .rest(agent, files.names[n..].to_vec());
@@ -236,12 +236,12 @@ impl Pickup<'_> {
         terms: &Terms,
         slice: usize,
         filling: &mut Filling,
-    ) -> Result<Step> {
+    ) -> Result<FileStep> {
         let &OutboxFile {
             agent, dir, name, ..
         } = file;
         if let Some(delay) = self.intake.delay_of(self.config.settings(), agent) {
-            return Ok(Step::Rest(Stop::Delay(delay)));
+            return Ok(FileStep::Rest(Stop::Delay(delay)));
         }
         let Ready {
             content,
@@ -251,11 +251,11 @@ impl Pickup<'_> {
             Look::Ready(ready) => *ready,
             Look::Later(reason, wait) => {
                 self.pending.not_ready(&file.place, reason, wait);
-                return Ok(Step::Next);
+                return Ok(FileStep::Next);
             }
             Look::Gone => {
                 self.pending.clear(&file.place);
-                return Ok(Step::Next);
+                return Ok(FileStep::Next);
             }
         };
         let space = Space {
@@ -267,9 +267,9 @@ impl Pickup<'_> {
         match cut.stopped() {
             Some(Stop::Delay(delay)) if !delay.all => {
                 self.hold_back(&file.place, &delay);
-                return Ok(Step::Next);
+                return Ok(FileStep::Next);
             }
-            Some(stop) => return Ok(Step::Rest(stop)),
+            Some(stop) => return Ok(FileStep::Rest(stop)),
             None => {}
         }
         // S1 → S2: claimed = -outbox +claim
@@ -284,9 +284,9 @@ impl Pickup<'_> {
             meta,
         };
         if self.take_cut(claim, cut, filling) {
-            return Ok(Step::Began);
+            return Ok(FileStep::Began);
         }
-        Ok(Step::Took(copies))
+        Ok(FileStep::Took(copies))
     }
 
     /// Adds a cut of a claim to the batch. Returns true if some of its lines stay.

@@ -3,7 +3,7 @@
 //! Limits of `notify`: an overflow or an error has no path, and a file written right after its directory was made
 //! gives no event. After a move of the room, events keep the old path, and no directory can be added.
 
-use super::{Hint, Place, Wake, add, start};
+use super::{Hint, Wake, WatchedPlace, add, start};
 use crate::base::error::{Error, Result};
 use crate::disk::Dir;
 use notify::event::{AccessKind, AccessMode, CreateKind, ModifyKind, RenameMode};
@@ -39,13 +39,13 @@ pub(super) enum Signal {
 
 /// The watched directories, by their path when they were added.
 #[derive(Default)]
-struct Places(Mutex<HashMap<PathBuf, Place>>);
+struct WatchedPlaces(Mutex<HashMap<PathBuf, WatchedPlace>>);
 
 /// The watches of one router.
 pub(super) struct Events {
     room: Dir,
     watcher: RecommendedWatcher,
-    places: Arc<Places>,
+    places: Arc<WatchedPlaces>,
     root: PathBuf,
 }
 
@@ -56,7 +56,7 @@ impl Events {
             .path()
             .canonicalize()
             .unwrap_or_else(|_| room.path().to_path_buf());
-        let (places, sender) = (Arc::new(Places::default()), sender.clone());
+        let (places, sender) = (Arc::new(WatchedPlaces::default()), sender.clone());
         let known = places.clone();
         let watcher = start(&root, KINDS, move |event: notify::Result<Event>| {
             for signal in known.read(event) {
@@ -72,7 +72,7 @@ impl Events {
         })
     }
 
-    pub(super) fn add(&mut self, place: &Place) -> Result<()> {
+    pub(super) fn add(&mut self, place: &WatchedPlace) -> Result<()> {
         let path = self.root.join(place.below());
         // A directory that was removed and made again has a new inode, which the old watch does not cover.
         let _ = self.watcher.unwatch(&path);
@@ -88,7 +88,7 @@ impl Events {
     }
 
     /// A missing directory needs no watch. A directory that is only missing at its path is in a moved room.
-    fn explain_missing(&self, place: &Place) -> Result<()> {
+    fn explain_missing(&self, place: &WatchedPlace) -> Result<()> {
         match self.room.stat(place.below())? {
             None => Ok(()),
             Some(_) => Err(Error::Busy {
@@ -99,7 +99,7 @@ impl Events {
     }
 }
 
-impl Places {
+impl WatchedPlaces {
     fn read(&self, event: notify::Result<Event>) -> Vec<Signal> {
         let event = match event {
             Ok(event) if !event.need_rescan() => event,
@@ -129,11 +129,11 @@ impl Places {
         let is_open = HAS_CLOSE && event.kind == EventKind::Create(CreateKind::File);
         let mut signals = Vec::new();
         for path in left {
-            let hint = self.hint(path, Place::left);
+            let hint = self.hint(path, WatchedPlace::left);
             signals.extend(hint.map(|hint| Signal::Wake(Wake::Hint(hint))));
         }
         for path in appeared {
-            match self.hint(path, Place::appeared) {
+            match self.hint(path, WatchedPlace::appeared) {
                 Some(hint @ Hint::File(..)) if is_open => signals.push(Signal::NewFile(hint)),
                 // Another event follows when the file is closed.
                 Some(Hint::Request(..)) if is_open => {}
@@ -144,7 +144,11 @@ impl Places {
         signals
     }
 
-    fn hint(&self, path: &Path, direction: fn(&Place, &OsStr) -> Option<Hint>) -> Option<Hint> {
+    fn hint(
+        &self,
+        path: &Path,
+        direction: fn(&WatchedPlace, &OsStr) -> Option<Hint>,
+    ) -> Option<Hint> {
         let places = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         direction(places.get(path.parent()?)?, path.file_name()?)
     }
@@ -156,13 +160,20 @@ mod tests {
     use crate::disk::layout;
     use notify::event::{Flag, RemoveKind};
 
-    fn places() -> Places {
+    fn places() -> WatchedPlaces {
         let agents = ["bob".into(), "old".into(), layout::link_id("po")];
-        let all = agents
-            .iter()
-            .flat_map(|agent| [Place::Outbox(agent.clone()), Place::Inbox(agent.clone())]);
-        let all = all.chain([Place::Room, Place::Outboxes, Place::Inboxes]);
-        Places(Mutex::new(
+        let all = agents.iter().flat_map(|agent| {
+            [
+                WatchedPlace::Outbox(agent.clone()),
+                WatchedPlace::Inbox(agent.clone()),
+            ]
+        });
+        let all = all.chain([
+            WatchedPlace::Room,
+            WatchedPlace::Outboxes,
+            WatchedPlace::Inboxes,
+        ]);
+        WatchedPlaces(Mutex::new(
             all.map(|place| (Path::new("/room").join(place.below()), place))
                 .collect(),
         ))

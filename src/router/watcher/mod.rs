@@ -68,7 +68,7 @@ pub enum Wake {
 
 /// A directory that is watched.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Place {
+enum WatchedPlace {
     Room,
     Outboxes,
     Outbox(String),
@@ -77,41 +77,44 @@ enum Place {
     Taken(String),
 }
 
-impl Place {
+impl WatchedPlace {
     fn below(&self) -> PathBuf {
         match self {
-            Place::Room => PathBuf::new(),
-            Place::Outboxes => layout::OUTBOXES.into(),
-            Place::Outbox(agent) => layout::outbox(agent),
-            Place::Inboxes => layout::INBOXES.into(),
-            Place::Inbox(agent) => layout::inbox(agent),
-            Place::Taken(agent) => layout::taken(agent),
+            WatchedPlace::Room => PathBuf::new(),
+            WatchedPlace::Outboxes => layout::OUTBOXES.into(),
+            WatchedPlace::Outbox(agent) => layout::outbox(agent),
+            WatchedPlace::Inboxes => layout::INBOXES.into(),
+            WatchedPlace::Inbox(agent) => layout::inbox(agent),
+            WatchedPlace::Taken(agent) => layout::taken(agent),
         }
     }
 
     /// Returns true for a directory of one agent.
     fn is_of_an_agent(&self) -> bool {
-        matches!(self, Place::Outbox(_) | Place::Inbox(_) | Place::Taken(_))
+        matches!(
+            self,
+            WatchedPlace::Outbox(_) | WatchedPlace::Inbox(_) | WatchedPlace::Taken(_)
+        )
     }
 
     /// The hint of a new name in this directory.
     fn appeared(&self, name: &OsStr) -> Option<Hint> {
         match self {
-            Place::Room
+            WatchedPlace::Room
                 if [layout::REGISTRY, layout::SETTINGS, layout::CHARTER]
                     .iter()
                     .any(|file| name == *file) =>
             {
                 Some(Hint::Registry)
             }
-            Place::Room if name == layout::OUTBOXES => Some(Hint::Outboxes),
-            Place::Outboxes => Some(Hint::Outbox(name.to_str()?.to_owned())),
-            Place::Inboxes => Some(Hint::Inboxes),
-            Place::Inbox(_) if name == layout::TAKEN => Some(Hint::Inboxes),
-            Place::Outbox(agent) if layout::is_message_file(name) => {
+            WatchedPlace::Room if name == layout::OUTBOXES => Some(Hint::Outboxes),
+            WatchedPlace::Outboxes => Some(Hint::Outbox(name.to_str()?.to_owned())),
+            WatchedPlace::Inboxes => Some(Hint::Inboxes),
+            WatchedPlace::Inbox(_) if name == layout::TAKEN => Some(Hint::Inboxes),
+            WatchedPlace::Outbox(agent) if layout::is_message_file(name) => {
                 Some(Hint::File(agent.clone(), name.to_owned()))
             }
-            Place::Outbox(agent) if layout::is_pass_request(name) => {
+            WatchedPlace::Outbox(agent) if layout::is_pass_request(name) => {
                 Some(Hint::Request(agent.clone(), name.to_owned()))
             }
             _ => None,
@@ -121,10 +124,12 @@ impl Place {
     /// The hint of a name that left this directory.
     fn left(&self, name: &OsStr) -> Option<Hint> {
         match self {
-            Place::Room if name == layout::OUTBOXES => Some(Hint::OutboxesGone),
-            Place::Room if name == layout::CHARTER => Some(Hint::Registry),
-            Place::Outboxes => Some(Hint::OutboxGone(name.to_str()?.to_owned())),
-            Place::Inbox(agent) | Place::Taken(agent) if layout::is_message_file(name) => {
+            WatchedPlace::Room if name == layout::OUTBOXES => Some(Hint::OutboxesGone),
+            WatchedPlace::Room if name == layout::CHARTER => Some(Hint::Registry),
+            WatchedPlace::Outboxes => Some(Hint::OutboxGone(name.to_str()?.to_owned())),
+            WatchedPlace::Inbox(agent) | WatchedPlace::Taken(agent)
+                if layout::is_message_file(name) =>
+            {
                 Some(Hint::Left(agent.clone(), name.to_owned()))
             }
             _ => None,
@@ -172,9 +177,9 @@ impl Notice {
     pub fn watch(room: &Dir) -> Result<Notice> {
         let mut notice = Notice::silent();
         notice.events = Some(Events::new(room, &notice.sender)?);
-        notice.add(&Place::Room)?;
-        notice.add(&Place::Outboxes)?;
-        notice.add(&Place::Inboxes)?;
+        notice.add(&WatchedPlace::Room)?;
+        notice.add(&WatchedPlace::Outboxes)?;
+        notice.add(&WatchedPlace::Inboxes)?;
         Ok(notice)
     }
 
@@ -195,25 +200,25 @@ impl Notice {
 
     /// Watches the directory of outboxes again, after it was replaced.
     pub fn outboxes(&mut self) -> Result<()> {
-        self.add(&Place::Outboxes)
+        self.add(&WatchedPlace::Outboxes)
     }
 
     /// Watches an agent's outbox. Called again if the outbox was replaced.
     pub fn outbox(&mut self, agent: &str) -> Result<()> {
-        self.add(&Place::Outbox(agent.to_owned()))
+        self.add(&WatchedPlace::Outbox(agent.to_owned()))
     }
 
     /// Watches an agent's inbox. Called again if the inbox was replaced.
     pub fn inbox(&mut self, agent: &str) -> Result<()> {
-        self.add(&Place::Inbox(agent.to_owned()))
+        self.add(&WatchedPlace::Inbox(agent.to_owned()))
     }
 
     /// Watches an agent's directory of leased mail.
     pub fn taken(&mut self, agent: &str) -> Result<()> {
-        self.add(&Place::Taken(agent.to_owned()))
+        self.add(&WatchedPlace::Taken(agent.to_owned()))
     }
 
-    fn add(&mut self, place: &Place) -> Result<()> {
+    fn add(&mut self, place: &WatchedPlace) -> Result<()> {
         if self.failed {
             // The failure was reported; the router scans all directories.
             return Ok(());

@@ -41,7 +41,7 @@ const PATIENCE: usize = 16;
 pub(in crate::router) struct Channels {
     room: Dir,
     /// Each file as it was left.
-    left: BTreeMap<Arc<str>, Left>,
+    left: BTreeMap<Arc<str>, ConversationFile>,
     open: BTreeMap<Arc<str>, Append>,
     /// Lines of the batch that is being applied.
     queued: BTreeMap<Arc<str>, Vec<u8>>,
@@ -57,7 +57,7 @@ pub(in crate::router) struct Channels {
 
 /// A file as it was left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Left {
+struct ConversationFile {
     device: u64,
     inode: u64,
     size: u64,
@@ -81,9 +81,9 @@ struct Repair {
     cut: Vec<CutOut>,
 }
 
-impl Left {
-    fn of(meta: &Meta) -> Left {
-        Left {
+impl ConversationFile {
+    fn of(meta: &Meta) -> ConversationFile {
+        ConversationFile {
             device: meta.device,
             inode: meta.inode,
             size: meta.size,
@@ -177,7 +177,7 @@ impl Channels {
         let Some(left) = self.left.get(channel) else {
             return false;
         };
-        matches!(self.room.stat(layout::conversation(channel)), Ok(Some(meta)) if Left::of(&meta) == *left)
+        matches!(self.room.stat(layout::conversation(channel)), Ok(Some(meta)) if ConversationFile::of(&meta) == *left)
     }
 
     /// Appends with one write; returns false if another program has written to the file.
@@ -191,7 +191,7 @@ impl Channels {
                 layout::CONVERSATION,
                 None,
             )?;
-            if self.left.get(channel) != Some(&Left::of(&append.meta()?)) {
+            if self.left.get(channel) != Some(&ConversationFile::of(&append.meta()?)) {
                 return Ok(false);
             }
             self.hold(channel, append);
@@ -359,7 +359,7 @@ impl Channels {
     }
 
     fn finish(&mut self, channel: &Arc<str>, known: &Known, append: Append) -> Result<()> {
-        let mut left = Left::of(&append.meta()?);
+        let mut left = ConversationFile::of(&append.meta()?);
         if left.size != append.length() {
             // Another program wrote to the file. Only the earlier content is known, and the next check repairs the
             // file.

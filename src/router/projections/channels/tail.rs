@@ -35,17 +35,17 @@ pub(super) struct Known {
 
 /// The fields of a line about its record.
 #[derive(Deserialize)]
-struct Head<'a> {
+struct LineHead<'a> {
     #[serde(borrow)]
     id: Cow<'a, str>,
     #[serde(borrow)]
     sender: Cow<'a, str>,
-    metadata: Metadata,
+    metadata: HeadMetadata,
 }
 
 /// The message that a line shows.
 #[derive(Deserialize)]
-struct Named<'a> {
+struct LineName<'a> {
     #[serde(borrow)]
     id: Cow<'a, str>,
     #[serde(borrow)]
@@ -53,12 +53,12 @@ struct Named<'a> {
 }
 
 #[derive(Deserialize)]
-struct Metadata {
-    delivery: Delivery,
+struct HeadMetadata {
+    delivery: HeadDelivery,
 }
 
 #[derive(Deserialize)]
-struct Delivery {
+struct HeadDelivery {
     seq: u64,
 }
 
@@ -112,7 +112,7 @@ impl<'a> Judge<'a> {
 
     /// The record of a line, and its position in the log, or `None` for a foreign line.
     fn of(&self, line: &[u8]) -> Result<Option<(u64, Position)>> {
-        let Ok(head) = serde_json::from_slice::<Head>(line) else {
+        let Ok(head) = serde_json::from_slice::<LineHead>(line) else {
             return Ok(None);
         };
         for at in self.state.ids.places(&head.sender, &head.id)? {
@@ -146,7 +146,7 @@ impl<'a> Judge<'a> {
 
     /// Returns true if the log or an accepted gap has a delivered message with the sender and id of this line.
     pub(super) fn is_delivered(&self, line: &[u8]) -> Result<bool> {
-        let Ok(Named { id, sender }) = serde_json::from_slice::<Named>(line) else {
+        let Ok(LineName { id, sender }) = serde_json::from_slice::<LineName>(line) else {
             return Ok(false);
         };
         for at in self.state.ids.places(&sender, &id)? {
@@ -162,7 +162,8 @@ impl<'a> Judge<'a> {
             }
         }
         // The ids of archived records are not in the index, but a copied line has the number of its record.
-        let seq = serde_json::from_slice::<Head>(line).map_or(0, |head| head.metadata.delivery.seq);
+        let seq =
+            serde_json::from_slice::<LineHead>(line).map_or(0, |head| head.metadata.delivery.seq);
         if seq == 0 || seq > self.archived()? {
             return Ok(false);
         }
@@ -244,7 +245,7 @@ fn last_archived(room: &Dir) -> Result<u64> {
 fn is_in_order(lines: &[u8]) -> bool {
     let mut last = None;
     lines.split_inclusive(|&byte| byte == b'\n').all(|line| {
-        let head = serde_json::from_slice::<Head>(line).ok();
+        let head = serde_json::from_slice::<LineHead>(line).ok();
         let seq = head.map(|head| head.metadata.delivery.seq);
         seq.is_some() && seq > std::mem::replace(&mut last, seq)
     })

@@ -20,15 +20,15 @@ use std::time::Instant;
 /// The written state of all links.
 #[derive(Default)]
 pub(super) struct Links {
-    shown: BTreeMap<String, Shown>,
-    roster: Roster,
+    shown: BTreeMap<String, ShownLink>,
+    roster: FarRoster,
 }
 
 /// The agents of this room as other rooms see them, and their registry.
 #[derive(Default)]
-struct Roster(Option<(Arc<Registry>, Arc<[FarAgent]>)>);
+struct FarRoster(Option<(Arc<Registry>, Arc<[FarAgent]>)>);
 
-impl Roster {
+impl FarRoster {
     fn of(&mut self, registry: &Arc<Registry>) -> Arc<[FarAgent]> {
         if let Some((known, agents)) = &self.0
             && Arc::ptr_eq(known, registry)
@@ -50,7 +50,7 @@ struct LinkEnd<'a> {
 
 /// The written state of one link.
 #[derive(Default)]
-struct Shown {
+struct ShownLink {
     /// The number of the last item that is in `out/` or was brought.
     upto: u64,
     /// The number of the last item that was removed from `out/`.
@@ -97,7 +97,7 @@ impl Projection for Links {
     }
 }
 
-/// Reports the result of [`Shown::show`]. Without work, an earlier failure may persist, so it stays reported.
+/// Reports the result of [`ShownLink::show`]. Without work, an earlier failure may persist, so it stays reported.
 fn report_link(end: LinkEnd<'_>, done: Result<Option<bool>>, report: &mut Report<'_>) {
     let place = layout::link(end.tag).display().to_string();
     match done {
@@ -112,7 +112,7 @@ fn report_link(end: LinkEnd<'_>, done: Result<Option<bool>>, report: &mut Report
     }
 }
 
-impl Shown {
+impl ShownLink {
     /// Reads the names in `out/`.
     fn scan(&mut self, tag: &str, view: &View<'_>) -> Result<()> {
         let out = view.config.dir().make_loose(layout::link_out(tag))?;

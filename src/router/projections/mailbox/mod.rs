@@ -32,7 +32,7 @@ use std::time::{Duration, Instant};
 #[derive(Default)]
 pub(in crate::router) struct Mailbox {
     /// The messages that are shown, by their numbers.
-    known: BTreeMap<u64, Shown>,
+    known: BTreeMap<u64, ShownMail>,
     /// The end of the log when the newest messages were read.
     upto: Option<Position>,
     /// Each file as it was left, with its text.
@@ -52,7 +52,7 @@ const ADVICE: &str = "A block of an agent, with the header `## TIME · from:AGEN
                       sent as a message. To keep a file of your own under this name, turn off `mailbox` in settings.toml.";
 
 /// A message for display.
-struct Shown {
+struct ShownMail {
     at: String,
     from: Arc<str>,
     to: Vec<Arc<str>>,
@@ -227,7 +227,7 @@ impl Mailbox {
                 if line.at >= state.end {
                     break;
                 }
-                self.known.extend(Shown::read(&line.bytes));
+                self.known.extend(ShownMail::read(&line.bytes));
             }
             if self.upto.is_some() || self.known.len() >= limits::LISTED || from == log::START {
                 self.upto = Some(state.end);
@@ -240,7 +240,7 @@ impl Mailbox {
     fn look_up(&mut self, room: &Dir, seq: u64) -> Result<()> {
         let line = find::by_seq(room, seq)?;
         self.known
-            .extend(line.and_then(|line| Shown::read(&line.bytes)));
+            .extend(line.and_then(|line| ShownMail::read(&line.bytes)));
         Ok(())
     }
 
@@ -433,9 +433,9 @@ impl Mailbox {
     }
 }
 
-impl Shown {
+impl ShownMail {
     /// The message of a line of the log, if it is mail.
-    fn read(line: &[u8]) -> Option<(u64, Shown)> {
+    fn read(line: &[u8]) -> Option<(u64, ShownMail)> {
         let message = LoggedMessage::read(line)?;
         let about = [message.subject, message.preview]
             .into_iter()
@@ -449,7 +449,7 @@ impl Shown {
         } else {
             format!("{kind}, {} · {about}", message.priority)
         };
-        let shown = Shown {
+        let shown = ShownMail {
             at: to_the_second(&message.accepted_at),
             from: message.from,
             to: message.recipients,

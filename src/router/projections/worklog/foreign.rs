@@ -2,7 +2,7 @@
 //! foreign content.
 
 use super::head::{self, Begins};
-use super::{Target, entry};
+use super::{WorklogTarget, entry};
 use crate::base::error::{Doing, Error, Result};
 use crate::base::hash::{hash_stream, hex};
 use crate::base::limits;
@@ -171,7 +171,7 @@ pub(super) fn write_older(
 
 /// Moves the file aside, like [`MadeFile::keep_aside`].
 pub(super) fn keep_aside(
-    target: &Target<'_>,
+    target: &WorklogTarget<'_>,
     there: Option<&mut Existing>,
     report: &mut Report<'_>,
 ) -> Result<bool> {

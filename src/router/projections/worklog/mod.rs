@@ -91,7 +91,7 @@ impl Projection for Worklog {
 }
 
 /// The place and the sources of the worklog.
-struct Target<'a> {
+struct WorklogTarget<'a> {
     dir: Dir,
     name: OsString,
     path: &'a str,
@@ -113,14 +113,14 @@ fn worklog_path<'a>(view: &View<'a>) -> &'a str {
         .unwrap_or_default()
 }
 
-impl<'a> Target<'a> {
-    fn of(view: &View<'a>) -> Result<Target<'a>> {
+impl<'a> WorklogTarget<'a> {
+    fn of(view: &View<'a>) -> Result<WorklogTarget<'a>> {
         let (room, path) = (view.config.dir(), worklog_path(view));
         let (dir, name) = place::open(room, path)?;
         let id = view.state.room.as_deref().unwrap_or("-");
         let (state, registry, is_durable) =
             (view.state, view.config.registry(), view.config.is_durable());
-        Ok(Target {
+        Ok(WorklogTarget {
             dir,
             name,
             path,
@@ -166,7 +166,7 @@ impl Worklog {
     }
 
     fn is_as_left(&mut self, view: &View<'_>) -> bool {
-        let Ok(target) = Target::of(view) else {
+        let Ok(target) = WorklogTarget::of(view) else {
             return false;
         };
         self.know(&target);
@@ -177,7 +177,7 @@ impl Worklog {
     }
 
     /// Reads the note of an earlier router.
-    fn know(&mut self, target: &Target<'_>) {
+    fn know(&mut self, target: &WorklogTarget<'_>) {
         if self.note.is_none() {
             self.note = Note::read(target.room, target.path)
                 .filter(|note| note.upto.seq <= target.state.seq);
@@ -189,7 +189,7 @@ impl Worklog {
         let begun = Instant::now();
         self.due = None;
         self.made_from = Some((view.state.seq, view.config.registry().clone()));
-        let done = Target::of(view).and_then(|target| {
+        let done = WorklogTarget::of(view).and_then(|target| {
             self.know(&target);
             let now = target.dir.stat(&target.name)?;
             match self
@@ -210,7 +210,7 @@ impl Worklog {
     }
 
     /// Adds the entries of new records, and replaces the beginning if it changed.
-    fn extend(&mut self, target: &Target<'_>, mut note: Note, is_last: bool) -> Result<()> {
+    fn extend(&mut self, target: &WorklogTarget<'_>, mut note: Note, is_last: bool) -> Result<()> {
         let (mut lines, mut decisions) = (
             String::new(),
             VecDeque::from(std::mem::take(&mut note.decisions)),
@@ -278,7 +278,7 @@ impl Worklog {
     }
 
     /// Makes the file from the whole log.
-    fn make_again(&mut self, target: &Target<'_>, report: &mut Report<'_>) -> Result<()> {
+    fn make_again(&mut self, target: &WorklogTarget<'_>, report: &mut Report<'_>) -> Result<()> {
         let mut there = Existing::open(&target.dir, &target.name)?;
         let spool = target.room.sub(layout::SPOOL)?;
         spool.remove(layout::WORKLOG_DRAFT)?;
@@ -323,7 +323,7 @@ impl Worklog {
     /// program has written to it.
     fn set_note(
         &mut self,
-        target: &Target<'_>,
+        target: &WorklogTarget<'_>,
         mut note: Note,
         size: Option<u64>,
         is_behind: bool,

@@ -13,7 +13,7 @@ pub(super) struct Note {
     pub(super) path: String,
     /// The boot of the machine. A power cut can change the file after the note was written.
     boot: Option<String>,
-    left: Left,
+    left: FileVersion,
     /// The position of the entries.
     pub(super) entries_at: u64,
     /// The hash of the text before them.
@@ -26,7 +26,7 @@ pub(super) struct Note {
 
 /// A file as it was left, as numbers that JSON has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-struct Left {
+struct FileVersion {
     device: u64,
     inode: u64,
     size: u64,
@@ -34,8 +34,8 @@ struct Left {
     changed: i64,
 }
 
-impl Left {
-    fn of(meta: &Meta) -> Left {
+impl FileVersion {
+    fn of(meta: &Meta) -> FileVersion {
         let Meta {
             device,
             inode,
@@ -44,7 +44,7 @@ impl Left {
             changed,
             ..
         } = *meta;
-        Left {
+        FileVersion {
             device,
             inode,
             size,
@@ -60,7 +60,7 @@ impl Note {
         Note {
             path: path.to_owned(),
             boot: machine::boot(),
-            left: Left::of(meta),
+            left: FileVersion::of(meta),
             entries_at: 0,
             head: String::new(),
             upto,
@@ -86,12 +86,12 @@ impl Note {
 
     /// Returns true if the file is unchanged.
     pub(super) fn is_as_left(&self, now: Option<&Meta>) -> bool {
-        now.is_some_and(|now| Left::of(now) == self.left)
+        now.is_some_and(|now| FileVersion::of(now) == self.left)
     }
 
     /// Notes that the file was written.
     pub(super) fn set_left(&mut self, meta: &Meta) {
-        self.left = Left::of(meta);
+        self.left = FileVersion::of(meta);
     }
 
     /// The size of the file.
