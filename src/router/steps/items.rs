@@ -1,4 +1,4 @@
-//! ItemStep 2 for links: takes the items of other rooms in order.
+//! Step 2 for links: takes the items of other rooms in order.
 //!
 //! Only the next item is taken: its number, its stream and the digest of the item before it must match the log.
 //! Another item is removed or waits for the items before it. Its sender keeps it until it is committed here.

@@ -1,4 +1,4 @@
-//! FileStep 2: moves files out of the outboxes.
+//! Step 2: moves files out of the outboxes.
 
 use super::letter::{Letter, Read, Source};
 use super::streams::Place;
@@ -15,7 +15,7 @@ use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::sync::Arc;
 
-/// FileStep 2: files were moved from the outboxes into `spool/claim`.
+/// Step 2: files were moved from the outboxes into `spool/claim`.
 #[must_use]
 pub(in crate::router) struct PickedUp(Vec<Taken>);
 
