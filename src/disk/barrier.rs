@@ -108,8 +108,8 @@ impl Barrier {
         self.order = order;
     }
 
-    /// What a batch needs before it is appended to the log. In the order by the journal, only the content of files is
-    /// written back: the log's sync makes it durable, and all names. Otherwise this is [`Barrier::pass`].
+    /// The barrier before a batch is appended to the log. With [`SyncOrder::Journal`], it writes back only the content of
+    /// files: the sync of the log makes the content and all names durable. Otherwise this is [`Barrier::pass`].
     pub fn pass_before_append(&mut self) -> Result<()> {
         if self.order == SyncOrder::Each || self.many || self.failed.is_some() {
             return self.pass();
@@ -128,7 +128,7 @@ impl Barrier {
         Ok(())
     }
 
-    /// The batch is durable in the log. In the order by the journal, all changes of names before it are too.
+    /// The batch is durable in the log. With [`SyncOrder::Journal`], all earlier changes of names are durable.
     pub fn log_synced(&mut self) {
         if self.order == SyncOrder::Journal {
             self.dirs.clear();

@@ -7,7 +7,7 @@
 //! So an agent cannot lead the router out of the room with a link in its own directories. Differences between operating
 //! systems are in `system`. A [`failpoint`] disables one protection in test builds.
 //!
-//! What does not belong here: the meaning of a file, and the rules for its access.
+//! The meaning of a file does not belong here, nor do the rules for its access.
 
 mod access;
 mod allowance;

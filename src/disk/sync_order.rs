@@ -5,7 +5,7 @@ use super::{CAN_SYNC_ALL, Dir, keeps};
 use std::fs::read_to_string;
 use std::path::Path;
 
-/// What is made durable before a batch is appended to the log.
+/// The syncs before a batch is appended to the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SyncOrder {
@@ -17,7 +17,7 @@ pub enum SyncOrder {
     Journal,
 }
 
-/// A file system whose journal commits all earlier changes of names with the new length of a synced file.
+/// A file system with a journal that commits all earlier changes of names with the new length of a synced file.
 struct JournalRule {
     /// The number of the file system: statfs(2).
     magic: i64,
@@ -25,7 +25,7 @@ struct JournalRule {
     options: fn(&Device) -> Option<String>,
     /// Options that must be there.
     required: &'static [&'static str],
-    /// Options with which the order is not known to hold. Each also stands for `option=value`.
+    /// Options that rule the order out. Each name also means `option=value`.
     refused: &'static [&'static str],
     /// Other conditions.
     is_usual: fn(&Device) -> bool,
@@ -66,7 +66,7 @@ struct Device {
     name: String,
 }
 
-/// The order for a room with these directories, of which the first one is the room's own. On ext4, fast commits show
+/// The order for a room with these directories, the room's own directory first. On ext4, fast commits show
 /// only after a sync, so the answer counts only after the first one.
 pub fn sync_order(room: &Dir, others: [&Dir; 3]) -> SyncOrder {
     if !CAN_SYNC_ALL {

@@ -5,7 +5,7 @@
 //! One file for each part that is examined. An examination only reads. `fix` alone makes changes, and only changes that
 //! cannot lose data.
 //!
-//! What does not belong here: the form in which findings are shown (`cli`).
+//! The presentation of findings does not belong here (`cli`).
 
 mod access;
 mod drafts;
@@ -89,7 +89,7 @@ pub struct Report {
     pub room: Option<PathBuf>,
     /// Whether nothing is wrong. There may still be notes.
     pub healthy: bool,
-    /// What a router syncs for a batch: each file and directory, or the journal of the file system with the log. `null`
+    /// The syncs of a router for a batch: each file and directory, or the journal of the file system with the log. `null`
     /// without a room, and with the durability mode `process`.
     pub sync_order: Option<SyncOrder>,
     /// The findings, most severe first.

@@ -5,7 +5,7 @@
 //! other work, [`recover`] enters the steps in the middle after a crash, and [`daemon`] runs the
 //! router. A [`Router`] consists of `parts`.
 //!
-//! What does not belong here: the form of the room's files (`room`, `log`), and the output of commands.
+//! The form of the room's files does not belong here (`room`, `log`), nor does the output of commands.
 //!
 //! If a step fails for a temporary reason, the message stays a file in its outbox or a claim, and the step continues
 //! with the others. A permanent failure ends the router, and recovery starts from the files on disk.

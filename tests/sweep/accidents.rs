@@ -238,7 +238,7 @@ impl Stage {
         self.succeed(&["run", "--once"])
     }
 
-    /// Every sender drops each message with an id once more, and one new message.
+    /// Every sender drops each message with an id again, and one new message.
     fn drop_again(&self) -> io::Result<()> {
         let again = (1..=3).map(|n| json!({"id": format!("a{n}"), "to": "bob", "body": "one"}));
         let late = json!({"id": "late", "to": ["bob", "carol"], "body": "late"});

@@ -27,7 +27,7 @@ struct Before {
     home: TempDir,
     /// A protection that the disturbed archiver lacks.
     without: Option<&'static str>,
-    /// What may be packed: path in the room, and content.
+    /// Files that may be packed: path in the room, and content.
     originals: BTreeMap<Vec<u8>, Vec<u8>>,
     log: Vec<u8>,
     shown: Vec<u8>,
@@ -67,14 +67,14 @@ impl Before {
         Ok(Before { originals: standing(&room)?, home, without: None, log, shown })
     }
 
-    /// The archiver that is to be disturbed.
+    /// The archiver that the sweep disturbs.
     fn archiver(&self, room: &Path) -> Command {
         let mut command = archiver(room);
         command.envs(self.without.map(|name| ("MAILBAG_FAILPOINT", name)));
         command
     }
 
-    /// The same room once more.
+    /// A second copy of the room.
     fn copy(&self) -> io::Result<(TempDir, PathBuf)> {
         let home = home()?;
         let room = home.path().join("room");
@@ -82,8 +82,8 @@ impl Before {
         Ok((home, room))
     }
 
-    /// What is wrong with the room as an archiver left it: at any time nothing may be lost, and in the end nothing may
-    /// stand twice or be left over.
+    /// Checks the room that an archiver left: at any time nothing may be lost, and in the end nothing may exist twice or be
+    /// left over.
     fn check(&self, room: &Path, end: bool, figures: &mut Figures) -> io::Result<()> {
         let mut there: BTreeMap<Vec<u8>, Vec<Vec<u8>>> = BTreeMap::new();
         for (path, content) in standing(room)? {
@@ -177,7 +177,7 @@ impl Before {
     }
 }
 
-/// What may be packed and still stands in its place.
+/// Files that may be packed and are still in their place.
 fn standing(room: &Path) -> io::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
     let mut files = BTreeMap::new();
     for entry in walkdir::WalkDir::new(room) {
@@ -191,7 +191,7 @@ fn standing(room: &Path) -> io::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
     Ok(files)
 }
 
-/// What an archiver has no more use for.
+/// Files that an archiver no longer needs.
 fn left_over(room: &Path) -> Vec<String> {
     let is_draft = |path: &Path| path.file_name().is_some_and(|name| name.as_bytes().starts_with(b".tmp-"));
     let drafts = walkdir::WalkDir::new(room).into_iter().flatten().filter(|entry| is_draft(entry.path()));
@@ -258,7 +258,7 @@ fn an_archiver_without_the_sync_of_its_packs_is_noticed() -> Done {
 }
 
 #[test]
-fn an_archiver_whose_calls_fail() -> Done {
+fn an_archiver_with_failing_calls() -> Done {
     let before = Before::new(43)?;
     let made = before.count()?.names();
     let mut random = Random(43);
@@ -307,7 +307,7 @@ fn a_file_that_changes_while_it_is_packed_stays() -> Done {
     Ok(())
 }
 
-/// What is wrong in the end with a room in which both worked.
+/// Checks the room after both have ended.
 fn settled(world: &mut World) -> io::Result<Figures> {
     succeeded(archiver(world.room()).output()?)?;
     world.settle()?;

@@ -1,4 +1,4 @@
-//! A backup, disturbed at every step: the room is as if there had been none, and a copy that is not whole is no room.
+//! A backup, disturbed at every step: it does not change the room, and an incomplete copy is not a room.
 
 use super::controls::red;
 use super::errors::ERRORS;
@@ -53,8 +53,8 @@ fn uses_of(copy: &Path, is_whole: bool) -> io::Result<Vec<String>> {
     Ok(complaints)
 }
 
-/// One backup beside letters that nobody has routed yet, disturbed, with the power lost at its end where `cut` is given;
-/// then a router, and another backup.
+/// One disturbed backup beside unrouted letters, with a power cut at its end if `cut` is given; then a router, and another
+/// backup.
 fn play(setting: &Setting, plan: Plan, cut: Option<u64>) -> io::Result<(Figures, Outcome)> {
     let ground = Ground::directory()?;
     let home = ground.room().parent().expect("a directory").to_path_buf();

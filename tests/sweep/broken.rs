@@ -1,5 +1,5 @@
-//! The same on real file systems: a block device in compressed memory (zram) refuses every write while its bound is set to
-//! nothing, and the kernel's own cache shows what it shows then. No device-mapper is needed.
+//! The same on real file systems: a block device in compressed memory (zram) rejects every write while its limit is zero,
+//! and the kernel's own cache is used. No device-mapper is needed.
 
 use super::cache::booted;
 use super::device::{hide_mounts, program};
@@ -20,12 +20,12 @@ use tempfile::TempDir;
 
 /// Where the kernel makes such devices.
 const CONTROL: &str = "/sys/class/zram-control";
-/// How many syncs of each kind the small size tries on each file system.
+/// The number of syncs of each kind that the small size tries on each file system.
 const SMALL: usize = 3;
-/// How long the kernel may need to let go of a file system or a device.
+/// The time limit for the kernel to release a file system or a device.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A file system, how it is made, and on how many megabytes.
+/// A file system, the command that makes it, and its size in megabytes.
 #[derive(Debug, Clone, Copy)]
 struct Kind(&'static str, &'static [&'static str], u64);
 
@@ -35,14 +35,14 @@ const KINDS: [Kind; 3] = [
     Kind("btrfs", &["mkfs.btrfs", "-q", "-f"], 256),
 ];
 
-/// A mounted file system on a disk that can be told to fail. Dropping it takes everything away again.
+/// A mounted file system on a disk that can fail on demand. Dropping it removes everything.
 struct Broken {
     kind: Kind,
     number: String,
     home: TempDir,
 }
 
-/// What happens to the disk in one run of the program.
+/// The failure of the disk in one run of the program.
 #[derive(Debug, Clone, Copy)]
 enum Run {
     /// Nothing.
@@ -51,7 +51,7 @@ enum Run {
     At(&'static str, usize),
     /// It fails from this call of that name until the program has ended.
     From(&'static str, usize),
-    /// Nothing, but the program is killed behind its N-th change.
+    /// No failure, but the program is killed after its N-th change.
     Killed(usize),
 }
 
@@ -103,7 +103,7 @@ impl Broken {
         program("mount", &["-t", self.kind.0, &device.to_string_lossy(), &home.to_string_lossy()]).map(drop)
     }
 
-    /// The machine starts again: what is in memory goes, and the disk shows what it holds.
+    /// The machine starts again: memory is lost, and files have the content of the disk.
     fn boot(&self) -> io::Result<()> {
         self.unmount()?;
         self.mount()
@@ -163,9 +163,9 @@ pub(crate) fn until_red(setting: &Setting) -> io::Result<Vec<(&'static str, Figu
     found.collect()
 }
 
-/// Each sync, and what may follow it until the machine starts again. The kernel tells an error of a file to whoever syncs
-/// that file, and then once more to whoever syncs the file system, so it passes behind the second start. Where a whole file system is synced its
-/// journal fails too, and then it takes no more writes until it is mounted again.
+/// Each sync, with possible later runs until the machine starts again. The kernel reports an error of a file to the next
+/// sync of the file, and then to the next sync of the file system, so it ends after the second start. If a whole file
+/// system is synced, its journal also fails, and it accepts no writes until it is mounted again.
 fn stories(setting: &Setting) -> io::Result<Vec<Vec<Run>>> {
     let made = count(setting)?.names();
     let mut random = Random(setting.seed);
@@ -211,7 +211,7 @@ fn play(kind: Kind, setting: &Setting, story: &[Run]) -> io::Result<Figures> {
     Ok(figures)
 }
 
-/// One run of the router; `true` if what was planned came to pass.
+/// One run of the router. Returns true if the planned failure happened.
 fn run(disk: &Broken, world: &mut World, what: Run) -> io::Result<bool> {
     let (command, room) = (world.command(), world.room().canonicalize()?);
     let (fails, was_broken) = (Cell::new(false), Cell::new(false));
@@ -238,7 +238,7 @@ fn run(disk: &Broken, world: &mut World, what: Run) -> io::Result<bool> {
             was_broken.set(was_broken.get() || fails.get());
             match was_broken.get() {
                 false => acting.borrow_mut().act(call),
-                // Agents hear of it by errors of their own, also while the file system stays broken afterwards.
+                // Agents get their own errors, even later while the file system is broken.
                 true => drop(acting.borrow_mut().try_to_act(call)),
             }
         })

@@ -1,11 +1,11 @@
-//! A disk on which writing fails for a while, as the kernel's cache shows it, played on any directory.
+//! A disk that rejects writes for a while, as the kernel's cache shows it, simulated in any directory.
 //!
 //! When a sync fails, ext4, xfs and btrfs count the pages that they could not write as written: programs read them as
-//! before, a later sync has nothing to do, and only the next boot shows what the disk holds. On ext4 such a page stays lost
-//! also when it is written again, unless memory has given it up before. Here the disk is a copy of each file's pages. A
-//! sync that succeeds copies what was written since the last one; a sync that fails loses it, but for pages that the
-//! seed chooses; and at a boot each file is what its copy is. Names are taken as durable at once: their order is what the
-//! sweeps of power cuts are for.
+//! before, a later sync has nothing to do, and only the next boot shows the content of the disk. On ext4 such a page stays
+//! lost even if it is written again, unless memory has dropped it before. Here the disk is a copy of each file's pages. A
+//! sync that succeeds copies the pages written since the last one. A sync that fails loses them, except pages that the seed
+//! chooses. At a boot each file gets the content of its copy. Names are durable immediately: the sweeps of power cuts test
+//! their order.
 
 use super::calls::Call;
 use super::letters::Random;
@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 /// The size of a page.
 const PAGE: usize = 4096;
 
-/// What the disk holds of every file that the program wrote to, by inode.
+/// The content on the disk of every file that the program wrote to, by inode.
 pub(crate) struct Cache {
     files: HashMap<u64, Pages>,
     random: Random,
@@ -39,7 +39,7 @@ impl Cache {
         Cache { files: HashMap::new(), random }
     }
 
-    /// To be called before each call, while what it is going to change still stands, and with whether it will fail.
+    /// Must be called before each call, with the old content in place. `fails` is true if the call will fail.
     pub(crate) fn about_to(&mut self, call: &Call, fails: bool, room: &Path) -> io::Result<()> {
         let Some(path) = call.paths.first() else { return Ok(()) };
         let Ok(meta) = fs::metadata(path) else { return Ok(()) };
@@ -66,13 +66,13 @@ impl Cache {
         Ok(())
     }
 
-    /// The machine starts again: files hold what the disk does. Gives how many were something else.
+    /// The machine starts again: files get the content of the disk. Returns the number of files that differed.
     pub(crate) fn boot(&mut self, room: &Path) -> io::Result<usize> {
         let mut changed = 0;
         for (path, file) in files(room) {
             let Some(mut pages) = self.files.remove(&file) else { continue };
             let content = fs::read(&path)?;
-            // What nobody synced was written by chance or not.
+            // Unsynced pages were written or lost at random.
             pages.fail(&content, &mut self.random);
             if pages.bytes != content {
                 fs::write(&path, &pages.bytes)?;
@@ -91,7 +91,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Memory gives up what it need not write: the next read finds what is on the disk.
+    /// Drops clean pages from memory: the next read finds the content of the disk.
     fn drop_pages(&mut self, file: u64, path: &Path) -> io::Result<()> {
         let Some(pages) = self.files.get_mut(&file) else { return Ok(()) };
         let mut content = fs::read(path)?;

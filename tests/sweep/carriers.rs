@@ -19,7 +19,7 @@ const SSH: &str = "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\nshift 2\ne
 const IN_FIT: [&str; 4] = ["alice: back", "alice: both", "anna: both", "alice: rejected: unknown recipient"];
 const IN_PO: [&str; 4] = ["sintra: one", "sintra: two", "bob: two", "bob: three"];
 
-/// How many points are played at a time: carriers mostly wait for each other.
+/// The number of points that are played at a time: carriers mostly wait for each other.
 const WAITING: usize = 6;
 
 struct Rooms {
@@ -68,7 +68,7 @@ impl Rooms {
         self.mailbag(&self.fit, &["link", "run", "--once"])
     }
 
-    /// What is wrong after the carriers ran undisturbed, and ran again.
+    /// Checks the rooms after the carriers have run twice without disturbance.
     fn judge(&self, figures: &mut Figures) -> io::Result<()> {
         for _ in 0..2 {
             done(self.carry())?;

@@ -27,7 +27,7 @@ fn told(room: &Path) -> Vec<String> {
     mails.filter_map(|mail| mail["subject"].as_str().map(str::to_owned)).collect()
 }
 
-/// A room whose charter is in the log.
+/// A room with its charter in the log.
 pub(super) fn recorded(room: &Path) -> io::Result<()> {
     new_room(room, &["alice"])?;
     fs::write(room.join("charter.md"), "## Goals\n- Ship\n")?;

@@ -11,15 +11,15 @@ use std::path::Path;
 use tempfile::TempDir;
 
 const AGENTS: [&str; 6] = ["alice", "bob", "carol", "dave", "erin", "frank"];
-/// What each has in its inbox in the end, besides its bounces.
+/// The mail in each inbox in the end, besides bounces.
 const COPIES: [&str; 12] = [
         "alice: a1", "bob: b1", "bob: granted: src/b", "carol: c1", "carol: d2", "dave: c1", "dave: d1", "erin: e1",
         "erin: lapsed: lane:web", "frank: f1", "frank: rejected: claimed", "human: lapsed: lane:web",
     ];
-/// The time of the first pass, and of the one that is killed.
+/// The time of the first pass, and the time of the killed pass.
 const TIMES: [&str; 2] = ["2026-11-21T10:00:00Z", "2026-11-21T10:05:00Z"];
 
-/// A room in which alice owns src, for which bob waits; carol has an offer of dave; and the lease of erin is over.
+/// A room where alice owns src and bob waits for it; carol has an offer of dave; and the lease of erin is over.
 fn room(room: &Path) -> io::Result<()> {
     new_room(room, &AGENTS)?;
     drop_file(room, "alice", "a1", json!({"type": "claim", "claims": ["src"]}))?;

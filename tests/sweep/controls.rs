@@ -1,7 +1,7 @@
-//! The sweeps swept: with one protection switched off, each of them must turn red.
+//! The controls of the sweeps: with one protection disabled, each sweep must fail.
 //!
 //! `MAILBAG_FAILPOINT` does that, in builds with the feature `failpoints` only; without that feature these tests say that they
-//! were skipped. A protection whose absence nothing here notices is either not needed or not tested.
+//! were skipped. If no sweep notices a missing protection, the protection is either not needed or not tested.
 
 use super::device::Kind;
 use super::ledger::Figures;
@@ -103,7 +103,7 @@ fn without_the_barrier_before_settled() -> Done {
 
 #[test]
 fn without_the_first_barrier_of_recovery() -> Done {
-    // The rewrite of the log's last batch syncs it as well, so what is noticed is that both are missing.
+    // The rewrite of the log's last batch also syncs it, so the sweep only notices that both are missing.
     red("recovery-barrier,rewrite", unordered(16), |setting| {
         until_red(setting, after_the_log_grew(&Points::count(setting)?, 16, false))
     })?;

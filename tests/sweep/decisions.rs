@@ -12,12 +12,12 @@ use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
 const AGENTS: [&str; 5] = ["alice", "bob", "carol", "lead", "zoe"];
-/// The time of the first pass, and of the one that is killed.
+/// The time of the first pass, and the time of the killed pass.
 const TIMES: [&str; 2] = ["2026-11-21T10:00:00Z", "2026-11-21T10:05:00Z"];
-/// What each has in its inbox in the end.
+/// The mail in each inbox in the end.
 const COPIES: [&str; 16] = [
     "bob: both", "carol: both", "human: late", "bob: in-time", "bob: up", "bob: new", "zoe: p1", "alice: o1",
-    // Of two decisions, the first in the order of the outboxes counts.
+    // The first of two decisions in the order of the outboxes counts.
     "alice: yes-both", "carol: yes-both", "carol: rejected: decided already",
     "alice: decided by the deadline: no", "human: decided by the deadline: no",
     "alice: yes-in-time", "human: undecided: “Deploy?”", "lead: disagreement: “Use sqlite”",
@@ -33,7 +33,7 @@ fn decision(approval: &str, option: &str) -> Value {
     json!({"type": "decision", "in_reply_to": approval, "option": option})
 }
 
-/// A room with approvals of all kinds, and what the killed pass finds.
+/// A room with approvals of all kinds, and the mail for the killed pass.
 fn room(room: &Path) -> io::Result<()> {
     new_room(room, &AGENTS)?;
     fs::write(room.join("settings.toml"), "[escalation]\nattempts = 1\nsupervisor = \"lead\"\n")?;

@@ -1,5 +1,5 @@
-//! A file system of its own whose power can be cut at any instant: an image on a loop device. ext4 and xfs are shut
-//! down by an ioctl; of btrfs, which has none, the image is copied as it is at that instant, and mounted in its place.
+//! A separate file system for power cuts at any instant: an image on a loop device. ext4 and xfs are shut down by an
+//! ioctl. btrfs has no such ioctl: its image is copied at that instant, and the copy is mounted in its place.
 #![allow(unsafe_code)] // mount, umount2 and the shutdown ioctl: hundreds of them a sweep are too many for programs.
 
 use std::cell::Cell;
@@ -15,12 +15,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// How long a file system may be busy with what its killed users left open.
+/// The time that a file system may be busy with open files of killed programs.
 const UNMOUNT_WAIT: Duration = Duration::from_secs(10);
 /// Administrators' programs are not always on the path of a test run.
 const PROGRAMS: &str = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin";
 
-/// Which file system.
+/// A file system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Ext4,
@@ -31,12 +31,12 @@ pub(crate) enum Kind {
 /// All that there are.
 pub(crate) const KINDS: [Kind; 3] = [Kind::Ext4, Kind::Xfs, Kind::Btrfs];
 
-/// What the journal holds when the power goes: the values of the ioctl, the same for both file systems.
+/// The content of the journal at the power cut: the values of the ioctl, the same for both file systems.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Cut {
-    /// Only what was synced, or written back by chance.
+    /// Only synced data, and data written back by chance.
     Hard = 2,
-    /// A commit in the background came just before: renames may stand whose files' bytes were never written.
+    /// A commit in the background has just ended: renames may be durable although the files' bytes were never written.
     AfterCommit = 1,
 }
 
@@ -98,8 +98,8 @@ impl Kind {
     }
 }
 
-/// From now on, only this thread, its threads and its programs see what it mounts. In a copy of the mounts, such as each
-/// sandbox of another test has, a file system would live on: it would be the old one again after a cut, and fail.
+/// Hides the mounts of this thread from all but its threads and programs. Otherwise the sandbox of another test, which
+/// has a copy of the mounts, would keep the old file system alive after a cut.
 pub(crate) fn hide_mounts() -> io::Result<()> {
     thread_local! {
         static HIDDEN: Cell<bool> = const { Cell::new(false) };
@@ -118,7 +118,7 @@ impl PowerDevice {
     /// A new, empty, mounted file system.
     pub(crate) fn new(kind: Kind) -> io::Result<Self> {
         hide_mounts()?;
-        // What is lost at a cut is what stands in the file system's memory, so the image itself may lie in memory too.
+        // A cut loses only the file system's memory, so the image itself may also be in memory.
         let memory = Path::new("/dev/shm");
         let home = if memory.is_dir() { TempDir::new_in(memory)? } else { TempDir::new()? };
         let mut new = PowerDevice { kind, home, device: None, mounted: false };
@@ -168,7 +168,7 @@ impl PowerDevice {
         done(unsafe { libc::ioctl(root.as_raw_fd(), EXT4_IOC_SHUTDOWN_AND_XFS_IOC_GOINGDOWN as _, &raw const flags) })
     }
 
-    /// Switches it on again: unmounts what is left of it and lets the journal be replayed.
+    /// Switches it on again: unmounts the old file system, and replays the journal.
     pub(crate) fn remount(&mut self) -> io::Result<()> {
         self.unmount()?;
         if self.as_cut().exists() {
@@ -215,7 +215,7 @@ impl Drop for PowerDevice {
         if self.mounted
             && let Ok(path) = c_string(&self.path())
         {
-            // SAFETY: a string that lives through the call. Detaching can't be refused for what is still open.
+            // SAFETY: the string outlives the call. Open files do not prevent detaching.
             unsafe { libc::umount2(path.as_ptr(), libc::MNT_DETACH) };
         }
         if let Some(device) = &self.device

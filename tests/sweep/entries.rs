@@ -1,4 +1,4 @@
-//! What the files for people show in the end: each milestone once, and nothing that the log would not give again.
+//! The final content of the files for people: each milestone once, and only content that the log gives again.
 
 use super::ledger::Figures;
 use super::letters::Letter;
@@ -7,18 +7,18 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
-/// How the worklog says that it kept a file of somebody else.
+/// The mark of another program's file that the worklog kept.
 const KEPT: &str = ".kept-";
 
-/// What a queue says once all its mail is read.
+/// The text of a queue without unread mail.
 const NOTHING_UNREAD: &str = "\n- 0 unread messages\n";
 
-/// Removes what an earlier room has left beside this one.
+/// Removes files that an earlier room has left beside this one.
 pub(crate) fn remove(room: &Path) -> io::Result<()> {
     beside(room)?.iter().try_for_each(fs::remove_file)
 }
 
-/// Checks the files of a room in which nothing waits any more. `made_again` lets a router pass.
+/// Checks the files of a room without waiting mail. `made_again` runs a router pass.
 pub(crate) fn check(
     room: &Path,
     letters: &[Letter],

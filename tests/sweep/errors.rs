@@ -17,7 +17,7 @@ use std::io::{self, ErrorKind, Write};
 use std::path::PathBuf;
 use tempfile::TempDir;
 
-/// Which errors each call is made to fail with.
+/// The errors that are injected into each call.
 pub(crate) const ERRORS: [(&str, &[i32]); 13] = [
     ("openat", &[EMFILE, EACCES, EIO, ENOSPC]),
     ("openat2", &[EMFILE, EACCES, EIO]),
@@ -61,7 +61,7 @@ fn no_file_that_can_t_be_opened_at_the_start_spoils_the_log() -> Done {
     green("files that can't be opened at the start", &sweep(Ground::directory, &setting, stories)?)
 }
 
-/// What a file system says that is broken in one of many ways.
+/// The errors of a broken file system.
 const ANY: [i32; 8] = [EIO, ESTALE, ENODEV, ENOTCONN, ETIMEDOUT, EREMOTEIO, EACCES, EUCLEAN];
 
 // P113
@@ -78,7 +78,7 @@ fn whatever_goes_wrong_in_one_agent_s_directories_is_that_agent_s() -> Done {
     green("errors in one agent's directories", &figures)
 }
 
-/// A pass in which one directory fails in this way, and then clean ones.
+/// A pass with one failing directory, and then clean passes.
 fn with_one_broken(place: &'static str, errno: i32) -> io::Result<Figures> {
     let home = TempDir::new()?;
     let mut world = World::new(&home.path().join("room"), Setting { seed: 23, ..Setting::default() })?;
@@ -97,14 +97,14 @@ fn with_one_broken(place: &'static str, errno: i32) -> io::Result<Figures> {
     Ok(Figures { points: 1, reached: usize::from(outcome.failed > 0), ..world.figures()? })
 }
 
-/// Every call in a full run; else for each error one call that fails alone and one with which it begins.
+/// Every call in a full run; otherwise for each error one call that fails alone and one that begins a lasting failure.
 fn failures(made: &BTreeMap<&'static str, usize>, seed: u64) -> Vec<Vec<Strike>> {
     let mut random = Random(seed);
     let mut stories = Vec::new();
     for (name, errors) in ERRORS {
         let calls = made.get(name).copied().unwrap_or_default();
         for (&errno, lasting) in errors.iter().flat_map(|errno| [(errno, false), (errno, true)]) {
-            // What a signal interrupts is tried again at once, and so for ever.
+            // A call that a signal interrupts is repeated immediately, and would be repeated forever.
             if calls == 0 || errno == EINTR && lasting {
                 continue;
             }
@@ -152,7 +152,7 @@ impl Drop for Small {
     }
 }
 
-/// One run on a disk that `fill` has filled, and then clean ones without what it was filled with.
+/// One run on a disk that `fill` has filled, and then clean runs after the filling is removed.
 fn on_a_full_disk(options: &str, fill: impl Fn(&Small) -> io::Result<PathBuf>) -> io::Result<Figures> {
     let small = Small::new(options)?;
     // The agents must not need space themselves.
@@ -173,7 +173,7 @@ fn on_a_full_disk(options: &str, fill: impl Fn(&Small) -> io::Result<PathBuf>) -
     Ok(figures)
 }
 
-/// Fills the disk but for so many kilobytes.
+/// Fills the disk except for this number of kilobytes.
 fn ballast(small: &Small, kilobytes: u64) -> io::Result<PathBuf> {
     let path = small.0.path().join("ballast");
     let mut file = File::create(&path)?;
@@ -188,7 +188,7 @@ fn ballast(small: &Small, kilobytes: u64) -> io::Result<PathBuf> {
     Ok(path)
 }
 
-/// Uses up all files that the disk can have but for so many.
+/// Uses up all inodes of the disk except for this number.
 fn inodes(small: &Small, files: usize) -> io::Result<PathBuf> {
     let path = small.0.path().join("ballast");
     fs::create_dir(&path)?;

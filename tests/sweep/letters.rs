@@ -1,9 +1,9 @@
-//! The mail of a sweep: a hundred letters, who must get each, and what a delivered copy has to hold.
+//! The mail of a sweep: a hundred letters with their recipients, and the check of a delivered copy.
 
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-/// Everybody in the room, with roles. The human is there too, and is left out of everything written here.
+/// The agents of the room, with roles. The room has the human as well, but these lists do not.
 pub(crate) const AGENTS: [(&str, Option<&str>); 8] = [
     ("alice", Some("writer")),
     ("bob", Some("writer")),
@@ -14,18 +14,18 @@ pub(crate) const AGENTS: [(&str, Option<&str>); 8] = [
     ("rolf", Some("reviewer")),
     ("carl", None),
 ];
-/// Who joins while mail is on its way, where a sweep wants that.
+/// The agent that joins while mail is in transit, if a sweep wants that.
 pub(crate) const LATE: &str = "late";
-/// Who has that name in the end, where a sweep wants that.
+/// The final name of that agent, if a sweep wants that.
 pub(crate) const HEIR: &str = "heir";
 /// Letters come in this many waves after the first, which waits when the router starts.
 pub(crate) const WAVES: usize = 4;
 const LETTERS: usize = 100;
-/// The letters whose number ends with this digit are milestones, which the worklog shows.
+/// A letter is a milestone if its number ends with this digit. The worklog shows milestones.
 const MILESTONE: usize = 9;
-/// What some letters claim.
+/// The subject of some claims.
 const LANE: &str = "lane:sweep";
-/// Who drops what it has for a wave as one file, a message a line.
+/// The agent that drops all its mail for a wave as one file with one message per line.
 pub(crate) const WRITER_OF_LINES: &str = "rita";
 
 /// The same numbers for the same seed, on every machine (splitmix64).
@@ -53,15 +53,15 @@ impl Random {
 /// One file that a sender drops.
 #[derive(Debug, Clone)]
 pub(crate) struct Letter {
-    /// What tells it from every other letter, also where it has no id of its own.
+    /// A text that identifies the letter, even if it has no id.
     pub(crate) token: String,
     pub(crate) sender: &'static str,
-    /// The name under which it is dropped. Some are used again and again.
+    /// The name of its dropped file. Some names are used repeatedly.
     pub(crate) file: String,
     pub(crate) bytes: Vec<u8>,
-    /// Who must get it, once. Empty for a letter that was dropped before.
+    /// The agents that must get it once. Empty for a letter that was dropped before.
     pub(crate) recipients: BTreeSet<&'static str>,
-    /// With which wave it comes; 0 is there from the start.
+    /// Its wave; 0 exists from the start.
     pub(crate) wave: usize,
     /// It stands in the file of another letter, as one of its lines.
     pub(crate) rides: bool,
@@ -90,7 +90,7 @@ pub(crate) fn letters(seed: u64, late: Option<usize>) -> Vec<Letter> {
     letters
 }
 
-/// From this seed on, the first one whose files of lines have several lines in every wave.
+/// The first seed, from this one on, with several lines in the files of lines of every wave.
 pub(crate) fn seed_with_lines(from: u64) -> u64 {
     let several = |seed: &u64| {
         let letters = letters(*seed, None);
@@ -101,7 +101,7 @@ pub(crate) fn seed_with_lines(from: u64) -> u64 {
     (from..).find(several).expect("there are many seeds")
 }
 
-/// Puts all that one sender drops in a wave into one file.
+/// Puts all letters of one sender in a wave into one file.
 fn bundle(letters: &mut [Letter], wave: usize) {
     let mut of_wave: Vec<&mut Letter> =
         letters.iter_mut().filter(|letter| letter.sender == WRITER_OF_LINES && letter.wave == wave).collect();
@@ -120,8 +120,7 @@ fn letter(n: usize, random: &mut Random, late: Option<usize>) -> Letter {
     let token = format!("token-{n:03}");
     let body = format!("Letter {n}: \"quotes\"\n{{braces}} and käse 🧀. ").repeat(1 + random.below(40));
     let mut message = json!({"to": to, "subject": format!("No. {n}"), "body": body, "metadata": {"token": token}});
-    // A letter without an id gets a new one whenever it is claimed anew, so nothing but the claim keeps it from
-    // being two letters.
+    // A letter without an id gets a new id whenever it is picked up, so only the pickup prevents two letters.
     if n % 5 != 3 {
         message["id"] = json!(format!("m-{n:03}"));
     }
@@ -135,7 +134,7 @@ fn letter(n: usize, random: &mut Random, late: Option<usize>) -> Letter {
         (message["type"], message["claims"], message["wait"]) = (json!("claim"), json!([LANE]), json!(true));
     }
     let reached: Vec<_> = addresses(&to).flat_map(|to| reached(sender, to)).collect();
-    // Some ask for a decision, for which the time is not over in a sweep.
+    // Some ask for a decision with a deadline after the end of the sweep.
     if n % 10 == 3 && sender != WRITER_OF_LINES && reached.iter().any(|agent| *agent != sender) {
         (message["type"], message["deadline"]) = (json!("approval"), json!("30d"));
     }
@@ -180,7 +179,7 @@ fn reached(sender: &str, to: &str) -> Vec<&'static str> {
 }
 
 impl Letter {
-    /// Does the worklog show it?
+    /// Returns true if the worklog shows it.
     pub(crate) fn is_milestone(&self) -> bool {
         self.message["type"] == "milestone"
     }
@@ -190,7 +189,7 @@ impl Letter {
         self.message["subject"].as_str().unwrap_or_default().to_owned()
     }
 
-    /// What is wrong with a copy that `recipient` got.
+    /// The error in the copy of `recipient`. `None` if the copy is right.
     pub(crate) fn wrong_with(&self, recipient: &str, copy: &Value) -> Option<String> {
         let wrong = |field: &str, wanted: &Value| {
             let got = &copy[field];

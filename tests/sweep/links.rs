@@ -15,12 +15,12 @@ use std::process::Command;
 use tempfile::TempDir;
 
 const TIME: &str = "2026-11-21T10:00:00Z";
-/// What each has in its inbox in the end.
+/// The mail in each inbox in the end.
 const IN_FIT: [&str; 5] = ["alice: before-back", "alice: back", "alice: both", "anna: both", "alice: rejected: unknown recipient"];
 const IN_PO: [&str; 7] =
     ["sintra: before", "sintra: one", "sintra: both", "bob: both", "bob: role", "sintra: line-1", "bob: line-2"];
 
-/// Two rooms, in the state in which one of them is killed.
+/// Two rooms, before one of them is killed.
 struct Rooms {
     fit: PathBuf,
     po: PathBuf,
@@ -76,11 +76,11 @@ impl Rooms {
             no_item_is_left(room, tag, figures)?;
             numbers_are_whole(room, figures)?;
         }
-        self.text_is_that_of_the_log(figures)
+        self.check_text_against_log(figures)
     }
 
     /// An attached file crosses as the text that the log has, although the file has changed since.
-    fn text_is_that_of_the_log(&self, figures: &mut Figures) -> io::Result<()> {
+    fn check_text_against_log(&self, figures: &mut Figures) -> io::Result<()> {
         let log = fs::read_to_string(self.fit.join("log/00000001.ndjson"))?;
         let mut records = log.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let recorded = records.find(|record| record["id"] == "one").map(|record| record["enclosed"][0]["content"].clone());
@@ -140,7 +140,7 @@ fn kill(of: &str, plan: Plan) -> io::Result<(Figures, Outcome)> {
     play(of, (home.path(), home.path()), |pass| Tracer::new(home.path())?.run(pass, plan))
 }
 
-/// The power of the room's file system goes, and not that of the other room.
+/// A power cut of the room's file system, but not of the other room's.
 fn cut(of: &str, kind: Kind, plan: Plan) -> io::Result<Figures> {
     let (mut device, other) = (PowerDevice::new(kind)?, TempDir::new()?);
     let home = device.path();

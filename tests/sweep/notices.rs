@@ -16,9 +16,9 @@ use std::process::Command;
 use tempfile::TempDir;
 
 const AGENTS: [&str; 5] = ["alice", "bob", "carol", "lead", "boss"];
-/// The time of the first pass, and of the one in which a call fails: after the time of the files.
+/// The time of the first pass, and the time of the pass with a failing call: after the time of the files.
 const TIMES: [&str; 2] = ["2030-01-01T10:00:00Z", "2030-01-01T10:05:00Z"];
-/// What each has in its inbox in the end.
+/// The mail in each inbox in the end.
 const COPIES: [&str; 16] = [
     "bob: ask", "carol: ask", "bob: p0", "lead: unacknowledged: “now!”", "alice: expired unread: “gone”", "lead: unanswered: “ask?”",
     "boss: unanswered: “ask?”", "alice: not delivered: the link po was removed",
@@ -27,7 +27,7 @@ const COPIES: [&str; 16] = [
     "bob: no agent received “lost”", "carol: half",
 ];
 
-/// A room in which everything is due that needs no claim and no approval.
+/// A room where all notices are due, except notices about claims and approvals.
 fn room(room: &Path) -> io::Result<()> {
     new_room(room, &AGENTS)?;
     let mut registry: Value = serde_json::from_slice(&fs::read(room.join("registry.json"))?)?;
@@ -59,15 +59,15 @@ fn room(room: &Path) -> io::Result<()> {
     fs::write(room.join("outbox/bob/notes.txt"), "notes")
 }
 
-/// What each has in its inbox in the end, in the room whose files and claims cause the messages.
+/// The mail in each inbox in the end, in the room of causes.
 const CAUSED: [&str; 10] = [
     "human: the link po has stopped", "human: another program or person wrote to WORKLOG.md", "alice: your claims lapse at 2030-01-01T10:06:00Z",
     "bob: not handed over: docs", "lead: your claims lapse at 2030-01-01T10:20:00Z", "alice: a", "bob: b", "lead: l", "carol: offer",
     "alice: m",
 ];
 
-/// A room in which a lease is nearly over, a session has ended, the recipient of an offer is retired, a link has the
-/// state of another room, and a person wrote into the worklog.
+/// A room with these causes of messages: a lease is nearly over, a session has ended, the recipient of an offer is
+/// retired, a link has the state of another room, and a person wrote into the worklog.
 fn room_of_causes(room: &Path) -> io::Result<()> {
     new_room(room, &AGENTS)?;
     fs::write(room.join("settings.toml"), "worklog = true\n[links.po]\naddress = \"/nowhere\"\n")?;
@@ -127,7 +127,7 @@ fn play_in(room: fn(&Path) -> io::Result<()>, copies: &[&str], plan: Plan, fault
     Ok((figures, outcome))
 }
 
-/// Every call that stages a file or writes to the log fails once; in the small size, at most so many.
+/// Every call that stages a file or writes to the log fails once; in the small size, at most `most` of them.
 fn fail_each(most: usize, play: impl Fn(Plan) -> io::Result<(Figures, Outcome)>) -> io::Result<Figures> {
     let (mut figures, outcome) = play(Plan::Count)?;
     let room = outcome.calls.iter().flat_map(|call| &call.paths).find_map(|path| {

@@ -1,4 +1,4 @@
-//! A room in which a single pass at a fixed time is killed, and what has come of it in the end.
+//! A room with one killed pass at a fixed time, and its state in the end.
 
 use super::ledger::Figures;
 use super::scenario::PROGRAM;

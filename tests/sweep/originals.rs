@@ -1,4 +1,4 @@
-//! What the senders dropped: each original stands once in `sent/` or in the archive, as it was written.
+//! The originals of the senders: each is once in `sent/` or in the archive, unchanged.
 
 use super::ledger::Figures;
 use super::letters::{AGENTS, Letter};
@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-/// Every original, those that came again too, stands in `sent/` or in the archive as it was written.
+/// Every original, even if it was dropped again, is in `sent/` or in the archive, unchanged.
 pub(crate) fn check(room: &Path, letters: &[Letter], figures: &mut Figures) -> io::Result<()> {
     let mut wanted: BTreeMap<(&str, String, Vec<u8>), usize> = BTreeMap::new();
     for letter in letters.iter().filter(|letter| !letter.rides) {

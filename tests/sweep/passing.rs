@@ -1,5 +1,5 @@
-//! A write error that passes: every sync may fail, every order of restarts may follow, and then the machine boots and
-//! shows what the disk really holds. Each recipient must have each letter exactly once, and the log must be whole.
+//! A temporary write error: every sync may fail, every order of restarts may follow, and then the machine boots with the
+//! real content of the disk. Each recipient must have each letter exactly once, and the log must be whole.
 
 use super::cache::Cache;
 use super::ledger::Figures;
@@ -14,10 +14,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// How the program is run once, with what goes wrong.
+/// The runs of the program, each with its failure.
 type Story = Vec<Plan>;
 
-/// How many syncs of each kind fail in the small size.
+/// The number of failing syncs of each kind in the small size.
 const SMALL: usize = 12;
 
 /// The syncs.
@@ -84,7 +84,7 @@ fn stories(setting: &Setting, seed: u64) -> io::Result<Vec<Story>> {
             firsts.push(fail(name, nth, random.below(2) == 0));
         }
     }
-    // Killed before anybody tried to sync: the first who tries is the next router.
+    // Killed before the first sync: the next router syncs first.
     firsts.extend(kills.into_iter().map(|call| Plan::Kill { call, moment: Moment::After }));
     let mut stories = Vec::new();
     for (n, first) in firsts.into_iter().enumerate() {
@@ -95,13 +95,13 @@ fn stories(setting: &Setting, seed: u64) -> io::Result<Vec<Story>> {
     Ok(stories)
 }
 
-/// What may follow the first error before the machine boots.
+/// The runs that may follow the first error before the machine boots.
 fn orders(first: Plan, random: &mut Random) -> Vec<Story> {
     let kill = |random: &mut Random| Plan::Kill { call: 1 + random.below(60), moment: Moment::After };
     vec![
         vec![first],
         vec![first, Plan::Count],
-        // What the issue saw: the error stays for another start, and then it is gone.
+        // The reported case: the error lasts for another start, and then ends.
         vec![first, fail("fdatasync", 1, false), Plan::Count],
         vec![first, fail("syncfs", 1, false), Plan::Count],
         vec![first, all_fail("fdatasync"), all_fail("syncfs"), Plan::Count, Plan::Count],
@@ -118,7 +118,7 @@ fn all_fail(name: &'static str) -> Plan {
     Plan::Fail { name, nth: 1, errno: EIO, lasting: true }
 }
 
-/// One story in a fresh room, with a boot at its end and clean runs behind it.
+/// One story in a fresh room, with a boot at its end and clean runs after it.
 fn play(setting: &Setting, story: &[Plan], seed: u64) -> io::Result<Figures> {
     let ground = Ground::directory()?;
     let mut world = World::new(&ground.room(), setting.clone())?;

@@ -19,7 +19,7 @@ const PTRACE_EVENT_STOP: c_int = 128;
 /// The smallest page of any machine.
 const PAGE: usize = 4096;
 
-/// What a traced program reports when it stops or ends.
+/// The report of a traced program that stops or ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Report {
     /// It ended by itself.
@@ -36,7 +36,7 @@ pub(crate) enum Report {
     Event,
 }
 
-/// A system call as the program makes it, or what came of it.
+/// The entry or the exit of a system call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Syscall {
     Entry { number: c_long, args: [u64; 6] },
@@ -57,10 +57,10 @@ impl Started {
 }
 
 /// Starts `command` in a process group of its own, traced from its first instruction by the calling thread, which is
-/// told of the calls with these numbers. A filter in the kernel picks them, so that all others cost nothing.
+/// notified of the calls with these numbers. A filter in the kernel selects them, so that all others cost nothing.
 ///
 /// The child waits before its `exec` until it is seized; `spawn` returns only after that `exec`, so a second thread
-/// has to be the one that spawns.
+/// has to call `spawn`.
 pub(crate) fn start(mut command: Command, calls: &[c_long]) -> io::Result<Started> {
     // A child that has nothing to become is waited for by std and by the tracer, and only one of them finds it.
     let program = Path::new(command.get_program());
@@ -160,7 +160,7 @@ fn report(status: c_int) -> Report {
 
 /// Lets it go on, delivering `signal` if that is not 0.
 pub(crate) fn resume(pid: pid_t, signal: c_int) {
-    // One that was killed meanwhile is no longer there; the next wait says so.
+    // A program that was killed in the meantime no longer exists; the next wait reports it.
     let _ = request(libc::PTRACE_CONT, pid, 0, signal as usize);
 }
 
@@ -185,11 +185,11 @@ pub(crate) fn end(pid: pid_t) {
 }
 
 fn signal(pid: pid_t, signal: c_int) {
-    // SAFETY: plain integers. That there is no such process any more is fine.
+    // SAFETY: plain integers. A process that no longer exists is not an error.
     let _ = unsafe { libc::kill(pid, signal) };
 }
 
-/// The call at which it stands; `None` if it was killed meanwhile.
+/// The call that it stopped at. `None` if it was killed in the meantime.
 pub(crate) fn syscall(pid: pid_t) -> Option<Syscall> {
     let mut info = MaybeUninit::<libc::ptrace_syscall_info>::zeroed();
     let size = size_of::<libc::ptrace_syscall_info>();
@@ -210,7 +210,7 @@ pub(crate) fn syscall(pid: pid_t) -> Option<Syscall> {
 /// Bytes from its memory, fewer than asked for where its memory ends.
 pub(crate) fn read(pid: pid_t, at: u64, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0_u8; most];
-    // Of a piece that crosses into a page that is not there, nothing is read; the kernel stops between pieces only.
+    // The kernel reads nothing of a piece that crosses into a missing page; it stops only between pieces.
     let first = (PAGE - at as usize % PAGE).min(most);
     let here = libc::iovec { iov_base: bytes.as_mut_ptr().cast(), iov_len: most };
     let there = [(at as usize, first), (at as usize + first, most - first)]
@@ -240,7 +240,7 @@ pub(crate) fn cancel(pid: pid_t) -> io::Result<()> {
     change(pid, |r| r.orig_rax = u64::MAX)
 }
 
-/// At the exit of a call: what the program gets for it.
+/// Sets the result for the program at the exit of a call.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn set_result(pid: pid_t, result: i64) -> io::Result<()> {
     change(pid, |r| r.rax = result as u64)
@@ -261,7 +261,7 @@ pub(crate) fn cancel(pid: pid_t) -> io::Result<()> {
     request(libc::PTRACE_SETREGSET, pid, NT_ARM_SYSTEM_CALL, &raw mut place as usize).map(drop)
 }
 
-/// At the exit of a call: what the program gets for it.
+/// Sets the result for the program at the exit of a call.
 #[cfg(target_arch = "aarch64")]
 pub(crate) fn set_result(pid: pid_t, result: i64) -> io::Result<()> {
     change(pid, |r| r.regs[0] = result as u64)

@@ -1,4 +1,4 @@
-//! What the log claims of copies: one that was seen does not stand in its inbox, whatever was killed or cut off since.
+//! The receipts in the log: a copy that was seen is not in its inbox, after any kill or power cut.
 
 use super::ledger::Figures;
 use serde_json::Value;
@@ -23,7 +23,7 @@ pub(crate) fn check(room: &Path, figures: &mut Figures) -> io::Result<()> {
             for climb in record["receipts"].as_array().into_iter().flatten().filter(|climb| climb["status"] == "seen") {
                 let agent = climb["agent"].as_str().unwrap_or_default();
                 for seq in climb["seqs"].as_array().into_iter().flatten().filter_map(Value::as_u64) {
-                    // What is in the archive by now is not looked at.
+                    // Archived copies are not checked.
                     let Some(name) = names.get(&seq) else { continue };
                     if room.join("inbox").join(agent).join(name).exists() {
                         figures.damaged(format!("{agent} is said to have seen {name}, which stands in its inbox"));

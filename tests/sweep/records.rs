@@ -56,7 +56,7 @@ impl Person {
         output.status.success().then_some(()).ok_or_else(why)
     }
 
-    /// The rooms for which consent to a program is recorded, or why the record can't be read.
+    /// The rooms with recorded consent to a program, or the reason why the record cannot be read.
     fn agreed(&self) -> io::Result<Result<BTreeSet<String>, String>> {
         let output = self.command(&["trust", "--list", "--json"]).output()?;
         if !output.status.success() {
@@ -70,7 +70,7 @@ impl Person {
     }
 }
 
-/// The person agrees to the second room's program, disturbed; then once more.
+/// The person agrees to the second room's program, disturbed, and then again.
 fn agree(setting: &Setting, plan: Plan, cut: Option<u64>) -> io::Result<(Figures, Outcome)> {
     let person = Person::new(setting)?;
     let (mut unsynced, mut figures) = (Unsynced::default(), Figures::default());
@@ -105,7 +105,7 @@ fn created(person: &Person) -> io::Result<BTreeSet<String>> {
     Ok(rooms.filter_map(name).collect())
 }
 
-/// The person creates a third room, disturbed; then once more.
+/// The person creates a third room, disturbed, and then again.
 fn create(plan: Plan, cut: Option<u64>) -> io::Result<(Figures, Outcome)> {
     let person = Person::new(&Setting::default())?;
     let before = created(&person)?;
@@ -189,8 +189,8 @@ fn without_the_sync_of_recorded_consent() -> Done {
     red("trust-sync", Setting { seed: 43, ..Setting::default() }, |setting| agreed_and_cut(setting, 1))
 }
 
-/// A pass over letters, killed and cut off from the power, with somebody who reads the log at that very moment: whatever
-/// was shown is still there afterwards.
+/// A pass over letters with a kill and a power cut, while a program reads the log: all shown records still exist
+/// afterwards.
 fn read_and_cut(setting: &Setting, plan: Plan, seed: u64) -> io::Result<(Figures, Outcome)> {
     let ground = Ground::directory()?;
     let mut world = World::new(&ground.room(), setting.clone())?;

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 const AGENTS: [&str; 5] = ["ana", "anna", "dee", "zoe", "lead"];
 const TIMES: [&str; 2] = ["2026-11-21T10:00:00Z", "2026-11-21T10:05:00Z"];
-/// What each has in its inbox in the end. Anna has read her own copy of the message to all.
+/// The mail in each inbox in the end. Anna has read her own copy of the message to all.
 const COPIES: [&str; 7] =
     ["anna: approve", "anna: own", "anna: claimed", "dee: waits", "dee: to-all", "lead: to-all", "zoe: decided"];
 

@@ -15,7 +15,7 @@ use tempfile::TempDir;
 
 const NOW: &str = "2026-11-23T08:00:00Z";
 
-/// What is sent again.
+/// The kind of mail that is sent again.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Kind {
     Line,

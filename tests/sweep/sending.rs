@@ -1,4 +1,5 @@
-//! A send that makes the pass itself, disturbed at every step: what it reported as sent comes once, and nothing comes twice.
+//! A send that makes the pass itself, disturbed at every step: a message that it reported as sent arrives once, and no
+//! message arrives twice.
 
 use super::controls::red;
 use super::errors::ERRORS;
@@ -20,7 +21,7 @@ use tempfile::TempDir;
 const NOW: &str = "2026-11-23T08:00:00Z";
 const LATER: [&str; 3] = ["2026-11-23T09:00:00Z", "2026-11-23T10:00:00Z", "2026-11-23T11:00:00Z"];
 
-/// What the pass of the send does with the message.
+/// The result of the send's pass for the message.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Fate {
     Delivered,
@@ -60,7 +61,7 @@ fn play(setting: &Setting, fate: Fate, plan: Plan, cut: Option<u64>) -> io::Resu
 fn judge(room: &Path, outcome: &Outcome, was_cut: bool, figures: &mut Figures) -> io::Result<()> {
     let is_letter = |mail: &Value| mail["body"] == "the letter";
     let came = mail(room, "bob")?.iter().filter(|mail| is_letter(mail)).count();
-    // The id is told when the file has its name, which only a power cut can take from it.
+    // The id is printed when the file has its name. Only a power cut can remove the name.
     let is_promised = outcome.end == End::Exited(0) || !was_cut && outcome.stdout.contains('\n');
     match came {
         0 if is_promised => figures.lost("the letter".to_owned()),
@@ -110,7 +111,7 @@ fn a_send_killed_or_cut_off_from_the_power_at_any_call() -> Done {
     Ok(())
 }
 
-/// Power cuts at calls of the send and behind its end, each with other undone parts.
+/// Power cuts at calls of the send and after its end, each with other undone parts.
 fn cuts(setting: &Setting, fate: Fate, enough: usize) -> io::Result<Figures> {
     let (mut figures, outcome) = play(setting, fate, Plan::Count, Some(setting.seed))?;
     for (n, (call, moment)) in Points::of(outcome).choose(16, setting.seed).into_iter().enumerate() {

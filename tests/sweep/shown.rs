@@ -1,4 +1,4 @@
-//! What the conversation shows in the end: every letter once, in the order of the log.
+//! The final conversation: every letter once, in the order of the log.
 
 use super::ledger::Figures;
 use super::letters::Letter;
@@ -9,7 +9,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Counts what stands in the conversation of a room in which nothing waits any more.
+/// Checks the conversation of a room without waiting mail.
 pub(crate) fn check(room: &Path, letters: &[Letter], setting: &Setting, figures: &mut Figures) -> io::Result<()> {
     // A conversation that is missing shows no letter, and each of them counts as lost.
     let bytes = match fs::read(room.join("channels/main/messages.ndjson")) {

@@ -16,28 +16,28 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// Into how many waits the deadline of a program is cut.
+/// The number of waits that the deadline of a program is divided into.
 const TICKS: u32 = 30;
 
-/// What to do to the program.
+/// The disturbance of the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Plan {
     /// Let it run, and report its calls.
     Count,
     /// Kill it and all it started at its N-th call that changes something, from 1.
     Kill { call: usize, moment: Moment },
-    /// Make its N-th call of that name fail, from 1, and with `lasting` all those after it too.
+    /// Its N-th call of that name fails, from 1, and with `lasting` all later ones.
     Fail { name: &'static str, nth: usize, errno: i32, lasting: bool },
     /// Make all its calls fail on what stands in this directory of the room, but for syncs.
     FailIn { place: &'static str, errno: i32 },
 }
 
-/// Which side of the call the kill falls on.
+/// The moment of the kill within the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Moment {
     /// The call does not happen.
     Before,
-    /// A write has written half of its bytes. What has no half does not happen.
+    /// A write has written half of its bytes. A call without a half does not happen.
     Halfway,
     /// The call has happened.
     After,
@@ -52,17 +52,17 @@ pub(crate) enum End {
     Signalled(i32),
     /// By the plan.
     Killed,
-    /// By the tracer, because it had not ended within the deadline.
+    /// The tracer ended it after the deadline.
     Hung,
 }
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) end: End,
     /// All its calls on the room, in the order of their entries.
     pub(crate) calls: Vec<Call>,
-    /// How many calls were made to fail.
+    /// The number of failed calls.
     pub(crate) failed: usize,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -119,7 +119,7 @@ impl<'a> Tracer<'a> {
         self
     }
 
-    /// Counts the calls on pipes, too.
+    /// Also counts the calls on pipes.
     pub(crate) fn with_pipes(mut self) -> Self {
         self.pipes = true;
         self
@@ -132,7 +132,7 @@ impl<'a> Tracer<'a> {
     }
 
     /// Calls this at the entry of every call that changes something, while the thread that makes it stands still:
-    /// what others do to the room at exactly that moment.
+    /// `act` plays other programs that change the room at exactly that moment.
     pub(crate) fn at_call(mut self, act: impl FnMut(&Call) + 'a) -> Self {
         self.at_call = Some(Box::new(act));
         self
@@ -155,7 +155,7 @@ impl<'a> Tracer<'a> {
         let hung = Arc::new(AtomicBool::new(false));
         let bark = Arc::clone(&hung);
         let watchdog = thread::spawn(move || {
-            // Many short waits: when the machine or this program was stopped meanwhile, only one of them is cut short.
+            // Many short waits: if the machine or this program is stopped, only one of them is cut short.
             if (0..TICKS).any(|_| dog.recv_timeout(deadline / TICKS) != Err(RecvTimeoutError::Timeout)) {
                 return String::new();
             }
@@ -183,7 +183,7 @@ impl<'a> Tracer<'a> {
     }
 }
 
-/// What each thread of a program that hangs is doing: its name, its state, and the call that it is in.
+/// The threads of a program that hangs, each with its name, its state, and its call.
 fn threads(pid: pid_t) -> String {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
     let told = tasks.map(|task| {
@@ -202,7 +202,7 @@ fn content(mut file: File) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// The call that a thread is in: its place in the list, and what is to be done when the thread leaves it.
+/// The call that a thread is in: its place in the list, and the action at its exit.
 struct Inside {
     call: usize,
     at_exit: AtExit,
@@ -316,7 +316,7 @@ impl<'t, 'a> Run<'t, 'a> {
             }
             _ => AtExit::Nothing,
         };
-        // How a look ends matters to nobody, and each stop costs time.
+        // The result of a call without changes is not needed, and each stop costs time.
         if decoded.changes || !matches!(at_exit, AtExit::Nothing) {
             self.inside.insert(pid, Inside { call: self.calls.len() - 1, at_exit });
         }
@@ -343,7 +343,7 @@ impl<'t, 'a> Run<'t, 'a> {
             AtExit::Fail(errno) => {
                 self.calls[inside.call].result = Some(-i64::from(errno));
                 self.failed += 1;
-                // Only a thread that was killed meanwhile refuses.
+                // Fails only for a thread that was killed in the meantime.
                 let _ = ptrace::set_result(pid, -i64::from(errno));
             }
         }
@@ -355,13 +355,13 @@ impl<'t, 'a> Run<'t, 'a> {
         }
         self.killed = true;
         match self.tracer.alone {
-            // Of any of its threads, this is the process.
+            // The number of each thread identifies the process.
             true => ptrace::kill(pid, false),
             false => self.kill_all(),
         }
     }
 
-    /// After every report again, since what was just being started may have left the process group.
+    /// Called after every report, because a new process may have left the process group.
     fn kill_all(&self) {
         self.threads.iter().for_each(|pid| ptrace::kill(*pid, false));
     }

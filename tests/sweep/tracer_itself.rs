@@ -1,4 +1,4 @@
-//! The tracer tried on small programs whose files show exactly which calls happened.
+//! Tests of the tracer with small programs. Their files show exactly the calls that happened.
 
 use super::tracer::{End, Moment, Outcome, Plan, Tracer};
 use crate::world::skip;
@@ -44,7 +44,7 @@ fn names(room: &TempDir) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// Which shells and machines still use the oldest form of a call differs.
+/// The family of a call: some shells and machines still use its oldest form.
 fn family(name: &str) -> &str {
     ["open", "rename", "mkdir", "link", "unlink"].into_iter().find(|family| name.starts_with(family)).unwrap_or(name)
 }
@@ -156,7 +156,7 @@ fn signals_get_through() -> Done {
 }
 
 #[test]
-fn what_is_stopped_stays_stopped_until_it_is_continued() -> Done {
+fn a_stopped_program_stays_stopped_until_it_is_continued() -> Done {
     let room = TempDir::new()?;
     let stopped = shell(room.path(), "kill -STOP $$; mkdir on");
     let outcome = Tracer::new(room.path())?.deadline(Duration::from_millis(300)).run(stopped, Plan::Count)?;
@@ -174,7 +174,7 @@ fn nothing_that_the_program_started_outlives_the_kill() -> Done {
     let room = TempDir::new()?;
     let script = "mkdir 1; (while :; do :; done) & setsid sh -c 'while :; do :; done' & mkdir 2";
     let outcome = run(&room, script, Plan::Kill { call: 2, moment: Moment::Before })?;
-    // The run ends only when there is no process left to wait for, so an endless one would have made it hang.
+    // The run ends only after the last process, so an endless process would have made it hang.
     assert_eq!((outcome.end, names(&room)?), (End::Killed, vec!["1".to_owned()]));
     Ok(())
 }

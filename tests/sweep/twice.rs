@@ -1,7 +1,8 @@
-//! A power cut on a file system that logs the directories that are synced one by one, as btrfs does: a file that was
-//! moved keeps both its names where the directory that it came to was synced and the one that it left was not.
+//! A power cut on a file system that logs synced directories one by one, as btrfs does: a moved file keeps both names if
+//! only its target directory was synced.
 //!
-//! Played on any directory, by hard links. Recipients sync their inboxes at any time, so what came there counts as synced.
+//! Simulated in any directory with hard links. Recipients sync their inboxes at any time, so delivered files count as
+//! synced.
 
 use super::calls::Call;
 use super::controls::{red, red_on, until_red};
@@ -16,7 +17,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-/// What was moved, and not synced at both ends.
+/// The moved files that are not synced at both ends.
 #[derive(Default)]
 pub(crate) struct Moves(Vec<Move>);
 
@@ -64,7 +65,7 @@ impl Moves {
     }
 }
 
-/// A router in a room whose recipients touch nothing between the return of the power and its next start.
+/// A router in a room where recipients touch nothing between the return of the power and its next start.
 pub(crate) fn setting(seed: u64) -> Setting {
     Setting { seed, stays: true, power: true, waits_for_router: true, ..Setting::default() }
 }
@@ -97,7 +98,7 @@ fn without_the_look_for_a_second_name() -> Done {
     })
 }
 
-/// To sync an inbox alone gives both names to what was just delivered there.
+/// A sync of the inbox alone gives both names to a file that was just delivered.
 #[test]
 fn no_command_of_a_reader_syncs_a_directory_of_its_inbox() -> Done {
     let world = World::with(&["alice", "bob"]);
@@ -129,7 +130,7 @@ fn no_command_of_a_reader_syncs_a_directory_of_its_inbox() -> Done {
 }
 
 #[test]
-fn what_stands_in_seen_too_is_read_once() -> Done {
+fn a_copy_that_is_also_in_seen_is_read_once() -> Done {
     let world = World::with(&["alice", "bob"]);
     world.send("alice", "bob", "hello");
     world.ok(&["read", "--as", "bob"]);
@@ -163,7 +164,7 @@ fn a_staged_copy_with_a_name_outside_the_inbox_is_delivered() -> Done {
     Ok(())
 }
 
-/// A recipient moved its copy and synced only the directory to which it moved the copy.
+/// A recipient moved its copy and synced only the target directory.
 #[test]
 fn a_copy_that_is_below_its_inbox_too_after_a_boot_was_moved_there() -> Done {
     // P91
@@ -174,7 +175,7 @@ fn a_copy_that_is_below_its_inbox_too_after_a_boot_was_moved_there() -> Done {
     let names = world.names("inbox/bob");
     fs::create_dir_all(world.room("inbox/bob/done/deep"))?;
     fs::hard_link(world.room("inbox/bob").join(&names[0]), world.room("inbox/bob/done/deep").join(&names[0]))?;
-    // A second name outside the inbox can be that of a backup.
+    // A second name outside the inbox can belong to a backup.
     fs::hard_link(world.room("inbox/bob").join(&names[1]), world.path().join(&names[1]))?;
     world.ok(&["run", "--once"]);
     assert_eq!(world.names("inbox/bob").len(), 3, "the machine did not start again");

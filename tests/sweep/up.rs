@@ -7,7 +7,7 @@ use crate::install::up_all::{changed_by_somebody, lived_in};
 use std::path::PathBuf;
 use std::process::Command;
 
-/// How many points a run of the usual size tries.
+/// The number of points in a run of the usual size.
 const POINTS: usize = 8;
 
 const UNDO: [&str; 2] = ["up", "--undo"];
@@ -25,7 +25,7 @@ fn command(fresh: &Fresh, args: &[&str]) -> Command {
     command
 }
 
-/// What is in the project. The room has times and random ids, so of it only the names count.
+/// The files of the project with their content. The room has times and random ids, so only its names count.
 fn state(fresh: &Fresh) -> Vec<(PathBuf, String)> {
     let (root, world) = (fresh.at(""), fresh.world.path().display().to_string());
     let plain = |(path, bytes): (PathBuf, Vec<u8>)| {
@@ -59,7 +59,7 @@ fn up_is_killed_anywhere_and_completed_by_the_next_and_undone_to_the_byte() -> D
         let fresh = lived_in();
         let plan = Plan::Kill { call, moment };
         assert_eq!(Tracer::new(&fresh.at(""))?.run(up(&fresh), plan)?.end, End::Killed, "{plan:?}");
-        // The person completes it, or undoes it as it is.
+        // The person completes it, or undoes the partial setup.
         if n % 2 == 0 {
             fresh.ok(&["up"]);
             same(&state(&fresh), &after, &format!("again after {plan:?}"));

@@ -1,4 +1,4 @@
-//! A router that wakes an agent, killed at every step: no mail wakes twice, and what the log says of a wake has happened.
+//! A router that wakes an agent, killed at every step: no mail wakes twice, and each wake in the log has happened.
 
 use super::ledger::Figures;
 use super::one_pass::{done, new_room};
@@ -21,7 +21,7 @@ fn mailbag(room: &Path, words: &[&str]) -> Command {
     command
 }
 
-/// A room in which bob has mail, and a program that wakes him. The program is beside the room, so that only the router's own
+/// A room where bob has mail, and a program that wakes him. The program is beside the room, so that only the router's own
 /// calls are points.
 fn ready(room: &Path) -> io::Result<()> {
     new_room(room, &["alice", "bob"])?;
@@ -85,7 +85,8 @@ fn a_router_that_wakes_an_agent_killed_at_any_call() -> Done {
     green("kills of a router that wakes an agent", &figures)
 }
 
-/// A pass that announces old mail again, killed at every step: it is announced again at most once, and the human is told.
+/// A pass that announces old mail again, killed at every step: it is announced again at most once, and the human is
+/// notified.
 #[test]
 fn a_pass_that_announces_mail_again_killed_at_any_call() -> Done {
     // P199
@@ -105,7 +106,7 @@ fn at(room: &Path, time: &str, words: &[&str]) -> Command {
     command
 }
 
-/// A room in which bob's session was told of its mail, and idles since.
+/// A room where bob's session was notified of its mail, and has been idle since.
 pub(super) fn left_unread(room: &Path) -> io::Result<()> {
     new_room(room, &["alice", "bob"])?;
     fs::write(room.join("outbox/alice/m1.json"), json!({"id": "m1", "to": "bob", "body": "hello"}).to_string())?;

@@ -1,4 +1,4 @@
-//! The unordered power cut tried on small programs: what was synced always stands, what was not sometimes doesn't.
+//! Tests of the unordered power cut with small programs: synced data always stays, other data is sometimes lost.
 
 use super::letters::Random;
 use super::tracer::{Plan, Tracer};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 
 type Done = Result<(), Box<dyn std::error::Error>>;
 
-/// What may stand in a room after `script` of a shell and a cut: for each, names with contents.
+/// The possible contents of a room after a shell script and a cut: names with contents.
 fn after(script: &str) -> Result<BTreeSet<String>, Box<dyn std::error::Error>> {
     let mut seen = BTreeSet::new();
     for seed in 0..48 {
@@ -52,7 +52,7 @@ fn set(texts: &[&str]) -> BTreeSet<String> {
 }
 
 #[test]
-fn what_was_synced_stands() -> Done {
+fn synced_data_stays() -> Done {
     assert_eq!(after("printf one > a; sync a .; printf two > b; sync")?, set(&["a=one b=two"]));
     assert_eq!(after("printf one > a; sync a; mv a d/b; sync . d")?, set(&["d/b=one"]));
     Ok(())

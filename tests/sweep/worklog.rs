@@ -11,10 +11,10 @@ use std::path::Path;
 use std::process::Command;
 use tempfile::TempDir;
 
-/// What an agent wrote into the worklog by hand.
+/// The text that an agent wrote into the worklog by hand.
 const BY_HAND: &str = "\nby hand\n";
 
-/// What the killed pass finds in the place of the worklog.
+/// The file in the place of the worklog before the killed pass.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Before {
     AsLeft,
@@ -98,7 +98,7 @@ fn play(plan: Plan, before: Before) -> io::Result<(Figures, Outcome)> {
     Ok((figures, outcome))
 }
 
-/// A changed file was kept, and the human was told once.
+/// Checks that a changed file was kept, and that the human was notified once.
 fn count_kept(home: &Path, before: Before, figures: &mut Figures) -> io::Result<()> {
     let names: Vec<String> =
         fs::read_dir(home)?.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
