@@ -108,27 +108,28 @@ impl Barrier {
         self.order = order;
     }
 
-    /// The barrier before a batch is appended to the log. With [`SyncOrder::Journal`], it writes back only the content of
-    /// files: the sync of the log makes the content and all names durable. Otherwise this is [`Barrier::pass`].
+    /// Prepares the append of a batch to the log. In the order by the journal, only the content of files is written back:
+    /// the sync of the log makes the content and all names durable. Otherwise this is [`Barrier::pass`].
     pub fn pass_before_append(&mut self) -> Result<()> {
+        if !failpoint::on(Failpoint::StageSync) {
+            self.files.clear();
+            return Ok(());
+        }
         if self.order == SyncOrder::Each || self.many || self.failed.is_some() {
             return self.pass();
         }
-        if failpoint::on(Failpoint::WriteBack) {
-            for (file, path) in &self.files {
-                system::write_back(file, failpoint::on(Failpoint::WriteBackWait)).map_err(
-                    |source| Error::Sync {
-                        path: path.clone(),
-                        source,
-                    },
-                )?;
-            }
+        for (file, path) in &self.files {
+            let done = system::write_back(file, failpoint::on(Failpoint::WriteBackWait));
+            done.map_err(|source| Error::Sync {
+                path: path.clone(),
+                source,
+            })?;
         }
         self.files.clear();
         Ok(())
     }
 
-    /// The batch is durable in the log. With [`SyncOrder::Journal`], all earlier changes of names are durable.
+    /// Notes that a batch is durable in the log. In the order by the journal, all earlier changes of names are durable.
     pub fn log_synced(&mut self) {
         if self.order == SyncOrder::Journal {
             self.dirs.clear();

@@ -5,15 +5,13 @@
 /// A protection. A sweep must detect its absence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Failpoint {
-    /// The sync of staged files before their records are written.
+    /// The sync or the write-back of staged files before their records are written.
     StageSync,
-    /// Writing staged files back before the batch is appended to the log, in the order by the journal.
-    WriteBack,
-    /// Waiting until they are written back.
+    /// The wait for the write-back of staged files, in the order by the journal.
     WriteBackWait,
     /// The sync of the log.
     LogSync,
-    /// The look at the file system before the order by the journal is used.
+    /// The check of the file system before the order by the journal is used.
     SyncOrder,
     /// Appends that make the log's file longer. Without it, they overwrite zeros that were written before.
     LogGrows,
@@ -60,7 +58,6 @@ impl Failpoint {
     pub fn name(self) -> &'static str {
         match self {
             Failpoint::StageSync => "stage-sync",
-            Failpoint::WriteBack => "write-back",
             Failpoint::WriteBackWait => "write-back-wait",
             Failpoint::LogSync => "log-sync",
             Failpoint::SyncOrder => "sync-order",

@@ -5,7 +5,7 @@ use super::{CAN_SYNC_ALL, Dir, keeps};
 use std::fs::read_to_string;
 use std::path::Path;
 
-/// The syncs before a batch is appended to the log.
+/// The changes that are made durable before a batch is appended to the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum SyncOrder {
@@ -25,7 +25,7 @@ struct JournalRule {
     options: fn(&Device) -> Option<String>,
     /// Options that must be there.
     required: &'static [&'static str],
-    /// Options that rule the order out. Each name also means `option=value`.
+    /// Options that exclude the order, alone or as `option=value`.
     refused: &'static [&'static str],
     /// Other conditions.
     is_usual: fn(&Device) -> bool,
@@ -66,8 +66,8 @@ struct Device {
     name: String,
 }
 
-/// The order for a room with these directories, the room's own directory first. On ext4, fast commits show
-/// only after a sync, so the answer counts only after the first one.
+/// Chooses the order for a room: its own directory, and the others that must be on the same device. On ext4, fast
+/// commits show only after a sync, so a router asks after its first batch.
 pub fn sync_order(room: &Dir, others: [&Dir; 3]) -> SyncOrder {
     if !CAN_SYNC_ALL {
         return SyncOrder::Each;

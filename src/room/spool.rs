@@ -68,10 +68,8 @@ impl Spool {
         barrier: &mut Barrier,
     ) -> Result<()> {
         let file = self.stage.create_for(name, bytes, reader)?;
-        if failpoint::on(Failpoint::StageSync) {
-            barrier.file(file, || self.stage.at(name));
-            barrier.dir(&self.stage);
-        }
+        barrier.file(file, || self.stage.at(name));
+        barrier.dir(&self.stage);
         Ok(())
     }
 

@@ -64,7 +64,7 @@ fn a_commit_just_before_keeps_names_but_not_their_bytes() -> Done {
     })
 }
 
-/// What stands after a cut that came after a move, the write-back of the moved file, and a sync of the log's content.
+/// Moves a file, writes it back, syncs the content of the log, and cuts the power. Returns the file that is left.
 fn stands_after_sync_of_log(kind: Kind, overwrites: bool) -> Result<(bool, Vec<u8>), Box<dyn std::error::Error>> {
     let mut device = PowerDevice::new(kind)?;
     let at = |name: &str| device.path().join(name);
@@ -89,7 +89,7 @@ fn stands_after_sync_of_log(kind: Kind, overwrites: bool) -> Result<(bool, Vec<u
 }
 
 #[test]
-fn the_sync_of_a_longer_log_keeps_what_was_moved_before_and_that_of_an_overwritten_log_does_not() -> Done {
+fn the_sync_of_a_log_keeps_earlier_moves_only_if_the_log_grew() -> Done {
     // P561
     for kind in [Kind::Ext4, Kind::Xfs] {
         match kind.unavailable() {

@@ -3,7 +3,8 @@
 use super::calls::Call;
 use super::controls::{powered, red, until_red};
 use super::device::Kind;
-use super::scenario::Setting;
+use super::letters::seed_with_lines;
+use super::scenario::{BATCH_COPIES, Setting};
 use super::story::{Ground, Power, Strike, count};
 use super::sweeps::{Done, Points, cuts, green, journal_cuts, sweep, unordered_cuts};
 use super::tracer::{Outcome, Plan};
@@ -11,13 +12,16 @@ use crate::world::{World, skip};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// The environment of a program that uses the order by the journal on every file system.
-fn by_journal() -> Vec<(&'static str, String)> {
-    vec![("MAILBAG_FAILPOINT", "sync-order".to_owned())]
+/// A room on a file system with a journal, and a program that uses the order by the journal on every file system. Its
+/// batches are small, so that their files are written back one by one.
+fn journal(seed: u64) -> Setting {
+    let env = vec![("MAILBAG_FAILPOINT", "sync-order".to_owned()), (BATCH_COPIES, "3".to_owned())];
+    Setting { journal: true, env, ..powered(seed_with_lines(seed)) }
 }
 
-fn journal(seed: u64) -> Setting {
-    Setting { journal: true, env: by_journal(), ..powered(seed) }
+fn without(fault: &str) -> Setting {
+    let fault = ("MAILBAG_FAILPOINT", fault.to_owned());
+    Setting { env: [journal(42).env, vec![fault]].concat(), ..journal(42) }
 }
 
 fn has_failpoints() -> bool {
@@ -27,7 +31,7 @@ fn has_failpoints() -> bool {
     cfg!(feature = "failpoints")
 }
 
-/// What is dirty while the calls of a run are read.
+/// The files and directories that are not on the disk at a call of a run.
 #[derive(Default)]
 struct Dirty {
     staged: BTreeSet<PathBuf>,
@@ -35,7 +39,7 @@ struct Dirty {
     is_log: bool,
 }
 
-/// What the calls of a run do in the wrong order, and whether a batch was appended before the directories were synced.
+/// Finds calls in the wrong order. Also returns whether a batch was appended before its directories were synced.
 fn wrong_order(outcome: &Outcome) -> (Vec<String>, bool) {
     let (mut dirty, mut wrong, mut by_journal) = (Dirty::default(), Vec::new(), false);
     for call in outcome.changes().filter(|call| matches!(call.result, Some(0..))) {
@@ -94,9 +98,8 @@ fn a_batch_is_on_the_disk_before_it_is_delivered_in_both_orders() -> Done {
 #[test]
 fn the_order_of_the_calls_shows_each_missing_step() -> Done {
     if has_failpoints() {
-        for fault in ["sync-order,write-back", "sync-order,write-back-wait", "sync-order,log-sync", "log-sync"] {
-            let env = vec![("MAILBAG_FAILPOINT", fault.to_owned())];
-            let (wrong, _) = wrong_order(&count(&Setting { env, ..powered(42) })?);
+        for fault in ["sync-order,stage-sync", "sync-order,write-back-wait", "sync-order,log-sync", "stage-sync", "log-sync"] {
+            let (wrong, _) = wrong_order(&count(&without(fault))?);
             assert!(!wrong.is_empty(), "nothing shows that {fault} is off");
         }
     }
@@ -127,7 +130,7 @@ fn the_power_cut_with_the_order_by_the_journal() -> Done {
 #[test]
 fn a_write_back_or_a_sync_of_the_log_that_fails_loses_nothing() -> Done {
     if has_failpoints() {
-        let setting = Setting { env: by_journal(), stays: false, power: false, ..powered(47) };
+        let setting = Setting { stays: false, power: false, ..journal(47) };
         let made = count(&setting)?.names();
         let mut stories = Vec::new();
         for name in ["sync_file_range", "fdatasync"] {
@@ -143,7 +146,7 @@ fn a_write_back_or_a_sync_of_the_log_that_fails_loses_nothing() -> Done {
 
 #[test]
 fn without_a_step_of_the_order_by_the_journal() -> Done {
-    for fault in ["sync-order,write-back", "sync-order,write-back-wait", "sync-order,log-sync"] {
+    for fault in ["sync-order,stage-sync", "sync-order,write-back-wait", "sync-order,log-sync"] {
         red(fault, journal(44), |setting| {
             let points = Points::count(setting)?.choose(120, 44);
             until_red(setting, journal_cuts(&points, 44))

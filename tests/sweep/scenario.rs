@@ -122,7 +122,7 @@ impl World {
         above.unwrap_or(&self.room)
     }
 
-    /// Are the router's calls needed to undo them?
+    /// Returns true if the sweep undoes calls of the router.
     pub(crate) fn is_undone(&self) -> bool {
         self.setting.unordered || self.setting.journal
     }

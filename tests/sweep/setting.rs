@@ -21,7 +21,7 @@ pub(crate) struct Setting {
     /// The power goes on a file system that keeps no order. There a copy can be staged durably and the claim that it
     /// was made from undone: nobody can tell it from one whose record was lost, so recovery puts it aside.
     pub(crate) unordered: bool,
-    /// The power goes on a file system whose journal keeps all names in order.
+    /// The power goes on a file system with a journal that keeps all names in order.
     pub(crate) journal: bool,
     /// When the power is back, recipients touch nothing until a router has started. What they remove before that, the
     /// router can't know of, and delivers it again if the power cut left it both its names.

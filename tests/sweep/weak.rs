@@ -174,7 +174,7 @@ fn take_journal<'a>(loose: &mut Vec<Loose<'a>>, step: &'a Step) {
     }
 }
 
-/// Marks what is to be undone: all names from some place on, and bytes as the dice say.
+/// Marks steps to undo: all names from some place on, and bytes at random.
 fn choose_journal(loose: &mut [Loose], random: &mut Random) {
     let names = loose.iter().filter(|l| !l.is_bytes()).count();
     let (stand, kind, mut nth) = (random.below(names + 1), random.below(3), 0);

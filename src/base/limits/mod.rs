@@ -139,8 +139,8 @@ pub const ARTIFACT_BYTES: u64 = 64 << 10;
 /// The number of skipped files that one run of the archiver lists.
 pub const PACK_LEFT: usize = 20;
 
-/// The largest number of files and directories that are synced one by one: those of a lone message to one recipient. For
-/// more, the whole file system is synced, which was faster on ext4 and on btrfs from two files on.
+/// The largest number of files and directories that are synced one by one, as for a lone message to one recipient. For
+/// more, the whole file system is synced. That was faster on ext4 and on btrfs.
 pub const SYNC_ONE_BY_ONE: usize = 6;
 /// The largest number of files that are written back one by one before the log is synced. For more, the whole file
 /// system is synced.
