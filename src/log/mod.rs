@@ -2,8 +2,8 @@
 //!
 //! In: records, in complete batches. Out: a [`state`], lines, and messages found by a reference.
 //!
-//! [`Log`] appends and commits; only the router has one. All other readers use committed batches ([`committed`],
-//! [`lines`]), and resolve references with [`lookup`] only.
+//! [`Log`] appends and commits; only the router has one. All other readers use committed batches (`committed`,
+//! `lines`), and resolve references with `lookup` only.
 //!
 //! What does not belong here: the registry, inboxes and other files of the room (`room`), and what a caller wants to
 //! show (`query`).
