@@ -99,7 +99,7 @@ fn trace_and_thread_show_the_same_whatever_becomes_of_the_index() {
         "{expected:?}"
     );
     assert_eq!(
-        expected[2].as_array().map(Vec::len),
+        expected[2]["messages"].as_array().map(Vec::len),
         Some(3),
         "{expected:?}"
     );
