@@ -38,7 +38,7 @@ impl Append {
 
     fn open_file(dir: &Dir, name: &str) -> Result<(File, u64)> {
         let flags =
-            OFlags::WRONLY | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            OFlags::RDWR | OFlags::CREATE | OFlags::APPEND | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // A FIFO with this name must not block the caller.
         let flags = flags | OFlags::NONBLOCK | OFlags::NOCTTY;
         let fd = rustix::fs::openat(dir.as_fd(), name, flags, dir.access.file()).doing_in(
@@ -116,13 +116,17 @@ impl Append {
         Ok(())
     }
 
-    /// Removes the last `bytes` that were appended, if no other program has written to the file since. A failure leaves
-    /// them in the file.
-    pub fn take_back(&mut self, bytes: u64) {
-        let shorter = self.length - bytes;
-        let is_ours = super::file_meta(&self.file).is_ok_and(|meta| meta.size == self.length);
-        if is_ours && rustix::fs::ftruncate(&self.file, shorter).is_ok() {
-            self.length = shorter;
+    /// Removes these bytes, which were appended last, if they still end the file. Another program can have shortened the
+    /// file before the append. A failure leaves them in the file.
+    pub fn take_back(&mut self, bytes: &[u8]) {
+        let size = super::file_meta(&self.file).map_or(0, |meta| meta.size);
+        let Some(start) = size.checked_sub(bytes.len() as u64) else {
+            return;
+        };
+        let mut end = vec![0; bytes.len()];
+        let is_ours = self.file.read_exact_at(&mut end, start).is_ok() && end == bytes;
+        if is_ours && rustix::fs::ftruncate(&self.file, start).is_ok() {
+            self.length = start;
         }
     }
 

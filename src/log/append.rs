@@ -182,8 +182,8 @@ impl Log {
                 Ok(())
             }
             Err(e) => {
-                // A file that only this router has written to does not keep lines that were never committed.
-                self.append.take_back(lines.len() as u64);
+                // The file does not keep lines that were never committed.
+                self.append.take_back(lines);
                 Err(e)
             }
         }
