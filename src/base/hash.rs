@@ -18,6 +18,17 @@ pub fn hash(bytes: impl AsRef<[u8]>) -> Hash {
     bytes_of(ring::digest::digest(&SHA256, bytes.as_ref()))
 }
 
+/// The first 8 bytes of the hash of two texts, with a zero byte between them. It has the same value in every build, and
+/// collisions are expensive to find.
+pub fn short_hash(first: &str, second: &str) -> u64 {
+    let mut hasher = Hasher::default();
+    hasher.update(first);
+    hasher.update([0]);
+    hasher.update(second);
+    let [a, b, c, d, e, f, g, h, ..] = hasher.finish();
+    u64::from_be_bytes([a, b, c, d, e, f, g, h])
+}
+
 /// The hash of all that can be read, and its length in bytes. The content may have any size.
 pub fn hash_stream(from: impl Read) -> std::io::Result<(Hash, u64)> {
     hash_pieces(from, |_| Ok(()))

@@ -1,6 +1,6 @@
 //! The context of every command: the room, the output, and the identity of the caller.
 
-use crate::base::error::{Doing, Error, Result};
+use crate::base::error::{Doing, Result};
 use crate::base::limits;
 use crate::cli::show::output::Output;
 use crate::commands::follow;
@@ -69,8 +69,8 @@ impl Identity {
     }
 }
 
-/// What is processed before a command reads the room. If a router runs, it is always asked for a pass (P256); the difference
-/// is the work of the command itself without a router.
+/// The work of a command before it reads the room, if no router runs. A router that runs is always asked for a pass
+/// (P256).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Freshness {
     /// A pass: deadlines, leases and receipts affect the answer.
@@ -160,23 +160,18 @@ impl Context {
         Ok(room)
     }
 
-    /// Lets the router process the outboxes, so that the output is up to date. A failure is a warning, unless this
-    /// process may not route and no file waits.
+    /// Lets the router process the outboxes, so that the output is up to date. A failure is a warning.
     pub(super) fn refresh(&self, room: &Room, freshness: Freshness) {
         let within = self.reader_wait();
         let refreshed = match freshness {
-            Freshness::Complete => follow::route(room, within),
+            Freshness::Complete => follow::refresh(room, within),
             Freshness::Messages => follow::route_pending(room, within),
             Freshness::AsIs => {
                 follow::let_router_process(room, within);
                 Ok(())
             }
         };
-        let Err(e) = refreshed else {
-            return;
-        };
-        let may_not_route = matches!(e, Error::Busy { .. }) && matches!(room.holder(), Ok(None));
-        if !(may_not_route && matches!(room.waiting_files(1), Ok(0))) {
+        if let Err(e) = refreshed {
             self.trouble(&e);
         }
     }

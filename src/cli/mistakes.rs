@@ -6,6 +6,7 @@ use crate::base::error::{Error, nearest};
 use crate::base::sanitize;
 use crate::base::text::shell_word;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::borrow::Cow;
 use std::ffi::OsString;
 
 /// The name of the program.
@@ -103,11 +104,11 @@ pub(super) fn answer(error: &clap::Error, words: &[OsString]) -> Option<Error> {
     match error.kind() {
         ErrorKind::InvalidSubcommand => {
             let word = text(error, ContextKind::InvalidSubcommand)?;
-            Some(unknown_command(word, named, &name, words))
+            Some(unknown_command(&word, named, &name, words))
         }
         ErrorKind::UnknownArgument => {
             let word = text(error, ContextKind::InvalidArg)?;
-            Some(unknown_argument(error, word, named, &name))
+            Some(unknown_argument(error, &word, named, &name))
         }
         ErrorKind::MissingRequiredArgument => {
             let missing = texts(error, ContextKind::InvalidArg).join(" ");
@@ -120,7 +121,9 @@ pub(super) fn answer(error: &clap::Error, words: &[OsString]) -> Option<Error> {
             what: format!("`{name}` needs a command"),
             cure: format!("it has {}", listed(named)),
         }),
-        ErrorKind::InvalidValue if text(error, ContextKind::InvalidValue) == Some("") => {
+        ErrorKind::InvalidValue
+            if text(error, ContextKind::InvalidValue).as_deref() == Some("") =>
+        {
             let option = text(error, ContextKind::InvalidArg)?;
             Some(Error::Usage {
                 what: format!("`{option}` of `{name}` has no value"),
@@ -144,10 +147,7 @@ fn unknown_command(word: &str, parent: &clap::Command, name: &str, words: &[OsSt
         )
         .find(|(guess, _)| guess.eq_ignore_ascii_case(word));
     let cure = if let Some((_, form)) = form {
-        format!(
-            "run `{ROOT} {}`",
-            sanitize::line(&filled(form, word, words))
-        )
+        format!("run `{ROOT} {}`", filled(form, word, words))
     } else {
         let commands = parent.get_subcommands().filter(|one| !one.is_hide_set());
         match nearest(word, commands.map(clap::Command::get_name)).first() {
@@ -156,7 +156,6 @@ fn unknown_command(word: &str, parent: &clap::Command, name: &str, words: &[OsSt
             None => format!("it has {}", listed(parent)),
         }
     };
-    let word = sanitize::line(word);
     let what = if parent.get_name() == ROOT {
         format!("`{word}` is not a command")
     } else {
@@ -167,7 +166,6 @@ fn unknown_command(word: &str, parent: &clap::Command, name: &str, words: &[OsSt
 
 fn unknown_argument(error: &clap::Error, word: &str, named: &clap::Command, name: &str) -> Error {
     let usage = usage_line(named, name);
-    let word = &*sanitize::line(word);
     if !word.starts_with('-') {
         return Error::Usage {
             what: format!("`{word}` is one argument too many for `{name}`"),
@@ -177,10 +175,11 @@ fn unknown_argument(error: &clap::Error, word: &str, named: &clap::Command, name
     let options = named.get_arguments().filter_map(clap::Arg::get_long);
     let options: Vec<String> = options.map(|long| format!("--{long}")).collect();
     let similar = nearest(word, options.iter().map(String::as_str));
+    let from_clap = text(error, ContextKind::SuggestedArg);
     let suggested = similar
         .first()
         .copied()
-        .or_else(|| text(error, ContextKind::SuggestedArg).filter(|_| word.len() > 3));
+        .or_else(|| from_clap.as_deref().filter(|_| word.len() > 3));
     let cure = if let Some(option) = suggested {
         format!("did you mean `{option}`?")
     } else if word.starts_with("--") || !has_body(named) {
@@ -214,7 +213,7 @@ fn filled(form: &str, guess: &str, words: &[OsString]) -> String {
         }
     }
     out.extend(given.into_iter().map(shell_word));
-    out.join(" ")
+    sanitize::line(&out.join(" ")).into_owned()
 }
 
 fn is_placeholder(part: &str) -> bool {
@@ -257,9 +256,10 @@ fn without_root(name: &str) -> &str {
     name.strip_prefix(ROOT).unwrap_or(name).trim()
 }
 
-fn text(error: &clap::Error, kind: ContextKind) -> Option<&str> {
+/// A word of the command line from clap's error, in one line.
+fn text(error: &clap::Error, kind: ContextKind) -> Option<Cow<'_, str>> {
     match error.get(kind)? {
-        ContextValue::String(text) => Some(text),
+        ContextValue::String(text) => Some(sanitize::line(text)),
         _ => None,
     }
 }

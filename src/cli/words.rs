@@ -97,7 +97,7 @@ struct SortedWords<'a> {
     is_changed: bool,
 }
 
-/// An option as it is written: its name without dashes, and the value in the same word.
+/// An option on the command line: its name without dashes, and the value in the same word.
 struct WrittenOption<'w> {
     name: &'w str,
     value: Option<&'w str>,
@@ -249,7 +249,7 @@ impl<'a> SortedWords<'a> {
             || is_short && self.option(split(text).name).is_none()
     }
 
-    /// The words for clap, if they differ from what was written.
+    /// The words for clap, if they differ from the given words.
     fn finish(self) -> Option<Vec<OsString>> {
         if !self.is_changed {
             return None;

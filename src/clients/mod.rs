@@ -9,7 +9,7 @@
 //! [`session_watch`] notices the end of a client, [`exec`] runs any command
 //! as an agent, and [`bindings`] are the helper files for other languages.
 //!
-//! What does not belong here: the meaning and the delivery of mail. A client's format must not leak into other floors.
+//! The meaning and the delivery of mail does not belong here. A client's format must not leak into other floors.
 
 mod activity;
 pub mod bindings;

@@ -65,6 +65,8 @@ pub fn named(room: &Room, agent: &str, names: &[String]) -> Result<Vec<Mail>> {
 /// A reference to a message, which excludes most files of an inbox by their names.
 pub(super) struct Sought<'n> {
     text: &'n str,
+    /// The beginning of the id in a file name.
+    id: Option<String>,
     /// The accept time of the message with this number.
     accepted_at: Option<Stamp>,
     /// The log cannot be read, so any file can be the message.
@@ -73,7 +75,9 @@ pub(super) struct Sought<'n> {
 
 impl Sought<'_> {
     pub(super) fn new<'n>(room: &Room, text: &'n str) -> Sought<'n> {
-        let seq = Reference::parse(text).and_then(|reference| reference.seq());
+        let reference = Reference::parse(text);
+        let id = reference.as_ref().and_then(Reference::id);
+        let seq = reference.as_ref().and_then(Reference::seq);
         let line = seq.map_or(Ok(None), |seq| log::find::by_seq(&room.dir, seq));
         let is_any = line.is_err();
         let head = line
@@ -82,6 +86,7 @@ impl Sought<'_> {
             .and_then(|line| log::find::head(&line.bytes));
         Sought {
             text,
+            id: id.map(|id| format!("-{id}")),
             accepted_at: head.map(|head| head.at),
             is_any,
         }
@@ -90,14 +95,12 @@ impl Sought<'_> {
     /// Returns true if the file with this name can be the message. The router puts the accept time and the id into the name.
     pub(super) fn can_be(&self, file: &OsStr) -> bool {
         let at = layout::read_delivered(file);
-        let id = Reference::parse(self.text);
-        let id = id.as_ref().and_then(|reference| reference.id());
         let name = file.to_string_lossy();
         let after_time = name.get(limits::STAMP..).unwrap_or_default();
         self.is_any
             || at.is_none()
             || at == self.accepted_at
-            || id.is_some_and(|id| after_time.contains(&format!("-{id}")))
+            || self.id.as_ref().is_some_and(|id| after_time.contains(id))
             || self.text.ends_with(&*name)
     }
 }
@@ -141,6 +144,17 @@ fn closed(room: &Room, agent: &str, mut mail: Mail) -> Result<Mail> {
         mail.closed = Some(closed);
     }
     Ok(mail)
+}
+
+/// The number of the first messages that fit into an output of `most` bytes, at least one of them. Later lengths are not
+/// computed.
+pub fn count_fitting(lengths: impl ExactSizeIterator<Item = usize>, most: usize) -> usize {
+    let (all, mut total) = (lengths.len(), 0);
+    let fits = lengths.take_while(|length| {
+        total += length;
+        total <= most
+    });
+    fits.count().max(1).min(all)
 }
 
 /// Moves shown messages to `seen/`. A message that another process has moved is skipped. A failed move does not stop the others.

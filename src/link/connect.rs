@@ -230,7 +230,7 @@ impl Near<'_> {
     }
 }
 
-/// Returns a random pause between half of this one and all of it, so that many carriers do not reconnect at the same time.
+/// Returns a random pause between half of this one and all of it, so that carriers do not reconnect at the same time.
 fn jittered(pause: Duration) -> Duration {
     let share = uuid::Uuid::new_v4().as_bytes()[0];
     pause / 2 + pause / 2 * u32::from(share) / u32::from(u8::MAX)

@@ -299,7 +299,7 @@ impl Sender {
 struct Output {
     to: File,
     told: Told,
-    /// Frames not yet written, so that many small frames need one write.
+    /// Unwritten frames. Small frames are collected for one write.
     held: Vec<u8>,
 }
 
@@ -332,7 +332,7 @@ impl Output {
             _ => "its carrier failed".to_owned(),
         };
         if self.is_ready(Duration::ZERO).unwrap_or(false) {
-            // The connection ends also if this fails.
+            // The connection ends even if this fails.
             let _ = self.to.write(&Frame::Bye(why).line());
         }
     }

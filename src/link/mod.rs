@@ -7,8 +7,8 @@
 //! client, and `nats` connects to the servers of a cluster. `connect` keeps one link connected, `run` serves all links of a
 //! room, `beside` keeps this process running beside a router, and `serve` is the other end of an SSH connection.
 //!
-//! What does not belong here: the decision whether an item is accepted or delivered. Only the routers decide that
-//! (`router`), and a carrier trusts only their files.
+//! The decision whether an item is accepted or delivered does not belong here. Only the routers decide that (`router`),
+//! and a carrier trusts only their files.
 
 pub mod beside;
 mod connect;

@@ -1,4 +1,4 @@
-//! `mailbag link run`: one process for all links over which this room connects to others.
+//! `mailbag link run`: one process for all outgoing links of this room.
 
 use super::connect::{Keeper, Stop};
 use crate::base::error::{Doing, Error, Result};

@@ -320,7 +320,13 @@ impl Record {
 
     /// The head of an accepted message. `None` for other records.
     pub fn head(&self) -> Option<Head<'_>> {
-        serde_json::from_str(self.accepted()?.message.get()).ok()
+        self.accepted()?;
+        self.message_head()
+    }
+
+    /// The head of the message, which can be a notice of the router.
+    pub fn message_head(&self) -> Option<Head<'_>> {
+        serde_json::from_str(self.message()?.get()).ok()
     }
 
     /// The line of this record, with its newline.

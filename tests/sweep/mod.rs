@@ -9,7 +9,7 @@
 //! the power of a real file system, `weak` that of one which keeps no order, and `twice` that of one which
 //! leaves both names of a file that was moved. `letters`, `scenario` and `ledger` are
 //! the mail, the agents, and what they got, `shown` what the conversation shows, `entries` what the worklog shows, `originals` what senders keep, `receipts` what the log says was seen;
-//! `story` plays one point, and `sweeps` chooses the points. What is claimed stands in `promise`, `order`, `errors`, `accidents`, `archive`,
+//! `story` plays one point, and `sweeps` chooses the points. The proved properties are in `promise`, `order`, `errors`, `accidents`, `archive`,
 //! `backup`, `cut`, `records`, `requests`, `sending` and `up`;
 //! `controls` shows that each sweep turns red when a protection is missing.
 //!

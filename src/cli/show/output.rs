@@ -195,7 +195,7 @@ impl Output {
         }
     }
 
-    /// A JSON object with a list of any length, each item as it comes.
+    /// Prints a JSON object with a list of any length. Each item is printed before the next one is read.
     pub(crate) fn json_list<T: Serialize>(
         &mut self,
         field: &str,

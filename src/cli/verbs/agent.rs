@@ -146,7 +146,7 @@ struct FieldArgs {
 pub(super) struct ShownAgent<'a> {
     #[serde(flatten)]
     agent: &'a Agent,
-    /// Whether the program that wakes it may be started. Absent if there is no such program.
+    /// Whether the user agreed to the program that wakes it. Absent without such a program.
     #[serde(skip_serializing_if = "Option::is_none")]
     wake_agreed: Option<bool>,
     /// The mail and the questions that it leaves when it is retired.

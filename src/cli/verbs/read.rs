@@ -78,12 +78,8 @@ pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
 
 /// Keeps the messages that fit into `most` bytes of JSON, at least one. Returns the number of the others.
 fn limit_text(mails: &mut Vec<Mail>, most: usize) -> usize {
-    let mut length = 0;
-    let fits = mails.iter().take_while(|mail| {
-        length += mail.content.to_string().len();
-        length <= most
-    });
-    let fits = fits.count().max(1).min(mails.len());
+    let lengths = mails.iter().map(|mail| mail.content.to_string().len());
+    let fits = read::count_fitting(lengths, most);
     let left = mails.len() - fits;
     mails.truncate(fits);
     left

@@ -26,7 +26,7 @@ what `mailbag send` prints; with -q only the id of the reply.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Message to answer, as #12, 12, ID or SENDER/ID; default: list what needs an answer
+    /// Message to answer, as #12, 12, ID or SENDER/ID; default: list the open items
     #[arg(value_name = "ID")]
     id: Option<String>,
     /// Body; - for standard input

@@ -51,7 +51,7 @@ pub(super) fn wait(
     report: &dyn Fn(Report),
 ) -> Result<Waited> {
     let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-    if let Err(e) = follow::route(&session.room, limits::READER_WAIT) {
+    if let Err(e) = follow::refresh(&session.room, limits::READER_WAIT) {
         report(Report::Warning(format!("cannot deliver pending mail: {e}")));
     }
     let grown = events.sender();

@@ -5,7 +5,7 @@
 
 use crate::base::text::shell_word;
 
-/// The exit status with which the check stops a commit. No other failure has it.
+/// The exit status of a check that stops a commit. No other failure has it.
 pub const STOPPED: u8 = 10;
 
 const BEGIN: &str = "# mailbag:begin (`mailbag uninstall git` removes these lines)\n";

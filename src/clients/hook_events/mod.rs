@@ -340,7 +340,7 @@ fn report_loss(loss: Loss, caller: Caller) -> Reply {
     }
 }
 
-/// The command with which a session identifies itself.
+/// The command that identifies a session.
 fn join_command(caller: &Caller) -> Option<String> {
     // The commands of a client's session are recognised by their environment or their process.
     caller

@@ -13,7 +13,7 @@ use crate::room::sessions::{self, Caller, Lease, first_time};
 pub(super) struct Bound {
     /// Its lease.
     pub(super) lease: Lease,
-    /// The line that tells a session its name.
+    /// The line with the name of the session.
     pub(super) news: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! The rules that let an agent use mail without a question: single commands and tools, and nothing else.
+//! The rules that let an agent use mail without a question: only single commands and tools.
 
 use super::clients::{Format, Homes, Part, Scope};
 use super::json::{End, Json, Step, Wrong, look};

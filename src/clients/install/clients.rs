@@ -57,7 +57,7 @@ pub(super) enum Job {
     Wake,
 }
 
-/// The program of the hooks, the fixed agent, if any, and whether hooks send permission requests to the human.
+/// The program of the hooks, the fixed agent, and the switch for permission requests to the human.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Wanted {
     pub(super) program: String,
@@ -130,7 +130,7 @@ impl Client {
         }
     }
 
-    /// The directory in a variable that replaces the one in the user's home.
+    /// The directory from a variable. It replaces the directory in the user's home.
     fn other_directory(self) -> Option<PathBuf> {
         std::env::var_os(self.facts().home.variable?)
             .filter(|value| !value.is_empty())

@@ -1,4 +1,4 @@
-//! Plans an uninstallation, also after a killed run.
+//! Plans an uninstallation. An earlier run may have been killed.
 
 use super::clients::{Homes, Part, Scope, Target, Wanted};
 use super::preexisting::{Preexisting, check_inside};

@@ -224,8 +224,8 @@ pub enum WakeBy {
     Hook,
     /// By `codex queue`, from a process that waits in the background, or from the router if the registry says so.
     Queue,
-    /// By a line to the session's socket, from a process that waits in the background. The variables name the socket
-    /// and its token.
+    /// A line to the session's socket, from a process that waits in the background. The variables name the socket and
+    /// its token.
     Socket {
         /// The variable with the path of the socket.
         path: &'static str,

@@ -438,7 +438,7 @@ impl Run {
     }
 }
 
-/// The time for which an agent still counts as working: its next hook will announce its mail. `None` if the agent is idle or
+/// The rest of the time that an agent counts as working: its next hook will announce its mail. `None` if the agent is idle or
 /// unknown. It counts as idle after `most` without a hook.
 pub fn at_work(room: &Room, lease: &Lease, most: Duration) -> Option<Duration> {
     let within = room.settings().ok()?.session_lease;

@@ -63,12 +63,12 @@ pub(super) struct Peer {
     state: EndState,
     /// The sender of that state and its count. `None` before the first message of this connection.
     session: Option<(String, u64)>,
-    /// Another sender, whose state was older and was dropped.
+    /// Another sender. Its state was older and was dropped.
     suspect: Option<String>,
     parts: Parts,
     /// The time of its last message.
     spoke: Option<Instant>,
-    /// The time of its last commit, and the time after which items in transit count as lost.
+    /// The time of its last commit, and the longest transit. Later items count as lost.
     stuck: (Instant, Duration),
 }
 
@@ -163,7 +163,7 @@ impl Peer {
         Ok(heard)
     }
 
-    /// A state that is older than another connection's state comes from a carrier that has ended, unless it is repeated.
+    /// Judges a state. If it is older than another connection's state and is not repeated, its carrier has ended.
     fn judge(&mut self, session: &str, count: u64, state: &EndState, is_now: bool) -> Heard {
         match &self.session {
             Some((known, last)) if known == session && count <= *last => Heard::Old,

@@ -145,7 +145,7 @@ fn authenticate(options: ConnectOptions, text: &str) -> Result<ConnectOptions, S
     }
 }
 
-/// The messages of the other room, and the number of those that already wait.
+/// The messages of the other room, and the number of waiting ones.
 struct Reading {
     heard: pull::Stream,
     since: DateTime,

@@ -6,7 +6,7 @@
 
 use super::State;
 use crate::base::error::{Doing, Error, Result};
-use crate::base::hash::{Hash, Hasher, hex};
+use crate::base::hash::{hex, short_hash};
 use crate::base::limits;
 use crate::disk::{Dir, SortedEntry, SortedFile, failpoint, layout};
 use crate::log::{self, Position, START, Tip};
@@ -333,16 +333,8 @@ fn retry_key(rejection: u64, line: Option<u32>) -> String {
     format!("~{rejection}~{}", line.unwrap_or_default())
 }
 
-// A hash with collisions that are expensive to find, and with the same value in every build.
 fn key(sender: &str, id: &str) -> u64 {
-    let mut hasher = Hasher::default();
-    hasher.update(sender);
-    hasher.update([0]);
-    hasher.update(id);
-    let hash: Hash = hasher.finish();
-    hash.iter()
-        .take(8)
-        .fold(0, |n, &byte| n << 8 | u64::from(byte))
+    short_hash(sender, id)
 }
 
 fn not_open() -> Error {

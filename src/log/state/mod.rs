@@ -227,8 +227,6 @@ impl State {
                 ..at
             },
         );
-        let line = self.tip();
-        self.relations.add(&record, &line);
         let number = record
             .claim()
             .and_then(layout::read_claim)
@@ -255,6 +253,8 @@ impl State {
             self.told_by(arrived);
         }
         let head = message.map(Head::of).or_else(|| record.head());
+        let line = self.tip();
+        self.relations.add(&record, head.as_ref(), &line);
         if let Some(event) = Envelope::entry_of(&record, head.as_ref()) {
             self.last_entry = record.seq;
             self.counts.decisions += u64::from(event.is_decision());

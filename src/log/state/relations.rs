@@ -6,12 +6,13 @@
 
 use super::State;
 use crate::base::error::{Doing, Error, Result};
-use crate::base::hash::{Hash, Hasher, hex};
+use crate::base::hash::{hex, short_hash};
 use crate::base::limits;
 use crate::disk::{Dir, SortedEntry, SortedFile, layout};
 use crate::log::{self, Position, Tip};
+use crate::message::answer::Shared;
 use crate::message::claim::Change;
-use crate::message::record::Record;
+use crate::message::record::{Head, Record};
 use crate::message::reference::bare;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -41,14 +42,7 @@ impl Relation<'_> {
             Relation::Concerned(seq) => ("concerned", &*seq.to_string()),
             Relation::Rename => ("rename", ""),
         };
-        let mut hasher = Hasher::default();
-        hasher.update(kind);
-        hasher.update([0]);
-        hasher.update(name);
-        let hash: Hash = hasher.finish();
-        hash.iter()
-            .take(8)
-            .fold(0, |key, &byte| key << 8 | u64::from(byte))
+        short_hash(kind, name)
     }
 }
 
@@ -88,12 +82,12 @@ pub struct RecentRelations {
 
 impl RecentRelations {
     /// Adds the record of the line with this position, end and hash.
-    pub(super) fn add(&mut self, record: &Record, line: &Tip) {
+    pub(super) fn add(&mut self, record: &Record, head: Option<&Head<'_>>, line: &Tip) {
         // Without a checkpoint, the whole log is read. The router then makes the runs of the older records from the log.
         if self.count > limits::RECENT_RELATIONS {
             *self = RecentRelations::default();
         }
-        let entries = entries(record, line.at);
+        let entries = entries(record, head, line.at);
         self.count += entries.len();
         match self.parts.last_mut() {
             Some(part) if part.covered.end == line.at => part.add(line, entries),
@@ -334,7 +328,7 @@ fn part_of_log(room: &Dir, from: Position, to: Option<Position>) -> Result<Optio
             seq: record.seq,
             hash: line.hash(),
         };
-        let entries = entries(&record, line.at);
+        let entries = entries(&record, None, line.at);
         match &mut part {
             Some(part) => part.add(&tip, entries),
             None => part = Some(Part::new(&tip, entries)),
@@ -383,8 +377,8 @@ fn merge(room: &Dir, dir: &Dir, segment: u32, is_complete: bool) -> Result<()> {
     Ok(())
 }
 
-/// The entries of a record.
-fn entries(record: &Record, at: Position) -> Vec<SortedEntry> {
+/// The entries of a record. `head` is the head of its message, if it was read before.
+fn entries(record: &Record, head: Option<&Head<'_>>, at: Position) -> Vec<SortedEntry> {
     let receipts = record.receipts.iter().chain(record.ack());
     let mut concerned: Vec<u64> = receipts
         .flat_map(|receipt| &receipt.seqs)
@@ -411,20 +405,17 @@ fn entries(record: &Record, at: Position) -> Vec<SortedEntry> {
     if let Some(id) = record.id() {
         keys.push(Relation::Id(id).key());
     }
-    let links: Links = record.message_as().unwrap_or_default();
-    if let Some(thread) = &links.thread_id {
+    let links = match head {
+        Some(head) => head.shares(),
+        None => record
+            .message_head()
+            .map_or_else(Shared::default, |head| head.shares()),
+    };
+    if let Some(thread) = &links.thread {
         keys.push(Relation::Thread(thread).key());
     }
-    if let Some(answered) = &links.in_reply_to {
+    if let Some(answered) = &links.correlation {
         keys.push(Relation::Answered(bare(answered)).key());
     }
     keys.into_iter().map(|key| (key, at.pack())).collect()
-}
-
-/// The fields of a message that connect it to others.
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct Links {
-    thread_id: Option<String>,
-    in_reply_to: Option<String>,
 }

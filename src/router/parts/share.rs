@@ -187,7 +187,7 @@ pub(crate) struct Cut {
     pub(crate) stop: Option<Stop>,
 }
 
-/// Lines of a file that are left to a later batch, because the batch takes too long.
+/// Lines of a file that are left to a later batch.
 pub(crate) struct Late {
     pub(crate) agent: Arc<str>,
     pub(crate) claim: String,
@@ -195,6 +195,18 @@ pub(crate) struct Late {
     pub(crate) copies: usize,
     /// Whether an earlier line of the file is in this batch.
     pub(crate) begun: bool,
+}
+
+impl Late {
+    /// Adds a line to the entry of its file. Returns false if the file has no entry.
+    pub(crate) fn add_line(all: &mut [Late], claim: &str, copies: usize) -> bool {
+        let Some(late) = all.iter_mut().find(|late| late.claim == claim) else {
+            return false;
+        };
+        late.lines += 1;
+        late.copies += copies;
+        true
+    }
 }
 
 /// The reason why the next message of a sender stays.

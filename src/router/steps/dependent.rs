@@ -32,9 +32,7 @@ pub(super) fn leave_dependent(
         };
         if letter.source.is_none() {
             intake.queue_claims([claim]);
-        } else if let Some(last) = late.last_mut().filter(|last| last.claim == claim) {
-            last.lines += 1;
-        } else {
+        } else if !Late::add_line(&mut late, &claim, 0) {
             late.push(Late {
                 agent: letter.agent,
                 claim,

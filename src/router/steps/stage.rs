@@ -479,8 +479,7 @@ fn leave(
             .max(1),
         _ => 1,
     };
-    if let Some(late) = late.iter_mut().find(|late| late.claim == *claim) {
-        (late.lines, late.copies) = (late.lines + 1, late.copies + copies);
+    if Late::add_line(late, claim, copies) {
         return true;
     }
     if is_late {

@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-/// The time in which most files are closed after they were made, which gives another event. A hard link gives no
-/// other event.
+/// Most files are closed within this time after they were made. The close causes another event, except
+/// for a hard link.
 const WRITTEN_WITHIN: Duration = Duration::from_millis(20);
 
 /// The hint of a file event.

@@ -84,6 +84,6 @@ impl Stop {
 
 /// Delivers pending messages. A failure is part of the result, and reading continues.
 fn route(room: &Room) -> Option<String> {
-    let failed = follow::route(room, limits::READER_WAIT).err()?;
+    let failed = follow::refresh(room, limits::READER_WAIT).err()?;
     Some(format!("cannot deliver pending messages: {failed}"))
 }

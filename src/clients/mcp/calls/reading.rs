@@ -111,12 +111,7 @@ fn hand(
         .iter()
         .map(|mail| Letter::new(room, &View::from(mail), part))
         .collect::<Result<Vec<_>>>()?;
-    let mut length = 0;
-    let fits = letters.iter().take_while(|letter| {
-        length += letter.length();
-        length <= limits::BODIES_SHOWN
-    });
-    let fits = fits.count().max(1).min(letters.len());
+    let fits = read::count_fitting(letters.iter().map(Letter::length), limits::BODIES_SHOWN);
     left += letters.len() - fits;
     letters.truncate(fits);
     mails.truncate(fits);
