@@ -1,25 +1,38 @@
-//! Shell completions: commands and options, and from the room agents, roles, topics, channels, unread messages,
-//! rejected files, the caller's claims and open offers, links and the agents of other rooms.
+//! Shell completions: commands and options, and from the room agents, roles, topics, channels, messages, open items,
+//! rejected files, claims, links and the agents of other rooms.
 //!
-//! Only names of plain characters reach the shell, because a shell could run others as commands.
+//! Only plain characters reach the shell, because a shell could run other characters as commands.
 
+use super::show::row::cut;
+use crate::commands::rejected::{self, Which};
 use crate::disk::layout;
 use crate::message;
-use crate::message::id;
+use crate::message::{APPROVAL, id};
 use crate::query::claims::{self, ClaimList};
-use crate::query::{identity, inbox, links};
+use crate::query::history::{Criteria, Filter};
+use crate::query::pending::{self, Item};
+use crate::query::view::View;
+use crate::query::{identity, inbox, links, list};
 use crate::room::registry::Registry;
 use crate::room::{self, Room};
 use clap::{Arg, Command};
 use clap_complete::CompleteEnv;
-use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap_complete::engine::{self, ArgValueCandidates, CompletionCandidate};
+use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
 use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// The variable with which a shell asks. Other programs must not use the same one.
+/// The variable that a shell sets to ask for candidates. No other program uses it.
 pub(super) const VARIABLE: &str = "MAILBAG_COMPLETE";
+/// The supported shells.
+pub(super) const SHELLS: Shells<'static> =
+    Shells(&[&DescribingBash, &Elvish, &Fish, &Powershell, &Zsh]);
 /// Maximum number of messages, the newest.
 const MESSAGES: usize = 50;
+/// The longest description, in columns.
+const DESCRIPTION: usize = 60;
 
 /// Answers a shell that asks for completions; `false` if none asks. An error offers nothing.
 pub(super) fn answer() -> bool {
@@ -27,9 +40,76 @@ pub(super) fn answer() -> bool {
     let env = CompleteEnv::with_factory(command)
         .var(VARIABLE)
         .bin("mailbag")
-        .completer("mailbag");
+        .completer("mailbag")
+        .shells(SHELLS);
     env.try_complete(std::env::args_os(), here.as_deref())
         .unwrap_or(std::env::var_os(VARIABLE).is_some())
+}
+
+/// Bash, which has no descriptions of its own: a list of candidates shows them after the values. A candidate that bash
+/// inserts has no description.
+struct DescribingBash;
+
+impl DescribingBash {
+    /// The values of `COMP_TYPE` for lists of candidates.
+    const LISTS: [&str; 3] = ["33", "63", "64"];
+}
+
+impl EnvCompleter for DescribingBash {
+    fn name(&self) -> &'static str {
+        Bash.name()
+    }
+
+    fn is(&self, name: &str) -> bool {
+        Bash.is(name)
+    }
+
+    fn write_registration(
+        &self,
+        var: &str,
+        name: &str,
+        bin: &str,
+        completer: &str,
+        buf: &mut dyn Write,
+    ) -> std::io::Result<()> {
+        Bash.write_registration(var, name, bin, completer, buf)
+    }
+
+    fn write_complete(
+        &self,
+        cmd: &mut Command,
+        args: Vec<OsString>,
+        current_dir: Option<&Path>,
+        buf: &mut dyn Write,
+    ) -> std::io::Result<()> {
+        let variable = |name: &str| std::env::var(name).unwrap_or_default();
+        if !Self::LISTS.contains(&&*variable("_CLAP_COMPLETE_COMP_TYPE")) {
+            return Bash.write_complete(cmd, args, current_dir, buf);
+        }
+        let index = variable("_CLAP_COMPLETE_INDEX").parse().unwrap_or_default();
+        let candidates = engine::complete(cmd, args, index, current_dir)?;
+        let is_choice = candidates.len() > 1;
+        let lines: Vec<String> = candidates
+            .iter()
+            .map(|candidate| {
+                let value = candidate.get_value().to_string_lossy();
+                // The commands and options are too many for a line each.
+                match candidate
+                    .get_help()
+                    .filter(|_| candidate.get_tag().is_some())
+                {
+                    Some(help) if is_choice => format!("{value}  ({help})"),
+                    _ => value.into_owned(),
+                }
+            })
+            .collect();
+        let separator = variable("_CLAP_IFS");
+        for (n, line) in lines.iter().enumerate() {
+            let separator = if n > 0 { separator.as_str() } else { "" };
+            write!(buf, "{separator}{line}")?;
+        }
+        Ok(())
+    }
 }
 
 /// The command line, with the candidates for each word.
@@ -50,33 +130,59 @@ fn offer_values(command: &str, arg: Arg) -> Arg {
         .and_then(|names| names.first())
         .map(|name| name.to_string())
         .unwrap_or_default();
-    let candidates: fn() -> Vec<String> = match (value.as_str(), arg.get_id().as_str(), command) {
+    let items: Option<fn() -> Vec<CompletionCandidate>> = match (value.as_str(), command) {
+        ("ID", "add" | "show" | "set" | "retire" | "remove") => None,
+        ("ID" | "ID|THREAD", "reply") => Some(questions_and_messages),
+        ("ID" | "ID|THREAD", _) => Some(messages),
+        ("APPROVAL", _) => Some(approvals),
+        ("ITEM", _) => Some(open_items),
+        ("SEQ|NAME", _) => Some(rejected),
+        ("OFFER", _) => Some(offers),
+        _ => None,
+    };
+    if let Some(items) = items {
+        return arg.add(ArgValueCandidates::new(items));
+    }
+    let words: fn() -> Vec<String> = match (value.as_str(), arg.get_id().as_str(), command) {
         ("AGENT", ..) | (_, "id", "show" | "set" | "retire" | "remove") | (_, "name", "join") => {
             agents
         }
         ("ADDRESS" | "ADDRESS... BODY", ..) => addresses,
-        ("ID" | "ID|THREAD", ..) => messages,
-        ("SEQ|NAME", ..) => rejected,
         ("TOPIC", ..) => topics,
         ("SUBJECT", _, "release" | "handoff") => subjects,
-        ("OFFER", ..) => offers,
         ("TAG", ..) => tags,
+        ("OPTION", _, "decide") => options,
         ("TYPE", ..) => || message::TYPES.iter().map(|kind| kind.to_string()).collect(),
         ("PRIORITY", ..) => || message::PRIORITIES.map(str::to_owned).to_vec(),
         (_, "role", _) => roles,
         (_, "channel" | "channels", _) | ("NAME", _, "show" | "watch") => channels,
         _ => return arg,
     };
-    let plain = move || {
-        candidates()
-            .into_iter()
-            .filter(|word| is_plain(word))
-            .map(CompletionCandidate::new)
-            .collect()
-    };
     arg.add(ArgValueCandidates::new(
-        move || -> Vec<CompletionCandidate> { plain() },
+        move || -> Vec<CompletionCandidate> {
+            let plain = words().into_iter().filter(|word| is_plain(word));
+            plain.map(CompletionCandidate::new).collect()
+        },
     ))
+}
+
+/// A message or an item by its number, with a description.
+fn numbered(seq: u64, description: &str) -> CompletionCandidate {
+    let number = seq.to_string();
+    CompletionCandidate::new(&number)
+        .help(Some(plain_text(description).into()))
+        .tag(Some("items".into()))
+        .id(Some(number))
+}
+
+/// A text without the characters that a shell expands.
+fn plain_text(text: &str) -> String {
+    let is_safe = |c: char| c.is_alphanumeric() || " .,:;_-#/@=+%".contains(c);
+    let text = text.replace(|c| !is_safe(c), " ");
+    cut(
+        &text.split_whitespace().collect::<Vec<_>>().join(" "),
+        DESCRIPTION,
+    )
 }
 
 fn is_plain(word: &str) -> bool {
@@ -160,8 +266,9 @@ fn channels() -> Vec<String> {
         .collect()
 }
 
-/// The unread messages of the caller by id, and its sent messages by number.
-fn messages() -> Vec<String> {
+/// The unread messages of the caller, then the messages that it sent, newest first. An id is offered once its beginning
+/// is typed.
+fn messages() -> Vec<CompletionCandidate> {
     let Some((room, registry)) = look() else {
         return Vec::new();
     };
@@ -169,16 +276,84 @@ fn messages() -> Vec<String> {
         return Vec::new();
     };
     let unread = inbox::newest(&room, &agent, MESSAGES, None);
-    let mut all: Vec<String> = unread
-        .into_iter()
-        .flat_map(|(heads, ..)| heads.into_iter().map(|mail| mail.id))
-        .collect();
-    all.reverse();
-    all.extend(numbers(&room, &layout::sent(&agent)));
+    let sent = Criteria {
+        from: Some(agent),
+        ..Criteria::default()
+    };
+    let sent =
+        Filter::new(&room, sent).and_then(|filter| list::list(&room, filter, Some(MESSAGES)));
+    let mut all = Vec::new();
+    for mail in unread.iter().flat_map(|(heads, ..)| heads.iter().rev()) {
+        all.extend(message_candidates(&View::from(mail)));
+    }
+    let sent: Vec<_> = sent.into_iter().flatten().flatten().collect();
+    for past in sent.iter().rev() {
+        all.extend(message_candidates(&View::from(past)));
+    }
     all
 }
 
-/// What the caller owns or waits for.
+fn message_candidates(view: &View<'_>) -> Vec<CompletionCandidate> {
+    let mut candidates = Vec::new();
+    if let Some(seq) = view.seq {
+        candidates.push(numbered(seq, &format!("{}: {}", view.from, view.about())));
+    }
+    if is_plain(view.id) {
+        candidates.push(CompletionCandidate::new(view.id).hide(view.seq.is_some()));
+    }
+    candidates
+}
+
+fn questions_and_messages() -> Vec<CompletionCandidate> {
+    let questions = pending_items()
+        .into_iter()
+        .filter(|item| item.kind == "question");
+    questions
+        .map(|item| item_candidate(&item))
+        .chain(messages())
+        .collect()
+}
+
+fn approvals() -> Vec<CompletionCandidate> {
+    let approvals = pending_items()
+        .into_iter()
+        .filter(|item| item.kind == APPROVAL);
+    approvals.map(|item| item_candidate(&item)).collect()
+}
+
+fn open_items() -> Vec<CompletionCandidate> {
+    let numbered = pending_items().into_iter().filter(|item| item.seq > 0);
+    numbered.map(|item| item_candidate(&item)).collect()
+}
+
+fn item_candidate(item: &Item) -> CompletionCandidate {
+    numbered(
+        item.seq,
+        &format!("{} from {}: {}", item.kind, item.from, item.title),
+    )
+}
+
+/// The options of the approvals that the line names.
+fn options() -> Vec<String> {
+    let words = typed_words();
+    let is_named = |item: &Item| {
+        words
+            .iter()
+            .any(|word| word.trim_start_matches('#') == item.seq.to_string())
+    };
+    let named = pending_items().into_iter().filter(is_named);
+    named.flat_map(|item| item.options).collect()
+}
+
+fn pending_items() -> Vec<Item> {
+    let list = look().and_then(|(room, registry)| {
+        let agent = asker(&room, &registry)?;
+        pending::pending(&room, &agent).ok()
+    });
+    list.map(|list| list.items).unwrap_or_default()
+}
+
+/// The subjects that the caller owns or waits for.
 fn subjects() -> Vec<String> {
     let Some(list) = claims() else {
         return Vec::new();
@@ -195,10 +370,24 @@ fn subjects() -> Vec<String> {
         .collect()
 }
 
-fn offers() -> Vec<String> {
-    claims()
-        .map(|list| list.offers.iter().map(|one| one.seq.to_string()).collect())
-        .unwrap_or_default()
+fn offers() -> Vec<CompletionCandidate> {
+    let offers = claims().map(|list| list.offers).unwrap_or_default();
+    let describe = |subjects: &[_]| {
+        subjects
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    offers
+        .iter()
+        .map(|offer| {
+            numbered(
+                offer.seq,
+                &format!("{}: {}", offer.from, describe(&offer.subjects)),
+            )
+        })
+        .collect()
 }
 
 fn claims() -> Option<ClaimList> {
@@ -207,29 +396,18 @@ fn claims() -> Option<ClaimList> {
     claims::list(&room, Some(&agent)).ok()
 }
 
-fn rejected() -> Vec<String> {
-    let Some((room, _)) = look() else {
-        return Vec::new();
-    };
-    let agents = names(&room, Path::new(layout::REJECTED));
-    agents
+fn rejected() -> Vec<CompletionCandidate> {
+    let files = look().and_then(|(room, _)| rejected::list(&room, &Which::All).ok());
+    files
         .iter()
-        .flat_map(|agent| numbers(&room, &layout::rejected(agent)))
-        .collect()
-}
-
-fn numbers(room: &Room, directory: &Path) -> Vec<String> {
-    let mut numbers: Vec<u64> = names(room, directory)
-        .iter()
-        .filter_map(|name| layout::read_retired(name))
-        .collect();
-    numbers.sort_unstable();
-    numbers.dedup();
-    numbers
-        .iter()
-        .rev()
+        .flatten()
         .take(MESSAGES)
-        .map(u64::to_string)
+        .map(|file| {
+            numbered(
+                file.seq,
+                &format!("{}: {}: {}", file.agent, file.name, file.what),
+            )
+        })
         .collect()
 }
 
@@ -260,16 +438,18 @@ fn asker(room: &Room, registry: &Registry) -> Option<String> {
         .map(|agent| agent.id.to_string())
 }
 
+/// The words of the line that is being typed.
+fn typed_words() -> Vec<String> {
+    std::env::args().skip_while(|word| word != "--").collect()
+}
+
 /// The value of an option in the line that is being typed.
 fn option(name: &str) -> Option<String> {
-    let words: Vec<String> = std::env::args().skip_while(|word| word != "--").collect();
-    let behind = |(n, word): (usize, &String)| match word.strip_prefix(name)? {
+    let words = typed_words();
+    let value_at = |(n, word): (usize, &String)| match word.strip_prefix(name)? {
         "" => words.get(n + 1).cloned(),
         rest => rest.strip_prefix('=').map(str::to_owned),
     };
-    words
-        .iter()
-        .enumerate()
-        .find_map(behind)
-        .filter(|value| !value.is_empty())
+    let value = words.iter().enumerate().find_map(value_at);
+    value.filter(|value| !value.is_empty())
 }

@@ -2,12 +2,18 @@
 
 use crate::world::World;
 
-/// The offers of bash for the last of these words.
+/// The candidates that bash inserts for the last of these words.
 fn offered(world: &World, words: &[&str]) -> Vec<String> {
+    candidates(world, "bash", "9", words)
+}
+
+/// The candidates of a shell for the last of these words.
+fn candidates(world: &World, shell: &str, comp_type: &str, words: &[&str]) -> Vec<String> {
     let line = [&["--", "mailbag"], words].concat();
     let mut program = world.program(&line);
     program
-        .env("MAILBAG_COMPLETE", "bash")
+        .env("MAILBAG_COMPLETE", shell)
+        .env("_CLAP_COMPLETE_COMP_TYPE", comp_type)
         .env("_CLAP_IFS", "\n")
         .env("_CLAP_COMPLETE_INDEX", words.len().to_string());
     let output = program.output().expect("the program runs");
@@ -62,6 +68,65 @@ fn claims_and_open_offers_of_the_caller_are_offered() {
         offered(&world, &["handoff", "--as", "bob", "--accept", &offer[..1]]),
         [&*offer]
     );
+}
+
+#[test]
+fn open_items_and_messages_are_offered_by_number_with_their_subjects() {
+    let world = World::with(&["alice", "bob"]);
+    world.ok(&[
+        "send",
+        "bob",
+        "$(touch hit) *",
+        "--as",
+        "alice",
+        "--subject",
+        "Which port?",
+    ]);
+    world.ok(&["send", "bob", "`touch hit`; \"ls\" > x", "--as", "alice"]);
+    world.run(&[
+        "ask",
+        "bob",
+        "Deploy now?",
+        "--options",
+        "yes,later",
+        "--timeout",
+        "10ms",
+        "--as",
+        "alice",
+    ]);
+    world.ok(&[
+        "send",
+        "bob",
+        "Which host?",
+        "--type",
+        "question",
+        "--as",
+        "alice",
+    ]);
+    world.drop_file("alice", "bad.json", r#"{"to": "bbo", "body": "x"}"#);
+    world.ok(&["run", "--once"]);
+    let number = |words: &[&str]| offered(&world, words);
+    assert_eq!(
+        number(&["read", "--as", "bob", ""])[..4],
+        ["5", "4", "3", "2"]
+    );
+    assert_eq!(number(&["decide", "--as", "bob", ""])[0], "4");
+    assert_eq!(number(&["decide", "--as", "bob", "4", "y"]), ["yes"]);
+    assert_eq!(number(&["reply", "--as", "bob", ""])[0], "5");
+    assert_eq!(number(&["dismiss", "--as", "bob", ""])[..2], ["4", "5"]);
+    assert_eq!(number(&["rejected", "retry", ""])[0], "6");
+    let listed = candidates(&world, "bash", "63", &["read", "--as", "bob", ""]);
+    assert_eq!(listed[2], "3  (alice: touch hit ; ls x)");
+    assert_eq!(listed[3], "2  (alice: Which port)");
+    // A candidate that is alone gets inserted.
+    assert_eq!(
+        candidates(&world, "bash", "63", &["decide", "--as", "bob", "4"]),
+        ["4"]
+    );
+    let zsh = candidates(&world, "zsh", "", &["decide", "--as", "bob", ""]);
+    assert_eq!(zsh[..1], ["4:approval from alice: Deploy now"]);
+    let fish = candidates(&world, "fish", "", &["decide", "--as", "bob", ""]);
+    assert_eq!(fish[..1], ["4\tapproval from alice: Deploy now"]);
 }
 
 #[test]

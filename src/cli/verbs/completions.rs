@@ -3,7 +3,6 @@
 use crate::base::error::{Doing, Error, Result};
 use crate::cli::context::Context;
 use crate::cli::{Exit, completing};
-use clap_complete::env::Shells;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -12,7 +11,8 @@ Examples:
   mailbag generate completions fish > ~/.config/fish/completions/mailbag.fish
 
 The shell runs mailbag while you type, so that it can offer the current agents,
-roles, topics, channels and messages of the room.";
+roles, topics and channels of the room, and messages and open items with their
+subjects. Bash shows the subjects when it lists the candidates (Tab twice).";
 
 /// Print shell completions
 #[derive(Debug, clap::Args)]
@@ -24,7 +24,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, cx: &mut Context) -> Result<Exit> {
     let name = args.shell.to_string();
-    let shells = Shells::builtins();
+    let shells = completing::SHELLS;
     let shell = shells.completer(&name).ok_or_else(|| Error::NotFound {
         what: format!("no completions for {name}"),
         cure: format!(
